@@ -54,7 +54,6 @@ import time
 from asyncio import StreamReader, StreamWriter, Task
 from asyncio.subprocess import DEVNULL, PIPE, Process
 from base64 import b64encode
-from codecs import getincrementaldecoder
 from collections import Counter
 from collections.abc import (
     AsyncGenerator,
@@ -79,13 +78,11 @@ from contextlib import (
     suppress,
 )
 from dataclasses import asdict, astuple, dataclass, field, fields, replace
-from datetime import UTC, date, datetime
 from email.utils import parsedate_to_datetime
 from fnmatch import fnmatchcase
 from functools import partial
 from hashlib import sha256
 from importlib import import_module
-from io import IncrementalNewlineDecoder
 from itertools import count, groupby
 from mimetypes import guess_type
 from operator import attrgetter
@@ -125,11 +122,126 @@ from pydantic import (
 
 Item = dict[str, Any]
 
-CALL_OUTPUTS = {
-    "function_call": "function_call_output",
-    "custom_tool_call": "custom_tool_call_output",
+
+class ItemKind(NamedTuple):
+    """What all items of one type have in common."""
+
+    parts: tuple[tuple[str, str], ...] = ()
+    """Lists of texts that deltas grow: the kind of the text and its field."""
+    text: tuple[str, str] | None = None
+    """The one text that deltas grow: its kind and its field."""
+    output_type: str = ""
+    """The type of the answer, for a call that our side has to answer."""
+    from_client: bool = False
+    """Only our side makes it."""
+    is_encrypted: bool = False
+    """Only the account and the model family that made it can read it."""
+    id_prefix: str = ""
+    """How the id begins that other servers ask for."""
+    is_hosted: bool = False
+    """The API makes it or runs it."""
+    returned: Literal["always", "same_run", "never"] = "always"
+    """Which later requests a hosted item goes into."""
+    required: tuple[str, ...] = ()
+    """Fields without which the API refuses a hosted item."""
+    nullable: tuple[str, ...] = ()
+    """Fields that it demands even where they are null."""
+    is_call: bool = False
+    """It is part of a call of a hosted tool."""
+    tool: str = ""
+    """The type of the hosted tool that makes it."""
+    include: str = ""
+    """What the API leaves out of it unless a request includes it."""
+    refused_at_minimal: bool = False
+    """Its tool cannot be used with the effort `minimal`."""
+    fee: float = 0
+    """US dollars for one call, or for each different value of `fee_field`."""
+    fee_field: str = ""
+
+
+def _hosted(tool: str, *required: str, **fields: Any) -> ItemKind:
+    return ItemKind(is_hosted=True, tool=tool, required=required, **fields)
+
+
+ITEM_KINDS: Mapping[str, ItemKind] = {
+    "message": ItemKind(parts=(("text", "content"),)),
+    "reasoning": ItemKind(
+        parts=(("summary", "summary"), ("reasoning", "content")),
+        is_encrypted=True,
+        id_prefix="rs",
+    ),
+    "compaction": ItemKind(is_encrypted=True),
+    "function_call": ItemKind(
+        text=("arguments", "arguments"),
+        output_type="function_call_output",
+        id_prefix="fc",
+    ),
+    "function_call_output": ItemKind(from_client=True),
+    "custom_tool_call": ItemKind(
+        text=("arguments", "input"),
+        output_type="custom_tool_call_output",
+        id_prefix="ctc",
+    ),
+    "custom_tool_call_output": ItemKind(from_client=True),
+    "web_search_call": _hosted(
+        "web_search",
+        "action",
+        is_call=True,
+        include="web_search_call.action.sources",
+        refused_at_minimal=True,
+        fee=0.01,
+    ),
+    "file_search_call": _hosted(
+        "file_search",
+        "queries",
+        is_call=True,
+        refused_at_minimal=True,
+        fee=0.0025,  # not verified
+    ),
+    "code_interpreter_call": _hosted(
+        "code_interpreter",
+        "container_id",
+        nullable=("code", "outputs"),
+        text=("code", "code"),
+        is_call=True,
+        include="code_interpreter_call.outputs",
+        fee=0.03,  # not verified
+        fee_field="container_id",
+    ),
+    # It would be looked up by an id that was never stored: see `image_message`.
+    "image_generation_call": _hosted(
+        "image_generation", returned="never", refused_at_minimal=True
+    ),
+    "mcp_list_tools": _hosted("mcp", "server_label", "tools"),
+    "mcp_call": _hosted(
+        "mcp",
+        *("server_label", "name", "arguments"),
+        text=("arguments", "arguments"),
+        is_call=True,
+    ),
+    "mcp_approval_request": _hosted(
+        "mcp",
+        *("id", "server_label", "name", "arguments"),
+        returned="same_run",
+        is_call=True,
+    ),
+    "mcp_approval_response": _hosted(
+        "mcp",
+        *("approval_request_id", "approve"),
+        returned="same_run",
+        is_call=True,
+        from_client=True,
+    ),
 }
+"""The types of items that the code knows. The fees are those of LiteLLM 1.109.1's price
+map (2026-11-21)."""
+
+_OTHER_KIND = ItemKind()
+
+CALL_OUTPUTS = {name: k.output_type for name, k in ITEM_KINDS.items() if k.output_type}
 """Calls that we answer, by the type of their answer."""
+
+_TOOL_KINDS = {kind.tool: kind for kind in ITEM_KINDS.values() if kind.tool}
 
 
 def item_type(item: Mapping[str, Any]) -> str:
@@ -138,8 +250,13 @@ def item_type(item: Mapping[str, Any]) -> str:
     return kind if isinstance(kind, str) else "message" if "role" in item else ""
 
 
+def kind_of(item: Mapping[str, Any]) -> ItemKind:
+    """Return what is known of items of this type."""
+    return ITEM_KINDS.get(item_type(item), _OTHER_KIND)
+
+
 def is_call(item: Mapping[str, Any]) -> bool:
-    """Say whether somebody on our side has to answer `item`."""
+    """Say whether our side has to answer `item`."""
     return item_type(item) in CALL_OUTPUTS
 
 
@@ -154,22 +271,22 @@ def is_reasoning(item: Mapping[str, Any]) -> bool:
 
 
 def is_commentary(item: Mapping[str, Any]) -> bool:
-    """Say whether `item` is a remark in passing, in front of the answer."""
+    """Say whether `item` is a message in front of the answer, about the work on it."""
     return item_type(item) == "message" and item.get("phase") == "commentary"
 
 
 def has_encrypted_reasoning(item: Mapping[str, Any]) -> bool:
-    """Say whether `item` is reasoning that can be given back without being stored."""
+    """Say whether `item` is reasoning that can be sent back."""
     return is_reasoning(item) and bool(item.get("encrypted_content"))
 
 
 def is_encrypted(item: Mapping[str, Any]) -> bool:
-    """Say whether only those who made `item` can read it."""
-    return item_type(item) in ("reasoning", "compaction")
+    """Say whether only the model and account that made `item` can read it."""
+    return kind_of(item).is_encrypted
 
 
 def is_compaction(item: Mapping[str, Any]) -> bool:
-    """Say whether `item` stands for all that came before it."""
+    """Say whether `item` replaces all items before it."""
     return item_type(item) == "compaction" and bool(item.get("encrypted_content"))
 
 
@@ -180,7 +297,7 @@ def since_compaction(items: Sequence[Item]) -> list[Item]:
 
 
 def message_text(item: Mapping[str, Any]) -> str:
-    """Return the text a person reads in a message item: its text and its refusals."""
+    """Return the text that a person reads in a message: its text and its refusals."""
     content = item.get("content")
     if isinstance(content, str):
         return content
@@ -188,7 +305,7 @@ def message_text(item: Mapping[str, Any]) -> str:
 
 
 def content_parts(content: object) -> list[Item]:
-    """Return the parts of a content; other servers send what they like."""
+    """Return the parts of a content; anything else that a server sends is left out."""
     rows = content if isinstance(content, list) else []
     return [row for row in rows if isinstance(row, dict)]
 
@@ -200,15 +317,15 @@ def part_text(part: Mapping[str, Any]) -> str:
 
 
 def open_calls(items: Sequence[Item]) -> list[Item]:
-    """Return the calls that nobody has answered."""
+    """Return the calls without an output."""
     answered = {item.get("call_id") for item in items if is_call_output(item)}
     return [i for i in items if is_call(i) and i.get("call_id") not in answered]
 
 
 def paired_places(items: Sequence[Mapping[str, Any]]) -> set[int]:
-    """Return the places of the calls and outputs that belong together.
+    """Return the places of the calls and outputs that are pairs.
 
-    An output answers a call in front of it, of its own kind; a `call_id` counts once.
+    An output answers an earlier call of its own kind; a `call_id` counts once.
     """
     calls: dict[str, int] = {}
     outputs: dict[str, int] = {}
@@ -226,11 +343,11 @@ def paired_places(items: Sequence[Mapping[str, Any]]) -> set[int]:
 
 
 def drop_orphans(items: Iterable[Item]) -> list[Item]:
-    """Return `items` without half pairs, and without reasoning that led to one.
+    """Return `items` without half pairs, and without the reasoning before them.
 
-    The API refuses a call without an output and an output without a call; reasoning
-    belongs to the item it produced, so it leaves with it (responses-api.md §2.1,
-    rule 5 and the recommended algorithm, e).
+    The API refuses a call without an output and an output without a call. Reasoning
+    belongs to the item that it produced, so it is dropped with that item
+    (docs/reference/responses-api.md, "Refusals of input items", 5).
     """
     rows = list(items)
     pairs = paired_places(rows)
@@ -241,7 +358,7 @@ def drop_orphans(items: Iterable[Item]) -> list[Item]:
         if place not in pairs and (is_call(item) or is_call_output(item)):
             lost_call = lost_call or is_call(item)
             continue
-        # What led to several calls stays as long as one of them does.
+        # Reasoning before several calls stays as long as one of them stays.
         if (lost_call and not is_call(item)) or _comes_from_outside(item):
             dangling = []
         lost_call = False
@@ -259,51 +376,40 @@ def _comes_from_outside(item: Mapping[str, Any]) -> bool:
 
 
 TextPlace = tuple[str, int]
-"""A kind of text and its part, as `events.TextDelta` has them."""
+"""A kind of text and the number of its part."""
 
 
 def item_texts(item: Mapping[str, Any]) -> Iterator[tuple[TextPlace, str]]:
     """Yield the place and the text of everything in `item` that deltas can grow."""
-    match item_type(item):
-        case "message":
-            for part, content in _parts(item.get("content")):
-                kind = "refusal" if content.get("type") == "refusal" else "text"
-                yield (kind, part), _text_or_empty(content.get(kind))
-        case "reasoning":
-            for part, content in _parts(item.get("summary")):
-                yield ("summary", part), _text_or_empty(content.get("text"))
-            for part, content in _parts(item.get("content")):
-                yield ("reasoning", part), _text_or_empty(content.get("text"))
-        case "function_call" | "mcp_call":
-            yield ("arguments", 0), _text_or_empty(item.get("arguments"))
-        case "custom_tool_call":
-            yield ("arguments", 0), _text_or_empty(item.get("input"))
-        case "code_interpreter_call":
-            yield ("code", 0), _text_or_empty(item.get("code"))
+    kind = kind_of(item)
+    for text_kind, field in kind.parts:
+        parts = item.get(field)
+        for index, part in enumerate(parts if isinstance(parts, list) else ()):
+            if isinstance(part, Mapping):
+                is_refusal = part.get("type") == "refusal"
+                found = part.get("refusal" if is_refusal else "text")
+                yield ("refusal" if is_refusal else text_kind, index), _string(found)
+    if kind.text:
+        text_kind, field = kind.text
+        yield (text_kind, 0), _string(item.get(field))
 
 
-def _parts(value: object) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    for index, part in enumerate(value if isinstance(value, list) else ()):
-        if isinstance(part, Mapping):
-            yield index, part
-
-
-def _text_or_empty(value: object) -> str:
+def _string(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
-_READ_FORMS = ("png", "jpeg", "webp")
+_READABLE_FORMATS = ("png", "jpeg", "webp")
 
 
 def is_image_call(item: Mapping[str, Any]) -> bool:
-    """Say whether `item` is the drawing of a picture."""
+    """Say whether `item` is a picture that the model drew."""
     return item_type(item) == "image_generation_call"
 
 
 def has_image(item: Mapping[str, Any]) -> bool:
-    """Say whether `item` holds a picture that the model can be given back."""
-    held = is_image_call(item) and bool(item.get("result"))
-    return held and image_format(item) in _READ_FORMS
+    """Say whether `item` holds a picture that can be sent back to the model."""
+    has_result = is_image_call(item) and bool(item.get("result"))
+    return has_result and image_format(item) in _READABLE_FORMATS
 
 
 def image_format(item: Mapping[str, Any]) -> str:
@@ -312,71 +418,60 @@ def image_format(item: Mapping[str, Any]) -> str:
 
 
 def image_url(item: Mapping[str, Any]) -> str:
-    """Return a drawn picture as an address that holds it."""
+    """Return a drawn picture as a data URL."""
     kind = {"svg": "svg+xml"}.get(image_format(item), image_format(item))
     return f"data:image/{kind};base64,{item['result']}"
 
 
 def image_message(item: Mapping[str, Any]) -> Item:
-    """Return a drawn picture as an input message."""
+    """Return a drawn picture as an input message.
+
+    The item itself cannot go back: the API would look it up by an id that it never
+    stored.
+    """
     part = {"type": "input_image", "detail": "auto", "image_url": image_url(item)}
     return {"type": "message", "role": "user", "content": [part]}
 
 
-_NEEDS: Mapping[str, tuple[str, ...]] = {
-    "web_search_call": ("action",),
-    "file_search_call": ("queries",),
-    "code_interpreter_call": ("container_id",),
-    "mcp_list_tools": ("server_label", "tools"),
-    "mcp_call": ("server_label", "name", "arguments"),
-    "mcp_approval_request": ("id", "server_label", "name", "arguments"),
-    "mcp_approval_response": ("approval_request_id", "approve"),
-}
-"""Hosted items that can be given back, with what the API asks of each. A picture is
-not among them: it would be looked up by an id that was never stored
-(responses-api.md §2.1)."""
-
 _UNFINISHED = ("in_progress", "searching", "interpreting", "calling", "incomplete")
 _ACTIONS = ("search", "open_page", "find_in_page")
-
-_REFUSED_AT_MINIMAL = ("web_search", "file_search", "image_generation")
-"""Tools that cannot be used with the effort `minimal` (responses-api.md §1)."""
-
-
-_INCLUDED = {
-    "web_search": "web_search_call.action.sources",
-    "code_interpreter": "code_interpreter_call.outputs",
-}
-"""What the API leaves out of an item unless it is asked, by the tool."""
 
 
 def is_hosted(item: Mapping[str, Any]) -> bool:
     """Say whether the API made or answered `item` itself."""
-    return item_type(item) in (*_NEEDS, "image_generation_call")
+    return kind_of(item).is_hosted
 
 
 def is_host_returned(item: Mapping[str, Any]) -> bool:
-    """Say whether `item` is a finished hosted one that a later request gives back."""
-    kind = item_type(item)
-    if kind not in _NEEDS or item.get("status") in _UNFINISHED:
+    """Say whether `item` is a finished hosted one that can go into a later request."""
+    name, kind = item_type(item), kind_of(item)
+    if not kind.is_hosted or kind.returned == "never":
         return False
-    if kind == "web_search_call" and _action(item).get("type") not in _ACTIONS:
+    if item.get("status") in _UNFINISHED:
         return False
-    if kind == "mcp_list_tools" and item.get("error"):
+    if name == "web_search_call" and _action(item).get("type") not in _ACTIONS:
+        return False
+    if name == "mcp_list_tools" and item.get("error"):
         return False  # without a list the API asks the server again
-    return all(item.get(key) is not None for key in _NEEDS[kind])
+    return all(item.get(key) is not None for key in kind.required)
 
 
 def is_kept_hosted(item: Mapping[str, Any]) -> bool:
-    """Say whether later turns of a chat get `item` back; an approval is over by then."""
-    return is_host_returned(item) and not item_type(item).startswith("mcp_approval")
+    """Say whether later turns of a chat send `item`, a hosted one."""
+    return is_host_returned(item) and kind_of(item).returned == "always"
+
+
+def is_replayed(item: Mapping[str, Any]) -> bool:
+    """Say whether later turns of a chat send `item`; an unknown type never goes back."""
+    if is_hosted(item):
+        return is_kept_hosted(item) or has_image(item)
+    return item_type(item) in ITEM_KINDS
 
 
 def drop_hosted_tool_items(items: Iterable[Item]) -> list[Item]:
     """Return `items` without calls, their outputs and the reasoning before them.
 
-    The lists of remote servers stay, for they are none; so do pictures, which people
-    see in the answer.
+    Lists of remote tools and pictures stay.
     """
     kept: list[Item] = []
     dangling: list[Item] = []  # reasoning whose product has not come yet
@@ -384,19 +479,14 @@ def drop_hosted_tool_items(items: Iterable[Item]) -> list[Item]:
         if is_reasoning(item):
             dangling.append(item)
             continue
-        if not (is_call(item) or is_call_output(item) or _is_hosted_call(item)):
+        if not (is_call(item) or is_call_output(item) or kind_of(item).is_call):
             kept += [*dangling, item]
         dangling = []
     return kept
 
 
-def is_search(tool: Mapping[str, Any]) -> bool:
-    """Say whether answers cite what `tool` found."""
-    return tool.get("type") in ("web_search", "file_search")
-
-
 def search_queries(item: Mapping[str, Any]) -> list[str]:
-    """Return what a search looked for, on the web or in files."""
+    """Return the queries of a search, on the web or in files."""
     if item_type(item) == "file_search_call":
         return _texts(item.get("queries"))
     action = _action(item)
@@ -412,18 +502,19 @@ def search_pages(item: Mapping[str, Any]) -> list[str]:
 
 
 def tools_at_effort(tools: Sequence[Item], effort: str | None) -> list[Item]:
-    """Return the tools that may be offered to a model that works with `effort`."""
-    refused = _REFUSED_AT_MINIMAL if effort == "minimal" else ()
-    return [tool for tool in tools if tool.get("type") not in refused]
+    """Return the tools that the API takes together with `effort`."""
+    is_minimal = effort == "minimal"
+    return [t for t in tools if not (is_minimal and _tool_kind(t).refused_at_minimal)]
 
 
 def include_for(tools: Sequence[Item]) -> list[str]:
-    """Return what has to be asked for so that a viewer sees what `tools` did."""
-    return [_INCLUDED[t["type"]] for t in tools if t.get("type") in _INCLUDED]
+    """Return what a request has to include to show what `tools` did."""
+    included = (_tool_kind(tool).include for tool in tools)
+    return [name for name in included if name]
 
 
-def _is_hosted_call(item: Mapping[str, Any]) -> bool:
-    return item_type(item) in _NEEDS and item_type(item) != "mcp_list_tools"
+def _tool_kind(tool: Item) -> ItemKind:
+    return _TOOL_KINDS.get(str(tool.get("type")), _OTHER_KIND)
 
 
 def _action(item: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -436,15 +527,15 @@ def _texts(values: object) -> list[str]:
     return [row for row in rows if isinstance(row, str) and row]
 
 
-# ==== openai_responses.errors: The exceptions of the engine.
+# ==== openai_responses.errors: The exceptions of this package, and the error of the API as it can be read.
 
 
 class ResponsesError(Exception):
-    """Anything this engine raises on purpose; the text may be shown to a person."""
+    """Any exception that this package raises on purpose; may be shown to a person."""
 
 
 class InvalidRequest(ResponsesError):
-    """A request that we refuse to send, with the reason in words."""
+    """A request that is not sent; the text says why."""
 
 
 class ConnectionFailed(ResponsesError):
@@ -469,11 +560,11 @@ class TimedOut(ResponsesError):
 
 
 class ResponseLost(ResponsesError):
-    """A response that goes on at the server, but cannot be read any more."""
+    """A response that continues at the server but can no longer be read."""
 
 
 class UnreadableAnswer(ResponsesError):
-    """The server answered with something that is not a Responses API answer."""
+    """The answer does not have the form of the Responses API."""
 
 
 class MalformedEvent(ResponsesError):
@@ -482,11 +573,11 @@ class MalformedEvent(ResponsesError):
 
 @dataclass(frozen=True, slots=True)
 class ApiError:
-    """What the API says went wrong (responses-api.md §4).
+    """The error that the API reports (docs/reference/responses-api.md, "Errors").
 
-    The same four fields come in an HTTP body, in a `response.failed` and in both
-    shapes of the `error` event. `message` is the server's text: it can quote a key or
-    a prompt, so it is never shown as it is.
+    The same four fields come in an HTTP body, in a `response.failed` and in both forms
+    of the `error` event. `message` is the server's text. It can quote a key or a
+    prompt, so it is never shown as it is.
     """
 
     code: str | None = None
@@ -497,11 +588,11 @@ class ApiError:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A failure before the first event, as far as it says what to do next.
+    """A failure before the first event, with what it says about trying again.
 
-    `status` is None where no HTTP answer came, and 200 where the stream began with an
-    error. `after` is the wait that the server asked for, in seconds; `wanted` what it
-    said of trying again.
+    `status` is None if no HTTP answer came, and 200 if the stream began with an error.
+    `retry_after` is the wait in seconds that the server asked for. `should_retry` is
+    what the server said about trying again.
     """
 
     status: int | None = None
@@ -513,10 +604,10 @@ class Failure:
 class ApiRefused(ResponsesError):
     """The API answered with an HTTP status of 400 or more, or with an error."""
 
-    def __init__(self, sentence: str, setback: Failure, request_id: str = "") -> None:
-        """Keep the `setback`, and OpenAI's own id of the request for the log."""
+    def __init__(self, sentence: str, failure: Failure, request_id: str = "") -> None:
+        """Keep the `failure`, and OpenAI's id of the request for the log."""
         super().__init__(sentence)
-        self.failure = setback
+        self.failure = failure
         self.request_id = request_id
 
     @property
@@ -526,12 +617,12 @@ class ApiRefused(ResponsesError):
 
     @property
     def error(self) -> ApiError:
-        """What the body said."""
+        """The error in the body."""
         return self.failure.error
 
 
 def read_api_error(wire: object) -> ApiError:
-    """Return the error of a body, of a response or of either shape of the event."""
+    """Return the error of a body, of a response, or of either form of the event."""
     while isinstance(wire, Mapping) and isinstance(wire.get("error"), Mapping | str):
         wire = wire["error"]
     if isinstance(wire, str):
@@ -551,7 +642,7 @@ def _text_or_none(value: object) -> str | None:
     return value if isinstance(value, str) and value else None
 
 
-# ==== openai_responses.endings: How a run can end, with the sentence that a person sees for it.
+# ==== openai_responses.endings: How a run can end, and the sentence that a person sees for each ending.
 
 _PICTURE = (
     "The model's server could not use a picture of this chat{code}. Remove it, or "
@@ -676,9 +767,9 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "kept; ask to continue, or choose less effort.",
     },
 }
-"""The sentences, by kind of ending, then by code or HTTP status; the empty one is for
-all others, and "5" for every other status from 500 up. The kinds that are not here
-carry the sentence of the exception that they come from."""
+"""The sentences, by kind of ending, then by code or HTTP status. The empty key is for
+all others, "5" for every other status from 500 up. A kind that is not in this table
+takes the sentence of its exception."""
 
 
 EndingKind = Literal[
@@ -700,10 +791,10 @@ EndingKind = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """The way a run ended.
+    """How a run ended.
 
-    `code` is the API's word for the cause, where it gave one that is a word;
-    `sentence` is empty when there is nothing to tell.
+    `code` is the API's word for the cause, if it gave one. `sentence` is empty when
+    there is nothing to say.
     """
 
     kind: EndingKind
@@ -736,9 +827,9 @@ def ending_of_failure(kind: Literal["failed", "error"], error: ApiError) -> Endi
 
 
 def ending_of_exception(error: ResponsesError, has_begun: bool) -> Ending:
-    """Return how a run ended that one of our errors stopped.
+    """Return the ending of a run that was stopped by one of our errors.
 
-    `has_begun` says whether an event had arrived: then the answer was cut.
+    `has_begun` says whether an event had arrived; if so, the answer was cut.
     """
     match error:
         case TimedOut():
@@ -780,17 +871,17 @@ def refusal_sentence(status: int, error: ApiError, model: str) -> str:
     return refused.get(str(status), other).format(**about, **facts)
 
 
-def failure_status(setback: Failure) -> str:
-    """Return what a status line says of a failure that is tried again."""
-    if setback.status == 429:
+def failure_status(failure: Failure) -> str:
+    """Return the status line for a failure after which the request is sent again."""
+    if failure.status == 429:
         return "The model's server is busy with this key's requests."
-    if setback.status and setback.status != 200:
-        return f"The model's server has trouble (HTTP {setback.status})."
+    if failure.status and failure.status != 200:
+        return f"The model's server has trouble (HTTP {failure.status})."
     return "The model's server did not answer."
 
 
 def _sentence(kind: str, error: ApiError) -> str:
-    """Return the sentence of a kind for the code or else the type of an error."""
+    """Return the sentence of a kind, by the code or else the type of an error."""
     told = SENTENCES[kind]
     words = (word for word in (error.code, error.type) if word)
     sentence = next((told[word] for word in words if word in told), told[""])
@@ -798,22 +889,22 @@ def _sentence(kind: str, error: ApiError) -> str:
 
 
 def _shown(word: str | None, form: str = " ({})") -> str:
-    """Return a word of the server as it may be shown, or nothing."""
+    """Return a word of the server in the form that is shown, or nothing."""
     known = api_word(word)
     return form.format(known) if known else ""
 
 
 def api_word(word: str | None) -> str | None:
-    """Return `word` if it is one of the API.
+    """Return `word` if it can be a word of the API, else None.
 
-    Codes and parameter names are small letters, digits of an index, dots, brackets
-    and underscores; anything else, a key for example, is not a word of the API.
+    Codes and parameter names consist of small letters, digits, dots, brackets and
+    underscores. Anything else, for example a key, is not a word of the API.
     """
     known = any(word in told for told in SENTENCES.values())
     return word if word and (known or _WORD.fullmatch(word)) else None
 
 
-# ==== openai_responses.json_input: JSON that people and models wrote, who make mistakes.
+# ==== openai_responses.json_input: JSON that people and models wrote, which may be invalid.
 
 
 def parse_json_object(text: object) -> dict[str, Any] | None:
@@ -826,7 +917,7 @@ def parse_json_object(text: object) -> dict[str, Any] | None:
 
 
 def parse_string_map(text: str) -> Mapping[str, str] | None:
-    """Return the JSON object of a text if its values are texts; nothing typed is {}."""
+    """Return the JSON object of a text whose values are texts; {} for no text."""
     found = parse_json_object(text.strip() or "{}")
     if found is None or not all(isinstance(one, str) for one in found.values()):
         return None
@@ -939,7 +1030,7 @@ CATALOG_ALIASES: dict[str, str] = {
 }
 
 
-# ==== openai_responses.models.resolve: Which model a name means, with the facts that decide what it may be sent.
+# ==== openai_responses.models.resolve: Resolves a model name to an id and to the facts that decide what can be sent to it.
 
 REASONING_EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 
@@ -963,7 +1054,7 @@ class ModelPrices(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ModelFacts:
-    """What a model takes, holds and costs; None where nobody says."""
+    """What a model accepts, its limits and its prices; None where unknown."""
 
     reasoning: bool  # takes a `reasoning` parameter
     efforts: tuple[str, ...]  # lowest first; empty: none, or unknown
@@ -986,7 +1077,7 @@ class ModelFacts:
 
 @dataclass(frozen=True, slots=True)
 class ResolvedModel:
-    """A name understood: what to send, what binds its reasoning, what to call it."""
+    """A resolved name: what to send, who can read its reasoning, what to call it."""
 
     id: str  # sent as `model`
     family: str  # encrypted reasoning is readable inside one family
@@ -999,14 +1090,14 @@ class ResolvedModel:
         return self.facts.efforts[0] if self.facts.efforts else None
 
     def takes_effort(self, effort: str) -> bool:
-        """Tell whether the model accepts an effort; where nobody knows, it may try."""
+        """Say whether the model accepts an effort; if unknown, it may be tried."""
         if self.facts.efforts:
             return effort in self.facts.efforts
         return self.facts.reasoning or not self.facts.known_family
 
 
 def resolve_model(name: str) -> ResolvedModel:
-    """Understand any name; one that nobody knows is sent as it is."""
+    """Resolve any name; an unknown one is sent as it is."""
     model_id, effort = _named_model(name) or _model_with_effort(name) or (name, None)
     return ResolvedModel(
         id=model_id,
@@ -1018,7 +1109,7 @@ def resolve_model(name: str) -> ResolvedModel:
 
 
 def _named_model(name: str) -> tuple[str, str | None] | None:
-    """A real id or one of our names, neither with an effort at its end."""
+    """Return a real id or one of our names, both without an effort at the end."""
     if name in CATALOG_ROWS or _model_family(name) in CATALOG_ROWS:
         return name, None
     if name in CATALOG_ALIASES:
@@ -1027,7 +1118,7 @@ def _named_model(name: str) -> tuple[str, str | None] | None:
 
 
 def _thinking_or_instant(name: str) -> tuple[str, str | None] | None:
-    """ChatGPT's words for a model that thinks, or does not."""
+    """Resolve ChatGPT's words for a model that thinks, or does not."""
     if match := _THINKING_NAME.match(name):
         row = CATALOG_ROWS.get(model_id := match[1] + (match[2] or ""))
         # From gpt-5.1 to 5.4 the default is not to think at all.
@@ -1040,7 +1131,7 @@ def _thinking_or_instant(name: str) -> tuple[str, str | None] | None:
 
 
 def _model_with_effort(name: str) -> tuple[str, str] | None:
-    """A model and the effort at the end of the name, if the model may accept it."""
+    """Return a model and the effort at the end of the name, if it may accept it."""
     base, _, effort = name.rpartition("-")
     if effort not in REASONING_EFFORTS or name.startswith("ft:"):
         return None
@@ -1054,7 +1145,7 @@ def _model_with_effort(name: str) -> tuple[str, str] | None:
 
 
 def _model_family(model_id: str) -> str:
-    """The id without its date, after the redirections of the API itself."""
+    """Return the id without its date, after the redirections of the API itself."""
     undated = _SNAPSHOT_DATE.sub("", model_id)
     return CATALOG_SERVED_AS.get(undated, undated)
 
@@ -1093,14 +1184,14 @@ def _row_facts(row: CatalogRow) -> ModelFacts:
 
 
 def _family_facts(model_id: str) -> ModelFacts:
-    """The facts of an id outside the catalog, by family and version."""
+    """Return the facts of an id outside the catalog, by family and version."""
     if _O_SERIES_ID.match(model_id):
         return replace(
             _REASONING_FACTS, efforts=("low", "medium", "high"), verbosity=False
         )
     match = _GPT_VERSION.match(model_id)
     if not match:
-        # A deployment has any name: what it takes, its administrator knows.
+        # A deployment can have any name; only its administrator knows its facts.
         return replace(_PLAIN_FACTS, hosted=True, known_family=False)
     version = (int(match[1]), int(match[2] or 0))
     if version < (5, 0):
@@ -1111,7 +1202,10 @@ def _family_facts(model_id: str) -> ModelFacts:
 
 
 def _shown_name(model_id: str, effort: str | None) -> str:
-    """`gpt-5.6-sol` with effort high is GPT-5.6 Sol (high); other ids stay."""
+    """Return `GPT-5.6 Sol (high)` for `gpt-5.6-sol` with effort high.
+
+    Other ids are not changed.
+    """
     name, notes = model_id, [effort] if effort else []
     if _GPT_VERSION.match(model_id):
         if match := _SNAPSHOT_DATE.search(model_id):
@@ -1126,8 +1220,9 @@ def _shown_word(word: str) -> str:
     return word if word in ("mini", "nano", "pro") else word.capitalize()
 
 
-# The safe default for an unknown gpt of version 5 or later (responses-api.md §5): an
-# effort or a verbosity only if someone asks, no sampling parameters, a summary.
+# The safe default for an unknown gpt of version 5 or later: an effort or a verbosity
+# only if someone asks for it, no sampling parameters, a summary
+# (docs/reference/responses-api.md, "Unknown models").
 _REASONING_FACTS = ModelFacts(
     reasoning=True,
     efforts=(),
@@ -1141,9 +1236,9 @@ _REASONING_FACTS = ModelFacts(
     vision=True,
     prefix_bound=False,
 )
-# For gpt-4 and for ids that say nothing (another vendor, an Azure deployment): a plain
-# model refuses `reasoning` and its `include` with a 400, while a reasoning model works
-# without them, so they stay away until an effort is asked for.
+# For gpt-4 and for ids that say nothing (another vendor, an Azure deployment): a model
+# that does not reason refuses `reasoning` and its `include` with a 400, and a reasoning
+# model works without them. So they are sent only if an effort is asked for.
 _PLAIN_FACTS = replace(
     _REASONING_FACTS,
     reasoning=False,
@@ -1154,106 +1249,15 @@ _PLAIN_FACTS = replace(
 )
 
 
-_YES_OR_NO_FACTS = frozenset(
-    f.name for f in fields(ModelFacts) if f.type in (bool, "bool")
-)
-_NUMBER_FACTS = frozenset({"max_output_tokens", "context"})
-_TEXT_FACTS = frozenset({"default_effort", "shutdown", "successor"})
-_SAMPLINGS = ("always", "with_none", "never")
-
-
-@dataclass(frozen=True, slots=True)
-class Override:
-    """What is said of one model; empty texts say nothing."""
-
-    like: str = ""
-    name: str = ""
-    facts: Mapping[str, Any] = field(default_factory=dict)
-
-
-Overrides = Mapping[str, Override]
-
-
-def read_overrides(text: str) -> dict[str, Override]:
-    """Return what a JSON object says of models, by their ids; raises InvalidRequest."""
-    if not text.strip():
-        return {}
-    table = parse_json_object(text)
-    if table is None:
-        raise InvalidRequest(
-            "MODEL_OVERRIDES_JSON is not a JSON object. An administrator has to correct "
-            'it in the valves, for example {"my-gpt": {"like": "gpt-5.2"}}.'
-        )
-    return {model: _read_override(model, row) for model, row in table.items()}
-
-
-def resolve_with_overrides(name: str, overrides: Overrides) -> ResolvedModel:
-    """Understand a name as `resolve_model` does, by what the administrator says first.
-
-    An effort at the end of a name of theirs is one, if the model takes it.
-    """
-    if name in overrides:
-        return _apply_override(name, overrides[name])
-    base, _, effort = name.rpartition("-")
-    if base in overrides and effort in REASONING_EFFORTS:
-        model = _apply_override(base, overrides[base])
-        if model.takes_effort(effort):
-            return replace(model, effort=effort, name=f"{model.name} ({effort})")
-    return resolve_model(name)
-
-
-def _apply_override(name: str, said: Override) -> ResolvedModel:
-    model = resolve_model(said.like or name)
-    facts = replace(model.facts, **said.facts)
-    if not said.like:
-        return replace(model, facts=facts, name=said.name or model.name)
-    return ResolvedModel(
-        id=name, family=name, effort=None, facts=facts, name=said.name or name
-    )
-
-
-def _read_override(model: str, row: object) -> Override:
-    if not isinstance(row, Mapping):
-        raise InvalidRequest(_entry_error(model, "is no JSON object"))
-    said = dict(row)
-    texts = {key: said.pop(key) for key in ("like", "name") if key in said}
-    for key, value in (*texts.items(), *said.items()):
-        if not _can_be(key, value):
-            raise InvalidRequest(_entry_error(model, f"has a wrong {str(key)[:40]}"))
-    if "efforts" in said:
-        said["efforts"] = tuple(said["efforts"])
-    return Override(**texts, facts=said)
-
-
-def _can_be(key: str, value: object) -> bool:
-    """Say whether `value` is one that the fact named `key` can have."""
-    if key in _YES_OR_NO_FACTS:
-        return isinstance(value, bool)
-    if key in _NUMBER_FACTS:
-        return isinstance(value, int) and value > 0
-    if key == "sampling":
-        return value in _SAMPLINGS
-    if key == "efforts":
-        rows = value if isinstance(value, list) else [value]
-        return isinstance(value, list) and all(row in REASONING_EFFORTS for row in rows)
-    return key in (_TEXT_FACTS | {"like", "name"}) and isinstance(value, str)
-
-
-def _entry_error(model: str, what: str) -> str:
-    return (
-        f"MODEL_OVERRIDES_JSON: the entry {model} {what}. An administrator has to "
-        "correct it in the valves."
-    )
-
-
-# ==== openai_responses.models.usage: What a run used and what it costs.
+# ==== openai_responses.models.usage: The tokens that a run used, added up over its responses, and what they cost.
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
     """Counts of one response, or of several added together.
 
-    `cached` is part of `input`, `reasoning` part of `output` (responses-api.md §4).
+    `cached` is part of `input`, `reasoning` is part of `output`
+    (docs/reference/responses-api.md, "Usage").
     """
 
     input: int = 0
@@ -1265,7 +1269,7 @@ class Usage:
 
 
 def add_usage(one: Usage | None, other: Usage | None) -> Usage | None:
-    """Return the sum, field by field; what was not told counts as nothing."""
+    """Return the sum, field by field; a missing count is 0."""
     if one is None or other is None:
         return one or other
     pairs = zip(astuple(one), astuple(other), strict=True)
@@ -1273,9 +1277,9 @@ def add_usage(one: Usage | None, other: Usage | None) -> Usage | None:
 
 
 def read_usage(wire: object) -> Usage | None:
-    """Return the counts of a response's `usage`, or None when it has none.
+    """Return the counts of a response's `usage`, or None if it has none.
 
-    Other servers leave fields out or send null; what is missing counts as nothing.
+    Other servers leave fields out or send null; a missing count is 0.
     """
     if not isinstance(wire, Mapping):
         return None
@@ -1302,45 +1306,22 @@ def _count(value: object) -> int:
 
 _MILLION = 1_000_000
 
-_FEES: Mapping[str, float] = {"web_search_call": 0.01, "file_search_call": 0.0025}
-"""For one call of a hosted tool: $10 and $2.50 for a thousand (LiteLLM 1.109.1's map,
-2026-11-21; the second is not verified)."""
-
-_CONTAINER_FEE = 0.03
-"""For one container of the code interpreter; not verified."""
-
-_PRICE_NAMES = ModelPrices._fields
-_NOT_PRICES = (
-    "CUSTOM_MODEL_PRICING_JSON is not a JSON object of prices. An administrator has to "
-    'correct it in the valves, for example {"my-model": {"input": 2, "output": 8}}.'
-)
-
 
 def cost_of_run(
     usage: Usage, prices: ModelPrices | None, output: Iterable[Item]
 ) -> float | None:
-    """Return what the tokens and the hosted tools of a run cost; None if unknown.
+    """Return the cost of the tokens and hosted tools of a run; None if unknown.
 
-    `output` holds the items of all its turns.
+    `output` holds the items of all its responses.
     """
     tokens = _cost_of_tokens(usage, prices) if prices else None
     return None if tokens is None else tokens + _cost_of_tools(output)
 
 
-def read_prices(text: str) -> dict[str, ModelPrices]:
-    """Return prices by model id from a JSON object; raises InvalidRequest."""
-    if not text.strip():
-        return {}
-    table = parse_json_object(text)
-    if table is None:
-        raise InvalidRequest(_NOT_PRICES)
-    return {model: _read_row(row) for model, row in table.items()}
-
-
 def _cost_of_tokens(usage: Usage, prices: ModelPrices) -> float | None:
     if prices.input is None or prices.output is None:
         return None
-    # What is cached or written to the cache is part of the input.
+    # Cached tokens and tokens written to the cache are part of the input.
     cached = prices.input if prices.cached is None else prices.cached
     written = prices.input if prices.cache_write is None else prices.cache_write
     plain = max(0, usage.input - usage.cached - usage.cache_writes)
@@ -1354,28 +1335,13 @@ def _cost_of_tokens(usage: Usage, prices: ModelPrices) -> float | None:
 
 
 def _cost_of_tools(output: Iterable[Item]) -> float:
-    items = list(output)
-    calls = Counter(item_type(item) for item in items)
-    containers = {
-        item.get("container_id")
-        for item in items
-        if item_type(item) == "code_interpreter_call"
+    paid = {
+        (item_type(item), item.get(kind.fee_field) if kind.fee_field else place)
+        for place, item in enumerate(output)
+        if (kind := kind_of(item)).fee
     }
-    fees = sum(_FEES.get(kind, 0) * count for kind, count in calls.items())
-    return fees + len(containers) * _CONTAINER_FEE
-
-
-def _read_row(row: object) -> ModelPrices:
-    prices: Mapping[str, Any] = row if isinstance(row, Mapping) else {"": row}
-    numbers = all(
-        name in _PRICE_NAMES
-        and isinstance(price, int | float)
-        and 0 <= price < _MILLION
-        for name, price in prices.items()
-    )
-    if not numbers or not {"input", "output"} <= set(prices):
-        raise InvalidRequest(_NOT_PRICES)
-    return ModelPrices(**{name: prices.get(name) for name in _PRICE_NAMES})
+    counts = Counter(name for name, _ in paid)
+    return sum(ITEM_KINDS[name].fee * count for name, count in counts.items())
 
 
 # ==== openai_responses.transport.stream: The stream of a response: bytes in, typed events out.
@@ -1384,7 +1350,7 @@ def _read_row(row: object) -> ModelPrices:
 class ServerSentEvent(NamedTuple):
     """One dispatched event; `data` holds its lines joined by a newline.
 
-    A tuple, because there is one for each token: it is made in half the time.
+    A tuple, because one is created for each token and a tuple takes half the time.
     """
 
     event: str
@@ -1392,10 +1358,10 @@ class ServerSentEvent(NamedTuple):
 
 
 class EventStreamDecoder:
-    """Turns chunks, cut anywhere, into events.
+    """Turns chunks of any size into events.
 
-    The bytes of an unfinished line are kept as they came and joined once, when the
-    line ends: the work is linear in the length of the stream.
+    The bytes of an unfinished line are kept unchanged and joined once, when the line
+    ends. So the work is linear in the length of the stream.
     """
 
     def __init__(self) -> None:
@@ -1421,17 +1387,17 @@ class EventStreamDecoder:
         return self._take_lines(chunk)
 
     def close(self) -> list[ServerSentEvent]:
-        """Return the event that the end of the stream cut off after its last line.
+        """Return the event whose final blank line is missing at the end of the stream.
 
-        The standard drops it. Here a terminal event whose blank line is missing is
-        worth more than the rule: without it a finished answer would count as cut.
+        The standard drops it. Here it is kept: if it is the terminal event, a finished
+        answer would otherwise count as cut.
         """
         rest = b"".join(self._fragments)
         self._fragments = []
         return self._take_lines(rest + b"\n\n")
 
     def _take_lines(self, text: bytes) -> list[ServerSentEvent]:
-        """Read the whole lines of `text`; keep what follows the last line end."""
+        """Read the complete lines of `text`; keep what follows the last line end."""
         lines = text.splitlines()
         if text.endswith(b"\r"):
             self._after_cr = True
@@ -1440,7 +1406,7 @@ class EventStreamDecoder:
         return self._dispatched(lines)
 
     def _dispatched(self, lines: list[bytes]) -> list[ServerSentEvent]:
-        """Return the events that a blank line among `lines` ends."""
+        """Return the events that end with a blank line among `lines`."""
         events = []
         for line in lines:
             field, _, value = line.partition(b":")
@@ -1454,19 +1420,19 @@ class EventStreamDecoder:
                     text = b"\n".join(self._lines).decode("utf-8", "replace")
                     events.append(ServerSentEvent(name, text))
                 self._event, self._lines = b"", []
-            # id, retry, comments and unknown fields carry nothing we act on
+            # id, retry, comments and unknown fields are not used
         return events
 
 
 _ID = re.compile(r"[A-Za-z0-9_=-]{1,512}")
-"""What may stand in a path; other servers put base64 into their ids."""
+"""Ids that are safe in a path; other servers use base64 in their ids."""
 
 
 class Cursor:
-    """The response that is read, and the number of its last event.
+    """The response that is being read, and the number of its last event.
 
-    `response_id` is empty until the server has named it, `last` is None as long as no
-    event had a number.
+    `response_id` is empty until the server has named it. `last` is None until an event
+    had a number.
     """
 
     def __init__(self, named: Callable[[], object] = lambda: None) -> None:
@@ -1476,8 +1442,8 @@ class Cursor:
         self.last: int | None = None
 
     def advance(self, event: ServerSentEvent) -> bool:
-        """Note an event that could be read; say whether it had not come before."""
-        # Read a second time: few events of a background run come in a second.
+        """Note an event that could be read; say whether it is new."""
+        # The event is parsed twice; a background run has few events a second.
         wire = {} if event.data == "[DONE]" else json.loads(event.data)
         self.note(wire.get("response"))
         number = wire.get("sequence_number")
@@ -1489,7 +1455,7 @@ class Cursor:
         return True
 
     def note(self, response: object) -> None:
-        """Remember the id of a response object; what cannot be one is none."""
+        """Remember the id of a response object, if it is a valid id."""
         told: Mapping[str, Any] = response if isinstance(response, Mapping) else {}
         named = told.get("id")
         if isinstance(named, str) and _ID.fullmatch(named):
@@ -1539,7 +1505,7 @@ class AnnotationAdded(NamedTuple):
 class PartialImage(NamedTuple):
     """`response.image_generation_call.partial_image`: an image as far as it is drawn.
 
-    `image` is base64, `form` its format where the server tells it.
+    `image` is base64; `form` is its format, if the server tells it.
     """
 
     output_index: int
@@ -1569,7 +1535,7 @@ class ItemDone(NamedTuple):
 class FinalResponse(NamedTuple):
     """`response.completed`, `.incomplete` or `.failed`, with the final snapshot.
 
-    `status` is "cancelled", too, where the response itself was asked for.
+    `status` can also be "cancelled" if the response itself was requested.
     """
 
     status: str
@@ -1599,7 +1565,7 @@ StreamEvent = ItemEvent | TextDone | FinalResponse | StreamError | Unknown
 
 
 def join_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
-    """Return `events` with neighbouring deltas of one text as one delta."""
+    """Return `events`, with neighbouring deltas of one text joined to one delta."""
     out: list[StreamEvent] = []
     for place, neighbours in groupby(events, _text_place):
         if place is None:
@@ -1617,13 +1583,13 @@ def _text_place(event: StreamEvent) -> tuple[int, str, int] | None:
 
 _ANNOTATION = "response.output_text.annotation.added"
 _JSON_BLANK = " \t\n\r"
-"""All that may stand around a value (RFC 8259, section 2)."""
+"""White space that is allowed around a value (RFC 8259, section 2)."""
 _JSON_READER = json.JSONDecoder()
 _Reader = Callable[[Mapping[str, Any]], StreamEvent]
 
 
 def parse_event(event: ServerSentEvent) -> StreamEvent:
-    """Return the typed event; raises MalformedEvent when it is not a JSON object."""
+    """Return the typed event; raises MalformedEvent if it is not a JSON object."""
     if event.data == "[DONE]":  # other servers end their streams with it
         return Unknown("[DONE]")
     wire = _event_value(event.data)
@@ -1642,7 +1608,7 @@ def parse_event(event: ServerSentEvent) -> StreamEvent:
 
 
 def _event_value(text: str) -> object:
-    """Return what `json.loads` would return, in two thirds of its time."""
+    """Return the same as `json.loads`, in two thirds of the time."""
     text = text.strip(_JSON_BLANK)
     try:
         value, end = _JSON_READER.raw_decode(text)
@@ -1672,7 +1638,7 @@ def _object(value: object) -> dict[str, Any]:
 
 
 def _delta_reader(kind: str, part: str) -> _Reader:
-    """Return the reader of a delta whose place in its item is named by `part`."""
+    """Return the reader of a delta whose place in its item is the field `part`."""
 
     def read(wire: Mapping[str, Any]) -> StreamEvent:
         place, index, text = wire.get(part, 0), wire["output_index"], wire["delta"]
@@ -1695,7 +1661,7 @@ def _done_reader(kind: str, part: str, field: str) -> _Reader:
 
 def _read_annotation(wire: Mapping[str, Any]) -> StreamEvent:
     annotation, part = wire.get("annotation"), _index(wire.get("content_index", 0))
-    if annotation is None:  # the type allows it; the ended item has them all
+    if annotation is None:  # the type allows it; the final item has all annotations
         return Unknown(_ANNOTATION)
     return AnnotationAdded(_index(wire["output_index"]), part, _object(annotation))
 
@@ -1727,7 +1693,7 @@ def _final_reader(status: str) -> _Reader:
 
 
 def _read_error(wire: Mapping[str, Any]) -> StreamEvent:
-    # The flat shape has its own `type`, which says "error" and nothing more.
+    # In the flat form `type` is only "error".
     flat = {key: value for key, value in wire.items() if key != "type"}
     return StreamError(read_api_error(flat))
 
@@ -1842,10 +1808,10 @@ _AZURE_HOSTS = (".azure.com", ".azure.us", ".azure.cn")
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """How a server is reached; a proxy's address can hold a password.
+    """How a server is reached. The address of a proxy can contain a password.
 
-    `ca_bundle` is the path of a file with certificates, `proxy` an address; empty
-    means the system's certificates and the environment's proxy.
+    `ca_bundle` is the path of a file with certificates, `proxy` an address. If they are
+    empty, the system's certificates and the environment's proxy are used.
     """
 
     verify_ssl: bool = True
@@ -1855,10 +1821,10 @@ class Network:
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Where requests go, and with which key.
+    """The address and the key of a server.
 
-    Neither is in a `repr`: an address can hold a password. `strict` asks for requests
-    in the form that other servers than OpenAI's take.
+    Neither is in a `repr`: an address can contain a password. `strict` asks for
+    requests in the form that servers other than OpenAI's accept.
     """
 
     base_url: str = field(repr=False)
@@ -1887,22 +1853,24 @@ class Endpoint:
         return self.host.endswith(_AZURE_HOSTS)
 
     def account(self) -> str:
-        """Return a name for who asks where, which does not tell the key."""
+        """Return a name for this key at this address, which does not reveal the key."""
         told = f"{self.base_url}\n{self.organization}\n{self.api_key}"
         return sha256(told.encode("utf-8", errors="replace")).hexdigest()
 
     def owner(self) -> str:
-        """Return a short name for whose reasoning this is, which does not tell the key.
+        """Return a short name for the owner of encrypted reasoning, without the key.
 
-        Keys of one organisation read each other's, where it is known.
+        Keys of one organisation can read each other's reasoning, if the organisation is
+        known.
         """
         told = f"{self.host}\n{self.organization or self.api_key.strip()}"
         return sha256(told.encode("utf-8", errors="replace")).hexdigest()[:16]
 
     def headers(self) -> dict[str, str]:
-        """Return the headers of a request; Azure wants its key in one of its own.
+        """Return the headers of a request; Azure has its own header for the key.
 
-        An administrator's own headers win: a gateway may want another Authorization.
+        The administrator's own headers have priority: a gateway may need another
+        Authorization.
         """
         key = self.api_key.strip()
         ours = {"api-key": key} if self.is_azure else {"Authorization": f"Bearer {key}"}
@@ -1941,7 +1909,7 @@ def normalize_base_url(text: str) -> str:
 
 
 def proxy_secrets(proxy: str) -> list[str]:
-    """Return what of a proxy's address nobody may read: all of it, and its password."""
+    """Return the secret parts of a proxy's address: the whole, and its password."""
     parts = url_parts(proxy.strip())
     return [proxy, unquote(parts.password or "") if parts else ""]
 
@@ -1957,14 +1925,14 @@ def url_parts(text: str) -> SplitResult | None:
 
 
 class Trust:
-    """The certificates of CA bundles, one context a file: or nothing is reused."""
+    """The certificates of CA bundles. One context a file, so connections are reused."""
 
     def __init__(self) -> None:
-        """Read nothing yet."""
+        """Start without any context."""
         self._contexts: dict[tuple[str, int], ssl.SSLContext] = {}
 
     def context(self, network: Network) -> ssl.SSLContext | bool:
-        """Return whom to trust, in the form that aiohttp takes."""
+        """Return the trusted certificates in the form that aiohttp takes."""
         if not network.verify_ssl or not network.ca_bundle:
             return network.verify_ssl
         path = network.ca_bundle
@@ -1999,13 +1967,13 @@ def _environment_proxy(url: str) -> str | None:
     """Return the proxy that the environment names for `url`, or None."""
     parts, proxies = urlsplit(url), getproxies()
     proxy = proxies.get(parts.scheme) or proxies.get("all")
-    # Each of these reads the whole environment: where it names no proxy, one is enough.
+    # Each call reads the whole environment. If it names no proxy, one call is enough.
     if not proxy or proxy_bypass(parts.hostname or "") or proxy_bypass(parts.netloc):
         return None
     return proxy
 
 
-# ==== openai_responses.clock: The clock and the sources of randomness, with the ids made of both.
+# ==== openai_responses.clock: The time, random numbers, and ids made of both.
 
 
 def unix_seconds() -> int:
@@ -2014,18 +1982,13 @@ def unix_seconds() -> int:
 
 
 def monotonic_seconds() -> float:
-    """Return a time that only grows, for measuring spans."""
+    """Return a time that never goes back, for measuring durations."""
     return time.monotonic()
 
 
 def random_fraction() -> float:
-    """Return a number from 0 to 1, for waits that must not all end at once."""
+    """Return a number from 0 to 1, so that waits do not all end at the same time."""
     return random.random()
-
-
-def utc_today() -> date:
-    """Return today's date in UTC."""
-    return datetime.now(UTC).date()
 
 
 _CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
@@ -2043,13 +2006,13 @@ def encode_ulid(milliseconds: int, randomness: int) -> str:
     return "".join(digits)
 
 
-# ==== openai_responses.requests.parameters: What a caller asks for -> the API's parameters, in the API's names and forms.
+# ==== openai_responses.requests.parameters: The caller's parameters, translated to the names and forms of the API.
 
 _RENAMED: Mapping[str, str] = {
     "max_tokens": "max_output_tokens",
     "max_completion_tokens": "max_output_tokens",
 }
-"""Chat Completions' names for what the API calls otherwise."""
+"""The API's names, by those of Chat Completions."""
 
 _WORDS: Mapping[str, tuple[str, ...]] = {
     "reasoning_effort": REASONING_EFFORTS,
@@ -2066,11 +2029,12 @@ _NO_SCHEMA = (
 
 
 def read_parameters(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the caller's keys in the API's names; raises InvalidRequest.
+    """Return the caller's keys with the API's names; raises InvalidRequest.
 
-    `reasoning` and `text` are objects, with what stood beside them in Chat Completions
-    inside; keys that the API does not have are still there. The API has no `stop`: it
-    only asks for `truncation: "disabled"`, as in the seed (§3.6).
+    `reasoning` and `text` are objects; keys that Chat Completions has beside them are
+    moved into them. Keys that the API does not have are still in the result. The API
+    has no `stop`; a caller that gives one gets `truncation: "disabled"`
+    (docs/parameters.md).
     """
     given = {key: value for key, value in body.items() if value is not None}
     for theirs, ours in _RENAMED.items():
@@ -2087,7 +2051,7 @@ def read_parameters(body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def read_bool(name: str, value: object) -> bool:
-    """Return what a bool-like value says, exactly as the seed lists them (§3.8)."""
+    """Return a truth value given as true, false, 1 or 0, also as text."""
     if isinstance(value, bool | int | str):
         if value in (True, "true", "1"):
             return True
@@ -2115,7 +2079,7 @@ def _text_parameter(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _own_object(given: Mapping[str, Any], key: str) -> dict[str, Any]:
-    """Return the caller's object of that name; null in it means not given, too."""
+    """Return the caller's object of that name; null inside it means not given."""
     value = given.get(key, {})
     if not isinstance(value, Mapping):
         raise InvalidRequest(_cannot_be_sent(key, "it must be a JSON object"))
@@ -2123,7 +2087,7 @@ def _own_object(given: Mapping[str, Any], key: str) -> dict[str, Any]:
 
 
 def _word(name: str, value: object) -> str:
-    """Return one of the words that `name` may be; a person may type them in capitals."""
+    """Return a valid word for `name`; capitals are accepted."""
     word = value.strip().lower() if isinstance(value, str) else ""
     if word not in _WORDS[name]:
         words = ", ".join(_WORDS[name])
@@ -2132,7 +2096,9 @@ def _word(name: str, value: object) -> str:
 
 
 def _format(asked: object, beside: object) -> dict[str, Any] | None:
-    """Return `text.format` from Chat Completions' form, or from the seed's two keys."""
+    """Return `text.format` from Chat Completions' form, or from `json_schema` beside
+    it.
+    """
     form: Mapping[str, Any] = asked if isinstance(asked, Mapping) else {"type": asked}
     kind = form.get("type")
     if asked is None or kind == "text":
@@ -2150,7 +2116,7 @@ def _format(asked: object, beside: object) -> dict[str, Any] | None:
 
 
 def _schema_fields(value: object) -> dict[str, Any]:
-    """Return name, schema and what else is said of a JSON schema, given in any form."""
+    """Return name, schema and other fields of a JSON schema, given in any form."""
     read = parse_json_object(value) if isinstance(value, str) else value
     if not isinstance(read, Mapping) or not isinstance(read.get("schema"), Mapping):
         raise InvalidRequest(_NO_SCHEMA)
@@ -2192,19 +2158,19 @@ _PASSED_ON = frozenset(
         "truncation",
     }
 )
-"""Keys of a caller that go to the API as they are. Those that would store something
-there or name what is stored (`store`, `background`, `conversation`,
-`previous_response_id`, `prompt`) are not the caller's to set; `user` is deprecated."""
+"""Keys of a caller that are sent unchanged. A caller cannot set keys that store
+something at the API or refer to stored things (`store`, `background`, `conversation`,
+`previous_response_id`, `prompt`); `user` is deprecated."""
 
 _IN_BACKGROUND = {"background": True, "store": True}
-"""The API runs nothing in the background that it does not store."""
+"""Background mode requires that the response is stored."""
 
 _MOST_OUTPUT_TOKENS = 128_000
-"""The seed's bound; a model of the catalog may have a higher one (§3.5)."""
+"""The largest value accepted; a model of the catalog may have a higher limit."""
 
 
 class ResponsesRequest(BaseModel):
-    """What is sent to `POST /responses`, in the API's own words."""
+    """The body of `POST /responses`, with the API's field names."""
 
     # JSON has no NaN and no infinity.
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
@@ -2239,17 +2205,17 @@ class ResponsesRequest(BaseModel):
     access_programs: dict[str, Any] | None = None
 
     def payload(self) -> dict[str, Any]:
-        """Return the JSON object to send; what was not set is not in it."""
+        """Return the JSON object to send, without fields that are not set."""
         fields = {name: getattr(self, name) for name in type(self).model_fields}
         return {name: value for name, value in fields.items() if value is not None}
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What the administrator and the user chose, for requests that say nothing.
+    """What the administrator and the user chose, used where the request says nothing.
 
-    `effort`, `summary` and `verbosity` are None when nothing was chosen; `defaults`
-    are further parameters by their names.
+    `effort`, `summary` and `verbosity` are None if nothing was chosen. `defaults` are
+    further parameters by name.
     """
 
     effort: str | None = None
@@ -2272,8 +2238,8 @@ def build_request(
 ) -> ResponsesRequest:
     """Return the request for a chat; raises InvalidRequest for what cannot be sent.
 
-    `body` holds the caller's keys, in the names of Chat Completions or of the API.
-    The effort is the caller's, else the user's, else the one that the alias names.
+    `body` holds the caller's keys, with the names of Chat Completions or of the API.
+    The effort is the caller's, else the user's, else the one in the model's alias.
     """
     if not items:
         raise InvalidRequest("There is no message to answer. Write one and send it.")
@@ -2305,7 +2271,7 @@ def build_request(
 def _passed_on(
     model: ResolvedModel, effort: str | None, given: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return the caller's own keys that go as they are, if the model takes them."""
+    """Return the caller's keys that are sent unchanged, if the model accepts them."""
     refused = () if _takes_sampling(model, effort) else _SAMPLING
     return {k: v for k, v in given.items() if k in _PASSED_ON and k not in refused}
 
@@ -2363,50 +2329,23 @@ def _text_object(
 
 
 def _include(model: ResolvedModel, effort: str | None, settings: Settings) -> list[str]:
-    """Ask for the reasoning itself: without a store there is no other way back."""
+    """Ask for encrypted reasoning: with `store: false` nothing else returns it."""
     wanted = _reasons(model, effort) and settings.encrypted_reasoning
     return ["reasoning.encrypted_content"] if wanted else []
 
 
 def _reasons(model: ResolvedModel, effort: str | None) -> bool:
-    """Say whether the model reasons; one that nobody knows does if it is told to."""
+    """Say whether the model reasons; an unknown model does if an effort is set."""
     return model.facts.reasoning or effort is not None
 
 
 def _first_error(error: ValidationError) -> str:
-    """Return the first complaint as a sentence, without the value it is about."""
+    """Return the first error as a sentence, without the value."""
     first = error.errors(include_url=False, include_context=False, include_input=False)[
         0
     ]
     place = ".".join(str(step) for step in first["loc"])
     return f"The setting {place} cannot be sent: {first['msg']}."
-
-
-_READ_OTHERWISE = frozenset(
-    {"messages", "model", "stream", "enable_stream", "tools", "extra_tools"}
-)
-"""Keys of a body that are no parameters, or that are sent under other names."""
-
-_OBJECTS = ("reasoning", "text")
-_LONGEST_NAME = 40
-
-
-def dropped_parameters(
-    asked: Mapping[str, Any], request: ResponsesRequest
-) -> list[str]:
-    """Return the names that the API does not know, or that the model rejects.
-
-    They are the API's own names, `reasoning.effort` for one inside an object.
-    """
-    given, sent = read_parameters(asked), request.payload()
-    names = [
-        f"{key}.{inner}"
-        for key in _OBJECTS
-        for inner in given.pop(key)
-        if inner not in sent.get(key, {})
-    ]
-    names += [key for key in given if key not in sent and key not in _READ_OTHERWISE]
-    return sorted(name[:_LONGEST_NAME] for name in names)
 
 
 _OPENAI_ONLY = (
@@ -2420,31 +2359,28 @@ _OPENAI_ONLY = (
     "safety_identifier",
     "stream_options",
 )
-_ID_PREFIXES = {"reasoning": "rs", "function_call": "fc", "custom_tool_call": "ctc"}
 
 
 def strict_payload(payload: dict[str, Any]) -> dict[str, Any]:
-    """Return `payload` without what only OpenAI knows, its items with ids."""
+    """Return `payload` for other servers: without OpenAI's own keys, items with ids."""
     kept = {key: value for key, value in payload.items() if key not in _OPENAI_ONLY}
     return {**kept, "input": [_strict_item(item) for item in payload["input"]]}
 
 
 def _strict_item(item: Item) -> Item:
-    kind = item_type(item)
-    if kind == "message" and item.get("role") == "assistant":
+    if item_type(item) == "message" and item.get("role") == "assistant":
         return {"role": "assistant", "content": message_text(item)}
-    if kind in _ID_PREFIXES:
-        return {**item, "id": f"{_ID_PREFIXES[kind]}_{_digest(item)}"}
-    return item
+    prefix = kind_of(item).id_prefix
+    return {**item, "id": f"{prefix}_{_digest(item)}"} if prefix else item
 
 
 def _digest(item: Item) -> str:
-    """Return an id that the same item always gets, so that the prefix stays."""
+    """Return an id that is always the same for the same item, to keep the prefix."""
     told = str(item.get("encrypted_content") or item.get("call_id") or item)
     return hashlib.sha256(told.encode("utf-8", errors="replace")).hexdigest()[:32]
 
 
-# ==== openai_responses.loop.recovery: What to do after a refusal: wait and retry, or change the request.
+# ==== openai_responses.loop.recovery: What to do after a refusal: wait and send again, or change the request.
 
 QUOTA_CODES = frozenset(
     {
@@ -2456,7 +2392,7 @@ QUOTA_CODES = frozenset(
         "project_usage_limit_exceeded",
     }
 )
-"""Codes and types of a 429 that says: no more, not: not now."""
+"""Codes and types of a 429 that means an exhausted quota, not a temporary limit."""
 
 _RETRIED_STATUS = frozenset({408, 409, 429})
 _RETRIED_CODES = frozenset(
@@ -2472,35 +2408,35 @@ _FIRST_WAIT, _LONGEST_WAIT = 0.5, 8.0
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """How often, and how long to wait at the most, in seconds."""
+    """How often to retry, and the longest wait in seconds."""
 
     max_retries: int = 1
     max_wait: float = 60.0
 
 
 def retry_wait(
-    policy: RetryPolicy, attempt: int, setback: Failure, jitter: float
+    policy: RetryPolicy, attempt: int, failure: Failure, jitter: float
 ) -> float | None:
-    """Return the seconds to wait before the next attempt; None for no more.
+    """Return the seconds before the next attempt; None if there is none.
 
     `attempt` counts from 0, `jitter` is between 0 and 1.
     """
-    if attempt >= policy.max_retries or not _is_retried(setback):
+    if attempt >= policy.max_retries or not _is_retried(failure):
         return None
     backoff = min(_FIRST_WAIT * 2**attempt, _LONGEST_WAIT) * (1 - 0.25 * jitter)
-    wait = backoff if setback.retry_after is None else setback.retry_after
+    wait = backoff if failure.retry_after is None else failure.retry_after
     return wait if wait <= policy.max_wait else None
 
 
-def _is_retried(setback: Failure) -> bool:
-    words = {setback.error.code, setback.error.type}
-    if words & QUOTA_CODES or _is_limit_of_spending(setback.error.code):
+def _is_retried(failure: Failure) -> bool:
+    words = {failure.error.code, failure.error.type}
+    if words & QUOTA_CODES or _is_limit_of_spending(failure.error.code):
         return False
-    if setback.should_retry is not None:
-        return setback.should_retry
-    if setback.status in (None, 200):
+    if failure.should_retry is not None:
+        return failure.should_retry
+    if failure.status in (None, 200):
         return words == {None} or bool(words & _RETRIED_CODES)
-    return setback.status in _RETRIED_STATUS or setback.status >= 500
+    return failure.status in _RETRIED_STATUS or failure.status >= 500
 
 
 def _is_limit_of_spending(code: str | None) -> bool:
@@ -2534,7 +2470,7 @@ class Fallback:
 
 
 def find_fallback(request: ResponsesRequest, error: ApiError) -> Fallback | None:
-    """Return a request without what `error` complains of, if that can be left out."""
+    """Return a request without the cause of `error`, if it can be left out."""
     for cause, heal in _FALLBACKS.items():
         changed = heal(request, error)
         if changed is not None:
@@ -2545,12 +2481,12 @@ def find_fallback(request: ResponsesRequest, error: ApiError) -> Fallback | None
 def _without_reasoning(
     request: ResponsesRequest, error: ApiError
 ) -> ResponsesRequest | None:
-    """Leave out all reasoning: one unreadable item does not say which."""
+    """Remove all reasoning, because the error does not say which item is unreadable."""
     by_code = error.code == "invalid_encrypted_content"
     if not by_code and not _ITEM_ERRORS.search(error.message):
         return None
     kept = [item for item in request.input if not is_encrypted(item)]
-    # The ids of hosted items are ours, and the API demands them.
+    # The ids of hosted items are our own, and the API requires them.
     without_ids = [
         item if is_hosted(item) else {k: v for k, v in item.items() if k != "id"}
         for item in kept
@@ -2582,7 +2518,7 @@ def _without_stream(
 def _with_nearest_effort(
     request: ResponsesRequest, error: ApiError
 ) -> ResponsesRequest | None:
-    """Take the effort nearest to the refused one among those that the error names."""
+    """Use the effort nearest to the refused one, among those that the error names."""
     reasoning = request.reasoning or {}
     asked = reasoning.get("effort")
     if asked not in REASONING_EFFORTS or "reasoning.effort" not in _about(error):
@@ -2600,7 +2536,7 @@ def _with_nearest_effort(
 def _without_servers(
     request: ResponsesRequest, error: ApiError
 ) -> ResponsesRequest | None:
-    """Leave out all remote servers: behind the one that is told of may be others."""
+    """Remove all remote servers: the error names one, but others may fail as well."""
     tools = request.tools or []
     kept = [tool for tool in tools if tool.get("type") != "mcp"]
     if len(kept) == len(tools) or not _UNREACHED.search(error.message):
@@ -2610,7 +2546,7 @@ def _without_servers(
 
 
 def _about(error: ApiError) -> str:
-    """Return what an error is about: its parameter, else the words around it."""
+    """Return the subject of an error: its parameter, else its message."""
     return error.param or error.message
 
 
@@ -2641,7 +2577,7 @@ class ResponseState:
     """One response, from its first event to its last."""
 
     def __init__(self, first_index: int = 0) -> None:
-        """Count items from `first_index` on, the number of items of earlier turns."""
+        """Number items from `first_index`, the number of items of earlier responses."""
         self.ending: Ending | None = None
         self.usage: Usage | None = None
         self.refusal: ApiError | None = None
@@ -2654,11 +2590,11 @@ class ResponseState:
 
     @property
     def output(self) -> list[Item]:
-        """The items that ended, in the order of the API."""
+        """The finished items, in the order of the API."""
         return [self._ended[index] for index in sorted(self._ended)]
 
     def feed(self, event: StreamEvent) -> list[RunEvent]:
-        """Take one event; return what it means to those who watch the run."""
+        """Take one event and return the run events that it causes."""
         self.event_count += 1
         return [] if self.ending else self._take(event)
 
@@ -2679,7 +2615,7 @@ class ResponseState:
             case StreamError():
                 self.trace = replace(self.trace, error=event.error)
                 self.ending = ending_of_failure("error", event.error)
-                # As the only event it is what a bad status is elsewhere.
+                # As the only event, an error event stands for a bad HTTP status.
                 self.refusal = event.error if self.event_count == 1 else None
         return []
 
@@ -2733,9 +2669,9 @@ class ResponseState:
     def _show_rest(
         self, output_index: int, place: TextPlace, text: str
     ) -> list[RunEvent]:
-        """Show what `text` has beyond its deltas.
+        """Show the part of `text` that its deltas did not bring.
 
-        A text that contradicts its deltas cannot be shown as growth: the ended item
+        A text that contradicts its deltas cannot be shown as growth; the final item
         corrects it.
         """
         texts = self._open[output_index]
@@ -2768,7 +2704,7 @@ class ResponseState:
         ]
 
     def close(self) -> list[RunEvent]:
-        """Show what messages said that were never announced; nothing else comes."""
+        """Show texts of messages that were never announced; no more events follow."""
         events: list[RunEvent] = []
         for output_index in sorted(self._early):
             kinds = {early.kind for early in self._early[output_index]}
@@ -2779,7 +2715,7 @@ class ResponseState:
 
 
 def _removals(transformations: object) -> Mapping[str, int]:
-    """Count what the API took out of the input, by its reasons."""
+    """Count the items that the API removed from the input, by reason."""
     return Counter(
         api_word(str(row.get("reason"))) or "unknown"
         for row in content_parts(transformations)
@@ -2792,27 +2728,27 @@ def _ending_of(status: str, response: Mapping[str, Any]) -> Ending:
         details = response.get("incomplete_details")
         reason = details.get("reason") if isinstance(details, Mapping) else None
         return ending_of_incomplete(reason if isinstance(reason, str) else None)
-    if status == "cancelled":  # by somebody else: ours end without an answer
+    if status == "cancelled":  # by another client: after our own we read no answer
         return ending_of_incomplete(status)
     if status == "failed":
         return ending_of_failure("failed", read_api_error(response.get("error")))
     return COMPLETED
 
 
-# ==== openai_responses.transport.connections: Pooled HTTP sessions, and the only module that opens a connection.
+# ==== openai_responses.transport.connections: Pooled HTTP sessions; the only module that opens a connection.
 
 
 def parse_retry_headers(
     status: int, error: ApiError, headers: Mapping[str, str], now: float
 ) -> Failure:
-    """Return the setback of an HTTP answer; `now` in seconds since 1970."""
+    """Return the failure of an HTTP answer; `now` is in seconds since 1970."""
     wish = headers.get("x-should-retry", "").lower()
     wanted = {"true": True, "false": False}.get(wish)
     return Failure(status, error, _retry_after(headers, now), wanted)
 
 
 def _retry_after(headers: Mapping[str, str], now: float) -> float | None:
-    """Return what `retry-after-ms` or `retry-after` asks for, or None."""
+    """Return the wait in `retry-after-ms` or `retry-after`, or None."""
     milliseconds = _number(headers.get("retry-after-ms"))
     if milliseconds is not None:
         return milliseconds / 1000
@@ -2827,7 +2763,7 @@ def _retry_after(headers: Mapping[str, str], now: float) -> float | None:
 
 
 def _number(text: str | None) -> float | None:
-    """Return a wait as a number: finite, not negative."""
+    """Return a wait as a finite number that is not negative, or None."""
     try:
         value = float(text or "")
     except ValueError:
@@ -2836,17 +2772,17 @@ def _number(text: str | None) -> float | None:
 
 
 _IDLE_SECONDS = 60.0
-"""Less than the keep-alive of OpenAI's front end, so that we close first."""
+"""Shorter than the keep-alive of OpenAI's front end, so that our side closes first."""
 _MAX_CONNECTIONS = 1000
-"""A chat holds one connection while it streams; fewer would queue busy servers."""
+"""A chat holds one connection while it streams; with fewer, busy servers would wait."""
 _KEEPALIVE_SECONDS = 50.0
-"""A connection that rested for longer may be closed by the other side at any time."""
+"""A connection that was idle for longer may be closed by the server at any time."""
 _DNS_SECONDS = 300
-"""OpenAI's addresses change rarely, and each look-up costs the first words."""
+"""OpenAI's addresses change rarely, and each look-up delays the first words."""
 
 
 class _Pool:
-    """The session of one event loop, lent to the runs that are under way."""
+    """The session of one event loop, lent to the active runs."""
 
     def __init__(self, idle_seconds: float) -> None:
         self._idle_seconds = idle_seconds
@@ -2857,7 +2793,7 @@ class _Pool:
 
     @contextmanager
     def lend(self) -> Iterator[aiohttp.ClientSession]:
-        """Lend the session, opened if need be; the last return starts the clock."""
+        """Lend the session, opened if needed; the last return starts the idle time."""
         if self._timer is not None:
             self._timer.cancel()
         if self._session is None:
@@ -2883,11 +2819,11 @@ class _Pool:
         """Close the session in a task of its own, for callers that cannot wait."""
         if self._timer is not None:
             self._timer.cancel()
-        session, self._session = self._session, None  # at once: no run may borrow it
+        session, self._session = self._session, None  # now, so that no run borrows it
         if session is None:
             return
-        # A task, held until it is done: a connector closed straight from a timer
-        # warns "never awaited" on aiohttp 3.14.
+        # In a task that is referenced until it is done: closing a connector from a
+        # timer warns "never awaited" on aiohttp 3.14.
         task = asyncio.get_running_loop().create_task(session.close())
         self._closing.add(task)
         task.add_done_callback(self._closing.discard)
@@ -2902,13 +2838,13 @@ class Sessions:
         self._pools: dict[asyncio.AbstractEventLoop, _Pool] = {}
 
     def __del__(self) -> None:
-        """Close what is open: the last run that held us has ended."""
+        """Close open sessions: the last run that referenced this object has ended."""
         for loop, pool in self._pools.items():
             if not loop.is_closed():
                 loop.call_soon_threadsafe(pool.close_later)
 
     def pool(self) -> _Pool:
-        """Return the pool of the running loop; those of ended loops are dropped."""
+        """Return the pool of the running loop; drop those of closed loops."""
         loop = asyncio.get_running_loop()
         if loop not in self._pools:
             alive = {one: p for one, p in self._pools.items() if not one.is_closed()}
@@ -2928,10 +2864,10 @@ def _new_session() -> aiohttp.ClientSession:
         keepalive_timeout=_KEEPALIVE_SECONDS,
         ttl_dns_cache=_DNS_SECONDS,
     )
-    # Limits of time are the runs' own; the environment's proxies are looked up by
-    # us, because trust_env would also send what a .netrc file holds.
+    # Each run has its own time limits. Proxies of the environment are looked up by
+    # this package, because trust_env would also send the contents of a .netrc file.
     no_limit = aiohttp.ClientTimeout(total=None, sock_connect=None, sock_read=None)
-    # What a gateway sets for one user must not be sent for another.
+    # Cookies that a gateway sets for one user must not be sent for another.
     no_cookies = aiohttp.DummyCookieJar()
     return aiohttp.ClientSession(
         connector=connector, timeout=no_limit, cookie_jar=no_cookies
@@ -2940,12 +2876,12 @@ def _new_session() -> aiohttp.ClientSession:
 
 @dataclass(frozen=True, slots=True)
 class Timeouts:
-    """Limits in seconds; a `total` of 0 is none.
+    """Limits in seconds; a `total` of 0 means no limit.
 
-    `first_event` runs from the sending to the first event, `idle` from one event to
-    the next; a `keepalive` is an event. Reasoning at high effort is silent for
-    minutes, so there is no total limit unless somebody asks for one; the time of tools
-    and of people does not count in it.
+    `first_event` runs from sending to the first event, `idle` from one event to the
+    next; a `keepalive` counts as an event. Reasoning at high effort is silent for
+    minutes, so there is no total limit by default. The time of tools and of people does
+    not count in it.
     """
 
     connect: float = 30.0
@@ -2955,7 +2891,7 @@ class Timeouts:
 
 
 class Deadlines:
-    """The limit that is running now, over all attempts of one run."""
+    """The limit that is active now, over all attempts of one run."""
 
     def __init__(self, timeouts: Timeouts) -> None:
         """Start the total limit, if there is one."""
@@ -2976,12 +2912,12 @@ class Deadlines:
         self._next, self._kind = now + self.timeouts.idle, "idle_timeout"
 
     def allow(self, seconds: float) -> bool:
-        """Say whether the total limit leaves time for a wait."""
+        """Say whether the total limit leaves enough time for a wait."""
         return asyncio.get_running_loop().time() + seconds < self._end
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Let the total limit stand still."""
+        """Stop the total limit for a while."""
         began = asyncio.get_running_loop().time()
         try:
             yield
@@ -2993,24 +2929,24 @@ class Deadlines:
         return asyncio.timeout_at(min(self._next, self._end))
 
     def timeout_error(self) -> TimedOut:
-        """Return the error of the limit that passed."""
+        """Return the error of the limit that was exceeded."""
         return TimedOut("total_timeout" if self._end <= self._next else self._kind)
 
 
 DRAIN_SECONDS = 1.0
-"""For the rest of a body that nobody needs."""
+"""For reading the rest of a body, which is not needed."""
 
 _REQUEST_ID = re.compile(r"(?:req_)?[0-9a-fA-F-]{1,64}")
-"""Nothing that could be a key or a word: the log shows it."""
+"""Nothing that could be a key or a word, because the log shows the id."""
 
 NETWORK_ERRORS = (aiohttp.ClientError, TimeoutError, OSError)
 
 
 class HttpResponse:
-    """A response whose status is fine and whose body is still on its way."""
+    """A response with a good status whose body is still arriving."""
 
     def __init__(self, response: aiohttp.ClientResponse, deadlines: Deadlines) -> None:
-        """Wrap `response`; whoever opened it closes it."""
+        """Wrap `response`; the caller that opened it closes it."""
         self._response = response
         self._deadlines = deadlines
         self._broke = False
@@ -3032,7 +2968,7 @@ class HttpResponse:
             yield chunk
 
     async def read_any(self) -> bytes:
-        """Return what has arrived of the body; nothing at its end, when `is_read`."""
+        """Return the part of the body that has arrived; empty at its end."""
         if self._broke:
             raise ConnectionFailed("The connection to the model's server broke.")
         scope = self._deadlines.scope()
@@ -3048,9 +2984,9 @@ class HttpResponse:
         return self._rescued() or await self.read_any()
 
     def _rescued(self) -> bytes:
-        """Return what arrived before the connection broke.
+        """Return the bytes that arrived before the connection broke.
 
-        aiohttp puts the exception in front of the bytes that nobody has read yet.
+        aiohttp puts the exception in front of the unread bytes.
         """
         content = self._response.content
         content.set_exception(None)  # type: ignore[arg-type]
@@ -3058,10 +2994,11 @@ class HttpResponse:
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Leave what arrives with the operating system for a while.
+        """Leave arriving bytes with the operating system for a while.
 
-        Otherwise the event loop wakes for every packet, though nobody reads. Where
-        aiohttp itself has stopped reading, because its buffer is full, it stays so.
+        Otherwise the event loop wakes up for every packet although nothing is read. If
+        aiohttp itself has stopped reading, because its buffer is full, reading stays
+        stopped.
         """
         connection = self._response.connection  # None once the body has ended
         transport = connection.transport if connection else None
@@ -3076,7 +3013,7 @@ class HttpResponse:
                 transport.resume_reading()
 
     async def drain(self) -> None:
-        """Read what is left after the last event, so that the connection lives on."""
+        """Read the rest after the last event, so that the connection can be reused."""
         try:
             async with asyncio.timeout(DRAIN_SECONDS):
                 async for _ in self._response.content.iter_any():
@@ -3095,8 +3032,8 @@ class HttpResponse:
             return wire
         if isinstance(wire, dict) and wire.get("error"):
             error = read_api_error(wire)
-            setback = Failure(self._response.status, error)
-            raise ApiRefused(failure_sentence(error), setback, self.request_id)
+            failure = Failure(self._response.status, error)
+            raise ApiRefused(failure_sentence(error), failure, self.request_id)
         raise UnreadableAnswer(SENTENCES["unreadable"][""])
 
 
@@ -3110,7 +3047,7 @@ _MAX_ERROR_BODY = 64 * 1024
 _NEVER_CONNECTED = (
     aiohttp.ClientConnectorError,
     aiohttp.ClientHttpProxyError,
-    aiohttp.ServerTimeoutError,  # the connection's: no other limit is aiohttp's
+    aiohttp.ServerTimeoutError,  # for connecting; aiohttp has no other limit
 )
 _WAITS_BEFORE_POST = (0.0, 0.5, 2.0)
 _POST_TIMEOUTS = Timeouts(connect=10, first_event=20, total=30)
@@ -3135,8 +3072,8 @@ class Connections:
     ) -> AsyncIterator[HttpResponse]:
         """Send `payload` and lend the answer.
 
-        Raises ApiRefused, ConnectionFailed, TimedOut or InvalidRequest; leaving early
-        closes the connection, and with it the work upstream.
+        Raises ApiRefused, ConnectionFailed, TimedOut or InvalidRequest. Leaving early
+        closes the connection, which stops the work at the server.
         """
         body, limits = _json_body(payload), deadlines or Deadlines(Timeouts())
         async with self._sent(endpoint, path, body, limits) as response:
@@ -3148,9 +3085,9 @@ class Connections:
     async def get(
         self, endpoint: Endpoint, path: str, deadlines: Deadlines
     ) -> AsyncIterator[HttpResponse]:
-        """Ask for what is at `path` and lend the answer; raises what `post` raises.
+        """Request `path` and lend the answer; raises the same errors as `post`.
 
-        No redirection is followed: it would take the key along.
+        Redirections are not followed, because the key would be sent along.
         """
         async with self._sent(endpoint, path, None, deadlines) as response:
             if response.status != 200:
@@ -3168,17 +3105,17 @@ class Connections:
             try:
                 yield response
             finally:
-                response.close()  # nothing happens when it was read to its end
+                response.close()  # has no effect after it was read to the end
 
     def post_later(self, endpoint: Endpoint, path: str) -> None:
-        """Send an empty request in a task of its own, for callers that cannot wait.
+        """Send an empty request in a separate task, for callers that cannot wait.
 
-        It is tried three times; nobody is told how it went.
+        It is tried three times; the result is not reported.
         """
         self.do_later(self._post_quietly(endpoint, path))
 
     def do_later(self, work: Coroutine[Any, Any, None]) -> None:
-        """Run what outlives its run in a task that is held until it is done."""
+        """Run work that may last longer than its run, in a task that is referenced."""
         task = asyncio.get_running_loop().create_task(work)
         self._later.add(task)
         task.add_done_callback(self._later.discard)
@@ -3201,7 +3138,7 @@ class Connections:
 
 
 def _json_body(payload: dict[str, Any]) -> bytes:
-    # A lone surrogate, from a broken copy and paste, must not stop the request.
+    # A lone surrogate, for example from a broken copy, must not stop the request.
     return json.dumps(payload, ensure_ascii=False).encode("utf-8", errors="replace")
 
 
@@ -3213,7 +3150,7 @@ async def _send(
     deadlines: Deadlines,
     tls: ssl.SSLContext | bool,
 ) -> aiohttp.ClientResponse:
-    """Return the response once its head is there."""
+    """Return the response as soon as its head has arrived."""
     url = endpoint.url(path)
     scope = deadlines.scope()
     try:
@@ -3243,7 +3180,7 @@ async def _send(
 
 
 def _network_sentence(error: Exception, host: str) -> str:
-    """Return what to tell of a connection that did not come about."""
+    """Return the sentence for a connection that could not be opened."""
     match error:
         case aiohttp.ClientProxyConnectionError() | aiohttp.ClientHttpProxyError():
             return SENTENCES["refused"]["407"]
@@ -3259,7 +3196,7 @@ def _network_sentence(error: Exception, host: str) -> str:
 
 
 async def _refusal(response: aiohttp.ClientResponse, model: str) -> ApiRefused:
-    """Return the error that a response with a bad status stands for."""
+    """Return the error for a response with a bad status."""
     body = b""
     try:
         async with asyncio.timeout(DRAIN_SECONDS):
@@ -3269,54 +3206,30 @@ async def _refusal(response: aiohttp.ClientResponse, model: str) -> ApiRefused:
                     break
         error = read_api_error(json.loads(body))
     except (*NETWORK_ERRORS, ValueError, RecursionError):
-        error = ApiError()  # no body, or not JSON: the status says it
+        error = ApiError()  # no body, or not JSON: only the status is known
     status = response.status
-    setback = parse_retry_headers(status, error, response.headers, unix_seconds())
+    failure = parse_retry_headers(status, error, response.headers, unix_seconds())
     sentence = refusal_sentence(status, error, model)
-    return ApiRefused(sentence, setback, request_id_of(response))
+    return ApiRefused(sentence, failure, request_id_of(response))
 
 
-async def container_file(
-    endpoint: Endpoint,
-    connections: Connections,
-    ids: tuple[str, str],
-    most_bytes: int,
-    deadlines: Deadlines,
-) -> bytes:
-    """Return the bytes of a file; raises the errors of `transport`.
-
-    `ids` are those of the container and of the file. A file of more than `most_bytes`
-    is an UnreadableAnswer, and not read on.
-    """
-    container, file = (quote(part, safe="") for part in ids)
-    path = f"/containers/{container}/files/{file}/content"
-    found = bytearray()
-    asked = connections.get(endpoint, path, deadlines)
-    async with asked as answer, aclosing(answer.chunks()) as chunks:
-        async for chunk in chunks:
-            found += chunk
-            if len(found) > most_bytes:
-                raise UnreadableAnswer(f"It has more than {most_bytes} bytes.")
-    return bytes(found)
-
-
-# ==== openai_responses.loop.attempts: One response: a request, sent again, resumed or polled where that helps.
+# ==== openai_responses.loop.attempts: One response: a request that is sent, and sent again, resumed or polled if that helps.
 
 _RESUMING = RetryPolicy(12)
 _UNDER_WAY = ("queued", "in_progress")
 _THOUGHT_SHARE = 0.1
-"""Growing reasoning is read for a tenth of that time at once, because the first words
-of the answer must not wait for it."""
+"""Reasoning deltas are joined for only a tenth of that time, because the first words of
+the answer must not wait for them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How a run behaves towards those who watch it, and towards the server.
+    """How a run behaves towards viewers and towards the server.
 
-    `join_seconds` is the shortest time between two events that show more of an
-    answer; what arrives meanwhile is shown together. `resuming` says how often in a row
-    the rest of a background response is asked for in vain, `poll_seconds` how long to
-    wait while the server says that it still works at one.
+    `join_seconds` is the shortest time between two events that show more of an answer;
+    what arrives in between is shown together. `resuming` is how many requests in a row
+    for the rest of a background response may fail. `poll_seconds` is the wait while the
+    server says that it is still working on one.
     """
 
     join_seconds: float = 0.05
@@ -3328,7 +3241,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """The way to a server: where it is, over which connections, within which limits."""
+    """How to reach the server: address, connections and limits."""
 
     endpoint: Endpoint
     connections: Connections
@@ -3336,91 +3249,94 @@ class Client:
     deadlines: Deadlines
 
 
-async def stream_response(
+def stream_response(
     request: ResponsesRequest,
-    line: Client,
-    turn: ResponseState,
+    client: Client,
+    state: ResponseState,
     cursor: Cursor | None = None,
 ) -> AsyncGenerator[RunEvent, None]:
-    """Send `request`, feed the answer to `turn`, yield what it means.
+    """Send `request`, feed the answer to `state`, and yield its run events.
 
-    A `cursor` notes how far it came. Raises the errors of `transport` and
+    A `cursor` notes the position in the stream. Raises the errors of `Connections` and
     MalformedEvent. Cancelling it, or closing the generator, closes the connection.
     """
     payload = request.payload()
-    if line.endpoint.strict:
+    if client.endpoint.strict:
         payload = strict_payload(payload)
-    line.deadlines.start_attempt()
-    posted = line.connections.post(line.endpoint, "/responses", payload, line.deadlines)
-    async with aclosing(_read_response(posted, line, turn, cursor)) as events:
-        async for event in events:
-            yield event
+    posted = client.connections.post(
+        client.endpoint, "/responses", payload, client.deadlines
+    )
+    return _read_response(posted, client, state, cursor)
 
 
-async def resume_stream(
-    path: str, line: Client, turn: ResponseState, cursor: Cursor
+def _resume_stream(
+    path: str, client: Client, state: ResponseState, cursor: Cursor
 ) -> AsyncGenerator[RunEvent, None]:
-    """Ask for what is at `path`: a response, or the rest of its stream.
+    """Request `path`: a response, or the rest of its stream.
 
-    Otherwise like `stream_response`; a response that is still under way says nothing.
+    Otherwise like `stream_response`. A response that is still in progress yields nothing.
     """
-    line.deadlines.start_attempt()
-    asked = line.connections.get(line.endpoint, path, line.deadlines)
-    async with aclosing(_read_response(asked, line, turn, cursor)) as events:
-        async for event in events:
-            yield event
+    requested = client.connections.get(client.endpoint, path, client.deadlines)
+    return _read_response(requested, client, state, cursor)
 
 
 async def _read_response(
     sent: AbstractAsyncContextManager[HttpResponse],
-    line: Client,
-    turn: ResponseState,
+    client: Client,
+    state: ResponseState,
     cursor: Cursor | None,
 ) -> AsyncGenerator[RunEvent, None]:
+    """Yield the events of one response, streamed or not."""
+    client.deadlines.start_attempt()
     async with sent as answer:
-        turn.trace = Trace(answer.request_id, status=200)
-        async with aclosing(_response_events(answer, line, turn, cursor)) as events:
-            async for event in events:
+        state.trace = Trace(answer.request_id, status=200)
+        if not answer.is_stream:
+            for event in await _read_object(answer, state, cursor):
                 yield event
+        decoder = EventStreamDecoder()
+        while answer.is_stream and not (answer.is_read or state.ending):
+            batch = await _read_batch(answer, decoder)
+            began = asyncio.get_running_loop().time()
+            if batch:
+                client.deadlines.event_arrived()
+            events, malformed = _batch_events(batch, state, cursor)
+            del batch  # hold no bytes of the wire while deltas gather
+            for event in events:
+                yield event
+            if malformed:
+                raise malformed
+            if not state.ending:
+                with answer.paused():
+                    await _gather_deltas(events, began, client.limits.join_seconds)
         await answer.drain()
 
 
-async def _response_events(
-    answer: HttpResponse, line: Client, turn: ResponseState, cursor: Cursor | None
-) -> AsyncGenerator[RunEvent, None]:
-    """Yield the events of one response, streamed or not."""
-    if not answer.is_stream:
-        response = await answer.response_object()
-        if cursor is not None:
-            cursor.note(response)
-        status = str(response.get("status") or "completed")
-        if status not in _UNDER_WAY:
-            for event in turn.feed(FinalResponse(status, response)):
-                yield event
-        return
-    async with aclosing(_batches(answer)) as batches:
-        async for batch in batches:
-            began = asyncio.get_running_loop().time()
-            if batch:
-                line.deadlines.event_arrived()
-            events, malformed = _batch_events(batch, turn, cursor)
-            del batch  # while deltas gather, nothing of the wire is held
-            for told in events:
-                yield told
-            if malformed:
-                raise malformed
-            if turn.ending:
-                return
-            with answer.paused():
-                await _gather_deltas(events, began, line.limits.join_seconds)
+async def _read_object(
+    answer: HttpResponse, state: ResponseState, cursor: Cursor | None
+) -> list[RunEvent]:
+    response = await answer.response_object()
+    if cursor is not None:
+        cursor.note(response)
+    status = str(response.get("status") or "completed")
+    if status in _UNDER_WAY:
+        return []
+    return state.feed(FinalResponse(status, response))
+
+
+async def _read_batch(
+    answer: HttpResponse, decoder: EventStreamDecoder
+) -> list[ServerSentEvent]:
+    """Return the events of the next piece of the body, or of its end."""
+    chunk = await answer.read_any()
+    return decoder.feed(chunk) if chunk else decoder.close()
 
 
 def _batch_events(
-    batch: list[ServerSentEvent], turn: ResponseState, cursor: Cursor | None
+    batch: list[ServerSentEvent], state: ResponseState, cursor: Cursor | None
 ) -> tuple[list[RunEvent], MalformedEvent | None]:
-    """Return what `batch` means, up to the first event that cannot be read.
+    """Return the run events of `batch`, up to the first event that cannot be read.
 
-    Deltas are joined before the turn takes them: it then works once a batch.
+    Deltas are joined first, so `state` works once for each batch.
     """
     read: list[StreamEvent] = []
     malformed: MalformedEvent | None = None
@@ -3431,16 +3347,7 @@ def _batch_events(
                 read.append(parsed)
     except MalformedEvent as error:
         malformed = error
-    events = [told for event in join_deltas(read) for told in turn.feed(event)]
-    return events, malformed
-
-
-async def _batches(answer: HttpResponse) -> AsyncGenerator[list[ServerSentEvent], None]:
-    """Yield the events of each piece of the body that arrived, and keep neither."""
-    decoder = EventStreamDecoder()
-    while not answer.is_read:
-        yield decoder.feed(await answer.read_any())
-    yield decoder.close()
+    return [out for event in join_deltas(read) for out in state.feed(event)], malformed
 
 
 async def _gather_deltas(
@@ -3448,8 +3355,8 @@ async def _gather_deltas(
 ) -> None:
     """Wait for a moment after a delta.
 
-    Reading less often is what makes long answers cheap: one pass then serves all the
-    deltas that arrived. The first delta after a pause is never held back.
+    Reading less often makes long answers cheap: one pass handles all deltas that
+    arrived. The first delta after a pause is never delayed.
     """
     last = events[-1] if events else None
     if not isinstance(last, TextDelta) or join_seconds <= 0:
@@ -3463,54 +3370,72 @@ _LONGEST_WAIT_FOR_ID = 60.0
 _BROKE = "The connection to the model was lost: fetching the rest of the answer."
 
 
-async def stream_background(
-    request: ResponsesRequest, line: Client, turn: ResponseState
+async def _stream_background(
+    request: ResponsesRequest, client: Client, state: ResponseState
 ) -> AsyncGenerator[RunEvent, None]:
-    """Send a background `request`, feed its response to `turn`, yield what it means.
+    """Send a background `request`, feed its response to `state`, yield its run events.
 
-    Raises what `stream_response` raises as long as the response has no id; after that only
-    ResponseLost, and TimedOut for the total limit. Whoever leaves before the end, by
-    an error, a cancellation or by closing the generator, cancels the response: nobody
-    would read what it goes on to cost.
+    Raises the same errors as `stream_response` until the response has an id; after that
+    only ResponseLost, and TimedOut for the total limit. If the caller leaves before the
+    end, by an error, a cancellation or by closing the generator, the response is
+    cancelled, because it would go on to cost money without a reader.
     """
-    following = _BackgroundRun(line, turn)
-    part = _until_named(
-        stream_response(request, line, turn, following.cursor), following
-    )
+    background = _BackgroundRun(client, state)
+    part = stream_response(request, client, state, background.cursor)
     try:
         while True:
             error: ResponsesError | None = None
             try:
+                first = await background.first_event(part)
                 async with aclosing(part) as events:
+                    if first is not None:
+                        yield first
                     async for event in events:
                         yield event
             except ResponsesError as caught:
                 error = caught
-            if turn.ending or not following.can_go_on(error):
+            if state.ending or not background.can_go_on(error):
                 break
-            wait = following.wait_after(error)
-            if following.has_news:
+            wait = background.wait_after(error)
+            if background.has_news:
                 yield Status(_BROKE)
             await asyncio.sleep(wait)
-            part = following.next_part()
+            part = background.next_part()
     finally:
-        following.abandon()
+        background.abandon()
 
 
 class _BackgroundRun:
-    """What is known of a response, and how to get at the rest of it."""
+    """The state of a background response, and how to get the rest of it."""
 
-    def __init__(self, line: Client, turn: ResponseState) -> None:
+    def __init__(self, client: Client, state: ResponseState) -> None:
         self._named = asyncio.Event()
         self.cursor = Cursor(self._named.set)
         self.has_news = False
-        self._line = line
-        self._turn = turn
+        self._client = client
+        self._state = state
         self._seen: int | None = None
         self._failures = 0
         self._resumable = True
         self._asks = False
         self._is_left = False
+
+    async def first_event(
+        self, part: AsyncGenerator[RunEvent, None]
+    ) -> RunEvent | None:
+        """Return the first event of `part`, None if it has none.
+
+        A response without an id could not be cancelled, so a `part` that is left before
+        is read on until there is one.
+        """
+        if self._named.is_set():
+            return await anext(part, None)
+        first = asyncio.create_task(_first_of(part))
+        try:
+            return await asyncio.shield(first)
+        except asyncio.CancelledError:
+            self._client.connections.do_later(self._close(part, first))
+            raise
 
     def can_go_on(self, error: ResponsesError | None) -> bool:
         """Say whether there can be more of the response; raises `error` if not."""
@@ -3521,16 +3446,16 @@ class _BackgroundRun:
         return goes_on
 
     def wait_after(self, error: ResponsesError | None) -> float:
-        """Return the seconds until the next part is asked for; raises ResponseLost."""
+        """Return the seconds until the next request; raises ResponseLost."""
         asked, self.has_news = self._asks, self.cursor.last != self._seen
         self._seen = self.cursor.last
-        if asked and error is None:  # the server says that it still works at it
+        if asked and error is None:  # the server is still working on it
             self._failures, self._asks = 0, not self._can_resume
-            return self._within_limits(self._line.limits.poll_seconds)
+            return self._within_limits(self._client.limits.poll_seconds)
         self._failures = 0 if self.has_news else self._failures + 1
         wait = self._backoff(error)
         if wait is None and self._resumable and not asked:
-            self._resumable, wait = False, 0.0  # too old: it is asked for instead
+            self._resumable, wait = False, 0.0  # too old: request the response itself
         self._asks = not (self.has_news and self._can_resume)
         if wait is None:
             self._is_left = isinstance(error, ApiRefused) and error.status == 404
@@ -3538,22 +3463,13 @@ class _BackgroundRun:
         return self._within_limits(wait)
 
     def next_part(self) -> AsyncGenerator[RunEvent, None]:
-        """Return the rest of the stream, or the response as it stands now."""
+        """Return the rest of the stream, or the current state of the response."""
         path = f"/responses/{self.cursor.response_id}"
         if not self._asks:
             path += f"?stream=true&starting_after={self.cursor.last}"
-        return resume_stream(path, self._line, self._turn, self.cursor)
+        return _resume_stream(path, self._client, self._state, self.cursor)
 
-    def release(
-        self, part: AsyncGenerator[RunEvent, None], first: asyncio.Task[RunEvent | None]
-    ) -> None:
-        """Stop reading `part`, whose `first` event is awaited, once there is an id.
-
-        Whoever leaves earlier could not cancel the response: nobody can find it.
-        """
-        self._line.connections.do_later(self._closed(part, first))
-
-    async def _closed(
+    async def _close(
         self, part: AsyncGenerator[RunEvent, None], first: asyncio.Task[RunEvent | None]
     ) -> None:
         named = asyncio.create_task(self._named.wait())
@@ -3568,44 +3484,27 @@ class _BackgroundRun:
         self.abandon()
 
     def abandon(self) -> None:
-        """Cancel the response once, unless it is over or not there."""
-        named, ended = self.cursor.response_id, self._turn.ending
+        """Cancel the response once, unless it has ended or does not exist."""
+        named, ended = self.cursor.response_id, self._state.ending
         if named and not ended and not self._is_left:
             self._is_left = True
             path = f"/responses/{named}/cancel"
-            self._line.connections.post_later(self._line.endpoint, path)
+            self._client.connections.post_later(self._client.endpoint, path)
 
     @property
     def _can_resume(self) -> bool:
         return self._resumable and self.cursor.last is not None
 
     def _backoff(self, error: ResponsesError | None) -> float | None:
-        """Return how long to wait after a failure; None for a refusal that stands."""
-        setback = error.failure if isinstance(error, ApiRefused) else Failure()
-        policy = self._line.limits.resuming
-        return retry_wait(policy, self._failures, setback, random_fraction())
+        """Return the wait after a failure; None for a final refusal."""
+        failure = error.failure if isinstance(error, ApiRefused) else Failure()
+        policy = self._client.limits.resuming
+        return retry_wait(policy, self._failures, failure, random_fraction())
 
     def _within_limits(self, wait: float) -> float:
-        if not self._line.deadlines.allow(wait):
+        if not self._client.deadlines.allow(wait):
             raise TimedOut("total_timeout")
         return wait
-
-
-async def _until_named(
-    part: AsyncGenerator[RunEvent, None], following: _BackgroundRun
-) -> AsyncGenerator[RunEvent, None]:
-    """Yield what `part` does, but do not drop it before the response has an id."""
-    first = asyncio.create_task(_first_of(part))
-    try:
-        event = await asyncio.shield(first)
-    except asyncio.CancelledError:
-        following.release(part, first)
-        raise
-    async with aclosing(part) as events:
-        if event is not None:
-            yield event
-        async for event in events:
-            yield event
 
 
 async def _first_of(part: AsyncGenerator[RunEvent, None]) -> RunEvent | None:
@@ -3613,40 +3512,40 @@ async def _first_of(part: AsyncGenerator[RunEvent, None]) -> RunEvent | None:
 
 
 _GATEWAY_STATUS = frozenset({408, 502, 504, *range(520, 525)})
-"""What is answered by whoever stands in front of the API and has waited in vain."""
+"""Statuses of a gateway in front of the API that got no answer in time."""
 
 
 class Attempts:
-    """The attempts at one turn.
+    """The attempts at one response.
 
-    Once `events` has ended, `turn` holds the answer, `request` what it answers, and
-    `error` what stopped it, if something of ours did.
+    When `events` has ended, `response` holds the answer, `request` the request that it
+    answers, and `error` the error of ours that stopped it, if any.
     """
 
     def __init__(
         self,
         request: ResponsesRequest,
-        line: Client,
+        client: Client,
         retries: RetryPolicy,
         first_index: int = 0,
     ) -> None:
-        """Count the items of the turn from `first_index` on."""
+        """Number the items of the response from `first_index`."""
         self.request = request
         self.response = ResponseState(first_index)
         self.error: ResponsesError | None = None
-        self._line = line
+        self._client = client
         self._policy = retries
         self._first_index = first_index
         self._retries = 0
-        self._healed: set[str] = set()
+        self._causes: set[str] = set()
         self._wait = 0.0
 
     async def events(self) -> AsyncGenerator[RunEvent, None]:
-        """Send the request and yield what happens, until there is no more to try."""
+        """Send the request and yield its events, until there is nothing more to try."""
         while True:
             self.response, self.error = ResponseState(self._first_index), None
-            sent = stream_background if self.request.background else stream_response
-            answer = sent(self.request, self._line, self.response)
+            sent = _stream_background if self.request.background else stream_response
+            answer = sent(self.request, self._client, self.response)
             try:
                 async with aclosing(answer) as events:
                     async for event in events:
@@ -3654,7 +3553,7 @@ class Attempts:
             except ResponsesError as caught:
                 self.error = caught
             note = self._next()
-            if note is None or not self._line.deadlines.allow(self._wait):
+            if note is None or not self._client.deadlines.allow(self._wait):
                 break
             yield note
             await asyncio.sleep(self._wait)
@@ -3663,7 +3562,7 @@ class Attempts:
 
     @property
     def ending(self) -> Ending:
-        """How the turn ended."""
+        """How the response ended."""
         if self.response.ending:
             return self.response.ending
         if self.error is not None:
@@ -3672,36 +3571,38 @@ class Attempts:
 
     @property
     def trace(self) -> Trace:
-        """What the log needs to know of the last answer."""
+        """What the log needs to know about the last answer."""
         if not isinstance(self.error, ApiRefused):
             return self.response.trace
         refused = self.error
         return Trace(refused.request_id, "", refused.failure.status, refused.error)
 
     def _next(self) -> Status | None:
-        """Return what to tell before the next attempt; None when there is none."""
-        setback = _early_failure(self.error, self.response)
-        if setback is None or (self.request.background and _may_run(self.error)):
+        """Return the status before the next attempt; None if there is none."""
+        failure = _early_failure(self.error, self.response)
+        if failure is None or (self.request.background and _may_run(self.error)):
             return None
-        remedy = find_fallback(self.request, setback.error)
-        if remedy and remedy.cause not in self._healed:
-            self._healed.add(remedy.cause)
-            self.request, self._wait = remedy.request, 0.0
-            return Status(remedy.sentence, remedy.cause)
-        wait = retry_wait(self._policy, self._retries, setback, random_fraction())
+        fallback = find_fallback(self.request, failure.error)
+        if fallback and fallback.cause not in self._causes:
+            self._causes.add(fallback.cause)
+            self.request, self._wait = fallback.request, 0.0
+            return Status(fallback.sentence, fallback.cause)
+        wait = retry_wait(self._policy, self._retries, failure, random_fraction())
         if wait is None:
             return None
         self._retries += 1
         self._wait = wait
         seconds = f"{wait:.0f} s" if wait >= 1 else "a moment"
-        return Status(f"{failure_status(setback)} Trying again in {seconds}.")
+        return Status(f"{failure_status(failure)} Trying again in {seconds}.")
 
 
-def _early_failure(error: ResponsesError | None, turn: ResponseState) -> Failure | None:
+def _early_failure(
+    error: ResponsesError | None, state: ResponseState
+) -> Failure | None:
     """Return the failure, if it came before the first event of the answer."""
-    if turn.refusal:
-        return Failure(200, turn.refusal)
-    if turn.event_count:
+    if state.refusal:
+        return Failure(200, state.refusal)
+    if state.event_count:
         return None
     if isinstance(error, ApiRefused):
         return error.failure
@@ -3710,12 +3611,12 @@ def _early_failure(error: ResponsesError | None, turn: ResponseState) -> Failure
 
 
 def _may_run(error: ResponsesError | None) -> bool:
-    """Say whether the server may have taken the request in spite of `error`.
+    """Say whether the server may be working on the request in spite of `error`.
 
-    Other answers stop when the connection does. A background response whose name we
-    do not know goes on: sent again, it would run twice, and be billed twice. So it is
-    sent again only where nothing arrived, or where the API itself refused it; a
-    gateway's answer does not tell what happened behind it.
+    Other answers stop with the connection. A background response whose id is unknown
+    goes on; sent again, it would run and be billed twice. So it is sent again only if
+    nothing arrived at the server, or if the API itself refused it. The answer of a
+    gateway does not tell what happened behind it.
     """
     match error:
         case ConnectionFailed():
@@ -3732,12 +3633,12 @@ DEFINITIONS = ("$defs", "definitions")
 
 
 def definitions(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the named parts of a schema, from both places where they may stand."""
+    """Return the named parts of a schema, from both places where they can be."""
     found: dict[str, Any] = {}
     for key in DEFINITIONS:
         named = schema.get(key)
         for name, part in named.items() if isinstance(named, Mapping) else ():
-            # Two of one name and different content: neither is the right one.
+            # Two parts with one name and different content: neither can be used.
             found[name] = part if found.get(name, part) == part else None
     return found
 
@@ -3750,7 +3651,7 @@ def resolve_reference(node: Any, root: Mapping[str, Any]) -> Any:
 
 
 def reference_name(node: Any) -> str:
-    """Return the name of the definition that a `$ref` points to; nothing if to none."""
+    """Return the name of the definition that a `$ref` points to, or an empty text."""
     steps = str(node.get("$ref")).split("/")
     if len(steps) == 3 and steps[0] == "#" and steps[1] in DEFINITIONS:
         return steps[2].replace("~1", "/").replace("~0", "~")
@@ -3762,7 +3663,7 @@ _LONG_ENUM, _LONG_ENUM_CHARACTERS = 250, 15_000
 
 
 def is_within_limits(schema: Mapping[str, Any]) -> bool:
-    """Say whether strict mode takes a strict schema of this size."""
+    """Say whether strict mode accepts a strict schema of this size."""
     nodes = list(_nodes(schema))
     properties = [name for node in nodes for name in node.get("properties", ())]
     enums = [list(map(str, node.get("enum", ()))) for node in nodes]
@@ -3801,7 +3702,7 @@ _KEPT = frozenset(
         *("exclusiveMinimum", "exclusiveMaximum", "minItems", "maxItems", "pattern"),
     }
 )
-"""Keywords that stay as they are."""
+"""Keywords that are kept unchanged."""
 
 _BOUNDS = (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum"))
 
@@ -3825,7 +3726,7 @@ _NARROWING = frozenset(
         *("unevaluatedProperties", "unevaluatedItems", "$dynamicRef", "$recursiveRef"),
     }
 )
-"""Keywords that change what is allowed and have no strict form."""
+"""Keywords that restrict values and have no strict form."""
 
 _JSON_TYPES: Mapping[type, str] = {
     str: "string",
@@ -3844,21 +3745,22 @@ class NotStrict(Exception):
 
 
 def strict_schema(schema: Mapping[str, Any]) -> Schema | None:
-    """Return a function's parameters for strict mode; None where it cannot say them.
+    """Return a function's parameters for strict mode; None if that is impossible.
 
-    What the result allows the given schema allows too, but for the nulls of optional
-    properties and for limits that only a description can tell (`minLength`).
+    Everything that the result allows is also allowed by the given schema, except the
+    nulls of optional properties and limits that only a description can express
+    (`minLength`).
     """
     try:
         return _StrictRewrite(schema).result()
     except (NotStrict, RecursionError):
         return None
     except (TypeError, AttributeError, ValueError):
-        return None  # what a server calls a schema need not be one
+        return None  # a server may send something that is not a schema
 
 
 class _StrictRewrite:
-    """One schema on its way to the strict form."""
+    """Rewrites one schema to the strict form."""
 
     def __init__(self, root: Mapping[str, Any]) -> None:
         self._root = root
@@ -3906,7 +3808,7 @@ class _StrictRewrite:
         return {"$ref": f"#/$defs/{_plain_name(reference_name(node))}"}
 
     def _choice(self, node: Mapping[str, Any], depth: int) -> Schema:
-        """Return a choice; strict mode knows only `anyOf`, and nothing beside it."""
+        """Return a choice; strict mode has only `anyOf`, with nothing beside it."""
         options = node.get("anyOf") or node.get("oneOf")
         beside = node.keys() & {"properties", "items", "enum", "const", "required"}
         beside |= {"oneOf"} if {"anyOf", "oneOf"} <= node.keys() else set()
@@ -3916,7 +3818,7 @@ class _StrictRewrite:
         return {**told, "anyOf": [self._strict(one, depth + 1) for one in options]}
 
     def _merged(self, node: Mapping[str, Any]) -> Schema:
-        """Return an `allOf` as one object, where its parts do not contradict."""
+        """Return an `allOf` as one object, if its parts do not contradict."""
         merged: Schema = {key: node[key] for key in node if key != "allOf"}
         for part in node["allOf"] if isinstance(node["allOf"], list) else [None]:
             found = resolve_reference(part, self._root) if _is_reference(part) else part
@@ -3983,12 +3885,12 @@ def make_nullable(schema: Schema) -> Schema:
 
 
 def _plain_name(name: str) -> str:
-    """Return the name of a definition in letters that need no escape in a reference."""
+    """Return the name of a definition in characters that need no escape."""
     return re.sub(r"[^\w.-]", "_", name)
 
 
 def _types_of(node: Mapping[str, Any], enum: object) -> list[str]:
-    """Return the types of a schema: as it says, or as what it holds tells."""
+    """Return the types of a schema, as stated or as derived from its keywords."""
     said = node.get("type") or ("object" if "properties" in node else None)
     if said is None and isinstance(enum, list):
         said = list(dict.fromkeys(_JSON_TYPES.get(type(one), "") for one in enum))
@@ -4003,7 +3905,7 @@ def _is_reference(part: object) -> bool:
 
 
 def _combine(one: Schema, other: Mapping[str, Any]) -> Schema:
-    """Return both schemas as one; raises NotStrict where they say different things."""
+    """Return both schemas as one; raises NotStrict if they contradict."""
     both = dict(one)
     for key, value in other.items():
         if key == "properties" and isinstance(value, Mapping):
@@ -4025,9 +3927,9 @@ _DEEPEST_OPEN = 30
 
 
 def open_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a function's parameters in a form that is never refused.
+    """Return a function's parameters in a form that the API never refuses.
 
-    What a choice at the root offers becomes one object with all its properties.
+    A choice at the root becomes one object with all properties of its options.
     """
     kept = {key: schema[key] for key in schema if key not in _NOT_AT_THE_ROOT}
     properties = _properties(schema, schema, 0)
@@ -4040,7 +3942,7 @@ def open_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _properties(node: object, root: Mapping[str, Any], depth: int) -> dict[str, Any]:
-    """Return all properties that an object may have, whatever it is made of."""
+    """Return all properties that an object may have, from all of its parts."""
     if not isinstance(node, Mapping) or depth > _DEEPEST_OPEN:
         return {}
     found: dict[str, Any] = {}
@@ -4054,7 +3956,7 @@ def _properties(node: object, root: Mapping[str, Any], depth: int) -> dict[str, 
 
 
 def _with_items(node: Any, depth: int) -> Any:
-    """Return a schema whose arrays all say what they hold."""
+    """Return a schema in which every array has `items`."""
     if depth > _DEEPEST_OPEN:
         return node
     if isinstance(node, list):
@@ -4067,14 +3969,14 @@ def _with_items(node: Any, depth: int) -> Any:
     return {**whole, "items": {}} if is_array and "items" not in whole else whole
 
 
-# ==== openai_responses.loop.arguments: The arguments that a model gives a function, checked against its schema.
+# ==== openai_responses.loop.arguments: Checks the arguments that a model gives a function against the function's schema.
 
 DEEPEST_ARGUMENT = 40
-"""How deep values and what schemas refer to are followed."""
+"""How deep values and references of schemas are followed."""
 
 
 def _is_number(value: Any) -> bool:
-    """Say whether a value is a number; true is none, nor is what JSON cannot say."""
+    """Say whether a value is a number; true and non-finite values are not."""
     number = isinstance(value, int | float) and not isinstance(value, bool)
     return number and math.isfinite(value)
 
@@ -4092,11 +3994,10 @@ _TYPES: Mapping[str, Callable[[Any], bool]] = {
 
 @dataclass(frozen=True, slots=True)
 class SchemaValidator:
-    """Holds values against the parts of one schema.
+    """Checks values against the parts of one schema.
 
-    Where it is `lenient`, the null of a property that may be left out is always fine.
-    What was found is remembered by the objects themselves, so a check must not outlive
-    them.
+    If it is `lenient`, null is always allowed for an optional property. Results are
+    remembered by the identity of the objects, so a check must not outlive them.
     """
 
     root: Mapping[str, Any]
@@ -4104,10 +4005,10 @@ class SchemaValidator:
     _found: dict[tuple[str, int, int], str] = field(default_factory=dict)
 
     def error(self, value: Any, node: Any, path: str = "", depth: int = 0) -> str:
-        """Return the path and what is wrong there; nothing if `value` fits `node`."""
+        """Return the path and the error there; empty if `value` is valid for `node`."""
         if not isinstance(node, Mapping) or depth > DEEPEST_ARGUMENT:
             return ""
-        # A schema can lead to the same part by many ways, and back to where it began.
+        # A schema can refer to the same part several times, and to itself.
         place = (path, id(value), id(node))
         if place not in self._found:
             self._found[place] = ""
@@ -4156,7 +4057,7 @@ class SchemaValidator:
     def _in_parts(
         self, value: Any, node: Mapping[str, Any], path: str, depth: int
     ) -> str:
-        """Hold a value against `allOf`, and against one at least of a choice."""
+        """Check a value against `allOf` and against some option of a choice."""
         for part in node.get("allOf") or ():
             found = self.error(value, part, path, depth + 1)
             if found:
@@ -4168,7 +4069,7 @@ class SchemaValidator:
 
 
 def _own_error(value: Any, node: Mapping[str, Any], path: str) -> str:
-    """Hold a value against the type of a schema, then against what it may be."""
+    """Check a value against the type of a schema, then against its other keywords."""
     place = path or "object"
     kinds = _known_types(node.get("type"))
     if kinds and not any(_TYPES[kind](value) for kind in kinds):
@@ -4189,7 +4090,7 @@ def _joined(path: str, name: str) -> str:
 
 
 def _listed(words: Sequence[str]) -> str:
-    """Return a few words as a list; long ones are no help to a model."""
+    """Return a few words as a list; leave out a list that is too long for a model."""
     shown = [word if len(word) <= 60 else word[:57] + "..." for word in words[:20]]
     return " or ".join(shown) + (" ..." if len(words) > 20 else "")
 
@@ -4200,13 +4101,13 @@ def _same(one: Any, other: Any) -> bool:
 
 
 _ODD_SCHEMA = (TypeError, AttributeError, ValueError)
-"""What a server calls a schema need not be one."""
+"""Errors of a schema that is not valid; servers send such schemas."""
 
 
 def argument_error(arguments: object, schema: Mapping[str, Any]) -> str | None:
-    """Return what is wrong with arguments, as a sentence for the model; None if fine.
+    """Return the error in the arguments as a sentence for the model; None if valid.
 
-    Nulls that stand for "not given" are fine.
+    Nulls that mean "not given" are valid.
     """
     if not isinstance(arguments, Mapping):
         return "The arguments must be a JSON object."
@@ -4221,10 +4122,10 @@ def argument_error(arguments: object, schema: Mapping[str, Any]) -> str | None:
 def drop_optional_nulls(
     arguments: Mapping[str, Any], schema: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return the arguments without the nulls that stand for "not given".
+    """Return the arguments without the nulls that mean "not given".
 
-    They do where a property is optional and must not be null itself. Where the schema
-    is a choice, the form that the model chose tells.
+    A null means that if its property is optional and must not be null itself. If the
+    schema is a choice, the option that the model chose decides.
     """
     try:
         return dict(_drop_nulls(arguments, schema, schema, 0))
@@ -4258,9 +4159,9 @@ def _drop_nulls(value: Any, node: Any, root: Mapping[str, Any], depth: int) -> A
 
 
 def _applicable_schemas(value: Any, node: Any, root: Mapping[str, Any]) -> list[Any]:
-    """Return the schemas that a value is held against, each once.
+    """Return the schemas that apply to a value, each once.
 
-    Of choices it is the option that fits.
+    Of a choice, the option that the value fits applies.
     """
     found: dict[int, Any] = {}
     ahead = [node]
@@ -4288,14 +4189,14 @@ def _parts_of(
 def _chosen_option(
     value: Any, options: list[Any], root: Mapping[str, Any]
 ) -> list[Any]:
-    """Return the option that a value fits; all of them where it fits none."""
+    """Return the option that a value fits; all options if it fits none."""
     check = SchemaValidator(root, lenient=True)
     fitting = (option for option in options if not check.error(value, option))
     first = next(fitting, None)
     return options if first is None else [first]
 
 
-# ==== openai_responses.redaction: Secrets out of text.
+# ==== openai_responses.redaction: Removes secrets from text.
 
 REDACTED = "[redacted]"
 
@@ -4339,8 +4240,8 @@ _LOOKS_SECRET = re.compile(
 def redact(text: str, secrets: Iterable[str] = ()) -> str:
     """Return `text` with `[redacted]` in place of `secrets` and of what looks like one.
 
-    A second time changes nothing. Secrets of fewer than six characters are ignored:
-    they would be found in ordinary words.
+    A second call changes nothing. Secrets of fewer than six characters are ignored,
+    because they would be found in ordinary words.
     """
     known = {form for secret in secrets for form in _forms(secret.strip())}
     if known:
@@ -4351,25 +4252,25 @@ def redact(text: str, secrets: Iterable[str] = ()) -> str:
 
 
 def header_secrets(value: str) -> list[str]:
-    """Return what of a header's value may be secret: all of it, and each further word.
+    """Return the secret parts of a header's value: the whole, and each further word.
 
-    A server may repeat what follows `Bearer` alone.
+    A server may repeat the word behind `Bearer` alone.
     """
     return [value, *value.split()[1:]]
 
 
 def redact_line(text: str, secrets: Iterable[str] = ()) -> str:
-    """Return `text` redacted, as one line that no reader of a log obeys.
+    """Return `text` redacted and as one line, safe to write to a log.
 
-    The words of tools, pages and programs get there: a line end would begin a line that
-    nobody wrote, an escape sequence would work in the terminal that shows the log.
+    Texts of tools, pages and programs get there. A line end in them would fake a line
+    of the log, and an escape sequence would act on the terminal that shows it.
     """
     line = "\\n".join(redact(text, secrets).splitlines())
     return "".join(one if one.isprintable() else _escaped(one) for one in line)
 
 
 def describe_exception(error: BaseException) -> str:
-    """Return what a log may say of a foreign exception: its kind, and where it arose.
+    """Return what a log may say of a foreign exception: its type and its place.
 
     Its text may quote a header or a prompt.
     """
@@ -4387,13 +4288,13 @@ def _redact_pattern(pattern: re.Pattern[str], text: str) -> str:
 
 
 def _keep_name(found: re.Match[str]) -> str:
-    """Return the mark, with what tells the reader which secret was there."""
+    """Return the mark, with the name that tells which secret was there."""
     name = found[found.lastgroup] if found.lastgroup else ""
     return f"{name}{REDACTED}{'@' if found.lastgroup == 'scheme' else ''}"
 
 
 def _forms(secret: str) -> Iterator[str]:
-    """Yield `secret` as it stands in headers, addresses, JSON and base64."""
+    """Yield `secret` as it appears in headers, addresses, JSON and base64."""
     if len(secret) < _SHORTEST_SECRET:
         return
     raw = secret.encode("utf-8", "surrogatepass")
@@ -4408,8 +4309,8 @@ def _forms(secret: str) -> Iterator[str]:
 def _inside_base64(raw: bytes, offset: int) -> str:
     """Return the characters that `raw` alone decides when `offset` bytes precede it.
 
-    The password of a `Basic` header stands behind a user name that nobody told us;
-    its length modulo three is all that matters.
+    The password of a `Basic` header follows a user name that we do not know. Only the
+    length of that name modulo three matters.
     """
     encoded = b64encode(bytes(offset) + raw).decode()
     return encoded[(offset * 8 + 5) // 6 : (offset + len(raw)) * 8 // 6]
@@ -4425,10 +4326,10 @@ _DIGEST = 12
 
 @dataclass(frozen=True, slots=True)
 class ToolNames:
-    """What each tool is called in a request; `known` are the tools' own names.
+    """Translates the names of tools for the API and back; `known` are their own names.
 
-    What a name becomes depends on itself, so that it is the same in the next request;
-    only a known tool that has that very name already makes a difference.
+    The translation of a name depends only on the name itself, so it is the same in the
+    next request. The exception is a name that another known tool already has.
     """
 
     known: tuple[str, ...] = ()
@@ -4445,7 +4346,7 @@ class ToolNames:
                 return sent
 
     def own_name(self, sent: str) -> str:
-        """Return the tool's own name of the one that the model used."""
+        """Return the tool's own name for the name that the model used."""
         return next((name for name in self.known if self.sent_name(name) == sent), sent)
 
     def rename_tools(self, tools: Iterable[Item]) -> list[Item]:
@@ -4471,22 +4372,17 @@ def responses_tools(
     """Return the tools of a chat body, or of the host, in the API's form.
 
     Chat Completions nests a function under `function`, the host has it without a
-    `type`; the API has it flat and wants `parameters` and `strict` said. With `strict`
-    every function becomes strict whose schema can be. Other tools stay verbatim.
+    `type`. The API has it flat and needs `parameters` and `strict`. With `strict` every
+    function becomes strict whose schema allows it. Other tools are not changed.
     """
     return [_responses_tool(spec, strict) for spec in specs]
 
 
-def is_hosted_tool(tool: Mapping[str, Any]) -> bool:
-    """Say whether the API runs a tool itself, or has it run elsewhere."""
-    return tool.get("type") not in _CALLED_BY_NAME
-
-
 def merge_tools(*groups: Sequence[Item]) -> list[Item]:
-    """Return the tools of all groups, each once: a later one takes an earlier's place.
+    """Return the tools of all groups, each once; a later one replaces an earlier one.
 
-    Functions and custom tools are the same by their name, MCP servers by their label,
-    all others by their type.
+    Functions and custom tools are equal by name, MCP servers by label, all others by
+    type.
     """
     tools = [tool for group in groups for tool in group]
     return list({_identity(tool): tool for tool in tools}.values())
@@ -4498,10 +4394,10 @@ def responses_tool_choice(
     *,
     names: ToolNames | None = None,
 ) -> object:
-    """Return `tool_choice` in the API's form: a named function is not nested there.
+    """Return `tool_choice` in the API's form, where a named function is not nested.
 
-    A bare name counts too. Raises InvalidRequest for a tool that is not among `tools`,
-    unless those are not known. `names` says how a tool's own name is sent.
+    A bare name is accepted. Raises InvalidRequest for a tool that is not among `tools`,
+    if those are known. `names` translates the tool's own name.
     """
     if choice is None or choice in _MODES:
         return choice
@@ -4517,7 +4413,7 @@ def responses_tool_choice(
 
 
 def next_tool_choice(choice: object) -> object:
-    """Return what a choice comes to after the first calls; what it forbids stays so."""
+    """Return the choice after the first calls; what it forbids stays forbidden."""
     if isinstance(choice, Mapping) and choice.get("type") == "allowed_tools":
         return {**choice, "mode": "auto"}
     return "none" if choice == "none" else None
@@ -4545,7 +4441,7 @@ def _check_named(tool: Mapping[str, Any]) -> None:
 
 
 def _function(function: Mapping[str, Any], strict: bool) -> Item:
-    """Return a function in the API's form; what it says itself of `strict` counts."""
+    """Return a function in the API's form; its own `strict` has priority."""
     said = function.get("strict")
     wanted = said if isinstance(said, bool) else strict
     parameters = function.get("parameters")
@@ -4609,7 +4505,7 @@ def _tool_choice(choice: Mapping[str, Any], names: ToolNames | None) -> Item:
 
 
 def _check_offered(wanted: Item, tools: Sequence[Item] | None) -> None:
-    """Raise InvalidRequest unless a tool is as `wanted` says, as far as we know them."""
+    """Raise InvalidRequest if a known list of tools does not contain `wanted`."""
     same: list[str] = [key for key in ("type", "server_label") if key in wanted]
     same += ["name"] if wanted["type"] in _CALLED_BY_NAME else []
     if tools is None or any(
@@ -4620,14 +4516,14 @@ def _check_offered(wanted: Item, tools: Sequence[Item] | None) -> None:
     raise InvalidRequest(f"The tool choice asks for {name}, which is no tool here.")
 
 
-# ==== openai_responses.requests.replay: Output items of earlier responses, as they are sent back in the input.
+# ==== openai_responses.requests.replay: Output items of earlier responses, in the form in which they are sent again.
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """The model family, the server's name, the account there that produced an item.
+    """The model family, the server's name, and the account that produced an item.
 
-    `endpoint` and `account` are empty where an earlier writer did not note them.
+    `endpoint` and `account` are empty if an earlier writer did not store them.
     """
 
     family: str
@@ -4635,7 +4531,7 @@ class Origin:
     account: str = ""
 
     def can_decrypt(self, maker: Self) -> bool:
-        """Say whether we may send reasoning that `maker` produced."""
+        """Say whether reasoning of `maker` can be sent here."""
         same_server = maker.endpoint in ("", self.endpoint)
         same_account = maker.account in ("", self.account)
         return same_server and same_account and maker.family == self.family
@@ -4647,12 +4543,12 @@ class Origin:
 
 
 def origin_at(family: str, endpoint: Endpoint) -> Origin:
-    """Return who makes items of `family` at `endpoint`."""
+    """Return the origin of items of `family` from `endpoint`."""
     return Origin(family, endpoint.host, endpoint.owner())
 
 
 def read_origin(wire: object, host_model: str) -> Origin:
-    """Return a stored origin, or what the host's id of the model tells.
+    """Return a stored origin, or the one that the host's model id implies.
 
     The host's id is `{function id}.{model}`; earlier writers stored nothing else.
     """
@@ -4663,25 +4559,19 @@ def read_origin(wire: object, host_model: str) -> Origin:
 
 
 _REMOTE_SIGN = "mcp"
-"""How the ids of remote calls begin, and no others."""
-
-_CLIENT_ANSWERS = (
-    "function_call_output",
-    "custom_tool_call_output",
-    "mcp_approval_response",
-)
+"""The prefix of the ids of remote calls, and of no others."""
 
 
 def remote_name(item: Mapping[str, Any]) -> str:
-    """Return what a remote tool is called here: its server's label, then its name.
+    """Return the name of a remote tool: its server's label, then its own name.
 
-    Open WebUI names the tools of its own MCP servers alike.
+    Open WebUI names the tools of its own MCP servers in the same way.
     """
     return ToolNames().sent_name(f"{item.get('server_label')}_{item.get('name')}")
 
 
 def remote_call(item: Mapping[str, Any]) -> Item:
-    """Return the call that `item` made, or asked to be allowed."""
+    """Return the call that `item` made, or asked permission for."""
     return {
         "type": "function_call",
         "call_id": _remote_call_id(item),
@@ -4691,35 +4581,35 @@ def remote_call(item: Mapping[str, Any]) -> Item:
 
 
 def remote_output(item: Mapping[str, Any]) -> Item:
-    """Return what came of an `mcp_call`: its output, or what went wrong."""
+    """Return the output of an `mcp_call`, or its error."""
     return _call_output(item, _remote_error(item) or str(item.get("output") or ""))
 
 
 def remote_pair(item: Mapping[str, Any]) -> list[Item]:
-    """Return a whole `mcp_call` as the model is told of it later."""
+    """Return an `mcp_call` as the call and output that later requests contain."""
     return [remote_call(item), remote_output(item)]
 
 
 def refused_pair(request: Mapping[str, Any], why: str) -> list[Item]:
-    """Return a call that was asked for and not allowed."""
+    """Return a call that was asked for and not allowed, with its output."""
     return [remote_call(request), _call_output(request, f"Error: {why}")]
 
 
 def remote_failed(item: Mapping[str, Any]) -> bool:
-    """Say whether an `mcp_call` came to nothing."""
+    """Say whether an `mcp_call` failed."""
     return bool(item.get("error")) or item.get("status") == "failed"
 
 
 def is_approval_request(item: Mapping[str, Any]) -> bool:
-    """Say whether the API asks whether it may make a call."""
+    """Say whether the API asks for permission to make a call."""
     return item_type(item) == "mcp_approval_request"
 
 
 def drop_settled_approvals(items: Sequence[Item]) -> list[Item]:
-    """Return `items` without the approvals that are over.
+    """Return `items` without approvals that are over.
 
-    One that the model has not acted on yet stays, because the next response does; a
-    request that nobody answered cannot be sent at all.
+    An approval that the model has not acted on yet stays, because the next response
+    does. A request that nobody answered cannot be sent.
     """
     requests = {item["id"]: item for item in items if is_approval_request(item)}
     last = _last_act(items, {_remote_call_id(request) for request in requests.values()})
@@ -4739,26 +4629,26 @@ def drop_settled_approvals(items: Sequence[Item]) -> list[Item]:
 
 
 def _last_act(items: Sequence[Item], refused: Container[str]) -> int:
-    """Return the place of the last item that the model made, or -1."""
+    """Return the place of the last item that the model produced, or -1."""
     acts = (
         place
         for place, item in enumerate(items)
-        if item_type(item) not in _CLIENT_ANSWERS and item.get("call_id") not in refused
+        if not kind_of(item).from_client and item.get("call_id") not in refused
     )
     return max(acts, default=-1)
 
 
 def _asked_id(item: Mapping[str, Any]) -> object:
-    """Return the id of the request that `item` is or answers; None for others."""
+    """Return the id of the approval request that `item` is or answers, else None."""
     if is_approval_request(item):
         return item["id"]
     return item.get("approval_request_id") if _is_response(item) else None
 
 
 def reorder_remote_outputs(items: Iterable[Item]) -> list[Item]:
-    """Return `items` with the output of each remote call right behind it.
+    """Return `items` with the output of each remote call directly behind it.
 
-    Calls that ran at the same time stand in the host's order otherwise.
+    Otherwise calls that ran at the same time would be in the host's order.
     """
     rows = list(items)
     outputs = {
@@ -4794,7 +4684,7 @@ def _call_output(item: Mapping[str, Any], text: str) -> Item:
 
 
 def _remote_error(item: Mapping[str, Any]) -> str:
-    """Return what went wrong, in the words of the server or of the API."""
+    """Return the error of a remote call in the words of the server or of the API."""
     error = item.get("error")
     if not error:
         return ""
@@ -4808,15 +4698,12 @@ def _remote_error(item: Mapping[str, Any]) -> str:
 
 _NEVER_REPLAYED = ("id", "status", "created_by")
 _MADE_HERE = "replayed"
-_NULL_COUNTS = {"code_interpreter_call": ("code", "outputs")}
-"""Fields that have to be there even where they are null."""
 
 
 def strip_for_replay(item: Item) -> Item:
-    """Return `item` as it is given back: without ids, states and absent values.
+    """Return `item` in the form that is sent again: without ids, status and nulls.
 
-    Those inside the content of a message go too (`logprobs`), and the pages that a
-    search found (`action.sources`).
+    Inside a message's content `logprobs` are removed, in a search `action.sources`.
     """
     kept = {k: v for k, v in item.items() if k not in _NEVER_REPLAYED and v is not None}
     if item_type(item) == "message" and isinstance(kept.get("content"), list):
@@ -4827,14 +4714,14 @@ def strip_for_replay(item: Item) -> Item:
 
 
 def replay_items(item: Item) -> list[Item]:
-    """Return what stands for a whole output item in later requests, in its order."""
+    """Return the items that represent an output item in later requests, in order."""
     if item_type(item) == "mcp_call":
         return remote_pair(item)
     return [image_message(item) if has_image(item) else strip_for_replay(item)]
 
 
 def replay_output(output: Iterable[Item], *, with_reasoning: bool) -> list[Item]:
-    """Return the output of a turn as the next one of the same run sends it back."""
+    """Return the output of a response for the next request of the same run."""
     going = (item for item in output if _goes_back(item, with_reasoning))
     return [told for item in going for told in replay_items(item)]
 
@@ -4847,25 +4734,25 @@ def _goes_back(item: Item, with_reasoning: bool) -> bool:
 
 def _demanded(item: Item) -> Item:
     """Return the fields of a hosted item that are not simply left as they are."""
-    kind = item_type(item)
-    demanded = {key: item.get(key) for key in _NULL_COUNTS.get(kind, ())}
+    kind = kind_of(item)
+    demanded = {key: item.get(key) for key in kind.nullable}
     demanded |= {key: item[key] for key in ("id", "status") if item.get(key)}
-    if demanded.get("outputs"):  # pictures are for people, and large
+    if demanded.get("outputs"):  # pictures are large and only people need them
         parts = content_parts(demanded["outputs"])
         demanded["outputs"] = [p for p in parts if p.get("type") != "image"]
-    if kind == "web_search_call":
+    if kind.tool == "web_search":
         action = item["action"].items()
         demanded["action"] = {
             k: v for k, v in action if k != "sources" and v is not None
         }
     # An approval is named by the id of the request for it.
-    if "id" in demanded and not kind.startswith("mcp_approval"):
+    if "id" in demanded and kind.returned == "always":
         demanded["id"] = _new_id(str(item["id"]))
     return demanded
 
 
 def _new_id(own: str) -> str:
-    """Return an id of the kind that `own` is; replayed again, it stays the same."""
+    """Return a new id of the same kind as `own`, always the same for the same item."""
     prefix, _, rest = own.partition("_")
     if rest.startswith(_MADE_HERE):
         return own
@@ -4882,12 +4769,12 @@ def _strip_part(part: Item) -> Item:
 Approval = Literal["auto", "ask", "deny"]
 
 Ask = Callable[[str, str, Mapping[str, Any]], Awaitable[bool]]
-"""Shows a person the id, the name and the arguments of a call; True is a yes."""
+"""Shows a person the id, name and arguments of a call; only True approves it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Approver:
-    """The rules of a request, with the way to ask for the calls they leave open.
+    """The rules of a request, and the way to ask a person if they do not decide.
 
     `log` takes a line when asking failed.
     """
@@ -4898,7 +4785,7 @@ class Approver:
     log: Callable[[str], object] = field(default=str, compare=False)
 
     def rule_for(self, name: str) -> Approval:
-        """Return what the rules say of a tool."""
+        """Return the rule that applies to a tool."""
         fitting = (
             answer for pattern, answer in self.rules if fnmatchcase(name, pattern)
         )
@@ -4906,13 +4793,13 @@ class Approver:
 
     @property
     def may_ask(self) -> bool:
-        """Whether there is a tool, known or not, for which a person is asked."""
+        """Whether a person may have to be asked for any tool, known or not."""
         return "ask" in (self.default_rule, *(answer for _, answer in self.rules))
 
     async def refusal(
         self, call_id: str, name: str, arguments: Mapping[str, Any]
     ) -> str | None:
-        """Return what to tell the model of a call that may not run, or None."""
+        """Return the sentence for the model if a call is denied, else None."""
         match self.rule_for(name):
             case "auto":
                 return None
@@ -4927,13 +4814,13 @@ class Approver:
     ) -> bool:
         try:
             return self.ask is not None and await self.ask(call_id, name, arguments)
-        except Exception as error:  # whoever cannot be asked has not said yes
+        except Exception as error:  # nobody could be asked: no approval
             self.log(f"nobody could be asked about {name}: {describe_exception(error)}")
             return False
 
 
 def read_rules(text: str) -> list[tuple[str, Approval]]:
-    """Return the rules of a valve, one a line or a comma: `pattern=auto|ask|deny`.
+    """Return the rules of a valve, one a line or comma: `pattern=auto|ask|deny`.
 
     A pattern alone means `ask`. Raises InvalidRequest for any other word.
     """
@@ -4953,10 +4840,10 @@ def read_rules(text: str) -> list[tuple[str, Approval]]:
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """What a tool returned.
+    """The result of a tool.
 
-    `output` is for the model: a text, or content parts with pictures. `card` holds
-    what the host shows beside it (`files`, `embeds`).
+    `output` is for the model: a text, or content parts with pictures. `card` holds what
+    the host shows beside it (`files`, `embeds`).
     """
 
     output: str | list[Item]
@@ -4965,29 +4852,30 @@ class ToolResult:
 
 
 class CallableTools(Protocol):
-    """The tools of a request, by their own names or those that the model was given."""
+    """The tools of a request, by their own names or by those that the API was given."""
 
     def parameters(self, name: str) -> Mapping[str, Any] | None:
-        """Return the schema of a tool's arguments, or None for no such tool."""
+        """Return the schema of a tool's arguments, or None for an unknown tool."""
 
     def resolve_call(
         self, name: str, arguments: dict[str, Any]
     ) -> tuple[str, dict[str, Any]] | None:
-        """Return the own name of the tool that a call is for, with its arguments.
+        """Return the own name of the tool that a call will run, and its arguments.
 
-        A tool that only passes calls on names another one; None if it names none.
+        A tool that only passes calls on names another tool. None if there is no such
+        tool.
         """
 
     def is_interactive(self, name: str) -> bool:
-        """Say whether a tool's time is a person's, which no limit counts."""
+        """Say whether a tool waits for a person; no limit counts that time."""
 
     async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
-        """Run a tool; whatever it raises is a failure of the tool."""
+        """Run a tool; an exception counts as a failure of the tool."""
 
 
 @dataclass(frozen=True, slots=True)
 class CallLimits:
-    """How many calls run at once, for how many seconds, with how long an output."""
+    """Limits of calls: how many at once, how many seconds, how much output."""
 
     at_once: int = 8
     seconds: float = 120.0
@@ -4997,12 +4885,12 @@ class CallLimits:
 
 @dataclass(frozen=True, slots=True)
 class Toolset:
-    """What a run needs to answer calls, and the questions of remote servers, itself.
+    """What a run needs to answer calls and approval requests itself.
 
-    `log` takes lines that say why a tool failed. `rounds` is how often the model may
-    call, `most_calls` how many calls it may make in all; `carries_reasoning` says
-    whether it gets its reasoning back between them. Unless it `runs_calls`, they are
-    left open for others.
+    `log` takes lines about failed tools. `rounds` limits the responses with calls,
+    `most_calls` the calls in total. `carries_reasoning` says whether the model gets its
+    reasoning again between them. Unless it `runs_calls`, calls are left open for
+    others.
     """
 
     tools: CallableTools
@@ -5022,13 +4910,13 @@ def output_item(call: Item, answer: ToolResult) -> Item:
 
 
 def tool_error(sentence: str) -> ToolResult:
-    """Return the answer of a call that did not succeed, in words for the model."""
+    """Return the result of a call that failed, with a sentence for the model."""
     return ToolResult(f"Error: {sentence}", failed=True)
 
 
 @dataclass(frozen=True, slots=True)
 class _ReadyCall:
-    """A call that may run: of which tool, with which arguments."""
+    """A call that may run: its tool and its arguments."""
 
     call_id: str
     name: str
@@ -5038,11 +4926,11 @@ class _ReadyCall:
 async def run_calls(
     calls: Sequence[Item], toolset: Toolset
 ) -> AsyncGenerator[tuple[Item, ToolResult], None]:
-    """Run `calls` side by side; yield each with its answer, in their own order.
+    """Run `calls` in parallel; yield each with its result, in the order of the calls.
 
-    The order is kept because a host that stores the answers as they come would send
-    them in another one next time. Every call is answered exactly once. Closing the
-    generator cancels what runs.
+    The order is kept because a host that stores results as they arrive would send them
+    in another order in the next request. Every call is answered exactly once. Closing
+    the generator cancels the running calls.
     """
     found = [_check_call(call, toolset.tools) for call in calls]
     clock = _Clock(toolset.limits.batch_seconds)
@@ -5057,14 +4945,14 @@ async def run_calls(
         for call, task in zip(calls, tasks, strict=True):
             await (clock.wait(task) if task in limited else asyncio.wait([task]))
             if not task.done():
-                _cancel(limited)  # together: none may begin in the place of another
+                _cancel(limited)  # all at once, so that no waiting call starts
             yield call, _result(task, call, toolset)
     finally:
         _cancel(tasks)
 
 
 class _Clock:
-    """The time that a batch has left; it stands still while a person is asked."""
+    """The remaining time of a batch; it stops while a person is asked."""
 
     def __init__(self, seconds: float) -> None:
         self._loop = asyncio.get_running_loop()
@@ -5073,7 +4961,7 @@ class _Clock:
 
     @asynccontextmanager
     async def question(self) -> AsyncGenerator[None, None]:
-        """Stand still for a question to a person; one is asked after another."""
+        """Stop the time for a question to a person; questions are asked one by one."""
         async with self._asking:
             began = self._loop.time()
             try:
@@ -5088,7 +4976,7 @@ class _Clock:
             if left > 0:
                 await asyncio.wait([task], timeout=left)
             elif self._asking.locked():
-                async with self._asking:  # what the question took comes back
+                async with self._asking:  # the time of the question is added back
                     continue
             else:
                 return
@@ -5100,7 +4988,7 @@ def _cancel(tasks: Iterable[asyncio.Task[ToolResult]]) -> None:
 
 
 def _result(task: asyncio.Task[ToolResult], call: Item, toolset: Toolset) -> ToolResult:
-    """Return the answer of a task, or what stands for it after the deadline."""
+    """Return the result of a task, or the sentence for an exceeded time limit."""
     if task.done() and not task.cancelled():
         return task.result()
     seconds = toolset.limits.batch_seconds
@@ -5108,7 +4996,7 @@ def _result(task: asyncio.Task[ToolResult], call: Item, toolset: Toolset) -> Too
 
 
 def _check_call(call: Item, tools: CallableTools) -> _ReadyCall | ToolResult:
-    """Return a call that may run, or the answer that it gets instead."""
+    """Return a call that may run, or the result that replaces it."""
     name, call_id = _name(call), str(call["call_id"])
     try:
         arguments = _arguments(call)
@@ -5127,7 +5015,7 @@ def _check_call(call: Item, tools: CallableTools) -> _ReadyCall | ToolResult:
 def _ready_call(
     call_id: str, name: str, arguments: object, tools: CallableTools
 ) -> _ReadyCall | ToolResult:
-    """Return a call whose arguments are as its tool wants them."""
+    """Return a call whose arguments are valid for its tool."""
     schema = tools.parameters(name)
     if schema is None:
         return tool_error(f"There is no tool named {name}. Use one that is offered.")
@@ -5138,7 +5026,7 @@ def _ready_call(
 
 
 def _arguments(call: Item) -> object:
-    """Return what the model gave: what its JSON says, or the text of a custom call."""
+    """Return the arguments of a call: its JSON value, or the text of a custom call."""
     if item_type(call) == "custom_tool_call":
         return {"input": call.get("input") or ""}
     text = call.get("arguments")
@@ -5151,7 +5039,7 @@ async def _answer(
     slots: asyncio.Semaphore,
     clock: _Clock,
 ) -> ToolResult:
-    """Run one call once it may, within its limits, unless it is answered already."""
+    """Run one call within its limits, once it is approved, unless it has a result."""
     if isinstance(found, ToolResult):
         return found
     approver = toolset.approver
@@ -5180,13 +5068,13 @@ async def _call_tool(
             raise
         if isinstance(error, TimeoutError) and scope.expired():
             return tool_error(f"{name} did not finish within {seconds:g} s.")
-        # A tool that ends its process, or cancels itself, must not end the run.
+        # A tool that raises SystemExit, or cancels itself, must not end the run.
         toolset.log(f"the tool {name} raised {type(error).__name__}: {error}")
         return tool_error(f"{name} failed. Tell the user, or try another way.")
 
 
 def _cap_result(answer: ToolResult, characters: int) -> ToolResult:
-    """Return an answer with a long text cut in the middle."""
+    """Return a result with a long text cut in the middle."""
     output = answer.output
     if isinstance(output, str):
         return ToolResult(cap_text(output, characters), answer.failed, answer.card)
@@ -5202,7 +5090,7 @@ def _cap_result(answer: ToolResult, characters: int) -> ToolResult:
 
 
 def cap_text(text: str, characters: int) -> str:
-    """Return `text` with head and tail, and a note of what was cut between them."""
+    """Return the beginning and end of `text`, and a note about the cut between them."""
     if len(text) <= characters:
         return text
     half = characters // 2
@@ -5220,14 +5108,14 @@ def _is_interactive(found: _ReadyCall | ToolResult, toolset: Toolset) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class McpApproval:
-    """What was decided about one request; `refusal` says why it may not be."""
+    """The decision about one approval request; `refusal` says why it is denied."""
 
     request: Item
     refusal: str | None
 
     @property
     def response(self) -> Item:
-        """The input item that tells the API."""
+        """The input item with the decision for the API."""
         told: Item = {
             "type": "mcp_approval_response",
             "approval_request_id": self.request.get("id"),
@@ -5237,16 +5125,16 @@ class McpApproval:
 
     @property
     def items(self) -> list[Item]:
-        """What the output of the run grows by: a refused call stands there as one."""
+        """The items that the run's output gets: a denied call and its output."""
         if self.refusal is None:
             return [self.response]
         call, output = refused_pair(self.request, self.refusal)
         return [{**call, "id": f"fc_{call['call_id']}"}, output]
 
     def events(self, index: int) -> list[RunEvent]:
-        """Return how that looks to viewers, from the item at `index` on.
+        """Return the events for viewers, from the item at `index` on.
 
-        Of an allowed call they will see the call itself.
+        An approved call will appear itself.
         """
         if self.refusal is None:
             return []
@@ -5261,7 +5149,7 @@ class McpApproval:
 async def ask_mcp_approvals(
     requests: Sequence[Item], approver: Approver
 ) -> list[McpApproval]:
-    """Return what the rules, or a person, say of each request, one after the other."""
+    """Return the decision for each request, by rule or by a person, one by one."""
     careful = replace(approver, default_rule="ask")
     return [
         McpApproval(
@@ -5275,21 +5163,21 @@ async def ask_mcp_approvals(
 
 
 def deny_mcp_approvals(requests: Sequence[Item], why: str) -> list[McpApproval]:
-    """Return a refusal of each request, about which nobody was asked."""
+    """Deny each request without asking anybody."""
     return [McpApproval(one, f"{remote_name(one)} {why}") for one in requests]
 
 
 def _shown_arguments(request: Item) -> Mapping[str, Any]:
-    """Return what a person is shown: the arguments, or their text if they are none."""
+    """Return the arguments as a person is shown them, or their text if invalid."""
     text = str(request.get("arguments") or "{}")
     arguments = parse_json_object(text)
     return {"arguments": text} if arguments is None else arguments
 
 
-# ==== openai_responses.loop.run: A whole request, as a stream of run events: turn, calls, turn.
+# ==== openai_responses.loop.run: A whole request as a stream of run events: response, calls, response.
 
 _NO_RETRY = RetryPolicy(0)
-"""What a tool did cannot be undone, so that nothing after it is sent twice."""
+"""The effects of a tool cannot be undone, so nothing after it is sent twice."""
 
 _ROUNDS_USED_UP = "was not run: the limit of tool rounds is reached. Answer without it."
 _CALLS_USED_UP = "was not run: the limit of tool calls is reached. Answer without it."
@@ -5305,16 +5193,16 @@ async def run(
 ) -> AsyncGenerator[RunEvent, None]:
     """Send `request` and report what happens; ends with exactly one RunEnded.
 
-    With a `toolset` that runs them, calls are answered here; without, they are left
-    open for the caller, unless their answer broke off. Raises nothing of ours: a
-    refusal is an ending. Cancelling it, or closing the generator, closes the
-    connection and cancels the tools.
+    With a `toolset` that runs them, calls are answered here. Without one they are left
+    open for the caller, unless their response broke off. Raises none of our own
+    exceptions: a refusal is an ending. Cancelling it, or closing the generator, closes
+    the connection and cancels the tools.
     """
-    line = Client(endpoint, connections, limits, Deadlines(limits.timeouts))
+    client = Client(endpoint, connections, limits, Deadlines(limits.timeouts))
     retries = limits.retries
     so_far = _RunState()
     while True:
-        attempts = Attempts(request, line, retries, len(so_far.output))
+        attempts = Attempts(request, client, retries, len(so_far.output))
         async with aclosing(attempts.events()) as events:
             async for event in events:
                 yield event
@@ -5328,7 +5216,7 @@ async def run(
         round_ = _ToolRound(attempts.response.output, toolset, so_far)
         if not round_.has_work:
             break
-        with line.deadlines.paused():
+        with client.deadlines.paused():
             async with aclosing(round_.answers()) as answers:
                 async for event in answers:
                     yield event
@@ -5346,7 +5234,7 @@ async def run(
 
 
 class _RunState:
-    """What the turns of a run have come to."""
+    """The results of the responses of a run so far."""
 
     def __init__(self) -> None:
         self.output: list[Item] = []
@@ -5356,27 +5244,27 @@ class _RunState:
         self.is_last_response = False
 
     def add_response(self, attempts: Attempts) -> None:
-        """Count what a turn brought."""
+        """Add the results of a response."""
         self.output += attempts.response.output
         self.usage = add_usage(self.usage, attempts.response.usage)
 
     def add_output(self, call: Item, answer: ToolResult) -> ToolOutput:
-        """Add the output of a call; return what tells of it."""
+        """Add the output of a call; return its event."""
         item, index = output_item(call, answer), len(self.output)
         self.output.append(item)
         return ToolOutput(index, item, answer.failed, answer.card)
 
     def fail_calls(self, output: Sequence[Item]) -> list[ToolOutput]:
-        """Answer the calls of a turn that failed: none of them was run."""
+        """Answer the calls of a failed response; none of them was run."""
         calls = [item for item in output if is_call(item)]
         return [self.add_output(call, _refused(call, _BROKEN_OFF)) for call in calls]
 
 
 class _ToolRound:
-    """The calls and questions of one turn, each of which is answered, in their order.
+    """The calls and approval requests of one response; each is answered, in order.
 
-    `outputs` are the answers; `was_limited` says whether a limit kept a call from being
-    run, `leaves_calls` whether some are for the caller to run.
+    `outputs` are the answers. `was_limited` says whether a limit kept a call from
+    running, `leaves_calls` whether some calls are left to the caller.
     """
 
     def __init__(
@@ -5397,7 +5285,7 @@ class _ToolRound:
         return bool(self._calls or self.requests)
 
     async def answers(self) -> AsyncGenerator[RunEvent, None]:
-        """Answer everything and tell of it; the run's output grows by the outputs."""
+        """Answer everything, yield the events, and add to the run's output."""
         for consent in await self._consents():
             for event in consent.events(len(self._so_far.output)):
                 yield event
@@ -5445,13 +5333,13 @@ def _refused(call: Item, why: str) -> ToolResult:
 def _next_request(
     attempts: Attempts, toolset: Toolset, so_far: _RunState, round_: _ToolRound
 ) -> ResponsesRequest:
-    """Return the request of the next turn: all of this one, and what came of it.
+    """Return the next request: this one, its output, and the outputs of its calls.
 
-    A tool that had to be called has been; at the limit the last turn may call none.
-    The tools themselves stay, because the prompt cache lives on them.
+    A tool that had to be called has been called; at the limit the last response may
+    call none. The tools stay in the request, because the prompt cache depends on them.
     """
     request = attempts.request
-    # A question of the API cannot be answered without the reasoning that led to it.
+    # An approval request cannot be answered without the reasoning before it.
     reasoning = toolset.carries_reasoning or bool(round_.requests)
     received = replay_output(attempts.response.output, with_reasoning=reasoning)
     so_far.is_last_response = round_.was_limited
@@ -5461,9 +5349,9 @@ def _next_request(
     return request.model_copy(update={"input": items, "tool_choice": choice})
 
 
-# ==== owui_chat.storage.markers: The marker grammar: a line of text that names kept items and is never seen.
+# ==== owui_chat.storage.markers: The marker grammar: a line in the text that names stored items and is invisible.
 
-# A query has a limit, so that a hostile text is read in one pass.
+# A query has a limit, so that a hostile text is read in linear time.
 _V2 = (
     r"\[openai_responses:v2:(?P<kind>[a-z0-9_]{2,30}):(?P<ulid>[0-9a-z]{16}"
     r"(?:[0-9a-z]{10})?)(?:\?[^\]\n]{0,500})?\]:[ \t]*\#?"
@@ -5478,15 +5366,15 @@ _FOREIGN = (
 )
 _MARKER = re.compile(f"{_V2}|{_V1}|{_ZERO_WIDTH}|{_FOREIGN}", re.IGNORECASE)
 _SIGNS = ("openai_responses:v", "\u2060", "]: #")
-"""A text without any of these holds no marker; looking for them is cheap."""
+"""A text without any of these has no marker; searching for them is cheap."""
 
 
 @dataclass(frozen=True, slots=True)
 class MarkedText:
-    """A piece of text, and the id that the marker in front of it names.
+    """A piece of text, and the id in the marker before it.
 
-    `ulid` is empty for text in front of the first marker, and where another pipe's
-    line was taken out.
+    `ulid` is empty for text before the first marker, and behind a removed line of
+    another pipe.
     """
 
     ulid: str
@@ -5494,7 +5382,7 @@ class MarkedText:
 
 
 def format_marker(kind: str, ulid: str) -> str:
-    """Return the marker as it stands in the text, blank lines included."""
+    """Return the marker as it is written to the text, blank lines included."""
     return f"\n\n[openai_responses:v2:{kind}:{ulid}]: #\n\n"
 
 
@@ -5506,8 +5394,8 @@ def has_marker(text: str) -> bool:
 def split_at_markers(text: str) -> Iterator[MarkedText]:
     """Yield the pieces of `text`, each with the marker before it.
 
-    White space at the ends of a piece is the writer's or the host's, never the
-    model's: texts of a model that begin or end with it are kept whole.
+    White space at the ends of a piece comes from the writer or the host, not from the
+    model: texts of a model that begin or end with white space are stored whole.
     """
     if not any(sign in text for sign in _SIGNS):
         yield MarkedText("", text.strip())
@@ -5525,7 +5413,7 @@ def split_at_markers(text: str) -> Iterator[MarkedText]:
 
 def strip_markers(text: str) -> str:
     """Return `text` as a person reads it."""
-    # More than once, because a line of another pipe may only now stand alone.
+    # Repeated, because a line of another pipe may become a line of its own only now.
     while has_marker(text):
         pieces = (piece.text for piece in split_at_markers(text))
         text = "\n\n".join(piece for piece in pieces if piece)
@@ -5543,18 +5431,15 @@ def _named(match: re.Match[str]) -> str:
 
 # ==== owui_chat.storage.records: Records: what of an answer is stored in the chat, and how the chat stays small.
 
-SEED_KEY = "openai_responses_pipe"
-_VERSION = 4
-
 
 @dataclass(frozen=True, slots=True)
 class Record:
     """The items that one marker names, in the order of the wire.
 
-    `model` is the host's full model id, `created_at` seconds in UTC. A message item in
-    `payload` whose text part has no `text` takes the text that follows the marker; one
-    that has a text counts as long as `shown` is the digest of what follows; a remark in
-    passing without `shown` has no text in the chat.
+    `model` is the host's full model id, `created_at` seconds in UTC. If the text part
+    of a message in `payload` has no `text`, the text behind the marker is its text. If
+    it has one, it counts as long as `shown` is the digest of the text behind the
+    marker. Commentary without `shown` has no text in the chat.
     """
 
     ulid: str
@@ -5572,211 +5457,12 @@ class Record:
 
 
 def text_digest(text: str) -> str:
-    """Return what tells whether a shown text was edited; white space around it is free.
+    """Return a digest that tells whether a shown text was edited.
 
-    The host strips it.
+    White space around the text does not count, because the host strips it.
     """
     stripped = text.strip().encode("utf-8", "surrogatepass")
     return hashlib.sha256(stripped).hexdigest()[:32]
-
-
-def message_key(message_id: str) -> str:
-    """Return the top-level key that holds what is kept of one message."""
-    return f"{SEED_KEY}:{message_id}"
-
-
-def write_records(
-    records: Mapping[str, Record], dead: Iterable[str] = ()
-) -> dict[str, Any]:
-    """Return the JSON value for the key of one message."""
-    items = {ulid: _wire(record) for ulid, record in records.items()}
-    value: dict[str, Any] = {"__v": _VERSION, "items": items}
-    return {**value, "dead": sorted(dead)} if dead else value
-
-
-def is_pipe_key(key: str) -> bool:
-    """Say whether a top-level key of a chat holds kept items, of any writer."""
-    return key == SEED_KEY or key.startswith(f"{SEED_KEY}:")
-
-
-def read_records(chat: Mapping[str, Any]) -> dict[str, Record]:
-    """Return every readable record of a chat's JSON, by its id.
-
-    A record that is not what a writer writes is no record: its marker then resolves
-    to nothing.
-    """
-    values = [value for key, value in chat.items() if is_pipe_key(key)]
-    dead = {ulid for value in values for ulid in invalid_ids(value)}
-    found = (record for value in values for record in _records_in(value))
-    return {r.ulid: _invalidated(r) if r.ulid in dead else r for r in found}
-
-
-def invalid_ids(value: object) -> list[str]:
-    """Return the ids that the value of one key calls dead."""
-    dead = value.get("dead") if isinstance(value, Mapping) else None
-    return [str(ulid) for ulid in dead] if isinstance(dead, list) else []
-
-
-def created_in(value: object) -> int:
-    """Return when the oldest record in the value of one key was made; 0 for none."""
-    return min((record.created_at for record in _records_in(value)), default=0)
-
-
-def _invalidated(record: Record) -> Record:
-    """Return a record without what only its makers can read."""
-    rest = tuple(item for item in record.payload if not is_encrypted(item))
-    return replace(record, payload=rest)
-
-
-def _records_in(value: object) -> Iterator[Record]:
-    items = value.get("items") if isinstance(value, Mapping) else None
-    for ulid, wire in (items if isinstance(items, Mapping) else {}).items():
-        payload = _payload(wire.get("payload")) if isinstance(wire, Mapping) else ()
-        if payload:
-            yield _record(str(ulid).upper(), wire, payload)
-
-
-def _payload(value: object) -> tuple[Item, ...]:
-    rows = value if isinstance(value, list) else [value]
-    items = [row for row in rows if isinstance(row, dict) and row.get("type")]
-    return tuple(items) if len(items) == len(rows) else ()
-
-
-def _record(ulid: str, wire: Mapping[str, Any], payload: tuple[Item, ...]) -> Record:
-    model, created_at = str(wire.get("model") or ""), wire.get("created_at")
-    return Record(
-        ulid=ulid,
-        model=model,
-        created_at=created_at if isinstance(created_at, int) else 0,
-        payload=payload,
-        message_id=str(wire.get("message_id") or ""),
-        origin=read_origin(wire.get("origin"), model),
-        shown=str(wire.get("shown") or ""),
-    )
-
-
-def _wire(record: Record) -> dict[str, Any]:
-    payload = list(record.payload)
-    return {
-        "model": record.model,
-        "created_at": record.created_at,
-        "payload": payload[0] if len(payload) == 1 else payload,
-        "message_id": record.message_id,
-        "origin": record.origin.wire(),
-        **({"shown": record.shown} if record.shown else {}),
-    }
-
-
-MAX_STORED_KB = 4096
-"""Most that is kept in one chat: the host reads and writes it whole with every answer."""
-
-_KEPT_SHARE = 0.75  # so that not every answer changes what the next request begins with
-_SHORT = 500
-_STAYS = ("__v", "dead")
-
-Values = Mapping[str, Any]
-
-
-def prune(
-    values: Values, messages: Mapping[str, Any], own: str, most: int
-) -> dict[str, Any]:
-    """Return the values to write anew beside that of the key `own`.
-
-    `messages` are those of the chat; without any nothing is known of them. Answers
-    that are still growing are left alone, because others write them. What remains has
-    at most `most` characters.
-    """
-    present = set(map(message_key, messages)) if messages else set(values)
-    growing = {message_key(id) for id, message in messages.items() if _grows(message)}
-    ours = {
-        key: value
-        for key, value in values.items()
-        if key not in (own, SEED_KEY) and isinstance(value, Mapping)
-    }
-    gone = {k: _without_kept(v) for k, v in ours.items() if k not in present}
-    gone = {key: value for key, value in gone.items() if value != ours[key]}
-    left = {k: v for k, v in ours.items() if k in present and k not in growing}
-    return gone | _prune_values(left, most)
-
-
-def stored_size(value: object) -> int:
-    """Return how many characters a value takes."""
-    return len(json.dumps(value, separators=(",", ":")))
-
-
-def _grows(message: object) -> bool:
-    return isinstance(message, Mapping) and message.get("done") is False
-
-
-def _has(value: Values) -> bool:
-    items = value.get("items")
-    return isinstance(items, Mapping) and bool(items)
-
-
-def _without_kept(value: Values) -> dict[str, Any]:
-    return {name: inner for name, inner in value.items() if name in _STAYS}
-
-
-def _empty_value(value: Values) -> dict[str, Any]:
-    return {name: inner for name, inner in value.items() if name != "items"}
-
-
-def _prune_values(values: Values, most: int) -> dict[str, Any]:
-    """Return the values that get smaller: outputs shortened first, the oldest first."""
-    over = sum(map(stored_size, values.values())) - most
-    if over <= 0:
-        return {}
-    over += int(most * (1 - _KEPT_SHARE))
-    now = dict(values)
-    oldest = sorted(filter(lambda key: _has(values[key]), values), key=_age(values))
-    for shrink in (_with_short_outputs, _empty_value):
-        for key in oldest:
-            if over <= 0:
-                break
-            smaller = shrink(now[key])
-            over -= stored_size(now[key]) - stored_size(smaller)
-            now[key] = smaller
-    return {key: value for key, value in now.items() if value != values[key]}
-
-
-def _age(values: Values) -> Callable[[str], int]:
-    return lambda key: created_in(values[key])
-
-
-def _with_short_outputs(value: Values) -> dict[str, Any]:
-    items = {ulid: _short_record(wire) for ulid, wire in value["items"].items()}
-    return {**value, "items": items}
-
-
-def _short_record(wire: Any) -> Any:
-    if not isinstance(wire, Mapping):
-        return wire
-    payload = wire.get("payload")
-    rows = payload if isinstance(payload, list) else None
-    short = list(map(_short_item, rows)) if rows is not None else _short_item(payload)
-    return {**wire, "payload": short}
-
-
-def _short_item(item: Any) -> Any:
-    """Return an item whose output, or the logs of whose code, is cut."""
-    if not isinstance(item, dict):
-        return item
-    short: Item = {}
-    if isinstance(item.get("output"), str):
-        short["output"] = _cut(item["output"])
-    if isinstance(item.get("outputs"), list):
-        short["outputs"] = list(_short_logs(item["outputs"]))
-    return {**item, **short}
-
-
-def _short_logs(outputs: Iterable[Any]) -> Iterable[Item]:
-    for part in content_parts(list(outputs)):
-        logs = part.get("logs")
-        yield {**part, "logs": _cut(logs)} if isinstance(logs, str) else part
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= _SHORT else f"{text[:_SHORT]} [shortened]"
 
 
 # ==== owui_chat.storage.details_carrier: Records carried by the `reasoning_details` of reasoning items.
@@ -5791,8 +5477,9 @@ _TURN = "openai_responses.turn"
 class DetailItem:
     """An item as it is sent again.
 
-    `shown` is the text that the host has of it, or its length where the item, a
-    message, goes without its own; nothing for what has no text there.
+    `shown` is the text that the host has for it, or the length of that text if the
+    item, a message, is stored without its own text. It is empty for an item without
+    text.
     """
 
     item: Item
@@ -5801,7 +5488,7 @@ class DetailItem:
 
 @dataclass(frozen=True, slots=True)
 class DetailTurn:
-    """A turn as it came back, with what was noted of it."""
+    """A response as it came back, with its notes."""
 
     items: tuple[DetailItem, ...]
     origin: Origin
@@ -5814,9 +5501,9 @@ def write_details(
     origin: Origin,
     notes: Mapping[str, Any],
 ) -> list[Item]:
-    """Return the entries of a turn, from its items with the text shown of each.
+    """Return the entries of a response, from its items and the text shown for each.
 
-    `name` tells the turn from others of its message.
+    `name` distinguishes the response from others of its message.
     """
     head = {"type": _TURN, "origin": origin.wire(), "notes": dict(notes)}
     entries = [
@@ -5831,7 +5518,7 @@ def write_details(
 
 
 def read_details(message: Mapping[str, Any]) -> list[DetailTurn]:
-    """Return the turns that a message of the host carries, in their order."""
+    """Return the responses that a message of the host carries, in order."""
     carried = message.get("reasoning_details")
     entries = [e for e in carried if _is_entry(e)] if isinstance(carried, list) else []
     order = list(dict.fromkeys(entry["turn"] for entry in entries))
@@ -5853,9 +5540,9 @@ def _entry(item: Item, shown: str) -> Item:
 
 
 def _says_just(item: Item, shown: str) -> bool:
-    """Say whether a message holds one text, and the host will give back just that.
+    """Say whether a message has one text that the host will return unchanged.
 
-    It strips the ends of texts.
+    The host strips the ends of texts.
     """
     parts = content_parts(item.get("content"))
     whole = bool(shown) and shown == shown.strip()
@@ -5863,7 +5550,7 @@ def _says_just(item: Item, shown: str) -> bool:
 
 
 def _is_entry(entry: object) -> bool:
-    """Say whether an entry is one of ours, and whole."""
+    """Say whether an entry is a complete entry of ours."""
     if not isinstance(entry, Mapping) or entry.get("format") != _FORMAT:
         return False
     if not (isinstance(entry.get("turn"), str) and isinstance(entry.get("index"), int)):
@@ -5898,7 +5585,7 @@ def _carried(entry: Item) -> DetailItem:
 def restore_from_details(
     messages: Sequence[Mapping[str, Any]],
 ) -> tuple[list[Mapping[str, Any]], dict[str, Record]]:
-    """Return the messages with markers for what they carry, and what those name."""
+    """Return the messages with markers for their entries, and the records by id."""
     reading = _Reading()
     return reading.marked(messages), reading.records
 
@@ -5916,14 +5603,14 @@ class _Span:
 
 
 class _Reading:
-    """Puts the markers into the messages of one chat."""
+    """Inserts the markers into the messages of one chat."""
 
     def __init__(self) -> None:
         self.records: dict[str, Record] = {}
         self._textless: list[str] = []
 
     def marked(self, messages: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-        """Return the messages; markers without a text stand at the end of their run."""
+        """Return the messages; markers without a text come at the end of their run."""
         found: list[Mapping[str, Any]] = []
         for message in messages:
             is_message = isinstance(message, Mapping)  # else the reader says so
@@ -5934,7 +5621,7 @@ class _Reading:
         return [*found, *self._rest()]
 
     def _rest(self) -> list[Mapping[str, Any]]:
-        """Return a message for what belongs to calls: those come before it."""
+        """Return a message for the items of calls, which come before the calls."""
         content = "".join(self._textless)
         self._textless = []
         return [{"role": "assistant", "content": content}] if content else []
@@ -5942,7 +5629,7 @@ class _Reading:
     def _message(
         self, message: Mapping[str, Any], turns: Sequence[DetailTurn]
     ) -> Mapping[str, Any]:
-        """Return a message, each of its texts behind the marker of its items."""
+        """Return a message with each of its texts behind the marker of its items."""
         content = message.get("content")
         spans = [one for turn in turns for one in _spans_of(turn)]
         texts = _split_text(content if isinstance(content, str) else "", spans)
@@ -5981,7 +5668,7 @@ def _spans_of(turn: DetailTurn) -> list[_Span]:
 def _split_text(content: str, spans: Sequence[_Span]) -> list[str]:
     """Return the text of each shown message; the host joins them by a line's end.
 
-    A text that a person changed so that the places do not fit stays whole.
+    If a person changed the text so that the places do not fit, it stays in one piece.
     """
     lengths = [_shown_length(one.last) for one in spans if one.last.shown]
     texts, rest = list[str](), content
@@ -5998,13 +5685,13 @@ def _shown_length(carried: DetailItem) -> int:
 
 
 def _own_text(carried: DetailItem, text: str) -> str:
-    """Return the model's own text where another one is shown, unless it was edited."""
+    """Return the model's own text if another one is shown, unless it was edited."""
     if isinstance(carried.shown, str) and carried.shown.strip() == text.strip():
         return message_text(carried.item)
     return text
 
 
-# ==== owui_chat.code: Code that the API ran, in the host's own words.
+# ==== owui_chat.code: Code that the API ran, in the host's form.
 
 CODE_CARD = "open_webui:code_interpreter"
 
@@ -6017,9 +5704,10 @@ def is_code(item: Mapping[str, Any]) -> bool:
 
 
 def code_host_item(item: Mapping[str, Any]) -> Item:
-    """Return code and what it printed as the host's own item.
+    """Return code and its output as the host's own item.
 
-    The host runs only code with `attributes` (middleware.py:6133).
+    The host runs only code with `attributes` (docs/reference/open-webui.md, "Rounds of
+    tools").
     """
     outputs = content_parts(item.get("outputs"))
     printed = "".join(str(part.get("logs") or "") for part in outputs)
@@ -6034,10 +5722,11 @@ def code_host_item(item: Mapping[str, Any]) -> Item:
 
 
 def replay_code(item: Mapping[str, Any], printed: str) -> str:
-    """Return code as the page draws it, with what it printed in a block below.
+    """Return code as the page draws it, with its output in a block below.
 
-    The page draws the code between two fences, and of the host's `output` nothing
-    (measured on 0.12.4): a second block opens inside, which the last fence closes.
+    The page draws the code between two fences and does not draw `output` (observed on
+    0.12.4). So the text closes the first block and opens a second one, which the page's
+    last fence closes.
     """
     code = str(item.get("code") or "")
     shown = printed.strip("\n").replace("```", "'''")
@@ -6045,9 +5734,9 @@ def replay_code(item: Mapping[str, Any], printed: str) -> str:
 
 
 def remove_code(text: str, item: Mapping[str, Any]) -> str | None:
-    """Return `text` without what the host put there for kept code.
+    """Return `text` without the part that the host inserted for stored code.
 
-    None where it put nothing: somebody has deleted the card.
+    None if there is no such part: somebody has deleted the card.
     """
     code = code_host_item(item)["code"]
     told = f"<code_interpreter>\n{code}\n</code_interpreter>" if code else ""
@@ -6151,7 +5840,7 @@ def parse_messages(
 
 
 def _chat_parts(message: Mapping[str, Any], detail: str) -> Iterator[ChatPart]:
-    """Yield what one message after the head holds, in order."""
+    """Yield the parts of one message after the instructions, in order."""
     role, content = message.get("role"), message.get("content")
     match role:
         case "user":
@@ -6185,7 +5874,7 @@ def _calls(tool_calls: object) -> Iterator[ToolCall]:
 
 
 def _output(content: object) -> str | list[Item]:
-    """Return a tool's output; an empty one stays, because its call needs it."""
+    """Return a tool's output; an empty one is kept, because its call needs it."""
     if not isinstance(content, list):
         return "" if content is None else str(content)
     return [_input_part(part, "auto") for part in content]
@@ -6216,7 +5905,7 @@ def _input_part(part: object, detail: str) -> Item:
 
 
 def _image_part(wire: Mapping[str, Any], default: str) -> Item:
-    """Return a picture; both spellings keep the address and the detail."""
+    """Return a picture; both forms keep the address and the detail."""
     inner = wire.get("image_url")
     chat_form = inner if isinstance(inner, Mapping) else {"url": inner}
     detail = chat_form.get("detail") or wire.get("detail") or default
@@ -6298,17 +5987,11 @@ _BLOCK = re.compile(
 
 
 def strip_old_blocks(text: str) -> str:
-    """Return `text` without such blocks; one that is not closed is only text."""
+    """Return `text` without such blocks; a block that is not closed stays as text."""
     if _SIGN not in text or "</details>" not in text:
-        return text  # and below only what lies before the last end is read, once
+        return text  # below, only the text before the last end is read, once
     end = text.rindex("</details>") + len("</details>\n")
     return _BLOCK.sub("", text[:end]) + text[end:]
-
-
-_RETURNED_TYPES = frozenset(
-    {"message", "reasoning", "compaction", *CALL_OUTPUTS, *CALL_OUTPUTS.values()}
-)
-"""What goes back of a run beside hosted items."""
 
 
 def build_input(
@@ -6320,9 +6003,9 @@ def build_input(
 ) -> list[Item]:
     """Return the input of a request; without a `reader` no reasoning is sent.
 
-    Not `with_tools`, the runs that are over leave out what tools did in them. The
-    result is valid by construction: calls and outputs in pairs, reasoning only with
-    its encrypted content and only in front of what it led to.
+    Without `with_tools` runs that are over do not include what tools did. The result is
+    always valid: calls and outputs come in pairs, and reasoning only with its encrypted
+    content and directly before its product.
     """
     items: list[Item] = []
     run: list[AssistantText | ToolCall | ToolMessage] = []
@@ -6335,7 +6018,7 @@ def build_input(
         else:
             run.append(part)
     items += _RunHistory(run, records, reader).items()
-    # A picture is an input message: only now, or it would part reasoning from text.
+    # A picture is an input message: inserted last, to keep reasoning next to its text.
     return [
         image_message(item) if has_image(item) else item
         for item in drop_orphans(reorder_remote_outputs(since_compaction(items)))
@@ -6343,7 +6026,7 @@ def build_input(
 
 
 def tool_message_item(returned: ToolMessage, before: Iterable[Item]) -> Item:
-    """Return the input item for what a tool returned; its call is one of `before`."""
+    """Return the input item for a tool's result; its call is one of `before`."""
     call_id = returned.call_id
     calls = (i for i in before if is_call(i) and i.get("call_id") == call_id)
     kind = next(map(item_type, calls), "function_call")
@@ -6351,7 +6034,7 @@ def tool_message_item(returned: ToolMessage, before: Iterable[Item]) -> Item:
 
 
 class _RunHistory:
-    """The items of one run, put together from the host's and the kept."""
+    """The items of one run, combined from the host's parts and the stored items."""
 
     def __init__(
         self,
@@ -6370,7 +6053,7 @@ class _RunHistory:
         }
         self._waiting = {
             ulid: [
-                strip_for_replay(item) for item in record.payload if _may_return(item)
+                strip_for_replay(item) for item in record.payload if is_replayed(item)
             ]
             for ulid, record in self._records.items()
         }
@@ -6387,7 +6070,9 @@ class _RunHistory:
                     waiting.remove(item)
 
     def _takes_out(self, code: Item) -> bool:
-        """Take out of the text what the host has there of `code`, if it has."""
+        """Remove from the text what the host inserted for `code`; say whether it was
+        there.
+        """
         for pieces in [found for found in self._pieces if isinstance(found, list)]:
             for place, piece in enumerate(pieces):
                 rest = remove_code(piece.text, code)
@@ -6397,7 +6082,7 @@ class _RunHistory:
         return False
 
     def items(self) -> list[Item]:
-        """Return the items of the run in their order."""
+        """Return the items of the run in order."""
         items: list[Item] = []
         for part in self._pieces:
             match part:
@@ -6411,7 +6096,7 @@ class _RunHistory:
         return items
 
     def _call(self, call: ToolCall) -> list[Item]:
-        """Return a call in its kept bytes, after what was kept in front of it."""
+        """Return a call in its stored bytes, after the items stored before it."""
         ulid = self._ulid_of_call.get(call.call_id, "")
         waiting = self._waiting.get(ulid, [])
         for place, item in enumerate(waiting):
@@ -6421,7 +6106,7 @@ class _RunHistory:
         return [_call_item(call)]
 
     def _piece(self, piece: MarkedText) -> list[Item]:
-        """Return what a marker names, then the text behind it."""
+        """Return the items that a marker names, then the text behind it."""
         kept = self._allowed(piece.ulid, self._waiting.pop(piece.ulid, []))
         message = kept.pop() if kept and _is_answer(kept[-1]) else None
         record = self._records.get(piece.ulid)
@@ -6434,10 +6119,10 @@ class _RunHistory:
         return [*kept, _message_item(message, piece.text)]
 
     def _allowed(self, ulid: str, items: Sequence[Item]) -> list[Item]:
-        """Leave out what this request may not carry: nobody there could read it.
+        """Remove items that nobody at this request's server could read.
 
-        A call whose card is gone stays for now: it tells which reasoning has to leave
-        with it.
+        A call whose card was deleted stays for now, because it tells which reasoning
+        must be removed with it.
         """
         if not items:
             return []
@@ -6451,7 +6136,7 @@ class _RunHistory:
 
 
 def _call_item(call: ToolCall) -> Item:
-    """Return a call of which only the host knows."""
+    """Return a call that only the host knows."""
     kind, key = "function_call", "arguments"
     if call.is_custom:
         kind, key = "custom_tool_call", "input"
@@ -6467,24 +6152,18 @@ def _split(
     return part
 
 
-def _may_return(item: Item) -> bool:
-    """Say whether a kept item has a place in a later request."""
-    known = item_type(item) in _RETURNED_TYPES or is_kept_hosted(item)
-    return known or has_image(item)
-
-
 def _is_answer(item: Item) -> bool:
-    """Say whether `item` is a message of the model; earlier writers kept others too."""
+    """Say whether `item` is a model's message; earlier writers stored other kinds."""
     return item_type(item) == "message" and item.get("role") == "assistant"
 
 
 def _is_whole_remark(item: Item) -> bool:
-    """Say whether `item` is a remark whose text the host does not give back."""
+    """Say whether `item` is commentary whose text the host does not return."""
     return is_commentary(item) and bool(message_text(item))
 
 
 def _message_item(kept: Item | None, shown: str) -> Item:
-    """Return a message of the model, in its own bytes unless a person edited it."""
+    """Return a message in the model's own bytes, unless a person edited it."""
     part = {"type": "output_text", "text": shown, "annotations": []}
     if kept is None:
         return {"type": "message", "role": "assistant", "content": [part]}
@@ -6492,7 +6171,7 @@ def _message_item(kept: Item | None, shown: str) -> Item:
         return kept
     parts = kept.get("content")
     if isinstance(parts, list) and len(parts) == 1 and _is_text_part(parts[0]):
-        is_edited = "text" in parts[0]  # then no place in it is where it was
+        is_edited = "text" in parts[0]  # the annotations' positions are no longer valid
         part = {**parts[0], "text": shown, **({"annotations": []} if is_edited else {})}
     return {**kept, "content": [part]}
 
@@ -6501,7 +6180,7 @@ def _is_text_part(part: object) -> bool:
     return isinstance(part, Mapping) and part.get("type") == "output_text"
 
 
-# ==== owui_chat.render.chunks: The chunks that Open WebUI understands beside an answer's text.
+# ==== owui_chat.render.chunks: Chunks that Open WebUI understands in addition to an answer's text.
 
 Chunk = dict[str, Any]
 
@@ -6511,8 +6190,9 @@ def host_usage(
 ) -> dict[str, Any]:
     """Return the counts as the host stores them with a message.
 
-    Sums are for billing; the host's compaction reads `prompt_tokens` as the size of
-    the chat, so those two are of the last turn alone (open-webui.md §14).
+    The sums are for billing. The host's compaction reads `prompt_tokens` as the size of
+    the chat, so `prompt_tokens` and `completion_tokens` are those of the last response
+    (docs/reference/open-webui.md, "Usage").
     """
     newest = last or usage
     return {
@@ -6533,7 +6213,7 @@ def host_usage(
 def error_chunk(sentence: str) -> Chunk:
     """Return the chunk that marks the message as failed and keeps its text.
 
-    It has no `choices`: with them the host does not look at `error`.
+    It has no `choices`, because with them the host ignores `error`.
     """
     return {"error": {"message": sentence}}
 
@@ -6545,7 +6225,7 @@ def status_chunk(sentence: str) -> Chunk:
 
 
 def pages_chunk(queries: list[str], pages: list[str]) -> Chunk:
-    """Return a status line that opens to the pages a search found."""
+    """Return a status line that opens to the pages that a search found."""
     sites = "1 site" if len(pages) == 1 else f"{len(pages)} sites"
     sought = f" for {', '.join(queries)}" if queries else ""
     data = {
@@ -6558,7 +6238,7 @@ def pages_chunk(queries: list[str], pages: list[str]) -> Chunk:
 
 
 def source_chunk(name: str, text: str) -> Chunk:
-    """Return a source below the answer, which opens to show `text`."""
+    """Return a source below the answer that opens to show `text`."""
     data = {
         "source": {"name": name},
         "document": [text],
@@ -6568,7 +6248,7 @@ def source_chunk(name: str, text: str) -> Chunk:
 
 
 def host_event(event: dict[str, Any]) -> Chunk:
-    """Return a chunk that the host hands to its event emitter (middleware.py:4808)."""
+    """Return a chunk whose event the host hands to its event emitter."""
     return {"event": event, "choices": [{"index": 0, "delta": {}}]}
 
 
@@ -6577,31 +6257,17 @@ def host_event(event: dict[str, Any]) -> Chunk:
 _CONTAINER_ADDRESS = re.compile(r"sandbox:/[^\s()<>\[\]\"']*[^\s()<>\[\]\"'.,;:!?]")
 
 
-def file_citations(item: Mapping[str, Any]) -> list[Item]:
-    """Return the citations of container files in a message, one for each file."""
-    parts = content_parts(item.get("content"))
-    rows = [row for part in parts for row in content_parts(part.get("annotations"))]
-    cited = (row for row in rows if row.get("type") == "container_file_citation")
-    return list({str(row.get("file_id")): row for row in cited}.values())
-
-
-def container_addresses(text: str, name: str) -> list[str]:
-    """Return the addresses in `text` of the file in a container that has this name."""
-    found = dict.fromkeys(_CONTAINER_ADDRESS.findall(text))
-    return [
-        address for address in found if PurePosixPath(unquote(address)).name == name
-    ]
-
-
 def link_files(text: str, card: Mapping[str, Any]) -> str:
-    """Return a text with the addresses and the notes of its card."""
+    """Return a text with the addresses and notes of its card."""
     links = card.get("links") or {}
     linked = _CONTAINER_ADDRESS.sub(lambda found: links.get(found[0], found[0]), text)
     return "\n\n".join([linked, *card.get("notes", ())])
 
 
 def file_lines(card: Mapping[str, Any]) -> str:
-    """Return what a reader gets who has seen the text with its own addresses."""
+    """Return the lines for a reader who has already got the text with its own
+    addresses.
+    """
     links = (card.get("links") or {}).items()
     lines = [
         f"[{PurePosixPath(unquote(address)).name}]({url})" for address, url in links
@@ -6619,10 +6285,10 @@ _URL = rf"https?://{_PLAIN}(?:\({_PLAIN}\){_PLAIN})?"
 LINK = re.compile(
     rf"(?P<open>\()?\[(?P<label>{_LABEL})\]\((?P<url>{_URL})\)(?(open)\))"
 )
-"""A Markdown link, with the parentheses that stand directly around it."""
+"""A Markdown link, with the parentheses directly around it."""
 
-# Every alternative begins with one plain character: `re` then passes over all others
-# three times as fast.
+# Every alternative begins with one plain character, so that `re` skips all others three
+# times as fast.
 _BEGUN_LINK = rf"\[{_LABEL}(?:\](?:\({_PLAIN}(?:\({_PLAIN}(?:\){_PLAIN})?)?)?)?\Z"
 _UNFINISHED_LINK = rf"{_BEGUN_LINK}|\({_BEGUN_LINK}|\(\[{_LABEL}\]\({_URL}\)\Z|\(\Z"
 _BEGUN_TRACKING = (
@@ -6633,11 +6299,11 @@ _TRACKING = re.compile(rf"\?{_TRACKED}&|[?&]{_TRACKED}(?![\w-])")
 
 OPEN_LINK = re.compile(f"{_UNFINISHED_LINK}|{_UNFINISHED_TRACKING}")
 OPEN_TRACKING = re.compile(_UNFINISHED_TRACKING)
-"""The end of a text that may go on as a link, or as what tells who searched."""
+"""The end of a text that may continue as a link or as a tracking parameter."""
 
 
 class HoldbackBuffer:
-    """A text whose end is held back while it may go on as something."""
+    """Holds back the end of a growing text while it may become something to replace."""
 
     def __init__(self, unfinished: re.Pattern[str]) -> None:
         """Hold back the end that matches `unfinished`."""
@@ -6645,7 +6311,7 @@ class HoldbackBuffer:
         self._held = ""
 
     def feed(self, text: str) -> str:
-        """Return what may be shown now."""
+        """Return the text that can be shown now."""
         text = self._held + text
         match = self._unfinished.search(text)
         place = match.start() if match else len(text)
@@ -6653,23 +6319,23 @@ class HoldbackBuffer:
         return text[:place]
 
     def rest(self) -> str:
-        """Return what was held back, when the text has ended."""
+        """Return the text that was held back, at the end of the text."""
         rest, self._held = self._held, ""
         return rest
 
 
 def is_tracked_url(url: str) -> bool:
-    """Say whether an address is one that the model's search found."""
+    """Say whether the model's search found this address."""
     return bool(_TRACKING.search(url))
 
 
 def strip_tracking(text: str) -> str:
-    """Return a text, or an address, whose links do not tell who searched."""
+    """Return a text, or an address, without tracking parameters in its links."""
     return _TRACKING.sub(_kept_of_tracking, text) if _TRACKED in text else text
 
 
 def strip_tracking_place(text: str, place: int) -> int:
-    """Return where a place of `text` is once its links do not tell who searched."""
+    """Return the new position of `place` after `strip_tracking`."""
     gone = (match for match in _TRACKING.finditer(text) if match.start() < place)
     return place - sum(len(match[0]) - len(_kept_of_tracking(match)) for match in gone)
 
@@ -6684,11 +6350,11 @@ _Edit = tuple[int, int, str]
 class Citations:
     """Numbers the sources of one run.
 
-    Whoever feeds it the same events gets the same numbers.
+    The same events always give the same numbers.
     """
 
     def __init__(self, known: Iterable[str] = ()) -> None:
-        """Count on from the sources that the page has already, by their keys."""
+        """Continue after the sources that the page already has, given by their keys."""
         self._numbers = {key: number for number, key in enumerate(known, 1)}
         self._names: dict[str, str] = {}
         self._waiting: list[str] = []  # sources that the page does not know yet
@@ -6696,11 +6362,11 @@ class Citations:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """What makes each numbered source the same, in the order of the numbers."""
+        """The keys that identify the numbered sources, in the order of the numbers."""
         return tuple(self._numbers)
 
     def feed(self, event: RunEvent) -> str:
-        """Take an event; return the text that it adds to what is shown."""
+        """Take an event; return the text to show for it."""
         match event:
             case TextDelta():
                 return self._grow(event)
@@ -6731,7 +6397,7 @@ class Citations:
     def sources(self, *, ended: bool) -> Iterator[Item]:
         """Yield the sources to show now, in the order of their numbers.
 
-        While a message goes on, those wait whose names are not known.
+        While a message is growing, sources without a known name wait.
         """
         while self._waiting and (ended or self._waiting[0] in self._names):
             key = self._waiting.pop(0)
@@ -6750,7 +6416,7 @@ class Citations:
         return before + self._linked(held.feed(event.text))
 
     def _linked(self, text: str) -> str:
-        """Return a text with numbers for its links to the pages of a search."""
+        """Return a text in which links to pages of a search are numbers."""
         if "](" in text:
             text = LINK.sub(self._linked_number, text)
         return strip_tracking(text)
@@ -6759,7 +6425,7 @@ class Citations:
         return self._number_of_link(link) if is_tracked_url(link["url"]) else link[0]
 
     def _number_of_link(self, link: re.Match[str]) -> str:
-        """Return the number for a link; a label that says something stays."""
+        """Return the number for a link; a label with meaning stays in the text."""
         url, label = strip_tracking(link["url"]), link["label"].strip()
         number = self._number(url)
         names_site = "." in label and " " not in label
@@ -6800,7 +6466,7 @@ class Citations:
 
 
 def source_keys(sources: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Return the keys of the host's sources as the page has them, each once."""
+    """Return the keys of the host's sources as the page identifies them, each once."""
     keys = []
     for source in sources:
         metadata = source.get("metadata") or []
@@ -6812,7 +6478,7 @@ def source_keys(sources: Iterable[Mapping[str, Any]]) -> list[str]:
 
 
 def _key(annotation: Item) -> str:
-    """Return what makes a source the same; nothing for what is no source."""
+    """Return the key of a source; empty if the annotation is not a source."""
     match annotation.get("type"):
         case "url_citation":
             return strip_tracking(str(annotation.get("url") or ""))
@@ -6822,10 +6488,10 @@ def _key(annotation: Item) -> str:
 
 
 def _range(annotation: Item, text: str) -> tuple[int, int]:
-    """Return the first place that an annotation is about, and the one behind it.
+    """Return the first position of an annotation's text, and the one behind the last.
 
-    `end_index` is the last character by the documentation, the one behind it in
-    practice; a file's `index` is where it is cited.
+    `end_index` is documented as the last character, but in practice it is the one
+    behind it. A file's `index` is the place of the citation.
     """
     start = annotation.get("start_index", annotation.get("index"))
     last = annotation.get("end_index", annotation.get("index"))
@@ -6838,7 +6504,7 @@ def _range(annotation: Item, text: str) -> tuple[int, int]:
 
 
 def _apply_edits(text: str, edits: Iterable[_Edit]) -> str:
-    """Return `text` with places of it replaced."""
+    """Return `text` with parts of it replaced."""
     pieces, done = [], 0
     for start, end, told in sorted(edits, key=lambda edit: edit[:2]):
         pieces += [text[done:start], told]
@@ -6847,10 +6513,10 @@ def _apply_edits(text: str, edits: Iterable[_Edit]) -> str:
 
 
 def chat_annotations(item: Item, before: int) -> list[Item]:
-    """Return the pages that a message cites, with their places in the answer.
+    """Return the pages that a message cites, with their positions in the answer.
 
-    The message begins `before` characters behind the answer's beginning; its links do
-    not tell who searched.
+    The message begins `before` characters after the beginning of the answer. Its links
+    have no tracking parameters.
     """
     annotations: list[Item] = []
     for part in content_parts(item.get("content")):
@@ -6880,9 +6546,9 @@ COMMENTARY_TYPE = "openai_responses:remark"
 
 
 def closing_commentary(output: Sequence[Item]) -> Item | None:
-    """Return the remark after which nothing is said or done in a run, if it is one.
+    """Return the commentary that is the last output of a run, if there is one.
 
-    The same holds for the turn that is the last of a run.
+    The same holds for the last response of a run.
     """
     if open_calls(output):
         return None
@@ -6894,18 +6560,6 @@ def closing_commentary(output: Sequence[Item]) -> Item | None:
     return None
 
 
-def returned_texts(turn: Sequence[tuple[Item, str]]) -> list[tuple[Item, str]]:
-    """Return the items of a turn with the texts that the host gives back of them.
-
-    `turn` has the text shown of each; that of a remark it does not give back.
-    """
-    closing = closing_commentary([item for item, _ in turn])
-    return [
-        (item, "" if is_commentary(item) and item != closing else text)
-        for item, text in turn
-    ]
-
-
 RECORD_TYPE = "openai_responses:kept"
 
 
@@ -6914,9 +6568,9 @@ RECORD_ID = "kept_"
 
 @dataclass(frozen=True, slots=True)
 class StoredRecord:
-    """A record to store, `value`, named by its id.
+    """A record to store, `value`, identified by its id.
 
-    `index` is the item of the run whose text it stands in front of, None the end.
+    `index` is the item of the run whose text follows the record, None for the end.
     """
 
     ulid: str
@@ -6926,13 +6580,13 @@ class StoredRecord:
 
 @dataclass(frozen=True, slots=True)
 class TurnDetails:
-    """The entries of a turn for the `reasoning_details` of its thought."""
+    """The entries of a response for the `reasoning_details` of its reasoning."""
 
     details: Sequence[Item]
 
 
 AnswerEventItem = RunEvent | StoredRecord | TurnDetails
-"""What a view is told: of the run, or of what is kept of it."""
+"""The events of a view: those of the run, and those of its records."""
 
 
 _Answer = list[AssistantText | ToolCall | ToolMessage]
@@ -7109,13 +6763,13 @@ _FINISH_REASONS = {"max_output_tokens": "length", "content_filter": "content_fil
 class ChunkRenderer:
     """Shows one run as growing text and reasoning.
 
-    Calls that nobody answered are the caller's: they come at the end. Remarks in passing
-    go where the reasoning goes, so that the text is the answer alone; one with which the
-    run ends is the answer, and is said again as such.
+    Open calls are for the client; they come at the end. Commentary is shown as
+    reasoning, so that the text is only the answer. If a run ends with commentary, it is
+    repeated as the answer.
     """
 
     def __init__(self, completion_id: str, created: int, model: str) -> None:
-        """Take what every chunk repeats: its id, its time in seconds, the model."""
+        """Take the fields of every chunk: its id, its time in seconds, the model."""
         self._head = {
             "id": completion_id,
             "object": "chat.completion.chunk",
@@ -7130,7 +6784,7 @@ class ChunkRenderer:
         self._remarks: dict[int, Item] = {}
 
     def render(self, event: AnswerEventItem, _marker: str = "") -> Iterator[Chunk]:
-        """Yield the chunks to send; nothing is kept for a caller without a chat."""
+        """Yield the chunks to send; a client without a chat stores nothing."""
         match event:
             case ItemAdded() if is_commentary(event.item):
                 self._remarks[event.output_index] = event.item
@@ -7217,7 +6871,7 @@ class ChunkRenderer:
 
 
 def chat_image(item: Item) -> dict[str, Any]:
-    """Return a picture in the form that clients of Chat Completions know."""
+    """Return a picture in the form of Chat Completions."""
     return {"type": "image_url", "image_url": {"url": image_url(item)}}
 
 
@@ -7231,7 +6885,7 @@ def chat_tool_call(item: dict[str, Any]) -> dict[str, Any]:
 
 
 def finish_reason(ending: Ending, has_calls: bool) -> str:
-    """Return Chat Completions' word for how an answer ended."""
+    """Return Chat Completions' word for the ending of an answer."""
     if ending.kind == "incomplete":
         return _FINISH_REASONS.get(ending.code or "", "stop")
     return "tool_calls" if has_calls else "stop"
@@ -7245,7 +6899,8 @@ def completion(
 ) -> dict[str, Any]:
     """Return the `chat.completion` of a run, with the error if it failed.
 
-    What arrived before a failure is in it; when nothing did, the error stands alone.
+    Text that arrived before a failure is included; without any, there is only the
+    error.
     """
     failed = ended.ending.is_failure and ended.ending.kind != "incomplete"
     error = error_chunk(ended.ending.sentence) if failed else {}
@@ -7268,10 +6923,9 @@ def completion(
 
 
 def completion_text(ended: RunDone) -> str:
-    """Return the text of an answer, its messages apart by a blank line.
+    """Return the text of an answer, with a blank line between its messages.
 
-    Remarks in passing are no part of it, unless the run ends with one or nothing else
-    is said.
+    Commentary is not part of it, unless the run ends with it or has no other text.
     """
     return _GAP.join(map(_clean_text, _messages(ended)))
 
@@ -7308,7 +6962,7 @@ def _message(ended: RunDone) -> dict[str, Any]:
 
 
 def _progress(ended: RunDone) -> str:
-    """Return what was thought and remarked on the way to the answer."""
+    """Return the reasoning and commentary before the answer."""
     answer = _messages(ended)
     steps = [
         item
@@ -7320,19 +6974,19 @@ def _progress(ended: RunDone) -> str:
 
 
 def _open_calls(ended: RunDone) -> list[dict[str, Any]]:
-    """Return the calls that were left to the caller."""
+    """Return the calls that are left to the client."""
     answered = {i["call_id"] for i in ended.output if is_call_output(i)}
     calls = [item for item in ended.output if is_call(item)]
     return [chat_tool_call(i) for i in calls if i.get("call_id") not in answered]
 
 
-# ==== owui_chat.render.items: The output items that the host holds of one message, and the events that make them.
+# ==== owui_chat.render.items: The output items that the host holds for one message, and the events that make them.
 
 
 def call_host_item(item: Item) -> Item:
-    """Return a call as the host's own; the text of a custom call is an argument.
+    """Return a call in the host's form; the text of a custom call is an argument.
 
-    A call without a status the host would leave out of the next turn (misc.py:389).
+    The host would leave a call without a status out of the next turn.
     """
     shown = {"status": "completed", **_without_secrets(item)}
     if item_type(item) == "custom_tool_call":
@@ -7353,13 +7007,13 @@ def output_host_item(event: ToolOutput) -> Item:
 
 
 def broken_off_host_item(call_id: object) -> Item:
-    """Return the output of a call whose answer broke off before the call was whole."""
+    """Return the output of a call that was cut off before it was complete."""
     text = "Error: this was not run, because the answer broke off."
     return _output_item(call_id, [{"type": "input_text", "text": text}], failed=True)
 
 
 def begun_host_item(item: Item) -> Item:
-    """Return an item as it begins: its texts come as growth."""
+    """Return an item at its beginning; its texts follow as growth."""
     begun = {**_without_secrets(item), "status": "in_progress"}
     match item_type(item):
         case "message":
@@ -7373,7 +7027,7 @@ def begun_host_item(item: Item) -> Item:
 
 
 def message_host_item(item: Item, text: str) -> Item:
-    """Return a message with one text: refusals too are there to be read."""
+    """Return a message with one text; refusals are shown as well."""
     return {
         **item,
         "type": "message",
@@ -7384,7 +7038,7 @@ def message_host_item(item: Item, text: str) -> Item:
 
 
 def reasoning_host_item(item: Item, seconds: int) -> Item:
-    """Return a thought with its texts as one part each, and how long it took."""
+    """Return reasoning with its texts as one part each, and its duration."""
     shown = {**_without_secrets(item), "status": "completed", "duration": seconds}
     for key in ("summary", "content"):
         parts = [part for part in content_parts(item.get(key)) if part_text(part)]
@@ -7395,7 +7049,7 @@ def reasoning_host_item(item: Item, seconds: int) -> Item:
 
 
 def _without_secrets(item: Item) -> Item:
-    """Leave out what no reader of the chat can use and nobody else should have."""
+    """Remove fields that readers of the chat cannot use and others should not get."""
     hidden = ("encrypted_content",)
     return {k: v for k, v in item.items() if k not in hidden and v is not None}
 
@@ -7425,37 +7079,37 @@ _DELTA_TYPES: Mapping[str, str] = {
 
 
 class OutputItems:
-    """Makes the events; `items` and `files` hold what the host has stored so far."""
+    """Makes the events; `items` and `files` are what the host has stored so far."""
 
     def __init__(self) -> None:
-        """Begin with nothing."""
+        """Start without items."""
         self.items: list[Item] = []
         self.files: list[Item] = []
 
     def begin(self, item: Item) -> Chunk:
-        """Return the event of a new item, whose place is the last one."""
+        """Return the event of a new item at the last place."""
         self.items.append(item)
         return _native("output_item.added", len(self.items) - 1, item=item)
 
     def end(self, place: int, item: Item) -> Chunk:
-        """Return the event that puts `item` in the place of what began there."""
+        """Return the event that replaces the item at `place`."""
         self.items[place] = item
         return _native("output_item.done", place, item=item)
 
     def add(self, item: Item) -> Iterator[Chunk]:
-        """Yield the events of an item that is whole at once."""
+        """Yield the events of an item that is complete at once."""
         yield self.begin(item)
         yield self.end(len(self.items) - 1, item)
 
     def add_marker(self, marker: str) -> Iterator[Chunk]:
-        """Yield a message of its own for items that no text followed."""
+        """Yield a separate message for a marker that no text follows."""
         place = len(self.items)
         item = message_host_item({"id": f"msg_kept_{place}"}, marker)
         yield self.begin(begun_host_item(item))
         yield self.end(place, item)
 
     def grow(self, place: int, kind: str, text: str) -> Chunk:
-        """Return the event of more text; `kind` is that of `events.Delta`."""
+        """Return the event of more text; `kind` is that of a delta."""
         part = "summary_index" if kind == "summary" else "content_index"
         item_id = self.items[place].get("id")
         grown = {"item_id": item_id, part: 0, "delta": text}
@@ -7471,23 +7125,23 @@ class OpenCalls:
     """Closes the cards of one run's calls."""
 
     def __init__(self, shown: OutputItems) -> None:
-        """Take the items that the cards are among."""
+        """Take the list of items."""
         self._shown = shown
         self._places: dict[object, int] = {}
 
     def note(self, call: Item, place: int) -> None:
-        """Note a call that begins at a place."""
+        """Note a call that begins at `place`."""
         self._places[call.get("call_id")] = place
 
     def answer(self, event: ToolOutput) -> Iterator[Chunk]:
-        """Yield the output of a call, as the host would store it (middleware.py:5837)."""
+        """Yield the output of a call in the form in which the host would store it."""
         place = self._places.pop(event.item["call_id"], None)
         if place is not None and event.failed:
             yield self._closed(place, "failed")
         yield from self._shown.add(output_host_item(event))
 
     def break_off(self) -> Iterator[Chunk]:
-        """Yield an end for the calls that a broken answer left open."""
+        """Yield outputs for calls that a broken answer left open."""
         for call_id, place in self._places.items():
             yield self._closed(place, "incomplete")
             yield from self._shown.add(broken_off_host_item(call_id))
@@ -7498,7 +7152,7 @@ class OpenCalls:
 
 
 class RecordItems:
-    """Puts into one message's output what is kept of it."""
+    """Puts records into one message's output."""
 
     def __init__(self, shown: OutputItems) -> None:
         """Add to `shown`."""
@@ -7509,14 +7163,14 @@ class RecordItems:
     def render(
         self, event: StoredRecord | TurnDetails, places: Mapping[int, int]
     ) -> Iterator[Chunk]:
-        """Yield the events that store it; `places` are those of the run's items."""
+        """Yield the events that store a record; `places` are those of the items."""
         if isinstance(event, StoredRecord):
             yield from self._keep(event, places)
         else:
             yield from self._carry(event)
 
     def _keep(self, kept: StoredRecord, places: Mapping[int, int]) -> Iterator[Chunk]:
-        """Yield the events of a record, anew if it was stored before."""
+        """Yield the events of a record; one that was stored before is replaced."""
         items = self._shown.items
         if kept.ulid in self._places:
             place = self._places[kept.ulid]
@@ -7529,7 +7183,7 @@ class RecordItems:
         yield from self._shown.add({**head, "kept": dict(kept.value)})
 
     def _carry(self, carried: TurnDetails) -> Iterator[Chunk]:
-        """Yield the turn's thought again, now with its entries, if it has one."""
+        """Yield a response's reasoning again with its entries, if it has reasoning."""
         items = self._shown.items
         new = range(self._carried_to, len(items))
         self._carried_to = len(items)
@@ -7539,14 +7193,14 @@ class RecordItems:
             yield self._shown.end(place, {**items[place], "reasoning_details": details})
 
 
-# ==== owui_chat.render.commentary: Remarks in passing, shown as progress beside the answer.
+# ==== owui_chat.render.commentary: Commentary of the model, shown as progress beside the answer.
 
 
 class Commentary:
-    """Shows the remarks of one run; `places` are those of their items, by index."""
+    """Shows the commentary of one run; `indexes` are those of its items."""
 
     def __init__(self, shown: OutputItems, citations: Citations) -> None:
-        """Take the items that the remarks are among, and what numbers sources."""
+        """Take the list of items, and the numbering of sources."""
         self.indexes: dict[int, int] = {}
         self._shown = shown
         self._citations = citations
@@ -7558,7 +7212,7 @@ class Commentary:
     def render(
         self, event: ItemAdded | TextDelta | ItemDone, marker: str
     ) -> Iterator[Chunk]:
-        """Yield what an event of a remark is to the host; its marker comes with the end."""
+        """Yield the chunks for an event of commentary; its marker comes at its end."""
         match event:
             case ItemAdded():
                 self.indexes[event.output_index] = len(self._shown.items)
@@ -7570,7 +7224,7 @@ class Commentary:
                 yield from self._end(event, marker)
 
     def end_run(self, output: Sequence[Item]) -> Iterator[Chunk]:
-        """Yield what was held back, and the answer if it was a remark."""
+        """Yield text that was held back, and commentary that is the answer."""
         for index in self.indexes.keys() - self._ended.keys():
             yield from self._grow(index, self._citations.rest(index))
             yield self._whole(index, "incomplete")
@@ -7580,10 +7234,11 @@ class Commentary:
                 yield from self._become_answer(index, text)
 
     def _grow(self, index: int, text: str) -> Iterator[Chunk]:
-        """Yield the growth; whenever the text has doubled, all of it.
+        """Yield the growth, and the whole text each time it has doubled.
 
-        Of an item of our own only the page lets the text grow; the host waits for
-        whole ones (utils/response.py:592), and stores what it has when a person stops.
+        Deltas extend the text of an unknown item on the page only. The host stores an
+        item when it gets it whole, and that is what is left after Stop
+        (docs/reference/open-webui.md, "Native events").
         """
         if not text:
             return
@@ -7596,7 +7251,7 @@ class Commentary:
         yield self._whole(index, "in_progress")
 
     def _whole(self, index: int, status: str) -> Chunk:
-        """Return the event that tells the host all that has grown."""
+        """Return the event that gives the host the whole text so far."""
         place, quoted = self.indexes[index], self._quoted[index]
         self._stored[index] = len(quoted)
         return self._shown.end(
@@ -7614,7 +7269,7 @@ class Commentary:
             yield from self._shown.add_marker(marker)
 
     def _become_answer(self, index: int, text: str) -> Iterator[Chunk]:
-        """Yield the remark as a message, behind its marker if it has one."""
+        """Yield the commentary as a message, behind its marker if it has one."""
         place = self.indexes[index]
         item = self._shown.items[place]
         if index in self._markers:
@@ -7645,11 +7300,11 @@ class ImageHostItem:
     """Shows one picture."""
 
     def __init__(self, shown: OutputItems) -> None:
-        """Take the pictures that this one joins."""
+        """Take the list of items."""
         self._shown = shown
 
     def render(self, event: RunEvent) -> Iterator[Chunk]:
-        """Yield what an event of the picture is to the host."""
+        """Yield the chunks for an event of the picture."""
         match event:
             case ItemAdded():
                 yield status_chunk("Drawing a picture")
@@ -7671,7 +7326,7 @@ class ImageHostItem:
             yield from self._note(next(iter(notes), _failure(event.item)))
 
     def _note(self, sentence: str) -> Iterator[Chunk]:
-        """Yield a text that the page draws, and that no later turn is given."""
+        """Yield a text that the page draws and that no later turn contains."""
         part = {"type": "output_text", "text": f"*{sentence}*"}
         number = len(self._shown.items)
         note = {"type": "openai_responses:note", "id": f"note_{number}"}
@@ -7681,8 +7336,8 @@ class ImageHostItem:
 def show_files(shown: OutputItems, card: Mapping[str, Any]) -> Iterator[Chunk]:
     """Yield the files of a card.
 
-    Where a message has several the page would show the last one alone, although the
-    host adds them up.
+    If a message has several, the page would show only the last one, although the host
+    stores all of them.
     """
     files = card.get("files")
     if not files:
@@ -7694,9 +7349,10 @@ def show_files(shown: OutputItems, card: Mapping[str, Any]) -> Iterator[Chunk]:
 
 
 def _on_the_page(shown: OutputItems, more: list[Item]) -> Chunk:
-    """Return the chunk that puts files on the page alone.
+    """Return the chunk that shows files on the page only.
 
-    With a choice in it the host would send the page all of it twice (middleware.py:5015).
+    It has no choice: otherwise the host would send the pictures to the page twice
+    (docs/reference/open-webui.md, "What a pipe yields").
     """
     data = {"files": [*shown.files, *more]}
     return {**host_event({"type": "chat:message:files", "data": data}), "choices": []}
@@ -7716,16 +7372,16 @@ _BROKEN_CODE = "The answer broke off before the code had run."
 
 
 class CodeHostItem:
-    """Shows one piece of code, what it printed and the pictures it made."""
+    """Shows one piece of code, its output and its pictures."""
 
     def __init__(self, shown: OutputItems) -> None:
-        """Take the items that this one joins."""
+        """Take the list of items."""
         self._shown = shown
         self._place = len(shown.items)
         self._code: list[str] = []
 
     def render(self, event: RunEvent) -> Iterator[Chunk]:
-        """Yield what an event of the code is to the host."""
+        """Yield the chunks for an event of the code."""
         match event:
             case ItemAdded():
                 card = {
@@ -7747,10 +7403,10 @@ class CodeHostItem:
 
 
 def end_after_code(shown: OutputItems) -> Iterator[Chunk]:
-    """Yield an item that nobody sees where code would be the last of a run.
+    """Yield an invisible item if code would be the last item of a run.
 
-    In its older mode of tools the host takes such code for a request to run it, and
-    calls the pipe again, up to five times (utils/middleware.py:6117).
+    In its older mode of tools the host would take the code for a request to run it, and
+    call the pipe again (docs/reference/open-webui.md, "Rounds of tools").
     """
     last = shown.items[-1] if shown.items else {}
     if last.get("type") == CODE_CARD:
@@ -7763,12 +7419,12 @@ class SearchHostItem:
     """Shows one search."""
 
     def __init__(self, shown: OutputItems) -> None:
-        """Take the items that this one joins."""
+        """Take the list of items."""
         self._shown = shown
         self._place = len(shown.items)
 
     def render(self, event: RunEvent) -> Iterator[Chunk]:
-        """Yield what an event of the search is to the host."""
+        """Yield the chunks for an event of the search."""
         match event:
             case ItemAdded():
                 yield self._shown.begin({**_card(event.item), "status": "in_progress"})
@@ -7784,7 +7440,9 @@ class SearchHostItem:
 
 
 def _card(item: Item) -> Item:
-    """Return a search without what was found: the host would store it for nobody."""
+    """Return a search without its results: the host would store them, and nobody reads
+    them.
+    """
     shown = {k: v for k, v in item.items() if k != "results" and v is not None}
     action = shown.get("action")
     if isinstance(action, dict):
@@ -7802,12 +7460,12 @@ class McpCallHostItem:
     """Shows one call of a remote server."""
 
     def __init__(self, shown: OutputItems) -> None:
-        """Take the items that this one joins."""
+        """Take the list of items."""
         self._shown = shown
         self._place = len(shown.items)
 
     def render(self, event: RunEvent) -> Iterator[Chunk]:
-        """Yield what an event of the call is to the host."""
+        """Yield the chunks for an event of the call."""
         match event:
             case ItemAdded():
                 begun = {**_remote_card(event.item, "in_progress"), "arguments": ""}
@@ -7831,10 +7489,10 @@ class McpCallHostItem:
 
 
 class McpListHostItem:
-    """Shows that a server was asked for its tools, in a line."""
+    """Shows in a status line that a server was asked for its tools."""
 
     def __init__(self, shown: OutputItems) -> None:
-        """Take nothing: a line joins no items."""
+        """Take the list of items, which a status line does not need."""
         del shown
 
     def render(self, event: RunEvent) -> Iterator[Chunk]:
@@ -7863,7 +7521,7 @@ class HostedItem(Protocol):
     """
 
     def render(self, event: RunEvent) -> Iterator[Chunk]:
-        """Yield what an event is to the host."""
+        """Yield the chunks for an event."""
 
 
 HOSTED_ITEMS: Mapping[str, Callable[[OutputItems], HostedItem]] = {
@@ -7874,14 +7532,14 @@ HOSTED_ITEMS: Mapping[str, Callable[[OutputItems], HostedItem]] = {
     "code_interpreter_call": CodeHostItem,
     "image_generation_call": ImageHostItem,
 }
-"""By the type of the item; what has no card is not shown."""
+"""Cards by the type of the item; an item without a card is not shown."""
 
 
-# ==== owui_chat.render.native: Run events as Open WebUI's native events.
+# ==== owui_chat.render.native: Run events as Open WebUI's native events, and the last status line of an answer.
 
 
 def closing_line(seconds: float, ended: RunDone) -> str:
-    """Return the line, without what nobody told."""
+    """Return the last status line: time, tokens and cost, as far as they are known."""
     parts = [f"Finished in {_duration(seconds)}"]
     if ended.usage:
         parts.append(_tokens(ended.usage))
@@ -7904,7 +7562,7 @@ def _tokens(usage: Usage) -> str:
 
 
 def _money(dollars: float) -> str:
-    """Return an amount with its first two digits, also of a tiny one."""
+    """Return an amount with its first two digits, even if it is tiny."""
     return f"${dollars:.2f}" if dollars >= 1 else f"${dollars:.2g}"
 
 
@@ -7921,10 +7579,10 @@ class NativeRenderer:
         *,
         closes: bool = True,
     ) -> None:
-        """Take `now`, in seconds, for the time that a thought took.
+        """Take `now`, a clock in seconds, to measure the time of reasoning.
 
-        `known` are the keys of the sources that the page has already; `closes` says
-        whether a last line tells what the run took.
+        `known` are the keys of the sources that the page already has. `closes` says
+        whether a last status line is shown.
         """
         self._closes = closes
         self._now = now
@@ -7946,14 +7604,14 @@ class NativeRenderer:
         return self._shown.items
 
     def amend(self, place: int, item: Item) -> Chunk:
-        """Return the event that puts `item` in a place that was shown before."""
+        """Return the event that replaces the item at a place that was shown before."""
         return self._shown.end(place, item)
 
     def render(self, event: AnswerEventItem, marker: str = "") -> Iterator[Chunk]:
         """Yield the events to send.
 
-        `marker` stands in front of the text that grows, behind a remark that ended, or
-        alone at the run's end.
+        `marker` comes before the growing text, after commentary that ended, or alone at
+        the end of the run.
         """
         match event:
             case ItemAdded() if _is_shown(event.item):
@@ -7999,7 +7657,7 @@ class NativeRenderer:
             yield from card.render(event)
 
     def _beside(self, event: Status | StoredRecord | TurnDetails) -> Iterator[Chunk]:
-        """Yield what is no part of the run's items."""
+        """Yield chunks for events that are not items of the run."""
         if isinstance(event, Status):
             yield status_chunk(event.sentence)
         else:
@@ -8057,8 +7715,7 @@ class NativeRenderer:
     def _gap(self, event: TextDelta) -> str:
         """Return the blank line between two parts of a thought.
 
-        The page sets the parts of a summary one behind the other, so all parts are
-        shown as one.
+        The page joins the parts of a summary, so all parts are shown as one.
         """
         before = self._parts.get(event.output_index, event.part)
         self._parts[event.output_index] = event.part
@@ -8088,7 +7745,7 @@ class NativeRenderer:
 
 
 def _is_shown(item: Item) -> bool:
-    """Say whether the host has a card of its own for an item."""
+    """Say whether the host has a card for an item."""
     return item_type(item) in _SHOWN_TYPES and not is_commentary(item)
 
 
@@ -8112,11 +7769,12 @@ _TASK_OBJECTS: Mapping[str, tuple[str, dict[str, Any]]] = {
     "image_prompt_generation": ("prompt", _TEXT),
     "autocomplete_generation": ("text", _TEXT),
 }
-"""The one key of the object that the host reads (utils/middleware.py:3666 and on)."""
+"""By task: the one key of the answer's JSON object that the host reads, and its schema
+(docs/reference/open-webui.md, "Tasks")."""
 
 
 def task_messages(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return the messages of a task without the markers of the chat they quote."""
+    """Return the messages of a task without the markers of the quoted chat."""
     return [
         {**message, "content": _clean(message.get("content"))} for message in messages
     ]
@@ -8125,9 +7783,9 @@ def task_messages(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]
 def task_format(
     task: str, messages: Sequence[Mapping[str, Any]]
 ) -> dict[str, Any] | None:
-    """Return the `text.format` of a task that the host wants as JSON, or None.
+    """Return the `text.format` of a task whose answer the host reads as JSON, or None.
 
-    An administrator's own prompt may ask for something else: the key has to be in it.
+    An administrator's own prompt may ask for something else, so the key must be in it.
     """
     key, value = _TASK_OBJECTS.get(task, ("", {}))
     if not key or not any(f'"{key}"' in str(m.get("content")) for m in messages):
@@ -8142,9 +7800,9 @@ def task_format(
 
 
 def task_result(text: str, model: str) -> dict[str, Any]:
-    """Return the answer of a task; an empty one where it failed.
+    """Return the answer of a task; an empty one if it failed.
 
-    The host would take the text of an error for a title.
+    The host would use the text of an error as the title.
     """
     message = {"role": "assistant", "content": text}
     return {
@@ -8177,13 +7835,13 @@ MEBIBYTE = 1024 * 1024
 class SandboxLimits:
     """The limits of one run; sizes are in bytes.
 
-    `memory` is what all processes of a run hold together, `processes` counts threads
-    as well. The workspace and the folder for temporary files have `disk` each, a
-    single file at most `file`; a workspace keeps `files` files and folders. `output`
-    holds for what is printed, for the result and for a file that is read. `returned`
-    files of a run are handed out. `packages` is the room for installed dependencies.
+    `memory` is for all processes of a run together, `processes` counts threads as well.
+    The workspace and the folder for temporary files have `disk` each, a single file at
+    most `file`; a workspace keeps `files` files and folders. `output` limits what is
+    printed, the result, and a file that is read. `returned_files` of a run are handed
+    out. `packages` is the space for installed dependencies.
 
-    A chat's workspace is forgotten when it was not used for `idle_seconds`, or when
+    A chat's workspace is removed when it was not used for `idle_seconds`, or when
     `chats` others were used since.
     """
 
@@ -8202,10 +7860,10 @@ class SandboxLimits:
 
 
 class ProcessHandle:
-    """Holds on to one process that leads a group."""
+    """Refers to one process that leads a group."""
 
     def __init__(self, number: int) -> None:
-        """Hold a child process that was just started."""
+        """Refer to a child process that was just started."""
         self._number = number
         self._descriptor: int | None = None
         with suppress(ProcessLookupError):  # it has ended already
@@ -8219,14 +7877,14 @@ class ProcessHandle:
                 os.killpg(self._number, signal.SIGKILL)
 
     def close(self) -> None:
-        """Let go of it."""
+        """Close the descriptor."""
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
 
 
 async def start_process(*command: str, **options: Any) -> Process:
-    """Start a process as the head of a group; a cancellation ends all of it.
+    """Start a process as the head of a group; cancelling ends all of it.
 
     Bubblewrap alone would leave a child behind that waits for it.
     """
@@ -8253,7 +7911,7 @@ RUN_ENVIRONMENT = {"HOME": "/tmp", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS
 
 
 class SandboxUnavailable(Exception):
-    """A sandbox cannot be had here; the text says why, for an administrator."""
+    """No sandbox works here; the text is for an administrator."""
 
 
 class SandboxProcess(Protocol):
@@ -8262,27 +7920,27 @@ class SandboxProcess(Protocol):
     process: Process
 
     def measure_memory(self) -> int:
-        """Return the bytes that its processes hold, where nothing else limits them."""
+        """Return the bytes that its processes hold, unless they are limited otherwise."""
 
     async def kill(self) -> None:
-        """End all that runs in it; its process ends when the last of them is gone."""
+        """End all that runs in it."""
 
     def close(self) -> None:
-        """Let go of what was held to watch it."""
+        """Close the descriptors."""
 
 
 class SandboxBackend(Protocol):
-    """A way to make cells."""
+    """A way to make sandboxes."""
 
     @property
     def name(self) -> str:
         """What an administrator calls it."""
 
     async def start(self, program: str, limits: SandboxLimits) -> SandboxProcess:
-        """Start a program in a cell of its own; raises SandboxUnavailable."""
+        """Start a program in its own sandbox; raises SandboxUnavailable."""
 
 
-# ==== toolbox.sandbox.seccomp: What sandboxed code may not ask of the kernel, as a filter for it.
+# ==== toolbox.sandbox.seccomp: A filter of system calls that sandboxed code may not use.
 
 _REFUSED_CALLS = {
     "x86_64": {
@@ -8344,7 +8002,7 @@ _KILL, _REFUSE, _PASS = 0x80000000, 0x00050000 | errno.EPERM, 0x7FFF0000
 
 
 def build_seccomp_filter(machine: str) -> bytes | None:
-    """Return the filter for a machine as `uname` calls it; None where none is known."""
+    """Return the filter for a machine as `uname` names it, or None."""
     calls = _REFUSED_CALLS.get(machine)
     if calls is None:
         return None
@@ -8389,10 +8047,10 @@ _MEMORY_FIELDS = ("RssAnon:", "RssShmem:")
 
 
 class BubblewrapProcess:
-    """One run; `told` is where bubblewrap says which process is the first inside."""
+    """One run; bubblewrap writes the id of the first process inside to `told`."""
 
     def __init__(self, process: Process, told: int) -> None:
-        """Watch `process`; what `told` says is read when it is needed."""
+        """Watch `process`; `told` is read when it is needed."""
         self.process = process
         self._bwrap_process = ProcessHandle(process.pid)
         self._info_descriptor = told
@@ -8400,9 +8058,9 @@ class BubblewrapProcess:
         os.set_blocking(told, False)
 
     def measure_memory(self) -> int:
-        """Return what the processes hold, with what the kernel needs for empty files.
+        """Return the memory of the processes and of empty files.
 
-        Raises PermissionError where the kernel does not let us look.
+        Raises PermissionError if the kernel does not let us look.
         """
         with suppress(FileNotFoundError, ProcessLookupError, BlockingIOError):
             first = self._open_first_process()
@@ -8418,14 +8076,14 @@ class BubblewrapProcess:
             self._bwrap_process.kill()  # nothing runs inside yet, or any more
 
     def close(self) -> None:
-        """Let go of the files through which we watched."""
+        """Close the descriptors."""
         self._bwrap_process.close()
         os.close(self._info_descriptor)
         if self._first_descriptor is not None:
             os.close(self._first_descriptor)
 
     def _open_first_process(self) -> int:
-        """Return the folder of the first process, opened."""
+        """Return a descriptor of the first process's folder."""
         if self._first_descriptor is None:
             told = os.read(self._info_descriptor, 4096)
             number = json.loads(told)["child-pid"] if told else "none"
@@ -8436,7 +8094,7 @@ class BubblewrapProcess:
 
 
 def _sum_process_memory(first: int) -> int:
-    """Return the sum over all processes that the sandbox's own `/proc` shows."""
+    """Return the sum over all processes in the sandbox's own `/proc`."""
     processes = os.open("root/proc", os.O_RDONLY | os.O_DIRECTORY, dir_fd=first)
     try:
         numbers = [name for name in os.listdir(processes) if name.isdigit()]
@@ -8457,7 +8115,6 @@ def _read_process_memory(number: str, processes: int) -> int:
 
 
 def _estimate_inode_memory(first: int) -> int:
-    """Return what the kernel needs for the files, whatever is in them."""
     number = 0
     for name in _WRITABLE_FOLDERS:
         with suppress(FileNotFoundError):
@@ -8480,16 +8137,16 @@ _READ_ONLY_PATHS = ("/usr/lib", "/usr/lib64", "/etc/ld.so.cache", "/usr/share/zo
 
 
 class BubblewrapBackend:
-    """Makes cells in which a given interpreter runs."""
+    """Makes sandboxes in which a given interpreter runs."""
 
     def __init__(self, python: Path, wheels: str = "") -> None:
-        """Use `python`, and the folder of wheels where dependencies are allowed."""
+        """Dependencies are allowed if `wheels` names their folder."""
         self.name = f"bubblewrap with {python}"
         self._python = python
         self._wheels = wheels
 
     async def start(self, program: str, limits: SandboxLimits) -> BubblewrapProcess:
-        """Start a program in a cell of its own; raises SandboxUnavailable."""
+        """Start a program in its own sandbox; raises SandboxUnavailable."""
         command = [_find_bwrap(), *self._options(limits)]
         user = NOBODY_UID if os.geteuid() == 0 else None
         with (
@@ -8511,7 +8168,7 @@ class BubblewrapBackend:
             return BubblewrapProcess(process, os.dup(told))
 
     def _options(self, limits: SandboxLimits) -> Iterator[str]:
-        """Yield what is in the sandbox; the last rule leaves its root read only."""
+        """Yield the contents of the sandbox; the last option makes its root read-only."""
         yield from _ISOLATION_OPTIONS.split()
         for name in _DEVICES:
             yield from ("--dev-bind", f"/dev/{name}", f"/dev/{name}")
@@ -8533,9 +8190,9 @@ class BubblewrapBackend:
 
 
 def find_interpreters() -> list[Path]:
-    """Return which interpreters a run could use: the server's own, the system's.
+    """Return the interpreters that a run could use: the server's, the system's.
 
-    The server's may lie in somebody's home, where nobody else can reach it.
+    The server's may lie in a home folder that nobody else can read.
     """
     own = Path(sys.base_prefix, "bin", f"python3.{sys.version_info.minor}")
     system = shutil.which("python3", path="/usr/local/bin:/usr/bin")
@@ -8544,7 +8201,6 @@ def find_interpreters() -> list[Path]:
 
 
 def _find_bwrap() -> str:
-    """Return where bubblewrap is."""
     path = shutil.which("bwrap")
     if path is None:
         raise SandboxUnavailable("bwrap is not installed")
@@ -8556,7 +8212,7 @@ def _find_bwrap() -> str:
 
 
 def _library_options() -> Iterator[str]:
-    """Yield the rules for /lib and the like: links into /usr on most systems."""
+    """Yield the options for /lib and the like: links into /usr on most systems."""
     for path in (Path("/lib"), Path("/lib64")):
         if path.is_symlink():
             yield from ("--symlink", os.readlink(path), str(path))
@@ -8566,7 +8222,6 @@ def _library_options() -> Iterator[str]:
 
 @contextmanager
 def _open_pipe() -> Iterator[tuple[int, int]]:
-    """Lend the two ends of a pipe."""
     ends = os.pipe()
     try:
         yield ends
@@ -8577,7 +8232,6 @@ def _open_pipe() -> Iterator[tuple[int, int]]:
 
 @contextmanager
 def _open_seccomp_filter(machine: str) -> Iterator[int]:
-    """Lend a file from which bubblewrap can read the filter of system calls."""
     program = build_seccomp_filter(machine)
     if program is None:
         raise SandboxUnavailable(f"no filter of system calls is known for {machine}")
@@ -8590,7 +8244,7 @@ def _open_seccomp_filter(machine: str) -> Iterator[int]:
         os.close(reading)
 
 
-# ==== toolbox.sandbox.containers: Cells made by a daemon for containers: Docker, or Podman.
+# ==== toolbox.sandbox.containers: Sandboxes made by Docker or Podman.
 
 _CLIENT_VARIABLES = ("PATH", "HOME", "DOCKER_HOST", "CONTAINER_HOST", "XDG_RUNTIME_DIR")
 """What the client needs to find its daemon; none of it goes into the container."""
@@ -8603,20 +8257,20 @@ _ISOLATED_RUN = (
 
 
 class ContainerProcess:
-    """One container; its memory is limited by the daemon."""
+    """One container; the daemon limits its memory."""
 
     def __init__(self, process: Process, remove: tuple[str, ...]) -> None:
-        """Wrap the client's process; `remove` is the command that ends the container."""
+        """`process` is the client; `remove` is the command that ends the container."""
         self.process = process
         self._client = ProcessHandle(process.pid)
         self._remove_command = remove
 
     def measure_memory(self) -> int:
-        """Return nothing: the daemon counts."""
+        """Return 0: the daemon limits it."""
         return 0
 
     async def kill(self) -> None:
-        """End the container, which its client alone would leave running."""
+        """End the container, which would outlive its client."""
         with suppress(TimeoutError):  # the client of one that has answered ends soon
             async with asyncio.timeout(_CLIENT_EXIT_SECONDS):
                 await self.process.wait()
@@ -8631,21 +8285,21 @@ class ContainerProcess:
         self._client.kill()
 
     def close(self) -> None:
-        """Let go of the client."""
+        """Close the client's descriptor."""
         self._client.close()
 
 
 class ContainerBackend:
-    """Makes cells with a client for containers, `docker` or `podman`."""
+    """Makes sandboxes with `docker` or `podman`."""
 
     def __init__(self, client: str, image: str, wheels: str = "") -> None:
-        """Use an image that is there, with a `python3` in it; nothing is pulled."""
+        """Use a local image with a `python3` in it; nothing is pulled."""
         self.name = client
         self._image = image
         self._wheels = wheels
 
     async def start(self, program: str, limits: SandboxLimits) -> ContainerProcess:
-        """Start a program in a container of its own; raises SandboxUnavailable."""
+        """Start a program in its own container; raises SandboxUnavailable."""
         path = shutil.which(self.name)
         if path is None:
             raise SandboxUnavailable(f"{self.name} is not installed")
@@ -8661,7 +8315,7 @@ class ContainerBackend:
         return ContainerProcess(process, (path, "rm", "--force", name))
 
     def _options(self, limits: SandboxLimits) -> Iterator[str]:
-        """Yield the limits; what lies in a tmpfs counts as memory here."""
+        """Yield the limits; files in a tmpfs count as memory here."""
         rooms = {"/work": limits.disk, "/tmp": limits.disk}
         if self._wheels:
             rooms["/packages"] = limits.packages
@@ -8690,7 +8344,7 @@ def _client_environment() -> dict[str, str]:
 # ==== toolbox.sandbox.program_files: Source text of the sandboxed program, first half: the workspace archive and file operations.
 
 ARCHIVE_SOURCE = r'''
-"""What a run does inside the sandbox; nobody trusts what it answers."""
+"""What a run does inside the sandbox; its answers are not trusted."""
 
 import _ast
 import json
@@ -8706,18 +8360,18 @@ from io import BufferedReader, BufferedWriter
 
 WORK = "/work"
 PACKAGES = "/packages"
-PIECE = 1 << 18
-LONGEST_PATH = 1000
-FEW = 20
+CHUNK_BYTES = 1 << 18
+MAX_PATH_BYTES = 1000
+MAX_LISTED = 20
 Stamp = tuple[int, int, int]
 
 
 class Refused(Exception):
-    """What was asked for is not done; the text says why."""
+    """An operation is not done; the text says why."""
 
 
 def unpack(source: BufferedReader) -> dict[str, Stamp]:
-    """Lay out the workspace as it was kept; return how its files look."""
+    """Restore the stored workspace; return the stamps of its files."""
     stamps = {}
     for kind, path, mode, rest in json.loads(source.readline() or b"[]"):
         place = os.path.join(WORK, path)
@@ -8727,28 +8381,25 @@ def unpack(source: BufferedReader) -> dict[str, Stamp]:
             os.symlink(rest, place)
         else:
             with open(place, "wb") as file:
-                for length in pieces(rest):
+                for length in split_size(rest):
                     file.write(source.read(length))
             os.chmod(place, mode)
             stamps[path] = stamp(os.lstat(place))
     return stamps
 
 
-def pieces(size: int) -> list[int]:
-    """Return the lengths in which so many bytes are copied."""
-    return [min(PIECE, size - done) for done in range(0, size, PIECE)]
+def split_size(size: int) -> list[int]:
+    return [min(CHUNK_BYTES, size - done) for done in range(0, size, CHUNK_BYTES)]
 
 
 def stamp(status: os.stat_result) -> Stamp:
-    """Return what changes whenever a file is written."""
     return status.st_ino, status.st_size, status.st_ctime_ns
 
 
 class Survey:
-    """All that the workspace holds, folders in front of what is in them."""
+    """The contents of the workspace, each folder before what is in it."""
 
     def __init__(self, limits: dict) -> None:
-        """Look at everything; raises Refused where that is too much to keep."""
         self.limits = limits
         self.manifest: list[tuple] = []
         self.stamps: dict[str, Stamp] = {}
@@ -8756,22 +8407,20 @@ class Survey:
         self.size = 0
         folders = [""]
         while folders:
-            folders += self.look_into(folders.pop())
+            folders += self.read_folder(folders.pop())
 
-    def look_into(self, folder: str) -> list[str]:
-        """Note what a folder holds; return the folders in it."""
+    def read_folder(self, folder: str) -> list[str]:
         os.chmod(os.path.join(WORK, folder), 0o700)
         inner = []
         with os.scandir(os.path.join(WORK, folder)) as entries:
             for entry in entries:
                 path = os.path.join(folder, entry.name)
-                self.note(path, entry.stat(follow_symlinks=False))
+                self.add_entry(path, entry.stat(follow_symlinks=False))
                 if entry.is_dir(follow_symlinks=False):
                     inner.append(path)
         return inner
 
-    def note(self, path: str, status: os.stat_result) -> None:
-        """Note one entry of a folder."""
+    def add_entry(self, path: str, status: os.stat_result) -> None:
         place = os.path.join(WORK, path)
         if stat.S_ISDIR(status.st_mode):
             self.manifest.append(("folder", path, 0, 0))
@@ -8790,11 +8439,11 @@ class Survey:
             raise Refused(f"it holds more than {files} files and folders")
         if self.size > disk:
             raise Refused(f"its files have more than {disk} bytes")
-        if len(os.fsencode(path)) > LONGEST_PATH:
+        if len(os.fsencode(path)) > MAX_PATH_BYTES:
             raise Refused("a path in it is too long")
 
     def changed(self, before: dict[str, Stamp]) -> list[tuple[str, int, int]]:
-        """Return which files are new or other: path, place in the archive, size."""
+        """Return the changed files: path, place in the archive, size."""
         found, offset = [], 0
         for kind, path, _, size in self.manifest:
             if kind == "file":
@@ -8804,25 +8453,22 @@ class Survey:
         return sorted(found)
 
     def write(self, target: BufferedWriter) -> None:
-        """Write the archive: a line that lists all, then the files end to end."""
-        target.write(line_of(self.manifest))
+        target.write(encode_line(self.manifest))
         for kind, path, _, size in self.manifest:
             if kind == "file":
                 with open(os.path.join(WORK, path), "rb") as file:
-                    for length in pieces(size):
+                    for length in split_size(size):
                         target.write(file.read(length))
 
 
-def line_of(value: object) -> bytes:
-    """Return a value as one line of JSON."""
+def encode_line(value: object) -> bytes:
     return json.dumps(value).encode() + b"\n"
 '''
 
 
-FILES_SOURCE = r'''
+FILES_SOURCE = r"""
 
-def inside(path: str, follow: bool = True) -> str:
-    """Return where a path of the workspace leads; refuse what leads out of it."""
+def resolve_path(path: str, follow: bool = True) -> str:
     if "\0" in path:
         raise Refused("A path has no zero bytes.")
     place = os.path.normpath(os.path.join(WORK, path))
@@ -8837,14 +8483,12 @@ def inside(path: str, follow: bool = True) -> str:
 
 
 def kind_of(mode: int) -> str:
-    """Return what people call an entry of a folder."""
     kinds = {stat.S_IFDIR: "folder", stat.S_IFREG: "file", stat.S_IFLNK: "link"}
     return kinds.get(stat.S_IFMT(mode), "other")
 
 
 def list_folder(request: dict) -> dict:
-    """Tell what a folder holds."""
-    with os.scandir(inside(request["path"])) as entries:
+    with os.scandir(resolve_path(request["path"])) as entries:
         found = sorted(entries, key=lambda one: one.name)
     listed = []
     for entry in found[: request["limits"]["files"]]:
@@ -8856,9 +8500,8 @@ def list_folder(request: dict) -> dict:
 
 
 def read_file(request: dict) -> dict:
-    """Tell the text of a file; anything but text comes back as a file."""
     limit = request["limits"]["output"]
-    place = inside(request["path"])
+    place = resolve_path(request["path"])
     with open(place, "rb") as file:  # a FIFO would block, but none was kept
         size = os.fstat(file.fileno()).st_size
         content = file.read(limit)
@@ -8873,8 +8516,7 @@ def read_file(request: dict) -> dict:
 
 
 def write_file(request: dict) -> dict:
-    """Write a text, in the place of what was there."""
-    place = inside(request["path"])
+    place = resolve_path(request["path"])
     os.makedirs(os.path.dirname(place), exist_ok=True)
     content = request["content"].encode("utf-8", "replace")
     with open(place, "wb") as file:
@@ -8883,14 +8525,12 @@ def write_file(request: dict) -> dict:
 
 
 def make_folder(request: dict) -> dict:
-    """Make a folder, with those above it."""
-    os.makedirs(inside(request["path"]), exist_ok=True)
+    os.makedirs(resolve_path(request["path"]), exist_ok=True)
     return {"done": "The folder is there."}
 
 
 def remove(request: dict) -> dict:
-    """Remove a file, a link, or a folder with all that it holds."""
-    place = inside(request["path"], follow=False)
+    place = resolve_path(request["path"], follow=False)
     if place == WORK:
         raise Refused("The workspace itself stays; name what is in it.")
     if os.path.isdir(place) and not os.path.islink(place):
@@ -8901,7 +8541,6 @@ def remove(request: dict) -> dict:
 
 
 def remove_folder(folder: str) -> None:
-    """Remove a folder from its leaves on; links are not followed."""
     for place, folders, files in os.walk(folder, topdown=False):
         for name in files:
             os.remove(os.path.join(place, name))
@@ -8909,61 +8548,58 @@ def remove_folder(folder: str) -> None:
             inner = os.path.join(place, name)
             (os.remove if os.path.islink(inner) else os.rmdir)(inner)
     os.rmdir(folder)
-'''
+"""
 
 
 # ==== toolbox.sandbox.program: Source text of the sandboxed program, second half: running code, and the main function.
 
 _CODE_SOURCE = r'''
 
-class Watched:
-    """A child process of ours with what it says: output, complaints, result."""
+class ChildJob:
+    """A child process with its three pipes: stdout, stderr, result."""
 
     def __init__(self, job: Callable[[int], int], limit: int) -> None:
-        """Start a process that does a job; it is told where the result goes."""
         self.limit = limit
         pipes = [os.pipe() for _ in range(3)]
         self.child = os.fork()
         if self.child == 0:
-            become(job, [writing for _, writing in pipes])
+            run_job(job, [writing for _, writing in pipes])
         for _, writing in pipes:
             os.close(writing)
-        self.said = {reading: bytearray() for reading, _ in pipes}
-        self.open = set(self.said)
+        self.outputs = {reading: bytearray() for reading, _ in pipes}
+        self.open_pipes = set(self.outputs)
 
     def wait(self, deadline: float) -> str:
-        """Wait for the end; return why it was not waited for, or nothing."""
+        """Wait for the end; return the limit that it exceeds, or nothing."""
         ending = os.pidfd_open(self.child)
         poll = select.poll()
-        for descriptor in (ending, *self.said):
+        for descriptor in (ending, *self.outputs):
             poll.register(descriptor, select.POLLIN)
         while True:
             left = max(0.0, deadline - time.monotonic())
             ready = [descriptor for descriptor, _ in poll.poll(left * 1000)]
             if not ready:
                 return "seconds"
-            for descriptor in self.open.intersection(ready):
-                if not self.hear(descriptor):
+            for descriptor in self.open_pipes.intersection(ready):
+                if not self.read_pipe(descriptor):
                     poll.unregister(descriptor)
-            if self.floods():
+            if self.exceeds_limit():
                 return "output"
             if ending in ready:
                 return ""
 
-    def floods(self) -> bool:
-        """Say whether more was said than anybody wants to hear."""
-        return any(len(said) > self.limit for said in self.said.values())
+    def exceeds_limit(self) -> bool:
+        return any(len(written) > self.limit for written in self.outputs.values())
 
-    def hear(self, descriptor: int) -> bool:
-        """Take what is there; say whether more can come."""
-        piece = os.read(descriptor, PIECE)
-        self.said[descriptor] += piece
+    def read_pipe(self, descriptor: int) -> bool:
+        piece = os.read(descriptor, CHUNK_BYTES)
+        self.outputs[descriptor] += piece
         if not piece:
-            self.open.discard(descriptor)
+            self.open_pipes.discard(descriptor)
         return bool(piece)
 
     def finish(self) -> tuple[int, list[str]]:
-        """End every other process in here; return the child's status, what it said."""
+        """End all other processes in here; return the child's status and outputs."""
         status = -1
         try:
             os.kill(-1, signal.SIGKILL)
@@ -8975,15 +8611,16 @@ class Watched:
                 status = code if child == self.child else status
         except ChildProcessError:
             pass
-        for descriptor in list(self.open):  # nobody is left to write: this ends
-            while len(self.said[descriptor]) <= self.limit and self.hear(descriptor):
+        for descriptor in list(self.open_pipes):  # nobody is left to write: this ends
+            written = self.outputs[descriptor]
+            while len(written) <= self.limit and self.read_pipe(descriptor):
                 pass
-        texts = [bytes(said[: self.limit]) for said in self.said.values()]
+        texts = [bytes(written[: self.limit]) for written in self.outputs.values()]
         return status, [text.decode("utf-8", "replace") for text in texts]
 
 
-def become(job: Callable[[int], int], pipes: list[int]) -> None:
-    """Turn this process, just forked, into one that does a job."""
+def run_job(job: Callable[[int], int], pipes: list[int]) -> None:
+    """Run a job in this process, which was just forked."""
     output, complaints, result = pipes
     os.dup2(output, 1)
     os.dup2(complaints, 2)
@@ -9001,17 +8638,16 @@ def become(job: Callable[[int], int], pipes: list[int]) -> None:
 
 
 def run_code(request: dict) -> dict:
-    """Run code, after its dependencies are there."""
     limits = request["limits"]
     deadline = time.monotonic() + limits["seconds"]
     if request["dependencies"]:
-        installing = Watched(lambda _: install(request["dependencies"]), PIECE)
+        installing = ChildJob(lambda _: install(request["dependencies"]), CHUNK_BYTES)
         stopped = installing.wait(deadline)
         status, (_, complaints, _) = installing.finish()
         if stopped or status:
             raise Refused("The dependencies were not installed. " + complaints[-2000:])
         sys.path.insert(0, PACKAGES)
-    running = Watched(lambda result: execute(request, result), limits["output"])
+    running = ChildJob(lambda result: execute(request, result), limits["output"])
     stopped = running.wait(deadline)
     status, (output, complaints, result) = running.finish()
     return {
@@ -9024,7 +8660,7 @@ def run_code(request: dict) -> dict:
 
 
 def install(dependencies: list[str]) -> int:
-    """Become pip, run from its own wheel; it may look into one folder alone."""
+    """Become pip, run from its own wheel; it reads one folder only."""
     wheels = sorted(name for name in os.listdir("/wheels") if name.startswith("pip-"))
     if not wheels:
         raise SystemExit("The folder of wheels has no wheel of pip.")
@@ -9037,7 +8673,6 @@ def install(dependencies: list[str]) -> int:
 
 
 def execute(request: dict, result: int) -> int:
-    """Run code as a program; the value of its last expression is the result."""
     module = type(sys)("__main__")
     sys.modules["__main__"] = module
     sys.argv[:] = ["code"]
@@ -9051,15 +8686,14 @@ def execute(request: dict, result: int) -> int:
         if isinstance(last, _ast.Expr):
             expression = compile(_ast.Expression(last.value), "code", "eval")
             value = eval(expression, module.__dict__)
-            tell(value, result, request["limits"]["output"])
+            write_result(value, result, request["limits"]["output"])
     except Exception as error:
-        complain(error, request["code"])
+        print_error(error, request["code"])
         return 1
     return 0
 
 
-def complain(error: Exception, code: str) -> None:
-    """Print an exception as Python does, without the lines that are ours."""
+def print_error(error: Exception, code: str) -> None:
     import linecache
     import traceback
 
@@ -9070,8 +8704,7 @@ def complain(error: Exception, code: str) -> None:
     traceback.print_exception(type(error), error, frames)
 
 
-def tell(value: object, result: int, limit: int) -> None:
-    """Write a value as JSON, or its repr where it has none; None is no result."""
+def write_result(value: object, result: int, limit: int) -> None:
     if value is None:
         return
     try:
@@ -9087,8 +8720,7 @@ def tell(value: object, result: int, limit: int) -> None:
 
 _MAIN_SOURCE = r'''
 
-def confine(limits: dict) -> None:
-    """Take the limits of one process, for us and for all that we start."""
+def set_limits(limits: dict) -> None:
     for name, limit in (
         ("AS", limits["memory"]),
         ("FSIZE", limits["file"]),
@@ -9106,7 +8738,6 @@ def confine(limits: dict) -> None:
 
 
 def describe(_: dict) -> dict:
-    """Tell how we are confined, so that a sandbox with a hole is not used."""
     import ctypes
 
     with open("/proc/self/status") as status:
@@ -9136,30 +8767,28 @@ OPERATIONS = {
 
 
 def main() -> int:
-    """Do what the first line says."""
     if os.getpid() != 1:  # all other processes that it can see are ended
         raise SystemExit("This runs as the first process of a sandbox alone.")
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the one that code could send us
     source = os.fdopen(0, "rb", closefd=False)
     target = os.fdopen(1, "wb", closefd=False)
     request = json.loads(source.readline())
-    confine(request["limits"])
+    set_limits(request["limits"])
     try:
         before = unpack(source)
     except Exception:  # code can have written it, if it took us over
         return send(target, {"damaged": True}, None)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     operation, writes = OPERATIONS[request["operation"]]
-    answer = attempt(operation, request)
+    answer = run_operation(operation, request)
     if "given" in answer:
         before.pop(answer["given"], None)  # it is handed out as if it were new
     elif not writes or "refused" in answer:
         return send(target, answer, None)
-    return send(target, answer, look_back(answer, before, request["limits"]))
+    return send(target, answer, survey_changes(answer, before, request["limits"]))
 
 
-def attempt(operation: Callable[[dict], dict], request: dict) -> dict:
-    """Return what an operation answers, or why it was refused."""
+def run_operation(operation: Callable[[dict], dict], request: dict) -> dict:
     try:
         return operation(request)
     except Refused as error:
@@ -9170,23 +8799,22 @@ def attempt(operation: Callable[[dict], dict], request: dict) -> dict:
         return {"refused": "That is no path."}
 
 
-def look_back(answer: dict, before: dict, limits: dict) -> "Survey | None":
-    """Note in the answer what became of the workspace; return it, if it is kept."""
+def survey_changes(answer: dict, before: dict, limits: dict) -> "Survey | None":
+    """Add the changes to the answer; return the workspace if it can be kept."""
     try:
         survey = Survey(limits)
     except (Refused, OSError) as error:
         answer["unkept"] = str(error)
         return None
     changed = survey.changed(before)
-    answer["dropped"] = survey.dropped[:FEW]
-    answer["changed"] = changed[:FEW]
-    answer["unlisted"] = len(changed[FEW:])
+    answer["dropped"] = survey.dropped[:MAX_LISTED]
+    answer["changed"] = changed[:MAX_LISTED]
+    answer["unlisted"] = len(changed[MAX_LISTED:])
     return survey
 
 
 def send(target: BufferedWriter, answer: dict, survey: "Survey | None") -> int:
-    """Write the answer, and the workspace if it is to be kept."""
-    target.write(line_of(answer))
+    target.write(encode_line(answer))
     if survey is not None:
         survey.write(target)
     target.flush()
@@ -9194,7 +8822,7 @@ def send(target: BufferedWriter, answer: dict, survey: "Survey | None") -> int:
 
 
 if __name__ == "__main__":
-    os._exit(main())  # there is nothing to tidy up
+    os._exit(main())
 '''
 
 SANDBOX_PROGRAM = (ARCHIVE_SOURCE + FILES_SOURCE + _CODE_SOURCE + _MAIN_SOURCE).lstrip()
@@ -9208,12 +8836,12 @@ _MAX_JSON_CHARACTER_BYTES = 12
 
 
 class SandboxReplyMissing(Exception):
-    """The sandbox ended without an answer that can be read."""
+    """The sandbox ended without a valid answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileSlice:
-    """A part of a file that belongs to a run: a file that the code wrote."""
+    """The place of a file that the code wrote, inside a reply."""
 
     name: str
     start: int
@@ -9222,7 +8850,9 @@ class FileSlice:
 
 @dataclass(frozen=True, slots=True)
 class SandboxReply:
-    """An answer; `archive` is where in the file the workspace begins, if it is there."""
+    """A valid answer; `archive` is where the workspace begins in the file, if it is
+    there.
+    """
 
     answer: Mapping[str, Any]
     archive: int | None
@@ -9230,7 +8860,7 @@ class SandboxReply:
 
 
 def max_reply_bytes(limits: SandboxLimits) -> int:
-    """Return how many bytes an honest answer has at most, with the workspace."""
+    """Return the largest size of a valid answer with the workspace."""
     return _max_line_bytes(limits) + limits.disk + 16 * MEBIBYTE
 
 
@@ -9239,7 +8869,7 @@ def _max_line_bytes(limits: SandboxLimits) -> int:
 
 
 def read_reply(path: Path, limits: SandboxLimits) -> SandboxReply:
-    """Return the answer that a file holds; raises SandboxReplyMissing."""
+    """Return the answer in a file; raises SandboxReplyMissing."""
     with path.open("rb") as file:
         try:
             answer = json.loads(file.readline(_max_line_bytes(limits)))
@@ -9255,7 +8885,6 @@ def read_reply(path: Path, limits: SandboxLimits) -> SandboxReply:
 
 
 def _read_file_slices(changed: object, begin: int, end: int) -> Iterator[FileSlice]:
-    """Yield the files that lie between `begin` and `end`."""
     for entry in changed if isinstance(changed, list) else ():
         match entry:
             case [str(name), int(offset), int(size)]:
@@ -9279,22 +8908,22 @@ _STOP_CAUSES = {
 
 
 class RunStopped(Exception):
-    """The sandbox was ended before it answered; the text says why."""
+    """The sandbox was stopped before it answered; the text says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceArchive:
-    """A workspace that was kept: where in which file it begins."""
+    """A stored workspace: where it begins in which file."""
 
     path: Path
     start: int
 
 
 class Sandbox:
-    """Where requests go: a backend with its limits."""
+    """A backend with its limits."""
 
     def __init__(self, backend: SandboxBackend, limits: SandboxLimits) -> None:
-        """Open nothing yet."""
+        """Start nothing yet."""
         self.backend = backend
         self._limits = limits
         self._processes: set[SandboxProcess] = set()
@@ -9303,10 +8932,10 @@ class Sandbox:
     async def run(
         self, request: Mapping[str, Any], archive: WorkspaceArchive | None, spool: Path
     ) -> SandboxReply:
-        """Return the answer, for which `spool` is filled.
+        """Return the answer, which `spool` stores.
 
-        Raises RunStopped, SandboxReplyMissing, or SandboxUnavailable. However it ends, nothing of
-        the run is left.
+        Raises RunStopped, SandboxReplyMissing, or SandboxUnavailable. Nothing of the
+        run is left in any case.
         """
         line = json.dumps({**request, "limits": asdict(self._limits)}).encode() + b"\n"
         cell = await self.backend.start(SANDBOX_PROGRAM, self._limits)
@@ -9325,7 +8954,7 @@ class Sandbox:
             raise SandboxReplyMissing(talk.stderr_text()) from None
 
     async def stop(self) -> None:
-        """End all that runs or begins; whoever waits is told that it was silent."""
+        """End all that runs or begins; callers get SandboxReplyMissing."""
         self._is_stopped = True
         while (
             self._processes
@@ -9351,7 +8980,7 @@ class _SandboxRun:
     async def communicate(
         self, line: bytes, archive: WorkspaceArchive | None, spool: Path
     ) -> None:
-        """Tell the request, watch until the answer is whole; raises RunStopped."""
+        """Send the request, watch until the answer is complete; raises RunStopped."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + self._limits.seconds + _REPLY_GRACE_SECONDS
         answering = asyncio.create_task(self._read_stdout(spool))
@@ -9380,7 +9009,7 @@ class _SandboxRun:
                     raise self._stop_error("reply")
 
     async def _read_stderr(self) -> None:
-        """Keep the first words of the sandbox's own complaints; it waits with the rest."""
+        """Keep the beginning; the sandbox waits if there is more."""
         while len(self._stderr_text) < _STDERR_BYTES:
             if not (piece := await self._stderr.read(_STDERR_BYTES)):
                 return
@@ -9390,7 +9019,7 @@ class _SandboxRun:
         return RunStopped(_STOP_CAUSES[reason].format(self._limits))
 
     async def end(self) -> None:
-        """End the cell, and wait until it is gone."""
+        """End the sandbox, and wait until it is gone."""
         try:
             await self._process.kill()
             for task in self._tasks:
@@ -9406,14 +9035,13 @@ class _SandboxRun:
             self._process.close()
 
     def stderr_text(self) -> str:
-        """Return what the sandbox said of itself, for the log."""
+        """Return the sandbox's error output, for the log."""
         return self._stderr_text.decode("utf-8", "replace").strip()
 
 
 async def _send_request(
     stdin: StreamWriter, line: bytes, archive: WorkspaceArchive | None
 ) -> None:
-    """Write the request, then the workspace."""
     with suppress(ConnectionError):  # it ended without listening
         stdin.write(line)
         if archive is not None:
@@ -9427,7 +9055,6 @@ async def _send_request(
 
 
 async def _drain(stream: StreamReader) -> None:
-    """Throw away what was written before the end."""
     while await stream.read(_READ_BYTES):
         pass
 
@@ -9444,7 +9071,9 @@ _EXPECTED_CONFINEMENT = {
 async def find_sandbox(
     backends: Iterable[SandboxBackend], limits: SandboxLimits, spool: Path
 ) -> Sandbox:
-    """Return a sandbox that was tried; raises SandboxUnavailable with all reasons."""
+    """Return the first sandbox that confines; raises SandboxUnavailable with all
+    reasons.
+    """
     reasons = []
     for backend in backends:
         sandbox = Sandbox(backend, limits)
@@ -9457,7 +9086,6 @@ async def find_sandbox(
 
 
 async def _check_confinement(sandbox: Sandbox, spool: Path) -> None:
-    """Raise SandboxUnavailable unless a run is confined as it must be."""
     try:
         reply = await sandbox.run({"operation": "describe"}, None, spool)
     except OSError as error:
@@ -9473,7 +9101,6 @@ async def _check_confinement(sandbox: Sandbox, spool: Path) -> None:
 
 
 def _find_confinement_gaps(found: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what is not as it must be."""
     yield from (
         name
         for name, value in _EXPECTED_CONFINEMENT.items()
@@ -9489,10 +9116,10 @@ _ROOT_PREFIX = "sandbox-workspaces-"
 
 
 class WorkspaceRoot:
-    """A fresh folder that nobody else may read."""
+    """A new folder that only its owner can read."""
 
     def __init__(self) -> None:
-        """Make it, after removing what was left behind."""
+        """Create it; remove abandoned ones."""
         parent = Path(tempfile.gettempdir())
         for folder in parent.glob(f"{_ROOT_PREFIX}*"):
             _remove_if_abandoned(folder)
@@ -9502,13 +9129,13 @@ class WorkspaceRoot:
         self.path = made.rename(parent / (_ROOT_PREFIX + made.name))
 
     def close(self) -> None:
-        """Remove it with all that it holds."""
+        """Remove it with its contents."""
         shutil.rmtree(self.path, ignore_errors=True)
         os.close(self._lock)
 
 
 def _lock_folder(folder: Path) -> int:
-    """Return a folder, opened, with a lock on it; raises OSError if another has one."""
+    """Return a locked descriptor of a folder; raises OSError if it is locked."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
         fcntl = import_module("fcntl")  # Windows has none, but must load this module
@@ -9520,7 +9147,7 @@ def _lock_folder(folder: Path) -> int:
 
 
 def _remove_if_abandoned(folder: Path) -> None:
-    """Remove a folder of ours unless it is in use; touch nothing of others."""
+    """Remove a folder of our own user unless it is in use."""
     if folder.lstat().st_uid == os.geteuid():
         with suppress(OSError):
             lock = _lock_folder(folder)
@@ -9539,8 +9166,8 @@ class SandboxClosed(Exception):
 class SandboxFile:
     """A file that a run wrote: `path` is where its bytes are.
 
-    They stay there until later runs of the chat have handed out more than a workspace
-    holds, or until the workspace is forgotten. `name` is only for people.
+    It stays there until later runs of the chat have returned more than a workspace
+    holds, or until the workspace is removed. `name` is for display only.
     """
 
     name: str
@@ -9549,7 +9176,7 @@ class SandboxFile:
 
     @property
     def is_image(self) -> bool:
-        """Say whether every browser can show it."""
+        """Whether every browser can show it."""
         return self.media_type in _BROWSER_IMAGE_TYPES
 
 
@@ -9557,7 +9184,7 @@ class Workspace:
     """What one chat keeps."""
 
     def __init__(self, folder: Path, limits: SandboxLimits) -> None:
-        """Begin empty, in a folder that is there."""
+        """Begin empty, in an existing folder."""
         self.archive: WorkspaceArchive | None = None
         self.lock = asyncio.Lock()
         self.borrowers = 0
@@ -9571,7 +9198,7 @@ class Workspace:
 
     @contextmanager
     def open_spool(self) -> Iterator[Path]:
-        """Lend a path for a reply; what is written there goes unless it is kept."""
+        """Lend a path for a reply; the file is removed unless it is stored."""
         path = self._new_path()
         try:
             yield path
@@ -9580,13 +9207,13 @@ class Workspace:
                 path.unlink(missing_ok=True)
 
     def store_archive(self, spool: Path, reply: SandboxReply) -> None:
-        """Let the workspace in a reply, if it has one, replace what was kept."""
+        """Replace the stored workspace by the reply's, if it has one."""
         if reply.archive is not None:
             self.clear()
             self.archive = WorkspaceArchive(spool, reply.archive)
 
     def clear(self) -> None:
-        """Keep nothing of the workspace."""
+        """Remove the stored workspace."""
         if self.archive is not None:
             self.archive.path.unlink()
             self.archive = None
@@ -9594,7 +9221,7 @@ class Workspace:
     def export_files(
         self, spool: Path, parts: Iterable[FileSlice]
     ) -> tuple[SandboxFile, ...]:
-        """Copy files that a run wrote, each to a path of its own."""
+        """Copy files that a run wrote, each to its own path."""
         files = tuple(self._export_file(spool, part) for part in parts)
         self._files += [file.path for file in files]
         self._remove_oldest_files()
@@ -9612,7 +9239,6 @@ class Workspace:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def _remove_oldest_files(self) -> None:
-        """Remove the oldest of the files that were handed out, if they are too many."""
         sizes = [path.stat().st_size for path in self._files]
         while sum(sizes) > self._limits.disk:
             sizes.pop(0)
@@ -9623,7 +9249,7 @@ class WorkspacePool:
     """The workspaces of all chats, each lent to one run at a time."""
 
     def __init__(self, limits: SandboxLimits) -> None:
-        """Make nothing yet."""
+        """Create nothing yet."""
         self._limits = limits
         self._root: WorkspaceRoot | None = None
         self._workspaces: dict[Hashable, Workspace] = {}
@@ -9633,7 +9259,7 @@ class WorkspacePool:
 
     @asynccontextmanager
     async def acquire(self, chat_id: str) -> AsyncGenerator[Workspace, None]:
-        """Lend a chat's workspace; without a chat a fresh one. Raises SandboxClosed."""
+        """Lend a chat's workspace; without a chat a new one. Raises SandboxClosed."""
         chat: Hashable = chat_id or object()
         workspace = self._acquire(chat)
         try:
@@ -9662,7 +9288,7 @@ class WorkspacePool:
         return Workspace(folder, self._limits)
 
     def _release(self, chat: Hashable, workspace: Workspace) -> None:
-        """Begin to count the idle time; forget those that were not used for longest."""
+        """Start the idle timer; remove the least recently used if there are too many."""
         if workspace.borrowers or self._is_closed:
             return
         loop = asyncio.get_running_loop()
@@ -9704,7 +9330,7 @@ def _copy_slice(part: FileSlice, source: Path, target: Path) -> None:
 
 
 def _printable_name(name: str) -> str:
-    """Return the last part of a path, fit for being shown."""
+    """Return the last part of a path in a form that can be shown."""
     last = name.rsplit("/", 1)[-1]
     return "".join(sign if sign.isprintable() else "_" for sign in last) or "file"
 
@@ -9715,7 +9341,7 @@ SandboxToolSpec = dict[str, Any]
 
 
 class InvalidSandboxCall(Exception):
-    """The arguments of a call are not as its tool wants them."""
+    """The arguments of a call are invalid."""
 
 
 _WORKSPACE_NOTE = (
@@ -9798,7 +9424,7 @@ def _build_sandbox_spec(
 def build_sandbox_request(
     name: str, arguments: Mapping[str, Any], with_dependencies: bool
 ) -> dict[str, Any]:
-    """Return what a call asks of the sandbox; raises InvalidSandboxCall."""
+    """Return the request to the sandbox; raises InvalidSandboxCall."""
     if name == "python_execute":
         return _build_run_request(arguments, with_dependencies)
     if name not in _FILE_TOOLS:
@@ -9842,14 +9468,14 @@ class SandboxResult:
 
 
 def build_sandbox_error(sentence: str) -> SandboxResult:
-    """Return the answer of a call that came to nothing."""
+    """Return the answer of a failed call."""
     return SandboxResult(f"Error: {sentence}", failed=True)
 
 
 def build_sandbox_result(
     reply: SandboxReply, files: tuple[SandboxFile, ...], limits: SandboxLimits
 ) -> SandboxResult:
-    """Return what to tell of an answer that came out of the sandbox."""
+    """Return the tool's answer for a reply of the sandbox."""
     answer = reply.answer
     notes = " ".join(_list_notes(answer, limits))
     match answer:
@@ -9887,7 +9513,7 @@ def _describe_run(reply: SandboxReply, notes: str) -> str:
 
 
 def _read_result_value(result: object) -> object:
-    """Return the value of the last expression, or the text that stands for it."""
+    """Return the value of the last expression, or its repr."""
     try:
         wire = json.loads(str(result)) if result else {}
     except (ValueError, RecursionError):
@@ -9896,7 +9522,7 @@ def _read_result_value(result: object) -> object:
 
 
 def _list_notes(answer: Mapping[str, Any], limits: SandboxLimits) -> Iterator[str]:
-    """Yield a sentence for each thing that is not as one would expect."""
+    """Yield a sentence for each unexpected event."""
     if stopped := answer.get("stopped"):
         yield _STOP_SENTENCES.get(str(stopped), "The code was stopped.").format(limits)
     status = answer.get("status")
@@ -9925,9 +9551,9 @@ _CONTAINER_IMAGE = "python:3.12-slim"
 def list_default_backends(
     wheels: str = "", image: str = _CONTAINER_IMAGE
 ) -> list[SandboxBackend]:
-    """Return the ways to a sandbox in the order in which they are tried.
+    """Return the backends in the order in which they are tried.
 
-    `image` is what containers are made of: one that is there, with a `python3` in it.
+    `image` is a local container image with a `python3` in it.
     """
     return [
         *(BubblewrapBackend(python, wheels) for python in find_interpreters()),
@@ -9936,9 +9562,9 @@ def list_default_backends(
 
 
 class SandboxTools:
-    """The tools of one server; `chat_id` tells the chats' workspaces apart.
+    """The tools of one server; `chat_id` selects the workspace.
 
-    Whoever calls vouches for the chat: who knows its id works in its workspace.
+    The caller is responsible for the id: it gives access to the workspace.
     """
 
     def __init__(
@@ -9948,7 +9574,7 @@ class SandboxTools:
         log: Callable[[str], object] = str,
         backends: Iterable[SandboxBackend] | None = None,
     ) -> None:
-        """Try nothing yet; `wheels` is the folder that dependencies come out of."""
+        """`wheels` is the folder of dependencies; nothing is started yet."""
         self._limits = limits or SandboxLimits()
         self._with_dependencies = bool(wheels)
         self._log = log
@@ -9960,9 +9586,9 @@ class SandboxTools:
         self._sandbox: Sandbox | None = None
 
     async def specs(self) -> list[SandboxToolSpec]:
-        """Return name, description and parameters of each tool; none, no sandbox.
+        """Return the tools' descriptions; none without a sandbox.
 
-        The first time looks for a sandbox; why there is none is logged once.
+        The first call looks for a sandbox; the log says once why there is none.
         """
         has_sandbox = await self._find_sandbox() is not None
         return build_sandbox_specs(self._with_dependencies) if has_sandbox else []
@@ -10011,7 +9637,6 @@ class SandboxTools:
             return build_sandbox_result(reply, files, self._limits)
 
     async def _find_sandbox(self) -> Sandbox | None:
-        """Return the sandbox, which the first call looks for."""
         async with self._probe_lock:
             if not self._has_probed:
                 self._sandbox = await self._probe()
@@ -10038,12 +9663,12 @@ _METHOD_NOT_FOUND = -32601
 def build_rpc_request(
     number: int, method: str, params: Mapping[str, Any]
 ) -> RpcMessage:
-    """Return a request, which is answered under its number."""
+    """Return a request."""
     return {"jsonrpc": "2.0", "id": number, "method": method, "params": dict(params)}
 
 
 def build_rpc_notification(method: str, **params: Any) -> RpcMessage:
-    """Return a message that nobody answers."""
+    """Return a message that has no answer."""
     return {
         "jsonrpc": "2.0",
         "method": method,
@@ -10052,10 +9677,7 @@ def build_rpc_notification(method: str, **params: Any) -> RpcMessage:
 
 
 def parse_rpc_messages(text: str) -> list[RpcMessage]:
-    """Return the messages of a text, which may be several in a list.
-
-    Raises ValueError for anything else.
-    """
+    """Return the messages of a text: one, or a list; raises ValueError."""
     try:
         given = json.loads(text)
     except RecursionError:
@@ -10080,9 +9702,9 @@ def is_response_to(message: RpcMessage, request: RpcMessage) -> bool:
 
 
 def build_rpc_reply(message: RpcMessage) -> RpcMessage | None:
-    """Return what a request of the other side is answered with; None for no request.
+    """Return the answer to a request of the server; None for any other message.
 
-    We are there, which is all that we can do for it.
+    Only `ping` is supported.
     """
     if "method" not in message or message.get("id") is None:
         return None
@@ -10097,32 +9719,32 @@ MAX_UNRELATED_MESSAGES = 1_000
 
 
 class SessionExpired(Exception):
-    """The server does not know the session any more; nothing of the message was done."""
+    """The server has forgotten the session and did nothing of the message."""
 
 
 class McpTransport(Protocol):
-    """A way to one server: over HTTP, or to a child's stdin."""
+    """A way to one server: HTTP, or the stdin of a child process."""
 
     version: str
     """What was agreed on in the handshake; empty before it."""
 
     async def open(self) -> None:
-        """Begin anew; raises RemoteError."""
+        """Connect anew; raises RemoteError."""
 
     async def request(self, request: RpcMessage) -> RpcMessage:
         """Return the answer to a request; raises RemoteError, SessionExpired.
 
-        What the server asks meanwhile is answered.
+        Requests of the server are answered meanwhile.
         """
 
     async def notify(self, notification: RpcMessage) -> None:
-        """Send what is not answered; raises RemoteError, SessionExpired."""
+        """Send a message that has no answer; raises RemoteError, SessionExpired."""
 
     async def close(self) -> None:
-        """End the session; nothing is left."""
+        """End the session."""
 
 
-# ==== toolbox.remote_tools: What MCP and OpenAPI clients share: the tool form, size limits, timeouts and connections.
+# ==== toolbox.remote_tools: What MCP and OpenAPI clients share: tool form, size limits, timeouts, connections.
 
 MAX_TOOLS_PER_SERVER = 128
 """Of one server; more would only confuse a model."""
@@ -10143,7 +9765,7 @@ _Response = TypeVar("_Response")
 
 
 class RemoteError(Exception):
-    """Another server did not do what was asked; says nothing that it must not."""
+    """A server failed; the text contains no secret."""
 
 
 class RemoteTimeout(RemoteError):
@@ -10152,7 +9774,7 @@ class RemoteTimeout(RemoteError):
 
 @dataclass(frozen=True, slots=True)
 class RemoteToolSpec:
-    """What a server says of one of its tools; `args` is the schema of its arguments."""
+    """A server's description of a tool; `args` is the schema of its arguments."""
 
     own_name: str
     description: str
@@ -10161,7 +9783,7 @@ class RemoteToolSpec:
 
 @dataclass(frozen=True, slots=True)
 class RemoteTool:
-    """A tool as the agent is offered it."""
+    """A tool of a server, in the agent's form."""
 
     name: str
     description: str
@@ -10176,7 +9798,7 @@ class RemoteTool:
 async def run_with_timeout(
     work: Awaitable[_Response], seconds: float, name: str
 ) -> _Response:
-    """Return what a server gives within its time; raises RemoteTimeout."""
+    """Return the result of `work` in time; raises RemoteTimeout."""
     try:
         async with asyncio.timeout(seconds):
             return await work
@@ -10187,7 +9809,7 @@ async def run_with_timeout(
 def make_remote_tool(
     label: str, spec: RemoteToolSpec, run: ExecuteRemoteTool
 ) -> RemoteTool:
-    """Return a tool under the name of its server and its own."""
+    """Return a tool named after its server and itself."""
     name = _INVALID_TOOL_NAME_CHARACTER.sub("_", f"{label}_{spec.own_name}")[
         :_MAX_TOOL_NAME_CHARACTERS
     ]
@@ -10196,7 +9818,7 @@ def make_remote_tool(
 
 
 def make_names_unique(tools: Iterable[RemoteTool]) -> tuple[RemoteTool, ...]:
-    """Return the tools, those whose name is taken under another."""
+    """Return the tools; a name that is taken gets a number."""
     found: dict[str, RemoteTool] = {}
     for tool in tools:
         name, number = tool.name, 1
@@ -10208,12 +9830,12 @@ def make_names_unique(tools: Iterable[RemoteTool]) -> tuple[RemoteTool, ...]:
 
 
 def is_tool_allowed(allowed: Iterable[str] | None, name: str) -> bool:
-    """Say whether a tool is among those that may be used; None allows all."""
+    """Say whether a name matches the allowed patterns; None allows all."""
     return allowed is None or any(fnmatchcase(name, pattern) for pattern in allowed)
 
 
 def build_error_result(text: str) -> dict[str, Any]:
-    """Return what the model is told of a call that failed, as MCP would say it."""
+    """Return a failed call in MCP's form."""
     return {"isError": True, "content": [{"type": "text", "text": text}]}
 
 
@@ -10234,14 +9856,14 @@ def _is_within_depth(value: object, levels: int) -> bool:
 
 
 def truncate_text(text: str, characters: int) -> str:
-    """Return a text without what goes beyond a number of characters."""
+    """Return the beginning of a text that is longer than `characters`."""
     return text if len(text) <= characters else f"{text[:characters]} [...]"
 
 
 def redact_secrets(text: str, secrets: Iterable[str]) -> str:
-    """Return a text that a server sent without the secrets that we sent to it.
+    """Return a text of a server without the secrets that we sent to it.
 
-    Those of fewer than six characters would be found in ordinary words.
+    Secrets of fewer than six characters would be found in ordinary words.
     """
     for secret in sorted(secrets, key=len, reverse=True):
         if len(secret) >= _MIN_SECRET_CHARACTERS:
@@ -10254,7 +9876,7 @@ _REMOTE_CONNECT_SECONDS = 10.0
 
 
 class RemoteConnection:
-    """The connections of one run to one server; `name` is what people call it."""
+    """The connections of one run to one server; `name` is for error texts."""
 
     def __init__(self, name: str) -> None:
         """Open nothing yet."""
@@ -10271,7 +9893,7 @@ class RemoteConnection:
     ) -> AsyncIterator[aiohttp.ClientResponse]:
         """Send a request, lend its response; raises RemoteError.
 
-        Leaving early closes the connection. It is up to the caller to end a wait.
+        Leaving early closes the connection. There is no time limit here.
         """
         try:
             response = await self._open_session().request(
@@ -10293,7 +9915,7 @@ class RemoteConnection:
     async def read_chunks(
         self, response: aiohttp.ClientResponse, most: int
     ) -> AsyncGenerator[bytes, None]:
-        """Yield a body as it comes; raises RemoteError for one that is too long."""
+        """Yield a body as it comes; raises RemoteError if it is too long."""
         if response.headers.get("Content-Encoding", "identity") != "identity":
             raise RemoteError(f"{self._name} sent a compressed answer, unasked.")
         left = most
@@ -10304,13 +9926,13 @@ class RemoteConnection:
             yield piece
 
     async def read_body(self, response: aiohttp.ClientResponse, most: int) -> bytes:
-        """Return a whole body; raises RemoteError for one that is too long."""
+        """Return a whole body; raises RemoteError if it is too long."""
         return b"".join([piece async for piece in self.read_chunks(response, most)])
 
     async def read_beginning(
         self, response: aiohttp.ClientResponse, most: int
     ) -> tuple[bytes, bool]:
-        """Return no more of a body than that, with whether it is all."""
+        """Return at most that much of a body, and whether it is complete."""
         taken: list[bytes] = []
         async with aclosing(self.read_chunks(response, MAX_REMOTE_BYTES)) as pieces:
             async for piece in pieces:
@@ -10320,7 +9942,7 @@ class RemoteConnection:
         return b"".join(taken), True
 
     async def close(self) -> None:
-        """Close what is open."""
+        """Close the session."""
         session, self._session = self._session, None
         if session is not None:
             await session.close()
@@ -10356,7 +9978,7 @@ _TOOL_SERVER_LABEL = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,31}")
 
 
 def _is_web_address(text: str) -> bool:
-    """Say whether a text is an http or https address, without a password in it."""
+    """Say whether a text is an http or https address without a password."""
     try:
         parts = urlsplit(text)
         is_sound = bool(parts.hostname) and parts.port != 0 and "@" not in parts.netloc
@@ -10414,7 +10036,7 @@ class OpenApiRow(ServerRow):
 
 
 def describe_row_error(error: ValidationError) -> str:
-    """Return what is wrong, of the first key of which something is."""
+    """Return the first problem of an entry."""
     first = error.errors(include_input=False, include_url=False)[0]
     key = str(first["loc"][0])
     if first["type"] == "extra_forbidden":
@@ -10436,9 +10058,8 @@ it is; None for what cannot be read."""
 class ServerEntry:
     """One server; `allowed` are patterns of its tools' own names, None allows all.
 
-    An MCP server has a `url` or a `command`. `base_url` is where the calls of an
-    OpenAPI document go, if it is to be another place than the document says; `secrets`
-    must not be told by anything that the server sends.
+    An MCP server has a `url` or a `command`. `base_url` replaces the address in an
+    OpenAPI document. `secrets` must not appear in anything that the server sends.
     """
 
     label: str
@@ -10454,7 +10075,7 @@ class ServerEntry:
 
 @dataclass(frozen=True, slots=True)
 class ServerEntries:
-    """The servers that can be used, and what is wrong with the others."""
+    """The usable servers, and the problems of the others."""
 
     entries: tuple[ServerEntry, ...] = ()
     problems: tuple[str, ...] = ()
@@ -10462,7 +10083,7 @@ class ServerEntries:
 
 @dataclass(frozen=True, slots=True)
 class EntryReader:
-    """How the entries of a valve are read; `starts_programs` allows a `command`."""
+    """Reads the entries of a valve; `starts_programs` allows a `command`."""
 
     valve: str
     row: type[McpRow] | type[OpenApiRow]
@@ -10558,9 +10179,9 @@ class _InvalidEntry(Exception):
 def _referenced_secrets(
     revealed: Iterable[tuple[str, str]], typed: StringMap
 ) -> list[str]:
-    """Return the texts that nobody typed: what stood behind a reference.
+    """Return the secrets that stood behind references.
 
-    Of a header also what follows the name of its scheme, which may be repeated alone.
+    Of a header also the part after its scheme, which may be repeated alone.
     """
     plain = set(typed.values())
     texts = [text for _, text in revealed if text not in plain]
@@ -10573,34 +10194,6 @@ def _read_entry_label(row: object) -> str:
 
 
 # ==== toolbox.mcp.http: MCP over streamable HTTP (protocol revision 2025-06-18).
-
-
-class EventDataDecoder:
-    """Turns pieces of a stream, cut anywhere, into the data of whole events."""
-
-    def __init__(self) -> None:
-        """Start before the first byte."""
-        characters = getincrementaldecoder("utf-8")("replace")
-        self._decoder = IncrementalNewlineDecoder(characters, translate=True)
-        self._line: list[str] = []
-        self._event: list[str] = []
-
-    def feed(self, piece: bytes, is_last: bool = False) -> Iterator[str]:
-        """Yield the data of the events that `piece` completes.
-
-        A carriage return counts when the next character, or the end, is there.
-        """
-        first, *more = self._decoder.decode(piece, is_last).split("\n")
-        self._line.append(first)
-        for begun in more:
-            line = "".join(self._line)
-            self._line = [begun]
-            if line.startswith("data:"):
-                self._event.append(line[5:].removeprefix(" "))
-            elif not line and self._event:
-                yield "\n".join(self._event)
-                self._event = []
-
 
 _SESSION_HEADER = "Mcp-Session-Id"
 
@@ -10621,7 +10214,7 @@ class McpHttpTransport:
         self.version = self._session_id = ""
 
     async def request(self, request: RpcMessage) -> RpcMessage:
-        """Post a request; its answer comes as JSON, or somewhere in a stream."""
+        """Post a request; its answer comes as JSON, or in a stream."""
         async with self._post(request) as response:
             if request["method"] == "initialize":
                 self._session_id = response.headers.get(_SESSION_HEADER, "")
@@ -10637,12 +10230,12 @@ class McpHttpTransport:
         raise RemoteError(f"{self._name} gave no answer to a request.")
 
     async def notify(self, notification: RpcMessage) -> None:
-        """Post what is not answered."""
+        """Post a message that has no answer."""
         async with self._post(notification):
             pass
 
     async def _reply(self, message: RpcMessage) -> None:
-        """Answer the server, if it asked; a call that began is not begun again."""
+        """Answer the server's request, if it is one; a running call is not repeated."""
         reply = build_rpc_reply(message)
         try:
             if reply is not None:
@@ -10651,7 +10244,7 @@ class McpHttpTransport:
             raise RemoteError(f"{self._name} has ended its session.") from None
 
     async def close(self) -> None:
-        """Tell the server that the session is over, whatever it says to that."""
+        """End the session at the server; errors are ignored."""
         try:
             if self._session_id:
                 with suppress(RemoteError):
@@ -10663,7 +10256,6 @@ class McpHttpTransport:
 
     @asynccontextmanager
     async def _post(self, message: RpcMessage) -> AsyncIterator[aiohttp.ClientResponse]:
-        """Post a message, lend the response that says that it was taken."""
         url, headers = self._entry.url, self._headers()
         body = encode_rpc_message(message)
         async with self._connection.send("POST", url, headers, body) as response:
@@ -10684,7 +10276,6 @@ class McpHttpTransport:
         return {**ours, **dict(self._entry.headers)}
 
     def _check_status(self, response: aiohttp.ClientResponse) -> None:
-        """Raise RemoteError for a response that is no success."""
         status = response.status
         if status in (401, 403):
             raise RemoteError(f"{self._name} does not let us in (HTTP {status}).")
@@ -10694,7 +10285,6 @@ class McpHttpTransport:
     async def _read_messages(
         self, response: aiohttp.ClientResponse
     ) -> AsyncGenerator[RpcMessage, None]:
-        """Yield what a response holds; raises RemoteError for what is no message."""
         async with aclosing(self._read_texts(response)) as texts:
             async for text in texts:
                 try:
@@ -10713,15 +10303,12 @@ class McpHttpTransport:
             body = await self._connection.read_body(response, MAX_REMOTE_BYTES)
             yield body.decode("utf-8", "replace")
             return
-        events = EventDataDecoder()
-        async with aclosing(
-            self._connection.read_chunks(response, MAX_REMOTE_BYTES)
-        ) as pieces:
-            async for piece in pieces:
-                for text in events.feed(piece):
-                    yield text
-        for text in events.feed(b"", is_last=True):
-            yield text
+        decoder = EventStreamDecoder()
+        chunks = self._connection.read_chunks(response, MAX_REMOTE_BYTES)
+        async with aclosing(chunks):
+            async for chunk in chunks:
+                for event in decoder.feed(chunk):
+                    yield event.data
 
 
 # ==== toolbox.mcp.stdio: MCP over stdin and stdout of a child process.
@@ -10737,7 +10324,7 @@ LineCallback = Callable[[bytes], bool]
 
 
 class ChildProcess(asyncio.SubprocessProtocol):
-    """One running program; `is_over` says that nothing can come of it any more."""
+    """One running program; `is_over` says that no more output can come."""
 
     def __init__(self, take: LineCallback, ended: Callable[[], object]) -> None:
         """Give each line to `take`, and call `ended` once after the last."""
@@ -10749,12 +10336,12 @@ class ChildProcess(asyncio.SubprocessProtocol):
         self._transport: asyncio.SubprocessTransport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Take note of the program; called by the loop."""
+        """Store the transport."""
         assert isinstance(transport, asyncio.SubprocessTransport)
         self._transport = transport
 
     def pipe_data_received(self, _fd: int, data: bytes) -> None:
-        """Take what it wrote; called by the loop."""
+        """Split the output into lines."""
         *lines, begun = data.split(b"\n")
         for line in lines:
             whole, self._partial_line = bytes(self._partial_line + line), bytearray()
@@ -10766,22 +10353,19 @@ class ChildProcess(asyncio.SubprocessProtocol):
             self.kill()
 
     def pipe_connection_lost(self, fd: int, _exc: Exception | None) -> None:
-        """Take note that a pipe is closed; called by the loop."""
+        """Report the end of its output."""
         if fd == _STDOUT:
             self.is_over = True
             self._on_end()
 
     def process_exited(self) -> None:
-        """End what it started; called by the loop.
-
-        At once: the number of its group can come to mean another one later.
-        """
+        """End what it started, at once: its group number can be reused later."""
         self.kill()
         self.is_over = True
         self._exited.set()
 
     def write(self, line: bytes) -> None:
-        """Write a line to its stdin, if it still listens."""
+        """Write a line to its stdin, if that is open."""
         stdin = self._stdin()
         if stdin is not None:
             stdin.write(line + b"\n")
@@ -10846,7 +10430,7 @@ class McpStdioTransport:
         self._end_reason = "has ended"
 
     async def open(self) -> None:
-        """Start the program; what is left of another one ends."""
+        """Start the program; an earlier one is ended."""
         await self.close()
         self._child = ChildProcess(self._receive_line, self._fail_waiting)
         environment = dict(self._entry.environment)
@@ -10877,7 +10461,7 @@ class McpStdioTransport:
             await self._child.close()
 
     def _receive_line(self, line: bytes) -> bool:
-        """Take a line of the program; what is no message is a word to nobody."""
+        """Read a line of the program; a line that is no message is ignored."""
         self._unrelated_messages += 1
         text = redact_secrets(line.decode("utf-8", "replace"), self._entry.secrets)
         try:
@@ -10902,7 +10486,6 @@ class McpStdioTransport:
             waiting.set_result(message)
 
     def _fail_waiting(self) -> None:
-        """Tell those who wait that nothing comes any more."""
         for answer in self._waiting.values():
             if not answer.done():
                 answer.set_exception(RemoteError(f"{self._name} {self._end_reason}."))
@@ -10928,7 +10511,7 @@ class RpcError(Exception):
 
 
 class McpSession:
-    """One session; several calls can be under way in it."""
+    """One session; several calls can run in it at once."""
 
     def __init__(self, entry: ServerEntry, wire: McpTransport) -> None:
         """Open nothing yet."""
@@ -10943,9 +10526,8 @@ class McpSession:
         self._cancellations: set[asyncio.Task[None]] = set()
 
     async def list_tools(self) -> AsyncGenerator[Mapping[str, Any], None]:
-        """Yield the tools as the server describes them; raises RemoteError.
-
-        Of a list without end only the beginning.
+        """Yield the tools as the server describes them, up to a limit; raises
+        RemoteError.
         """
         await self._open()
         params: dict[str, Any] = {}
@@ -10970,7 +10552,7 @@ class McpSession:
         )
 
     async def close(self) -> None:
-        """Say the last words, then end the session; neither takes long."""
+        """Send what is pending, then end the session, both within a time limit."""
         try:
             if self._cancellations:
                 await asyncio.wait(self._cancellations, timeout=_SESSION_CLOSE_SECONDS)
@@ -10987,7 +10569,6 @@ class McpSession:
                 await self._initialize()
 
     async def _initialize(self) -> None:
-        """Open the way, agree on a version."""
         self._is_open = False
         try:
             await self._transport.open()
@@ -11010,7 +10591,9 @@ class McpSession:
     async def _request_with_retry(
         self, method: str, params: Mapping[str, Any]
     ) -> RpcMessage:
-        """Return a result; a session that the server has forgotten is begun anew, once."""
+        """Return a result; a session that the server has forgotten is opened again
+        once.
+        """
         opened = self._open_count
         try:
             return await self._request(method, params)
@@ -11024,7 +10607,9 @@ class McpSession:
             raise RemoteError(f"{self._name} ends its sessions at once.") from None
 
     async def _request(self, method: str, params: Mapping[str, Any]) -> RpcMessage:
-        """Return what a request is answered with; one that is given up is called back."""
+        """Return the result of a request; an abandoned request is cancelled at the
+        server.
+        """
         request = build_rpc_request(next(self._numbers), method, params)
         try:
             asking = self._transport.request(request)
@@ -11042,7 +10627,7 @@ class McpSession:
         return result
 
     def _cancel_request(self, request: RpcMessage) -> None:
-        """Tell the server, without waiting for it, that nobody waits for an answer."""
+        """Tell the server in the background that nobody waits for an answer."""
         parting = asyncio.create_task(self._notify_cancelled(request["id"]))
         self._cancellations.add(parting)
         parting.add_done_callback(self._cancellations.discard)
@@ -11061,7 +10646,7 @@ say: `file` names one of ours."""
 
 
 class McpClient:
-    """One server, for one run; nothing is opened before it is needed."""
+    """One server, for one run; everything is opened on first use."""
 
     def __init__(self, entry: ServerEntry) -> None:
         """Open nothing yet."""
@@ -11111,7 +10696,6 @@ class McpClient:
 
 
 def _read_tool_spec(row: Mapping[str, Any]) -> RemoteToolSpec | None:
-    """Return a tool as a server describes it, or None for what is none."""
     name, schema = row.get("name"), row.get("inputSchema")
     if not isinstance(name, str) or not name:
         return None
@@ -11124,7 +10708,7 @@ def _read_tool_spec(row: Mapping[str, Any]) -> RemoteToolSpec | None:
 
 
 def _read_tool_result(result: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a result with the parts that MCP knows, or with what stands for them."""
+    """Return a result with the parts that MCP defines."""
     content = result.get("content")
     rows = content if isinstance(content, list) else []
     parts = [
@@ -11152,7 +10736,7 @@ _INVALID_NAME_CHARACTER = re.compile(r"[^A-Za-z0-9._-]")
 
 
 class InvalidOpenApiSchema(Exception):
-    """A schema refers to what is not there, or is too large."""
+    """A schema has an unknown reference, or is too large."""
 
 
 def resolve_openapi_reference(
@@ -11169,7 +10753,7 @@ def resolve_openapi_reference(
 
 
 def _follow_pointer(reference: object, document: Mapping[str, Any]) -> Any:
-    """Return what a reference points at (RFC 6901, inside the document alone)."""
+    """Return the target of a reference (RFC 6901) inside the document."""
     if not isinstance(reference, str) or not reference.startswith("#/"):
         raise InvalidOpenApiSchema
     node: Any = document
@@ -11185,7 +10769,7 @@ class OpenApiSchemas:
     """The schemas of one tool; `definitions` holds what they refer to."""
 
     def __init__(self, document: Mapping[str, Any]) -> None:
-        """Take what references are about."""
+        """`document` is where references lead."""
         self.definitions: dict[str, Any] = {}
         self._document = document
         self._names: dict[str, str] = {}
@@ -11211,7 +10795,7 @@ class OpenApiSchemas:
         }
 
     def _define(self, reference: str, levels: int) -> str:
-        """Return the name under which something is defined from now on."""
+        """Copy a referenced schema to `definitions`; return its name there."""
         if reference not in self._names:
             if len(self._names) == _MAX_DEFINITIONS:
                 raise InvalidOpenApiSchema
@@ -11243,9 +10827,9 @@ _EXPLODED_STYLES = ("form", "deepObject")
 
 @dataclass(frozen=True, slots=True)
 class OpenApiParameter:
-    """A parameter; `argument` is what the tool calls it, `style` how it is written.
+    """A parameter; `argument` is its name in the tool, `style` its serialization.
 
-    The style `json` is that of a parameter with a media type.
+    `json` is the style of a parameter with a media type.
     """
 
     argument: str
@@ -11279,7 +10863,7 @@ class OpenApiArguments:
         }
 
     def add_parameters(self, rows: object) -> None:
-        """Add parameters; one of an operation takes the place of its path's.
+        """Add parameters; an operation's replaces its path's.
 
         Raises InvalidOpenApiSchema.
         """
@@ -11290,7 +10874,7 @@ class OpenApiArguments:
                 self._add_parameter(place, name, said)
 
     def add_body(self, body: object) -> None:
-        """Add a body of JSON; raises InvalidOpenApiSchema for one that has to be another."""
+        """Add a JSON body; raises InvalidOpenApiSchema if another one is required."""
         if body is None:
             return
         said = resolve_openapi_reference(body, self._document)
@@ -11305,7 +10889,6 @@ class OpenApiArguments:
             self._required[self.body] = None
 
     def _is_model_argument(self, place: str, name: str) -> bool:
-        """Say whether a parameter is the model's to give."""
         if place not in _PARAMETER_LOCATIONS or (place, name.lower()) in self._api_keys:
             return False
         low = name.lower()
@@ -11337,7 +10920,6 @@ class OpenApiArguments:
 
 
 def _find_json_media(content: object) -> Mapping[str, Any] | None:
-    """Return what is said of a content that is JSON, or None."""
     for kind, media in (content if isinstance(content, Mapping) else {}).items():
         name = str(kind).partition(";")[0].strip().lower()
         is_json = name == "application/json" or name.endswith("+json")
@@ -11347,7 +10929,6 @@ def _find_json_media(content: object) -> Mapping[str, Any] | None:
 
 
 def _api_key_parameters(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield place and name of each key that a document says it wants."""
     try:
         parts = resolve_openapi_reference(document.get("components"), document)
         schemes = resolve_openapi_reference(parts.get("securitySchemes"), document)
@@ -11365,9 +10946,9 @@ _PATH_PARAMETER = re.compile(r"\{([^{}]*)\}")
 
 @dataclass(frozen=True, slots=True)
 class OpenApiOperation:
-    """A tool that is a request; `url` has the parameters of its path in braces.
+    """A tool that is a request; `url` has its path parameters in braces.
 
-    `body` is the argument that is sent as JSON, empty for none.
+    `body` is the argument that is sent as JSON, or empty.
     """
 
     spec: RemoteToolSpec
@@ -11379,16 +10960,16 @@ class OpenApiOperation:
 
 @dataclass(frozen=True, slots=True)
 class OpenApiDocument:
-    """A document that was found at `url`; its calls go to `base_url`, if there is one."""
+    """A document loaded from `url`; its calls go to `base_url` if that is set."""
 
     content: Any
     url: str
     base_url: str = ""
 
     def operations(self) -> Iterator[OpenApiOperation]:
-        """Yield the operations that can be called; raises InvalidOpenApiSchema.
+        """Yield the usable operations; raises InvalidOpenApiSchema.
 
-        One that is elsewhere, or wants a body that is no JSON, is not among them.
+        Operations on other hosts, or with a body that is not JSON, are left out.
         """
         if not isinstance(self.content, Mapping):
             raise InvalidOpenApiSchema
@@ -11408,7 +10989,6 @@ class OpenApiDocument:
     def _operation(
         self, path: str, method: str, item: object
     ) -> OpenApiOperation | None:
-        """Return an operation, if there is one; raises InvalidOpenApiSchema."""
         holder = resolve_openapi_reference(item, self.content)
         if method not in holder:
             return None
@@ -11433,10 +11013,10 @@ class OpenApiDocument:
         )
 
     def _base_url(self, *holders: Mapping[str, Any]) -> str:
-        """Return where an operation is; raises InvalidOpenApiSchema for another host.
+        """Return the base of an operation; raises InvalidOpenApiSchema for another
+        host.
 
-        Only the path is the document's: the host is always one that an administrator
-        named.
+        Only the path comes from the document; an administrator chose the host.
         """
         if self.base_url:
             return _replace_path(self.base_url, urlsplit(self.base_url).path)
@@ -11454,7 +11034,7 @@ class OpenApiDocument:
 
 
 def web_origin(url: str) -> tuple[str, str, int]:
-    """Return scheme, host and port of an address; of none that is of no use."""
+    """Return scheme, host and port of an address; empty ones if it is invalid."""
     try:
         parts = urlsplit(url)
         port = parts.port or (443 if parts.scheme == "https" else 80)
@@ -11469,7 +11049,7 @@ def _replace_path(url: str, path: str) -> str:
 
 
 def _server_url(server: object) -> str:
-    """Return the address of a server, its variables replaced by what is usual."""
+    """Return the address of a server, its variables replaced by their defaults."""
     said = server if isinstance(server, Mapping) else {}
     variables = said.get("variables")
     url = str(said.get("url") or "/")
@@ -11491,12 +11071,12 @@ _URL_PARAMETER = re.compile(r"\{([^{}]*)\}")
 
 
 class InvalidOpenApiArgument(Exception):
-    """An argument has no place in the request; says which, for the model."""
+    """An argument cannot be sent; the text is for the model."""
 
 
 @dataclass(frozen=True, slots=True)
 class OpenApiRequest:
-    """A request, without what proves who we are."""
+    """A request without our headers."""
 
     method: str
     url: str
@@ -11535,7 +11115,7 @@ def build_openapi_request(
 
 
 def _fill_path(url: str, given: Mapping[OpenApiParameter, Any]) -> str:
-    """Return an address with the parameters of its path.
+    """Return the URL with its path parameters.
 
     Each stays inside its own segment: `..` would lead to another operation.
     """
@@ -11554,7 +11134,7 @@ def _fill_path(url: str, given: Mapping[OpenApiParameter, Any]) -> str:
 
 
 def _query_pairs(parameter: OpenApiParameter, value: Any) -> Iterator[tuple[str, str]]:
-    """Yield the pairs that a value is in a query (OpenAPI 3.1, Parameter Object)."""
+    """Yield a value as pairs of a query (OpenAPI 3.1, Parameter Object)."""
     match value:
         case dict() if parameter.style == "deepObject":
             for key, one in value.items():
@@ -11577,7 +11157,6 @@ def _serialize_header(parameter: OpenApiParameter, value: Any) -> str:
 
 
 def _serialize_parameter(parameter: OpenApiParameter, value: Any) -> str:
-    """Return a value as one text."""
     between = _STYLE_SEPARATORS.get(parameter.style, ",")
     match value:
         case list() if parameter.style != "json":
@@ -11600,9 +11179,9 @@ _MAX_HTTP_ERROR_CHARACTERS = 2_000
 
 @dataclass(frozen=True, slots=True)
 class OpenApiResponse:
-    """An answer: a text, or else the content of a file.
+    """An answer: a text, or the content of a file.
 
-    Without `is_whole` the text is only the beginning.
+    If `is_whole` is false the text is only the beginning.
     """
 
     status: int
@@ -11612,10 +11191,9 @@ class OpenApiResponse:
     is_whole: bool = True
 
     def as_tool_result(self) -> dict[str, Any]:
-        """Return what the model is told, in MCP's form.
+        """Return the result for the model, in MCP's form.
 
-        A value stands in a part of its own: taken as a list of parts it could name
-        files of ours.
+        A value becomes a part of its own: a list of parts could name our files.
         """
         if self.status >= 300:
             reason = (
@@ -11640,11 +11218,11 @@ class OpenApiResponse:
 
 
 def is_text_type(media_type: str) -> bool:
-    """Say whether what has that type is a text."""
+    """Say whether a media type is a text."""
     return media_type.startswith("text/") or media_type.endswith(("json", "xml"))
 
 
-# ==== toolbox.openapi.client: The tools of a server with an OpenAPI document, as the agent is offered them.
+# ==== toolbox.openapi.client: The tools of a server with an OpenAPI document.
 
 _MAX_REDIRECTED_REQUESTS = 4
 _MAX_TEXT_BYTES = 1024 * 1024
@@ -11653,7 +11231,7 @@ _REDIRECT_STATUSES = (301, 302, *_METHOD_PRESERVING_STATUSES)
 
 
 class OpenApiClient:
-    """One server, for one run; nothing is opened before it is needed."""
+    """One server, for one run; everything is opened on first use."""
 
     def __init__(self, entry: ServerEntry) -> None:
         """Open nothing yet."""
@@ -11713,7 +11291,7 @@ class OpenApiClient:
         return answer.as_tool_result()
 
     async def _send(self, request: OpenApiRequest) -> OpenApiResponse:
-        """Send a request; follow redirections as long as they stay on the host."""
+        """Send a request; follow redirections on the same host."""
         url = request.url
         for _ in range(_MAX_REDIRECTED_REQUESTS):
             headers = {**request.headers, **self._headers_for(url)}
@@ -11729,7 +11307,7 @@ class OpenApiClient:
         raise RemoteError(f"{self._name} sends calls round in circles.")
 
     async def _read_response(self, response: aiohttp.ClientResponse) -> OpenApiResponse:
-        """Return an answer: of a text the beginning, of a file all or nothing."""
+        """Return an answer: the beginning of a text, or a whole file."""
         status, kind = response.status, response.content_type
         if not is_text_type(kind):
             content = await self._connection.read_body(response, MAX_REMOTE_BYTES)
@@ -11741,20 +11319,20 @@ class OpenApiClient:
         return OpenApiResponse(status, kind, text=text, is_whole=is_whole)
 
     def _headers_for(self, url: str) -> dict[str, str]:
-        """Return our headers, for the host that they are for."""
+        """Return our headers, for our host only."""
         home = self._entry.base_url or self._entry.url
         is_home = web_origin(url) == web_origin(home)
         return dict(self._entry.headers) if is_home else {}
 
 
 def _should_follow(status: int, method: str) -> bool:
-    """Say whether a redirection is followed: only where the same is asked again."""
+    """Say whether a redirection repeats the same request."""
     return status in _METHOD_PRESERVING_STATUSES or (
         method == "GET" and status in _REDIRECT_STATUSES
     )
 
 
-# ==== toolbox.tool_servers: The tools of all servers that an administrator named, lent to one run at a time.
+# ==== toolbox.tool_servers: The tools of all configured servers, lent to one run at a time.
 
 _TOOLS_CACHE_SECONDS = 300.0
 _FAILURE_CACHE_SECONDS = 30.0
@@ -11773,15 +11351,15 @@ class ToolServerClient(Protocol):
         """Return what it offers; raises RemoteError."""
 
     def make_tool(self, offer: Any, /) -> RemoteTool:
-        """Return what it offers as a tool."""
+        """Return one of its offers as a tool."""
 
     async def close(self) -> None:
-        """End what was opened."""
+        """Close what was opened."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolServerSettings:
-    """The servers as they stand in the valves; `allows_programs` is for MCP's stdio."""
+    """The servers in the valves; `allows_programs` is for MCP over stdio."""
 
     mcp: str = ""
     openapi: str = ""
@@ -11789,7 +11367,7 @@ class ToolServerSettings:
     reveal: RevealSecret = str
 
     def read_entries(self) -> tuple[ServerEntries, ServerEntries]:
-        """Return the MCP servers, the others."""
+        """Return the MCP servers and the OpenAPI servers."""
         mcp = EntryReader("MCP_SERVERS_JSON", McpRow, self.reveal, self.allows_programs)
         openapi = EntryReader("OPENAPI_SERVERS_JSON", OpenApiRow, self.reveal)
         return mcp.read_entries(self.mcp), openapi.read_entries(self.openapi)
@@ -11797,7 +11375,7 @@ class ToolServerSettings:
 
 @dataclass(frozen=True, slots=True)
 class AvailableTools:
-    """The tools of a run, with what an administrator should know of the others."""
+    """The tools of a run, and the problems of servers for an administrator."""
 
     tools: tuple[RemoteTool, ...] = ()
     problems: tuple[str, ...] = ()
@@ -11805,7 +11383,7 @@ class AvailableTools:
 
 @dataclass(frozen=True, slots=True)
 class _CachedTools:
-    """What a server offered, or why it did not; up to a time."""
+    """What a server offered, or its problem; valid up to a time."""
 
     expires_at: float
     tools: tuple[Any, ...] = ()
@@ -11813,10 +11391,10 @@ class _CachedTools:
 
 
 class ToolServers:
-    """Lends tools; `close` waits until nothing is left of it."""
+    """Lends tools; `close` waits until all sessions are closed."""
 
     def __init__(self, now: Callable[[], float] = monotonic) -> None:
-        """Ask nobody yet."""
+        """Connect to nothing yet."""
         self._now = now
         self._cache: dict[_ServerKey, _CachedTools] = {}
         self._closing: set[asyncio.Task[None]] = set()
@@ -11825,7 +11403,7 @@ class ToolServers:
     async def open_tools(
         self, named: ToolServerSettings
     ) -> AsyncGenerator[AvailableTools, None]:
-        """Lend the tools of a run; at its end the servers are told without waiting."""
+        """Lend the tools of a run; its sessions are closed in the background."""
         mcp, openapi = named.read_entries()
         servers: dict[_ServerKey, ToolServerClient] = {
             **{("mcp", entry): McpClient(entry) for entry in mcp.entries},
@@ -11848,14 +11426,13 @@ class ToolServers:
                 self._close_in_background(server)
 
     async def close(self) -> None:
-        """Wait until the servers of earlier runs are told."""
+        """Wait until the sessions of earlier runs are closed."""
         if self._closing:
             await asyncio.wait(self._closing)
 
     async def _list_tools(
         self, key: _ServerKey, server: ToolServerClient
     ) -> _CachedTools:
-        """Return what a server offers; ask it only when nothing is remembered."""
         now = self._now()
         self._cache = {k: r for k, r in self._cache.items() if r.expires_at > now}
         if key not in self._cache:
@@ -11865,7 +11442,7 @@ class ToolServers:
         return self._cache[key]
 
     def _close_in_background(self, server: ToolServerClient) -> None:
-        """Close in a task of its own, for a run that was stopped cannot wait."""
+        """Close in a task of its own: a run that was stopped cannot wait."""
         closing = asyncio.create_task(server.close())
         self._closing.add(closing)
         closing.add_done_callback(self._closing.discard)
@@ -11881,7 +11458,7 @@ async def _query_server(
     return _CachedTools(now + _TOOLS_CACHE_SECONDS, offers)
 
 
-# ==== gpt5_agent.events: What an agent reports beside the events of its runs.
+# ==== gpt5_agent.events: What an agent reports in addition to the events of its runs.
 
 AgentState = Literal[
     "thinking",
@@ -11906,10 +11483,10 @@ class StateChanged:
 
 @dataclass(frozen=True, slots=True)
 class StepStarted:
-    """A step of the log began; `parent` is the step that it is part of, or empty.
+    """A step of the log began; `parent` is the step that contains it, or empty.
 
-    `may_call` says of a round whether the model may call tools in it. `detail` is for
-    debugging alone.
+    `may_call` says whether the model may call tools in this round. `detail` is for
+    debugging only.
     """
 
     id: str
@@ -11922,7 +11499,7 @@ class StepStarted:
 
 @dataclass(frozen=True, slots=True)
 class StepEnded:
-    """A step of the log ended; `usage` is what its model said of tokens."""
+    """A step of the log ended; `usage` are the tokens that the model reported."""
 
     id: str
     kind: StepKind
@@ -11935,10 +11512,10 @@ class StepEnded:
 
 @dataclass(frozen=True, slots=True)
 class RoundEnded:
-    """The model's answer in a round is whole.
+    """The model's answer in a round is complete.
 
-    `items` are the wire's own with their indexes, `notes` what later rounds need to
-    know of this one; `goes_on` says that the agent is called again for the next.
+    `items` are the API's own with their indexes, `notes` what later rounds need to
+    know; `goes_on` says that the agent is called again for the next round.
     """
 
     name: str
@@ -11949,7 +11526,7 @@ class RoundEnded:
 
 @dataclass(frozen=True, slots=True)
 class ContextSource:
-    """Something that was given to the model to read."""
+    """A text that was given to the model."""
 
     name: str
     text: str
@@ -11958,9 +11535,9 @@ class ContextSource:
 
 @dataclass(frozen=True, slots=True)
 class ToolCallRequested:
-    """A call that waits for a person's yes (`onToolCallRequest`).
+    """A call that waits for approval (`onToolCallRequest`).
 
-    `find_security_warning` is there when the call can do harm.
+    `security_warning` is set when the call can do harm.
     """
 
     tool_name: str
@@ -11971,7 +11548,7 @@ class ToolCallRequested:
 
 @dataclass(frozen=True, slots=True)
 class NewMessage:
-    """The answer as a whole (`onNewMessage`)."""
+    """The complete answer (`onNewMessage`)."""
 
     content: str
     format: Literal["markdown", "text"] = "markdown"
@@ -11979,7 +11556,7 @@ class NewMessage:
 
 @dataclass(frozen=True, slots=True)
 class RunMetadata:
-    """What an answer took, over all its rounds; `price` is 0 where nobody knows it."""
+    """What an answer took, over all its rounds; `price` is 0 if unknown."""
 
     strategy: str
     model: str
@@ -12018,7 +11595,7 @@ class ExecutionEnded:
 
 @dataclass(frozen=True, slots=True)
 class ReadyForInput:
-    """The agent takes the next message (`onReadyForInput`)."""
+    """The agent accepts the next message (`onReadyForInput`)."""
 
 
 AgentOnlyEvent = (
@@ -12043,12 +11620,12 @@ AgentEvent = RunEvent | AgentOnlyEvent
 class UserInterface(Protocol):
     """Shows a person what the agent does.
 
-    What the person does goes to `Session.submit_user_input` and
+    The person's input goes to `Session.submit_user_input` and
     `Session.provide_confirmation`.
     """
 
     def on_new_message(self, message: NewMessage) -> None:
-        """Show an answer that is whole."""
+        """Show a complete answer."""
 
     def on_tool_call_request(self, request: ToolCallRequested) -> None:
         """Ask whether a call may be made."""
@@ -12057,18 +11634,15 @@ class UserInterface(Protocol):
         """Let the person write."""
 
     def on_agent_state_change(self, state: AgentState) -> None:
-        """Show what the agent is doing now."""
+        """Show what the agent is doing."""
 
 
 class Tool(Protocol):
-    """Something that the model can call.
-
-    `args` is the JSON Schema of its arguments.
-    """
+    """Something that the model can call; `args` is the JSON Schema of its arguments."""
 
     @property
     def name(self) -> str:
-        """The name that no other tool has."""
+        """A name that no other tool has."""
 
     @property
     def description(self) -> str:
@@ -12079,15 +11653,14 @@ class Tool(Protocol):
         """The schema of the arguments."""
 
     async def execute(self, args: dict[str, Any]) -> Any:
-        """Do it; what comes back is told to the model, what is raised is a failure."""
+        """Run it; the model gets what is returned, an exception is a failure."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelAnswer:
-    """What one answer of a model came to; the last thing that a provider yields.
+    """One answer of a model; the last thing that a provider yields.
 
-    `is_final` says that no tool was asked for; `text_content` is the text of the
-    answer, `ended` the way it ended, with all its items.
+    `is_final` says that no tool was called; `run_end` has all items.
     """
 
     is_final: bool
@@ -12097,36 +11670,12 @@ class ModelAnswer:
 
 
 class Provider(Protocol):
-    """A model that goes on with a history."""
+    """A model that continues a history."""
 
     def generate(
         self, history: Sequence[Item], tools: Sequence[Item]
     ) -> AsyncGenerator[RunEvent | ModelAnswer, None]:
-        """Yield what happens as it happens, then what it came to.
-
-        Without `tools` the model may call none.
-        """
-
-
-class AgentContext(Protocol):
-    """What a listener gives its signals to."""
-
-    async def emit_input(self, text: str) -> None:
-        """Take what was heard; returns once it is answered."""
-
-
-class Listener(Protocol):
-    """Hears something of the outside world and passes it on."""
-
-    @property
-    def name(self) -> str:
-        """The name that no other listener has."""
-
-    async def on_start(self, context: AgentContext) -> None:
-        """Begin to listen; what is heard goes to `context.emit_input`."""
-
-    async def on_stop(self) -> None:
-        """Stop, with nothing left open."""
+        """Yield what happens, then the answer; without `tools` none may be called."""
 
 
 class Guide(Protocol):
@@ -12134,11 +11683,11 @@ class Guide(Protocol):
 
     @property
     def system_prompt(self) -> str:
-        """What the agent is told of itself."""
+        """What the agent is told about itself."""
 
     @property
     def temperature(self) -> float | None:
-        """How far it may stray; None leaves that to the model."""
+        """The sampling temperature; None leaves it to the model."""
 
     @property
     def memory_policy(self) -> str:
@@ -12150,7 +11699,7 @@ class Guide(Protocol):
 
 
 def notify_interface(event: AgentEvent, interface: UserInterface) -> None:
-    """Call what an event is for; events that the seed does not have are left out."""
+    """Call the method for an event; other events are ignored."""
     match event:
         case NewMessage():
             interface.on_new_message(event)
@@ -12162,7 +11711,7 @@ def notify_interface(event: AgentEvent, interface: UserInterface) -> None:
             interface.on_ready_for_input()
 
 
-# ==== gpt5_agent.request: What the agent is asked, by whom it is shown.
+# ==== gpt5_agent.request: The question to the agent, with its settings.
 
 Message = Mapping[str, Any]
 """A message of a chat, as the host sends it."""
@@ -12186,7 +11735,7 @@ class Persona:
 
 @dataclass(frozen=True, slots=True)
 class AgentLimits:
-    """When the agent has to come to its answer; 0 is no limit.
+    """When the agent has to answer; 0 is no limit.
 
     `iterations` are rounds of the model; `seconds` are those of the model and of the
     tools that run here.
@@ -12198,7 +11747,7 @@ class AgentLimits:
 
     @property
     def rounds(self) -> int:
-        """How many rounds may call tools: 1 to 30, whatever was asked for."""
+        """How many rounds may call tools, 1 to 30."""
         return max(1, min(self.iterations, _MAX_ITERATIONS))
 
 
@@ -12206,10 +11755,10 @@ class AgentLimits:
 class OwnToolSettings:
     """The tools that run here.
 
-    With `asks_in_chat` a call that needs a person's yes is asked for through the host,
-    which shows a card, then calls the agent again; without, `approver.ask` is awaited,
-    and nobody there to ask is a no. `files_root` is the only folder of which a tool's
-    files are read; empty is none.
+    With `asks_in_chat` an approval is requested through the host, which shows a card
+    and calls the agent again; without, `approver.ask` is awaited, and without an
+    explicit approval the call is denied. Tools' files are read below `files_root` only;
+    empty is none.
     """
 
     tools: Sequence[Tool] = ()
@@ -12228,8 +11777,8 @@ class AgentRequest:
     """One question to the agent.
 
     `body` holds the caller's other keys, `query` the question if it is not in the
-    messages, `context` what the model gets to read. `ended` is called once, however
-    the answer ends; with `debug` the log says more.
+    messages, `context` what the model gets to read. `on_end` is called once, however
+    the answer ends.
     """
 
     strategy: str
@@ -12260,10 +11809,10 @@ _ITERATION_LIMIT_TEXT = (
 
 
 class RunTotals:
-    """Adds up; earlier rounds of the same answer are brought in with `resume`."""
+    """The sums of a run; earlier rounds of the same answer are added."""
 
     def __init__(self, budget: AgentLimits, now: Callable[[], float]) -> None:
-        """Begin now, in seconds of a clock that only grows."""
+        """Start now; `now` is a monotonic clock in seconds."""
         self.rounds = 0
         self.calls = 0
         self.usage: Usage | None = None
@@ -12275,29 +11824,29 @@ class RunTotals:
 
     @property
     def seconds(self) -> float:
-        """The time that the agent itself took."""
+        """The time that the agent took."""
         return self._now() - self._started_at
 
     @property
     def total_usage(self) -> Usage:
-        """The tokens of all rounds, earlier ones too."""
+        """The tokens of all rounds, earlier ones included."""
         return add_usage(self.earlier_usage, self.usage) or Usage()
 
     @property
     def seconds_left(self) -> float | None:
-        """The time that is left, or None where there is no limit."""
+        """The remaining time, None without a limit."""
         most = self._budget.seconds
         return max(0.0, most - self.seconds) if most > 0 else None
 
     def add_earlier(
         self, rounds: int, calls: int, usage: Usage | None, seconds: float
     ) -> None:
-        """Go on from what earlier rounds took."""
+        """Add what earlier rounds took."""
         self.rounds, self.calls, self.earlier_usage = rounds, calls, usage
         self._started_at -= seconds
 
     def add_turn(self, usage: Usage | None) -> None:
-        """Count what a model's answer took."""
+        """Add the usage of one answer of the model."""
         self.usage = add_usage(self.usage, usage)
         self.last_usage = usage
 
@@ -12311,13 +11860,13 @@ class RunTotals:
             self._started_at += self._now() - began
 
     def may_call(self, number: int) -> bool:
-        """Say whether the model may call tools in the round of that number."""
+        """Say whether the model may call tools in that round."""
         return number <= self._budget.rounds and not self._exhausted_limit()
 
     def limit_error(self, number: int) -> str:
-        """Return what the calls of a round are refused with, if they are.
+        """Return why the calls of a round are refused, or nothing.
 
-        The calls of the last round are not made, unless it is the only one. `{tool}`
+        The calls of the last round are refused unless it is the only one. `{tool}`
         stands for the tool's name.
         """
         most = self._budget.rounds
@@ -12353,12 +11902,12 @@ class RunTotals:
 
 
 def dump_usage(usage: Usage | None) -> dict[str, int]:
-    """Return the counts as they are noted."""
+    """Return the counts in their stored form."""
     return asdict(usage) if usage else {}
 
 
 def read_usage_note(wire: object) -> Usage | None:
-    """Return the counts that were noted; None for anything else."""
+    """Return stored counts; None for anything else."""
     given: Mapping[str, Any] = wire if isinstance(wire, Mapping) else {}
     counts = {field.name: given.get(field.name) for field in fields(Usage)}
     numbers = {k: v for k, v in counts.items() if isinstance(v, int) and v >= 0}
@@ -12366,12 +11915,12 @@ def read_usage_note(wire: object) -> Usage | None:
 
 
 class StepLog:
-    """Makes the events of the log; `log` takes a line for each end."""
+    """Makes the events of the step log; writes a line for each end."""
 
     def __init__(
         self, log: Callable[[str], object], now: Callable[[], float], *, debug: bool
     ) -> None:
-        """With `debug` the events say what was given and returned."""
+        """With `debug` the events contain arguments and outputs."""
         self._log = log
         self._now = now
         self._debug = debug
@@ -12419,14 +11968,14 @@ class StepLog:
 
 
 def format_step(step: StepEnded) -> str:
-    """Return a step as a line: what it was, how long it took, for how many tokens."""
+    """Return a step as one line: label, duration, tokens."""
     notes = [f"{step.seconds:.1f} s"]
     notes += [f"{step.usage.total} tokens"] if step.usage else []
     notes += ["failed"] if step.failed else []
     return f"{step.label}: {', '.join(notes)}"
 
 
-# ==== gpt5_agent.agent.memory: What the model reads beside its instruction: given context, stored memories, a window of the chat.
+# ==== gpt5_agent.agent.memory: What the model reads beside its instruction: context, memories, a window of the chat.
 
 _TEXT_KEYS = ("content", "text", "page_content", "snippet", "document")
 _NAME_KEYS = ("title", "name", "source", "file_name")
@@ -12434,14 +11983,14 @@ _URL_KEYS = ("url", "link", "uri")
 
 
 def read_context(context: object) -> list[ContextSource]:
-    """Return the entries of a context, once each: a text, an object, or a list."""
+    """Return the entries of a context, each once: a text, an object, or a list."""
     rows = context if isinstance(context, list) else [context]
     found = [one for one in map(_read_entry, _number_unique(rows)) if one.text.strip()]
     return list(dict.fromkeys(found))
 
 
 def format_context(entries: list[ContextSource]) -> str:
-    """Return what the model reads of the entries; nothing for none."""
+    """Return the entries as the model reads them."""
     if not entries:
         return ""
     texts = (f'<entry name="{one.name}">\n{one.text}\n</entry>' for one in entries)
@@ -12486,22 +12035,23 @@ DEFAULT_WINDOW_TURNS = 10
 _WINDOW_PATTERN = re.compile(r"sliding-window(?::([1-9]\d{0,3}))?")
 
 _TOOL_IMAGES_PREFIX = "Here are the images from the tool results above."
-"""How the host begins a message that it makes of a tool's pictures (misc.py:438)."""
+"""The beginning of a message that the host makes for a tool's pictures
+(docs/reference/open-webui.md, "The stored output and the next turn")."""
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryWindow:
-    """The messages that are left, with what to tell of those that are not."""
+    """The messages that remain, and a note about the others."""
 
     messages: Sequence[Message]
     note: str = ""
 
 
 def apply_memory_policy(messages: Sequence[Message], policy: str) -> MemoryWindow:
-    """Return what a memory policy leaves of a chat, by whole turns.
+    """Return what a memory policy leaves of a chat, in whole turns.
 
-    A turn is a message of the user with all that followed it; what the system says
-    before the first stays. Raises InvalidRequest for a policy that there is not.
+    A turn is a message of the user with all that follows it. System messages before the
+    first turn stay. Raises InvalidRequest for an unknown policy.
     """
     most = _parse_window(policy.strip())
     starts = [
@@ -12522,7 +12072,7 @@ def apply_memory_policy(messages: Sequence[Message], policy: str) -> MemoryWindo
 
 
 def build_memory_items(guide: Guide) -> list[Item]:
-    """Return what the agent remembers before the chat begins, as one message."""
+    """Return the guide's memories as one message."""
     texts = [text.strip() for text in guide.initial_memories if text.strip()]
     if not texts:
         return []
@@ -12533,9 +12083,9 @@ def build_memory_items(guide: Guide) -> list[Item]:
 
 
 def is_turn_start(messages: Sequence[Message], place: int) -> bool:
-    """Say whether a message is one that the user wrote.
+    """Say whether the user wrote a message.
 
-    After tools with pictures the host makes one of its own.
+    After tools with images the host adds a user message of its own.
     """
     if messages[place].get("role") != "user":
         return False
@@ -12572,7 +12122,7 @@ def _parse_window(policy: str) -> int:
     )
 
 
-# ==== gpt5_agent.tools.guard: Decides whether a call may be made: which tool it is for, valid arguments, no repeated failure.
+# ==== gpt5_agent.tools.guard: Decides whether a call may be made: a known tool, valid arguments, no repeated failure.
 
 CALL_TOOL = "call_tool"
 """The host's own tool for those whose definitions it holds back."""
@@ -12581,9 +12131,9 @@ _CALL_TOOL_KEYS = {"tool_name", "params"}
 
 
 def resolve_host_call(call: Item) -> Item:
-    """Return a call as one of the tool that the host would run (utils/tool_search.py).
+    """Return a call as one of the tool that the host would run.
 
-    Any other call is returned as it is, and so is what the host refuses to pass on.
+    Any other call, and one that the host would not pass on, is returned unchanged.
     """
     if call.get("name") != CALL_TOOL:
         return call
@@ -12606,15 +12156,15 @@ FindSchema = Callable[[str], Mapping[str, Any] | None]
 
 
 class CallGuard:
-    """Says of each call of a run whether it may be made."""
+    """Checks each call of a run."""
 
     def __init__(self, schemas: FindSchema) -> None:
-        """Take what the tools want."""
+        """`schemas` gives the schema of a tool's arguments."""
         self._schemas = schemas
         self._failed: dict[str, Item] = {}
 
     def refusal(self, call: Item) -> str | None:
-        """Return what a call is answered with that may not be made, or None."""
+        """Return the error text of a call that may not be made, or None."""
         name = str(call.get("name") or "")
         schema = self._schemas(name)
         if schema is None:
@@ -12648,18 +12198,17 @@ class CallGuard:
             self.record_failure(str(call.get("name") or ""), parse_arguments(call))
 
     def _signature(self, name: str, arguments: Mapping[str, Any]) -> str:
-        """Return what two calls have in common that are the same."""
         given = drop_optional_nulls(arguments, self._schemas(name) or {})
         return f"{name} {json.dumps(given, sort_keys=True, default=str)}"
 
 
 class GuardedTools:
-    """Tools whose failures are told in one sentence, and not repeated."""
+    """Tools whose failures have one fixed text and are not repeated."""
 
     def __init__(
         self, tools: CallableTools, guard: CallGuard, log: Callable[[str], object]
     ) -> None:
-        """Wrap `tools`; `log` takes lines that say why one failed."""
+        """Wrap `tools`; `log` gets the cause of each failure."""
         self._tools = tools
         self._guard = guard
         self._log = log
@@ -12675,7 +12224,7 @@ class GuardedTools:
         return self._tools.resolve_call(name, arguments)
 
     def is_interactive(self, name: str) -> bool:
-        """Say whether a tool's time is a person's."""
+        """Say whether a tool waits for a person."""
         return self._tools.is_interactive(name)
 
     async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
@@ -12699,7 +12248,7 @@ class GuardedTools:
 
 
 def parse_arguments(call: Item) -> dict[str, Any]:
-    """Return the arguments of a call; raises ValueError for what is no JSON object."""
+    """Return the arguments of a call; raises ValueError without a JSON object."""
     if item_type(call) == "custom_tool_call":
         return {"input": str(call.get("input") or "")}
     text = call.get("arguments")
@@ -12712,7 +12261,6 @@ def parse_arguments(call: Item) -> dict[str, Any]:
 
 
 def _option_error(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
-    """Return what is wrong with an argument that has to be one of some options."""
     properties = schema.get("properties")
     known = properties if isinstance(properties, Mapping) else {}
     for name, value in arguments.items():
@@ -12723,7 +12271,7 @@ def _option_error(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> st
 
 
 def _read_options(node: object) -> list[str]:
-    """Return what a parameter may be, in the spelling of JSON Schema or of the seed."""
+    """Return the allowed values of a parameter; `options` is the specification's word."""
     if not isinstance(node, Mapping):
         return []
     options = node.get("enum") or node.get("options")
@@ -12731,7 +12279,7 @@ def _read_options(node: object) -> list[str]:
 
 
 def _option_text(value: Any) -> str:
-    """Return a value as options are compared: true is "true", 1 is "1"."""
+    """Return a value in the form in which options are compared."""
     if isinstance(value, Mapping) and "value" in value:
         return _option_text(value["value"])
     return str(value).lower() if isinstance(value, bool) else str(value)
@@ -12762,11 +12310,7 @@ _HARM_WARNINGS: Mapping[str, str] = {
 
 
 def find_security_warning(name: str) -> Mapping[str, str] | None:
-    """Return what to warn of before a tool runs; its name is all that is known.
-
-    A word in it that means harm warns; a tool whose name says only that it reads does
-    not.
-    """
+    """Return the warning for a tool whose name contains a word that means harm."""
     words = "".join(
         one if one.isalnum() else " " for one in _split_camel_case(name)
     ).split()
@@ -12777,7 +12321,6 @@ def find_security_warning(name: str) -> Mapping[str, str] | None:
 
 
 def _split_camel_case(name: str) -> str:
-    """Return a name with its words in small letters, apart from each other."""
     return "".join(f" {one.lower()}" if one.isupper() else one for one in name)
 
 
@@ -12793,10 +12336,10 @@ _ALLOW, _DENY = "Allow", "Deny"
 
 
 class Confirmations:
-    """The answers that a person gave, each of which counts once."""
+    """A person's answers, each of which counts once."""
 
     def __init__(self, answers: Mapping[str, bool]) -> None:
-        """Take the answers by the ids of their confirmations."""
+        """Take the answers by confirmation id."""
         self._answers = dict(answers)
 
     def has_answer(self, call_id: str, name: str, arguments: Mapping[str, Any]) -> bool:
@@ -12804,7 +12347,7 @@ class Confirmations:
         return compute_confirmation_id(call_id, name, arguments) in self._answers
 
     def consume(self, call_id: str, name: str, arguments: Mapping[str, Any]) -> bool:
-        """Return whether the answer was a clear yes; it is used up then."""
+        """Return whether the answer was an approval; it is used up then."""
         return self._answers.pop(
             compute_confirmation_id(call_id, name, arguments), False
         )
@@ -12849,9 +12392,9 @@ def build_question_call(requests: Sequence[ToolCallRequested]) -> Item:
 
 
 def read_confirmations(messages: Iterable[Message]) -> dict[str, bool]:
-    """Return what a person answered, by the ids of the confirmations.
+    """Return the approvals by confirmation id.
 
-    Whatever is not a clear yes is a no: another answer, a timeout, a rejection.
+    Anything but a clear yes is a no: another answer, a timeout, a rejection.
     """
     asked: dict[str, list[str]] = {}
     answers: dict[str, bool] = {}
@@ -12889,7 +12432,7 @@ def read_tool_calls(message: Message) -> list[Mapping[str, Any]]:
 
 
 def _without_nulls(value: Any) -> Any:
-    """Return a value without its nulls: those are taken out before a tool runs."""
+    """Return a value without its nulls: those are removed before a tool runs."""
     if isinstance(value, Mapping):
         return {
             key: _without_nulls(one) for key, one in value.items() if one is not None
@@ -12922,7 +12465,6 @@ def _build_question(request: ToolCallRequested) -> dict[str, Any]:
 
 
 def _truncate_question(text: str) -> str:
-    """Return a question that says so where it is not whole."""
     if len(text) <= _MAX_QUESTION_CHARACTERS:
         return text
     note = f" [... cut here: {len(text)} characters in all]"
@@ -12951,7 +12493,7 @@ def _is_approval(answer: object) -> bool:
 ChosenStyle = Literal["full", "lean"]
 
 _HOST_ERROR_PREFIXES = ("error:", "exception:", "traceback", "http error!")
-"""How texts begin that the host takes for failures (utils/middleware.py:169)."""
+"""The beginnings of results that the host marks as failed."""
 
 _REFUSAL_PREFIXES = (
     "error: tool call rejected by user.",
@@ -12966,9 +12508,9 @@ _REFUSAL_PREFIXES = (
 class EarlierRounds:
     """The rounds before this one.
 
-    `failed` are the calls that failed, `answers` a person's by their confirmations;
-    `open_turn` is an answer of the model whose calls waited for these: its round
-    counts, its calls do not yet. `open_origin` is who made it.
+    `failed` are the calls that failed, `answers` the approvals by confirmation id.
+    `open_turn` is an answer of the model, made by `open_origin`, whose calls waited for
+    these approvals: its round counts, its calls do not yet.
     """
 
     rounds: int = 0
@@ -12982,12 +12524,12 @@ class EarlierRounds:
 
     @property
     def is_continuation(self) -> bool:
-        """Whether the answer was begun before."""
+        """Whether an earlier round belongs to this answer."""
         return self.rounds > 0
 
 
 def read_earlier_rounds(messages: Sequence[Message]) -> EarlierRounds:
-    """Return what the messages since the user's last one tell."""
+    """Return what the messages after the user's last one contain."""
     run = _messages_since_user(messages)
     turns = [turn for message in run for turn in read_details(message)]
     answers = read_confirmations(run)
@@ -13008,7 +12550,7 @@ def read_earlier_rounds(messages: Sequence[Message]) -> EarlierRounds:
 
 
 def read_chat_style(messages: Sequence[Message]) -> ChosenStyle | None:
-    """Return the style of policies that this chat began with, where it is known."""
+    """Return the style of policies that this chat began with, if known."""
     turns = (turn for message in messages for turn in read_details(message))
     styles: tuple[ChosenStyle, ...] = ("full", "lean")
     noted = (turn.notes.get("style") for turn in turns)
@@ -13022,7 +12564,7 @@ def _messages_since_user(messages: Sequence[Message]) -> Sequence[Message]:
 
 
 def _read_outputs(messages: Sequence[Message]) -> dict[str, str]:
-    """Return what the tools returned, by call; a list of parts counts as empty."""
+    """Return the outputs by call; a list of parts counts as empty."""
     returned = (one for one in messages if one.get("role") == "tool")
     return {
         str(one.get("tool_call_id")): str(one.get("content") or "") for one in returned
@@ -13034,7 +12576,6 @@ def _find_open_turn(
     outputs: Mapping[str, str],
     answers: Mapping[str, bool],
 ) -> tuple[Item, ...]:
-    """Return the items of the last turn if it waited for a person's answers."""
     items = tuple(one.item for one in turns[-1].items) if turns else ()
     calls = [item for item in items if is_call(item)]
     answered = any(call.get("call_id") in outputs for call in calls)
@@ -13056,7 +12597,6 @@ def _read_seconds(turn: DetailTurn) -> float:
 def _find_failed_calls(
     groups: Sequence[Sequence[Mapping[str, Any]]], outputs: Mapping[str, str]
 ) -> Iterator[Item]:
-    """Yield the calls whose output says that they failed."""
     for call in (call for calls in groups for call in calls):
         function = call.get("function")
         if isinstance(function, Mapping) and _is_failed_output(
@@ -13135,7 +12675,8 @@ _LEAN_POLICIES: Mapping[str, str] = {
 }
 
 _FIRST_LEAN_VERSION = (5, 5)
-"""From this version on short policies work better (responses-api.md §8)."""
+"""From this version on short policies work better (docs/reference/responses-api.md,
+"Short policies")."""
 
 _GPT_PATTERN = re.compile(r"gpt-(\d)(?:\.(\d{1,2}))?(?!\d)")  # Azure spells 3.5 as 35
 
@@ -13147,8 +12688,8 @@ def build_system_instruction(
 ) -> str:
     """Return the instruction, the four blocks, then what the overrides add.
 
-    Overrides are a JSON object that replaces blocks by their keys, or any other text,
-    which is added as it is.
+    Overrides are a JSON object that replaces blocks by their keys, or another text,
+    which is added unchanged.
     """
     changed = read_policy_overrides(prompt_policy_overrides)
     texts = _FULL_POLICIES if style == "full" else _LEAN_POLICIES
@@ -13162,7 +12703,7 @@ def build_system_instruction(
 
 
 def read_policy_overrides(text: str) -> dict[str, str]:
-    """Return what overrides change, by key; keys that nobody knows are left out."""
+    """Return the changed blocks by key; unknown keys are ignored."""
     if not text.strip():
         return {}
     given = parse_json_object(text)
@@ -13176,7 +12717,7 @@ def read_policy_overrides(text: str) -> dict[str, str]:
 
 
 def choose_style(style: PolicyStyle, family: str) -> Literal["full", "lean"]:
-    """Return the style for a family of models; what is not a newer GPT gets all."""
+    """Return the style for a family of models; only newer GPTs get `lean`."""
     if style != "auto":
         return style
     match = _GPT_PATTERN.match(family)
@@ -13201,7 +12742,7 @@ _MAX_PRESET_CHARACTERS = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """A guide that is built in."""
+    """A built-in guide."""
 
     system_prompt: str
     temperature: float | None = None
@@ -13210,7 +12751,7 @@ class Preset:
 
 
 class PresetFile(BaseModel):
-    """A guide as a JSON file holds it, in the spelling of JSON or of Python."""
+    """A guide in a JSON file; keys in camel case or snake case."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
 
@@ -13241,9 +12782,9 @@ PRESETS: Mapping[str, Preset] = {
 
 
 def find_preset(name: str, folder: str = "") -> Guide | None:
-    """Return the guide of that name; one in `folder` wins over one built in.
+    """Return the guide of that name; one in `folder` wins over a built-in one.
 
-    Raises InvalidRequest for a name that neither has, and for a file that is no guide.
+    Raises InvalidRequest for an unknown name and for an invalid file.
     """
     wanted = name.strip()
     if not wanted:
@@ -13262,7 +12803,6 @@ def find_preset(name: str, folder: str = "") -> Guide | None:
 
 
 def _find_preset_file(name: str, folder: str) -> str:
-    """Return the path of a preset's file, or nothing where there is none."""
     if not folder.strip():
         return ""
     home = realpath(folder.strip())
@@ -13286,11 +12826,10 @@ _FILES_PREFIX = "/files"
 
 
 def read_tool_file(path: str, root: str) -> bytes:
-    """Return the bytes of a file; raises InvalidRequest for what may not be read.
+    """Return the bytes of a file; raises InvalidRequest.
 
     A tool names it as `/files/...`, which stands for `root`, or by its path in there.
-    Neither `..` nor a link leads out. The size is looked at before and after, because
-    a file may grow while it is read.
+    The size is checked before and after, because a file may grow while it is read.
     """
     if not root.strip():
         raise InvalidRequest("files cannot be read here: FILES_ROOT is not set")
@@ -13350,10 +12889,7 @@ ReadFile = Callable[[str], bytes]
 
 
 def build_own_result(result: object, read_file: ReadFile) -> ToolResult:
-    """Return the answer for what a tool returned.
-
-    Raises InvalidRequest for a file that may not be read, and for one that is none.
-    """
+    """Convert what a tool returned; raises InvalidRequest for an invalid file."""
     failed, content = False, result
     if isinstance(result, Mapping) and isinstance(result.get("content"), list):
         failed, content = result.get("isError") is True, result["content"]
@@ -13370,7 +12906,6 @@ def build_own_result(result: object, read_file: ReadFile) -> ToolResult:
 
 
 def _read_known_parts(value: object) -> list[Mapping[str, Any]]:
-    """Return the parts of a list of nothing else; none for any other value."""
     rows = value if isinstance(value, list) else []
     parts = [row for row in rows if isinstance(row, Mapping)]
     known = [part for part in parts if part.get("type") in _PART_TYPES]
@@ -13417,7 +12952,7 @@ def _build_link_part(url: object) -> _ResultPart:
 
 
 def _build_resource_part(resource: object) -> _ResultPart:
-    """Return a resource of MCP, which has a text or a blob."""
+    """Convert a resource of MCP, which has a text or a blob."""
     found = resource if isinstance(resource, Mapping) else {}
     if isinstance(found.get("text"), str):
         return _ResultPart(found["text"])
@@ -13426,7 +12961,7 @@ def _build_resource_part(resource: object) -> _ResultPart:
 
 
 def _build_file_part(content: bytes, mime: str, name: str) -> _ResultPart:
-    """Return bytes: a picture goes to the page, another file to the tool's card."""
+    """Convert bytes: an image goes to the page, another file to the tool's card."""
     if len(content) > MAX_TOOL_FILE_BYTES:
         raise InvalidRequest("the file is larger than 5 MB")
     own = basename(name) or "file"
@@ -13446,10 +12981,10 @@ def _decode_base64(data: object) -> bytes:
 
 
 class OwnTools:
-    """Tools of the port; `names` are theirs."""
+    """The agent's own tools by name."""
 
     def __init__(self, tools: Sequence[Tool], root: str) -> None:
-        """Read files that a tool names below `root` alone."""
+        """Read files that a tool names below `root` only."""
         self._tools = {tool.name: tool for tool in tools}
         self._read_file = partial(read_tool_file, root=root)
 
@@ -13459,18 +12994,18 @@ class OwnTools:
         return frozenset(self._tools)
 
     def parameters(self, name: str) -> Mapping[str, Any] | None:
-        """Return the schema of a tool's arguments, or None for no such tool."""
+        """Return the schema of a tool's arguments, None for an unknown tool."""
         tool = self._tools.get(name)
         return None if tool is None else tool.args
 
     def resolve_call(
         self, name: str, arguments: dict[str, Any]
     ) -> tuple[str, dict[str, Any]] | None:
-        """Return the call itself: no tool stands for another."""
+        """Return the call unchanged: no tool stands for another."""
         return name, arguments
 
     def is_interactive(self, _name: str) -> bool:
-        """Say that no tool's time is a person's."""
+        """Say that no tool waits for a person."""
         return False
 
     async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
@@ -13491,15 +13026,15 @@ def describe_tool(tool: Tool) -> Item:
     }
 
 
-# ==== gpt5_agent.agent.preparation: A question to the agent -> what its first round needs.
+# ==== gpt5_agent.agent.preparation: Builds what the first round of the agent needs from a question.
 
 
 @dataclass(frozen=True, slots=True)
 class PreparedRun:
     """What a run of the agent begins with.
 
-    `request` has the history as its input; `own` runs the tools that are ours,
-    `host_schemas` are the arguments of the host's, both under the tools' own names.
+    `request` has the history as its input. `own_tools` and `host_schemas` (the
+    arguments of the host's tools) use the tools' own names.
     """
 
     model: ResolvedModel
@@ -13521,7 +13056,7 @@ class _OfferedFunctions:
 
 
 def prepare_run(asked: AgentRequest) -> PreparedRun:
-    """Return what the agent begins with; raises InvalidRequest for what cannot work."""
+    """Return what the agent begins with; raises InvalidRequest."""
     model = _resolve_calling_model(asked.model)
     if not all(isinstance(message, Mapping) for message in asked.messages):
         raise InvalidRequest("A message of this chat is not an object with a role.")
@@ -13565,7 +13100,7 @@ def _resolve_calling_model(name: str) -> ResolvedModel:
 def _build_history(
     messages: Sequence[Message], reader: Origin, earlier: EarlierRounds
 ) -> tuple[str, list[Item]]:
-    """Return what the system says and the items of a chat.
+    """Return the system's text and the items of a chat.
 
     An answer whose calls are still open stands at the end: it goes on from there.
     """
@@ -13579,7 +13114,6 @@ def _build_history(
 
 
 def _drop_last_turn_details(messages: Sequence[Message]) -> list[Message]:
-    """Return the messages without what the last that carries a turn carries."""
     carriers = [place for place, one in enumerate(messages) if read_details(one)]
     last = messages[carriers[-1]]
     bare = {k: v for k, v in last.items() if k != "reasoning_details"}
@@ -13587,7 +13121,6 @@ def _drop_last_turn_details(messages: Sequence[Message]) -> list[Message]:
 
 
 def _replace_query(messages: Sequence[Message], query: str) -> Sequence[Message]:
-    """Return the messages with `query` as the text of the user's last one."""
     if not query.strip():
         return messages
     places = [
@@ -13610,7 +13143,6 @@ def _replace_query(messages: Sequence[Message], query: str) -> Sequence[Message]
 def _build_instructions(
     asked: AgentRequest, style: ChosenStyle, said: str, sources: list[ContextSource]
 ) -> str:
-    """Return the instruction with its policies, then what there is to read."""
     persona = asked.persona
     guide = persona.guide.system_prompt if persona.guide else ""
     parts = [part.strip() for part in (guide, persona.instruction, said)]
@@ -13621,7 +13153,7 @@ def _build_instructions(
 
 
 def _offer_functions(asked: AgentRequest) -> _OfferedFunctions:
-    """Return the host's tools with our own; one of ours wins over one of its name."""
+    """Return the host's tools and ours; ours win over one of the same name."""
     specs = asked.body.get("tools")
     hosts = responses_tools(specs if isinstance(specs, list) else [])
     ours = responses_tools([describe_tool(tool) for tool in asked.own_tools.tools])
@@ -13648,7 +13180,7 @@ def _read_host_schemas(
 
 
 def _merge_body(asked: AgentRequest, offer: _OfferedFunctions) -> dict[str, Any]:
-    """Return the caller's keys; what the guide says of temperature stands behind."""
+    """Return the caller's keys; the guide's temperature is the default."""
     guide = asked.persona.guide
     usual = {"temperature": guide.temperature} if guide else {}
     given = {k: v for k, v in asked.body.items() if v is not None}
@@ -13659,15 +13191,15 @@ def _merge_body(asked: AgentRequest, offer: _OfferedFunctions) -> dict[str, Any]
 
 
 class AnswerEvents:
-    """Passes on the events of one answer, its items counted from `first` on.
+    """Checks and passes on the events of one answer; its indexes start at `first`.
 
-    `items` are those that ended, under their indexes; `next_index` is free.
+    `items` are the completed ones by index; `next_index` is free.
     """
 
     def __init__(
         self, first: int, shown_name: Callable[[str], str], *, holds_calls: bool
     ) -> None:
-        """Show calls under their tools' own names."""
+        """Calls are shown under the names that `shown_name` gives."""
         self.items: dict[int, Item] = {}
         self.next_index = first
         self.held_events: list[RunEvent] = []
@@ -13706,7 +13238,7 @@ class AnswerEvents:
                 yield event
 
     def held_without_calls(self) -> list[RunEvent]:
-        """Return what was held back, the calls left out."""
+        """Return the held events without those of calls."""
         calls = {index for index, item in self.items.items() if is_call(item)}
         return [
             event
@@ -13749,7 +13281,7 @@ class AnswerEvents:
 
 
 class Transcript:
-    """Grows by answers of the model and by outputs of calls."""
+    """The history of a run: answers of the model and outputs of calls."""
 
     def __init__(self, history: Iterable[Item]) -> None:
         """Begin with what was said before."""
@@ -13758,12 +13290,12 @@ class Transcript:
         self.next_index = 0
 
     def add_answer(self, items: Sequence[Item]) -> None:
-        """Add what the model answered."""
+        """Add an answer of the model."""
         self.output += items
         self.history += replay_output(items, with_reasoning=True)
 
     def add_output(self, call: Item, answer: ToolResult) -> ToolOutput:
-        """Add the output of a call; return the event of it."""
+        """Add the output of a call; return its event."""
         item = output_item(call, answer)
         self.output.append(item)
         self.history.append(item)
@@ -13771,7 +13303,7 @@ class Transcript:
         return ToolOutput(self.next_index - 1, item, answer.failed, answer.card)
 
     def build_call_events(self, call: Item) -> tuple[ItemAdded, ItemDone]:
-        """Return the events of a call that no answer of this run brought."""
+        """Return the events of a call that no answer of this run contained."""
         self.next_index += 1
         index = self.next_index - 1
         return ItemAdded(index, call), ItemDone(index, call)
@@ -13784,11 +13316,10 @@ _RULES_BY_STRICTNESS: Sequence[Approval] = ("auto", "ask", "deny")
 
 @dataclass(frozen=True, slots=True)
 class CallDecisions:
-    """The calls of a round, under their tools' own names.
+    """What happens to the calls of a round; they have their tools' own names.
 
-    `refused` are the answers of those that are not made, `left` those that the host
-    makes. While there are `questions` for a person, calls as they would be run, none is
-    made.
+    `refusals` answer calls that are not made; the host makes those of `host_call_ids`.
+    While there are `questions` for a person, no call is made.
     """
 
     calls: tuple[Item, ...]
@@ -13805,12 +13336,12 @@ class CallDecisions:
 
 
 class RoundCalls:
-    """Knows of every call of a run what becomes of it."""
+    """Decides about the calls of a run, and runs those that are ours."""
 
     def __init__(
         self, asked: AgentRequest, prepared: PreparedRun, ledger: RunTotals
     ) -> None:
-        """Begin with what failed, and what a person answered, in earlier rounds."""
+        """Start with the failures and the approvals of earlier rounds."""
         self._own = asked.own_tools
         self._log = asked.log
         self._tools = prepared.own_tools
@@ -13826,7 +13357,7 @@ class RoundCalls:
 
     @property
     def may_ask(self) -> bool:
-        """Whether a call may have to wait for a person whom the host asks."""
+        """Whether a call may need an approval that the host asks for."""
         names = (*self._tools.names, *self._host_schemas)
         passes_on = CALL_TOOL in self._host_schemas and self._approver.may_ask
         asks = passes_on or any(map(self._needs_approval, names))
@@ -13837,9 +13368,9 @@ class RoundCalls:
         return self._guard.failed_calls()
 
     async def decide(self, calls: Sequence[Item], limit: str) -> CallDecisions:
-        """Return what becomes of the calls; with a `limit` none is made.
+        """Return what happens to the calls; with a `limit` all are refused.
 
-        Nobody is asked about a call that cannot be made.
+        No approval is requested for a call that cannot be made.
         """
         refused: dict[str, ToolResult] = {}
         for call in calls:
@@ -13865,7 +13396,7 @@ class RoundCalls:
     async def run(
         self, found: CallDecisions
     ) -> AsyncGenerator[tuple[Item, ToolResult], None]:
-        """Yield the calls that are answered here with their answers, in their order."""
+        """Yield the calls that are answered here with their results, in their order."""
         made = [
             call for call in found.own_calls if call["call_id"] not in found.refusals
         ]
@@ -13878,7 +13409,6 @@ class RoundCalls:
                     yield await anext(running)
 
     def _toolset(self) -> Toolset:
-        """Return what runs the calls, in no more than the time that is left."""
         limits, left = self._own.limits, self._totals.seconds_left
         if left is not None:
             limits = replace(limits, batch_seconds=min(limits.batch_seconds, left))
@@ -13888,7 +13418,6 @@ class RoundCalls:
     async def _ask_person(
         self, call_id: str, name: str, arguments: Mapping[str, Any]
     ) -> bool:
-        """Return a person's answer: given through the host, or asked for now."""
         if self._own.asks_in_chat:
             return self._confirmations.consume(call_id, name, arguments)
         ask = self._own.approver.ask
@@ -13896,9 +13425,9 @@ class RoundCalls:
             return ask is not None and await ask(call_id, name, arguments)
 
     def _resolve_for_rules(self, call: Item) -> Item:
-        """Return the call that the rules are about: of the tool that will run.
+        """Return the call to apply the rules to: that of the tool that will run.
 
-        Where they are stricter about the tool that passes it on, that one counts.
+        If the rules are stricter for the tool that passes it on, they win.
         """
         if call["name"] in self._tools.names:
             return call
@@ -13924,7 +13453,7 @@ class RoundCalls:
 
 
 class CallEvents:
-    """Answers calls, and tells of it."""
+    """Answers calls and reports each of them."""
 
     def __init__(
         self,
@@ -13933,28 +13462,28 @@ class CallEvents:
         transcript: Transcript,
         ledger: RunTotals,
     ) -> None:
-        """Write the outputs to `transcript`, their number to `ledger`."""
+        """Write outputs to `transcript`, their number to `totals`."""
         self._round_calls = calling
         self._steps = steps
         self._transcript = transcript
         self._totals = ledger
 
     def ask(self, found: CallDecisions) -> Iterator[AgentEvent]:
-        """Yield what asks a person; the host shows a card for it."""
+        """Yield the approval requests; the host shows a card for them."""
         requests = [build_confirmation_request(call) for call in found.questions]
         yield from requests
         yield from self._transcript.build_call_events(build_question_call(requests))
         yield StateChanged("waiting_for_confirmation")
 
     def show_calls(self, found: CallDecisions) -> Iterator[AgentEvent]:
-        """Yield the calls that were held back from the host until now."""
+        """Yield the calls that the host was not shown before."""
         for call in found.calls:
             yield from self._transcript.build_call_events(call)
 
     async def run(
         self, found: CallDecisions, round_step: StepStarted
     ) -> AsyncGenerator[AgentEvent, None]:
-        """Answer the calls that are ours; yield each with its step of the log."""
+        """Answer our calls; yield each with its step of the log."""
         self._totals.calls += len(found.calls)
         made = [
             call for call in found.own_calls if call["call_id"] not in found.refusals
@@ -13998,11 +13527,7 @@ class ThinkSpan:
 
 
 class ThinkTagParser:
-    """Takes a text in pieces; a tag may be spread over several.
-
-    A thought that is never closed goes on to the end; a tag in backticks is a word of
-    the text.
-    """
+    """Splits a text that comes in pieces at its think tags."""
 
     def __init__(self) -> None:
         """Begin outside of a thought."""
@@ -14011,12 +13536,12 @@ class ThinkTagParser:
         self._previous_character = ""
 
     def feed(self, text: str) -> list[ThinkSpan]:
-        """Take a piece; return what is known of it now."""
+        """Take a piece; return the spans that are certain now."""
         self._buffer += text
         return _merge_spans(self._complete_spans(at_end=False))
 
     def close(self) -> list[ThinkSpan]:
-        """Return what waited for the rest of a tag that did not come."""
+        """Return the rest, which could have been the beginning of a tag."""
         return _merge_spans(self._complete_spans(at_end=True))
 
     def _complete_spans(self, *, at_end: bool) -> Iterator[ThinkSpan]:
@@ -14051,7 +13576,6 @@ def parse_think_spans(text: str) -> list[ThinkSpan]:
 
 
 def _merge_spans(spans: Iterator[ThinkSpan] | list[ThinkSpan]) -> list[ThinkSpan]:
-    """Return spans with those of one kind joined that follow each other."""
     groups = groupby(spans, attrgetter("is_thought"))
     return [
         ThinkSpan(kind, "".join(one.text for one in group)) for kind, group in groups
@@ -14059,7 +13583,6 @@ def _merge_spans(spans: Iterator[ThinkSpan] | list[ThinkSpan]) -> list[ThinkSpan
 
 
 def _find_tag(text: str) -> tuple[int, str]:
-    """Return the first tag with its place; an empty one where there is none."""
     lowered = text.lower()
     found = [(lowered.find(tag), tag) for tag in (_THINK_OPEN, _THINK_CLOSE)]
     return min([one for one in found if one[0] >= 0], default=(-1, ""))
@@ -14108,7 +13631,7 @@ class _ShownPart:
 
 
 class MessageParts:
-    """Shows a message; `emits` says whether thoughts are shown.
+    """Shows a message as thoughts and answer texts.
 
     What is held back waits for `release` or `become_thought`.
     """
@@ -14122,7 +13645,7 @@ class MessageParts:
         is_thought: bool,
         is_held: bool,
     ) -> None:
-        """Take the message as it begins."""
+        """Take the message as it begins; `emits` shows thoughts."""
         self.is_thought = is_thought
         self.is_held = is_held
         self.is_commentary = item.get("phase") == "commentary"
@@ -14136,26 +13659,26 @@ class MessageParts:
 
     @property
     def text(self) -> str:
-        """What is shown as an answer; the host joins such pieces so (misc.py:407)."""
+        """What is shown as an answer, joined as the host does (misc.py:407)."""
         return "\n".join(one.text for one in self._pieces if not one.is_thought)
 
     @property
     def is_shown(self) -> bool:
-        """Whether anything of it is shown."""
+        """Whether any part is shown."""
         return bool(self._pieces)
 
     def add_text(self, text: str) -> Iterator[RunEvent]:
-        """Yield what more text shows."""
+        """Yield the events of more text."""
         yield from self._process_spans(self._reader.feed(text))
 
     def end(self, item: Item) -> Iterator[RunEvent]:
-        """Yield the end of the message; `item` is all of it."""
+        """Yield the end of the message; `item` is the complete one."""
         self._item, self._is_complete = item, True
         yield from self._process_spans(self._reader.close())
         yield from self._end_last()
 
     def become_thought(self) -> Iterator[RunEvent]:
-        """Yield what the message becomes once its round calls a tool."""
+        """Turn the shown text into a thought: its round calls a tool."""
         self.is_thought, self._held = True, []
         for piece in self._pieces if self._shows_thoughts else ():
             if not piece.is_thought:
@@ -14171,7 +13694,7 @@ class MessageParts:
             yield from self._end_last()
 
     def repeat_as_answer(self) -> Iterator[RunEvent]:
-        """Yield a message that was shown as a thought once more, as the answer."""
+        """Yield a message that was shown as a thought again, as the answer."""
         spans = parse_think_spans(message_text(self._item))
         text = "".join(span.text for span in spans if not span.is_thought).strip()
         if text and not self.text:
@@ -14181,7 +13704,7 @@ class MessageParts:
             yield piece.end_event()
 
     def close(self) -> Iterator[RunEvent]:
-        """Yield what still waited for the rest of a tag."""
+        """Yield what could have been the beginning of a tag."""
         yield from self._process_spans(self._reader.close())
 
     def _process_spans(self, spans: list[ThinkSpan]) -> Iterator[RunEvent]:
@@ -14212,7 +13735,7 @@ class MessageParts:
         return piece
 
     def _end_last(self) -> Iterator[RunEvent]:
-        """Yield the end of the last piece; of a message in one piece its own bytes."""
+        """Yield the end of the last part; a message in one part ends unchanged."""
         if not self._pieces:
             return
         last, own = self._pieces[-1], message_text(self._item)
@@ -14236,10 +13759,10 @@ def build_thought_item(
 
 
 class ThoughtFilter:
-    """Shows one run, over all its rounds, under indexes of its own."""
+    """Shows one run, over all its rounds, under its own indexes."""
 
     def __init__(self, *, emits: bool) -> None:
-        """Show thoughts if `emits` says so."""
+        """With `emits` thoughts are shown."""
         self._shows_thoughts = emits
         self._may_call = False
         self._has_called = False
@@ -14250,7 +13773,7 @@ class ThoughtFilter:
         self._texts: dict[int, str] = {}
 
     def begin_round(self, *, may_call: bool) -> None:
-        """Take note that the model answers anew."""
+        """Prepare for another answer of the model."""
         self._may_call = may_call
         self._has_called = self._has_thought = False
         self._messages = {}
@@ -14260,7 +13783,7 @@ class ThoughtFilter:
         return self._texts.get(index, "")
 
     def show(self, event: RunEvent) -> Iterator[RunEvent]:
-        """Yield what takes the place of an event."""
+        """Yield the events that replace an event."""
         match event:
             case ItemAdded() if item_type(event.item) == "message":
                 self._messages[event.output_index] = self._start_message(event.item)
@@ -14279,7 +13802,7 @@ class ThoughtFilter:
                 yield from self._show_other(event)
 
     def build_carrier(self) -> Iterator[RunEvent]:
-        """Yield an empty thought, for what has to be carried where none is."""
+        """Yield an empty thought to which details can be attached."""
         index = self._new_index()
         yield from _build_thought_events(index, f"carrier_{index}", "")
 
@@ -14307,7 +13830,6 @@ class ThoughtFilter:
             | ToolOutput
         ),
     ) -> Iterator[RunEvent]:
-        """Yield an event of anything but a message, at its place."""
         if isinstance(event, ItemAdded) and is_call(event.item):
             yield from self._handle_call(event.item)
         if isinstance(event, TextDelta) and event.kind in ("summary", "reasoning"):
@@ -14317,9 +13839,9 @@ class ThoughtFilter:
         yield event._replace(output_index=self._indexes[event.output_index])
 
     def _handle_call(self, call: Item) -> Iterator[RunEvent]:
-        """Yield what the texts of this round become now that it calls a tool.
+        """Turn the texts of this round into thoughts, because it calls a tool.
 
-        A round that says nothing gets a thought of ours.
+        A round without text gets a thought of ours.
         """
         for message in self._messages.values():
             yield from message.become_thought()
@@ -14337,7 +13859,6 @@ class ThoughtFilter:
         self._has_called = True
 
     def _close(self) -> Iterator[RunEvent]:
-        """Yield what was held back, at the end of a round that called no tool."""
         messages = list(self._messages.values())
         has_answer = any(not one.is_commentary for one in messages)
         for message in messages:
@@ -14358,7 +13879,7 @@ class ThoughtFilter:
 
 
 def read_answer_text(output: Iterable[Item]) -> str:
-    """Return the answer that a round without calls gives: no thoughts, no comments."""
+    """Return the answer of a round without calls: no thoughts, no commentary."""
     messages = [item for item in output if item_type(item) == "message"]
     final = [item for item in messages if item.get("phase") != "commentary"]
     texts = [
@@ -14373,7 +13894,6 @@ def read_answer_text(output: Iterable[Item]) -> str:
 
 
 def _build_thought_events(index: int, name: str, text: str) -> Iterator[RunEvent]:
-    """Yield the events of a whole thought."""
     yield ItemAdded(index, build_thought_item(name, [], "in_progress"))
     if text:
         yield TextDelta(index, "summary", 0, text)
@@ -14386,7 +13906,7 @@ def _build_thought_events(index: int, name: str, text: str) -> Iterator[RunEvent
 
 @dataclass(frozen=True, slots=True)
 class ProviderConfig:
-    """What every request of a run has in common, and where it goes.
+    """What all requests of a run share.
 
     `tools_ran` says that tools ran before: nothing is then sent twice.
     """
@@ -14399,7 +13919,7 @@ class ProviderConfig:
 
 
 class ResponsesProvider:
-    """Goes on with a history, one answer of the model at a time."""
+    """Continues a history, one answer of the model at a time."""
 
     def __init__(self, config: ProviderConfig) -> None:
         """Send nothing yet."""
@@ -14411,10 +13931,10 @@ class ResponsesProvider:
     async def generate(
         self, history: Sequence[Item], tools: Sequence[Item]
     ) -> AsyncGenerator[RunEvent | ModelAnswer, None]:
-        """Send a history; yield what happens, then what it came to.
+        """Send a history; yield what happens, then the answer.
 
-        The tools stay in the request when none may be called, because the prompt cache
-        lives on them.
+        Tools stay in the request when none may be called: the prompt cache depends on
+        them.
         """
         config, sent = self._config, [
             one for one in history if one not in self._invalid_reasoning
@@ -14423,7 +13943,7 @@ class ResponsesProvider:
         if self._has_run:
             limits = replace(limits, retries=RetryPolicy(0))
         request = self._request.model_copy(
-            update={"input": sent, "tool_choice": self._choose_tool_choice(bool(tools))}
+            update={"input": sent, "tool_choice": self._tool_choice(bool(tools))}
         )
         events = run(request, config.endpoint, config.connections, limits)
         async with aclosing(events):
@@ -14438,16 +13958,11 @@ class ResponsesProvider:
                         yield event
         self._has_run = True
 
-    def _choose_tool_choice(self, may_call: bool) -> object:
-        """Return the choice of tools; what had to be called has been, after a round."""
+    def _tool_choice(self, may_call: bool) -> object:
         choice = self._request.tool_choice
         if not may_call:
             return "none" if self._request.tools else None
-        if not self._has_run or choice == "none":
-            return choice
-        if isinstance(choice, Mapping) and choice.get("type") == "allowed_tools":
-            return {**choice, "mode": "auto"}
-        return None
+        return next_tool_choice(choice) if self._has_run else choice
 
     def _apply_fallback(self, cause: str, sent: Sequence[Item]) -> None:
         """Leave out of later requests what the server refused in this one."""
@@ -14475,8 +13990,8 @@ def _build_model_answer(ended: RunDone) -> ModelAnswer:
 class Agent:
     """One run of the loop.
 
-    `is_over` says whether the answer is whole: else the host calls again. `answer`
-    holds the items of the last round.
+    `is_over` says whether the answer is complete; if not, the host calls again.
+    `answer` holds the items of the last round.
     """
 
     def __init__(
@@ -14503,13 +14018,13 @@ class Agent:
         self._run_end = RunDone(COMPLETED)
 
     def build_run_end(self) -> RunDone:
-        """Return how the run ended, with all that came of it."""
+        """Return how the run ended, with all its output."""
         ledger, last = self._totals, self._run_end
         output = tuple(self._transcript.output)
         return RunDone(last.ending, ledger.usage, ledger.last_usage, output, last.trace)
 
     async def run(self) -> AsyncGenerator[AgentEvent, None]:
-        """Go round after round; yield what happens."""
+        """Run round after round; yield what happens."""
         if self._prepared.note:
             yield Status(self._prepared.note)
         for source in self._prepared.sources:
@@ -14528,7 +14043,6 @@ class Agent:
                     yield event
 
     async def _resume_round(self) -> AsyncGenerator[AgentEvent, None]:
-        """Go on with the calls that waited for a person."""
         number = self._totals.rounds
         step = self._steps.start("round", f"ROUND {number}")
         yield step
@@ -14547,7 +14061,6 @@ class Agent:
         yield self._steps.end(step)
 
     async def _run_round(self) -> AsyncGenerator[AgentEvent, None]:
-        """Let the model answer, then answer its calls."""
         self._totals.rounds += 1
         number = self._totals.rounds
         self._round_began = self._totals.seconds
@@ -14572,7 +14085,6 @@ class Agent:
     async def _run_model(
         self, round_step: StepStarted, sound: AnswerEvents
     ) -> AsyncGenerator[AgentEvent, None]:
-        """Let the model answer; its items end up in `sound`."""
         label = f"{self._prepared.model.id} Thought"
         step = self._steps.start("model", label, parent=round_step.id)
         yield step
@@ -14593,7 +14105,6 @@ class Agent:
     async def _run_calls(
         self, step: StepStarted, sound: AnswerEvents
     ) -> AsyncGenerator[AgentEvent, None]:
-        """Answer the calls of a round, as far as they are ours to answer."""
         self.answer = [sound.items[index] for index in sorted(sound.items)]
         self._transcript.add_answer(self.answer)
         self._transcript.next_index = sound.next_index
@@ -14616,7 +14127,6 @@ class Agent:
             yield self._build_round_end(sound)
 
     async def _decide_calls(self, items: Iterable[Item], number: int) -> CallDecisions:
-        """Return what becomes of the calls among the items of a round."""
         original = self._prepared.names.own_name
         calls = [
             {**item, "name": original(str(item["name"]))}
@@ -14631,7 +14141,6 @@ class Agent:
     def _release_held(
         self, sound: AnswerEvents, found: CallDecisions
     ) -> Iterator[AgentEvent]:
-        """Yield what was held back of an answer, or what asks about its calls."""
         if not found.questions:
             yield from sound.held_events
             return
@@ -14650,8 +14159,6 @@ class Agent:
         name, items = str(self._totals.rounds), tuple(sorted(sound.items.items()))
         return RoundEnded(name, items, notes, goes_on=not self.is_over)
 
-
-STRATEGIES = ("gpt5_function_calling", "gpt5_react")
 
 MakeProvider = Callable[[AgentRequest, PreparedRun], Provider]
 
@@ -14674,7 +14181,7 @@ async def run_agent(
 ) -> AsyncGenerator[AgentEvent, None]:
     """Answer a question; yield what happens.
 
-    Raises nothing of ours: what cannot be asked is an ending. Exactly one RunEnded
+    Raises nothing of ours: what cannot be asked is an ending. Exactly one RunDone
     comes; ReadyForInput is the last event, unless the host has to go on first.
     """
     ledger = RunTotals(asked.budget, asyncio.get_running_loop().time)
@@ -14703,7 +14210,6 @@ async def run_agent(
 def _start_agent(
     asked: AgentRequest, make_provider: MakeProvider, ledger: RunTotals
 ) -> Agent:
-    """Return the agent; raises InvalidRequest for what cannot be asked."""
     prepared = prepare_run(asked)
     earlier = prepared.earlier_rounds
     ledger.add_earlier(earlier.rounds, earlier.calls, earlier.usage, earlier.seconds)
@@ -14713,7 +14219,6 @@ def _start_agent(
 def _final_events(
     ended: RunDone, text: str, metadata: RunMetadata
 ) -> Iterator[AgentEvent]:
-    """Yield how a whole answer ends."""
     failed = ended.ending.is_failure
     if text and not failed:
         yield NewMessage(text)
@@ -14729,7 +14234,7 @@ def _build_metadata(asked: AgentRequest, ledger: RunTotals, ending: str) -> RunM
     return ledger.metadata(asked.strategy, model.id, ending, prices)
 
 
-# ==== gpt5_agent.shell.bridge: An async iterator, seen from a server's threads as a plain one.
+# ==== gpt5_agent.shell.bridge: Shows an async iterator to a server's threads as a plain one.
 
 AnswerPiece = dict[str, Any] | str
 Result = TypeVar("Result")
@@ -14746,13 +14251,13 @@ class BridgeClosed(Exception):
 
 
 class AnswerReader:
-    """One answer, pulled piece by piece from any thread.
+    """One answer, read piece by piece from any thread.
 
-    An iterator and no generator: to a generator the server adds an end of its own.
+    An iterator and not a generator: the server adds an end of its own to generators.
     """
 
     def __init__(self, lease_seconds: float, beat_seconds: float) -> None:
-        """Begin with a lease, for the reader that is about to come."""
+        """Begin with a lease for the reader that is about to come."""
         self._lease_seconds = lease_seconds
         self._beat_seconds = beat_seconds
         self._pieces: SimpleQueue[AnswerPiece | None] = SimpleQueue()
@@ -14764,7 +14269,7 @@ class AnswerReader:
         return self
 
     def __next__(self) -> AnswerPiece:
-        """Return the next piece; a beat if none comes in time."""
+        """Return the next piece; a keepalive chunk if none comes in time."""
         if self._ended:
             raise StopIteration
         self._last_read_at = None
@@ -14781,7 +14286,7 @@ class AnswerReader:
     async def consume(
         self, pieces: AsyncGenerator[AnswerPiece, None], last: AnswerPiece
     ) -> None:
-        """Take all pieces while somebody reads; tell `last` to a reader if stopped."""
+        """Queue all pieces while they are read; queue `last` if cancelled."""
         watching = asyncio.create_task(self._watch(asyncio.current_task()))
         try:
             async with aclosing(pieces):
@@ -14795,7 +14300,7 @@ class AnswerReader:
             self._pieces.put(None)
 
     async def _watch(self, filling: asyncio.Task[Any] | None) -> None:
-        """Cancel `filling` when the lease has run out; it rests while a reader waits."""
+        """Cancel `filling` when the lease has ended; wait while a reader waits."""
         rest = self._lease_seconds
         while rest > 0:
             await asyncio.sleep(rest)
@@ -14820,7 +14325,7 @@ class AsyncBridge:
     ) -> None:
         """Start nothing.
 
-        `last` ends an answer that is open when we close; `at_end` is awaited then.
+        `last` ends an open answer when we close; then `at_end` is awaited.
         """
         self._last = last
         self._on_close = at_end
@@ -14839,7 +14344,7 @@ class AsyncBridge:
         return reading
 
     def run(self, work: Coroutine[Any, Any, Result]) -> Result:
-        """Return what `work` comes to; raises BridgeClosed, also while it works."""
+        """Return the result of `work`; raises BridgeClosed, also while it runs."""
         try:
             return self._submit(work).result()
         except CancelledError:
@@ -14872,7 +14377,7 @@ class AsyncBridge:
         return begun.get()
 
     async def _run_loop(self, begun: SimpleQueue[asyncio.AbstractEventLoop]) -> None:
-        """Keep the loop until we are closed, then leave nothing in it."""
+        """Run until we are closed, then leave nothing in the loop."""
         begun.put(asyncio.get_running_loop())
         await self._closing.wait()
         tasks = asyncio.all_tasks() - {asyncio.current_task()}
@@ -14883,21 +14388,21 @@ class AsyncBridge:
         await self._on_close()
 
 
-# ==== gpt5_agent.shell.log: Lines in the server's log, each behind the id of its answer, without secrets.
+# ==== gpt5_agent.shell.log: Lines in the server's log, with the id of their answer and without secrets.
 
 _LOGGER = logging.getLogger("gpt5_agent_strategies")
 
 
 class AgentLog:
-    """The log of one answer; from any thread."""
+    """The log of one answer; can be used from any thread."""
 
     def __init__(self, run_id: str) -> None:
-        """Write nothing yet; `run_id` stands in front of every line."""
+        """`run_id` stands in front of every line."""
         self.run_id = run_id
         self._secrets: tuple[str, ...] = ()
 
     def hide(self, secrets: Iterable[str]) -> None:
-        """Leave these texts out of every line from now on."""
+        """Remove these texts from every line from now on."""
         self._secrets = tuple(secrets)
 
     def line(self, text: str) -> None:
@@ -14905,18 +14410,18 @@ class AgentLog:
         self._write(logging.INFO, text)
 
     def warn(self, text: str) -> None:
-        """Write what went wrong as one line."""
+        """Write a problem as one line."""
         self._write(logging.WARNING, text)
 
     def _write(self, level: int, text: str) -> None:
         _LOGGER.log(level, "%s %s", self.run_id, redact_line(text, self._secrets))
 
     def with_error_id(self, sentence: str) -> str:
-        """Return a sentence with the id under which the log has this answer."""
+        """Return a sentence with the id of this answer in the log."""
         return f"{sentence} (Error id: {self.run_id})"
 
 
-# ==== gpt5_agent.shell.sealing: Secrets among the valves: named by a reference, or sealed.
+# ==== gpt5_agent.shell.sealing: Secrets in the valves: named by a reference, or encrypted.
 
 SECRET_FORMS = "`env:NAME` or `file:PATH`; what is typed in plainly is sealed at once."
 """How a secret is entered, in the words that the valves say it with."""
@@ -14932,9 +14437,9 @@ _PUBLIC_SERVER_KEYS = frozenset(
 
 
 def seal_secret(typed: str) -> str:
-    """Return a secret as it may be shown; a reference, or nothing, stays as it is.
+    """Return a secret in a form that may be shown; a reference stays as it is.
 
-    Where it cannot be sealed it is dropped: nothing follows the mark.
+    If it cannot be encrypted it is dropped: nothing follows the prefix.
     """
     text = typed.strip()
     if not text or text.startswith(_SECRET_PREFIXES):
@@ -14987,7 +14492,6 @@ def _seal_server(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _seal_texts(value: Any) -> Any:
-    """Return a value of JSON with each of its texts sealed."""
     if isinstance(value, str):
         return seal_secret(value)
     if isinstance(value, list):
@@ -15050,12 +14554,11 @@ def _read_sealing_key() -> bytes:
 
 
 def _sealing_key_path() -> str:
-    """Return where the key lies: in the folder of the server's pipelines."""
     return os.path.join(os.environ.get("PIPELINES_DIR", "./pipelines"), _KEY_FILE)
 
 
 def _write_sealing_key(key: bytes) -> None:
-    """Write a key that its owner alone can read, unless there is one."""
+    """Write a key that only its owner can read, unless there is one."""
     try:
         place = os.open(
             _sealing_key_path(), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600
@@ -15068,39 +14571,102 @@ def _write_sealing_key(key: bytes) -> None:
 
 # ==== gpt5_agent.shell.valves: The administrator's valves; any stored value loads.
 
+_PASSWORD: dict[str, Any] = {"input": {"type": "password"}}
+_VALVE_RANGES: Mapping[str, tuple[int, int]] = {
+    "TOOL_TIMEOUT_SECONDS": (1, 3600),
+    "TOOL_OUTPUT_CHARACTERS": (1000, 10_000_000),
+    "SANDBOX_SECONDS": (1, 600),
+    "SANDBOX_MEMORY_MB": (64, 16_384),
+    "SANDBOX_DISK_MB": (1, 1024),
+    "MAXIMUM_ITERATIONS": (1, 30),
+    "MAXIMUM_SECONDS": (0, 86_400),
+    "MAXIMUM_TOKENS": (0, 100_000_000),
+    "MAX_RETRIES": (0, 5),
+    "CONNECT_TIMEOUT_SECONDS": (1, 300),
+    "FIRST_EVENT_TIMEOUT_SECONDS": (30, 900),
+    "IDLE_TIMEOUT_SECONDS": (30, 900),
+}
 
-class AgentValves(BaseModel):
-    """Who answers, in which manner, within which bounds."""
+
+class Valves(BaseModel):
+    """Settings of the administrator; the page shows them in this order."""
+
+    # The key and the address
 
     API_KEY: str = Field(
         default="",
-        description=f"Key for BASE_URL: {SECRET_FORMS} Example: `env:OPENAI_API_KEY`, which "
-        "is also what holds when this is empty.",
-        json_schema_extra={"input": {"type": "password"}},
+        description=f"Key for BASE_URL: {SECRET_FORMS} If empty, the environment's "
+        "OPENAI_API_KEY is used. Example: `env:OPENAI_API_KEY`.",
+        json_schema_extra=_PASSWORD,
     )
     BASE_URL: str = Field(
         default=DEFAULT_BASE_URL,
         description="Address of the Responses API, with or without `/v1`. Example: "
         f"`{DEFAULT_BASE_URL}`.",
     )
+    ORGANIZATION: str = Field(
+        default="", description="Organisation to bill. Example: `org-abc`."
+    )
+    PROJECT: str = Field(
+        default="", description="Project to bill. Example: `proj_abc`."
+    )
+    EXTRA_HEADERS: str = Field(
+        default="",
+        description="More headers, as a JSON object of texts; a value can be "
+        f'{SECRET_FORMS} Example: `{{"X-Team": "env:TEAM_KEY"}}`.',
+        json_schema_extra=_PASSWORD,
+    )
+    COMPATIBILITY: Literal["openai", "strict"] = Field(
+        default="openai",
+        description="`strict` sends only what every server of the Responses API "
+        "accepts. Example: `strict`.",
+    )
+
+    # The model, its reasoning and its answers
+
     MODEL: str = Field(
         default="gpt-6.1-sol",
-        description="The model of both agents; an effort can be part of the name. "
-        "Example: `gpt-5.2-high`. A request may name another one as `agent_model`.",
+        description="Model of both agents; the name can include an effort. A request "
+        "can name another model as `agent_model`. Example: `gpt-5.2-high`.",
     )
+    REASONING_EFFORT: Literal[
+        "", "none", "minimal", "low", "medium", "high", "xhigh", "max"
+    ] = Field(
+        default="",
+        description="How long the model thinks; if empty, MODEL decides. Example: "
+        "`high`.",
+    )
+    REASONING_SUMMARY: Literal["auto", "concise", "detailed", "disabled"] = Field(
+        default="auto",
+        description="Show a summary of the reasoning. OpenAI gives it to verified "
+        "organisations only. Example: `disabled`.",
+    )
+    VERBOSITY: Literal["", "low", "medium", "high"] = Field(
+        default="",
+        description="How long answers are; if empty, the model decides. Example: "
+        "`low`.",
+    )
+    ENABLE_STREAM: bool = Field(
+        default=True,
+        description="Stream answers from the API. Turn it off for an organisation that "
+        "may not stream. Example: `true`.",
+    )
+
+    # The agent
+
     INSTRUCTION: str = Field(
         default="",
-        description="What the agent is and does, in front of all policies. Example: "
-        "`You help the support team of an online shop.`",
+        description="What the agent is and does; it stands before the policies. "
+        "Example: `You help the support team of an online shop.`",
     )
     POLICY_STYLE: Literal["full", "lean", "auto"] = Field(
         default="full",
-        description="How the policies are worded. `full`: in detail. `lean`: short, by "
-        "outcome, for newer models. `auto`: whatever suits the model. Example: `lean`.",
+        description="Wording of the policies: `full` is detailed, `lean` is short and "
+        "for newer models, `auto` depends on the model. Example: `lean`.",
     )
     PROMPT_POLICY_OVERRIDES: str = Field(
         default="",
-        description="Other policies. Plain text is added behind all of them. Example: "
+        description="Other policies. Plain text is added after them. Example: "
         "`Answer in French.` A JSON object replaces single ones, by the keys "
         "`persistence_policy`, `context_gathering_policy`, `uncertainty_policy`, "
         "`tool_preamble_policy` or `extra_policy`. Example: "
@@ -15108,59 +14674,29 @@ class AgentValves(BaseModel):
     )
     CONTEXT: str = Field(
         default="",
-        description="What the agent should know, given to it with every question and "
-        "shown as a source: facts, where `context_gathering_policy` says how it goes "
-        "about finding more. Example: `Our office hours are 9 to 17.`",
+        description="Facts that the agent reads with every question, shown as a source; "
+        "`context_gathering_policy` says how it finds more. Example: "
+        "`Our office hours are 9 to 17.`",
     )
     PRESET: str = Field(
         default="",
-        description="A guide: who the agent is, and how much of a chat it remembers. "
-        "`researcher`, `engineer`, `companion`, or a file's name without `.json` in "
-        "PRESETS_DIR. Example: `researcher`.",
+        description="Who the agent is and how much of a chat it remembers: "
+        "`researcher`, `engineer`, `companion`, or the name of a file in PRESETS_DIR "
+        "without `.json`. Example: `researcher`.",
     )
     PRESETS_DIR: str = Field(
         default="",
-        description="Folder with guides of your own, as JSON files. Example: "
+        description="Folder with your own presets, as JSON files. Example: "
         "`/app/presets`.",
-    )
-    MAXIMUM_ITERATIONS: int = Field(
-        default=6,
-        description="How many rounds of tools one answer may take, 1 to 30; then the "
-        "model answers with what it has. Example: `6`.",
-    )
-    MAXIMUM_SECONDS: int = Field(
-        default=0,
-        description="How long the model and our tools may work for one answer; 0 is no "
-        "limit. Example: `300`.",
-    )
-    MAXIMUM_TOKENS: int = Field(
-        default=0,
-        description="How many tokens one answer may take, over all its rounds; 0 is no "
-        "limit. Example: `200000`.",
     )
     EMIT_INTERMEDIATE_THOUGHTS: bool = Field(
         default=True,
-        description="Show what the model says before it calls tools, as a thought. Off: "
-        "the answer alone. Example: `true`.",
+        description="Show what the model says before it calls tools, as a thought. If "
+        "off, only the answer is shown. Example: `true`.",
     )
 
+    # Tools that run in this pipeline
 
-class OwnToolValves(BaseModel):
-    """Which tools the agent brings itself, and what they may do."""
-
-    TOOL_APPROVAL: str = Field(
-        default="",
-        description="Which tools need a person's consent, as `pattern=auto`, `ask` or "
-        "`deny`, separated by commas. Example: `delete_*=ask, shell=deny`.",
-    )
-    TOOL_TIMEOUT_SECONDS: int = Field(
-        default=120, description="For a single call of our own tools. Example: `120`."
-    )
-    TOOL_OUTPUT_CHARACTERS: int = Field(
-        default=100_000,
-        description="Longest output of a tool of our own that the model gets; of a "
-        "longer one it gets the beginning and the end. Example: `100000`.",
-    )
     MCP_SERVERS_JSON: str = Field(
         default="",
         description="MCP servers whose tools run here, as a JSON list of objects: "
@@ -15172,9 +14708,9 @@ class OwnToolValves(BaseModel):
     )
     ALLOW_STDIO: bool = Field(
         default=False,
-        description="Let MCP_SERVERS_JSON start programs on this server. The server "
-        "takes new valves from whoever reaches it, without a key: then whoever does "
-        "can run anything. Example: `false`.",
+        description="Let MCP_SERVERS_JSON start programs on this server. Anyone who can "
+        "reach the Pipelines server can change its valves without a key, and could then "
+        "run any program. Example: `false`.",
     )
     OPENAPI_SERVERS_JSON: str = Field(
         default="",
@@ -15186,82 +14722,69 @@ class OwnToolValves(BaseModel):
     )
     SANDBOX: bool = Field(
         default=False,
-        description="Let the model run Python and keep files, in a sandbox without "
-        "network. Where none can be had the log says why, and nothing is offered. "
-        "Example: `true`.",
+        description="Let the model run Python and keep files in a sandbox without "
+        "network. If no sandbox works on this server, the log says why and no tool is "
+        "offered. Example: `true`.",
     )
     SANDBOX_SECONDS: int = Field(
-        default=30, description="For one run in the sandbox. Example: `30`."
+        default=30, description="Time limit of one run in the sandbox. Example: `30`."
     )
     SANDBOX_MEMORY_MB: int = Field(
-        default=512, description="For one run, all its processes. Example: `512`."
+        default=512,
+        description="Memory of one run, for all its processes. Example: `512`.",
     )
     SANDBOX_DISK_MB: int = Field(
-        default=64, description="For the files of one chat. Example: `64`."
+        default=64, description="Space for the files of one chat. Example: `64`."
     )
     SANDBOX_WHEELS: str = Field(
         default="",
-        description="Folder of wheels that runs may install; empty installs nothing. "
-        "Example: `/srv/wheels`.",
+        description="Folder of wheels that runs may install; if empty, nothing can be "
+        "installed. Example: `/srv/wheels`.",
     )
     FILES_ROOT: str = Field(
         default="",
-        description="The one folder from which tools may hand over files by their path; "
-        "empty forbids it. Example: `/files`.",
-    )
-
-
-class AnswerValves(BaseModel):
-    """How much is thought and said, and in which form it comes."""
-
-    REASONING_EFFORT: Literal[
-        "", "none", "minimal", "low", "medium", "high", "xhigh", "max"
-    ] = Field(
-        default="",
-        description="How long the model thinks; empty leaves it to MODEL. Example: "
-        "`high`.",
-    )
-    REASONING_SUMMARY: Literal["auto", "concise", "detailed", "disabled"] = Field(
-        default="auto",
-        description="Show a summary of the reasoning. OpenAI gives it to verified "
-        "organisations only. Example: `disabled`.",
-    )
-    VERBOSITY: Literal["", "low", "medium", "high"] = Field(
-        default="",
-        description="How long answers are; empty leaves it to the model. Example: "
-        "`low`.",
-    )
-    ENABLE_STREAM: bool = Field(
-        default=True,
-        description="Stream answers from the server. Off: for organisations that may "
-        "not stream. Example: `true`.",
+        description="The only folder whose files tools may return by path; if empty, "
+        "none may. Example: `/files`.",
     )
     PARALLEL_TOOL_CALLS: bool = Field(
         default=True,
-        description="Let the model ask for several tools at once. Example: `true`.",
+        description="Let the model call several tools at once. Example: `true`.",
     )
-
-
-class NetworkValves(BaseModel):
-    """Who pays, how patient the pipeline is, over which network."""
-
-    ORGANIZATION: str = Field(
-        default="", description="Organisation to bill. Example: `org-abc`."
+    TOOL_TIMEOUT_SECONDS: int = Field(
+        default=120,
+        description="Time limit of one call of a tool that runs here. Example: `120`.",
     )
-    PROJECT: str = Field(
-        default="", description="Project to bill. Example: `proj_abc`."
+    TOOL_OUTPUT_CHARACTERS: int = Field(
+        default=100_000,
+        description="Longest output of a tool that the model gets; the middle of a "
+        "longer one is left out. Example: `100000`.",
     )
-    EXTRA_HEADERS: str = Field(
+    TOOL_APPROVAL: str = Field(
         default="",
-        description=f"More headers, as a JSON object of texts; a value can be {SECRET_FORMS} "
-        'Example: `{"X-Team": "env:TEAM_KEY"}`.',
-        json_schema_extra={"input": {"type": "password"}},
+        description="Which tools need a person's consent, as `pattern=auto`, `ask` or "
+        "`deny`, separated by commas. Example: `delete_*=ask, shell=deny`.",
     )
-    COMPATIBILITY: Literal["openai", "strict"] = Field(
-        default="openai",
-        description="`strict` sends only what every server of the Responses API knows. "
-        "Example: `strict`.",
+
+    # Cost
+
+    MAXIMUM_ITERATIONS: int = Field(
+        default=6,
+        description="How many rounds of tools one answer may take, 1 to 30; then the "
+        "model answers with what it has. Example: `6`.",
     )
+    MAXIMUM_SECONDS: int = Field(
+        default=0,
+        description="Time limit of one answer, without the host's tools; 0 is no "
+        "limit. Example: `300`.",
+    )
+    MAXIMUM_TOKENS: int = Field(
+        default=0,
+        description="How many tokens all rounds of one answer may take; 0 is no limit. "
+        "Example: `200000`.",
+    )
+
+    # The network
+
     MAX_RETRIES: int = Field(
         default=1,
         description="How often a request that failed before its first word is sent "
@@ -15269,22 +14792,22 @@ class NetworkValves(BaseModel):
     )
     CONNECT_TIMEOUT_SECONDS: int = Field(
         default=30,
-        description="How long a connection may take to come about. Example: `30`.",
+        description="Time limit for opening a connection. Example: `30`.",
     )
     FIRST_EVENT_TIMEOUT_SECONDS: int = Field(
         default=300,
-        description="How long the server may take to begin its answer, 30 to 900. "
+        description="How long the API may take to begin its answer, 30 to 900. "
         "Example: `300`.",
     )
     IDLE_TIMEOUT_SECONDS: int = Field(
         default=300,
-        description="How long the server may be silent in the middle of an answer, "
-        "30 to 900. Example: `300`.",
+        description="How long the API may send nothing within an answer, 30 to 900. "
+        "Example: `300`.",
     )
     VERIFY_SSL: bool = Field(
         default=True,
-        description="Check the server's certificate. Off only for a test. Example: "
-        "`true`.",
+        description="Check the server's certificate. Turn it off only for a test. "
+        "Example: `true`.",
     )
     CA_BUNDLE: str = Field(
         default="",
@@ -15293,38 +14816,18 @@ class NetworkValves(BaseModel):
     )
     PROXY: str = Field(
         default="",
-        description=f"Address of an HTTP proxy: {SECRET_FORMS} Empty: HTTPS_PROXY and "
-        "NO_PROXY of the environment are obeyed. Example: `http://10.0.0.1:3128`.",
-        json_schema_extra={"input": {"type": "password"}},
+        description=f"Address of an HTTP proxy: {SECRET_FORMS} If empty, the "
+        "environment's HTTPS_PROXY and NO_PROXY are used. Example: "
+        "`http://10.0.0.1:3128`.",
+        json_schema_extra=_PASSWORD,
     )
 
-
-_VALVE_RANGES: Mapping[str, tuple[int, int]] = {
-    "MAXIMUM_ITERATIONS": (1, 30),
-    "MAXIMUM_SECONDS": (0, 86_400),
-    "MAXIMUM_TOKENS": (0, 100_000_000),
-    "TOOL_TIMEOUT_SECONDS": (1, 3600),
-    "TOOL_OUTPUT_CHARACTERS": (1000, 10_000_000),
-    "SANDBOX_SECONDS": (1, 600),
-    "SANDBOX_MEMORY_MB": (64, 16_384),
-    "SANDBOX_DISK_MB": (1, 1024),
-    "MAX_RETRIES": (0, 5),
-    "CONNECT_TIMEOUT_SECONDS": (1, 300),
-    "FIRST_EVENT_TIMEOUT_SECONDS": (30, 900),
-    "IDLE_TIMEOUT_SECONDS": (30, 900),
-}
-
-
-class Valves(NetworkValves, AnswerValves, OwnToolValves, AgentValves):
-    """Settings of the administrator, the fields of the last base first, then our own.
-
-    That is how pydantic orders them, and the page shows them as they are ordered.
-    """
+    # The log
 
     DEBUG: bool = Field(
         default=False,
         description="Write the arguments and outputs of tools to the server's log, "
-        "secrets left out. Example: `false`.",
+        "without secrets. Example: `false`.",
     )
 
     @field_validator("*", mode="wrap")
@@ -15358,7 +14861,7 @@ class Valves(NetworkValves, AnswerValves, OwnToolValves, AgentValves):
 
 
 def clamp_number(value: object, least: int, most: int, default: int) -> int:
-    """Return a number within its limits; what is no number is the default."""
+    """Return a number within its limits; anything else is the default."""
     try:
         number = float(str(value).strip())
         return int(min(max(number, least), most))
@@ -15371,7 +14874,7 @@ def clamp_number(value: object, least: int, most: int, default: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class SandboxTool:
-    """One tool; `chat` tells whose workspace it works in."""
+    """One tool of the sandbox; `chat` selects the workspace."""
 
     name: str
     description: str
@@ -15390,9 +14893,9 @@ class SandboxTool:
 
 
 def _build_file_parts(files: Iterable[SandboxFile]) -> list[dict[str, Any]]:
-    """Return the files as parts, as long as all together are no larger than one may be.
+    """Return the files as parts, together no larger than one file may be.
 
-    The host keeps them in the chat. One that a later run has removed is not there.
+    The host keeps them in the chat. A file that a later run has removed is left out.
     """
     parts: list[dict[str, Any]] = []
     left = MAX_TOOL_FILE_BYTES
@@ -15418,34 +14921,14 @@ def _read_content(file: SandboxFile, most: int) -> bytes | None:
     return content if len(content) <= most else None
 
 
-def build_server_settings(
-    mcp: str, openapi: str, *, allows_programs: bool = False
-) -> ToolServerSettings:
-    """Return the servers; raises InvalidRequest where a whole valve cannot be read."""
-    return ToolServerSettings(
-        reveal_secret(mcp, "MCP_SERVERS_JSON"),
-        reveal_secret(openapi, "OPENAPI_SERVERS_JSON"),
-        allows_programs,
-        _reveal_or_none,
-    )
-
-
-def _reveal_or_none(text: str) -> str | None:
-    """Return a secret, or None: the entry that needs it is then left out alone."""
-    try:
-        return reveal_secret(text, "an entry")
-    except InvalidRequest:
-        return None
-
-
 _SandboxKey = tuple[SandboxLimits, str]
 
 
 class OwnToolPool:
-    """What all answers of a pipeline share; nothing is opened before it is needed."""
+    """What all answers of a pipeline share; everything is opened on first use."""
 
     def __init__(self) -> None:
-        """Ask no server, and look for no sandbox."""
+        """Open nothing yet."""
         self._servers = ToolServers()
         self._sandboxes: dict[_SandboxKey, SandboxTools] = {}
 
@@ -15455,7 +14938,7 @@ class OwnToolPool:
     ) -> AsyncGenerator[tuple[Tool, ...], None]:
         """Lend the tools of an answer; raises InvalidRequest.
 
-        What is wrong with a server is logged, and the answer goes on without it.
+        Problems of a server are logged, and the answer goes on without it.
         """
         sandboxed = await self._sandbox_tools(valves, chat)
         taken = {tool.name for tool in sandboxed}
@@ -15466,7 +14949,7 @@ class OwnToolPool:
             yield (*remote, *sandboxed)
 
     async def close(self) -> None:
-        """End what runs, tell the servers, remove the files of the chats."""
+        """End what runs, close the sessions, remove the files of the chats."""
         for sandbox in self._sandboxes.values():
             await sandbox.close()
         await self._servers.close()
@@ -15503,7 +14986,7 @@ def read_server_settings(valves: Valves) -> ToolServerSettings:
 
 
 def list_server_secrets(servers: ToolServerSettings) -> list[str]:
-    """Return what is told to servers and must be in no line of the log."""
+    """Return what is sent to servers and must be in no line of the log."""
     found = [entry for read in servers.read_entries() for entry in read.entries]
     return [secret for entry in found for secret in entry.secrets]
 
@@ -15533,7 +15016,7 @@ _CONTEXT_IDS = ("chat_id", "message_id", "user_id", "task")
 
 @dataclass(frozen=True, slots=True)
 class PipelineCaller:
-    """Which message of which chat is answered, or which small task of the host.
+    """Which message of which chat is answered, or which task of the host.
 
     `model` is the id that the caller asked for.
     """
@@ -15552,12 +15035,12 @@ class PipelineCaller:
 
     @property
     def can_ask(self) -> bool:
-        """Whether a person sees a question: where nothing streams no card is shown."""
+        """Whether an approval can be asked for: without a stream no card is shown."""
         return self.is_host and self.streams
 
     @property
     def workspace(self) -> str:
-        """What a user's files in a chat are kept under; empty without a chat."""
+        """The key of a user's files in a chat; empty without a chat."""
         return f"{self.user_id}/{self.chat_id}" if self.chat_id else ""
 
 
@@ -15584,9 +15067,9 @@ def _read_mapping(body: Mapping[str, Any], key: str) -> Mapping[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class AgentInput:
-    """One call of the pipeline: which agent, what was said, what else was given.
+    """One call of the pipeline: the agent, the messages, the rest of the body.
 
-    `in_chat` says whether a person can be asked in the chat; `tools` run here.
+    `can_ask` says whether approvals can be asked for in the chat; `tools` run here.
     """
 
     strategy: str
@@ -15597,7 +15080,7 @@ class AgentInput:
     tools: Sequence[Tool] = ()
 
     def choose_text(self, key: str, otherwise: str) -> str:
-        """Return a text that the request names, else that of the valves."""
+        """Return a text of the request, or that of the valves."""
         given = self.body.get(key)
         if isinstance(given, Mapping | list):
             return json.dumps(given)
@@ -15607,7 +15090,7 @@ class AgentInput:
 def build_agent_request(
     question: AgentInput, endpoint: Endpoint, connections: Connections, log: AgentLog
 ) -> AgentRequest:
-    """Return what the agent is asked; raises InvalidRequest for what cannot work."""
+    """Return the request to the agent; raises InvalidRequest."""
     valves, body = question.valves, question.body
     return AgentRequest(
         strategy=question.strategy,
@@ -15644,7 +15127,7 @@ def shows_thoughts(question: AgentInput) -> bool:
 
 
 def build_endpoint(valves: Valves) -> Endpoint:
-    """Return where requests go; raises InvalidRequest for what cannot work."""
+    """Return where requests go; raises InvalidRequest."""
     key = reveal_secret(valves.API_KEY, "API_KEY")
     key = key or os.environ.get("OPENAI_API_KEY", "").strip()
     if not key:
@@ -15676,7 +15159,6 @@ def valve_secrets(endpoint: Endpoint) -> list[str]:
 
 
 def _read_extra_headers(stored: str) -> Mapping[str, str]:
-    """Return the headers of a JSON object; raises InvalidRequest for anything else."""
     given = parse_string_map(reveal_secret(stored, "EXTRA_HEADERS"))
     if given is not None:
         return {name: reveal_secret(v, "EXTRA_HEADERS") for name, v in given.items()}
@@ -15736,12 +15218,12 @@ def _build_own_tool_settings(question: AgentInput) -> OwnToolSettings:
 
 
 def metadata_fields(metadata: RunMetadata | None) -> dict[str, Any]:
-    """Return what a chunk or a result says of the whole execution."""
+    """Return the field with the metadata of the whole execution."""
     return {"execution_metadata": metadata.wire()} if metadata else {}
 
 
 def build_image_chunks(event: ToolOutput) -> Iterator[Chunk]:
-    """Yield the pictures of a tool; the host stores them (middleware.py:5130)."""
+    """Yield the images of a tool; the host stores them (middleware.py:5130)."""
     urls = event.card.get("images", ())
     images = [{"type": "image_url", "image_url": {"url": url}} for url in urls]
     if images:
@@ -15784,7 +15266,6 @@ def build_step_chunk(step: StepStarted | StepEnded) -> Chunk:
 
 
 def _step_fields(step: StepStarted | StepEnded) -> dict[str, Any]:
-    """Return a step as it is stored, with what debugging adds to it."""
     told = {"id": step.id, "kind": step.kind, "label": step.label}
     if isinstance(step, StepStarted):
         told |= {"parent": step.parent, "status": "start"}
@@ -15806,7 +15287,7 @@ class HostRenderer:
     def __init__(
         self, now: Callable[[], float], emits_thoughts: bool, origin: Origin
     ) -> None:
-        """Take `now` in seconds, and who makes the reasoning that is carried."""
+        """`now` is in seconds; `origin` made the reasoning that is carried."""
         self._native = NativeRenderer(now, closes=False)
         self._thoughts = ThoughtFilter(emits=emits_thoughts)
         self._origin = origin
@@ -15837,9 +15318,9 @@ class HostRenderer:
                 yield from self._render_run_event(event)
 
     def result(self, completion_id: str, created: int, model: str) -> Chunk:
-        """Return the whole answer at once, with what the host stores of it.
+        """Return the complete answer, with the output that the host stores.
 
-        The page shows no finish_reason: an answer that ended early needs its words.
+        The page shows no finish_reason: an answer that ended early needs its sentence.
         """
         items, ending = self._native.items, self._run_end.ending
         shown = replace(self._run_end, output=tuple(items))
@@ -15849,19 +15330,19 @@ class HostRenderer:
         return {**result, **early, **stored, **metadata_fields(self._metadata)}
 
     def on_new_message(self, message: NewMessage) -> None:
-        """Tell of a whole answer."""
+        """Report a complete answer."""
         self._queue_event("new_message", asdict(message))
 
     def on_tool_call_request(self, request: ToolCallRequested) -> None:
-        """Tell of a call that waits for a yes; the host shows a card for it."""
+        """Report a call that waits for approval; the host shows a card for it."""
         self._queue_event("tool_call_request", asdict(request))
 
     def on_ready_for_input(self) -> None:
-        """Tell that the next message can come."""
+        """Report that the next message can come."""
         self._queue_event("ready_for_input", {})
 
     def on_agent_state_change(self, state: AgentState) -> None:
-        """Tell what the agent does now."""
+        """Report what the agent does now."""
         self._queue_event("state_change", {"state": state})
 
     def _queue_event(self, name: str, told: Mapping[str, Any]) -> None:
@@ -15884,9 +15365,9 @@ class HostRenderer:
             yield from build_image_chunks(event)
 
     def _attach_details(self, event: RoundEnded) -> Iterator[Chunk]:
-        """Yield the thought of a round again, now with what it carries.
+        """Yield the thought of a round again, now with its details.
 
-        Where the host goes on and there is no thought, one is made.
+        If the host goes on and there is no thought, one is made.
         """
         place = self._thought_place()
         if place is None and event.goes_on:
@@ -15913,7 +15394,7 @@ class ClientRenderer:
     def __init__(
         self, completion_id: str, created: int, model: str, emits_thoughts: bool
     ) -> None:
-        """Take what every chunk repeats."""
+        """Take the fields that every chunk repeats."""
         self._chunks = ChunkRenderer(completion_id, created, model)
         self._thoughts = ThoughtFilter(emits=emits_thoughts)
         self._items: dict[int, Item] = {}
@@ -15944,7 +15425,7 @@ class ClientRenderer:
                         yield {**self._head, **chunk}
 
     def result(self, completion_id: str, created: int, model: str) -> Chunk:
-        """Return the whole answer at once."""
+        """Return the complete answer."""
         shown = replace(self._run_end, output=tuple(self._items.values()))
         result = completion(shown, completion_id, created, model)
         return {**result, **metadata_fields(self._metadata)}
@@ -15957,7 +15438,7 @@ class ClientRenderer:
                 self._run_end = shown
 
 
-# ==== gpt5_agent.shell.answers: Answers one call of the pipeline: a chat as a stream or as one result, or a task of the host.
+# ==== gpt5_agent.shell.answers: Answers one call of the pipeline: a chat as a stream or as one result, or a task.
 
 _DROPPED_TASK_KEYS = (
     "tools",
@@ -15974,8 +15455,8 @@ _DROPPED_TASK_KEYS = (
 def build_task_request(asked: AgentRequest, task: str) -> ResponsesRequest:
     """Return the request for a task: short, without tools, policies or memory.
 
-    Where the host reads the answer as JSON, the model is held to that form.
-    Raises InvalidRequest for what cannot be sent.
+    If the host reads the answer as JSON, the model is held to that form. Raises
+    InvalidRequest.
     """
     model = resolve_model(asked.model)
     messages = task_messages(list(asked.messages))
@@ -16001,7 +15482,7 @@ _INTERNAL_ERROR = (
 
 @dataclass(frozen=True, slots=True)
 class PipelineCall:
-    """One call of the pipeline: what is asked, who reads, what it is answered with."""
+    """One call of the pipeline, with what is needed to answer it."""
 
     question: AgentInput
     caller: PipelineCaller
@@ -16010,7 +15491,7 @@ class PipelineCall:
 
 
 async def stream_answer(call: PipelineCall) -> AsyncGenerator[AnswerPiece, None]:
-    """Yield the answer as its reader understands it, with an end of its own."""
+    """Yield the answer in the reader's form, closed by an end marker."""
     log = AgentLog(new_ulid()[-10:])
     try:
         if call.caller.task:
@@ -16025,7 +15506,7 @@ async def stream_answer(call: PipelineCall) -> AsyncGenerator[AnswerPiece, None]
 
 
 async def answer_once(call: PipelineCall) -> Chunk:
-    """Return the whole answer as one result (R27)."""
+    """Return the complete answer as one result."""
     log = AgentLog(new_ulid()[-10:])
     try:
         if call.caller.task:
@@ -16045,7 +15526,6 @@ async def answer_once(call: PipelineCall) -> Chunk:
 async def _open_own_tools(
     call: PipelineCall, log: AgentLog
 ) -> AsyncGenerator[PipelineCall, None]:
-    """Lend the call its tools; raises InvalidRequest."""
     valves = call.question.valves
     log.hide(
         valve_secrets(build_endpoint(valves))
@@ -16059,7 +15539,6 @@ async def _open_own_tools(
 def _choose_view(
     call: PipelineCall, log: AgentLog
 ) -> tuple[AgentRequest, HostRenderer | ClientRenderer]:
-    """Return what to ask and how to show it; raises InvalidRequest."""
     asked, caller = _build_agent_request(call, log), call.caller
     emits = shows_thoughts(call.question)
     if not caller.is_host:
@@ -16085,7 +15564,7 @@ async def _stream_chunks(
 
 
 async def _run_task(call: PipelineCall, log: AgentLog) -> Chunk:
-    """Return a title, tags or the like, without the loop (R28); empty if it failed."""
+    """Return a title, tags or the like, without the loop; empty if it failed."""
     text = ""
     try:
         log.hide(valve_secrets(build_endpoint(call.question.valves)))
@@ -16109,13 +15588,12 @@ def _read_task_text(ended: RunDone, log: AgentLog) -> str:
 
 
 def _convert_to_chunk(result: Chunk) -> Chunk:
-    """Return a whole result as the one chunk of a stream."""
+    """Return a complete result as the one chunk of a stream."""
     (choice,) = result["choices"]
     return {**result, "choices": [{**choice, "delta": choice["message"]}]}
 
 
 def _make_completion_fields(caller: PipelineCaller) -> tuple[str, int, str]:
-    """Return the id, the time and the model that a result or its chunks carry."""
     return f"chatcmpl-{new_ulid()}", unix_seconds(), caller.model
 
 
@@ -16144,10 +15622,10 @@ _STOPPED_TEXT = (
 
 
 class UnloggedAnswer(dict[str, Any]):
-    """A whole answer; the server writes its `repr` to the log."""
+    """A complete answer; the server writes its `repr` to the log."""
 
     def __repr__(self) -> str:
-        """Return nothing of what was said."""
+        """Return nothing of the content."""
         return "a whole answer"
 
 
@@ -16157,7 +15635,7 @@ class Pipeline:
     Valves = Valves
 
     def __init__(self) -> None:
-        """Open nothing and start nothing: the server makes one at every load."""
+        """Open and start nothing: the server creates one at every load."""
         self.type = "manifold"
         self.valves = self.Valves()
         self._connections = Connections()
@@ -16173,13 +15651,13 @@ class Pipeline:
         _raise_thread_limit()
 
     async def on_shutdown(self) -> None:
-        """End all answers, and leave nothing behind."""
+        """End all answers and close everything."""
         await asyncio.to_thread(self._bridge.close)
 
     async def inlet(
         self, body: dict[str, Any], user: dict[str, Any] | None = None
     ) -> dict[str, Any]:
-        """Keep in the body what the pipe would not get to know of the chat."""
+        """Keep in the body what the pipe would not learn of the chat."""
         del user
         return {**body, CONTEXT_KEY: read_inlet_context(body)}
 
@@ -16190,7 +15668,7 @@ class Pipeline:
         messages: Sequence[Mapping[str, Any]],
         body: dict[str, Any],
     ) -> Iterator[AnswerPiece] | dict[str, Any]:
-        """Answer: pieces when the caller streams, else one complete result."""
+        """Answer: an iterator when the caller streams, else one complete result."""
         del user_message  # the last message of the user, which `messages` has
         caller = read_caller(body)
         asked = AgentInput(model_id, messages, body, self.valves, caller.can_ask)

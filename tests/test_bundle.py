@@ -52,7 +52,7 @@ def test_packages_are_not_mixed(tmp_path: Path) -> None:
     late = '"""A late word."""\n\nLATE = "late"\n'
     entry = ENTRY.replace(
         "import reply\n", "import reply\nfrom openai_responses.zebra import LATE\n"
-    )
+    ).replace("reply(Greeting(WORD))", "reply(Greeting(WORD + LATE))")
     files = {
         "pipes/openai_responses/zebra.py": late,
         "pipes/owui_manifold/pipe.py": entry,
@@ -78,6 +78,63 @@ def test_foreign_imports_are_hoisted_and_merged(tmp_path: Path) -> None:
         "from pydantic import BaseModel",
         "from pydantic.fields import FieldInfo",
     ]
+
+
+UNUSED = '''"""What nothing needs, and what is needed by one way only."""
+
+import heapq
+import json
+from string import Template
+
+# Sorts what nobody sorts.
+ORDER = heapq.heapify
+
+
+class Lonely:
+    """Names itself."""
+
+    def copy(self) -> object:
+        """Another one."""
+        return Lonely()
+
+
+# The limit of a word.
+LIMIT, REST = 5, 6
+"""Words are short."""
+
+
+@staticmethod
+def shorten(text: str) -> str:
+    """The beginning of a text."""
+    return json.loads(text)[:LIMIT]
+
+
+def write_letter(text: str) -> str:
+    """Needs what is kept, but nothing needs this."""
+    return Template(shorten(text)).template
+'''
+KEPT = UNUSED[UNUSED.index("# The limit") : UNUSED.index("def write_letter")]
+
+
+def test_only_what_the_host_class_leads_to_is_written(tmp_path: Path) -> None:
+    """The rest is left out with its comments, and imports that only it needs."""
+    entry = ENTRY.replace(
+        "import reply\n", "import reply\nfrom owui_chat.unused import shorten\n"
+    ).replace("yield reply(", "yield shorten(")
+    files = {
+        "pipes/owui_chat/unused.py": UNUSED,
+        "pipes/owui_manifold/pipe.py": entry,
+    }
+
+    text = build(PIPE, write(tmp_path, SAMPLE | files))
+
+    assert KEPT.strip() in text
+    imports = [line for line in text.splitlines() if "import " in line]
+    assert "import json" in imports
+    for gone in ("heapq", "Template", "Lonely", "write_letter", "nobody sorts"):
+        assert gone not in text
+    assert "owui_chat.replies" not in text
+    assert "import Callable" not in text
 
 
 def test_bodies_are_left_as_they_are(tmp_path: Path) -> None:

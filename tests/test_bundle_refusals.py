@@ -86,6 +86,16 @@ IN_ONE_MODULE = {
     "try": ("try:\n    X = 1\nfinally:\n    pass", 2, "an effect at import"),
     "augmented": ("X = 1\nX += 1", 3, "an effect at import"),
     "del": ("X = 1\ndel X", 3, "an effect at import"),
+    "changes an attribute": (
+        "class C: ...\nC.x = 1",
+        3,
+        "changes another object at import",
+    ),
+    "changes an element": (
+        "class C:\n    x = [1]\n    x[0], y = 2, 3",
+        4,
+        "changes another object at import",
+    ),
     "assert": ("assert True", 2, "an effect at import"),
     "if in a class": (
         "class C:\n    if True:\n        x = 1",

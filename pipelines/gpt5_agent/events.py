@@ -1,4 +1,4 @@
-"""What an agent reports beside the events of its runs."""
+"""What an agent reports in addition to the events of its runs."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -31,10 +31,10 @@ class StateChanged:
 
 @dataclass(frozen=True, slots=True)
 class StepStarted:
-    """A step of the log began; `parent` is the step that it is part of, or empty.
+    """A step of the log began; `parent` is the step that contains it, or empty.
 
-    `may_call` says of a round whether the model may call tools in it. `detail` is for
-    debugging alone.
+    `may_call` says whether the model may call tools in this round. `detail` is for
+    debugging only.
     """
 
     id: str
@@ -47,7 +47,7 @@ class StepStarted:
 
 @dataclass(frozen=True, slots=True)
 class StepEnded:
-    """A step of the log ended; `usage` is what its model said of tokens."""
+    """A step of the log ended; `usage` are the tokens that the model reported."""
 
     id: str
     kind: StepKind
@@ -60,10 +60,10 @@ class StepEnded:
 
 @dataclass(frozen=True, slots=True)
 class RoundEnded:
-    """The model's answer in a round is whole.
+    """The model's answer in a round is complete.
 
-    `items` are the wire's own with their indexes, `notes` what later rounds need to
-    know of this one; `goes_on` says that the agent is called again for the next.
+    `items` are the API's own with their indexes, `notes` what later rounds need to
+    know; `goes_on` says that the agent is called again for the next round.
     """
 
     name: str
@@ -74,7 +74,7 @@ class RoundEnded:
 
 @dataclass(frozen=True, slots=True)
 class ContextSource:
-    """Something that was given to the model to read."""
+    """A text that was given to the model."""
 
     name: str
     text: str
@@ -83,9 +83,9 @@ class ContextSource:
 
 @dataclass(frozen=True, slots=True)
 class ToolCallRequested:
-    """A call that waits for a person's yes (`onToolCallRequest`).
+    """A call that waits for approval (`onToolCallRequest`).
 
-    `find_security_warning` is there when the call can do harm.
+    `security_warning` is set when the call can do harm.
     """
 
     tool_name: str
@@ -96,7 +96,7 @@ class ToolCallRequested:
 
 @dataclass(frozen=True, slots=True)
 class NewMessage:
-    """The answer as a whole (`onNewMessage`)."""
+    """The complete answer (`onNewMessage`)."""
 
     content: str
     format: Literal["markdown", "text"] = "markdown"
@@ -104,7 +104,7 @@ class NewMessage:
 
 @dataclass(frozen=True, slots=True)
 class RunMetadata:
-    """What an answer took, over all its rounds; `price` is 0 where nobody knows it."""
+    """What an answer took, over all its rounds; `price` is 0 if unknown."""
 
     strategy: str
     model: str
@@ -143,7 +143,7 @@ class ExecutionEnded:
 
 @dataclass(frozen=True, slots=True)
 class ReadyForInput:
-    """The agent takes the next message (`onReadyForInput`)."""
+    """The agent accepts the next message (`onReadyForInput`)."""
 
 
 AgentOnlyEvent = (

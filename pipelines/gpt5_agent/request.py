@@ -1,4 +1,4 @@
-"""What the agent is asked, by whom it is shown."""
+"""The question to the agent, with its settings."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -35,7 +35,7 @@ class Persona:
 
 @dataclass(frozen=True, slots=True)
 class AgentLimits:
-    """When the agent has to come to its answer; 0 is no limit.
+    """When the agent has to answer; 0 is no limit.
 
     `iterations` are rounds of the model; `seconds` are those of the model and of the
     tools that run here.
@@ -47,7 +47,7 @@ class AgentLimits:
 
     @property
     def rounds(self) -> int:
-        """How many rounds may call tools: 1 to 30, whatever was asked for."""
+        """How many rounds may call tools, 1 to 30."""
         return max(1, min(self.iterations, _MAX_ITERATIONS))
 
 
@@ -55,10 +55,10 @@ class AgentLimits:
 class OwnToolSettings:
     """The tools that run here.
 
-    With `asks_in_chat` a call that needs a person's yes is asked for through the host,
-    which shows a card, then calls the agent again; without, `approver.ask` is awaited,
-    and nobody there to ask is a no. `files_root` is the only folder of which a tool's
-    files are read; empty is none.
+    With `asks_in_chat` an approval is requested through the host, which shows a card
+    and calls the agent again; without, `approver.ask` is awaited, and without an
+    explicit approval the call is denied. Tools' files are read below `files_root` only;
+    empty is none.
     """
 
     tools: Sequence[Tool] = ()
@@ -77,8 +77,8 @@ class AgentRequest:
     """One question to the agent.
 
     `body` holds the caller's other keys, `query` the question if it is not in the
-    messages, `context` what the model gets to read. `ended` is called once, however
-    the answer ends; with `debug` the log says more.
+    messages, `context` what the model gets to read. `on_end` is called once, however
+    the answer ends.
     """
 
     strategy: str

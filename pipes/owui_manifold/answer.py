@@ -1,4 +1,4 @@
-"""A job, run: each event of the answer, with the marker of what was kept for it."""
+"""Runs a prepared request and yields its events, with the markers of stored items."""
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
@@ -36,9 +36,9 @@ async def answer_events(
 ) -> AsyncGenerator[AnswerEvent, None]:
     """Run `job` and yield its events.
 
-    A marker comes with the first growth of a text, with the end of a remark, or with
-    the end of the run, and only after the host was asked to store what it names; what
-    the answer itself is to hold comes in front of the event.
+    A marker comes with the first growth of a text, with the end of commentary, or with
+    the end of the run, and only after the host was asked to store the items that it
+    names. Records for the answer's own output come before the event.
     """
     async with aclosing(_events_with_markers(prepared, connections)) as events:
         carrying = _carrying(prepared)
@@ -55,7 +55,7 @@ async def answer_events(
 
 
 def _carrying(prepared: PreparedRequest) -> Carrying | None:
-    """Return what collects the turns, for a chat without a row that the host reads."""
+    """Return the collector for a chat without a row that the host reads."""
     call = prepared.call
     remembers = call.valves.remembers_reasoning() and not call.caller.task
     if prepared.store or not call.caller.host_reads or not remembers:
@@ -123,10 +123,10 @@ def _new_record() -> tuple[str, int]:
 
 
 async def _apply_fallback(prepared: PreparedRequest, note: Status) -> PreparedRequest:
-    """Keep what a refusal taught, so that no later request runs into it.
+    """Remember the cause of a refusal, so that later requests avoid it.
 
-    Returns the job as it goes on: the next round of tools begins with what is sent
-    now.
+    Returns the job with the changed request, because the next round of tools begins
+    with what is sent now.
     """
     report_note(prepared, note)
     prepared.call.capabilities.note(prepared.endpoint, note.cause)

@@ -1,6 +1,6 @@
-"""What a run makes, stored in the host before it is shown.
+"""Stores the pictures and files of a run in the host before they are shown.
 
-An event goes in, the same event with a `card` comes out (`owui_chat.made`).
+An event goes in; the same event with a `card` comes out.
 """
 
 import asyncio
@@ -28,6 +28,7 @@ from openai_responses.transport.connections import (
     container_file,
 )
 from openai_responses.transport.stream import ItemDone, PartialImage
+from owui_chat.code import is_code
 from owui_chat.files import container_addresses, file_citations
 from owui_manifold.chat import PreparedRequest
 from owui_manifold.host import NewFile, store_file, user_model
@@ -45,7 +46,7 @@ class ArtifactStore:
     """Stores the pictures and files of one run, each content once."""
 
     def __init__(self, prepared: PreparedRequest, connections: Connections) -> None:
-        """Store for the user who asks, beside the message that is being written."""
+        """Store files for the current user, at the message that is being written."""
         self._prepared = prepared
         self._connections = connections
         self._stored: dict[str, Item | None] = {}
@@ -73,7 +74,7 @@ class ArtifactStore:
         host_reads = caller.host_reads
         if is_image_call(item) and host_reads and item.get("result"):
             return await self._pictures([image_url(item)])
-        if item_type(item) == "code_interpreter_call" and host_reads:
+        if is_code(item) and host_reads:
             outputs = content_parts(item.get("outputs"))
             return await self._pictures(str(part.get("url")) for part in outputs)
         cited = file_citations(item) if host_reads or caller.streams else []

@@ -1,14 +1,8 @@
-"""The request that a chat or a task comes to.
+"""Builds the request for a chat or a task.
 
-What a request says of itself where its caller says nothing.
-
-The model that answers a chat, where its name leaves the choice to us.
-
-A chat as its last request began it.
-
-What a chat comes to: its history as input, its tools, its settings.
-
-What a title, tags or the like come to: a small request, without tools or memory.
+For a chat: the model, if its name leaves the choice to the pipe; the history as input,
+with the prefix as it was sent before; the tools; the settings; default parameters. For
+titles, tags and the like: a small request without tools or stored items.
 """
 
 from collections.abc import Mapping, Sequence
@@ -75,11 +69,11 @@ from owui_manifold.valves import UserValves, Valves
 
 @dataclass(frozen=True, slots=True)
 class PreparedRequest:
-    """One request, and where its answer is kept.
+    """One request, and where its answer is stored.
 
-    `store` is None where nothing is kept; `before` is the round of the host's tools
-    that this call goes on from; without a `toolset` nothing is answered here; `notices`
-    are sentences for the person who asked.
+    `store` is None if nothing is stored. `round` is the round of the host's tools that
+    this call continues. Without a `toolset` no calls are answered here. `notices` are
+    sentences for the person who asked.
     """
 
     call: PipeCall
@@ -94,21 +88,22 @@ class PreparedRequest:
 
     @property
     def runs_tools(self) -> bool:
-        """Whether calls are answered here; if not, they are the host's."""
+        """Whether calls are answered here; otherwise the host runs them."""
         return self.toolset is not None and self.toolset.runs_calls
 
 
 _LEAST_THRESHOLD = 1000
-"""A smaller one would compact every answer."""
+"""A smaller threshold would compact every answer."""
 
 
 def default_parameters(
     caller: Caller, valves: Valves, user: UserValves
 ) -> dict[str, Any]:
-    """Return parameters of the API; what the caller's body holds wins over them.
+    """Return the API's parameters for which the caller's body has no value.
 
-    The same chat and the same user always get the same values: the prompt cache and,
-    from gpt-6.2 on, encrypted reasoning are bound to them (responses-api.md §0.2).
+    The same chat and user always get the same values, because the prompt cache and,
+    from gpt-6.2 on, encrypted reasoning depend on them
+    (docs/reference/responses-api.md, "Changed beginnings").
     """
     own = user.SERVICE_TIER
     tier = valves.SERVICE_TIER if own == "inherit" else own
@@ -138,9 +133,9 @@ def _cache_key(caller: Caller, kind: str) -> str | None:
 
 
 def _hashed(kind: str, value: str) -> str | None:
-    """Return a stable name for `value` that does not tell it; None for nothing.
+    """Return a stable hash of `value` that does not reveal it; None for no value.
 
-    The ids are random UUIDs, so that nobody finds them by trying.
+    The ids are random UUIDs, so nobody can find them by trying.
     """
     named = f"openai_responses:{kind}:{value}"
     return sha256(named.encode()).hexdigest()[:48] if value else None
@@ -149,7 +144,7 @@ def _hashed(kind: str, value: str) -> str | None:
 def choose_chat_model(
     call: PipeCall, parts: Sequence[ChatPart], store: ChatStore | None
 ) -> tuple[ResolvedModel, str]:
-    """Return the model, and a sentence that says why it was chosen; or none."""
+    """Return the model, and the sentence that says why it was chosen, if any."""
     records = store.records.values() if store else ()
     choice = choose_auto_model(
         call.caller.model,
@@ -177,9 +172,9 @@ def restore_prefix(
     store: ChatStore | None,
     model: ResolvedModel,
 ) -> tuple[str, list[ChatPart]]:
-    """Return the instructions and the chat, as they were sent where they were.
+    """Return the instructions and the chat, unchanged where they were sent before.
 
-    What is sent for the first time goes to `store`.
+    What is sent for the first time is given to `store`.
     """
     if store is None or not stored_messages(parts):
         return instructions, parts
@@ -198,7 +193,7 @@ def _is_stable(valves: Valves, model: ResolvedModel) -> bool:
 
 
 def _is_new(call: PipeCall, store: ChatStore) -> bool:
-    """Say whether this is the first request for the message that is asked."""
+    """Say whether this is the first request for the current message."""
     message_id = call.caller.message_id
     continues = call.host.metadata.get("assistant_message_id")
     is_begun = message_id in store.sent or load_round(call.state, message_id)
@@ -206,7 +201,7 @@ def _is_new(call: PipeCall, store: ChatStore) -> bool:
 
 
 async def build_chat_request(call: PipeCall) -> PreparedRequest:
-    """Return the job for a chat; raises InvalidRequest for what cannot be sent."""
+    """Return the request for a chat; raises InvalidRequest for what cannot be sent."""
     require_floor()
     endpoint = user_endpoint(call)
     metadata, detail = call.host.metadata, call.valves.IMAGE_DETAIL
@@ -254,7 +249,7 @@ async def build_chat_request(call: PipeCall) -> PreparedRequest:
 
 
 def _body(call: PipeCall, choice: object, verbosity: str) -> dict[str, Any]:
-    """Return the caller's keys; a wish for this one answer wins over them."""
+    """Return the caller's keys; a wish for this one answer has priority over them."""
     body = {**call.body, "tool_choice": choice}
     if verbosity:
         text = body.get("text")
@@ -274,7 +269,7 @@ def _tools(call: PipeCall, model: ResolvedModel) -> OfferedTools:
 
 
 def _runs_calls(call: PipeCall, offered: OfferedTools) -> bool:
-    """Say whether calls are run here, as none of them has to be left to others."""
+    """Say whether calls are run here, because none must be left to others."""
     known = offered.names.known
     ours = call.valves.TOOL_EXECUTION == "pipe" and bool(known)
     return ours and all(name in call.host.tools for name in known)
@@ -284,13 +279,15 @@ def _settings(
     call: PipeCall, endpoint: Endpoint, tools: OfferedTools, model: ResolvedModel
 ) -> Settings:
     defaults = default_parameters(call.caller, call.valves, call.user_valves)
-    if endpoint.is_azure:  # it does not compact (responses-api.md §6)
+    if endpoint.is_azure:  # it does not support compaction
         defaults.pop("context_management", None)
-    if any(map(is_hosted_tool, tools.items)):  # the API counts no others
+    if any(
+        map(is_hosted_tool, tools.items)
+    ):  # the API counts only calls of hosted tools
         defaults["max_tool_calls"] = call.valves.MAX_TOOL_CALLS
     names = (model.id, model.family, call.caller.model)
     background = is_background_model(call.valves, names)
-    # Asked for in one piece, a background answer has no encrypted reasoning.
+    # Without a stream a background answer has no encrypted reasoning.
     settings = request_settings(
         call.valves,
         call.user_valves,
@@ -334,7 +331,7 @@ async def _history(
 
 
 def _toolset(call: PipeCall, offered: OfferedTools) -> Toolset:
-    """Return what runs the calls here, unless others have to run one of them."""
+    """Return what runs the calls here, unless others must run one of them."""
     host, valves = call.host, call.valves
     log = partial(call.log.line, "DEBUG")
     approver = build_approver(valves, host.metadata, host.event_call, log)
@@ -355,11 +352,11 @@ _NOT_FOR_TASKS = frozenset(
         *("tools", "tool_choice", "parallel_tool_calls"),
     }
 )
-"""What a person or a workspace model asks of an answer, which a title is none of."""
+"""Parameters that a person or workspace model sets for answers, not for tasks."""
 
 
 def build_task_request(call: PipeCall) -> PreparedRequest:
-    """Return the job for a title, tags or the like; raises InvalidRequest."""
+    """Return the request for a title, tags or the like; raises InvalidRequest."""
     require_floor()
     endpoint = user_endpoint(call)
     model = _task_model(call, endpoint)
@@ -382,7 +379,7 @@ def build_task_request(call: PipeCall) -> PreparedRequest:
 def _task_model(call: PipeCall, endpoint: Endpoint) -> ResolvedModel:
     """Return the model for tasks: the valve's, or the chat's own.
 
-    Another server than OpenAI's need not have the model of the default.
+    A server other than OpenAI's may not have the default model.
     """
     wanted, valves = call.valves.TASK_MODEL.strip(), call.valves
     chosen = "TASK_MODEL" in valves.model_fields_set

@@ -1,11 +1,7 @@
-"""The `/check` command: what an administrator's set-up can do.
+"""The `/check` command: tests an administrator's set-up and says what works.
 
-The set-up, tried out: what works, what does not, what to do.
-
-An administrator sends `/check` to any model of the pipe; the answer is made here, from
+An administrator sends `/check` to any model of the pipe. The answer is made here, from
 small requests like those of a chat.
-
-When a message asks for a check of the set-up, and what is checked.
 """
 
 from collections.abc import AsyncGenerator, Mapping, Sequence

@@ -5,7 +5,7 @@ required_open_webui_version: 0.11.4
 license: MIT
 description: GPT models over the Responses API, with reasoning that is remembered.
 
-The story of a request, from Open WebUI's call to the last chunk.
+How a request is handled, from Open WebUI's call to the last chunk.
 """
 
 from collections.abc import AsyncGenerator, Mapping
@@ -40,7 +40,7 @@ from owui_manifold.report import report_refusal, with_error_id
 from owui_manifold.valves import UserValves, Valves
 
 _MOST_SYNC_TOOLS = 16
-"""Threads for tools that are not coroutines; one that hangs keeps its thread."""
+"""Threads for tools that are not coroutines; a tool that hangs keeps its thread."""
 
 
 class Pipe:
@@ -50,7 +50,7 @@ class Pipe:
     UserValves = UserValves
 
     def __init__(self) -> None:
-        """Open nothing and start nothing: the host makes a Pipe at every upload."""
+        """Open and start nothing: the host creates a Pipe at every upload."""
         self.valves = self.Valves()
         self._connections = Connections()
         self._capabilities = AccountCapabilities()
@@ -73,8 +73,8 @@ class Pipe:
         __event_call__: Any = None,
         __event_emitter__: Any = None,
     ) -> AsyncGenerator[Chunk, None] | Chunk:
-        """Answer a chat: chunks when the caller streams, else one complete result."""
-        valves = self.valves  # the host replaces it at every call (functions.py:53)
+        """Answer a chat: chunks if the caller streams, else one complete result."""
+        valves = self.valves  # the host replaces it at every call
         caller = read_caller(body, __user__, __metadata__, __task__)
         user_valves = _user_valves(valves, caller, __user__, __metadata__)
         level = log_level(valves, user_valves)
@@ -103,9 +103,10 @@ class Pipe:
         return await self._complete(call)
 
     async def _stream(self, call: PipeCall) -> AsyncGenerator[Chunk, None]:
-        """Yield the answer as the reader of the stream understands it.
+        """Yield the answer in the form that the reader of the stream understands.
 
-        Nothing is raised: the host would drop what has been shown (open-webui.md §0.6).
+        Nothing is raised: the host would drop the text that was shown
+        (docs/reference/open-webui.md, "Errors and Stop").
         """
         if call.caller.host_reads:
             view: NativeRenderer | ChunkRenderer = _native_view(call)
@@ -119,7 +120,7 @@ class Pipe:
                         yield chunk
                     if isinstance(event, RunDone):
                         failed = event.ending.is_failure
-        except Exception as error:  # raised, it would take away what has been shown
+        except Exception as error:  # raised, it would remove the text that was shown
             yield error_chunk(_sentence_of(call, error))
         if failed and _shows_log(call):
             yield source_chunk("Log of this answer", call.log.text())
@@ -134,7 +135,7 @@ class Pipe:
         result = completion(ended, *_response_head(call))
         if not call.caller.host_reads:
             return result
-        # The page shows no finish_reason: an answer that ended early needs its words.
+        # The page shows no finish_reason: an answer that ended early gets a sentence.
         failure = ended.ending.is_failure
         told = error_chunk(ended.ending.sentence) if failure else {}
         return result | told | ({"output": view.items} if view.items else {})
@@ -146,7 +147,7 @@ class Pipe:
             events = answer_events(build_task_request(call), self._connections)
             ended = await self._watch(call, events, view)
             text = "" if ended.ending.is_failure else completion_text(ended)
-        except Exception as error:  # a title that failed is no reason to fail a chat
+        except Exception as error:  # a failed title must not make the chat fail
             _sentence_of(call, error)
         return task_result(text, call.caller.host_model)
 
@@ -182,7 +183,7 @@ def _user_valves(
     user: Mapping[str, Any] | None,
     metadata: Mapping[str, Any] | None,
 ) -> UserValves:
-    """Return what the user chose, in settings and switches, as far as they may."""
+    """Return the user's settings and switches, as far as the user may change them."""
     stored = (user or {}).get("valves")
     chosen = stored if isinstance(stored, UserValves) else UserValves()
     return allowed_user_valves(

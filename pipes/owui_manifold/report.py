@@ -1,14 +1,7 @@
-"""What the log and the person who asks are told of a run.
+"""What the log and the current user are told about a run.
 
-What the logs are told of a run.
-
-What an answer cost, where the administrator or the user wants to see it.
-
-Models whose tools the host calls in its older way, before the model is asked.
-
-What an administrator learns of REMOTE_MCP_SERVERS_JSON: in the log and in the chat.
-
-What a person is told above an answer, before it begins.
+The log gets requests and endings. The user gets notices above an answer: costs, models
+with the older way of tools, errors in REMOTE_MCP_SERVERS_JSON.
 """
 
 from collections.abc import Mapping
@@ -35,7 +28,7 @@ from owui_manifold.host import legacy_model, make_native
 
 
 def report_request(prepared: PreparedRequest) -> None:
-    """Write that a request is about to be sent; of what it says, nothing."""
+    """Log that a request is about to be sent, without any of its text."""
     request, call = prepared.request, prepared.call
     call.log.line(
         "DEBUG",
@@ -60,7 +53,7 @@ def report_note(prepared: PreparedRequest, note: Status) -> None:
 
 
 def report_write_failure(prepared: PreparedRequest) -> None:
-    """Write that later turns will miss something; the answer itself is whole."""
+    """Log that later turns will miss something; the answer itself is complete."""
     prepared.call.log.line(
         "WARNING",
         "Open WebUI refused to store the items that this chat does not show: later "
@@ -69,7 +62,7 @@ def report_write_failure(prepared: PreparedRequest) -> None:
 
 
 def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
-    """Write how a run ended; return it with the id of a failure in its sentence."""
+    """Log how a run ended; return it with the error id of a failure in its sentence."""
     call, trace = prepared.call, ended.trace
     if call.valves.writes_audit_log():
         call.log.audit(_audit_end(prepared, ended))
@@ -92,13 +85,13 @@ def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
 
 
 def report_refusal(call: PipeCall, sentence: str) -> str:
-    """Write why nothing was sent; return the sentence with its id."""
+    """Log why nothing was sent; return the sentence with its error id."""
     call.log.line("WARNING", f"nothing was sent: {sentence}")
     return with_error_id(call, sentence)
 
 
 def with_error_id(call: PipeCall, sentence: str) -> str:
-    """Return a sentence with the id under which the log has the lines of the run."""
+    """Return a sentence with the id that the log has for the run."""
     return f"{sentence} (Error id: {call.log.run_id})"
 
 
@@ -167,9 +160,9 @@ _DONE = " AUTO_NATIVE_TOOLS has set it to Native, from the next message on."
 
 
 async def legacy_notices(call: PipeCall) -> list[str]:
-    """Tell an administrator once of a model that is set so; change it if they wish.
+    """Tell an administrator once about a model with legacy function calling.
 
-    What a user chose for a chat of their own is left alone.
+    Change the setting if they wish. A user's setting for a single chat is not changed.
     """
     metadata, capabilities = call.host.metadata, call.capabilities
     params = metadata.get("params")
@@ -191,10 +184,10 @@ async def legacy_notices(call: PipeCall) -> list[str]:
 
 
 def remote_notices(prepared: PreparedRequest) -> list[str]:
-    """Write what is wrong with the servers to the log; return what this chat shows.
+    """Log errors in the servers' descriptions; return the notices for this chat.
 
-    Only administrators are shown anything. What keeps a server out is told at every
-    answer, what of one is not sent once to the log and once in a chat.
+    Only administrators see any. Reasons that keep a server out are shown at every
+    answer; fields that are not sent are mentioned once in the log and once in a chat.
     """
     call = prepared.call
     if call.caller.task or prepared.round:

@@ -1,9 +1,9 @@
 """What one round of tools leaves for the next, inside one request of the host.
 
-The host runs the tools and calls the pipe again; `request.state` is the same object
-for all these calls, while the messages it hands over are made anew each time
-(open-webui.md §14). So the next round sends exactly what the last one sent, what it
-received, and the outputs: the reasoning included.
+The host runs the tools and calls the pipe again. `request.state` is the same object for
+all these calls, but the messages are made anew each time (docs/reference/open-webui.md,
+"Ids of a call" and "Rounds of tools"). So the next round sends exactly what the last
+one sent, what it received, and the outputs, reasoning included.
 """
 
 from collections.abc import Mapping, Sequence
@@ -52,7 +52,7 @@ def known_sources(
 ) -> Sequence[str]:
     """Return the keys of the sources that the page has of a message already.
 
-    Those that the host retrieved come first (utils/middleware.py:2970).
+    Sources that the host retrieved come first.
     """
     before = load_round(state, message_id)
     return before.cited if before else source_keys(metadata.get("sources") or ())

@@ -17,6 +17,7 @@ from bundling.import_rules import check_imports
 from bundling.modules import ExternalImport, Module
 from bundling.name_rules import check_names
 from bundling.order import in_reading_order
+from bundling.reachability import Chapter, reachable_chapters
 from bundling.refusals import BundleRefused, Refusal
 from bundling.targets import Target
 from bundling.text_rules import check_docstring, check_loader_names, check_phrases
@@ -35,9 +36,11 @@ def build(target: Target, root: Path) -> str:
     modules = in_reading_order(target, root)
     if refusals := list(_refusals(modules, target, root)):
         raise BundleRefused(refusals)
-    imports = _merged_imports(name for module in modules for name in module.externals)
-    chapters = (_chapter(module, target) for module in modules)
-    text = "\n\n".join((opening(modules, target), imports, *chapters))
+    chapters = reachable_chapters(modules, target)
+    imports = _merged_imports(name for each in chapters for name in each.externals)
+    head = opening([each.module for each in chapters], target)
+    bodies = (_print_chapter(each, target) for each in chapters)
+    text = "\n\n".join((head, imports, *bodies))
     # The mode of Open WebUI's editor, which formats at every save.
     return black.format_str(text, mode=black.Mode())
 
@@ -91,26 +94,15 @@ def _is_standard(name: str) -> bool:
     return re.split(r"[. ]", name, maxsplit=1)[0] in sys.stdlib_module_names
 
 
-def _chapter(module: Module, target: Target) -> str:
+def _print_chapter(chapter: Chapter, target: Target) -> str:
     """A module as the bundle shows it: a banner of one line, then its body.
 
     The rest of the docstring stays in the sources: nobody reads it in a bundle, and the
     host stores and formats every line.
     """
+    module = chapter.module
     prose = module.docstring.strip()
     if module.name == target.entry:
         _, prose = split_docstring(prose)
     sentence = " ".join(prose.partition("\n\n")[0].split())
-    return "\n".join((f"# ==== {module.name}: {sentence}", "", _body(module), ""))
-
-
-def _body(module: Module) -> str:
-    """A module's text without its docstring or its imports."""
-    dropped: set[int] = set()
-    for node in module.tree.body:
-        if node is module.tree.body[0] or isinstance(node, ast.Import | ast.ImportFrom):
-            dropped.update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
-    lines = enumerate(module.text.splitlines(), start=1)
-    return "\n".join(line for number, line in lines if number not in dropped).strip(
-        "\n"
-    )
+    return "\n".join((f"# ==== {module.name}: {sentence}", "", chapter.body, ""))

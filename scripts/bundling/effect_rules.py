@@ -29,6 +29,8 @@ def check_effects(module: Module) -> Iterator[Refusal]:
         if not isinstance(node, Allowed):
             yield module.refuse(node, "an effect at import; only definitions may stand")
             continue
+        if _assigns_inside(node):
+            yield module.refuse(node, "changes another object at import")
         for part in _evaluated_at_import(node):
             if reason := _effect(part, origins):
                 yield module.refuse(part, reason)
@@ -47,6 +49,14 @@ def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
         yield node
         if isinstance(node, ast.ClassDef):
             yield from _statements(node.body)
+
+
+def _assigns_inside(node: ast.stmt) -> bool:
+    """Whether an attribute or an element is assigned to instead of a name."""
+    targets = node.targets if isinstance(node, ast.Assign) else []
+    targets = [node.target] if isinstance(node, ast.AnnAssign) else targets
+    parts = (part for target in targets for part in ast.walk(target))
+    return any(isinstance(part, ast.Attribute | ast.Subscript) for part in parts)
 
 
 def _evaluated_at_import(node: ast.AST) -> Iterator[ast.AST]:

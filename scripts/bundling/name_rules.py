@@ -6,7 +6,7 @@ module forgot to import may be found in another, a host class may appear twice.
 
 import ast
 import symtable
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from bundling.modules import Module
 from bundling.refusals import Refusal
@@ -37,12 +37,13 @@ def check_names(modules: Sequence[Module], target: Target) -> Iterator[Refusal]:
 def _bindings(module: Module) -> Iterator[Binding]:
     for imported in module.externals:
         yield imported.bound, imported.origin, imported.line
-    for name, line in _defined(module):
+    for name, line in defined_names(module.tree.body):
         yield name, f"{module.name}.{name}", line
 
 
-def _defined(module: Module) -> Iterator[tuple[str, int]]:
-    for node in module.tree.body:
+def defined_names(nodes: Iterable[ast.stmt]) -> Iterator[tuple[str, int]]:
+    """The names that these statements define, each with its line."""
+    for node in nodes:
         if isinstance(node, Definition):
             yield node.name, node.lineno
         elif isinstance(node, ast.Assign):
@@ -60,7 +61,10 @@ def _stored(target: ast.expr) -> Iterator[tuple[str, int]]:
 
 def _check_our_imports(module: Module, modules: Sequence[Module]) -> Iterator[Refusal]:
     """Each name of ours comes straight from the module that defines it."""
-    defined = {each.name: {name for name, _ in _defined(each)} for each in modules}
+    defined = {
+        each.name: {name for name, _ in defined_names(each.tree.body)}
+        for each in modules
+    }
     for needed in module.ours:
         for name in needed.names:
             if name != "*" and name not in defined[needed.module]:

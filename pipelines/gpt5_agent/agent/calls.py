@@ -37,11 +37,10 @@ _RULES_BY_STRICTNESS: Sequence[Approval] = ("auto", "ask", "deny")
 
 @dataclass(frozen=True, slots=True)
 class CallDecisions:
-    """The calls of a round, under their tools' own names.
+    """What happens to the calls of a round; they have their tools' own names.
 
-    `refused` are the answers of those that are not made, `left` those that the host
-    makes. While there are `questions` for a person, calls as they would be run, none is
-    made.
+    `refusals` answer calls that are not made; the host makes those of `host_call_ids`.
+    While there are `questions` for a person, no call is made.
     """
 
     calls: tuple[Item, ...]
@@ -58,12 +57,12 @@ class CallDecisions:
 
 
 class RoundCalls:
-    """Knows of every call of a run what becomes of it."""
+    """Decides about the calls of a run, and runs those that are ours."""
 
     def __init__(
         self, asked: AgentRequest, prepared: PreparedRun, ledger: RunTotals
     ) -> None:
-        """Begin with what failed, and what a person answered, in earlier rounds."""
+        """Start with the failures and the approvals of earlier rounds."""
         self._own = asked.own_tools
         self._log = asked.log
         self._tools = prepared.own_tools
@@ -79,7 +78,7 @@ class RoundCalls:
 
     @property
     def may_ask(self) -> bool:
-        """Whether a call may have to wait for a person whom the host asks."""
+        """Whether a call may need an approval that the host asks for."""
         names = (*self._tools.names, *self._host_schemas)
         passes_on = CALL_TOOL in self._host_schemas and self._approver.may_ask
         asks = passes_on or any(map(self._needs_approval, names))
@@ -90,9 +89,9 @@ class RoundCalls:
         return self._guard.failed_calls()
 
     async def decide(self, calls: Sequence[Item], limit: str) -> CallDecisions:
-        """Return what becomes of the calls; with a `limit` none is made.
+        """Return what happens to the calls; with a `limit` all are refused.
 
-        Nobody is asked about a call that cannot be made.
+        No approval is requested for a call that cannot be made.
         """
         refused: dict[str, ToolResult] = {}
         for call in calls:
@@ -118,7 +117,7 @@ class RoundCalls:
     async def run(
         self, found: CallDecisions
     ) -> AsyncGenerator[tuple[Item, ToolResult], None]:
-        """Yield the calls that are answered here with their answers, in their order."""
+        """Yield the calls that are answered here with their results, in their order."""
         made = [
             call for call in found.own_calls if call["call_id"] not in found.refusals
         ]
@@ -131,7 +130,6 @@ class RoundCalls:
                     yield await anext(running)
 
     def _toolset(self) -> Toolset:
-        """Return what runs the calls, in no more than the time that is left."""
         limits, left = self._own.limits, self._totals.seconds_left
         if left is not None:
             limits = replace(limits, batch_seconds=min(limits.batch_seconds, left))
@@ -141,7 +139,6 @@ class RoundCalls:
     async def _ask_person(
         self, call_id: str, name: str, arguments: Mapping[str, Any]
     ) -> bool:
-        """Return a person's answer: given through the host, or asked for now."""
         if self._own.asks_in_chat:
             return self._confirmations.consume(call_id, name, arguments)
         ask = self._own.approver.ask
@@ -149,9 +146,9 @@ class RoundCalls:
             return ask is not None and await ask(call_id, name, arguments)
 
     def _resolve_for_rules(self, call: Item) -> Item:
-        """Return the call that the rules are about: of the tool that will run.
+        """Return the call to apply the rules to: that of the tool that will run.
 
-        Where they are stricter about the tool that passes it on, that one counts.
+        If the rules are stricter for the tool that passes it on, they win.
         """
         if call["name"] in self._tools.names:
             return call
@@ -177,7 +174,7 @@ class RoundCalls:
 
 
 class CallEvents:
-    """Answers calls, and tells of it."""
+    """Answers calls and reports each of them."""
 
     def __init__(
         self,
@@ -186,28 +183,28 @@ class CallEvents:
         transcript: Transcript,
         ledger: RunTotals,
     ) -> None:
-        """Write the outputs to `transcript`, their number to `ledger`."""
+        """Write outputs to `transcript`, their number to `totals`."""
         self._round_calls = calling
         self._steps = steps
         self._transcript = transcript
         self._totals = ledger
 
     def ask(self, found: CallDecisions) -> Iterator[AgentEvent]:
-        """Yield what asks a person; the host shows a card for it."""
+        """Yield the approval requests; the host shows a card for them."""
         requests = [build_confirmation_request(call) for call in found.questions]
         yield from requests
         yield from self._transcript.build_call_events(build_question_call(requests))
         yield StateChanged("waiting_for_confirmation")
 
     def show_calls(self, found: CallDecisions) -> Iterator[AgentEvent]:
-        """Yield the calls that were held back from the host until now."""
+        """Yield the calls that the host was not shown before."""
         for call in found.calls:
             yield from self._transcript.build_call_events(call)
 
     async def run(
         self, found: CallDecisions, round_step: StepStarted
     ) -> AsyncGenerator[AgentEvent, None]:
-        """Answer the calls that are ours; yield each with its step of the log."""
+        """Answer our calls; yield each with its step of the log."""
         self._totals.calls += len(found.calls)
         made = [
             call for call in found.own_calls if call["call_id"] not in found.refusals

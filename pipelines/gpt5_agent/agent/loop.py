@@ -39,8 +39,8 @@ from openai_responses.models.resolve import resolve_model
 class Agent:
     """One run of the loop.
 
-    `is_over` says whether the answer is whole: else the host calls again. `answer`
-    holds the items of the last round.
+    `is_over` says whether the answer is complete; if not, the host calls again.
+    `answer` holds the items of the last round.
     """
 
     def __init__(
@@ -67,13 +67,13 @@ class Agent:
         self._run_end = RunDone(COMPLETED)
 
     def build_run_end(self) -> RunDone:
-        """Return how the run ended, with all that came of it."""
+        """Return how the run ended, with all its output."""
         ledger, last = self._totals, self._run_end
         output = tuple(self._transcript.output)
         return RunDone(last.ending, ledger.usage, ledger.last_usage, output, last.trace)
 
     async def run(self) -> AsyncGenerator[AgentEvent, None]:
-        """Go round after round; yield what happens."""
+        """Run round after round; yield what happens."""
         if self._prepared.note:
             yield Status(self._prepared.note)
         for source in self._prepared.sources:
@@ -92,7 +92,6 @@ class Agent:
                     yield event
 
     async def _resume_round(self) -> AsyncGenerator[AgentEvent, None]:
-        """Go on with the calls that waited for a person."""
         number = self._totals.rounds
         step = self._steps.start("round", f"ROUND {number}")
         yield step
@@ -111,7 +110,6 @@ class Agent:
         yield self._steps.end(step)
 
     async def _run_round(self) -> AsyncGenerator[AgentEvent, None]:
-        """Let the model answer, then answer its calls."""
         self._totals.rounds += 1
         number = self._totals.rounds
         self._round_began = self._totals.seconds
@@ -136,7 +134,6 @@ class Agent:
     async def _run_model(
         self, round_step: StepStarted, sound: AnswerEvents
     ) -> AsyncGenerator[AgentEvent, None]:
-        """Let the model answer; its items end up in `sound`."""
         label = f"{self._prepared.model.id} Thought"
         step = self._steps.start("model", label, parent=round_step.id)
         yield step
@@ -157,7 +154,6 @@ class Agent:
     async def _run_calls(
         self, step: StepStarted, sound: AnswerEvents
     ) -> AsyncGenerator[AgentEvent, None]:
-        """Answer the calls of a round, as far as they are ours to answer."""
         self.answer = [sound.items[index] for index in sorted(sound.items)]
         self._transcript.add_answer(self.answer)
         self._transcript.next_index = sound.next_index
@@ -180,7 +176,6 @@ class Agent:
             yield self._build_round_end(sound)
 
     async def _decide_calls(self, items: Iterable[Item], number: int) -> CallDecisions:
-        """Return what becomes of the calls among the items of a round."""
         original = self._prepared.names.own_name
         calls = [
             {**item, "name": original(str(item["name"]))}
@@ -195,7 +190,6 @@ class Agent:
     def _release_held(
         self, sound: AnswerEvents, found: CallDecisions
     ) -> Iterator[AgentEvent]:
-        """Yield what was held back of an answer, or what asks about its calls."""
         if not found.questions:
             yield from sound.held_events
             return
@@ -238,7 +232,7 @@ async def run_agent(
 ) -> AsyncGenerator[AgentEvent, None]:
     """Answer a question; yield what happens.
 
-    Raises nothing of ours: what cannot be asked is an ending. Exactly one RunEnded
+    Raises nothing of ours: what cannot be asked is an ending. Exactly one RunDone
     comes; ReadyForInput is the last event, unless the host has to go on first.
     """
     ledger = RunTotals(asked.budget, asyncio.get_running_loop().time)
@@ -267,7 +261,6 @@ async def run_agent(
 def _start_agent(
     asked: AgentRequest, make_provider: MakeProvider, ledger: RunTotals
 ) -> Agent:
-    """Return the agent; raises InvalidRequest for what cannot be asked."""
     prepared = prepare_run(asked)
     earlier = prepared.earlier_rounds
     ledger.add_earlier(earlier.rounds, earlier.calls, earlier.usage, earlier.seconds)
@@ -277,7 +270,6 @@ def _start_agent(
 def _final_events(
     ended: RunDone, text: str, metadata: RunMetadata
 ) -> Iterator[AgentEvent]:
-    """Yield how a whole answer ends."""
     failed = ended.ending.is_failure
     if text and not failed:
         yield NewMessage(text)

@@ -1,4 +1,4 @@
-"""Answers one call of the pipeline: a chat as a stream or as one result, or a task of the host.
+"""Answers one call of the pipeline: a chat as a stream or as one result, or a task.
 
 Nothing is raised: an exception would remove what is already shown.
 """
@@ -55,8 +55,8 @@ _DROPPED_TASK_KEYS = (
 def build_task_request(asked: AgentRequest, task: str) -> ResponsesRequest:
     """Return the request for a task: short, without tools, policies or memory.
 
-    Where the host reads the answer as JSON, the model is held to that form.
-    Raises InvalidRequest for what cannot be sent.
+    If the host reads the answer as JSON, the model is held to that form. Raises
+    InvalidRequest.
     """
     model = resolve_model(asked.model)
     messages = task_messages(list(asked.messages))
@@ -82,7 +82,7 @@ _INTERNAL_ERROR = (
 
 @dataclass(frozen=True, slots=True)
 class PipelineCall:
-    """One call of the pipeline: what is asked, who reads, what it is answered with."""
+    """One call of the pipeline, with what is needed to answer it."""
 
     question: AgentInput
     caller: PipelineCaller
@@ -91,7 +91,7 @@ class PipelineCall:
 
 
 async def stream_answer(call: PipelineCall) -> AsyncGenerator[AnswerPiece, None]:
-    """Yield the answer as its reader understands it, with an end of its own."""
+    """Yield the answer in the reader's form, closed by an end marker."""
     log = AgentLog(new_ulid()[-10:])
     try:
         if call.caller.task:
@@ -106,7 +106,7 @@ async def stream_answer(call: PipelineCall) -> AsyncGenerator[AnswerPiece, None]
 
 
 async def answer_once(call: PipelineCall) -> Chunk:
-    """Return the whole answer as one result (R27)."""
+    """Return the complete answer as one result."""
     log = AgentLog(new_ulid()[-10:])
     try:
         if call.caller.task:
@@ -126,7 +126,6 @@ async def answer_once(call: PipelineCall) -> Chunk:
 async def _open_own_tools(
     call: PipelineCall, log: AgentLog
 ) -> AsyncGenerator[PipelineCall, None]:
-    """Lend the call its tools; raises InvalidRequest."""
     valves = call.question.valves
     log.hide(
         valve_secrets(build_endpoint(valves))
@@ -140,7 +139,6 @@ async def _open_own_tools(
 def _choose_view(
     call: PipelineCall, log: AgentLog
 ) -> tuple[AgentRequest, HostRenderer | ClientRenderer]:
-    """Return what to ask and how to show it; raises InvalidRequest."""
     asked, caller = _build_agent_request(call, log), call.caller
     emits = shows_thoughts(call.question)
     if not caller.is_host:
@@ -166,7 +164,7 @@ async def _stream_chunks(
 
 
 async def _run_task(call: PipelineCall, log: AgentLog) -> Chunk:
-    """Return a title, tags or the like, without the loop (R28); empty if it failed."""
+    """Return a title, tags or the like, without the loop; empty if it failed."""
     text = ""
     try:
         log.hide(valve_secrets(build_endpoint(call.question.valves)))
@@ -190,13 +188,12 @@ def _read_task_text(ended: RunDone, log: AgentLog) -> str:
 
 
 def _convert_to_chunk(result: Chunk) -> Chunk:
-    """Return a whole result as the one chunk of a stream."""
+    """Return a complete result as the one chunk of a stream."""
     (choice,) = result["choices"]
     return {**result, "choices": [{**choice, "delta": choice["message"]}]}
 
 
 def _make_completion_fields(caller: PipelineCaller) -> tuple[str, int, str]:
-    """Return the id, the time and the model that a result or its chunks carry."""
     return f"chatcmpl-{new_ulid()}", unix_seconds(), caller.model
 
 

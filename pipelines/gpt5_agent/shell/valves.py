@@ -26,39 +26,102 @@ from gpt5_agent.shell.sealing import (
 )
 from openai_responses.endpoint import DEFAULT_BASE_URL
 
+_PASSWORD: dict[str, Any] = {"input": {"type": "password"}}
+_VALVE_RANGES: Mapping[str, tuple[int, int]] = {
+    "TOOL_TIMEOUT_SECONDS": (1, 3600),
+    "TOOL_OUTPUT_CHARACTERS": (1000, 10_000_000),
+    "SANDBOX_SECONDS": (1, 600),
+    "SANDBOX_MEMORY_MB": (64, 16_384),
+    "SANDBOX_DISK_MB": (1, 1024),
+    "MAXIMUM_ITERATIONS": (1, 30),
+    "MAXIMUM_SECONDS": (0, 86_400),
+    "MAXIMUM_TOKENS": (0, 100_000_000),
+    "MAX_RETRIES": (0, 5),
+    "CONNECT_TIMEOUT_SECONDS": (1, 300),
+    "FIRST_EVENT_TIMEOUT_SECONDS": (30, 900),
+    "IDLE_TIMEOUT_SECONDS": (30, 900),
+}
 
-class AgentValves(BaseModel):
-    """Who answers, in which manner, within which bounds."""
+
+class Valves(BaseModel):
+    """Settings of the administrator; the page shows them in this order."""
+
+    # The key and the address
 
     API_KEY: str = Field(
         default="",
-        description=f"Key for BASE_URL: {SECRET_FORMS} Example: `env:OPENAI_API_KEY`, which "
-        "is also what holds when this is empty.",
-        json_schema_extra={"input": {"type": "password"}},
+        description=f"Key for BASE_URL: {SECRET_FORMS} If empty, the environment's "
+        "OPENAI_API_KEY is used. Example: `env:OPENAI_API_KEY`.",
+        json_schema_extra=_PASSWORD,
     )
     BASE_URL: str = Field(
         default=DEFAULT_BASE_URL,
         description="Address of the Responses API, with or without `/v1`. Example: "
         f"`{DEFAULT_BASE_URL}`.",
     )
+    ORGANIZATION: str = Field(
+        default="", description="Organisation to bill. Example: `org-abc`."
+    )
+    PROJECT: str = Field(
+        default="", description="Project to bill. Example: `proj_abc`."
+    )
+    EXTRA_HEADERS: str = Field(
+        default="",
+        description="More headers, as a JSON object of texts; a value can be "
+        f'{SECRET_FORMS} Example: `{{"X-Team": "env:TEAM_KEY"}}`.',
+        json_schema_extra=_PASSWORD,
+    )
+    COMPATIBILITY: Literal["openai", "strict"] = Field(
+        default="openai",
+        description="`strict` sends only what every server of the Responses API "
+        "accepts. Example: `strict`.",
+    )
+
+    # The model, its reasoning and its answers
+
     MODEL: str = Field(
         default="gpt-6.1-sol",
-        description="The model of both agents; an effort can be part of the name. "
-        "Example: `gpt-5.2-high`. A request may name another one as `agent_model`.",
+        description="Model of both agents; the name can include an effort. A request "
+        "can name another model as `agent_model`. Example: `gpt-5.2-high`.",
     )
+    REASONING_EFFORT: Literal[
+        "", "none", "minimal", "low", "medium", "high", "xhigh", "max"
+    ] = Field(
+        default="",
+        description="How long the model thinks; if empty, MODEL decides. Example: "
+        "`high`.",
+    )
+    REASONING_SUMMARY: Literal["auto", "concise", "detailed", "disabled"] = Field(
+        default="auto",
+        description="Show a summary of the reasoning. OpenAI gives it to verified "
+        "organisations only. Example: `disabled`.",
+    )
+    VERBOSITY: Literal["", "low", "medium", "high"] = Field(
+        default="",
+        description="How long answers are; if empty, the model decides. Example: "
+        "`low`.",
+    )
+    ENABLE_STREAM: bool = Field(
+        default=True,
+        description="Stream answers from the API. Turn it off for an organisation that "
+        "may not stream. Example: `true`.",
+    )
+
+    # The agent
+
     INSTRUCTION: str = Field(
         default="",
-        description="What the agent is and does, in front of all policies. Example: "
-        "`You help the support team of an online shop.`",
+        description="What the agent is and does; it stands before the policies. "
+        "Example: `You help the support team of an online shop.`",
     )
     POLICY_STYLE: Literal["full", "lean", "auto"] = Field(
         default="full",
-        description="How the policies are worded. `full`: in detail. `lean`: short, by "
-        "outcome, for newer models. `auto`: whatever suits the model. Example: `lean`.",
+        description="Wording of the policies: `full` is detailed, `lean` is short and "
+        "for newer models, `auto` depends on the model. Example: `lean`.",
     )
     PROMPT_POLICY_OVERRIDES: str = Field(
         default="",
-        description="Other policies. Plain text is added behind all of them. Example: "
+        description="Other policies. Plain text is added after them. Example: "
         "`Answer in French.` A JSON object replaces single ones, by the keys "
         "`persistence_policy`, `context_gathering_policy`, `uncertainty_policy`, "
         "`tool_preamble_policy` or `extra_policy`. Example: "
@@ -66,59 +129,29 @@ class AgentValves(BaseModel):
     )
     CONTEXT: str = Field(
         default="",
-        description="What the agent should know, given to it with every question and "
-        "shown as a source: facts, where `context_gathering_policy` says how it goes "
-        "about finding more. Example: `Our office hours are 9 to 17.`",
+        description="Facts that the agent reads with every question, shown as a source; "
+        "`context_gathering_policy` says how it finds more. Example: "
+        "`Our office hours are 9 to 17.`",
     )
     PRESET: str = Field(
         default="",
-        description="A guide: who the agent is, and how much of a chat it remembers. "
-        "`researcher`, `engineer`, `companion`, or a file's name without `.json` in "
-        "PRESETS_DIR. Example: `researcher`.",
+        description="Who the agent is and how much of a chat it remembers: "
+        "`researcher`, `engineer`, `companion`, or the name of a file in PRESETS_DIR "
+        "without `.json`. Example: `researcher`.",
     )
     PRESETS_DIR: str = Field(
         default="",
-        description="Folder with guides of your own, as JSON files. Example: "
+        description="Folder with your own presets, as JSON files. Example: "
         "`/app/presets`.",
-    )
-    MAXIMUM_ITERATIONS: int = Field(
-        default=6,
-        description="How many rounds of tools one answer may take, 1 to 30; then the "
-        "model answers with what it has. Example: `6`.",
-    )
-    MAXIMUM_SECONDS: int = Field(
-        default=0,
-        description="How long the model and our tools may work for one answer; 0 is no "
-        "limit. Example: `300`.",
-    )
-    MAXIMUM_TOKENS: int = Field(
-        default=0,
-        description="How many tokens one answer may take, over all its rounds; 0 is no "
-        "limit. Example: `200000`.",
     )
     EMIT_INTERMEDIATE_THOUGHTS: bool = Field(
         default=True,
-        description="Show what the model says before it calls tools, as a thought. Off: "
-        "the answer alone. Example: `true`.",
+        description="Show what the model says before it calls tools, as a thought. If "
+        "off, only the answer is shown. Example: `true`.",
     )
 
+    # Tools that run in this pipeline
 
-class OwnToolValves(BaseModel):
-    """Which tools the agent brings itself, and what they may do."""
-
-    TOOL_APPROVAL: str = Field(
-        default="",
-        description="Which tools need a person's consent, as `pattern=auto`, `ask` or "
-        "`deny`, separated by commas. Example: `delete_*=ask, shell=deny`.",
-    )
-    TOOL_TIMEOUT_SECONDS: int = Field(
-        default=120, description="For a single call of our own tools. Example: `120`."
-    )
-    TOOL_OUTPUT_CHARACTERS: int = Field(
-        default=100_000,
-        description="Longest output of a tool of our own that the model gets; of a "
-        "longer one it gets the beginning and the end. Example: `100000`.",
-    )
     MCP_SERVERS_JSON: str = Field(
         default="",
         description="MCP servers whose tools run here, as a JSON list of objects: "
@@ -130,9 +163,9 @@ class OwnToolValves(BaseModel):
     )
     ALLOW_STDIO: bool = Field(
         default=False,
-        description="Let MCP_SERVERS_JSON start programs on this server. The server "
-        "takes new valves from whoever reaches it, without a key: then whoever does "
-        "can run anything. Example: `false`.",
+        description="Let MCP_SERVERS_JSON start programs on this server. Anyone who can "
+        "reach the Pipelines server can change its valves without a key, and could then "
+        "run any program. Example: `false`.",
     )
     OPENAPI_SERVERS_JSON: str = Field(
         default="",
@@ -144,82 +177,69 @@ class OwnToolValves(BaseModel):
     )
     SANDBOX: bool = Field(
         default=False,
-        description="Let the model run Python and keep files, in a sandbox without "
-        "network. Where none can be had the log says why, and nothing is offered. "
-        "Example: `true`.",
+        description="Let the model run Python and keep files in a sandbox without "
+        "network. If no sandbox works on this server, the log says why and no tool is "
+        "offered. Example: `true`.",
     )
     SANDBOX_SECONDS: int = Field(
-        default=30, description="For one run in the sandbox. Example: `30`."
+        default=30, description="Time limit of one run in the sandbox. Example: `30`."
     )
     SANDBOX_MEMORY_MB: int = Field(
-        default=512, description="For one run, all its processes. Example: `512`."
+        default=512,
+        description="Memory of one run, for all its processes. Example: `512`.",
     )
     SANDBOX_DISK_MB: int = Field(
-        default=64, description="For the files of one chat. Example: `64`."
+        default=64, description="Space for the files of one chat. Example: `64`."
     )
     SANDBOX_WHEELS: str = Field(
         default="",
-        description="Folder of wheels that runs may install; empty installs nothing. "
-        "Example: `/srv/wheels`.",
+        description="Folder of wheels that runs may install; if empty, nothing can be "
+        "installed. Example: `/srv/wheels`.",
     )
     FILES_ROOT: str = Field(
         default="",
-        description="The one folder from which tools may hand over files by their path; "
-        "empty forbids it. Example: `/files`.",
-    )
-
-
-class AnswerValves(BaseModel):
-    """How much is thought and said, and in which form it comes."""
-
-    REASONING_EFFORT: Literal[
-        "", "none", "minimal", "low", "medium", "high", "xhigh", "max"
-    ] = Field(
-        default="",
-        description="How long the model thinks; empty leaves it to MODEL. Example: "
-        "`high`.",
-    )
-    REASONING_SUMMARY: Literal["auto", "concise", "detailed", "disabled"] = Field(
-        default="auto",
-        description="Show a summary of the reasoning. OpenAI gives it to verified "
-        "organisations only. Example: `disabled`.",
-    )
-    VERBOSITY: Literal["", "low", "medium", "high"] = Field(
-        default="",
-        description="How long answers are; empty leaves it to the model. Example: "
-        "`low`.",
-    )
-    ENABLE_STREAM: bool = Field(
-        default=True,
-        description="Stream answers from the server. Off: for organisations that may "
-        "not stream. Example: `true`.",
+        description="The only folder whose files tools may return by path; if empty, "
+        "none may. Example: `/files`.",
     )
     PARALLEL_TOOL_CALLS: bool = Field(
         default=True,
-        description="Let the model ask for several tools at once. Example: `true`.",
+        description="Let the model call several tools at once. Example: `true`.",
     )
-
-
-class NetworkValves(BaseModel):
-    """Who pays, how patient the pipeline is, over which network."""
-
-    ORGANIZATION: str = Field(
-        default="", description="Organisation to bill. Example: `org-abc`."
+    TOOL_TIMEOUT_SECONDS: int = Field(
+        default=120,
+        description="Time limit of one call of a tool that runs here. Example: `120`.",
     )
-    PROJECT: str = Field(
-        default="", description="Project to bill. Example: `proj_abc`."
+    TOOL_OUTPUT_CHARACTERS: int = Field(
+        default=100_000,
+        description="Longest output of a tool that the model gets; the middle of a "
+        "longer one is left out. Example: `100000`.",
     )
-    EXTRA_HEADERS: str = Field(
+    TOOL_APPROVAL: str = Field(
         default="",
-        description=f"More headers, as a JSON object of texts; a value can be {SECRET_FORMS} "
-        'Example: `{"X-Team": "env:TEAM_KEY"}`.',
-        json_schema_extra={"input": {"type": "password"}},
+        description="Which tools need a person's consent, as `pattern=auto`, `ask` or "
+        "`deny`, separated by commas. Example: `delete_*=ask, shell=deny`.",
     )
-    COMPATIBILITY: Literal["openai", "strict"] = Field(
-        default="openai",
-        description="`strict` sends only what every server of the Responses API knows. "
-        "Example: `strict`.",
+
+    # Cost
+
+    MAXIMUM_ITERATIONS: int = Field(
+        default=6,
+        description="How many rounds of tools one answer may take, 1 to 30; then the "
+        "model answers with what it has. Example: `6`.",
     )
+    MAXIMUM_SECONDS: int = Field(
+        default=0,
+        description="Time limit of one answer, without the host's tools; 0 is no "
+        "limit. Example: `300`.",
+    )
+    MAXIMUM_TOKENS: int = Field(
+        default=0,
+        description="How many tokens all rounds of one answer may take; 0 is no limit. "
+        "Example: `200000`.",
+    )
+
+    # The network
+
     MAX_RETRIES: int = Field(
         default=1,
         description="How often a request that failed before its first word is sent "
@@ -227,22 +247,22 @@ class NetworkValves(BaseModel):
     )
     CONNECT_TIMEOUT_SECONDS: int = Field(
         default=30,
-        description="How long a connection may take to come about. Example: `30`.",
+        description="Time limit for opening a connection. Example: `30`.",
     )
     FIRST_EVENT_TIMEOUT_SECONDS: int = Field(
         default=300,
-        description="How long the server may take to begin its answer, 30 to 900. "
+        description="How long the API may take to begin its answer, 30 to 900. "
         "Example: `300`.",
     )
     IDLE_TIMEOUT_SECONDS: int = Field(
         default=300,
-        description="How long the server may be silent in the middle of an answer, "
-        "30 to 900. Example: `300`.",
+        description="How long the API may send nothing within an answer, 30 to 900. "
+        "Example: `300`.",
     )
     VERIFY_SSL: bool = Field(
         default=True,
-        description="Check the server's certificate. Off only for a test. Example: "
-        "`true`.",
+        description="Check the server's certificate. Turn it off only for a test. "
+        "Example: `true`.",
     )
     CA_BUNDLE: str = Field(
         default="",
@@ -251,38 +271,18 @@ class NetworkValves(BaseModel):
     )
     PROXY: str = Field(
         default="",
-        description=f"Address of an HTTP proxy: {SECRET_FORMS} Empty: HTTPS_PROXY and "
-        "NO_PROXY of the environment are obeyed. Example: `http://10.0.0.1:3128`.",
-        json_schema_extra={"input": {"type": "password"}},
+        description=f"Address of an HTTP proxy: {SECRET_FORMS} If empty, the "
+        "environment's HTTPS_PROXY and NO_PROXY are used. Example: "
+        "`http://10.0.0.1:3128`.",
+        json_schema_extra=_PASSWORD,
     )
 
-
-_VALVE_RANGES: Mapping[str, tuple[int, int]] = {
-    "MAXIMUM_ITERATIONS": (1, 30),
-    "MAXIMUM_SECONDS": (0, 86_400),
-    "MAXIMUM_TOKENS": (0, 100_000_000),
-    "TOOL_TIMEOUT_SECONDS": (1, 3600),
-    "TOOL_OUTPUT_CHARACTERS": (1000, 10_000_000),
-    "SANDBOX_SECONDS": (1, 600),
-    "SANDBOX_MEMORY_MB": (64, 16_384),
-    "SANDBOX_DISK_MB": (1, 1024),
-    "MAX_RETRIES": (0, 5),
-    "CONNECT_TIMEOUT_SECONDS": (1, 300),
-    "FIRST_EVENT_TIMEOUT_SECONDS": (30, 900),
-    "IDLE_TIMEOUT_SECONDS": (30, 900),
-}
-
-
-class Valves(NetworkValves, AnswerValves, OwnToolValves, AgentValves):
-    """Settings of the administrator, the fields of the last base first, then our own.
-
-    That is how pydantic orders them, and the page shows them as they are ordered.
-    """
+    # The log
 
     DEBUG: bool = Field(
         default=False,
         description="Write the arguments and outputs of tools to the server's log, "
-        "secrets left out. Example: `false`.",
+        "without secrets. Example: `false`.",
     )
 
     @field_validator("*", mode="wrap")
@@ -316,7 +316,7 @@ class Valves(NetworkValves, AnswerValves, OwnToolValves, AgentValves):
 
 
 def clamp_number(value: object, least: int, most: int, default: int) -> int:
-    """Return a number within its limits; what is no number is the default."""
+    """Return a number within its limits; anything else is the default."""
     try:
         number = float(str(value).strip())
         return int(min(max(number, least), most))

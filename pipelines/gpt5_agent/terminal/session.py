@@ -1,7 +1,7 @@
 """A conversation with one person: what they say, what they allow, what comes of it.
 
 A user interface gives its commands here (`submit_user_input`, `provide_confirmation`),
-and is told of the agent in the seed's events.
+and gets the agent's events through the methods of `UserInterface`.
 """
 
 import asyncio
@@ -39,7 +39,7 @@ class Session:
         show: Callable[[AgentEvent], object] = repr,
         make_provider: MakeProvider = make_responses_provider,
     ) -> None:
-        """Ask as `asked` does; `show` gets every event, for what the seed has not."""
+        """Ask as `asked` does; `show` gets every event, also those of no method."""
         approver = replace(asked.own_tools.approver, ask=self._ask_person)
         own = replace(asked.own_tools, approver=approver, asks_in_chat=False)
         self.messages: list[Message] = list(asked.messages)

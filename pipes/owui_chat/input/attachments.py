@@ -1,4 +1,4 @@
-"""Images and files that people or tools attached, as input parts.
+"""Pictures and files that people or tools attached, as input parts.
 
 The API reads PNG, JPEG, WEBP and GIFs of one frame, told by their first bytes, and
 documents by their type. Open WebUI keeps with a message of the user the files it came
@@ -31,14 +31,14 @@ _SIGNATURES = (
     (b"GIF8", "image/gif"),
 )
 _HEAD = 24
-"""Characters of base64 that hold every signature."""
+"""The number of base64 characters that contain every signature."""
 
 _GIF_FRAME = b"\x00\x21\xf9\x04"
-"""What stands in front of each frame of a GIF that has several."""
+"""The bytes before each frame of an animated GIF."""
 
 
 def image_type(content: bytes) -> str:
-    """Return the media type of a picture, or nothing for one that nobody reads."""
+    """Return the media type of a picture; empty if the API cannot read it."""
     if content[:4] == b"RIFF" and content[8:12] == b"WEBP":
         return "image/webp"
     for signature, kind in _SIGNATURES:
@@ -48,15 +48,15 @@ def image_type(content: bytes) -> str:
 
 
 def image_data_url(content: bytes) -> str:
-    """Return a picture as an address that holds it; nothing if nobody reads it."""
+    """Return a picture as a data URL; empty if the API cannot read it."""
     kind = image_type(content)
     return f"data:{kind};base64,{base64.b64encode(content).decode()}" if kind else ""
 
 
 def readable_url(url: str) -> str:
-    """Return the address of a picture, labelled as what it is; nothing if unreadable.
+    """Return the address of a picture with its real type; empty if unreadable.
 
-    A picture on the web is the API's to fetch.
+    The API itself fetches pictures from the web.
     """
     if url.startswith(("https://", "http://")):
         return url
@@ -71,7 +71,7 @@ def image_part(url: str, detail: str) -> Item:
 
 
 def _encoded_type(payload: str) -> str:
-    """Return the media type of a picture in base64; of a GIF all of it is read."""
+    """Return the media type of a picture in base64; a GIF is read completely."""
     try:
         kind = image_type(base64.b64decode(payload[:_HEAD]))
         if kind == "image/gif":
@@ -108,9 +108,10 @@ _PLAIN_TEXT = (
 
 
 def document_type(name: str, declared: str) -> str:
-    """Return the media type of a document that the API reads; else nothing.
+    """Return the media type of a document that the API reads, else an empty text.
 
-    The name comes first: what a browser declares differs from system to system.
+    The name counts first, because the type that browsers declare differs between
+    systems.
     """
     suffix = name.rpartition(".")[2].lower()
     if suffix in _PLAIN_TEXT.split():
@@ -185,7 +186,8 @@ def read_attachments(files: object) -> list[Attachment]:
 def resolve_images(parts: Sequence[ChatPart]) -> list[ChatPart]:
     """Return a chat in which the API can read every picture of a message.
 
-    Raises InvalidRequest for one that it cannot, by its name, in the message asked.
+    Raises InvalidRequest, with the file's name, for an unreadable one in the current
+    message.
     """
     question = question_index(parts)
     return [
@@ -204,7 +206,7 @@ def question_index(parts: Sequence[ChatPart]) -> int:
 
 
 def part_or_note(found: Item | str, *, is_asked: bool) -> Item:
-    """Return a part, or the sentence that stands for it in an earlier message."""
+    """Return a part, or the note that replaces it in an earlier message."""
     if not isinstance(found, str):
         return found
     if is_asked:
@@ -213,7 +215,7 @@ def part_or_note(found: Item | str, *, is_asked: bool) -> Item:
 
 
 def check_input_size(items: Sequence[Item]) -> None:
-    """Raise InvalidRequest for more pictures or bytes than one request may hold."""
+    """Raise InvalidRequest for more pictures or bytes than a request may have."""
     contents = [item.get("content") or item.get("output") for item in items]
     parts = [part for content in contents for part in content_parts(content)]
     pictures = sum(item_type(part) == "input_image" for part in parts)
@@ -280,7 +282,7 @@ def _with_readable(message: UserMessage, *, is_asked: bool) -> UserMessage:
 
 
 def _readable_part(part: Item, name: str) -> Item | str:
-    """Return a picture that the API reads, or why it does not."""
+    """Return a picture that the API can read, or the reason why it cannot."""
     url, shown = str(part["image_url"]), name or "A picture"
     if readable := readable_url(url):
         return image_part(readable, part["detail"])
@@ -291,7 +293,7 @@ def _readable_part(part: Item, name: str) -> Item | str:
 _HOST_PROMPT = "Here are the images from the tool results above. Please analyze them."
 
 UNREADABLE_IMAGE = "[A picture is in a form that you cannot read; the user sees it.]"
-"""What the model gets for a picture of a tool that the API would refuse."""
+"""Replaces a picture of a tool that the API would refuse."""
 
 
 def add_tool_images(
@@ -322,7 +324,7 @@ def tool_image(url: str) -> Item:
 
 
 def append_images(text: str, images: Sequence[Item]) -> str | list[Item]:
-    """Return the output of a tool: a text, with pictures behind it if there are any."""
+    """Return the output of a tool: a text, followed by pictures if there are any."""
     return [{"type": "input_text", "text": text}, *images] if images else text
 
 

@@ -1,4 +1,4 @@
-"""What was sent in front of and around earlier messages, sent again unchanged.
+"""Everything that was sent before and around earlier messages, sent again unchanged.
 
 The host makes instructions and messages anew for each request. It puts retrieved text,
 results of a search and notes about files around the words that are asked
@@ -14,7 +14,7 @@ from owui_chat.messages import ChatPart, StoredMessage, UserMessage, stored_mess
 from owui_chat.storage.records import message_key, text_digest
 
 _MOST_CHARACTERS = 200_000
-"""What is kept of one message; a chat's row is read and written whole."""
+"""The most that is stored of one message; a chat's row is read and written whole."""
 
 _Text = str | tuple[str, str]
 
@@ -22,14 +22,15 @@ _Text = str | tuple[str, str]
 class InjectedContext(NamedTuple):
     """The texts of a message as it was sent; the one with the words, cut around them.
 
-    `words` is their digest: edited ones are sent afresh.
+    `words` is the digest of the user's words. If they were edited, the message is sent
+    as the host has it.
     """
 
     words: str
     texts: tuple[_Text, ...]
 
     def wire(self) -> dict[str, Any]:
-        """Return the form that is stored."""
+        """Return the stored form."""
         return {"words": self.words, "texts": list(self.texts)}
 
 
@@ -91,8 +92,8 @@ _SENT_KEY = "sent"
 class SentContext(NamedTuple):
     """What one run sent beside the chat.
 
-    `instructions` belong to the first run that kept some; later ones keep the lines
-    that were `new` against what had been told, and those that were `gone`.
+    `instructions` belong to the first run that stored some. Later runs store the lines
+    that were `new` compared with the earlier ones, and those that were `gone`.
     """
 
     injected: InjectedContext | None = None
@@ -101,7 +102,7 @@ class SentContext(NamedTuple):
     gone: tuple[str, ...] = ()
 
     def wire(self) -> dict[str, Any]:
-        """Return the form that is stored: only what there is."""
+        """Return the stored form, without empty fields."""
         found = {
             "injected": self.injected and self.injected.wire(),
             "instructions": self.instructions,
@@ -117,7 +118,7 @@ _NOTHING = SentContext()
 def add_sent_context(
     value: Mapping[str, Any], sent: SentContext | None
 ) -> dict[str, Any]:
-    """Return the value of a message's key with what its run sent."""
+    """Return the value of a message's key, with what its run sent."""
     wire = sent.wire() if sent else None
     return {**value, _SENT_KEY: wire} if wire else dict(value)
 
@@ -129,7 +130,7 @@ def read_sent_context(chat: Mapping[str, Any]) -> dict[str, SentContext]:
     for key, value in chat.items():
         wire = value.get(_SENT_KEY) if isinstance(value, Mapping) else None
         if key.startswith(prefix) and isinstance(wire, Mapping):
-            # In an answer's own output the key is not that of the message.
+            # In an answer's own output the key is not the key of the message.
             owner = str(value.get("message_id") or key.removeprefix(prefix))
             found[owner] = _read_context(wire)
     return found
@@ -142,7 +143,7 @@ def capture_sent_context(
 ) -> SentContext:
     """Return what is sent with the message that is asked, the last one that is stored.
 
-    `instructions` are None where they may change from turn to turn.
+    `instructions` are None if they may change from turn to turn.
     """
     messages = (part for part in reversed(parts) if isinstance(part, UserMessage))
     injected = next(
@@ -182,7 +183,7 @@ def _as_sent(part: ChatPart, sent: Mapping[str, SentContext]) -> list[ChatPart]:
 
 
 def _news(sent: SentContext) -> list[ChatPart]:
-    """Return the message that tells of changed instructions, if they did."""
+    """Return the message that announces changed instructions, if they changed."""
     lines = ["The instructions have changed."]
     if sent.new:
         lines += ["New lines:", *sent.new]

@@ -342,7 +342,7 @@ def test_denied_tool_of_the_host_is_answered_by_us(
 
 
 def dispatched(tool: str, number: int = 10) -> Item:
-    """A call of the host's tool that passes calls on (utils/tool_search.py)."""
+    """A call of the host's tool that passes calls on."""
     given = {"tool_name": tool, "params": json.dumps({"city": "Bern"})}
     return {**calls("call_tool", number), "arguments": json.dumps(given)}
 

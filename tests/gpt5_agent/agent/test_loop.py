@@ -210,7 +210,7 @@ def test_last_answer_that_calls_all_the_same_ends_the_run() -> None:
 
 
 def test_r5_default_is_six_rounds() -> None:
-    """As in the seed."""
+    """As the requirement says."""
     assert AgentLimits().rounds == 6
 
 

@@ -81,7 +81,7 @@ def test_the_valves_hold_where_the_request_is_silent() -> None:
 
 
 def test_the_request_wins() -> None:
-    """By the seed's names; the model by one of its own."""
+    """By the names in docs/agent.md."""
     found = asked(
         {
             "model": "gpt5_agent_strategies.gpt5_react",

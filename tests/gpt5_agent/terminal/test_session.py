@@ -1,4 +1,4 @@
-"""A conversation: every event of the seed reaches both user interfaces."""
+"""A conversation: every event reaches both user interfaces."""
 
 import asyncio
 from collections.abc import Callable
@@ -117,7 +117,7 @@ class Conversation:
 
 
 @pytest.mark.parametrize("make", [Notebook, Page])
-def test_both_interfaces_are_told_every_event_of_the_seed(
+def test_both_interfaces_get_every_event(
     make: type[Notebook] | type[Page],
 ) -> None:
     """In the same order, with the same content."""
