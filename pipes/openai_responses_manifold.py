@@ -10535,7 +10535,7 @@ class PipeCall:
 
 
 def model_of(call: PipeCall) -> ResolvedModel:
-    """Return the model that was asked, by what the administrator says of it first."""
+    """Return the model of the call, with the administrator's overrides."""
     return resolve_with_overrides(call.caller.model, overrides_of(call.valves))
 
 
@@ -10565,13 +10565,13 @@ _UNAUTHORIZED = 401
 
 
 def own_key(call: PipeCall) -> str:
-    """Return the user's own key, if the administrator lets them use one."""
+    """Return the user's own key, if the administrator permits one."""
     allowed = call.valves.USER_API_KEYS != "off"
     return call.user_valves.API_KEY.strip() if allowed else ""
 
 
 def user_endpoint(call: PipeCall) -> Endpoint:
-    """Return where a user's requests go; raises InvalidRequest for what cannot work.
+    """Return the endpoint of a user's requests; raises InvalidRequest if unusable.
 
     Organisation and project belong to the administrator's account, so they are sent
     only with the administrator's key.
@@ -10591,7 +10591,7 @@ def user_endpoint(call: PipeCall) -> Endpoint:
 
 
 def correct_ending(call: PipeCall, ending: Ending, status: int | None) -> Ending:
-    """Return the ending of a run; a wrong key is told to the one who can correct it."""
+    """Return the ending of a run; a wrong own key is reported to its owner."""
     if status == _UNAUTHORIZED and own_key(call):
         return replace(ending, sentence=_WRONG_OWN_KEY)
     return ending
@@ -11060,7 +11060,7 @@ class HostTools:
     """The tools of one request, by the names that the model was given."""
 
     def __init__(self, host: HostContext, names: ToolNames, threads: Executor) -> None:
-        """Run sync tools on `threads`: one of them must not stop the server."""
+        """Run sync tools on `threads`, so that none of them blocks the server."""
         self._host = host
         self._names = names
         self._threads = threads
@@ -11752,7 +11752,7 @@ def _is_stable(valves: Valves, model: ResolvedModel) -> bool:
 
 
 def _is_new(call: PipeCall, store: ChatStore) -> bool:
-    """Say whether this is the first request for the message that is asked."""
+    """Say whether this is the first request for the current message."""
     message_id = call.caller.message_id
     continues = call.host.metadata.get("assistant_message_id")
     is_begun = message_id in store.sent or load_round(call.state, message_id)
@@ -11760,7 +11760,7 @@ def _is_new(call: PipeCall, store: ChatStore) -> bool:
 
 
 async def build_chat_request(call: PipeCall) -> PreparedRequest:
-    """Return the job for a chat; raises InvalidRequest for what cannot be sent."""
+    """Return the request for a chat; raises InvalidRequest for what cannot be sent."""
     require_floor()
     endpoint = user_endpoint(call)
     metadata, detail = call.host.metadata, call.valves.IMAGE_DETAIL
@@ -11808,7 +11808,7 @@ async def build_chat_request(call: PipeCall) -> PreparedRequest:
 
 
 def _body(call: PipeCall, choice: object, verbosity: str) -> dict[str, Any]:
-    """Return the caller's keys; a wish for this one answer wins over them."""
+    """Return the caller's keys; a wish for this one answer has priority over them."""
     body = {**call.body, "tool_choice": choice}
     if verbosity:
         text = body.get("text")
@@ -11828,7 +11828,7 @@ def _tools(call: PipeCall, model: ResolvedModel) -> OfferedTools:
 
 
 def _runs_calls(call: PipeCall, offered: OfferedTools) -> bool:
-    """Say whether calls are run here, as none of them has to be left to others."""
+    """Say whether calls are run here, because none must be left to others."""
     known = offered.names.known
     ours = call.valves.TOOL_EXECUTION == "pipe" and bool(known)
     return ours and all(name in call.host.tools for name in known)
@@ -11838,13 +11838,15 @@ def _settings(
     call: PipeCall, endpoint: Endpoint, tools: OfferedTools, model: ResolvedModel
 ) -> Settings:
     defaults = default_parameters(call.caller, call.valves, call.user_valves)
-    if endpoint.is_azure:  # it does not compact (responses-api.md §6)
+    if endpoint.is_azure:  # it does not support compaction
         defaults.pop("context_management", None)
-    if any(map(is_hosted_tool, tools.items)):  # the API counts no others
+    if any(
+        map(is_hosted_tool, tools.items)
+    ):  # the API counts only calls of hosted tools
         defaults["max_tool_calls"] = call.valves.MAX_TOOL_CALLS
     names = (model.id, model.family, call.caller.model)
     background = is_background_model(call.valves, names)
-    # Asked for in one piece, a background answer has no encrypted reasoning.
+    # Without a stream a background answer has no encrypted reasoning.
     settings = request_settings(
         call.valves,
         call.user_valves,
@@ -11888,7 +11890,7 @@ async def _history(
 
 
 def _toolset(call: PipeCall, offered: OfferedTools) -> Toolset:
-    """Return what runs the calls here, unless others have to run one of them."""
+    """Return what runs the calls here, unless others must run one of them."""
     host, valves = call.host, call.valves
     log = partial(call.log.line, "DEBUG")
     approver = build_approver(valves, host.metadata, host.event_call, log)
@@ -11913,7 +11915,7 @@ _NOT_FOR_TASKS = frozenset(
 
 
 def build_task_request(call: PipeCall) -> PreparedRequest:
-    """Return the job for a title, tags or the like; raises InvalidRequest."""
+    """Return the request for a title, tags or the like; raises InvalidRequest."""
     require_floor()
     endpoint = user_endpoint(call)
     model = _task_model(call, endpoint)
@@ -11960,7 +11962,7 @@ class ArtifactStore:
     """Stores the pictures and files of one run, each content once."""
 
     def __init__(self, prepared: PreparedRequest, connections: Connections) -> None:
-        """Store for the user who asks, beside the message that is being written."""
+        """Store files for the current user, at the message that is being written."""
         self._prepared = prepared
         self._connections = connections
         self._stored: dict[str, Item | None] = {}
@@ -12094,7 +12096,7 @@ def _read_data_url(url: str) -> tuple[str, bytes]:
 
 
 def report_request(prepared: PreparedRequest) -> None:
-    """Write that a request is about to be sent; of what it says, nothing."""
+    """Log that a request is about to be sent, without any of its text."""
     request, call = prepared.request, prepared.call
     call.log.line(
         "DEBUG",
@@ -12119,7 +12121,7 @@ def report_note(prepared: PreparedRequest, note: Status) -> None:
 
 
 def report_write_failure(prepared: PreparedRequest) -> None:
-    """Write that later turns will miss something; the answer itself is whole."""
+    """Log that later turns will miss something; the answer itself is complete."""
     prepared.call.log.line(
         "WARNING",
         "Open WebUI refused to store the items that this chat does not show: later "
@@ -12128,7 +12130,7 @@ def report_write_failure(prepared: PreparedRequest) -> None:
 
 
 def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
-    """Write how a run ended; return it with the id of a failure in its sentence."""
+    """Log how a run ended; return it with the error id of a failure in its sentence."""
     call, trace = prepared.call, ended.trace
     if call.valves.writes_audit_log():
         call.log.audit(_audit_end(prepared, ended))
@@ -12151,13 +12153,13 @@ def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
 
 
 def report_refusal(call: PipeCall, sentence: str) -> str:
-    """Write why nothing was sent; return the sentence with its id."""
+    """Log why nothing was sent; return the sentence with its error id."""
     call.log.line("WARNING", f"nothing was sent: {sentence}")
     return with_error_id(call, sentence)
 
 
 def with_error_id(call: PipeCall, sentence: str) -> str:
-    """Return a sentence with the id under which the log has the lines of the run."""
+    """Return a sentence with the id that the log has for the run."""
     return f"{sentence} (Error id: {call.log.run_id})"
 
 
@@ -12226,7 +12228,7 @@ _DONE = " AUTO_NATIVE_TOOLS has set it to Native, from the next message on."
 
 
 async def legacy_notices(call: PipeCall) -> list[str]:
-    """Tell an administrator once of a model that is set so; change it if they wish.
+    """Tell an administrator once about a model with legacy function calling.
 
     Change the setting if they wish. A user's setting for a single chat is not changed.
     """
@@ -12250,7 +12252,7 @@ async def legacy_notices(call: PipeCall) -> list[str]:
 
 
 def remote_notices(prepared: PreparedRequest) -> list[str]:
-    """Write what is wrong with the servers to the log; return what this chat shows.
+    """Log errors in the servers' descriptions; return the notices for this chat.
 
     Only administrators see any. Reasons that keep a server out are shown at every
     answer; fields that are not sent are mentioned once in the log and once in a chat.
@@ -12323,7 +12325,7 @@ async def answer_events(
 
 
 def _carrying(prepared: PreparedRequest) -> Carrying | None:
-    """Return what collects the turns, for a chat without a row that the host reads."""
+    """Return the collector for a chat without a row that the host reads."""
     call = prepared.call
     remembers = call.valves.remembers_reasoning() and not call.caller.task
     if prepared.store or not call.caller.host_reads or not remembers:
@@ -12391,7 +12393,7 @@ def _new_record() -> tuple[str, int]:
 
 
 async def _apply_fallback(prepared: PreparedRequest, note: Status) -> PreparedRequest:
-    """Keep what a refusal taught, so that no later request runs into it.
+    """Remember the cause of a refusal, so that later requests avoid it.
 
     Returns the job with the changed request, because the next round of tools begins
     with what is sent now.
@@ -12757,7 +12759,7 @@ class Pipe:
         return await self._complete(call)
 
     async def _stream(self, call: PipeCall) -> AsyncGenerator[Chunk, None]:
-        """Yield the answer as the reader of the stream understands it.
+        """Yield the answer in the form that the reader of the stream understands.
 
         Nothing is raised: the host would drop the text that was shown
         (docs/reference/open-webui.md, "Errors and Stop").
@@ -12774,7 +12776,7 @@ class Pipe:
                         yield chunk
                     if isinstance(event, RunDone):
                         failed = event.ending.is_failure
-        except Exception as error:  # raised, it would take away what has been shown
+        except Exception as error:  # raised, it would remove the text that was shown
             yield error_chunk(_sentence_of(call, error))
         if failed and _shows_log(call):
             yield source_chunk("Log of this answer", call.log.text())
@@ -12801,7 +12803,7 @@ class Pipe:
             events = answer_events(build_task_request(call), self._connections)
             ended = await self._watch(call, events, view)
             text = "" if ended.ending.is_failure else completion_text(ended)
-        except Exception as error:  # a title that failed is no reason to fail a chat
+        except Exception as error:  # a failed title must not make the chat fail
             _sentence_of(call, error)
         return task_result(text, call.caller.host_model)
 
