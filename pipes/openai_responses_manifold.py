@@ -6258,23 +6258,61 @@ def _url_citation(annotation: Item, text: str, before: int) -> Item:
 # ==== owui_chat.messages: A chat body as Open WebUI sends it, parsed into its parts.
 
 
-@dataclass(frozen=True, slots=True)
-class UserMessage:
-    """A message that no model wrote: an input message, ready to be sent."""
+class Attachment(NamedTuple):
+    """A file at a message, as the host notes it there."""
+
+    file_id: str
+    name: str
+    content_type: str
+    is_image: bool
+    """The host itself puts an image into the message."""
+
+
+class StoredMessage(NamedTuple):
+    """A message of the user as the chat's row holds it."""
+
+    row: Mapping[str, Any]
+    answer_id: str
+    """Names the answer to it in this branch of the chat; empty without one."""
+
+    @property
+    def words(self) -> str:
+        """What the user wrote."""
+        content = self.row.get("content")
+        return content if isinstance(content, str) else ""
+
+
+class UserMessage(NamedTuple):
+    """A message that no model wrote."""
 
     item: Item
+    """An input message, ready to be sent."""
+    stored: StoredMessage | None = None
+    attachments: Sequence[Attachment] = ()
+
+    @property
+    def is_from_user(self) -> bool:
+        """Whether it is no instruction."""
+        return self.item.get("role") == "user"
+
+    @property
+    def content(self) -> list[Item]:
+        """The parts of the input message."""
+        return content_parts(self.item.get("content"))
+
+    def with_content(self, parts: Sequence[Item]) -> Self:
+        """Return this message with other parts."""
+        return self._replace(item={**self.item, "content": list(parts)})
 
 
-@dataclass(frozen=True, slots=True)
-class AssistantText:
-    """The text of an assistant's message, as the host returns it."""
+class AssistantText(NamedTuple):
+    """Text of an assistant's message, as the host gives it back."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class ToolCall:
-    """A tool call of an assistant's message; a custom call has an input instead."""
+class ToolCall(NamedTuple):
+    """A tool call of an assistant's message; the arguments of a custom one are a text."""
 
     call_id: str
     name: str
@@ -6282,9 +6320,8 @@ class ToolCall:
     is_custom: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ToolMessage:
-    """The result of a call: a text, or parts with pictures."""
+class ToolMessage(NamedTuple):
+    """What a tool returned for a call: a text, or parts with pictures."""
 
     call_id: str
     output: str | list[Item]
@@ -6298,9 +6335,9 @@ def parse_messages(
 ) -> tuple[str, list[ChatPart]]:
     """Return the instructions and the parts of a chat.
 
-    System messages at the beginning are the instructions, in order; later ones stay in
-    place. Pictures without a `detail` get the given one. Raises InvalidRequest for
-    content that the API does not accept.
+    The system messages at the head, in order, are the instructions; later ones stand
+    at their place. Pictures without a `detail` get this one. Raises InvalidRequest for
+    what the API cannot take.
     """
     if not all(isinstance(message, Mapping) for message in messages):
         raise InvalidRequest("A message of this chat is not an object with a role.")
@@ -6309,8 +6346,8 @@ def parse_messages(
         head += 1
     texts = [_plain_text(message.get("content")) for message in messages[:head]]
     instructions = "\n\n".join(text for text in texts if text)
-    stretches = [s for message in messages[head:] for s in _chat_parts(message, detail)]
-    return instructions, stretches
+    rest = messages[head:]
+    return instructions, [part for m in rest for part in _chat_parts(m, detail)]
 
 
 def _chat_parts(message: Mapping[str, Any], detail: str) -> Iterator[ChatPart]:
@@ -6395,62 +6432,53 @@ def _plain_text(content: object) -> str:
     return content if isinstance(content, str) else ""
 
 
-@dataclass(frozen=True, slots=True)
-class Paired:
-    """A user's message as the row holds it, and the id of the answer to it."""
-
-    message: Mapping[str, Any]
-    answer_id: str
-
-    @property
-    def words(self) -> str:
-        """The text that the user wrote."""
-        content = self.message.get("content")
-        return content if isinstance(content, str) else ""
-
-
-def pair_messages(
-    stretches: Sequence[ChatPart],
-    messages: Mapping[str, Any],
-    metadata: Mapping[str, Any],
-) -> dict[int, Paired]:
-    """Return the stored messages by their places in the chat.
-
-    `messages` are those of the chat's row, by id. The answer to the last one is being
-    written.
-    """
-    places = users_places(stretches)
-    if metadata.get("regeneration_message_id"):
-        places = places[:-1]  # the wish for another answer is not stored in the chat
-    asked, answer = map(metadata.get, ("user_message_id", "message_id"))
-    chain = _users_chain(messages, str(asked or ""), str(answer or ""))
-    # Matched from the end, because the host may have left out the oldest messages.
-    return dict(zip(reversed(places), chain, strict=False))
-
-
-def users_places(stretches: Sequence[ChatPart]) -> list[int]:
-    """Return the places of the user's messages."""
+def user_messages(parts: Sequence[ChatPart]) -> list[int]:
+    """Return where the messages of the user are among the parts."""
     return [
         place
-        for place, stretch in enumerate(stretches)
-        if isinstance(stretch, UserMessage) and stretch.item.get("role") == "user"
+        for place, part in enumerate(parts)
+        if isinstance(part, UserMessage) and part.is_from_user
     ]
 
 
-def _users_chain(
-    messages: Mapping[str, Any], message_id: str, answer_id: str
-) -> Iterator[Paired]:
+def attach_stored_messages(
+    parts: Sequence[ChatPart], rows: Mapping[str, Any], metadata: Mapping[str, Any]
+) -> list[ChatPart]:
+    """Return a chat in which each message of the user has its stored one.
+
+    `rows` are the messages of the chat's row, by id. The host may have left out the
+    oldest messages: they are paired from the end.
+    """
+    result, places = list(parts), user_messages(parts)
+    if metadata.get("regeneration_message_id"):
+        places = places[:-1]  # how to answer again is in the request alone
+    asked, answer = map(metadata.get, ("user_message_id", "message_id"))
+    branch = _stored_branch(rows, str(asked or ""), str(answer or ""))
+    for place, stored in zip(reversed(places), branch, strict=False):
+        part = result[place]
+        if isinstance(part, UserMessage):
+            result[place] = part._replace(stored=stored)
+    return result
+
+
+def stored_messages(parts: Sequence[ChatPart]) -> list[StoredMessage]:
+    """Return the stored messages of a chat, in order."""
+    found = (part.stored for part in parts if isinstance(part, UserMessage))
+    return [stored for stored in found if stored]
+
+
+def _stored_branch(
+    rows: Mapping[str, Any], message_id: str, answer_id: str
+) -> Iterator[StoredMessage]:
     seen = set[str]()
-    while isinstance(message := messages.get(message_id), Mapping):
-        if message_id in seen:
-            return
+    while isinstance(row := rows.get(message_id), Mapping) and message_id not in seen:
         seen.add(message_id)
-        if message.get("role") == "user":
-            yield Paired(message, answer_id)
+        if row.get("role") == "user":
+            yield StoredMessage(row, answer_id)
             answer_id = ""
         else:
             answer_id = message_id
-        message_id = str(message.get("parentId") or "")
+        message_id = str(row.get("parentId") or "")
 
 
 # ==== owui_chat.storage.records: Records: what of an answer is stored in the chat, and how the chat stays small.
@@ -6750,7 +6778,7 @@ AnswerEventItem = RunEvent | StoredRecord | TurnDetails
 
 _Answer = list[AssistantText | ToolCall | ToolMessage]
 _Place = tuple[int, int]
-"""The number of a chat part, and the position in its text."""
+"""The number of a part, and where in its text."""
 
 
 def output_values(messages: Mapping[str, Any]) -> dict[str, Any]:
@@ -6786,7 +6814,7 @@ def stored_outputs(
 
 
 def restore_from_outputs(
-    stretches: Sequence[ChatPart], runs: Sequence[Sequence[Item]]
+    parts: Sequence[ChatPart], runs: Sequence[Sequence[Item]]
 ) -> list[ChatPart]:
     """Return a chat with markers for the records in its `runs`.
 
@@ -6796,26 +6824,24 @@ def restore_from_outputs(
     waiting = list(runs)
     answers: list[list[ChatPart]] = []
     for is_said, group in groupby(
-        reversed(stretches), lambda s: isinstance(s, UserMessage)
+        reversed(parts), lambda part: isinstance(part, UserMessage)
     ):
-        part = [*group][::-1]
-        answers.insert(0, part if is_said else _merge_output(part, waiting))
-    return [stretch for part in answers for stretch in part]
+        found = [*group][::-1]
+        answers.insert(0, found if is_said else _merge_output(found, waiting))
+    return [part for answer in answers for part in answer]
 
 
 def _merge_output(
-    part: Sequence[ChatPart], waiting: list[Sequence[Item]]
+    parts: Sequence[ChatPart], waiting: list[Sequence[Item]]
 ) -> list[ChatPart]:
-    answer: _Answer = [
-        stretch for stretch in part if not isinstance(stretch, UserMessage)
-    ]
+    answer: _Answer = [part for part in parts if not isinstance(part, UserMessage)]
     for number in reversed(range(len(waiting))):
         places = _places(answer, waiting[number])
         if places is not None:
             kept = list(filter(_is_kept, waiting[number]))
             del waiting[number:]
             return [*_with_markers(answer, kept, places)]
-    return list(part)
+    return list(parts)
 
 
 def _places(answer: _Answer, run: Sequence[Item]) -> dict[str, _Place] | None:
@@ -6837,23 +6863,23 @@ def _places(answer: _Answer, run: Sequence[Item]) -> dict[str, _Place] | None:
 
 def _find_text(answer: _Answer, place: _Place, text: str) -> _Place | None:
     first, start = place
-    for number, stretch in enumerate(answer[first:], first):
-        if isinstance(stretch, AssistantText):
-            at = stretch.text.find(text, start if number == first else 0)
+    for number, part in enumerate(answer[first:], first):
+        if isinstance(part, AssistantText):
+            at = part.text.find(text, start if number == first else 0)
             if at >= 0:
                 return number, at
     return None
 
 
 def _behind_output(answer: _Answer, item: Item) -> _Place:
-    for number, stretch in enumerate(answer):
-        if isinstance(stretch, ToolMessage) and stretch.call_id == item.get("call_id"):
+    for number, part in enumerate(answer):
+        if isinstance(part, ToolMessage) and part.call_id == item.get("call_id"):
             return number + 1, 0
     return 0, 0
 
 
 def _call_ids(answer: _Answer, run: Sequence[Item]) -> set[str]:
-    shown = {stretch.call_id for stretch in answer if isinstance(stretch, ToolCall)}
+    shown = {part.call_id for part in answer if isinstance(part, ToolCall)}
     return shown & {str(item.get("call_id")) for item in run if is_call(item)}
 
 
@@ -6867,13 +6893,13 @@ def _with_markers(
             continue  # its text is gone
         place = place or (len(answer), 0)
         lines[place] = lines.get(place, "") + format_marker("items", _ulid(item))
-    for number, stretch in enumerate(answer):
+    for number, part in enumerate(answer):
         here = {at: line for (n, at), line in lines.items() if n == number}
-        if isinstance(stretch, AssistantText):
-            yield _with_lines(stretch, here)
+        if isinstance(part, AssistantText):
+            yield _with_lines(part, here)
         else:
             yield from map(AssistantText, here.values())
-            yield stretch
+            yield part
     if last := lines.get((len(answer), 0)):
         yield AssistantText(last)
 
@@ -8048,7 +8074,7 @@ def restore_from_details(
 
 
 @dataclass(frozen=True, slots=True)
-class _Stretch:
+class _Span:
 
     items: tuple[DetailItem, ...]
     origin: Origin
@@ -8084,41 +8110,41 @@ class _Reading:
         self, message: Mapping[str, Any], turns: Sequence[DetailTurn]
     ) -> Mapping[str, Any]:
         content = message.get("content")
-        stretches = [one for turn in turns for one in _stretches_of(turn)]
-        texts = _split_text(content if isinstance(content, str) else "", stretches)
+        spans = [one for turn in turns for one in _spans_of(turn)]
+        texts = _split_text(content if isinstance(content, str) else "", spans)
         pieces: list[str] = []
-        for stretch in stretches:
-            line = self._marker(stretch)
-            if stretch.last.shown and texts:
-                pieces += [line, _own_text(stretch.last, texts.pop(0))]
+        for span in spans:
+            line = self._marker(span)
+            if span.last.shown and texts:
+                pieces += [line, _own_text(span.last, texts.pop(0))]
             else:
                 self._textless.append(line)
         return {**message, "content": "".join([*pieces, *texts])}
 
-    def _marker(self, stretch: _Stretch) -> str:
+    def _marker(self, span: _Span) -> str:
         ulid = f"{len(self.records):026d}"
-        payload = tuple(carried.item for carried in stretch.items)
-        record = Record(ulid, "", 0, payload, "", stretch.origin)
-        if stretch.last.shown:
-            shown = text_digest(message_text(stretch.last.item))
+        payload = tuple(carried.item for carried in span.items)
+        record = Record(ulid, "", 0, payload, "", span.origin)
+        if span.last.shown:
+            shown = text_digest(message_text(span.last.item))
             record = replace(record, shown=shown)
         self.records[ulid] = record
         return format_marker(record.kind, ulid)
 
 
-def _stretches_of(turn: DetailTurn) -> list[_Stretch]:
-    found: list[_Stretch] = []
+def _spans_of(turn: DetailTurn) -> list[_Span]:
+    found: list[_Span] = []
     begun: list[DetailItem] = []
     for carried in turn.items:
         begun.append(carried)
         if carried.shown:
-            found.append(_Stretch(tuple(begun), turn.origin))
+            found.append(_Span(tuple(begun), turn.origin))
             begun = []
-    return [*found, _Stretch(tuple(begun), turn.origin)] if begun else found
+    return [*found, _Span(tuple(begun), turn.origin)] if begun else found
 
 
-def _split_text(content: str, stretches: Sequence[_Stretch]) -> list[str]:
-    lengths = [_shown_length(one.last) for one in stretches if one.last.shown]
+def _split_text(content: str, spans: Sequence[_Span]) -> list[str]:
+    lengths = [_shown_length(one.last) for one in spans if one.last.shown]
     texts, rest = list[str](), content
     for length in lengths[:-1]:
         if rest[length : length + 1] != "\n":
@@ -8160,13 +8186,13 @@ def is_stored_image(item: Mapping[str, Any]) -> bool:
 
 
 def stored_image_ids(
-    stretches: Iterable[ChatPart], records: Mapping[str, Record]
+    parts: Iterable[ChatPart], records: Mapping[str, Record]
 ) -> list[str]:
     """Return the ids of the stored pictures in the answers of a chat."""
     drawn = {ulid for ulid, record in records.items() if _has_stored_image(record)}
     if not drawn:
         return []
-    texts = (s.text for s in stretches if isinstance(s, AssistantText))
+    texts = (p.text for p in parts if isinstance(p, AssistantText))
     named = {piece.ulid for text in texts for piece in split_at_markers(text)}
     return [
         item["stored"]
@@ -8523,34 +8549,38 @@ _MOST_PICTURES = 1500
 _LARGEST_INPUT = 512_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class Attachment:
-    """A file of a message, as the host stores it there."""
+def attach_files(
+    parts: Sequence[ChatPart], rows: Mapping[str, Any], metadata: Mapping[str, Any]
+) -> list[ChatPart]:
+    """Return a chat in which the user's messages have the files they came with.
 
-    file_id: str
-    name: str
-    content_type: str
-    is_image: bool  # the host itself puts it into the message
-
-
-def attachments_by_place(
-    stretches: Sequence[ChatPart],
-    messages: Mapping[str, Any],
-    metadata: Mapping[str, Any],
-) -> dict[int, list[Attachment]]:
-    """Return the attachments of the user's messages, by their places in the chat.
-
-    `messages` are those of the chat's row, by id. A chat without a row tells only which
-    files belong to its last message; all others are placed at the first message.
+    `rows` are the messages of the chat's row. A chat without a row tells the files of
+    its last message apart from all others; those are put at the first one.
     """
-    if not messages:
-        return _without_row(users_places(stretches), metadata)
-    pairs = pair_messages(stretches, messages, metadata).items()
-    return {place: read_attachments(one.message.get("files")) for place, one in pairs}
+    result, places = list(parts), user_messages(parts)
+    if not rows:
+        own, others = _files_without_row(metadata)
+        _add_files(result, places[-1:], own)
+        _add_files(result, places[:1], others)
+        return result
+    for place in places:
+        part = result[place]
+        if isinstance(part, UserMessage) and part.stored:
+            _add_files(result, [place], read_attachments(part.stored.row.get("files")))
+    return result
+
+
+def _add_files(
+    parts: list[ChatPart], places: Sequence[int], files: Sequence[Attachment]
+) -> None:
+    for place in places:
+        part = parts[place]
+        if isinstance(part, UserMessage):
+            parts[place] = part._replace(attachments=(*files, *part.attachments))
 
 
 def read_attachments(files: object) -> list[Attachment]:
-    """Return the files of a message; files of knowledge bases belong to the host."""
+    """Return the files that came with a message; the host reads knowledge itself."""
     rows = files if isinstance(files, list) else []
     return [
         _attachment(row)
@@ -8562,34 +8592,26 @@ def read_attachments(files: object) -> list[Attachment]:
     ]
 
 
-def add_parts(said: UserMessage, parts: Sequence[Item]) -> UserMessage:
-    """Return a message with `parts` first, where later changes do not reach them."""
-    content = [*parts, *content_parts(said.item.get("content"))]
-    return UserMessage({**said.item, "content": content})
-
-
-def resolve_images(
-    stretches: Sequence[ChatPart], attached: Mapping[int, Sequence[Attachment]]
-) -> list[ChatPart]:
-    """Return a chat in which the API can read every picture.
+def resolve_images(parts: Sequence[ChatPart]) -> list[ChatPart]:
+    """Return a chat in which the API can read every picture of a message.
 
     Raises InvalidRequest, with the file's name, for an unreadable one in the current
     message.
     """
-    asked = question_index(stretches)
+    question = question_index(parts)
     return [
         (
-            _with_readable(stretch, attached.get(place, ()), is_asked=place == asked)
-            if isinstance(stretch, UserMessage)
-            else stretch
+            _with_readable(part, is_asked=place == question)
+            if isinstance(part, UserMessage)
+            else part
         )
-        for place, stretch in enumerate(stretches)
+        for place, part in enumerate(parts)
     ]
 
 
-def question_index(stretches: Sequence[ChatPart]) -> int:
-    """Return the place of the user's last message."""
-    return max(users_places(stretches), default=-1)
+def question_index(parts: Sequence[ChatPart]) -> int:
+    """Return the place of the last message of the user."""
+    return max(user_messages(parts), default=-1)
 
 
 def part_or_note(found: Item | str, *, is_asked: bool) -> Item:
@@ -8617,9 +8639,9 @@ def check_input_size(items: Sequence[Item]) -> None:
         )
 
 
-def _without_row(
-    places: Sequence[int], metadata: Mapping[str, Any]
-) -> dict[int, list[Attachment]]:
+def _files_without_row(
+    metadata: Mapping[str, Any],
+) -> tuple[list[Attachment], list[Attachment]]:
     message = metadata.get("user_message")
     own = read_attachments(
         message.get("files") if isinstance(message, Mapping) else None
@@ -8630,11 +8652,7 @@ def _without_row(
         for found in read_attachments(metadata.get("files"))
         if found.file_id not in knowledge and found not in own
     ]
-    if not places:
-        return {}
-    if len(places) == 1:
-        return {places[0]: [*others, *own]}
-    return {places[0]: others, places[-1]: own}
+    return own, others
 
 
 def _knowledge_ids(model: object) -> set[str]:
@@ -8653,22 +8671,21 @@ def _attachment(row: Mapping[str, Any]) -> Attachment:
     )
 
 
-def _with_readable(
-    said: UserMessage, attached: Sequence[Attachment], *, is_asked: bool
-) -> UserMessage:
-    parts = content_parts(said.item.get("content"))
+def _with_readable(message: UserMessage, *, is_asked: bool) -> UserMessage:
+    parts = message.content
     shown = [part for part in parts if part.get("image_url")]
-    names = [found.name for found in attached if found.is_image]
+    names = [found.name for found in message.attachments if found.is_image]
     named = iter(names if len(names) == len(shown) else ())
-    checked = [
-        (
-            part_or_note(_readable_part(part, next(named, "")), is_asked=is_asked)
-            if part.get("image_url")
-            else part
-        )
-        for part in parts
-    ]
-    return UserMessage({**said.item, "content": checked})
+    return message.with_content(
+        [
+            (
+                part_or_note(_readable_part(part, next(named, "")), is_asked=is_asked)
+                if part.get("image_url")
+                else part
+            )
+            for part in parts
+        ]
+    )
 
 
 def _readable_part(part: Item, name: str) -> Item | str:
@@ -8679,28 +8696,27 @@ def _readable_part(part: Item, name: str) -> Item | str:
     return (_UNKNOWN_PICTURE if held else GONE_FILE).format(shown)
 
 
-_MADE_UP = "Here are the images from the tool results above. Please analyze them."
+_HOST_PROMPT = "Here are the images from the tool results above. Please analyze them."
 
 UNREADABLE_IMAGE = "[A picture is in a form that you cannot read; the user sees it.]"
 """Replaces a picture of a tool that the API would refuse."""
 
 
 def add_tool_images(
-    stretches: Sequence[ChatPart], messages: Mapping[str, Any]
+    parts: Sequence[ChatPart], rows: Mapping[str, Any]
 ) -> list[ChatPart]:
-    """Return a chat with the pictures of tools at their outputs again.
+    """Return a chat without the host's own messages, their pictures at their outputs.
 
-    The messages that the host made for them are removed. `messages` are those of the
-    chat's row, by id; they tell how many pictures belong to each output of ours. The
-    host's own tool rounds are not stored yet, so there the last output gets all
-    pictures.
+    `rows` are the messages of the chat's row: they tell how many pictures belong to
+    each output of ours. Of the host's outputs, whose round goes on before it is stored,
+    the last one has them all.
     """
     result: list[ChatPart] = []
-    counts = _counts(messages)
-    for stretch in stretches:
-        urls, outputs = _made_up_urls(stretch), _last_outputs(result)
+    counts = _image_counts(rows)
+    for part in parts:
+        urls, outputs = _tool_image_urls(part), _last_outputs(result)
         if not urls or not outputs:
-            result.append(stretch)
+            result.append(part)
             continue
         result[-len(outputs) :] = _assign_images(outputs, urls, counts)
     return result
@@ -8718,21 +8734,22 @@ def append_images(text: str, images: Sequence[Item]) -> str | list[Item]:
     return [{"type": "input_text", "text": text}, *images] if images else text
 
 
-def _made_up_urls(stretch: ChatPart) -> list[str]:
-    if not isinstance(stretch, UserMessage) or stretch.item.get("role") != "user":
+def _tool_image_urls(part: ChatPart) -> list[str]:
+    if not isinstance(part, UserMessage) or not part.is_from_user:
         return []
-    first, *rest = content_parts(stretch.item.get("content")) or [{}]
-    if first.get("text") != _MADE_UP or not all(part.get("image_url") for part in rest):
+    first, *images = part.content or [{}]
+    is_made = first.get("text") == _HOST_PROMPT
+    if not is_made or not all(image.get("image_url") for image in images):
         return []
-    return [str(part["image_url"]) for part in rest]
+    return [str(image["image_url"]) for image in images]
 
 
-def _last_outputs(stretches: Sequence[ChatPart]) -> list[ToolMessage]:
+def _last_outputs(parts: Sequence[ChatPart]) -> list[ToolMessage]:
     outputs: list[ToolMessage] = []
-    for stretch in reversed(stretches):
-        if not isinstance(stretch, ToolMessage):
+    for part in reversed(parts):
+        if not isinstance(part, ToolMessage):
             break
-        outputs.insert(0, stretch)
+        outputs.insert(0, part)
     return outputs
 
 
@@ -8746,26 +8763,24 @@ def _assign_images(
     result: list[ChatPart] = []
     for output, share in zip(outputs, shares, strict=True):
         images = [tool_image(next(left)) for _ in range(share)]
-        result.append(replace(output, output=append_images(str(output.output), images)))
+        with_images = append_images(str(output.output), images)
+        result.append(output._replace(output=with_images))
     return result
 
 
-def _counts(messages: Mapping[str, Any]) -> dict[str, int]:
-    items = [item for message in messages.values() for item in _output_items(message)]
+def _image_counts(rows: Mapping[str, Any]) -> dict[str, int]:
+    outputs = (row.get("output") for row in rows.values() if isinstance(row, Mapping))
+    items = [item for output in outputs for item in content_parts(output)]
     return {
-        str(item.get("call_id")): len(_images(item))
+        str(item.get("call_id")): _image_count(item)
         for item in items
         if item.get("id") == f"fco_{item.get('call_id')}"  # as our cards have it
     }
 
 
-def _output_items(message: object) -> list[Item]:
-    return content_parts(message.get("output")) if isinstance(message, Mapping) else []
-
-
-def _images(item: Item) -> list[Item]:
+def _image_count(item: Item) -> int:
     parts = content_parts(item.get("output"))
-    return [part for part in parts if part.get("type") == "input_image"]
+    return sum(part.get("type") == "input_image" for part in parts)
 
 
 # ==== owui_chat.input.directive_words: What Open WebUI's page says for two wishes, in each of its languages.
@@ -8802,7 +8817,7 @@ def words_digest(words: str) -> str:
 
 
 def take_directive(
-    stretches: Sequence[ChatPart], *, is_guided: bool
+    parts: Sequence[ChatPart], *, is_guided: bool
 ) -> tuple[list[ChatPart], str]:
     """Return the chat up to its question, and the requested verbosity.
 
@@ -8810,21 +8825,17 @@ def take_directive(
     that the host announced a wish; an older host does not, but puts the wish directly
     behind the question. A wish in a person's own words is left to the model.
     """
-    users = [place for place, stretch in enumerate(stretches) if _is_asked(stretch)]
+    users = user_messages(parts)
     question, wish = users[-2:] if len(users) > 1 else (0, 0)
-    verbosity = _requested_directive(stretches[wish]) if wish else ""
+    verbosity = _requested_verbosity(parts[wish]) if wish else ""
     if not verbosity or not (is_guided or wish == question + 1):
-        return list(stretches), ""
-    return [*stretches[: question + 1], *stretches[wish + 1 :]], verbosity
+        return list(parts), ""
+    return [*parts[: question + 1], *parts[wish + 1 :]], verbosity
 
 
-def _is_asked(stretch: ChatPart) -> bool:
-    return isinstance(stretch, UserMessage) and stretch.item.get("role") == "user"
-
-
-def _requested_directive(stretch: ChatPart) -> str:
+def _requested_verbosity(part: ChatPart) -> str:
     digest = words_digest(
-        message_text(stretch.item) if isinstance(stretch, UserMessage) else ""
+        message_text(part.item) if isinstance(part, UserMessage) else ""
     )
     if digest in DETAILED.split():
         return "high"
@@ -8850,7 +8861,7 @@ def strip_old_blocks(text: str) -> str:
 
 
 def build_input(
-    stretches: Iterable[ChatPart],
+    parts: Iterable[ChatPart],
     records: Mapping[str, Record],
     reader: Origin | None,
     *,
@@ -8864,14 +8875,14 @@ def build_input(
     """
     items: list[Item] = []
     run: list[AssistantText | ToolCall | ToolMessage] = []
-    for stretch in stretches:
-        if isinstance(stretch, UserMessage):
+    for part in parts:
+        if isinstance(part, UserMessage):
             past = _RunHistory(run, records, reader).items()
             items += past if with_tools else drop_hosted_tool_items(past)
-            items.append(stretch.item)
+            items.append(part.item)
             run = []
         else:
-            run.append(stretch)
+            run.append(part)
     items += _RunHistory(run, records, reader).items()
     # A picture is an input message: inserted last, to keep reasoning next to its text.
     return [
@@ -8896,7 +8907,7 @@ class _RunHistory:
         records: Mapping[str, Record],
         reader: Origin | None,
     ) -> None:
-        self._pieces = [_split(stretch) for stretch in run]
+        self._pieces = [_split(part) for part in run]
         self._reader = reader
         self._records = {
             piece.ulid: records[piece.ulid]
@@ -8935,14 +8946,14 @@ class _RunHistory:
     def items(self) -> list[Item]:
         """Return the items of the run in order."""
         items: list[Item] = []
-        for stretch in self._pieces:
-            match stretch:
+        for part in self._pieces:
+            match part:
                 case ToolCall():
-                    items += self._call(stretch)
+                    items += self._call(part)
                 case ToolMessage():
-                    items.append(tool_message_item(stretch, items))
+                    items.append(tool_message_item(part, items))
                 case _:
-                    for piece in stretch:
+                    for piece in part:
                         items += self._piece(piece)
         return items
 
@@ -8988,11 +8999,11 @@ def _call_item(call: ToolCall) -> Item:
 
 
 def _split(
-    stretch: AssistantText | ToolCall | ToolMessage,
+    part: AssistantText | ToolCall | ToolMessage,
 ) -> list[MarkedText] | ToolCall | ToolMessage:
-    if isinstance(stretch, AssistantText):
-        return list(split_at_markers(strip_old_blocks(stretch.text)))
-    return stretch
+    if isinstance(part, AssistantText):
+        return list(split_at_markers(strip_old_blocks(part.text)))
+    return part
 
 
 def _is_answer(item: Item) -> bool:
@@ -9028,10 +9039,8 @@ _MOST_CHARACTERS = 200_000
 _Text = str | tuple[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class InjectedContext:
-    """The texts of a message as it was sent; the user's words are cut out of one of
-    them.
+class InjectedContext(NamedTuple):
+    """The texts of a message as it was sent; the one with the words, cut around them.
 
     `words` is the digest of the user's words. If they were edited, the message is sent
     as the host has it.
@@ -9045,41 +9054,38 @@ class InjectedContext:
         return {"words": self.words, "texts": list(self.texts)}
 
 
-def find_injected_context(said: UserMessage, words: str) -> InjectedContext | None:
-    """Return the text around `words`; None if none, too much, or other words."""
-    texts: list[_Text] = [
-        part["text"] for part in _said_parts(said) if _is_input_text(part)
-    ]
+def _find_injected_context(
+    message: UserMessage, stored: StoredMessage
+) -> InjectedContext | None:
+    words = stored.words
+    texts: list[_Text] = [p["text"] for p in message.content if _is_input_text(p)]
     size = sum(map(len, texts)) - len(words)
     for place, text in enumerate(texts):
         if isinstance(text, str) and words in text:
             before, _, after = text.rpartition(words) if words else (text, "", "")
             texts[place] = (before, after)
-            return (
-                InjectedContext(text_digest(words), tuple(texts))
-                if _fits(size)
-                else None
-            )
+            fits = 0 < size <= _MOST_CHARACTERS
+            return InjectedContext(text_digest(words), tuple(texts)) if fits else None
     return None
 
 
-def apply_injected_context(
-    said: UserMessage, words: str, kept: InjectedContext | None
+def _apply_injected_context(
+    message: UserMessage, words: str, injected: InjectedContext | None
 ) -> UserMessage:
-    """Return a message as it was sent, unless its words have changed."""
-    if kept is None or kept.words != text_digest(words):
-        return said
-    parts = _said_parts(said)
+    if injected is None or injected.words != text_digest(words):
+        return message
+    parts = message.content
     if not any(_is_input_text(part) and words in part["text"] for part in parts):
-        return said
-    whole = [t if isinstance(t, str) else f"{t[0]}{words}{t[1]}" for t in kept.texts]
+        return message
+    whole = [
+        t if isinstance(t, str) else f"{t[0]}{words}{t[1]}" for t in injected.texts
+    ]
     texts = [{"type": "input_text", "text": text} for text in whole]
     others = [part for part in parts if not _is_input_text(part)]
-    return UserMessage({**said.item, "content": [*texts, *others]})
+    return message.with_content([*texts, *others])
 
 
-def read_injected_context(wire: object) -> InjectedContext | None:
-    """Return the content of `wire`; None if it cannot be read."""
+def _read_injected_context(wire: object) -> InjectedContext | None:
     rows = wire.get("texts") if isinstance(wire, Mapping) else None
     if not isinstance(wire, Mapping) or not isinstance(rows, list):
         return None
@@ -9093,14 +9099,6 @@ def _read_text(row: object) -> _Text:
     return str(row)
 
 
-def _fits(size: int) -> bool:
-    return 0 < size <= _MOST_CHARACTERS
-
-
-def _said_parts(said: UserMessage) -> list[Item]:
-    return content_parts(said.item.get("content"))
-
-
 def _is_input_text(part: Item) -> bool:
     return part.get("type") == "input_text"
 
@@ -9108,9 +9106,8 @@ def _is_input_text(part: Item) -> bool:
 _SENT_KEY = "sent"
 
 
-@dataclass(frozen=True, slots=True)
-class SentContext:
-    """What one run sent in addition to the chat.
+class SentContext(NamedTuple):
+    """What one run sent beside the chat.
 
     `instructions` belong to the first run that stored some. Later runs store the lines
     that were `new` compared with the earlier ones, and those that were `gone`.
@@ -9157,58 +9154,49 @@ def read_sent_context(chat: Mapping[str, Any]) -> dict[str, SentContext]:
 
 
 def capture_sent_context(
-    stretches: Sequence[ChatPart],
-    pairs: Mapping[int, Paired],
+    parts: Sequence[ChatPart],
     sent: Mapping[str, SentContext],
     instructions: str | None,
 ) -> SentContext:
-    """Return what is sent with the current message, the last of `pairs`.
+    """Return what is sent with the message that is asked, the last one that is stored.
 
     `instructions` are None if they may change from turn to turn.
     """
-    place = max(pairs)
-    asked = stretches[place]
-    words = pairs[place].words
-    injected = (
-        find_injected_context(asked, words) if isinstance(asked, UserMessage) else None
+    messages = (part for part in reversed(parts) if isinstance(part, UserMessage))
+    injected = next(
+        (_find_injected_context(m, m.stored) for m in messages if m.stored), None
     )
     if instructions is None:
         return SentContext(injected)
-    if first_instructions(pairs, sent) is None:
+    if first_instructions(parts, sent) is None:
         return SentContext(injected, instructions)
-    told, given = _told_lines(pairs, sent), _lines(instructions)
+    told, given = _told_lines(parts, sent), _lines(instructions)
     new = tuple(line for line in given if line not in told)
-    return SentContext(
-        injected, new=new, gone=tuple(line for line in told if line not in given)
-    )
+    gone = tuple(line for line in told if line not in given)
+    return SentContext(injected, new=new, gone=gone)
 
 
 def first_instructions(
-    pairs: Mapping[int, Paired], sent: Mapping[str, SentContext]
+    parts: Sequence[ChatPart], sent: Mapping[str, SentContext]
 ) -> str | None:
-    """Return the first instructions in this branch of the chat."""
-    found = (one.instructions for one in _in_order(pairs, sent))
+    """Return the instructions as first given in this branch of the chat."""
+    found = (one.instructions for one in _in_order(parts, sent))
     return next((one for one in found if one is not None), None)
 
 
 def apply_sent_context(
-    stretches: Sequence[ChatPart],
-    pairs: Mapping[int, Paired],
-    sent: Mapping[str, SentContext],
+    parts: Sequence[ChatPart], sent: Mapping[str, SentContext]
 ) -> list[ChatPart]:
-    """Return a chat with the texts around its messages as they were sent."""
-    result: list[ChatPart] = []
-    for place, stretch in enumerate(stretches):
-        if place in pairs and isinstance(stretch, UserMessage):
-            one = sent.get(pairs[place].answer_id, _NOTHING)
-            words = pairs[place].words
-            result += [
-                *_news(one),
-                apply_injected_context(stretch, words, one.injected),
-            ]
-        else:
-            result.append(stretch)
-    return result
+    """Return a chat with what was around the messages when they were sent."""
+    return [again for part in parts for again in _as_sent(part, sent)]
+
+
+def _as_sent(part: ChatPart, sent: Mapping[str, SentContext]) -> list[ChatPart]:
+    if not isinstance(part, UserMessage) or part.stored is None:
+        return [part]
+    context, words = sent.get(part.stored.answer_id, _NOTHING), part.stored.words
+    message = _apply_injected_context(part, words, context.injected)
+    return [*_news(context), message]
 
 
 def _news(sent: SentContext) -> list[ChatPart]:
@@ -9224,19 +9212,19 @@ def _news(sent: SentContext) -> list[ChatPart]:
 
 
 def _told_lines(
-    pairs: Mapping[int, Paired], sent: Mapping[str, SentContext]
+    parts: Sequence[ChatPart], sent: Mapping[str, SentContext]
 ) -> list[str]:
-    told = _lines(first_instructions(pairs, sent) or "")
-    for one in _in_order(pairs, sent):
+    told = _lines(first_instructions(parts, sent) or "")
+    for one in _in_order(parts, sent):
         told = [line for line in told if line not in one.gone]
         told += one.new
     return told
 
 
 def _in_order(
-    pairs: Mapping[int, Paired], sent: Mapping[str, SentContext]
+    parts: Sequence[ChatPart], sent: Mapping[str, SentContext]
 ) -> list[SentContext]:
-    return [sent.get(pairs[place].answer_id, _NOTHING) for place in sorted(pairs)]
+    return [sent.get(one.answer_id, _NOTHING) for one in stored_messages(parts)]
 
 
 def _lines(text: str) -> list[str]:
@@ -9246,7 +9234,7 @@ def _lines(text: str) -> list[str]:
 def _read_context(wire: Mapping[str, Any]) -> SentContext:
     given = wire.get("instructions")
     return SentContext(
-        read_injected_context(wire.get("injected")),
+        _read_injected_context(wire.get("injected")),
         given if isinstance(given, str) else None,
         _read_lines(wire.get("new")),
         _read_lines(wire.get("gone")),
@@ -10487,24 +10475,21 @@ async def read_tool_image(address: str, user: Any) -> Item:
 
 
 async def add_documents(
-    stretches: Sequence[ChatPart],
-    attached: Mapping[int, Sequence[Attachment]],
-    user: Any,
-    wanted: str,
+    parts: Sequence[ChatPart], user: Any, wanted: str
 ) -> list[ChatPart]:
     """Return a chat with the documents that the model reads itself.
 
-    `wanted` is `pdf` or `all`. Raises InvalidRequest for a document of the current
-    message that cannot be sent.
+    They stand in front, where later changes do not reach them. `wanted` is `pdf` or
+    `all`. Raises InvalidRequest for one that cannot be sent with the message that is
+    asked.
     """
-    result, asked = list(stretches), question_index(stretches)
+    result, question = list(parts), question_index(parts)
     documents = _DocumentReader(user, wanted)
-    for place in sorted(attached):
-        found = [await documents.part(file) for file in attached[place]]
-        parts = [part_or_note(f, is_asked=place == asked) for f in found if f]
-        said = result[place]
-        if parts and isinstance(said, UserMessage):
-            result[place] = add_parts(said, parts)
+    for place, part in enumerate(parts):
+        if isinstance(part, UserMessage) and part.attachments:
+            found = [await documents.part(file) for file in part.attachments]
+            read = [part_or_note(f, is_asked=place == question) for f in found if f]
+            result[place] = part.with_content([*read, *part.content])
     return result
 
 
@@ -10603,13 +10588,13 @@ async def split_result_files(
 
 
 async def load_stored_images(
-    records: Mapping[str, Record], stretches: Sequence[ChatPart], user_id: str
+    records: Mapping[str, Record], parts: Sequence[ChatPart], user_id: str
 ) -> Mapping[str, Record]:
     """Return a chat's records with the pictures that its answers name.
 
     Pictures that the user may not read, or that no longer exist, are left out.
     """
-    wanted = stored_image_ids(stretches, records)
+    wanted = stored_image_ids(parts, records)
     user = await user_model(user_id) if wanted else None
     pictures: dict[str, str] = {}
     for file_id in dict.fromkeys(wanted):
@@ -11356,7 +11341,7 @@ def choose_chat_model(
 
 def _first_question(parts: Sequence[ChatPart]) -> Item | None:
     for part in parts:
-        if isinstance(part, UserMessage) and part.item.get("role") == "user":
+        if isinstance(part, UserMessage) and part.is_from_user:
             return part.item
     return None
 
@@ -11372,18 +11357,15 @@ def restore_prefix(
 
     What is sent for the first time is given to `store`.
     """
-    if store is None:
-        return instructions, parts
-    pairs = pair_messages(parts, store.messages, call.host.metadata)
-    if not pairs:
+    if store is None or not stored_messages(parts):
         return instructions, parts
     is_stable = _is_stable(call.valves, model)
     if _is_new(call, store):
         given = instructions if is_stable else None
-        store.set_sent(capture_sent_context(parts, pairs, store.sent, given))
-    first = first_instructions(pairs, store.sent) if is_stable else None
-    told = apply_sent_context(parts, pairs, store.sent)
-    return instructions if first is None else first, told
+        store.set_sent(capture_sent_context(parts, store.sent, given))
+    first = first_instructions(parts, store.sent) if is_stable else None
+    parts = apply_sent_context(parts, store.sent)
+    return instructions if first is None else first, parts
 
 
 def _is_stable(valves: Valves, model: ResolvedModel) -> bool:
@@ -11402,29 +11384,32 @@ async def build_chat_request(call: PipeCall) -> PreparedRequest:
     """Return the request for a chat; raises InvalidRequest for what cannot be sent."""
     require_floor()
     endpoint = user_endpoint(call)
-    detail = call.valves.IMAGE_DETAIL
-    messages, carried = restore_from_details(messages_of(call.body))
+    metadata, detail = call.host.metadata, call.valves.IMAGE_DETAIL
+    rewritten = str(metadata.get("regeneration_message_id") or "")
+    before = load_round(call.state, call.caller.message_id)
+    messages, records = restore_from_details(messages_of(call.body))
     instructions, parts = parse_messages(messages, detail)
     store = await open_store(call.caller, call.valves)
+    rows = store.messages if store else {}
     model, why = choose_chat_model(call, parts, store)
+    origin = origin_at(model.family, endpoint)
+    parts = add_tool_images(parts, rows)
+    parts = attach_stored_messages(parts, rows, metadata)
     verbosity = ""
     if model.facts.verbosity:
-        guided = bool(call.host.metadata.get("regeneration_message_id"))
-        parts, verbosity = take_directive(parts, is_guided=guided)
-    origin = origin_at(model.family, endpoint)
-    before = load_round(call.state, call.caller.message_id)
-    parts = add_tool_images(parts, store.messages if store else {})
+        parts, verbosity = take_directive(parts, is_guided=bool(rewritten))
     if store:
-        rewritten = str(call.host.metadata.get("regeneration_message_id") or "")
         parts = restore_from_outputs(parts, store.stored_outputs(rewritten))
-        carried |= store.records
+        records |= store.records
     items = continue_input(before, parts) if before else None
     if before:
         instructions = before.instructions
     instructions, parts = restore_prefix(call, instructions, parts, store, model)
     if items is None:
-        parts = await _with_attachments(call, parts, store, model)
-        items = await _history(call, parts, carried, origin)
+        parts = attach_files(parts, rows, metadata)
+        parts = resolve_images(parts)
+        parts = await _with_documents(call, parts, model)
+        items = await _history(call, parts, records, origin)
     tools = _tools(call, model)
     choice = next_tool_choice(tools.choice) if before else tools.choice
     body = _body(call, choice, verbosity)
@@ -11492,20 +11477,17 @@ def _settings(
     return settings._replace(background=background)
 
 
-async def _with_attachments(
-    call: PipeCall,
-    parts: list[ChatPart],
-    store: ChatStore | None,
-    model: ResolvedModel,
+async def _with_documents(
+    call: PipeCall, parts: list[ChatPart], model: ResolvedModel
 ) -> list[ChatPart]:
-    messages, metadata = store.messages if store else {}, call.host.metadata
-    attached = attachments_by_place(parts, messages, metadata)
-    parts = resolve_images(parts, attached)
     wanted = call.valves.FILE_INPUT
-    if wanted == "off" or not model.facts.vision or not any(attached.values()):
+    has_files = any(
+        isinstance(part, UserMessage) and part.attachments for part in parts
+    )
+    if wanted == "off" or not model.facts.vision or not has_files:
         return parts
     user = await user_model(call.caller.user_id)
-    return await add_documents(parts, attached, user, wanted)
+    return await add_documents(parts, user, wanted)
 
 
 async def _history(
