@@ -54,7 +54,6 @@ import time
 from asyncio import StreamReader, StreamWriter, Task
 from asyncio.subprocess import DEVNULL, PIPE, Process
 from base64 import b64encode
-from codecs import getincrementaldecoder
 from collections import Counter
 from collections.abc import (
     AsyncGenerator,
@@ -84,7 +83,6 @@ from fnmatch import fnmatchcase
 from functools import partial
 from hashlib import sha256
 from importlib import import_module
-from io import IncrementalNewlineDecoder
 from itertools import count, groupby
 from mimetypes import guess_type
 from operator import attrgetter
@@ -7506,13 +7504,13 @@ MEBIBYTE = 1024 * 1024
 class SandboxLimits:
     """The limits of one run; sizes are in bytes.
 
-    `memory` is what all processes of a run hold together, `processes` counts threads
-    as well. The workspace and the folder for temporary files have `disk` each, a
-    single file at most `file`; a workspace keeps `files` files and folders. `output`
-    holds for what is printed, for the result and for a file that is read. `returned`
-    files of a run are handed out. `packages` is the room for installed dependencies.
+    `memory` is for all processes of a run together, `processes` counts threads as well.
+    The workspace and the folder for temporary files have `disk` each, a single file at
+    most `file`; a workspace keeps `files` files and folders. `output` limits what is
+    printed, the result, and a file that is read. `returned_files` of a run are handed
+    out. `packages` is the space for installed dependencies.
 
-    A chat's workspace is forgotten when it was not used for `idle_seconds`, or when
+    A chat's workspace is removed when it was not used for `idle_seconds`, or when
     `chats` others were used since.
     """
 
@@ -7531,10 +7529,10 @@ class SandboxLimits:
 
 
 class ProcessHandle:
-    """Holds on to one process that leads a group."""
+    """Refers to one process that leads a group."""
 
     def __init__(self, number: int) -> None:
-        """Hold a child process that was just started."""
+        """Refer to a child process that was just started."""
         self._number = number
         self._descriptor: int | None = None
         with suppress(ProcessLookupError):  # it has ended already
@@ -7548,14 +7546,14 @@ class ProcessHandle:
                 os.killpg(self._number, signal.SIGKILL)
 
     def close(self) -> None:
-        """Let go of it."""
+        """Close the descriptor."""
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
 
 
 async def start_process(*command: str, **options: Any) -> Process:
-    """Start a process as the head of a group; a cancellation ends all of it.
+    """Start a process as the head of a group; cancelling ends all of it.
 
     Bubblewrap alone would leave a child behind that waits for it.
     """
@@ -7582,7 +7580,7 @@ RUN_ENVIRONMENT = {"HOME": "/tmp", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS
 
 
 class SandboxUnavailable(Exception):
-    """A sandbox cannot be had here; the text says why, for an administrator."""
+    """No sandbox works here; the text is for an administrator."""
 
 
 class SandboxProcess(Protocol):
@@ -7591,27 +7589,27 @@ class SandboxProcess(Protocol):
     process: Process
 
     def measure_memory(self) -> int:
-        """Return the bytes that its processes hold, where nothing else limits them."""
+        """Return the bytes that its processes hold, unless they are limited otherwise."""
 
     async def kill(self) -> None:
-        """End all that runs in it; its process ends when the last of them is gone."""
+        """End all that runs in it."""
 
     def close(self) -> None:
-        """Let go of what was held to watch it."""
+        """Close the descriptors."""
 
 
 class SandboxBackend(Protocol):
-    """A way to make cells."""
+    """A way to make sandboxes."""
 
     @property
     def name(self) -> str:
         """What an administrator calls it."""
 
     async def start(self, program: str, limits: SandboxLimits) -> SandboxProcess:
-        """Start a program in a cell of its own; raises SandboxUnavailable."""
+        """Start a program in its own sandbox; raises SandboxUnavailable."""
 
 
-# ==== toolbox.sandbox.seccomp: What sandboxed code may not ask of the kernel, as a filter for it.
+# ==== toolbox.sandbox.seccomp: A filter of system calls that sandboxed code may not use.
 
 _REFUSED_CALLS = {
     "x86_64": {
@@ -7673,7 +7671,7 @@ _KILL, _REFUSE, _PASS = 0x80000000, 0x00050000 | errno.EPERM, 0x7FFF0000
 
 
 def build_seccomp_filter(machine: str) -> bytes | None:
-    """Return the filter for a machine as `uname` calls it; None where none is known."""
+    """Return the filter for a machine as `uname` names it, or None."""
     calls = _REFUSED_CALLS.get(machine)
     if calls is None:
         return None
@@ -7718,10 +7716,10 @@ _MEMORY_FIELDS = ("RssAnon:", "RssShmem:")
 
 
 class BubblewrapProcess:
-    """One run; `told` is where bubblewrap says which process is the first inside."""
+    """One run; bubblewrap writes the id of the first process inside to `told`."""
 
     def __init__(self, process: Process, told: int) -> None:
-        """Watch `process`; what `told` says is read when it is needed."""
+        """Watch `process`; `told` is read when it is needed."""
         self.process = process
         self._bwrap_process = ProcessHandle(process.pid)
         self._info_descriptor = told
@@ -7729,9 +7727,9 @@ class BubblewrapProcess:
         os.set_blocking(told, False)
 
     def measure_memory(self) -> int:
-        """Return what the processes hold, with what the kernel needs for empty files.
+        """Return the memory of the processes and of empty files.
 
-        Raises PermissionError where the kernel does not let us look.
+        Raises PermissionError if the kernel does not let us look.
         """
         with suppress(FileNotFoundError, ProcessLookupError, BlockingIOError):
             first = self._open_first_process()
@@ -7747,14 +7745,14 @@ class BubblewrapProcess:
             self._bwrap_process.kill()  # nothing runs inside yet, or any more
 
     def close(self) -> None:
-        """Let go of the files through which we watched."""
+        """Close the descriptors."""
         self._bwrap_process.close()
         os.close(self._info_descriptor)
         if self._first_descriptor is not None:
             os.close(self._first_descriptor)
 
     def _open_first_process(self) -> int:
-        """Return the folder of the first process, opened."""
+        """Return a descriptor of the first process's folder."""
         if self._first_descriptor is None:
             told = os.read(self._info_descriptor, 4096)
             number = json.loads(told)["child-pid"] if told else "none"
@@ -7765,7 +7763,7 @@ class BubblewrapProcess:
 
 
 def _sum_process_memory(first: int) -> int:
-    """Return the sum over all processes that the sandbox's own `/proc` shows."""
+    """Return the sum over all processes in the sandbox's own `/proc`."""
     processes = os.open("root/proc", os.O_RDONLY | os.O_DIRECTORY, dir_fd=first)
     try:
         numbers = [name for name in os.listdir(processes) if name.isdigit()]
@@ -7786,7 +7784,6 @@ def _read_process_memory(number: str, processes: int) -> int:
 
 
 def _estimate_inode_memory(first: int) -> int:
-    """Return what the kernel needs for the files, whatever is in them."""
     number = 0
     for name in _WRITABLE_FOLDERS:
         with suppress(FileNotFoundError):
@@ -7809,16 +7806,16 @@ _READ_ONLY_PATHS = ("/usr/lib", "/usr/lib64", "/etc/ld.so.cache", "/usr/share/zo
 
 
 class BubblewrapBackend:
-    """Makes cells in which a given interpreter runs."""
+    """Makes sandboxes in which a given interpreter runs."""
 
     def __init__(self, python: Path, wheels: str = "") -> None:
-        """Use `python`, and the folder of wheels where dependencies are allowed."""
+        """Dependencies are allowed if `wheels` names their folder."""
         self.name = f"bubblewrap with {python}"
         self._python = python
         self._wheels = wheels
 
     async def start(self, program: str, limits: SandboxLimits) -> BubblewrapProcess:
-        """Start a program in a cell of its own; raises SandboxUnavailable."""
+        """Start a program in its own sandbox; raises SandboxUnavailable."""
         command = [_find_bwrap(), *self._options(limits)]
         user = NOBODY_UID if os.geteuid() == 0 else None
         with (
@@ -7840,7 +7837,7 @@ class BubblewrapBackend:
             return BubblewrapProcess(process, os.dup(told))
 
     def _options(self, limits: SandboxLimits) -> Iterator[str]:
-        """Yield what is in the sandbox; the last rule leaves its root read only."""
+        """Yield the contents of the sandbox; the last option makes its root read-only."""
         yield from _ISOLATION_OPTIONS.split()
         for name in _DEVICES:
             yield from ("--dev-bind", f"/dev/{name}", f"/dev/{name}")
@@ -7862,9 +7859,9 @@ class BubblewrapBackend:
 
 
 def find_interpreters() -> list[Path]:
-    """Return which interpreters a run could use: the server's own, the system's.
+    """Return the interpreters that a run could use: the server's, the system's.
 
-    The server's may lie in somebody's home, where nobody else can reach it.
+    The server's may lie in a home folder that nobody else can read.
     """
     own = Path(sys.base_prefix, "bin", f"python3.{sys.version_info.minor}")
     system = shutil.which("python3", path="/usr/local/bin:/usr/bin")
@@ -7873,7 +7870,6 @@ def find_interpreters() -> list[Path]:
 
 
 def _find_bwrap() -> str:
-    """Return where bubblewrap is."""
     path = shutil.which("bwrap")
     if path is None:
         raise SandboxUnavailable("bwrap is not installed")
@@ -7885,7 +7881,7 @@ def _find_bwrap() -> str:
 
 
 def _library_options() -> Iterator[str]:
-    """Yield the rules for /lib and the like: links into /usr on most systems."""
+    """Yield the options for /lib and the like: links into /usr on most systems."""
     for path in (Path("/lib"), Path("/lib64")):
         if path.is_symlink():
             yield from ("--symlink", os.readlink(path), str(path))
@@ -7895,7 +7891,6 @@ def _library_options() -> Iterator[str]:
 
 @contextmanager
 def _open_pipe() -> Iterator[tuple[int, int]]:
-    """Lend the two ends of a pipe."""
     ends = os.pipe()
     try:
         yield ends
@@ -7906,7 +7901,6 @@ def _open_pipe() -> Iterator[tuple[int, int]]:
 
 @contextmanager
 def _open_seccomp_filter(machine: str) -> Iterator[int]:
-    """Lend a file from which bubblewrap can read the filter of system calls."""
     program = build_seccomp_filter(machine)
     if program is None:
         raise SandboxUnavailable(f"no filter of system calls is known for {machine}")
@@ -7919,7 +7913,7 @@ def _open_seccomp_filter(machine: str) -> Iterator[int]:
         os.close(reading)
 
 
-# ==== toolbox.sandbox.containers: Cells made by a daemon for containers: Docker, or Podman.
+# ==== toolbox.sandbox.containers: Sandboxes made by Docker or Podman.
 
 _CLIENT_VARIABLES = ("PATH", "HOME", "DOCKER_HOST", "CONTAINER_HOST", "XDG_RUNTIME_DIR")
 """What the client needs to find its daemon; none of it goes into the container."""
@@ -7932,20 +7926,20 @@ _ISOLATED_RUN = (
 
 
 class ContainerProcess:
-    """One container; its memory is limited by the daemon."""
+    """One container; the daemon limits its memory."""
 
     def __init__(self, process: Process, remove: tuple[str, ...]) -> None:
-        """Wrap the client's process; `remove` is the command that ends the container."""
+        """`process` is the client; `remove` is the command that ends the container."""
         self.process = process
         self._client = ProcessHandle(process.pid)
         self._remove_command = remove
 
     def measure_memory(self) -> int:
-        """Return nothing: the daemon counts."""
+        """Return 0: the daemon limits it."""
         return 0
 
     async def kill(self) -> None:
-        """End the container, which its client alone would leave running."""
+        """End the container, which would outlive its client."""
         with suppress(TimeoutError):  # the client of one that has answered ends soon
             async with asyncio.timeout(_CLIENT_EXIT_SECONDS):
                 await self.process.wait()
@@ -7960,21 +7954,21 @@ class ContainerProcess:
         self._client.kill()
 
     def close(self) -> None:
-        """Let go of the client."""
+        """Close the client's descriptor."""
         self._client.close()
 
 
 class ContainerBackend:
-    """Makes cells with a client for containers, `docker` or `podman`."""
+    """Makes sandboxes with `docker` or `podman`."""
 
     def __init__(self, client: str, image: str, wheels: str = "") -> None:
-        """Use an image that is there, with a `python3` in it; nothing is pulled."""
+        """Use a local image with a `python3` in it; nothing is pulled."""
         self.name = client
         self._image = image
         self._wheels = wheels
 
     async def start(self, program: str, limits: SandboxLimits) -> ContainerProcess:
-        """Start a program in a container of its own; raises SandboxUnavailable."""
+        """Start a program in its own container; raises SandboxUnavailable."""
         path = shutil.which(self.name)
         if path is None:
             raise SandboxUnavailable(f"{self.name} is not installed")
@@ -7990,7 +7984,7 @@ class ContainerBackend:
         return ContainerProcess(process, (path, "rm", "--force", name))
 
     def _options(self, limits: SandboxLimits) -> Iterator[str]:
-        """Yield the limits; what lies in a tmpfs counts as memory here."""
+        """Yield the limits; files in a tmpfs count as memory here."""
         rooms = {"/work": limits.disk, "/tmp": limits.disk}
         if self._wheels:
             rooms["/packages"] = limits.packages
@@ -8019,7 +8013,7 @@ def _client_environment() -> dict[str, str]:
 # ==== toolbox.sandbox.program_files: Source text of the sandboxed program, first half: the workspace archive and file operations.
 
 ARCHIVE_SOURCE = r'''
-"""What a run does inside the sandbox; nobody trusts what it answers."""
+"""What a run does inside the sandbox; its answers are not trusted."""
 
 import _ast
 import json
@@ -8035,18 +8029,18 @@ from io import BufferedReader, BufferedWriter
 
 WORK = "/work"
 PACKAGES = "/packages"
-PIECE = 1 << 18
-LONGEST_PATH = 1000
-FEW = 20
+CHUNK_BYTES = 1 << 18
+MAX_PATH_BYTES = 1000
+MAX_LISTED = 20
 Stamp = tuple[int, int, int]
 
 
 class Refused(Exception):
-    """What was asked for is not done; the text says why."""
+    """An operation is not done; the text says why."""
 
 
 def unpack(source: BufferedReader) -> dict[str, Stamp]:
-    """Lay out the workspace as it was kept; return how its files look."""
+    """Restore the stored workspace; return the stamps of its files."""
     stamps = {}
     for kind, path, mode, rest in json.loads(source.readline() or b"[]"):
         place = os.path.join(WORK, path)
@@ -8056,28 +8050,25 @@ def unpack(source: BufferedReader) -> dict[str, Stamp]:
             os.symlink(rest, place)
         else:
             with open(place, "wb") as file:
-                for length in pieces(rest):
+                for length in split_size(rest):
                     file.write(source.read(length))
             os.chmod(place, mode)
             stamps[path] = stamp(os.lstat(place))
     return stamps
 
 
-def pieces(size: int) -> list[int]:
-    """Return the lengths in which so many bytes are copied."""
-    return [min(PIECE, size - done) for done in range(0, size, PIECE)]
+def split_size(size: int) -> list[int]:
+    return [min(CHUNK_BYTES, size - done) for done in range(0, size, CHUNK_BYTES)]
 
 
 def stamp(status: os.stat_result) -> Stamp:
-    """Return what changes whenever a file is written."""
     return status.st_ino, status.st_size, status.st_ctime_ns
 
 
 class Survey:
-    """All that the workspace holds, folders in front of what is in them."""
+    """The contents of the workspace, each folder before what is in it."""
 
     def __init__(self, limits: dict) -> None:
-        """Look at everything; raises Refused where that is too much to keep."""
         self.limits = limits
         self.manifest: list[tuple] = []
         self.stamps: dict[str, Stamp] = {}
@@ -8085,22 +8076,20 @@ class Survey:
         self.size = 0
         folders = [""]
         while folders:
-            folders += self.look_into(folders.pop())
+            folders += self.read_folder(folders.pop())
 
-    def look_into(self, folder: str) -> list[str]:
-        """Note what a folder holds; return the folders in it."""
+    def read_folder(self, folder: str) -> list[str]:
         os.chmod(os.path.join(WORK, folder), 0o700)
         inner = []
         with os.scandir(os.path.join(WORK, folder)) as entries:
             for entry in entries:
                 path = os.path.join(folder, entry.name)
-                self.note(path, entry.stat(follow_symlinks=False))
+                self.add_entry(path, entry.stat(follow_symlinks=False))
                 if entry.is_dir(follow_symlinks=False):
                     inner.append(path)
         return inner
 
-    def note(self, path: str, status: os.stat_result) -> None:
-        """Note one entry of a folder."""
+    def add_entry(self, path: str, status: os.stat_result) -> None:
         place = os.path.join(WORK, path)
         if stat.S_ISDIR(status.st_mode):
             self.manifest.append(("folder", path, 0, 0))
@@ -8119,11 +8108,11 @@ class Survey:
             raise Refused(f"it holds more than {files} files and folders")
         if self.size > disk:
             raise Refused(f"its files have more than {disk} bytes")
-        if len(os.fsencode(path)) > LONGEST_PATH:
+        if len(os.fsencode(path)) > MAX_PATH_BYTES:
             raise Refused("a path in it is too long")
 
     def changed(self, before: dict[str, Stamp]) -> list[tuple[str, int, int]]:
-        """Return which files are new or other: path, place in the archive, size."""
+        """Return the changed files: path, place in the archive, size."""
         found, offset = [], 0
         for kind, path, _, size in self.manifest:
             if kind == "file":
@@ -8133,25 +8122,22 @@ class Survey:
         return sorted(found)
 
     def write(self, target: BufferedWriter) -> None:
-        """Write the archive: a line that lists all, then the files end to end."""
-        target.write(line_of(self.manifest))
+        target.write(encode_line(self.manifest))
         for kind, path, _, size in self.manifest:
             if kind == "file":
                 with open(os.path.join(WORK, path), "rb") as file:
-                    for length in pieces(size):
+                    for length in split_size(size):
                         target.write(file.read(length))
 
 
-def line_of(value: object) -> bytes:
-    """Return a value as one line of JSON."""
+def encode_line(value: object) -> bytes:
     return json.dumps(value).encode() + b"\n"
 '''
 
 
-FILES_SOURCE = r'''
+FILES_SOURCE = r"""
 
-def inside(path: str, follow: bool = True) -> str:
-    """Return where a path of the workspace leads; refuse what leads out of it."""
+def resolve_path(path: str, follow: bool = True) -> str:
     if "\0" in path:
         raise Refused("A path has no zero bytes.")
     place = os.path.normpath(os.path.join(WORK, path))
@@ -8166,14 +8152,12 @@ def inside(path: str, follow: bool = True) -> str:
 
 
 def kind_of(mode: int) -> str:
-    """Return what people call an entry of a folder."""
     kinds = {stat.S_IFDIR: "folder", stat.S_IFREG: "file", stat.S_IFLNK: "link"}
     return kinds.get(stat.S_IFMT(mode), "other")
 
 
 def list_folder(request: dict) -> dict:
-    """Tell what a folder holds."""
-    with os.scandir(inside(request["path"])) as entries:
+    with os.scandir(resolve_path(request["path"])) as entries:
         found = sorted(entries, key=lambda one: one.name)
     listed = []
     for entry in found[: request["limits"]["files"]]:
@@ -8185,9 +8169,8 @@ def list_folder(request: dict) -> dict:
 
 
 def read_file(request: dict) -> dict:
-    """Tell the text of a file; anything but text comes back as a file."""
     limit = request["limits"]["output"]
-    place = inside(request["path"])
+    place = resolve_path(request["path"])
     with open(place, "rb") as file:  # a FIFO would block, but none was kept
         size = os.fstat(file.fileno()).st_size
         content = file.read(limit)
@@ -8202,8 +8185,7 @@ def read_file(request: dict) -> dict:
 
 
 def write_file(request: dict) -> dict:
-    """Write a text, in the place of what was there."""
-    place = inside(request["path"])
+    place = resolve_path(request["path"])
     os.makedirs(os.path.dirname(place), exist_ok=True)
     content = request["content"].encode("utf-8", "replace")
     with open(place, "wb") as file:
@@ -8212,14 +8194,12 @@ def write_file(request: dict) -> dict:
 
 
 def make_folder(request: dict) -> dict:
-    """Make a folder, with those above it."""
-    os.makedirs(inside(request["path"]), exist_ok=True)
+    os.makedirs(resolve_path(request["path"]), exist_ok=True)
     return {"done": "The folder is there."}
 
 
 def remove(request: dict) -> dict:
-    """Remove a file, a link, or a folder with all that it holds."""
-    place = inside(request["path"], follow=False)
+    place = resolve_path(request["path"], follow=False)
     if place == WORK:
         raise Refused("The workspace itself stays; name what is in it.")
     if os.path.isdir(place) and not os.path.islink(place):
@@ -8230,7 +8210,6 @@ def remove(request: dict) -> dict:
 
 
 def remove_folder(folder: str) -> None:
-    """Remove a folder from its leaves on; links are not followed."""
     for place, folders, files in os.walk(folder, topdown=False):
         for name in files:
             os.remove(os.path.join(place, name))
@@ -8238,61 +8217,58 @@ def remove_folder(folder: str) -> None:
             inner = os.path.join(place, name)
             (os.remove if os.path.islink(inner) else os.rmdir)(inner)
     os.rmdir(folder)
-'''
+"""
 
 
 # ==== toolbox.sandbox.program: Source text of the sandboxed program, second half: running code, and the main function.
 
 _CODE_SOURCE = r'''
 
-class Watched:
-    """A child process of ours with what it says: output, complaints, result."""
+class ChildJob:
+    """A child process with its three pipes: stdout, stderr, result."""
 
     def __init__(self, job: Callable[[int], int], limit: int) -> None:
-        """Start a process that does a job; it is told where the result goes."""
         self.limit = limit
         pipes = [os.pipe() for _ in range(3)]
         self.child = os.fork()
         if self.child == 0:
-            become(job, [writing for _, writing in pipes])
+            run_job(job, [writing for _, writing in pipes])
         for _, writing in pipes:
             os.close(writing)
-        self.said = {reading: bytearray() for reading, _ in pipes}
-        self.open = set(self.said)
+        self.outputs = {reading: bytearray() for reading, _ in pipes}
+        self.open_pipes = set(self.outputs)
 
     def wait(self, deadline: float) -> str:
-        """Wait for the end; return why it was not waited for, or nothing."""
+        """Wait for the end; return the limit that it exceeds, or nothing."""
         ending = os.pidfd_open(self.child)
         poll = select.poll()
-        for descriptor in (ending, *self.said):
+        for descriptor in (ending, *self.outputs):
             poll.register(descriptor, select.POLLIN)
         while True:
             left = max(0.0, deadline - time.monotonic())
             ready = [descriptor for descriptor, _ in poll.poll(left * 1000)]
             if not ready:
                 return "seconds"
-            for descriptor in self.open.intersection(ready):
-                if not self.hear(descriptor):
+            for descriptor in self.open_pipes.intersection(ready):
+                if not self.read_pipe(descriptor):
                     poll.unregister(descriptor)
-            if self.floods():
+            if self.exceeds_limit():
                 return "output"
             if ending in ready:
                 return ""
 
-    def floods(self) -> bool:
-        """Say whether more was said than anybody wants to hear."""
-        return any(len(said) > self.limit for said in self.said.values())
+    def exceeds_limit(self) -> bool:
+        return any(len(written) > self.limit for written in self.outputs.values())
 
-    def hear(self, descriptor: int) -> bool:
-        """Take what is there; say whether more can come."""
-        piece = os.read(descriptor, PIECE)
-        self.said[descriptor] += piece
+    def read_pipe(self, descriptor: int) -> bool:
+        piece = os.read(descriptor, CHUNK_BYTES)
+        self.outputs[descriptor] += piece
         if not piece:
-            self.open.discard(descriptor)
+            self.open_pipes.discard(descriptor)
         return bool(piece)
 
     def finish(self) -> tuple[int, list[str]]:
-        """End every other process in here; return the child's status, what it said."""
+        """End all other processes in here; return the child's status and outputs."""
         status = -1
         try:
             os.kill(-1, signal.SIGKILL)
@@ -8304,15 +8280,16 @@ class Watched:
                 status = code if child == self.child else status
         except ChildProcessError:
             pass
-        for descriptor in list(self.open):  # nobody is left to write: this ends
-            while len(self.said[descriptor]) <= self.limit and self.hear(descriptor):
+        for descriptor in list(self.open_pipes):  # nobody is left to write: this ends
+            written = self.outputs[descriptor]
+            while len(written) <= self.limit and self.read_pipe(descriptor):
                 pass
-        texts = [bytes(said[: self.limit]) for said in self.said.values()]
+        texts = [bytes(written[: self.limit]) for written in self.outputs.values()]
         return status, [text.decode("utf-8", "replace") for text in texts]
 
 
-def become(job: Callable[[int], int], pipes: list[int]) -> None:
-    """Turn this process, just forked, into one that does a job."""
+def run_job(job: Callable[[int], int], pipes: list[int]) -> None:
+    """Run a job in this process, which was just forked."""
     output, complaints, result = pipes
     os.dup2(output, 1)
     os.dup2(complaints, 2)
@@ -8330,17 +8307,16 @@ def become(job: Callable[[int], int], pipes: list[int]) -> None:
 
 
 def run_code(request: dict) -> dict:
-    """Run code, after its dependencies are there."""
     limits = request["limits"]
     deadline = time.monotonic() + limits["seconds"]
     if request["dependencies"]:
-        installing = Watched(lambda _: install(request["dependencies"]), PIECE)
+        installing = ChildJob(lambda _: install(request["dependencies"]), CHUNK_BYTES)
         stopped = installing.wait(deadline)
         status, (_, complaints, _) = installing.finish()
         if stopped or status:
             raise Refused("The dependencies were not installed. " + complaints[-2000:])
         sys.path.insert(0, PACKAGES)
-    running = Watched(lambda result: execute(request, result), limits["output"])
+    running = ChildJob(lambda result: execute(request, result), limits["output"])
     stopped = running.wait(deadline)
     status, (output, complaints, result) = running.finish()
     return {
@@ -8353,7 +8329,7 @@ def run_code(request: dict) -> dict:
 
 
 def install(dependencies: list[str]) -> int:
-    """Become pip, run from its own wheel; it may look into one folder alone."""
+    """Become pip, run from its own wheel; it reads one folder only."""
     wheels = sorted(name for name in os.listdir("/wheels") if name.startswith("pip-"))
     if not wheels:
         raise SystemExit("The folder of wheels has no wheel of pip.")
@@ -8366,7 +8342,6 @@ def install(dependencies: list[str]) -> int:
 
 
 def execute(request: dict, result: int) -> int:
-    """Run code as a program; the value of its last expression is the result."""
     module = type(sys)("__main__")
     sys.modules["__main__"] = module
     sys.argv[:] = ["code"]
@@ -8380,15 +8355,14 @@ def execute(request: dict, result: int) -> int:
         if isinstance(last, _ast.Expr):
             expression = compile(_ast.Expression(last.value), "code", "eval")
             value = eval(expression, module.__dict__)
-            tell(value, result, request["limits"]["output"])
+            write_result(value, result, request["limits"]["output"])
     except Exception as error:
-        complain(error, request["code"])
+        print_error(error, request["code"])
         return 1
     return 0
 
 
-def complain(error: Exception, code: str) -> None:
-    """Print an exception as Python does, without the lines that are ours."""
+def print_error(error: Exception, code: str) -> None:
     import linecache
     import traceback
 
@@ -8399,8 +8373,7 @@ def complain(error: Exception, code: str) -> None:
     traceback.print_exception(type(error), error, frames)
 
 
-def tell(value: object, result: int, limit: int) -> None:
-    """Write a value as JSON, or its repr where it has none; None is no result."""
+def write_result(value: object, result: int, limit: int) -> None:
     if value is None:
         return
     try:
@@ -8416,8 +8389,7 @@ def tell(value: object, result: int, limit: int) -> None:
 
 _MAIN_SOURCE = r'''
 
-def confine(limits: dict) -> None:
-    """Take the limits of one process, for us and for all that we start."""
+def set_limits(limits: dict) -> None:
     for name, limit in (
         ("AS", limits["memory"]),
         ("FSIZE", limits["file"]),
@@ -8435,7 +8407,6 @@ def confine(limits: dict) -> None:
 
 
 def describe(_: dict) -> dict:
-    """Tell how we are confined, so that a sandbox with a hole is not used."""
     import ctypes
 
     with open("/proc/self/status") as status:
@@ -8465,30 +8436,28 @@ OPERATIONS = {
 
 
 def main() -> int:
-    """Do what the first line says."""
     if os.getpid() != 1:  # all other processes that it can see are ended
         raise SystemExit("This runs as the first process of a sandbox alone.")
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the one that code could send us
     source = os.fdopen(0, "rb", closefd=False)
     target = os.fdopen(1, "wb", closefd=False)
     request = json.loads(source.readline())
-    confine(request["limits"])
+    set_limits(request["limits"])
     try:
         before = unpack(source)
     except Exception:  # code can have written it, if it took us over
         return send(target, {"damaged": True}, None)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     operation, writes = OPERATIONS[request["operation"]]
-    answer = attempt(operation, request)
+    answer = run_operation(operation, request)
     if "given" in answer:
         before.pop(answer["given"], None)  # it is handed out as if it were new
     elif not writes or "refused" in answer:
         return send(target, answer, None)
-    return send(target, answer, look_back(answer, before, request["limits"]))
+    return send(target, answer, survey_changes(answer, before, request["limits"]))
 
 
-def attempt(operation: Callable[[dict], dict], request: dict) -> dict:
-    """Return what an operation answers, or why it was refused."""
+def run_operation(operation: Callable[[dict], dict], request: dict) -> dict:
     try:
         return operation(request)
     except Refused as error:
@@ -8499,23 +8468,22 @@ def attempt(operation: Callable[[dict], dict], request: dict) -> dict:
         return {"refused": "That is no path."}
 
 
-def look_back(answer: dict, before: dict, limits: dict) -> "Survey | None":
-    """Note in the answer what became of the workspace; return it, if it is kept."""
+def survey_changes(answer: dict, before: dict, limits: dict) -> "Survey | None":
+    """Add the changes to the answer; return the workspace if it can be kept."""
     try:
         survey = Survey(limits)
     except (Refused, OSError) as error:
         answer["unkept"] = str(error)
         return None
     changed = survey.changed(before)
-    answer["dropped"] = survey.dropped[:FEW]
-    answer["changed"] = changed[:FEW]
-    answer["unlisted"] = len(changed[FEW:])
+    answer["dropped"] = survey.dropped[:MAX_LISTED]
+    answer["changed"] = changed[:MAX_LISTED]
+    answer["unlisted"] = len(changed[MAX_LISTED:])
     return survey
 
 
 def send(target: BufferedWriter, answer: dict, survey: "Survey | None") -> int:
-    """Write the answer, and the workspace if it is to be kept."""
-    target.write(line_of(answer))
+    target.write(encode_line(answer))
     if survey is not None:
         survey.write(target)
     target.flush()
@@ -8523,7 +8491,7 @@ def send(target: BufferedWriter, answer: dict, survey: "Survey | None") -> int:
 
 
 if __name__ == "__main__":
-    os._exit(main())  # there is nothing to tidy up
+    os._exit(main())
 '''
 
 SANDBOX_PROGRAM = (ARCHIVE_SOURCE + FILES_SOURCE + _CODE_SOURCE + _MAIN_SOURCE).lstrip()
@@ -8537,12 +8505,12 @@ _MAX_JSON_CHARACTER_BYTES = 12
 
 
 class SandboxReplyMissing(Exception):
-    """The sandbox ended without an answer that can be read."""
+    """The sandbox ended without a valid answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileSlice:
-    """A part of a file that belongs to a run: a file that the code wrote."""
+    """The place of a file that the code wrote, inside a reply."""
 
     name: str
     start: int
@@ -8551,7 +8519,9 @@ class FileSlice:
 
 @dataclass(frozen=True, slots=True)
 class SandboxReply:
-    """An answer; `archive` is where in the file the workspace begins, if it is there."""
+    """A valid answer; `archive` is where the workspace begins in the file, if it is
+    there.
+    """
 
     answer: Mapping[str, Any]
     archive: int | None
@@ -8559,7 +8529,7 @@ class SandboxReply:
 
 
 def max_reply_bytes(limits: SandboxLimits) -> int:
-    """Return how many bytes an honest answer has at most, with the workspace."""
+    """Return the largest size of a valid answer with the workspace."""
     return _max_line_bytes(limits) + limits.disk + 16 * MEBIBYTE
 
 
@@ -8568,7 +8538,7 @@ def _max_line_bytes(limits: SandboxLimits) -> int:
 
 
 def read_reply(path: Path, limits: SandboxLimits) -> SandboxReply:
-    """Return the answer that a file holds; raises SandboxReplyMissing."""
+    """Return the answer in a file; raises SandboxReplyMissing."""
     with path.open("rb") as file:
         try:
             answer = json.loads(file.readline(_max_line_bytes(limits)))
@@ -8584,7 +8554,6 @@ def read_reply(path: Path, limits: SandboxLimits) -> SandboxReply:
 
 
 def _read_file_slices(changed: object, begin: int, end: int) -> Iterator[FileSlice]:
-    """Yield the files that lie between `begin` and `end`."""
     for entry in changed if isinstance(changed, list) else ():
         match entry:
             case [str(name), int(offset), int(size)]:
@@ -8608,22 +8577,22 @@ _STOP_CAUSES = {
 
 
 class RunStopped(Exception):
-    """The sandbox was ended before it answered; the text says why."""
+    """The sandbox was stopped before it answered; the text says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceArchive:
-    """A workspace that was kept: where in which file it begins."""
+    """A stored workspace: where it begins in which file."""
 
     path: Path
     start: int
 
 
 class Sandbox:
-    """Where requests go: a backend with its limits."""
+    """A backend with its limits."""
 
     def __init__(self, backend: SandboxBackend, limits: SandboxLimits) -> None:
-        """Open nothing yet."""
+        """Start nothing yet."""
         self.backend = backend
         self._limits = limits
         self._processes: set[SandboxProcess] = set()
@@ -8632,10 +8601,10 @@ class Sandbox:
     async def run(
         self, request: Mapping[str, Any], archive: WorkspaceArchive | None, spool: Path
     ) -> SandboxReply:
-        """Return the answer, for which `spool` is filled.
+        """Return the answer, which `spool` stores.
 
-        Raises RunStopped, SandboxReplyMissing, or SandboxUnavailable. However it ends, nothing of
-        the run is left.
+        Raises RunStopped, SandboxReplyMissing, or SandboxUnavailable. Nothing of the
+        run is left in any case.
         """
         line = json.dumps({**request, "limits": asdict(self._limits)}).encode() + b"\n"
         cell = await self.backend.start(SANDBOX_PROGRAM, self._limits)
@@ -8654,7 +8623,7 @@ class Sandbox:
             raise SandboxReplyMissing(talk.stderr_text()) from None
 
     async def stop(self) -> None:
-        """End all that runs or begins; whoever waits is told that it was silent."""
+        """End all that runs or begins; callers get SandboxReplyMissing."""
         self._is_stopped = True
         while (
             self._processes
@@ -8680,7 +8649,7 @@ class _SandboxRun:
     async def communicate(
         self, line: bytes, archive: WorkspaceArchive | None, spool: Path
     ) -> None:
-        """Tell the request, watch until the answer is whole; raises RunStopped."""
+        """Send the request, watch until the answer is complete; raises RunStopped."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + self._limits.seconds + _REPLY_GRACE_SECONDS
         answering = asyncio.create_task(self._read_stdout(spool))
@@ -8709,7 +8678,7 @@ class _SandboxRun:
                     raise self._stop_error("reply")
 
     async def _read_stderr(self) -> None:
-        """Keep the first words of the sandbox's own complaints; it waits with the rest."""
+        """Keep the beginning; the sandbox waits if there is more."""
         while len(self._stderr_text) < _STDERR_BYTES:
             if not (piece := await self._stderr.read(_STDERR_BYTES)):
                 return
@@ -8719,7 +8688,7 @@ class _SandboxRun:
         return RunStopped(_STOP_CAUSES[reason].format(self._limits))
 
     async def end(self) -> None:
-        """End the cell, and wait until it is gone."""
+        """End the sandbox, and wait until it is gone."""
         try:
             await self._process.kill()
             for task in self._tasks:
@@ -8735,14 +8704,13 @@ class _SandboxRun:
             self._process.close()
 
     def stderr_text(self) -> str:
-        """Return what the sandbox said of itself, for the log."""
+        """Return the sandbox's error output, for the log."""
         return self._stderr_text.decode("utf-8", "replace").strip()
 
 
 async def _send_request(
     stdin: StreamWriter, line: bytes, archive: WorkspaceArchive | None
 ) -> None:
-    """Write the request, then the workspace."""
     with suppress(ConnectionError):  # it ended without listening
         stdin.write(line)
         if archive is not None:
@@ -8756,7 +8724,6 @@ async def _send_request(
 
 
 async def _drain(stream: StreamReader) -> None:
-    """Throw away what was written before the end."""
     while await stream.read(_READ_BYTES):
         pass
 
@@ -8773,7 +8740,9 @@ _EXPECTED_CONFINEMENT = {
 async def find_sandbox(
     backends: Iterable[SandboxBackend], limits: SandboxLimits, spool: Path
 ) -> Sandbox:
-    """Return a sandbox that was tried; raises SandboxUnavailable with all reasons."""
+    """Return the first sandbox that confines; raises SandboxUnavailable with all
+    reasons.
+    """
     reasons = []
     for backend in backends:
         sandbox = Sandbox(backend, limits)
@@ -8786,7 +8755,6 @@ async def find_sandbox(
 
 
 async def _check_confinement(sandbox: Sandbox, spool: Path) -> None:
-    """Raise SandboxUnavailable unless a run is confined as it must be."""
     try:
         reply = await sandbox.run({"operation": "describe"}, None, spool)
     except OSError as error:
@@ -8802,7 +8770,6 @@ async def _check_confinement(sandbox: Sandbox, spool: Path) -> None:
 
 
 def _find_confinement_gaps(found: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what is not as it must be."""
     yield from (
         name
         for name, value in _EXPECTED_CONFINEMENT.items()
@@ -8818,10 +8785,10 @@ _ROOT_PREFIX = "sandbox-workspaces-"
 
 
 class WorkspaceRoot:
-    """A fresh folder that nobody else may read."""
+    """A new folder that only its owner can read."""
 
     def __init__(self) -> None:
-        """Make it, after removing what was left behind."""
+        """Create it; remove abandoned ones."""
         parent = Path(tempfile.gettempdir())
         for folder in parent.glob(f"{_ROOT_PREFIX}*"):
             _remove_if_abandoned(folder)
@@ -8831,13 +8798,13 @@ class WorkspaceRoot:
         self.path = made.rename(parent / (_ROOT_PREFIX + made.name))
 
     def close(self) -> None:
-        """Remove it with all that it holds."""
+        """Remove it with its contents."""
         shutil.rmtree(self.path, ignore_errors=True)
         os.close(self._lock)
 
 
 def _lock_folder(folder: Path) -> int:
-    """Return a folder, opened, with a lock on it; raises OSError if another has one."""
+    """Return a locked descriptor of a folder; raises OSError if it is locked."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
         fcntl = import_module("fcntl")  # Windows has none, but must load this module
@@ -8849,7 +8816,7 @@ def _lock_folder(folder: Path) -> int:
 
 
 def _remove_if_abandoned(folder: Path) -> None:
-    """Remove a folder of ours unless it is in use; touch nothing of others."""
+    """Remove a folder of our own user unless it is in use."""
     if folder.lstat().st_uid == os.geteuid():
         with suppress(OSError):
             lock = _lock_folder(folder)
@@ -8868,8 +8835,8 @@ class SandboxClosed(Exception):
 class SandboxFile:
     """A file that a run wrote: `path` is where its bytes are.
 
-    They stay there until later runs of the chat have handed out more than a workspace
-    holds, or until the workspace is forgotten. `name` is only for people.
+    It stays there until later runs of the chat have returned more than a workspace
+    holds, or until the workspace is removed. `name` is for display only.
     """
 
     name: str
@@ -8878,7 +8845,7 @@ class SandboxFile:
 
     @property
     def is_image(self) -> bool:
-        """Say whether every browser can show it."""
+        """Whether every browser can show it."""
         return self.media_type in _BROWSER_IMAGE_TYPES
 
 
@@ -8886,7 +8853,7 @@ class Workspace:
     """What one chat keeps."""
 
     def __init__(self, folder: Path, limits: SandboxLimits) -> None:
-        """Begin empty, in a folder that is there."""
+        """Begin empty, in an existing folder."""
         self.archive: WorkspaceArchive | None = None
         self.lock = asyncio.Lock()
         self.borrowers = 0
@@ -8900,7 +8867,7 @@ class Workspace:
 
     @contextmanager
     def open_spool(self) -> Iterator[Path]:
-        """Lend a path for a reply; what is written there goes unless it is kept."""
+        """Lend a path for a reply; the file is removed unless it is stored."""
         path = self._new_path()
         try:
             yield path
@@ -8909,13 +8876,13 @@ class Workspace:
                 path.unlink(missing_ok=True)
 
     def store_archive(self, spool: Path, reply: SandboxReply) -> None:
-        """Let the workspace in a reply, if it has one, replace what was kept."""
+        """Replace the stored workspace by the reply's, if it has one."""
         if reply.archive is not None:
             self.clear()
             self.archive = WorkspaceArchive(spool, reply.archive)
 
     def clear(self) -> None:
-        """Keep nothing of the workspace."""
+        """Remove the stored workspace."""
         if self.archive is not None:
             self.archive.path.unlink()
             self.archive = None
@@ -8923,7 +8890,7 @@ class Workspace:
     def export_files(
         self, spool: Path, parts: Iterable[FileSlice]
     ) -> tuple[SandboxFile, ...]:
-        """Copy files that a run wrote, each to a path of its own."""
+        """Copy files that a run wrote, each to its own path."""
         files = tuple(self._export_file(spool, part) for part in parts)
         self._files += [file.path for file in files]
         self._remove_oldest_files()
@@ -8941,7 +8908,6 @@ class Workspace:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def _remove_oldest_files(self) -> None:
-        """Remove the oldest of the files that were handed out, if they are too many."""
         sizes = [path.stat().st_size for path in self._files]
         while sum(sizes) > self._limits.disk:
             sizes.pop(0)
@@ -8952,7 +8918,7 @@ class WorkspacePool:
     """The workspaces of all chats, each lent to one run at a time."""
 
     def __init__(self, limits: SandboxLimits) -> None:
-        """Make nothing yet."""
+        """Create nothing yet."""
         self._limits = limits
         self._root: WorkspaceRoot | None = None
         self._workspaces: dict[Hashable, Workspace] = {}
@@ -8962,7 +8928,7 @@ class WorkspacePool:
 
     @asynccontextmanager
     async def acquire(self, chat_id: str) -> AsyncGenerator[Workspace, None]:
-        """Lend a chat's workspace; without a chat a fresh one. Raises SandboxClosed."""
+        """Lend a chat's workspace; without a chat a new one. Raises SandboxClosed."""
         chat: Hashable = chat_id or object()
         workspace = self._acquire(chat)
         try:
@@ -8991,7 +8957,7 @@ class WorkspacePool:
         return Workspace(folder, self._limits)
 
     def _release(self, chat: Hashable, workspace: Workspace) -> None:
-        """Begin to count the idle time; forget those that were not used for longest."""
+        """Start the idle timer; remove the least recently used if there are too many."""
         if workspace.borrowers or self._is_closed:
             return
         loop = asyncio.get_running_loop()
@@ -9033,7 +8999,7 @@ def _copy_slice(part: FileSlice, source: Path, target: Path) -> None:
 
 
 def _printable_name(name: str) -> str:
-    """Return the last part of a path, fit for being shown."""
+    """Return the last part of a path in a form that can be shown."""
     last = name.rsplit("/", 1)[-1]
     return "".join(sign if sign.isprintable() else "_" for sign in last) or "file"
 
@@ -9044,7 +9010,7 @@ SandboxToolSpec = dict[str, Any]
 
 
 class InvalidSandboxCall(Exception):
-    """The arguments of a call are not as its tool wants them."""
+    """The arguments of a call are invalid."""
 
 
 _WORKSPACE_NOTE = (
@@ -9127,7 +9093,7 @@ def _build_sandbox_spec(
 def build_sandbox_request(
     name: str, arguments: Mapping[str, Any], with_dependencies: bool
 ) -> dict[str, Any]:
-    """Return what a call asks of the sandbox; raises InvalidSandboxCall."""
+    """Return the request to the sandbox; raises InvalidSandboxCall."""
     if name == "python_execute":
         return _build_run_request(arguments, with_dependencies)
     if name not in _FILE_TOOLS:
@@ -9171,14 +9137,14 @@ class SandboxResult:
 
 
 def build_sandbox_error(sentence: str) -> SandboxResult:
-    """Return the answer of a call that came to nothing."""
+    """Return the answer of a failed call."""
     return SandboxResult(f"Error: {sentence}", failed=True)
 
 
 def build_sandbox_result(
     reply: SandboxReply, files: tuple[SandboxFile, ...], limits: SandboxLimits
 ) -> SandboxResult:
-    """Return what to tell of an answer that came out of the sandbox."""
+    """Return the tool's answer for a reply of the sandbox."""
     answer = reply.answer
     notes = " ".join(_list_notes(answer, limits))
     match answer:
@@ -9216,7 +9182,7 @@ def _describe_run(reply: SandboxReply, notes: str) -> str:
 
 
 def _read_result_value(result: object) -> object:
-    """Return the value of the last expression, or the text that stands for it."""
+    """Return the value of the last expression, or its repr."""
     try:
         wire = json.loads(str(result)) if result else {}
     except (ValueError, RecursionError):
@@ -9225,7 +9191,7 @@ def _read_result_value(result: object) -> object:
 
 
 def _list_notes(answer: Mapping[str, Any], limits: SandboxLimits) -> Iterator[str]:
-    """Yield a sentence for each thing that is not as one would expect."""
+    """Yield a sentence for each unexpected event."""
     if stopped := answer.get("stopped"):
         yield _STOP_SENTENCES.get(str(stopped), "The code was stopped.").format(limits)
     status = answer.get("status")
@@ -9254,9 +9220,9 @@ _CONTAINER_IMAGE = "python:3.12-slim"
 def list_default_backends(
     wheels: str = "", image: str = _CONTAINER_IMAGE
 ) -> list[SandboxBackend]:
-    """Return the ways to a sandbox in the order in which they are tried.
+    """Return the backends in the order in which they are tried.
 
-    `image` is what containers are made of: one that is there, with a `python3` in it.
+    `image` is a local container image with a `python3` in it.
     """
     return [
         *(BubblewrapBackend(python, wheels) for python in find_interpreters()),
@@ -9265,9 +9231,9 @@ def list_default_backends(
 
 
 class SandboxTools:
-    """The tools of one server; `chat_id` tells the chats' workspaces apart.
+    """The tools of one server; `chat_id` selects the workspace.
 
-    Whoever calls vouches for the chat: who knows its id works in its workspace.
+    The caller is responsible for the id: it gives access to the workspace.
     """
 
     def __init__(
@@ -9277,7 +9243,7 @@ class SandboxTools:
         log: Callable[[str], object] = str,
         backends: Iterable[SandboxBackend] | None = None,
     ) -> None:
-        """Try nothing yet; `wheels` is the folder that dependencies come out of."""
+        """`wheels` is the folder of dependencies; nothing is started yet."""
         self._limits = limits or SandboxLimits()
         self._with_dependencies = bool(wheels)
         self._log = log
@@ -9289,9 +9255,9 @@ class SandboxTools:
         self._sandbox: Sandbox | None = None
 
     async def specs(self) -> list[SandboxToolSpec]:
-        """Return name, description and parameters of each tool; none, no sandbox.
+        """Return the tools' descriptions; none without a sandbox.
 
-        The first time looks for a sandbox; why there is none is logged once.
+        The first call looks for a sandbox; the log says once why there is none.
         """
         has_sandbox = await self._find_sandbox() is not None
         return build_sandbox_specs(self._with_dependencies) if has_sandbox else []
@@ -9340,7 +9306,6 @@ class SandboxTools:
             return build_sandbox_result(reply, files, self._limits)
 
     async def _find_sandbox(self) -> Sandbox | None:
-        """Return the sandbox, which the first call looks for."""
         async with self._probe_lock:
             if not self._has_probed:
                 self._sandbox = await self._probe()
@@ -9367,12 +9332,12 @@ _METHOD_NOT_FOUND = -32601
 def build_rpc_request(
     number: int, method: str, params: Mapping[str, Any]
 ) -> RpcMessage:
-    """Return a request, which is answered under its number."""
+    """Return a request."""
     return {"jsonrpc": "2.0", "id": number, "method": method, "params": dict(params)}
 
 
 def build_rpc_notification(method: str, **params: Any) -> RpcMessage:
-    """Return a message that nobody answers."""
+    """Return a message that has no answer."""
     return {
         "jsonrpc": "2.0",
         "method": method,
@@ -9381,10 +9346,7 @@ def build_rpc_notification(method: str, **params: Any) -> RpcMessage:
 
 
 def parse_rpc_messages(text: str) -> list[RpcMessage]:
-    """Return the messages of a text, which may be several in a list.
-
-    Raises ValueError for anything else.
-    """
+    """Return the messages of a text: one, or a list; raises ValueError."""
     try:
         given = json.loads(text)
     except RecursionError:
@@ -9409,9 +9371,9 @@ def is_response_to(message: RpcMessage, request: RpcMessage) -> bool:
 
 
 def build_rpc_reply(message: RpcMessage) -> RpcMessage | None:
-    """Return what a request of the other side is answered with; None for no request.
+    """Return the answer to a request of the server; None for any other message.
 
-    We are there, which is all that we can do for it.
+    Only `ping` is supported.
     """
     if "method" not in message or message.get("id") is None:
         return None
@@ -9426,32 +9388,32 @@ MAX_UNRELATED_MESSAGES = 1_000
 
 
 class SessionExpired(Exception):
-    """The server does not know the session any more; nothing of the message was done."""
+    """The server has forgotten the session and did nothing of the message."""
 
 
 class McpTransport(Protocol):
-    """A way to one server: over HTTP, or to a child's stdin."""
+    """A way to one server: HTTP, or the stdin of a child process."""
 
     version: str
     """What was agreed on in the handshake; empty before it."""
 
     async def open(self) -> None:
-        """Begin anew; raises RemoteError."""
+        """Connect anew; raises RemoteError."""
 
     async def request(self, request: RpcMessage) -> RpcMessage:
         """Return the answer to a request; raises RemoteError, SessionExpired.
 
-        What the server asks meanwhile is answered.
+        Requests of the server are answered meanwhile.
         """
 
     async def notify(self, notification: RpcMessage) -> None:
-        """Send what is not answered; raises RemoteError, SessionExpired."""
+        """Send a message that has no answer; raises RemoteError, SessionExpired."""
 
     async def close(self) -> None:
-        """End the session; nothing is left."""
+        """End the session."""
 
 
-# ==== toolbox.remote_tools: What MCP and OpenAPI clients share: the tool form, size limits, timeouts and connections.
+# ==== toolbox.remote_tools: What MCP and OpenAPI clients share: tool form, size limits, timeouts, connections.
 
 MAX_TOOLS_PER_SERVER = 128
 """Of one server; more would only confuse a model."""
@@ -9472,7 +9434,7 @@ _Response = TypeVar("_Response")
 
 
 class RemoteError(Exception):
-    """Another server did not do what was asked; says nothing that it must not."""
+    """A server failed; the text contains no secret."""
 
 
 class RemoteTimeout(RemoteError):
@@ -9481,7 +9443,7 @@ class RemoteTimeout(RemoteError):
 
 @dataclass(frozen=True, slots=True)
 class RemoteToolSpec:
-    """What a server says of one of its tools; `args` is the schema of its arguments."""
+    """A server's description of a tool; `args` is the schema of its arguments."""
 
     own_name: str
     description: str
@@ -9490,7 +9452,7 @@ class RemoteToolSpec:
 
 @dataclass(frozen=True, slots=True)
 class RemoteTool:
-    """A tool as the agent is offered it."""
+    """A tool of a server, in the agent's form."""
 
     name: str
     description: str
@@ -9505,7 +9467,7 @@ class RemoteTool:
 async def run_with_timeout(
     work: Awaitable[_Response], seconds: float, name: str
 ) -> _Response:
-    """Return what a server gives within its time; raises RemoteTimeout."""
+    """Return the result of `work` in time; raises RemoteTimeout."""
     try:
         async with asyncio.timeout(seconds):
             return await work
@@ -9516,7 +9478,7 @@ async def run_with_timeout(
 def make_remote_tool(
     label: str, spec: RemoteToolSpec, run: ExecuteRemoteTool
 ) -> RemoteTool:
-    """Return a tool under the name of its server and its own."""
+    """Return a tool named after its server and itself."""
     name = _INVALID_TOOL_NAME_CHARACTER.sub("_", f"{label}_{spec.own_name}")[
         :_MAX_TOOL_NAME_CHARACTERS
     ]
@@ -9525,7 +9487,7 @@ def make_remote_tool(
 
 
 def make_names_unique(tools: Iterable[RemoteTool]) -> tuple[RemoteTool, ...]:
-    """Return the tools, those whose name is taken under another."""
+    """Return the tools; a name that is taken gets a number."""
     found: dict[str, RemoteTool] = {}
     for tool in tools:
         name, number = tool.name, 1
@@ -9537,12 +9499,12 @@ def make_names_unique(tools: Iterable[RemoteTool]) -> tuple[RemoteTool, ...]:
 
 
 def is_tool_allowed(allowed: Iterable[str] | None, name: str) -> bool:
-    """Say whether a tool is among those that may be used; None allows all."""
+    """Say whether a name matches the allowed patterns; None allows all."""
     return allowed is None or any(fnmatchcase(name, pattern) for pattern in allowed)
 
 
 def build_error_result(text: str) -> dict[str, Any]:
-    """Return what the model is told of a call that failed, as MCP would say it."""
+    """Return a failed call in MCP's form."""
     return {"isError": True, "content": [{"type": "text", "text": text}]}
 
 
@@ -9563,14 +9525,14 @@ def _is_within_depth(value: object, levels: int) -> bool:
 
 
 def truncate_text(text: str, characters: int) -> str:
-    """Return a text without what goes beyond a number of characters."""
+    """Return the beginning of a text that is longer than `characters`."""
     return text if len(text) <= characters else f"{text[:characters]} [...]"
 
 
 def redact_secrets(text: str, secrets: Iterable[str]) -> str:
-    """Return a text that a server sent without the secrets that we sent to it.
+    """Return a text of a server without the secrets that we sent to it.
 
-    Those of fewer than six characters would be found in ordinary words.
+    Secrets of fewer than six characters would be found in ordinary words.
     """
     for secret in sorted(secrets, key=len, reverse=True):
         if len(secret) >= _MIN_SECRET_CHARACTERS:
@@ -9583,7 +9545,7 @@ _REMOTE_CONNECT_SECONDS = 10.0
 
 
 class RemoteConnection:
-    """The connections of one run to one server; `name` is what people call it."""
+    """The connections of one run to one server; `name` is for error texts."""
 
     def __init__(self, name: str) -> None:
         """Open nothing yet."""
@@ -9600,7 +9562,7 @@ class RemoteConnection:
     ) -> AsyncIterator[aiohttp.ClientResponse]:
         """Send a request, lend its response; raises RemoteError.
 
-        Leaving early closes the connection. It is up to the caller to end a wait.
+        Leaving early closes the connection. There is no time limit here.
         """
         try:
             response = await self._open_session().request(
@@ -9622,7 +9584,7 @@ class RemoteConnection:
     async def read_chunks(
         self, response: aiohttp.ClientResponse, most: int
     ) -> AsyncGenerator[bytes, None]:
-        """Yield a body as it comes; raises RemoteError for one that is too long."""
+        """Yield a body as it comes; raises RemoteError if it is too long."""
         if response.headers.get("Content-Encoding", "identity") != "identity":
             raise RemoteError(f"{self._name} sent a compressed answer, unasked.")
         left = most
@@ -9633,13 +9595,13 @@ class RemoteConnection:
             yield piece
 
     async def read_body(self, response: aiohttp.ClientResponse, most: int) -> bytes:
-        """Return a whole body; raises RemoteError for one that is too long."""
+        """Return a whole body; raises RemoteError if it is too long."""
         return b"".join([piece async for piece in self.read_chunks(response, most)])
 
     async def read_beginning(
         self, response: aiohttp.ClientResponse, most: int
     ) -> tuple[bytes, bool]:
-        """Return no more of a body than that, with whether it is all."""
+        """Return at most that much of a body, and whether it is complete."""
         taken: list[bytes] = []
         async with aclosing(self.read_chunks(response, MAX_REMOTE_BYTES)) as pieces:
             async for piece in pieces:
@@ -9649,7 +9611,7 @@ class RemoteConnection:
         return b"".join(taken), True
 
     async def close(self) -> None:
-        """Close what is open."""
+        """Close the session."""
         session, self._session = self._session, None
         if session is not None:
             await session.close()
@@ -9685,7 +9647,7 @@ _TOOL_SERVER_LABEL = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,31}")
 
 
 def _is_web_address(text: str) -> bool:
-    """Say whether a text is an http or https address, without a password in it."""
+    """Say whether a text is an http or https address without a password."""
     try:
         parts = urlsplit(text)
         is_sound = bool(parts.hostname) and parts.port != 0 and "@" not in parts.netloc
@@ -9743,7 +9705,7 @@ class OpenApiRow(ServerRow):
 
 
 def describe_row_error(error: ValidationError) -> str:
-    """Return what is wrong, of the first key of which something is."""
+    """Return the first problem of an entry."""
     first = error.errors(include_input=False, include_url=False)[0]
     key = str(first["loc"][0])
     if first["type"] == "extra_forbidden":
@@ -9765,9 +9727,8 @@ it is; None for what cannot be read."""
 class ServerEntry:
     """One server; `allowed` are patterns of its tools' own names, None allows all.
 
-    An MCP server has a `url` or a `command`. `base_url` is where the calls of an
-    OpenAPI document go, if it is to be another place than the document says; `secrets`
-    must not be told by anything that the server sends.
+    An MCP server has a `url` or a `command`. `base_url` replaces the address in an
+    OpenAPI document. `secrets` must not appear in anything that the server sends.
     """
 
     label: str
@@ -9783,7 +9744,7 @@ class ServerEntry:
 
 @dataclass(frozen=True, slots=True)
 class ServerEntries:
-    """The servers that can be used, and what is wrong with the others."""
+    """The usable servers, and the problems of the others."""
 
     entries: tuple[ServerEntry, ...] = ()
     problems: tuple[str, ...] = ()
@@ -9791,7 +9752,7 @@ class ServerEntries:
 
 @dataclass(frozen=True, slots=True)
 class EntryReader:
-    """How the entries of a valve are read; `starts_programs` allows a `command`."""
+    """Reads the entries of a valve; `starts_programs` allows a `command`."""
 
     valve: str
     row: type[McpRow] | type[OpenApiRow]
@@ -9887,9 +9848,9 @@ class _InvalidEntry(Exception):
 def _referenced_secrets(
     revealed: Iterable[tuple[str, str]], typed: StringMap
 ) -> list[str]:
-    """Return the texts that nobody typed: what stood behind a reference.
+    """Return the secrets that stood behind references.
 
-    Of a header also what follows the name of its scheme, which may be repeated alone.
+    Of a header also the part after its scheme, which may be repeated alone.
     """
     plain = set(typed.values())
     texts = [text for _, text in revealed if text not in plain]
@@ -9902,34 +9863,6 @@ def _read_entry_label(row: object) -> str:
 
 
 # ==== toolbox.mcp.http: MCP over streamable HTTP (protocol revision 2025-06-18).
-
-
-class EventDataDecoder:
-    """Turns pieces of a stream, cut anywhere, into the data of whole events."""
-
-    def __init__(self) -> None:
-        """Start before the first byte."""
-        characters = getincrementaldecoder("utf-8")("replace")
-        self._decoder = IncrementalNewlineDecoder(characters, translate=True)
-        self._line: list[str] = []
-        self._event: list[str] = []
-
-    def feed(self, piece: bytes, is_last: bool = False) -> Iterator[str]:
-        """Yield the data of the events that `piece` completes.
-
-        A carriage return counts when the next character, or the end, is there.
-        """
-        first, *more = self._decoder.decode(piece, is_last).split("\n")
-        self._line.append(first)
-        for begun in more:
-            line = "".join(self._line)
-            self._line = [begun]
-            if line.startswith("data:"):
-                self._event.append(line[5:].removeprefix(" "))
-            elif not line and self._event:
-                yield "\n".join(self._event)
-                self._event = []
-
 
 _SESSION_HEADER = "Mcp-Session-Id"
 
@@ -9950,7 +9883,7 @@ class McpHttpTransport:
         self.version = self._session_id = ""
 
     async def request(self, request: RpcMessage) -> RpcMessage:
-        """Post a request; its answer comes as JSON, or somewhere in a stream."""
+        """Post a request; its answer comes as JSON, or in a stream."""
         async with self._post(request) as response:
             if request["method"] == "initialize":
                 self._session_id = response.headers.get(_SESSION_HEADER, "")
@@ -9966,12 +9899,12 @@ class McpHttpTransport:
         raise RemoteError(f"{self._name} gave no answer to a request.")
 
     async def notify(self, notification: RpcMessage) -> None:
-        """Post what is not answered."""
+        """Post a message that has no answer."""
         async with self._post(notification):
             pass
 
     async def _reply(self, message: RpcMessage) -> None:
-        """Answer the server, if it asked; a call that began is not begun again."""
+        """Answer the server's request, if it is one; a running call is not repeated."""
         reply = build_rpc_reply(message)
         try:
             if reply is not None:
@@ -9980,7 +9913,7 @@ class McpHttpTransport:
             raise RemoteError(f"{self._name} has ended its session.") from None
 
     async def close(self) -> None:
-        """Tell the server that the session is over, whatever it says to that."""
+        """End the session at the server; errors are ignored."""
         try:
             if self._session_id:
                 with suppress(RemoteError):
@@ -9992,7 +9925,6 @@ class McpHttpTransport:
 
     @asynccontextmanager
     async def _post(self, message: RpcMessage) -> AsyncIterator[aiohttp.ClientResponse]:
-        """Post a message, lend the response that says that it was taken."""
         url, headers = self._entry.url, self._headers()
         body = encode_rpc_message(message)
         async with self._connection.send("POST", url, headers, body) as response:
@@ -10013,7 +9945,6 @@ class McpHttpTransport:
         return {**ours, **dict(self._entry.headers)}
 
     def _check_status(self, response: aiohttp.ClientResponse) -> None:
-        """Raise RemoteError for a response that is no success."""
         status = response.status
         if status in (401, 403):
             raise RemoteError(f"{self._name} does not let us in (HTTP {status}).")
@@ -10023,7 +9954,6 @@ class McpHttpTransport:
     async def _read_messages(
         self, response: aiohttp.ClientResponse
     ) -> AsyncGenerator[RpcMessage, None]:
-        """Yield what a response holds; raises RemoteError for what is no message."""
         async with aclosing(self._read_texts(response)) as texts:
             async for text in texts:
                 try:
@@ -10042,15 +9972,12 @@ class McpHttpTransport:
             body = await self._connection.read_body(response, MAX_REMOTE_BYTES)
             yield body.decode("utf-8", "replace")
             return
-        events = EventDataDecoder()
-        async with aclosing(
-            self._connection.read_chunks(response, MAX_REMOTE_BYTES)
-        ) as pieces:
-            async for piece in pieces:
-                for text in events.feed(piece):
-                    yield text
-        for text in events.feed(b"", is_last=True):
-            yield text
+        decoder = EventStreamDecoder()
+        chunks = self._connection.read_chunks(response, MAX_REMOTE_BYTES)
+        async with aclosing(chunks):
+            async for chunk in chunks:
+                for event in decoder.feed(chunk):
+                    yield event.data
 
 
 # ==== toolbox.mcp.stdio: MCP over stdin and stdout of a child process.
@@ -10066,7 +9993,7 @@ LineCallback = Callable[[bytes], bool]
 
 
 class ChildProcess(asyncio.SubprocessProtocol):
-    """One running program; `is_over` says that nothing can come of it any more."""
+    """One running program; `is_over` says that no more output can come."""
 
     def __init__(self, take: LineCallback, ended: Callable[[], object]) -> None:
         """Give each line to `take`, and call `ended` once after the last."""
@@ -10078,12 +10005,12 @@ class ChildProcess(asyncio.SubprocessProtocol):
         self._transport: asyncio.SubprocessTransport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Take note of the program; called by the loop."""
+        """Store the transport."""
         assert isinstance(transport, asyncio.SubprocessTransport)
         self._transport = transport
 
     def pipe_data_received(self, _fd: int, data: bytes) -> None:
-        """Take what it wrote; called by the loop."""
+        """Split the output into lines."""
         *lines, begun = data.split(b"\n")
         for line in lines:
             whole, self._partial_line = bytes(self._partial_line + line), bytearray()
@@ -10095,22 +10022,19 @@ class ChildProcess(asyncio.SubprocessProtocol):
             self.kill()
 
     def pipe_connection_lost(self, fd: int, _exc: Exception | None) -> None:
-        """Take note that a pipe is closed; called by the loop."""
+        """Report the end of its output."""
         if fd == _STDOUT:
             self.is_over = True
             self._on_end()
 
     def process_exited(self) -> None:
-        """End what it started; called by the loop.
-
-        At once: the number of its group can come to mean another one later.
-        """
+        """End what it started, at once: its group number can be reused later."""
         self.kill()
         self.is_over = True
         self._exited.set()
 
     def write(self, line: bytes) -> None:
-        """Write a line to its stdin, if it still listens."""
+        """Write a line to its stdin, if that is open."""
         stdin = self._stdin()
         if stdin is not None:
             stdin.write(line + b"\n")
@@ -10175,7 +10099,7 @@ class McpStdioTransport:
         self._end_reason = "has ended"
 
     async def open(self) -> None:
-        """Start the program; what is left of another one ends."""
+        """Start the program; an earlier one is ended."""
         await self.close()
         self._child = ChildProcess(self._receive_line, self._fail_waiting)
         environment = dict(self._entry.environment)
@@ -10206,7 +10130,7 @@ class McpStdioTransport:
             await self._child.close()
 
     def _receive_line(self, line: bytes) -> bool:
-        """Take a line of the program; what is no message is a word to nobody."""
+        """Read a line of the program; a line that is no message is ignored."""
         self._unrelated_messages += 1
         text = redact_secrets(line.decode("utf-8", "replace"), self._entry.secrets)
         try:
@@ -10231,7 +10155,6 @@ class McpStdioTransport:
             waiting.set_result(message)
 
     def _fail_waiting(self) -> None:
-        """Tell those who wait that nothing comes any more."""
         for answer in self._waiting.values():
             if not answer.done():
                 answer.set_exception(RemoteError(f"{self._name} {self._end_reason}."))
@@ -10257,7 +10180,7 @@ class RpcError(Exception):
 
 
 class McpSession:
-    """One session; several calls can be under way in it."""
+    """One session; several calls can run in it at once."""
 
     def __init__(self, entry: ServerEntry, wire: McpTransport) -> None:
         """Open nothing yet."""
@@ -10272,9 +10195,8 @@ class McpSession:
         self._cancellations: set[asyncio.Task[None]] = set()
 
     async def list_tools(self) -> AsyncGenerator[Mapping[str, Any], None]:
-        """Yield the tools as the server describes them; raises RemoteError.
-
-        Of a list without end only the beginning.
+        """Yield the tools as the server describes them, up to a limit; raises
+        RemoteError.
         """
         await self._open()
         params: dict[str, Any] = {}
@@ -10299,7 +10221,7 @@ class McpSession:
         )
 
     async def close(self) -> None:
-        """Say the last words, then end the session; neither takes long."""
+        """Send what is pending, then end the session, both within a time limit."""
         try:
             if self._cancellations:
                 await asyncio.wait(self._cancellations, timeout=_SESSION_CLOSE_SECONDS)
@@ -10316,7 +10238,6 @@ class McpSession:
                 await self._initialize()
 
     async def _initialize(self) -> None:
-        """Open the way, agree on a version."""
         self._is_open = False
         try:
             await self._transport.open()
@@ -10339,7 +10260,9 @@ class McpSession:
     async def _request_with_retry(
         self, method: str, params: Mapping[str, Any]
     ) -> RpcMessage:
-        """Return a result; a session that the server has forgotten is begun anew, once."""
+        """Return a result; a session that the server has forgotten is opened again
+        once.
+        """
         opened = self._open_count
         try:
             return await self._request(method, params)
@@ -10353,7 +10276,9 @@ class McpSession:
             raise RemoteError(f"{self._name} ends its sessions at once.") from None
 
     async def _request(self, method: str, params: Mapping[str, Any]) -> RpcMessage:
-        """Return what a request is answered with; one that is given up is called back."""
+        """Return the result of a request; an abandoned request is cancelled at the
+        server.
+        """
         request = build_rpc_request(next(self._numbers), method, params)
         try:
             asking = self._transport.request(request)
@@ -10371,7 +10296,7 @@ class McpSession:
         return result
 
     def _cancel_request(self, request: RpcMessage) -> None:
-        """Tell the server, without waiting for it, that nobody waits for an answer."""
+        """Tell the server in the background that nobody waits for an answer."""
         parting = asyncio.create_task(self._notify_cancelled(request["id"]))
         self._cancellations.add(parting)
         parting.add_done_callback(self._cancellations.discard)
@@ -10390,7 +10315,7 @@ say: `file` names one of ours."""
 
 
 class McpClient:
-    """One server, for one run; nothing is opened before it is needed."""
+    """One server, for one run; everything is opened on first use."""
 
     def __init__(self, entry: ServerEntry) -> None:
         """Open nothing yet."""
@@ -10440,7 +10365,6 @@ class McpClient:
 
 
 def _read_tool_spec(row: Mapping[str, Any]) -> RemoteToolSpec | None:
-    """Return a tool as a server describes it, or None for what is none."""
     name, schema = row.get("name"), row.get("inputSchema")
     if not isinstance(name, str) or not name:
         return None
@@ -10453,7 +10377,7 @@ def _read_tool_spec(row: Mapping[str, Any]) -> RemoteToolSpec | None:
 
 
 def _read_tool_result(result: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a result with the parts that MCP knows, or with what stands for them."""
+    """Return a result with the parts that MCP defines."""
     content = result.get("content")
     rows = content if isinstance(content, list) else []
     parts = [
@@ -10481,7 +10405,7 @@ _INVALID_NAME_CHARACTER = re.compile(r"[^A-Za-z0-9._-]")
 
 
 class InvalidOpenApiSchema(Exception):
-    """A schema refers to what is not there, or is too large."""
+    """A schema has an unknown reference, or is too large."""
 
 
 def resolve_openapi_reference(
@@ -10498,7 +10422,7 @@ def resolve_openapi_reference(
 
 
 def _follow_pointer(reference: object, document: Mapping[str, Any]) -> Any:
-    """Return what a reference points at (RFC 6901, inside the document alone)."""
+    """Return the target of a reference (RFC 6901) inside the document."""
     if not isinstance(reference, str) or not reference.startswith("#/"):
         raise InvalidOpenApiSchema
     node: Any = document
@@ -10514,7 +10438,7 @@ class OpenApiSchemas:
     """The schemas of one tool; `definitions` holds what they refer to."""
 
     def __init__(self, document: Mapping[str, Any]) -> None:
-        """Take what references are about."""
+        """`document` is where references lead."""
         self.definitions: dict[str, Any] = {}
         self._document = document
         self._names: dict[str, str] = {}
@@ -10540,7 +10464,7 @@ class OpenApiSchemas:
         }
 
     def _define(self, reference: str, levels: int) -> str:
-        """Return the name under which something is defined from now on."""
+        """Copy a referenced schema to `definitions`; return its name there."""
         if reference not in self._names:
             if len(self._names) == _MAX_DEFINITIONS:
                 raise InvalidOpenApiSchema
@@ -10572,9 +10496,9 @@ _EXPLODED_STYLES = ("form", "deepObject")
 
 @dataclass(frozen=True, slots=True)
 class OpenApiParameter:
-    """A parameter; `argument` is what the tool calls it, `style` how it is written.
+    """A parameter; `argument` is its name in the tool, `style` its serialization.
 
-    The style `json` is that of a parameter with a media type.
+    `json` is the style of a parameter with a media type.
     """
 
     argument: str
@@ -10608,7 +10532,7 @@ class OpenApiArguments:
         }
 
     def add_parameters(self, rows: object) -> None:
-        """Add parameters; one of an operation takes the place of its path's.
+        """Add parameters; an operation's replaces its path's.
 
         Raises InvalidOpenApiSchema.
         """
@@ -10619,7 +10543,7 @@ class OpenApiArguments:
                 self._add_parameter(place, name, said)
 
     def add_body(self, body: object) -> None:
-        """Add a body of JSON; raises InvalidOpenApiSchema for one that has to be another."""
+        """Add a JSON body; raises InvalidOpenApiSchema if another one is required."""
         if body is None:
             return
         said = resolve_openapi_reference(body, self._document)
@@ -10634,7 +10558,6 @@ class OpenApiArguments:
             self._required[self.body] = None
 
     def _is_model_argument(self, place: str, name: str) -> bool:
-        """Say whether a parameter is the model's to give."""
         if place not in _PARAMETER_LOCATIONS or (place, name.lower()) in self._api_keys:
             return False
         low = name.lower()
@@ -10666,7 +10589,6 @@ class OpenApiArguments:
 
 
 def _find_json_media(content: object) -> Mapping[str, Any] | None:
-    """Return what is said of a content that is JSON, or None."""
     for kind, media in (content if isinstance(content, Mapping) else {}).items():
         name = str(kind).partition(";")[0].strip().lower()
         is_json = name == "application/json" or name.endswith("+json")
@@ -10676,7 +10598,6 @@ def _find_json_media(content: object) -> Mapping[str, Any] | None:
 
 
 def _api_key_parameters(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield place and name of each key that a document says it wants."""
     try:
         parts = resolve_openapi_reference(document.get("components"), document)
         schemes = resolve_openapi_reference(parts.get("securitySchemes"), document)
@@ -10694,9 +10615,9 @@ _PATH_PARAMETER = re.compile(r"\{([^{}]*)\}")
 
 @dataclass(frozen=True, slots=True)
 class OpenApiOperation:
-    """A tool that is a request; `url` has the parameters of its path in braces.
+    """A tool that is a request; `url` has its path parameters in braces.
 
-    `body` is the argument that is sent as JSON, empty for none.
+    `body` is the argument that is sent as JSON, or empty.
     """
 
     spec: RemoteToolSpec
@@ -10708,16 +10629,16 @@ class OpenApiOperation:
 
 @dataclass(frozen=True, slots=True)
 class OpenApiDocument:
-    """A document that was found at `url`; its calls go to `base_url`, if there is one."""
+    """A document loaded from `url`; its calls go to `base_url` if that is set."""
 
     content: Any
     url: str
     base_url: str = ""
 
     def operations(self) -> Iterator[OpenApiOperation]:
-        """Yield the operations that can be called; raises InvalidOpenApiSchema.
+        """Yield the usable operations; raises InvalidOpenApiSchema.
 
-        One that is elsewhere, or wants a body that is no JSON, is not among them.
+        Operations on other hosts, or with a body that is not JSON, are left out.
         """
         if not isinstance(self.content, Mapping):
             raise InvalidOpenApiSchema
@@ -10737,7 +10658,6 @@ class OpenApiDocument:
     def _operation(
         self, path: str, method: str, item: object
     ) -> OpenApiOperation | None:
-        """Return an operation, if there is one; raises InvalidOpenApiSchema."""
         holder = resolve_openapi_reference(item, self.content)
         if method not in holder:
             return None
@@ -10762,10 +10682,10 @@ class OpenApiDocument:
         )
 
     def _base_url(self, *holders: Mapping[str, Any]) -> str:
-        """Return where an operation is; raises InvalidOpenApiSchema for another host.
+        """Return the base of an operation; raises InvalidOpenApiSchema for another
+        host.
 
-        Only the path is the document's: the host is always one that an administrator
-        named.
+        Only the path comes from the document; an administrator chose the host.
         """
         if self.base_url:
             return _replace_path(self.base_url, urlsplit(self.base_url).path)
@@ -10783,7 +10703,7 @@ class OpenApiDocument:
 
 
 def web_origin(url: str) -> tuple[str, str, int]:
-    """Return scheme, host and port of an address; of none that is of no use."""
+    """Return scheme, host and port of an address; empty ones if it is invalid."""
     try:
         parts = urlsplit(url)
         port = parts.port or (443 if parts.scheme == "https" else 80)
@@ -10798,7 +10718,7 @@ def _replace_path(url: str, path: str) -> str:
 
 
 def _server_url(server: object) -> str:
-    """Return the address of a server, its variables replaced by what is usual."""
+    """Return the address of a server, its variables replaced by their defaults."""
     said = server if isinstance(server, Mapping) else {}
     variables = said.get("variables")
     url = str(said.get("url") or "/")
@@ -10820,12 +10740,12 @@ _URL_PARAMETER = re.compile(r"\{([^{}]*)\}")
 
 
 class InvalidOpenApiArgument(Exception):
-    """An argument has no place in the request; says which, for the model."""
+    """An argument cannot be sent; the text is for the model."""
 
 
 @dataclass(frozen=True, slots=True)
 class OpenApiRequest:
-    """A request, without what proves who we are."""
+    """A request without our headers."""
 
     method: str
     url: str
@@ -10864,7 +10784,7 @@ def build_openapi_request(
 
 
 def _fill_path(url: str, given: Mapping[OpenApiParameter, Any]) -> str:
-    """Return an address with the parameters of its path.
+    """Return the URL with its path parameters.
 
     Each stays inside its own segment: `..` would lead to another operation.
     """
@@ -10883,7 +10803,7 @@ def _fill_path(url: str, given: Mapping[OpenApiParameter, Any]) -> str:
 
 
 def _query_pairs(parameter: OpenApiParameter, value: Any) -> Iterator[tuple[str, str]]:
-    """Yield the pairs that a value is in a query (OpenAPI 3.1, Parameter Object)."""
+    """Yield a value as pairs of a query (OpenAPI 3.1, Parameter Object)."""
     match value:
         case dict() if parameter.style == "deepObject":
             for key, one in value.items():
@@ -10906,7 +10826,6 @@ def _serialize_header(parameter: OpenApiParameter, value: Any) -> str:
 
 
 def _serialize_parameter(parameter: OpenApiParameter, value: Any) -> str:
-    """Return a value as one text."""
     between = _STYLE_SEPARATORS.get(parameter.style, ",")
     match value:
         case list() if parameter.style != "json":
@@ -10929,9 +10848,9 @@ _MAX_HTTP_ERROR_CHARACTERS = 2_000
 
 @dataclass(frozen=True, slots=True)
 class OpenApiResponse:
-    """An answer: a text, or else the content of a file.
+    """An answer: a text, or the content of a file.
 
-    Without `is_whole` the text is only the beginning.
+    If `is_whole` is false the text is only the beginning.
     """
 
     status: int
@@ -10941,10 +10860,9 @@ class OpenApiResponse:
     is_whole: bool = True
 
     def as_tool_result(self) -> dict[str, Any]:
-        """Return what the model is told, in MCP's form.
+        """Return the result for the model, in MCP's form.
 
-        A value stands in a part of its own: taken as a list of parts it could name
-        files of ours.
+        A value becomes a part of its own: a list of parts could name our files.
         """
         if self.status >= 300:
             reason = (
@@ -10969,11 +10887,11 @@ class OpenApiResponse:
 
 
 def is_text_type(media_type: str) -> bool:
-    """Say whether what has that type is a text."""
+    """Say whether a media type is a text."""
     return media_type.startswith("text/") or media_type.endswith(("json", "xml"))
 
 
-# ==== toolbox.openapi.client: The tools of a server with an OpenAPI document, as the agent is offered them.
+# ==== toolbox.openapi.client: The tools of a server with an OpenAPI document.
 
 _MAX_REDIRECTED_REQUESTS = 4
 _MAX_TEXT_BYTES = 1024 * 1024
@@ -10982,7 +10900,7 @@ _REDIRECT_STATUSES = (301, 302, *_METHOD_PRESERVING_STATUSES)
 
 
 class OpenApiClient:
-    """One server, for one run; nothing is opened before it is needed."""
+    """One server, for one run; everything is opened on first use."""
 
     def __init__(self, entry: ServerEntry) -> None:
         """Open nothing yet."""
@@ -11042,7 +10960,7 @@ class OpenApiClient:
         return answer.as_tool_result()
 
     async def _send(self, request: OpenApiRequest) -> OpenApiResponse:
-        """Send a request; follow redirections as long as they stay on the host."""
+        """Send a request; follow redirections on the same host."""
         url = request.url
         for _ in range(_MAX_REDIRECTED_REQUESTS):
             headers = {**request.headers, **self._headers_for(url)}
@@ -11058,7 +10976,7 @@ class OpenApiClient:
         raise RemoteError(f"{self._name} sends calls round in circles.")
 
     async def _read_response(self, response: aiohttp.ClientResponse) -> OpenApiResponse:
-        """Return an answer: of a text the beginning, of a file all or nothing."""
+        """Return an answer: the beginning of a text, or a whole file."""
         status, kind = response.status, response.content_type
         if not is_text_type(kind):
             content = await self._connection.read_body(response, MAX_REMOTE_BYTES)
@@ -11070,20 +10988,20 @@ class OpenApiClient:
         return OpenApiResponse(status, kind, text=text, is_whole=is_whole)
 
     def _headers_for(self, url: str) -> dict[str, str]:
-        """Return our headers, for the host that they are for."""
+        """Return our headers, for our host only."""
         home = self._entry.base_url or self._entry.url
         is_home = web_origin(url) == web_origin(home)
         return dict(self._entry.headers) if is_home else {}
 
 
 def _should_follow(status: int, method: str) -> bool:
-    """Say whether a redirection is followed: only where the same is asked again."""
+    """Say whether a redirection repeats the same request."""
     return status in _METHOD_PRESERVING_STATUSES or (
         method == "GET" and status in _REDIRECT_STATUSES
     )
 
 
-# ==== toolbox.tool_servers: The tools of all servers that an administrator named, lent to one run at a time.
+# ==== toolbox.tool_servers: The tools of all configured servers, lent to one run at a time.
 
 _TOOLS_CACHE_SECONDS = 300.0
 _FAILURE_CACHE_SECONDS = 30.0
@@ -11102,15 +11020,15 @@ class ToolServerClient(Protocol):
         """Return what it offers; raises RemoteError."""
 
     def make_tool(self, offer: Any, /) -> RemoteTool:
-        """Return what it offers as a tool."""
+        """Return one of its offers as a tool."""
 
     async def close(self) -> None:
-        """End what was opened."""
+        """Close what was opened."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolServerSettings:
-    """The servers as they stand in the valves; `allows_programs` is for MCP's stdio."""
+    """The servers in the valves; `allows_programs` is for MCP over stdio."""
 
     mcp: str = ""
     openapi: str = ""
@@ -11118,7 +11036,7 @@ class ToolServerSettings:
     reveal: RevealSecret = str
 
     def read_entries(self) -> tuple[ServerEntries, ServerEntries]:
-        """Return the MCP servers, the others."""
+        """Return the MCP servers and the OpenAPI servers."""
         mcp = EntryReader("MCP_SERVERS_JSON", McpRow, self.reveal, self.allows_programs)
         openapi = EntryReader("OPENAPI_SERVERS_JSON", OpenApiRow, self.reveal)
         return mcp.read_entries(self.mcp), openapi.read_entries(self.openapi)
@@ -11126,7 +11044,7 @@ class ToolServerSettings:
 
 @dataclass(frozen=True, slots=True)
 class AvailableTools:
-    """The tools of a run, with what an administrator should know of the others."""
+    """The tools of a run, and the problems of servers for an administrator."""
 
     tools: tuple[RemoteTool, ...] = ()
     problems: tuple[str, ...] = ()
@@ -11134,7 +11052,7 @@ class AvailableTools:
 
 @dataclass(frozen=True, slots=True)
 class _CachedTools:
-    """What a server offered, or why it did not; up to a time."""
+    """What a server offered, or its problem; valid up to a time."""
 
     expires_at: float
     tools: tuple[Any, ...] = ()
@@ -11142,10 +11060,10 @@ class _CachedTools:
 
 
 class ToolServers:
-    """Lends tools; `close` waits until nothing is left of it."""
+    """Lends tools; `close` waits until all sessions are closed."""
 
     def __init__(self, now: Callable[[], float] = monotonic) -> None:
-        """Ask nobody yet."""
+        """Connect to nothing yet."""
         self._now = now
         self._cache: dict[_ServerKey, _CachedTools] = {}
         self._closing: set[asyncio.Task[None]] = set()
@@ -11154,7 +11072,7 @@ class ToolServers:
     async def open_tools(
         self, named: ToolServerSettings
     ) -> AsyncGenerator[AvailableTools, None]:
-        """Lend the tools of a run; at its end the servers are told without waiting."""
+        """Lend the tools of a run; its sessions are closed in the background."""
         mcp, openapi = named.read_entries()
         servers: dict[_ServerKey, ToolServerClient] = {
             **{("mcp", entry): McpClient(entry) for entry in mcp.entries},
@@ -11177,14 +11095,13 @@ class ToolServers:
                 self._close_in_background(server)
 
     async def close(self) -> None:
-        """Wait until the servers of earlier runs are told."""
+        """Wait until the sessions of earlier runs are closed."""
         if self._closing:
             await asyncio.wait(self._closing)
 
     async def _list_tools(
         self, key: _ServerKey, server: ToolServerClient
     ) -> _CachedTools:
-        """Return what a server offers; ask it only when nothing is remembered."""
         now = self._now()
         self._cache = {k: r for k, r in self._cache.items() if r.expires_at > now}
         if key not in self._cache:
@@ -11194,7 +11111,7 @@ class ToolServers:
         return self._cache[key]
 
     def _close_in_background(self, server: ToolServerClient) -> None:
-        """Close in a task of its own, for a run that was stopped cannot wait."""
+        """Close in a task of its own: a run that was stopped cannot wait."""
         closing = asyncio.create_task(server.close())
         self._closing.add(closing)
         closing.add_done_callback(self._closing.discard)
@@ -11210,7 +11127,7 @@ async def _query_server(
     return _CachedTools(now + _TOOLS_CACHE_SECONDS, offers)
 
 
-# ==== gpt5_agent.events: What an agent reports beside the events of its runs.
+# ==== gpt5_agent.events: What an agent reports in addition to the events of its runs.
 
 AgentState = Literal[
     "thinking",
@@ -11235,10 +11152,10 @@ class StateChanged:
 
 @dataclass(frozen=True, slots=True)
 class StepStarted:
-    """A step of the log began; `parent` is the step that it is part of, or empty.
+    """A step of the log began; `parent` is the step that contains it, or empty.
 
-    `may_call` says of a round whether the model may call tools in it. `detail` is for
-    debugging alone.
+    `may_call` says whether the model may call tools in this round. `detail` is for
+    debugging only.
     """
 
     id: str
@@ -11251,7 +11168,7 @@ class StepStarted:
 
 @dataclass(frozen=True, slots=True)
 class StepEnded:
-    """A step of the log ended; `usage` is what its model said of tokens."""
+    """A step of the log ended; `usage` are the tokens that the model reported."""
 
     id: str
     kind: StepKind
@@ -11264,10 +11181,10 @@ class StepEnded:
 
 @dataclass(frozen=True, slots=True)
 class RoundEnded:
-    """The model's answer in a round is whole.
+    """The model's answer in a round is complete.
 
-    `items` are the wire's own with their indexes, `notes` what later rounds need to
-    know of this one; `goes_on` says that the agent is called again for the next.
+    `items` are the API's own with their indexes, `notes` what later rounds need to
+    know; `goes_on` says that the agent is called again for the next round.
     """
 
     name: str
@@ -11278,7 +11195,7 @@ class RoundEnded:
 
 @dataclass(frozen=True, slots=True)
 class ContextSource:
-    """Something that was given to the model to read."""
+    """A text that was given to the model."""
 
     name: str
     text: str
@@ -11287,9 +11204,9 @@ class ContextSource:
 
 @dataclass(frozen=True, slots=True)
 class ToolCallRequested:
-    """A call that waits for a person's yes (`onToolCallRequest`).
+    """A call that waits for approval (`onToolCallRequest`).
 
-    `find_security_warning` is there when the call can do harm.
+    `security_warning` is set when the call can do harm.
     """
 
     tool_name: str
@@ -11300,7 +11217,7 @@ class ToolCallRequested:
 
 @dataclass(frozen=True, slots=True)
 class NewMessage:
-    """The answer as a whole (`onNewMessage`)."""
+    """The complete answer (`onNewMessage`)."""
 
     content: str
     format: Literal["markdown", "text"] = "markdown"
@@ -11308,7 +11225,7 @@ class NewMessage:
 
 @dataclass(frozen=True, slots=True)
 class RunMetadata:
-    """What an answer took, over all its rounds; `price` is 0 where nobody knows it."""
+    """What an answer took, over all its rounds; `price` is 0 if unknown."""
 
     strategy: str
     model: str
@@ -11347,7 +11264,7 @@ class ExecutionEnded:
 
 @dataclass(frozen=True, slots=True)
 class ReadyForInput:
-    """The agent takes the next message (`onReadyForInput`)."""
+    """The agent accepts the next message (`onReadyForInput`)."""
 
 
 AgentOnlyEvent = (
@@ -11372,12 +11289,12 @@ AgentEvent = RunEvent | AgentOnlyEvent
 class UserInterface(Protocol):
     """Shows a person what the agent does.
 
-    What the person does goes to `Session.submit_user_input` and
+    The person's input goes to `Session.submit_user_input` and
     `Session.provide_confirmation`.
     """
 
     def on_new_message(self, message: NewMessage) -> None:
-        """Show an answer that is whole."""
+        """Show a complete answer."""
 
     def on_tool_call_request(self, request: ToolCallRequested) -> None:
         """Ask whether a call may be made."""
@@ -11386,18 +11303,15 @@ class UserInterface(Protocol):
         """Let the person write."""
 
     def on_agent_state_change(self, state: AgentState) -> None:
-        """Show what the agent is doing now."""
+        """Show what the agent is doing."""
 
 
 class Tool(Protocol):
-    """Something that the model can call.
-
-    `args` is the JSON Schema of its arguments.
-    """
+    """Something that the model can call; `args` is the JSON Schema of its arguments."""
 
     @property
     def name(self) -> str:
-        """The name that no other tool has."""
+        """A name that no other tool has."""
 
     @property
     def description(self) -> str:
@@ -11408,15 +11322,14 @@ class Tool(Protocol):
         """The schema of the arguments."""
 
     async def execute(self, args: dict[str, Any]) -> Any:
-        """Do it; what comes back is told to the model, what is raised is a failure."""
+        """Run it; the model gets what is returned, an exception is a failure."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelAnswer:
-    """What one answer of a model came to; the last thing that a provider yields.
+    """One answer of a model; the last thing that a provider yields.
 
-    `is_final` says that no tool was asked for; `text_content` is the text of the
-    answer, `ended` the way it ended, with all its items.
+    `is_final` says that no tool was called; `run_end` has all items.
     """
 
     is_final: bool
@@ -11426,15 +11339,12 @@ class ModelAnswer:
 
 
 class Provider(Protocol):
-    """A model that goes on with a history."""
+    """A model that continues a history."""
 
     def generate(
         self, history: Sequence[Item], tools: Sequence[Item]
     ) -> AsyncGenerator[RunEvent | ModelAnswer, None]:
-        """Yield what happens as it happens, then what it came to.
-
-        Without `tools` the model may call none.
-        """
+        """Yield what happens, then the answer; without `tools` none may be called."""
 
 
 class Guide(Protocol):
@@ -11442,11 +11352,11 @@ class Guide(Protocol):
 
     @property
     def system_prompt(self) -> str:
-        """What the agent is told of itself."""
+        """What the agent is told about itself."""
 
     @property
     def temperature(self) -> float | None:
-        """How far it may stray; None leaves that to the model."""
+        """The sampling temperature; None leaves it to the model."""
 
     @property
     def memory_policy(self) -> str:
@@ -11458,7 +11368,7 @@ class Guide(Protocol):
 
 
 def notify_interface(event: AgentEvent, interface: UserInterface) -> None:
-    """Call what an event is for; events that the seed does not have are left out."""
+    """Call the method for an event; other events are ignored."""
     match event:
         case NewMessage():
             interface.on_new_message(event)
@@ -11470,7 +11380,7 @@ def notify_interface(event: AgentEvent, interface: UserInterface) -> None:
             interface.on_ready_for_input()
 
 
-# ==== gpt5_agent.request: What the agent is asked, by whom it is shown.
+# ==== gpt5_agent.request: The question to the agent, with its settings.
 
 Message = Mapping[str, Any]
 """A message of a chat, as the host sends it."""
@@ -11494,7 +11404,7 @@ class Persona:
 
 @dataclass(frozen=True, slots=True)
 class AgentLimits:
-    """When the agent has to come to its answer; 0 is no limit.
+    """When the agent has to answer; 0 is no limit.
 
     `iterations` are rounds of the model; `seconds` are those of the model and of the
     tools that run here.
@@ -11506,7 +11416,7 @@ class AgentLimits:
 
     @property
     def rounds(self) -> int:
-        """How many rounds may call tools: 1 to 30, whatever was asked for."""
+        """How many rounds may call tools, 1 to 30."""
         return max(1, min(self.iterations, _MAX_ITERATIONS))
 
 
@@ -11514,10 +11424,10 @@ class AgentLimits:
 class OwnToolSettings:
     """The tools that run here.
 
-    With `asks_in_chat` a call that needs a person's yes is asked for through the host,
-    which shows a card, then calls the agent again; without, `approver.ask` is awaited,
-    and nobody there to ask is a no. `files_root` is the only folder of which a tool's
-    files are read; empty is none.
+    With `asks_in_chat` an approval is requested through the host, which shows a card
+    and calls the agent again; without, `approver.ask` is awaited, and without an
+    explicit approval the call is denied. Tools' files are read below `files_root` only;
+    empty is none.
     """
 
     tools: Sequence[Tool] = ()
@@ -11536,8 +11446,8 @@ class AgentRequest:
     """One question to the agent.
 
     `body` holds the caller's other keys, `query` the question if it is not in the
-    messages, `context` what the model gets to read. `ended` is called once, however
-    the answer ends; with `debug` the log says more.
+    messages, `context` what the model gets to read. `on_end` is called once, however
+    the answer ends.
     """
 
     strategy: str
@@ -11568,10 +11478,10 @@ _ITERATION_LIMIT_TEXT = (
 
 
 class RunTotals:
-    """Adds up; earlier rounds of the same answer are brought in with `resume`."""
+    """The sums of a run; earlier rounds of the same answer are added."""
 
     def __init__(self, budget: AgentLimits, now: Callable[[], float]) -> None:
-        """Begin now, in seconds of a clock that only grows."""
+        """Start now; `now` is a monotonic clock in seconds."""
         self.rounds = 0
         self.calls = 0
         self.usage: Usage | None = None
@@ -11583,29 +11493,29 @@ class RunTotals:
 
     @property
     def seconds(self) -> float:
-        """The time that the agent itself took."""
+        """The time that the agent took."""
         return self._now() - self._started_at
 
     @property
     def total_usage(self) -> Usage:
-        """The tokens of all rounds, earlier ones too."""
+        """The tokens of all rounds, earlier ones included."""
         return add_usage(self.earlier_usage, self.usage) or Usage()
 
     @property
     def seconds_left(self) -> float | None:
-        """The time that is left, or None where there is no limit."""
+        """The remaining time, None without a limit."""
         most = self._budget.seconds
         return max(0.0, most - self.seconds) if most > 0 else None
 
     def add_earlier(
         self, rounds: int, calls: int, usage: Usage | None, seconds: float
     ) -> None:
-        """Go on from what earlier rounds took."""
+        """Add what earlier rounds took."""
         self.rounds, self.calls, self.earlier_usage = rounds, calls, usage
         self._started_at -= seconds
 
     def add_turn(self, usage: Usage | None) -> None:
-        """Count what a model's answer took."""
+        """Add the usage of one answer of the model."""
         self.usage = add_usage(self.usage, usage)
         self.last_usage = usage
 
@@ -11619,13 +11529,13 @@ class RunTotals:
             self._started_at += self._now() - began
 
     def may_call(self, number: int) -> bool:
-        """Say whether the model may call tools in the round of that number."""
+        """Say whether the model may call tools in that round."""
         return number <= self._budget.rounds and not self._exhausted_limit()
 
     def limit_error(self, number: int) -> str:
-        """Return what the calls of a round are refused with, if they are.
+        """Return why the calls of a round are refused, or nothing.
 
-        The calls of the last round are not made, unless it is the only one. `{tool}`
+        The calls of the last round are refused unless it is the only one. `{tool}`
         stands for the tool's name.
         """
         most = self._budget.rounds
@@ -11661,12 +11571,12 @@ class RunTotals:
 
 
 def dump_usage(usage: Usage | None) -> dict[str, int]:
-    """Return the counts as they are noted."""
+    """Return the counts in their stored form."""
     return asdict(usage) if usage else {}
 
 
 def read_usage_note(wire: object) -> Usage | None:
-    """Return the counts that were noted; None for anything else."""
+    """Return stored counts; None for anything else."""
     given: Mapping[str, Any] = wire if isinstance(wire, Mapping) else {}
     counts = {field.name: given.get(field.name) for field in fields(Usage)}
     numbers = {k: v for k, v in counts.items() if isinstance(v, int) and v >= 0}
@@ -11674,12 +11584,12 @@ def read_usage_note(wire: object) -> Usage | None:
 
 
 class StepLog:
-    """Makes the events of the log; `log` takes a line for each end."""
+    """Makes the events of the step log; writes a line for each end."""
 
     def __init__(
         self, log: Callable[[str], object], now: Callable[[], float], *, debug: bool
     ) -> None:
-        """With `debug` the events say what was given and returned."""
+        """With `debug` the events contain arguments and outputs."""
         self._log = log
         self._now = now
         self._debug = debug
@@ -11727,14 +11637,14 @@ class StepLog:
 
 
 def format_step(step: StepEnded) -> str:
-    """Return a step as a line: what it was, how long it took, for how many tokens."""
+    """Return a step as one line: label, duration, tokens."""
     notes = [f"{step.seconds:.1f} s"]
     notes += [f"{step.usage.total} tokens"] if step.usage else []
     notes += ["failed"] if step.failed else []
     return f"{step.label}: {', '.join(notes)}"
 
 
-# ==== gpt5_agent.agent.memory: What the model reads beside its instruction: given context, stored memories, a window of the chat.
+# ==== gpt5_agent.agent.memory: What the model reads beside its instruction: context, memories, a window of the chat.
 
 _TEXT_KEYS = ("content", "text", "page_content", "snippet", "document")
 _NAME_KEYS = ("title", "name", "source", "file_name")
@@ -11742,14 +11652,14 @@ _URL_KEYS = ("url", "link", "uri")
 
 
 def read_context(context: object) -> list[ContextSource]:
-    """Return the entries of a context, once each: a text, an object, or a list."""
+    """Return the entries of a context, each once: a text, an object, or a list."""
     rows = context if isinstance(context, list) else [context]
     found = [one for one in map(_read_entry, _number_unique(rows)) if one.text.strip()]
     return list(dict.fromkeys(found))
 
 
 def format_context(entries: list[ContextSource]) -> str:
-    """Return what the model reads of the entries; nothing for none."""
+    """Return the entries as the model reads them."""
     if not entries:
         return ""
     texts = (f'<entry name="{one.name}">\n{one.text}\n</entry>' for one in entries)
@@ -11799,17 +11709,17 @@ _TOOL_IMAGES_PREFIX = "Here are the images from the tool results above."
 
 @dataclass(frozen=True, slots=True)
 class MemoryWindow:
-    """The messages that are left, with what to tell of those that are not."""
+    """The messages that remain, and a note about the others."""
 
     messages: Sequence[Message]
     note: str = ""
 
 
 def apply_memory_policy(messages: Sequence[Message], policy: str) -> MemoryWindow:
-    """Return what a memory policy leaves of a chat, by whole turns.
+    """Return what a memory policy leaves of a chat, in whole turns.
 
-    A turn is a message of the user with all that followed it; what the system says
-    before the first stays. Raises InvalidRequest for a policy that there is not.
+    A turn is a message of the user with all that follows it. System messages before the
+    first turn stay. Raises InvalidRequest for an unknown policy.
     """
     most = _parse_window(policy.strip())
     starts = [
@@ -11830,7 +11740,7 @@ def apply_memory_policy(messages: Sequence[Message], policy: str) -> MemoryWindo
 
 
 def build_memory_items(guide: Guide) -> list[Item]:
-    """Return what the agent remembers before the chat begins, as one message."""
+    """Return the guide's memories as one message."""
     texts = [text.strip() for text in guide.initial_memories if text.strip()]
     if not texts:
         return []
@@ -11841,9 +11751,9 @@ def build_memory_items(guide: Guide) -> list[Item]:
 
 
 def is_turn_start(messages: Sequence[Message], place: int) -> bool:
-    """Say whether a message is one that the user wrote.
+    """Say whether the user wrote a message.
 
-    After tools with pictures the host makes one of its own.
+    After tools with images the host adds a user message of its own.
     """
     if messages[place].get("role") != "user":
         return False
@@ -11880,7 +11790,7 @@ def _parse_window(policy: str) -> int:
     )
 
 
-# ==== gpt5_agent.tools.guard: Decides whether a call may be made: which tool it is for, valid arguments, no repeated failure.
+# ==== gpt5_agent.tools.guard: Decides whether a call may be made: a known tool, valid arguments, no repeated failure.
 
 CALL_TOOL = "call_tool"
 """The host's own tool for those whose definitions it holds back."""
@@ -11889,9 +11799,9 @@ _CALL_TOOL_KEYS = {"tool_name", "params"}
 
 
 def resolve_host_call(call: Item) -> Item:
-    """Return a call as one of the tool that the host would run (utils/tool_search.py).
+    """Return a call as one of the tool that the host would run.
 
-    Any other call is returned as it is, and so is what the host refuses to pass on.
+    Any other call, and one that the host would not pass on, is returned unchanged.
     """
     if call.get("name") != CALL_TOOL:
         return call
@@ -11914,15 +11824,15 @@ FindSchema = Callable[[str], Mapping[str, Any] | None]
 
 
 class CallGuard:
-    """Says of each call of a run whether it may be made."""
+    """Checks each call of a run."""
 
     def __init__(self, schemas: FindSchema) -> None:
-        """Take what the tools want."""
+        """`schemas` gives the schema of a tool's arguments."""
         self._schemas = schemas
         self._failed: dict[str, Item] = {}
 
     def refusal(self, call: Item) -> str | None:
-        """Return what a call is answered with that may not be made, or None."""
+        """Return the error text of a call that may not be made, or None."""
         name = str(call.get("name") or "")
         schema = self._schemas(name)
         if schema is None:
@@ -11956,18 +11866,17 @@ class CallGuard:
             self.record_failure(str(call.get("name") or ""), parse_arguments(call))
 
     def _signature(self, name: str, arguments: Mapping[str, Any]) -> str:
-        """Return what two calls have in common that are the same."""
         given = drop_optional_nulls(arguments, self._schemas(name) or {})
         return f"{name} {json.dumps(given, sort_keys=True, default=str)}"
 
 
 class GuardedTools:
-    """Tools whose failures are told in one sentence, and not repeated."""
+    """Tools whose failures have one fixed text and are not repeated."""
 
     def __init__(
         self, tools: CallableTools, guard: CallGuard, log: Callable[[str], object]
     ) -> None:
-        """Wrap `tools`; `log` takes lines that say why one failed."""
+        """Wrap `tools`; `log` gets the cause of each failure."""
         self._tools = tools
         self._guard = guard
         self._log = log
@@ -11983,7 +11892,7 @@ class GuardedTools:
         return self._tools.resolve_call(name, arguments)
 
     def is_interactive(self, name: str) -> bool:
-        """Say whether a tool's time is a person's."""
+        """Say whether a tool waits for a person."""
         return self._tools.is_interactive(name)
 
     async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
@@ -12007,7 +11916,7 @@ class GuardedTools:
 
 
 def parse_arguments(call: Item) -> dict[str, Any]:
-    """Return the arguments of a call; raises ValueError for what is no JSON object."""
+    """Return the arguments of a call; raises ValueError without a JSON object."""
     if item_type(call) == "custom_tool_call":
         return {"input": str(call.get("input") or "")}
     text = call.get("arguments")
@@ -12020,7 +11929,6 @@ def parse_arguments(call: Item) -> dict[str, Any]:
 
 
 def _option_error(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
-    """Return what is wrong with an argument that has to be one of some options."""
     properties = schema.get("properties")
     known = properties if isinstance(properties, Mapping) else {}
     for name, value in arguments.items():
@@ -12031,7 +11939,7 @@ def _option_error(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> st
 
 
 def _read_options(node: object) -> list[str]:
-    """Return what a parameter may be, in the spelling of JSON Schema or of the seed."""
+    """Return the allowed values of a parameter; `options` is the specification's word."""
     if not isinstance(node, Mapping):
         return []
     options = node.get("enum") or node.get("options")
@@ -12039,7 +11947,7 @@ def _read_options(node: object) -> list[str]:
 
 
 def _option_text(value: Any) -> str:
-    """Return a value as options are compared: true is "true", 1 is "1"."""
+    """Return a value in the form in which options are compared."""
     if isinstance(value, Mapping) and "value" in value:
         return _option_text(value["value"])
     return str(value).lower() if isinstance(value, bool) else str(value)
@@ -12070,11 +11978,7 @@ _HARM_WARNINGS: Mapping[str, str] = {
 
 
 def find_security_warning(name: str) -> Mapping[str, str] | None:
-    """Return what to warn of before a tool runs; its name is all that is known.
-
-    A word in it that means harm warns; a tool whose name says only that it reads does
-    not.
-    """
+    """Return the warning for a tool whose name contains a word that means harm."""
     words = "".join(
         one if one.isalnum() else " " for one in _split_camel_case(name)
     ).split()
@@ -12085,7 +11989,6 @@ def find_security_warning(name: str) -> Mapping[str, str] | None:
 
 
 def _split_camel_case(name: str) -> str:
-    """Return a name with its words in small letters, apart from each other."""
     return "".join(f" {one.lower()}" if one.isupper() else one for one in name)
 
 
@@ -12101,10 +12004,10 @@ _ALLOW, _DENY = "Allow", "Deny"
 
 
 class Confirmations:
-    """The answers that a person gave, each of which counts once."""
+    """A person's answers, each of which counts once."""
 
     def __init__(self, answers: Mapping[str, bool]) -> None:
-        """Take the answers by the ids of their confirmations."""
+        """Take the answers by confirmation id."""
         self._answers = dict(answers)
 
     def has_answer(self, call_id: str, name: str, arguments: Mapping[str, Any]) -> bool:
@@ -12112,7 +12015,7 @@ class Confirmations:
         return compute_confirmation_id(call_id, name, arguments) in self._answers
 
     def consume(self, call_id: str, name: str, arguments: Mapping[str, Any]) -> bool:
-        """Return whether the answer was a clear yes; it is used up then."""
+        """Return whether the answer was an approval; it is used up then."""
         return self._answers.pop(
             compute_confirmation_id(call_id, name, arguments), False
         )
@@ -12157,9 +12060,9 @@ def build_question_call(requests: Sequence[ToolCallRequested]) -> Item:
 
 
 def read_confirmations(messages: Iterable[Message]) -> dict[str, bool]:
-    """Return what a person answered, by the ids of the confirmations.
+    """Return the approvals by confirmation id.
 
-    Whatever is not a clear yes is a no: another answer, a timeout, a rejection.
+    Anything but a clear yes is a no: another answer, a timeout, a rejection.
     """
     asked: dict[str, list[str]] = {}
     answers: dict[str, bool] = {}
@@ -12197,7 +12100,7 @@ def read_tool_calls(message: Message) -> list[Mapping[str, Any]]:
 
 
 def _without_nulls(value: Any) -> Any:
-    """Return a value without its nulls: those are taken out before a tool runs."""
+    """Return a value without its nulls: those are removed before a tool runs."""
     if isinstance(value, Mapping):
         return {
             key: _without_nulls(one) for key, one in value.items() if one is not None
@@ -12230,7 +12133,6 @@ def _build_question(request: ToolCallRequested) -> dict[str, Any]:
 
 
 def _truncate_question(text: str) -> str:
-    """Return a question that says so where it is not whole."""
     if len(text) <= _MAX_QUESTION_CHARACTERS:
         return text
     note = f" [... cut here: {len(text)} characters in all]"
@@ -12274,9 +12176,9 @@ _REFUSAL_PREFIXES = (
 class EarlierRounds:
     """The rounds before this one.
 
-    `failed` are the calls that failed, `answers` a person's by their confirmations;
-    `open_turn` is an answer of the model whose calls waited for these: its round
-    counts, its calls do not yet. `open_origin` is who made it.
+    `failed` are the calls that failed, `answers` the approvals by confirmation id.
+    `open_turn` is an answer of the model, made by `open_origin`, whose calls waited for
+    these approvals: its round counts, its calls do not yet.
     """
 
     rounds: int = 0
@@ -12290,12 +12192,12 @@ class EarlierRounds:
 
     @property
     def is_continuation(self) -> bool:
-        """Whether the answer was begun before."""
+        """Whether an earlier round belongs to this answer."""
         return self.rounds > 0
 
 
 def read_earlier_rounds(messages: Sequence[Message]) -> EarlierRounds:
-    """Return what the messages since the user's last one tell."""
+    """Return what the messages after the user's last one contain."""
     run = _messages_since_user(messages)
     turns = [turn for message in run for turn in read_details(message)]
     answers = read_confirmations(run)
@@ -12316,7 +12218,7 @@ def read_earlier_rounds(messages: Sequence[Message]) -> EarlierRounds:
 
 
 def read_chat_style(messages: Sequence[Message]) -> ChosenStyle | None:
-    """Return the style of policies that this chat began with, where it is known."""
+    """Return the style of policies that this chat began with, if known."""
     turns = (turn for message in messages for turn in read_details(message))
     styles: tuple[ChosenStyle, ...] = ("full", "lean")
     noted = (turn.notes.get("style") for turn in turns)
@@ -12330,7 +12232,7 @@ def _messages_since_user(messages: Sequence[Message]) -> Sequence[Message]:
 
 
 def _read_outputs(messages: Sequence[Message]) -> dict[str, str]:
-    """Return what the tools returned, by call; a list of parts counts as empty."""
+    """Return the outputs by call; a list of parts counts as empty."""
     returned = (one for one in messages if one.get("role") == "tool")
     return {
         str(one.get("tool_call_id")): str(one.get("content") or "") for one in returned
@@ -12342,7 +12244,6 @@ def _find_open_turn(
     outputs: Mapping[str, str],
     answers: Mapping[str, bool],
 ) -> tuple[Item, ...]:
-    """Return the items of the last turn if it waited for a person's answers."""
     items = tuple(one.item for one in turns[-1].items) if turns else ()
     calls = [item for item in items if is_call(item)]
     answered = any(call.get("call_id") in outputs for call in calls)
@@ -12364,7 +12265,6 @@ def _read_seconds(turn: DetailTurn) -> float:
 def _find_failed_calls(
     groups: Sequence[Sequence[Mapping[str, Any]]], outputs: Mapping[str, str]
 ) -> Iterator[Item]:
-    """Yield the calls whose output says that they failed."""
     for call in (call for calls in groups for call in calls):
         function = call.get("function")
         if isinstance(function, Mapping) and _is_failed_output(
@@ -12455,8 +12355,8 @@ def build_system_instruction(
 ) -> str:
     """Return the instruction, the four blocks, then what the overrides add.
 
-    Overrides are a JSON object that replaces blocks by their keys, or any other text,
-    which is added as it is.
+    Overrides are a JSON object that replaces blocks by their keys, or another text,
+    which is added unchanged.
     """
     changed = read_policy_overrides(prompt_policy_overrides)
     texts = _FULL_POLICIES if style == "full" else _LEAN_POLICIES
@@ -12470,7 +12370,7 @@ def build_system_instruction(
 
 
 def read_policy_overrides(text: str) -> dict[str, str]:
-    """Return what overrides change, by key; keys that nobody knows are left out."""
+    """Return the changed blocks by key; unknown keys are ignored."""
     if not text.strip():
         return {}
     given = parse_json_object(text)
@@ -12484,7 +12384,7 @@ def read_policy_overrides(text: str) -> dict[str, str]:
 
 
 def choose_style(style: PolicyStyle, family: str) -> Literal["full", "lean"]:
-    """Return the style for a family of models; what is not a newer GPT gets all."""
+    """Return the style for a family of models; only newer GPTs get `lean`."""
     if style != "auto":
         return style
     match = _GPT_PATTERN.match(family)
@@ -12509,7 +12409,7 @@ _MAX_PRESET_CHARACTERS = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """A guide that is built in."""
+    """A built-in guide."""
 
     system_prompt: str
     temperature: float | None = None
@@ -12518,7 +12418,7 @@ class Preset:
 
 
 class PresetFile(BaseModel):
-    """A guide as a JSON file holds it, in the spelling of JSON or of Python."""
+    """A guide in a JSON file; keys in camel case or snake case."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
 
@@ -12549,9 +12449,9 @@ PRESETS: Mapping[str, Preset] = {
 
 
 def find_preset(name: str, folder: str = "") -> Guide | None:
-    """Return the guide of that name; one in `folder` wins over one built in.
+    """Return the guide of that name; one in `folder` wins over a built-in one.
 
-    Raises InvalidRequest for a name that neither has, and for a file that is no guide.
+    Raises InvalidRequest for an unknown name and for an invalid file.
     """
     wanted = name.strip()
     if not wanted:
@@ -12570,7 +12470,6 @@ def find_preset(name: str, folder: str = "") -> Guide | None:
 
 
 def _find_preset_file(name: str, folder: str) -> str:
-    """Return the path of a preset's file, or nothing where there is none."""
     if not folder.strip():
         return ""
     home = realpath(folder.strip())
@@ -12594,11 +12493,10 @@ _FILES_PREFIX = "/files"
 
 
 def read_tool_file(path: str, root: str) -> bytes:
-    """Return the bytes of a file; raises InvalidRequest for what may not be read.
+    """Return the bytes of a file; raises InvalidRequest.
 
     A tool names it as `/files/...`, which stands for `root`, or by its path in there.
-    Neither `..` nor a link leads out. The size is looked at before and after, because
-    a file may grow while it is read.
+    The size is checked before and after, because a file may grow while it is read.
     """
     if not root.strip():
         raise InvalidRequest("files cannot be read here: FILES_ROOT is not set")
@@ -12658,10 +12556,7 @@ ReadFile = Callable[[str], bytes]
 
 
 def build_own_result(result: object, read_file: ReadFile) -> ToolResult:
-    """Return the answer for what a tool returned.
-
-    Raises InvalidRequest for a file that may not be read, and for one that is none.
-    """
+    """Convert what a tool returned; raises InvalidRequest for an invalid file."""
     failed, content = False, result
     if isinstance(result, Mapping) and isinstance(result.get("content"), list):
         failed, content = result.get("isError") is True, result["content"]
@@ -12678,7 +12573,6 @@ def build_own_result(result: object, read_file: ReadFile) -> ToolResult:
 
 
 def _read_known_parts(value: object) -> list[Mapping[str, Any]]:
-    """Return the parts of a list of nothing else; none for any other value."""
     rows = value if isinstance(value, list) else []
     parts = [row for row in rows if isinstance(row, Mapping)]
     known = [part for part in parts if part.get("type") in _PART_TYPES]
@@ -12725,7 +12619,7 @@ def _build_link_part(url: object) -> _ResultPart:
 
 
 def _build_resource_part(resource: object) -> _ResultPart:
-    """Return a resource of MCP, which has a text or a blob."""
+    """Convert a resource of MCP, which has a text or a blob."""
     found = resource if isinstance(resource, Mapping) else {}
     if isinstance(found.get("text"), str):
         return _ResultPart(found["text"])
@@ -12734,7 +12628,7 @@ def _build_resource_part(resource: object) -> _ResultPart:
 
 
 def _build_file_part(content: bytes, mime: str, name: str) -> _ResultPart:
-    """Return bytes: a picture goes to the page, another file to the tool's card."""
+    """Convert bytes: an image goes to the page, another file to the tool's card."""
     if len(content) > MAX_TOOL_FILE_BYTES:
         raise InvalidRequest("the file is larger than 5 MB")
     own = basename(name) or "file"
@@ -12754,10 +12648,10 @@ def _decode_base64(data: object) -> bytes:
 
 
 class OwnTools:
-    """Tools of the port; `names` are theirs."""
+    """The agent's own tools by name."""
 
     def __init__(self, tools: Sequence[Tool], root: str) -> None:
-        """Read files that a tool names below `root` alone."""
+        """Read files that a tool names below `root` only."""
         self._tools = {tool.name: tool for tool in tools}
         self._read_file = partial(read_tool_file, root=root)
 
@@ -12767,18 +12661,18 @@ class OwnTools:
         return frozenset(self._tools)
 
     def parameters(self, name: str) -> Mapping[str, Any] | None:
-        """Return the schema of a tool's arguments, or None for no such tool."""
+        """Return the schema of a tool's arguments, None for an unknown tool."""
         tool = self._tools.get(name)
         return None if tool is None else tool.args
 
     def resolve_call(
         self, name: str, arguments: dict[str, Any]
     ) -> tuple[str, dict[str, Any]] | None:
-        """Return the call itself: no tool stands for another."""
+        """Return the call unchanged: no tool stands for another."""
         return name, arguments
 
     def is_interactive(self, _name: str) -> bool:
-        """Say that no tool's time is a person's."""
+        """Say that no tool waits for a person."""
         return False
 
     async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
@@ -12799,15 +12693,15 @@ def describe_tool(tool: Tool) -> Item:
     }
 
 
-# ==== gpt5_agent.agent.preparation: A question to the agent -> what its first round needs.
+# ==== gpt5_agent.agent.preparation: Builds what the first round of the agent needs from a question.
 
 
 @dataclass(frozen=True, slots=True)
 class PreparedRun:
     """What a run of the agent begins with.
 
-    `request` has the history as its input; `own` runs the tools that are ours,
-    `host_schemas` are the arguments of the host's, both under the tools' own names.
+    `request` has the history as its input. `own_tools` and `host_schemas` (the
+    arguments of the host's tools) use the tools' own names.
     """
 
     model: ResolvedModel
@@ -12829,7 +12723,7 @@ class _OfferedFunctions:
 
 
 def prepare_run(asked: AgentRequest) -> PreparedRun:
-    """Return what the agent begins with; raises InvalidRequest for what cannot work."""
+    """Return what the agent begins with; raises InvalidRequest."""
     model = _resolve_calling_model(asked.model)
     if not all(isinstance(message, Mapping) for message in asked.messages):
         raise InvalidRequest("A message of this chat is not an object with a role.")
@@ -12873,7 +12767,7 @@ def _resolve_calling_model(name: str) -> ResolvedModel:
 def _build_history(
     messages: Sequence[Message], reader: Origin, earlier: EarlierRounds
 ) -> tuple[str, list[Item]]:
-    """Return what the system says and the items of a chat.
+    """Return the system's text and the items of a chat.
 
     An answer whose calls are still open stands at the end: it goes on from there.
     """
@@ -12887,7 +12781,6 @@ def _build_history(
 
 
 def _drop_last_turn_details(messages: Sequence[Message]) -> list[Message]:
-    """Return the messages without what the last that carries a turn carries."""
     carriers = [place for place, one in enumerate(messages) if read_details(one)]
     last = messages[carriers[-1]]
     bare = {k: v for k, v in last.items() if k != "reasoning_details"}
@@ -12895,7 +12788,6 @@ def _drop_last_turn_details(messages: Sequence[Message]) -> list[Message]:
 
 
 def _replace_query(messages: Sequence[Message], query: str) -> Sequence[Message]:
-    """Return the messages with `query` as the text of the user's last one."""
     if not query.strip():
         return messages
     places = [
@@ -12918,7 +12810,6 @@ def _replace_query(messages: Sequence[Message], query: str) -> Sequence[Message]
 def _build_instructions(
     asked: AgentRequest, style: ChosenStyle, said: str, sources: list[ContextSource]
 ) -> str:
-    """Return the instruction with its policies, then what there is to read."""
     persona = asked.persona
     guide = persona.guide.system_prompt if persona.guide else ""
     parts = [part.strip() for part in (guide, persona.instruction, said)]
@@ -12929,7 +12820,7 @@ def _build_instructions(
 
 
 def _offer_functions(asked: AgentRequest) -> _OfferedFunctions:
-    """Return the host's tools with our own; one of ours wins over one of its name."""
+    """Return the host's tools and ours; ours win over one of the same name."""
     specs = asked.body.get("tools")
     hosts = responses_tools(specs if isinstance(specs, list) else [])
     ours = responses_tools([describe_tool(tool) for tool in asked.own_tools.tools])
@@ -12956,7 +12847,7 @@ def _read_host_schemas(
 
 
 def _merge_body(asked: AgentRequest, offer: _OfferedFunctions) -> dict[str, Any]:
-    """Return the caller's keys; what the guide says of temperature stands behind."""
+    """Return the caller's keys; the guide's temperature is the default."""
     guide = asked.persona.guide
     usual = {"temperature": guide.temperature} if guide else {}
     given = {k: v for k, v in asked.body.items() if v is not None}
@@ -12967,15 +12858,15 @@ def _merge_body(asked: AgentRequest, offer: _OfferedFunctions) -> dict[str, Any]
 
 
 class AnswerEvents:
-    """Passes on the events of one answer, its items counted from `first` on.
+    """Checks and passes on the events of one answer; its indexes start at `first`.
 
-    `items` are those that ended, under their indexes; `next_index` is free.
+    `items` are the completed ones by index; `next_index` is free.
     """
 
     def __init__(
         self, first: int, shown_name: Callable[[str], str], *, holds_calls: bool
     ) -> None:
-        """Show calls under their tools' own names."""
+        """Calls are shown under the names that `shown_name` gives."""
         self.items: dict[int, Item] = {}
         self.next_index = first
         self.held_events: list[RunEvent] = []
@@ -13014,7 +12905,7 @@ class AnswerEvents:
                 yield event
 
     def held_without_calls(self) -> list[RunEvent]:
-        """Return what was held back, the calls left out."""
+        """Return the held events without those of calls."""
         calls = {index for index, item in self.items.items() if is_call(item)}
         return [
             event
@@ -13057,7 +12948,7 @@ class AnswerEvents:
 
 
 class Transcript:
-    """Grows by answers of the model and by outputs of calls."""
+    """The history of a run: answers of the model and outputs of calls."""
 
     def __init__(self, history: Iterable[Item]) -> None:
         """Begin with what was said before."""
@@ -13066,12 +12957,12 @@ class Transcript:
         self.next_index = 0
 
     def add_answer(self, items: Sequence[Item]) -> None:
-        """Add what the model answered."""
+        """Add an answer of the model."""
         self.output += items
         self.history += replay_output(items, with_reasoning=True)
 
     def add_output(self, call: Item, answer: ToolResult) -> ToolOutput:
-        """Add the output of a call; return the event of it."""
+        """Add the output of a call; return its event."""
         item = output_item(call, answer)
         self.output.append(item)
         self.history.append(item)
@@ -13079,7 +12970,7 @@ class Transcript:
         return ToolOutput(self.next_index - 1, item, answer.failed, answer.card)
 
     def build_call_events(self, call: Item) -> tuple[ItemAdded, ItemDone]:
-        """Return the events of a call that no answer of this run brought."""
+        """Return the events of a call that no answer of this run contained."""
         self.next_index += 1
         index = self.next_index - 1
         return ItemAdded(index, call), ItemDone(index, call)
@@ -13092,11 +12983,10 @@ _RULES_BY_STRICTNESS: Sequence[Approval] = ("auto", "ask", "deny")
 
 @dataclass(frozen=True, slots=True)
 class CallDecisions:
-    """The calls of a round, under their tools' own names.
+    """What happens to the calls of a round; they have their tools' own names.
 
-    `refused` are the answers of those that are not made, `left` those that the host
-    makes. While there are `questions` for a person, calls as they would be run, none is
-    made.
+    `refusals` answer calls that are not made; the host makes those of `host_call_ids`.
+    While there are `questions` for a person, no call is made.
     """
 
     calls: tuple[Item, ...]
@@ -13113,12 +13003,12 @@ class CallDecisions:
 
 
 class RoundCalls:
-    """Knows of every call of a run what becomes of it."""
+    """Decides about the calls of a run, and runs those that are ours."""
 
     def __init__(
         self, asked: AgentRequest, prepared: PreparedRun, ledger: RunTotals
     ) -> None:
-        """Begin with what failed, and what a person answered, in earlier rounds."""
+        """Start with the failures and the approvals of earlier rounds."""
         self._own = asked.own_tools
         self._log = asked.log
         self._tools = prepared.own_tools
@@ -13134,7 +13024,7 @@ class RoundCalls:
 
     @property
     def may_ask(self) -> bool:
-        """Whether a call may have to wait for a person whom the host asks."""
+        """Whether a call may need an approval that the host asks for."""
         names = (*self._tools.names, *self._host_schemas)
         passes_on = CALL_TOOL in self._host_schemas and self._approver.may_ask
         asks = passes_on or any(map(self._needs_approval, names))
@@ -13145,9 +13035,9 @@ class RoundCalls:
         return self._guard.failed_calls()
 
     async def decide(self, calls: Sequence[Item], limit: str) -> CallDecisions:
-        """Return what becomes of the calls; with a `limit` none is made.
+        """Return what happens to the calls; with a `limit` all are refused.
 
-        Nobody is asked about a call that cannot be made.
+        No approval is requested for a call that cannot be made.
         """
         refused: dict[str, ToolResult] = {}
         for call in calls:
@@ -13173,7 +13063,7 @@ class RoundCalls:
     async def run(
         self, found: CallDecisions
     ) -> AsyncGenerator[tuple[Item, ToolResult], None]:
-        """Yield the calls that are answered here with their answers, in their order."""
+        """Yield the calls that are answered here with their results, in their order."""
         made = [
             call for call in found.own_calls if call["call_id"] not in found.refusals
         ]
@@ -13186,7 +13076,6 @@ class RoundCalls:
                     yield await anext(running)
 
     def _toolset(self) -> Toolset:
-        """Return what runs the calls, in no more than the time that is left."""
         limits, left = self._own.limits, self._totals.seconds_left
         if left is not None:
             limits = replace(limits, batch_seconds=min(limits.batch_seconds, left))
@@ -13196,7 +13085,6 @@ class RoundCalls:
     async def _ask_person(
         self, call_id: str, name: str, arguments: Mapping[str, Any]
     ) -> bool:
-        """Return a person's answer: given through the host, or asked for now."""
         if self._own.asks_in_chat:
             return self._confirmations.consume(call_id, name, arguments)
         ask = self._own.approver.ask
@@ -13204,9 +13092,9 @@ class RoundCalls:
             return ask is not None and await ask(call_id, name, arguments)
 
     def _resolve_for_rules(self, call: Item) -> Item:
-        """Return the call that the rules are about: of the tool that will run.
+        """Return the call to apply the rules to: that of the tool that will run.
 
-        Where they are stricter about the tool that passes it on, that one counts.
+        If the rules are stricter for the tool that passes it on, they win.
         """
         if call["name"] in self._tools.names:
             return call
@@ -13232,7 +13120,7 @@ class RoundCalls:
 
 
 class CallEvents:
-    """Answers calls, and tells of it."""
+    """Answers calls and reports each of them."""
 
     def __init__(
         self,
@@ -13241,28 +13129,28 @@ class CallEvents:
         transcript: Transcript,
         ledger: RunTotals,
     ) -> None:
-        """Write the outputs to `transcript`, their number to `ledger`."""
+        """Write outputs to `transcript`, their number to `totals`."""
         self._round_calls = calling
         self._steps = steps
         self._transcript = transcript
         self._totals = ledger
 
     def ask(self, found: CallDecisions) -> Iterator[AgentEvent]:
-        """Yield what asks a person; the host shows a card for it."""
+        """Yield the approval requests; the host shows a card for them."""
         requests = [build_confirmation_request(call) for call in found.questions]
         yield from requests
         yield from self._transcript.build_call_events(build_question_call(requests))
         yield StateChanged("waiting_for_confirmation")
 
     def show_calls(self, found: CallDecisions) -> Iterator[AgentEvent]:
-        """Yield the calls that were held back from the host until now."""
+        """Yield the calls that the host was not shown before."""
         for call in found.calls:
             yield from self._transcript.build_call_events(call)
 
     async def run(
         self, found: CallDecisions, round_step: StepStarted
     ) -> AsyncGenerator[AgentEvent, None]:
-        """Answer the calls that are ours; yield each with its step of the log."""
+        """Answer our calls; yield each with its step of the log."""
         self._totals.calls += len(found.calls)
         made = [
             call for call in found.own_calls if call["call_id"] not in found.refusals
@@ -13306,11 +13194,7 @@ class ThinkSpan:
 
 
 class ThinkTagParser:
-    """Takes a text in pieces; a tag may be spread over several.
-
-    A thought that is never closed goes on to the end; a tag in backticks is a word of
-    the text.
-    """
+    """Splits a text that comes in pieces at its think tags."""
 
     def __init__(self) -> None:
         """Begin outside of a thought."""
@@ -13319,12 +13203,12 @@ class ThinkTagParser:
         self._previous_character = ""
 
     def feed(self, text: str) -> list[ThinkSpan]:
-        """Take a piece; return what is known of it now."""
+        """Take a piece; return the spans that are certain now."""
         self._buffer += text
         return _merge_spans(self._complete_spans(at_end=False))
 
     def close(self) -> list[ThinkSpan]:
-        """Return what waited for the rest of a tag that did not come."""
+        """Return the rest, which could have been the beginning of a tag."""
         return _merge_spans(self._complete_spans(at_end=True))
 
     def _complete_spans(self, *, at_end: bool) -> Iterator[ThinkSpan]:
@@ -13359,7 +13243,6 @@ def parse_think_spans(text: str) -> list[ThinkSpan]:
 
 
 def _merge_spans(spans: Iterator[ThinkSpan] | list[ThinkSpan]) -> list[ThinkSpan]:
-    """Return spans with those of one kind joined that follow each other."""
     groups = groupby(spans, attrgetter("is_thought"))
     return [
         ThinkSpan(kind, "".join(one.text for one in group)) for kind, group in groups
@@ -13367,7 +13250,6 @@ def _merge_spans(spans: Iterator[ThinkSpan] | list[ThinkSpan]) -> list[ThinkSpan
 
 
 def _find_tag(text: str) -> tuple[int, str]:
-    """Return the first tag with its place; an empty one where there is none."""
     lowered = text.lower()
     found = [(lowered.find(tag), tag) for tag in (_THINK_OPEN, _THINK_CLOSE)]
     return min([one for one in found if one[0] >= 0], default=(-1, ""))
@@ -13416,7 +13298,7 @@ class _ShownPart:
 
 
 class MessageParts:
-    """Shows a message; `emits` says whether thoughts are shown.
+    """Shows a message as thoughts and answer texts.
 
     What is held back waits for `release` or `become_thought`.
     """
@@ -13430,7 +13312,7 @@ class MessageParts:
         is_thought: bool,
         is_held: bool,
     ) -> None:
-        """Take the message as it begins."""
+        """Take the message as it begins; `emits` shows thoughts."""
         self.is_thought = is_thought
         self.is_held = is_held
         self.is_commentary = item.get("phase") == "commentary"
@@ -13444,26 +13326,26 @@ class MessageParts:
 
     @property
     def text(self) -> str:
-        """What is shown as an answer; the host joins such pieces so (misc.py:407)."""
+        """What is shown as an answer, joined as the host does (misc.py:407)."""
         return "\n".join(one.text for one in self._pieces if not one.is_thought)
 
     @property
     def is_shown(self) -> bool:
-        """Whether anything of it is shown."""
+        """Whether any part is shown."""
         return bool(self._pieces)
 
     def add_text(self, text: str) -> Iterator[RunEvent]:
-        """Yield what more text shows."""
+        """Yield the events of more text."""
         yield from self._process_spans(self._reader.feed(text))
 
     def end(self, item: Item) -> Iterator[RunEvent]:
-        """Yield the end of the message; `item` is all of it."""
+        """Yield the end of the message; `item` is the complete one."""
         self._item, self._is_complete = item, True
         yield from self._process_spans(self._reader.close())
         yield from self._end_last()
 
     def become_thought(self) -> Iterator[RunEvent]:
-        """Yield what the message becomes once its round calls a tool."""
+        """Turn the shown text into a thought: its round calls a tool."""
         self.is_thought, self._held = True, []
         for piece in self._pieces if self._shows_thoughts else ():
             if not piece.is_thought:
@@ -13479,7 +13361,7 @@ class MessageParts:
             yield from self._end_last()
 
     def repeat_as_answer(self) -> Iterator[RunEvent]:
-        """Yield a message that was shown as a thought once more, as the answer."""
+        """Yield a message that was shown as a thought again, as the answer."""
         spans = parse_think_spans(message_text(self._item))
         text = "".join(span.text for span in spans if not span.is_thought).strip()
         if text and not self.text:
@@ -13489,7 +13371,7 @@ class MessageParts:
             yield piece.end_event()
 
     def close(self) -> Iterator[RunEvent]:
-        """Yield what still waited for the rest of a tag."""
+        """Yield what could have been the beginning of a tag."""
         yield from self._process_spans(self._reader.close())
 
     def _process_spans(self, spans: list[ThinkSpan]) -> Iterator[RunEvent]:
@@ -13520,7 +13402,7 @@ class MessageParts:
         return piece
 
     def _end_last(self) -> Iterator[RunEvent]:
-        """Yield the end of the last piece; of a message in one piece its own bytes."""
+        """Yield the end of the last part; a message in one part ends unchanged."""
         if not self._pieces:
             return
         last, own = self._pieces[-1], message_text(self._item)
@@ -13544,10 +13426,10 @@ def build_thought_item(
 
 
 class ThoughtFilter:
-    """Shows one run, over all its rounds, under indexes of its own."""
+    """Shows one run, over all its rounds, under its own indexes."""
 
     def __init__(self, *, emits: bool) -> None:
-        """Show thoughts if `emits` says so."""
+        """With `emits` thoughts are shown."""
         self._shows_thoughts = emits
         self._may_call = False
         self._has_called = False
@@ -13558,7 +13440,7 @@ class ThoughtFilter:
         self._texts: dict[int, str] = {}
 
     def begin_round(self, *, may_call: bool) -> None:
-        """Take note that the model answers anew."""
+        """Prepare for another answer of the model."""
         self._may_call = may_call
         self._has_called = self._has_thought = False
         self._messages = {}
@@ -13568,7 +13450,7 @@ class ThoughtFilter:
         return self._texts.get(index, "")
 
     def show(self, event: RunEvent) -> Iterator[RunEvent]:
-        """Yield what takes the place of an event."""
+        """Yield the events that replace an event."""
         match event:
             case ItemAdded() if item_type(event.item) == "message":
                 self._messages[event.output_index] = self._start_message(event.item)
@@ -13587,7 +13469,7 @@ class ThoughtFilter:
                 yield from self._show_other(event)
 
     def build_carrier(self) -> Iterator[RunEvent]:
-        """Yield an empty thought, for what has to be carried where none is."""
+        """Yield an empty thought to which details can be attached."""
         index = self._new_index()
         yield from _build_thought_events(index, f"carrier_{index}", "")
 
@@ -13615,7 +13497,6 @@ class ThoughtFilter:
             | ToolOutput
         ),
     ) -> Iterator[RunEvent]:
-        """Yield an event of anything but a message, at its place."""
         if isinstance(event, ItemAdded) and is_call(event.item):
             yield from self._handle_call(event.item)
         if isinstance(event, TextDelta) and event.kind in ("summary", "reasoning"):
@@ -13625,9 +13506,9 @@ class ThoughtFilter:
         yield event._replace(output_index=self._indexes[event.output_index])
 
     def _handle_call(self, call: Item) -> Iterator[RunEvent]:
-        """Yield what the texts of this round become now that it calls a tool.
+        """Turn the texts of this round into thoughts, because it calls a tool.
 
-        A round that says nothing gets a thought of ours.
+        A round without text gets a thought of ours.
         """
         for message in self._messages.values():
             yield from message.become_thought()
@@ -13645,7 +13526,6 @@ class ThoughtFilter:
         self._has_called = True
 
     def _close(self) -> Iterator[RunEvent]:
-        """Yield what was held back, at the end of a round that called no tool."""
         messages = list(self._messages.values())
         has_answer = any(not one.is_commentary for one in messages)
         for message in messages:
@@ -13666,7 +13546,7 @@ class ThoughtFilter:
 
 
 def read_answer_text(output: Iterable[Item]) -> str:
-    """Return the answer that a round without calls gives: no thoughts, no comments."""
+    """Return the answer of a round without calls: no thoughts, no commentary."""
     messages = [item for item in output if item_type(item) == "message"]
     final = [item for item in messages if item.get("phase") != "commentary"]
     texts = [
@@ -13681,7 +13561,6 @@ def read_answer_text(output: Iterable[Item]) -> str:
 
 
 def _build_thought_events(index: int, name: str, text: str) -> Iterator[RunEvent]:
-    """Yield the events of a whole thought."""
     yield ItemAdded(index, build_thought_item(name, [], "in_progress"))
     if text:
         yield TextDelta(index, "summary", 0, text)
@@ -13694,7 +13573,7 @@ def _build_thought_events(index: int, name: str, text: str) -> Iterator[RunEvent
 
 @dataclass(frozen=True, slots=True)
 class ProviderConfig:
-    """What every request of a run has in common, and where it goes.
+    """What all requests of a run share.
 
     `tools_ran` says that tools ran before: nothing is then sent twice.
     """
@@ -13707,7 +13586,7 @@ class ProviderConfig:
 
 
 class ResponsesProvider:
-    """Goes on with a history, one answer of the model at a time."""
+    """Continues a history, one answer of the model at a time."""
 
     def __init__(self, config: ProviderConfig) -> None:
         """Send nothing yet."""
@@ -13719,10 +13598,10 @@ class ResponsesProvider:
     async def generate(
         self, history: Sequence[Item], tools: Sequence[Item]
     ) -> AsyncGenerator[RunEvent | ModelAnswer, None]:
-        """Send a history; yield what happens, then what it came to.
+        """Send a history; yield what happens, then the answer.
 
-        The tools stay in the request when none may be called, because the prompt cache
-        lives on them.
+        Tools stay in the request when none may be called: the prompt cache depends on
+        them.
         """
         config, sent = self._config, [
             one for one in history if one not in self._invalid_reasoning
@@ -13731,7 +13610,7 @@ class ResponsesProvider:
         if self._has_run:
             limits = replace(limits, retries=RetryPolicy(0))
         request = self._request.model_copy(
-            update={"input": sent, "tool_choice": self._choose_tool_choice(bool(tools))}
+            update={"input": sent, "tool_choice": self._tool_choice(bool(tools))}
         )
         events = run(request, config.endpoint, config.connections, limits)
         async with aclosing(events):
@@ -13746,16 +13625,11 @@ class ResponsesProvider:
                         yield event
         self._has_run = True
 
-    def _choose_tool_choice(self, may_call: bool) -> object:
-        """Return the choice of tools; what had to be called has been, after a round."""
+    def _tool_choice(self, may_call: bool) -> object:
         choice = self._request.tool_choice
         if not may_call:
             return "none" if self._request.tools else None
-        if not self._has_run or choice == "none":
-            return choice
-        if isinstance(choice, Mapping) and choice.get("type") == "allowed_tools":
-            return {**choice, "mode": "auto"}
-        return None
+        return next_tool_choice(choice) if self._has_run else choice
 
     def _apply_fallback(self, cause: str, sent: Sequence[Item]) -> None:
         """Leave out of later requests what the server refused in this one."""
@@ -13783,8 +13657,8 @@ def _build_model_answer(ended: RunDone) -> ModelAnswer:
 class Agent:
     """One run of the loop.
 
-    `is_over` says whether the answer is whole: else the host calls again. `answer`
-    holds the items of the last round.
+    `is_over` says whether the answer is complete; if not, the host calls again.
+    `answer` holds the items of the last round.
     """
 
     def __init__(
@@ -13811,13 +13685,13 @@ class Agent:
         self._run_end = RunDone(COMPLETED)
 
     def build_run_end(self) -> RunDone:
-        """Return how the run ended, with all that came of it."""
+        """Return how the run ended, with all its output."""
         ledger, last = self._totals, self._run_end
         output = tuple(self._transcript.output)
         return RunDone(last.ending, ledger.usage, ledger.last_usage, output, last.trace)
 
     async def run(self) -> AsyncGenerator[AgentEvent, None]:
-        """Go round after round; yield what happens."""
+        """Run round after round; yield what happens."""
         if self._prepared.note:
             yield Status(self._prepared.note)
         for source in self._prepared.sources:
@@ -13836,7 +13710,6 @@ class Agent:
                     yield event
 
     async def _resume_round(self) -> AsyncGenerator[AgentEvent, None]:
-        """Go on with the calls that waited for a person."""
         number = self._totals.rounds
         step = self._steps.start("round", f"ROUND {number}")
         yield step
@@ -13855,7 +13728,6 @@ class Agent:
         yield self._steps.end(step)
 
     async def _run_round(self) -> AsyncGenerator[AgentEvent, None]:
-        """Let the model answer, then answer its calls."""
         self._totals.rounds += 1
         number = self._totals.rounds
         self._round_began = self._totals.seconds
@@ -13880,7 +13752,6 @@ class Agent:
     async def _run_model(
         self, round_step: StepStarted, sound: AnswerEvents
     ) -> AsyncGenerator[AgentEvent, None]:
-        """Let the model answer; its items end up in `sound`."""
         label = f"{self._prepared.model.id} Thought"
         step = self._steps.start("model", label, parent=round_step.id)
         yield step
@@ -13901,7 +13772,6 @@ class Agent:
     async def _run_calls(
         self, step: StepStarted, sound: AnswerEvents
     ) -> AsyncGenerator[AgentEvent, None]:
-        """Answer the calls of a round, as far as they are ours to answer."""
         self.answer = [sound.items[index] for index in sorted(sound.items)]
         self._transcript.add_answer(self.answer)
         self._transcript.next_index = sound.next_index
@@ -13924,7 +13794,6 @@ class Agent:
             yield self._build_round_end(sound)
 
     async def _decide_calls(self, items: Iterable[Item], number: int) -> CallDecisions:
-        """Return what becomes of the calls among the items of a round."""
         original = self._prepared.names.own_name
         calls = [
             {**item, "name": original(str(item["name"]))}
@@ -13939,7 +13808,6 @@ class Agent:
     def _release_held(
         self, sound: AnswerEvents, found: CallDecisions
     ) -> Iterator[AgentEvent]:
-        """Yield what was held back of an answer, or what asks about its calls."""
         if not found.questions:
             yield from sound.held_events
             return
@@ -13980,7 +13848,7 @@ async def run_agent(
 ) -> AsyncGenerator[AgentEvent, None]:
     """Answer a question; yield what happens.
 
-    Raises nothing of ours: what cannot be asked is an ending. Exactly one RunEnded
+    Raises nothing of ours: what cannot be asked is an ending. Exactly one RunDone
     comes; ReadyForInput is the last event, unless the host has to go on first.
     """
     ledger = RunTotals(asked.budget, asyncio.get_running_loop().time)
@@ -14009,7 +13877,6 @@ async def run_agent(
 def _start_agent(
     asked: AgentRequest, make_provider: MakeProvider, ledger: RunTotals
 ) -> Agent:
-    """Return the agent; raises InvalidRequest for what cannot be asked."""
     prepared = prepare_run(asked)
     earlier = prepared.earlier_rounds
     ledger.add_earlier(earlier.rounds, earlier.calls, earlier.usage, earlier.seconds)
@@ -14019,7 +13886,6 @@ def _start_agent(
 def _final_events(
     ended: RunDone, text: str, metadata: RunMetadata
 ) -> Iterator[AgentEvent]:
-    """Yield how a whole answer ends."""
     failed = ended.ending.is_failure
     if text and not failed:
         yield NewMessage(text)
@@ -14035,7 +13901,7 @@ def _build_metadata(asked: AgentRequest, ledger: RunTotals, ending: str) -> RunM
     return ledger.metadata(asked.strategy, model.id, ending, prices)
 
 
-# ==== gpt5_agent.shell.bridge: An async iterator, seen from a server's threads as a plain one.
+# ==== gpt5_agent.shell.bridge: Shows an async iterator to a server's threads as a plain one.
 
 AnswerPiece = dict[str, Any] | str
 Result = TypeVar("Result")
@@ -14052,13 +13918,13 @@ class BridgeClosed(Exception):
 
 
 class AnswerReader:
-    """One answer, pulled piece by piece from any thread.
+    """One answer, read piece by piece from any thread.
 
-    An iterator and no generator: to a generator the server adds an end of its own.
+    An iterator and not a generator: the server adds an end of its own to generators.
     """
 
     def __init__(self, lease_seconds: float, beat_seconds: float) -> None:
-        """Begin with a lease, for the reader that is about to come."""
+        """Begin with a lease for the reader that is about to come."""
         self._lease_seconds = lease_seconds
         self._beat_seconds = beat_seconds
         self._pieces: SimpleQueue[AnswerPiece | None] = SimpleQueue()
@@ -14070,7 +13936,7 @@ class AnswerReader:
         return self
 
     def __next__(self) -> AnswerPiece:
-        """Return the next piece; a beat if none comes in time."""
+        """Return the next piece; a keepalive chunk if none comes in time."""
         if self._ended:
             raise StopIteration
         self._last_read_at = None
@@ -14087,7 +13953,7 @@ class AnswerReader:
     async def consume(
         self, pieces: AsyncGenerator[AnswerPiece, None], last: AnswerPiece
     ) -> None:
-        """Take all pieces while somebody reads; tell `last` to a reader if stopped."""
+        """Queue all pieces while they are read; queue `last` if cancelled."""
         watching = asyncio.create_task(self._watch(asyncio.current_task()))
         try:
             async with aclosing(pieces):
@@ -14101,7 +13967,7 @@ class AnswerReader:
             self._pieces.put(None)
 
     async def _watch(self, filling: asyncio.Task[Any] | None) -> None:
-        """Cancel `filling` when the lease has run out; it rests while a reader waits."""
+        """Cancel `filling` when the lease has ended; wait while a reader waits."""
         rest = self._lease_seconds
         while rest > 0:
             await asyncio.sleep(rest)
@@ -14126,7 +13992,7 @@ class AsyncBridge:
     ) -> None:
         """Start nothing.
 
-        `last` ends an answer that is open when we close; `at_end` is awaited then.
+        `last` ends an open answer when we close; then `at_end` is awaited.
         """
         self._last = last
         self._on_close = at_end
@@ -14145,7 +14011,7 @@ class AsyncBridge:
         return reading
 
     def run(self, work: Coroutine[Any, Any, Result]) -> Result:
-        """Return what `work` comes to; raises BridgeClosed, also while it works."""
+        """Return the result of `work`; raises BridgeClosed, also while it runs."""
         try:
             return self._submit(work).result()
         except CancelledError:
@@ -14178,7 +14044,7 @@ class AsyncBridge:
         return begun.get()
 
     async def _run_loop(self, begun: SimpleQueue[asyncio.AbstractEventLoop]) -> None:
-        """Keep the loop until we are closed, then leave nothing in it."""
+        """Run until we are closed, then leave nothing in the loop."""
         begun.put(asyncio.get_running_loop())
         await self._closing.wait()
         tasks = asyncio.all_tasks() - {asyncio.current_task()}
@@ -14189,21 +14055,21 @@ class AsyncBridge:
         await self._on_close()
 
 
-# ==== gpt5_agent.shell.log: Lines in the server's log, each behind the id of its answer, without secrets.
+# ==== gpt5_agent.shell.log: Lines in the server's log, with the id of their answer and without secrets.
 
 _LOGGER = logging.getLogger("gpt5_agent_strategies")
 
 
 class AgentLog:
-    """The log of one answer; from any thread."""
+    """The log of one answer; can be used from any thread."""
 
     def __init__(self, run_id: str) -> None:
-        """Write nothing yet; `run_id` stands in front of every line."""
+        """`run_id` stands in front of every line."""
         self.run_id = run_id
         self._secrets: tuple[str, ...] = ()
 
     def hide(self, secrets: Iterable[str]) -> None:
-        """Leave these texts out of every line from now on."""
+        """Remove these texts from every line from now on."""
         self._secrets = tuple(secrets)
 
     def line(self, text: str) -> None:
@@ -14211,18 +14077,18 @@ class AgentLog:
         self._write(logging.INFO, text)
 
     def warn(self, text: str) -> None:
-        """Write what went wrong as one line."""
+        """Write a problem as one line."""
         self._write(logging.WARNING, text)
 
     def _write(self, level: int, text: str) -> None:
         _LOGGER.log(level, "%s %s", self.run_id, redact_line(text, self._secrets))
 
     def with_error_id(self, sentence: str) -> str:
-        """Return a sentence with the id under which the log has this answer."""
+        """Return a sentence with the id of this answer in the log."""
         return f"{sentence} (Error id: {self.run_id})"
 
 
-# ==== gpt5_agent.shell.sealing: Secrets among the valves: named by a reference, or sealed.
+# ==== gpt5_agent.shell.sealing: Secrets in the valves: named by a reference, or encrypted.
 
 SECRET_FORMS = "`env:NAME` or `file:PATH`; what is typed in plainly is sealed at once."
 """How a secret is entered, in the words that the valves say it with."""
@@ -14238,9 +14104,9 @@ _PUBLIC_SERVER_KEYS = frozenset(
 
 
 def seal_secret(typed: str) -> str:
-    """Return a secret as it may be shown; a reference, or nothing, stays as it is.
+    """Return a secret in a form that may be shown; a reference stays as it is.
 
-    Where it cannot be sealed it is dropped: nothing follows the mark.
+    If it cannot be encrypted it is dropped: nothing follows the prefix.
     """
     text = typed.strip()
     if not text or text.startswith(_SECRET_PREFIXES):
@@ -14293,7 +14159,6 @@ def _seal_server(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _seal_texts(value: Any) -> Any:
-    """Return a value of JSON with each of its texts sealed."""
     if isinstance(value, str):
         return seal_secret(value)
     if isinstance(value, list):
@@ -14356,12 +14221,11 @@ def _read_sealing_key() -> bytes:
 
 
 def _sealing_key_path() -> str:
-    """Return where the key lies: in the folder of the server's pipelines."""
     return os.path.join(os.environ.get("PIPELINES_DIR", "./pipelines"), _KEY_FILE)
 
 
 def _write_sealing_key(key: bytes) -> None:
-    """Write a key that its owner alone can read, unless there is one."""
+    """Write a key that only its owner can read, unless there is one."""
     try:
         place = os.open(
             _sealing_key_path(), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600
@@ -14664,7 +14528,7 @@ class Valves(BaseModel):
 
 
 def clamp_number(value: object, least: int, most: int, default: int) -> int:
-    """Return a number within its limits; what is no number is the default."""
+    """Return a number within its limits; anything else is the default."""
     try:
         number = float(str(value).strip())
         return int(min(max(number, least), most))
@@ -14677,7 +14541,7 @@ def clamp_number(value: object, least: int, most: int, default: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class SandboxTool:
-    """One tool; `chat` tells whose workspace it works in."""
+    """One tool of the sandbox; `chat` selects the workspace."""
 
     name: str
     description: str
@@ -14696,9 +14560,9 @@ class SandboxTool:
 
 
 def _build_file_parts(files: Iterable[SandboxFile]) -> list[dict[str, Any]]:
-    """Return the files as parts, as long as all together are no larger than one may be.
+    """Return the files as parts, together no larger than one file may be.
 
-    The host keeps them in the chat. One that a later run has removed is not there.
+    The host keeps them in the chat. A file that a later run has removed is left out.
     """
     parts: list[dict[str, Any]] = []
     left = MAX_TOOL_FILE_BYTES
@@ -14728,10 +14592,10 @@ _SandboxKey = tuple[SandboxLimits, str]
 
 
 class OwnToolPool:
-    """What all answers of a pipeline share; nothing is opened before it is needed."""
+    """What all answers of a pipeline share; everything is opened on first use."""
 
     def __init__(self) -> None:
-        """Ask no server, and look for no sandbox."""
+        """Open nothing yet."""
         self._servers = ToolServers()
         self._sandboxes: dict[_SandboxKey, SandboxTools] = {}
 
@@ -14741,7 +14605,7 @@ class OwnToolPool:
     ) -> AsyncGenerator[tuple[Tool, ...], None]:
         """Lend the tools of an answer; raises InvalidRequest.
 
-        What is wrong with a server is logged, and the answer goes on without it.
+        Problems of a server are logged, and the answer goes on without it.
         """
         sandboxed = await self._sandbox_tools(valves, chat)
         taken = {tool.name for tool in sandboxed}
@@ -14752,7 +14616,7 @@ class OwnToolPool:
             yield (*remote, *sandboxed)
 
     async def close(self) -> None:
-        """End what runs, tell the servers, remove the files of the chats."""
+        """End what runs, close the sessions, remove the files of the chats."""
         for sandbox in self._sandboxes.values():
             await sandbox.close()
         await self._servers.close()
@@ -14789,7 +14653,7 @@ def read_server_settings(valves: Valves) -> ToolServerSettings:
 
 
 def list_server_secrets(servers: ToolServerSettings) -> list[str]:
-    """Return what is told to servers and must be in no line of the log."""
+    """Return what is sent to servers and must be in no line of the log."""
     found = [entry for read in servers.read_entries() for entry in read.entries]
     return [secret for entry in found for secret in entry.secrets]
 
@@ -14819,7 +14683,7 @@ _CONTEXT_IDS = ("chat_id", "message_id", "user_id", "task")
 
 @dataclass(frozen=True, slots=True)
 class PipelineCaller:
-    """Which message of which chat is answered, or which small task of the host.
+    """Which message of which chat is answered, or which task of the host.
 
     `model` is the id that the caller asked for.
     """
@@ -14838,12 +14702,12 @@ class PipelineCaller:
 
     @property
     def can_ask(self) -> bool:
-        """Whether a person sees a question: where nothing streams no card is shown."""
+        """Whether an approval can be asked for: without a stream no card is shown."""
         return self.is_host and self.streams
 
     @property
     def workspace(self) -> str:
-        """What a user's files in a chat are kept under; empty without a chat."""
+        """The key of a user's files in a chat; empty without a chat."""
         return f"{self.user_id}/{self.chat_id}" if self.chat_id else ""
 
 
@@ -14870,9 +14734,9 @@ def _read_mapping(body: Mapping[str, Any], key: str) -> Mapping[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class AgentInput:
-    """One call of the pipeline: which agent, what was said, what else was given.
+    """One call of the pipeline: the agent, the messages, the rest of the body.
 
-    `in_chat` says whether a person can be asked in the chat; `tools` run here.
+    `can_ask` says whether approvals can be asked for in the chat; `tools` run here.
     """
 
     strategy: str
@@ -14883,7 +14747,7 @@ class AgentInput:
     tools: Sequence[Tool] = ()
 
     def choose_text(self, key: str, otherwise: str) -> str:
-        """Return a text that the request names, else that of the valves."""
+        """Return a text of the request, or that of the valves."""
         given = self.body.get(key)
         if isinstance(given, Mapping | list):
             return json.dumps(given)
@@ -14893,7 +14757,7 @@ class AgentInput:
 def build_agent_request(
     question: AgentInput, endpoint: Endpoint, connections: Connections, log: AgentLog
 ) -> AgentRequest:
-    """Return what the agent is asked; raises InvalidRequest for what cannot work."""
+    """Return the request to the agent; raises InvalidRequest."""
     valves, body = question.valves, question.body
     return AgentRequest(
         strategy=question.strategy,
@@ -14930,7 +14794,7 @@ def shows_thoughts(question: AgentInput) -> bool:
 
 
 def build_endpoint(valves: Valves) -> Endpoint:
-    """Return where requests go; raises InvalidRequest for what cannot work."""
+    """Return where requests go; raises InvalidRequest."""
     key = reveal_secret(valves.API_KEY, "API_KEY")
     key = key or os.environ.get("OPENAI_API_KEY", "").strip()
     if not key:
@@ -14962,7 +14826,6 @@ def valve_secrets(endpoint: Endpoint) -> list[str]:
 
 
 def _read_extra_headers(stored: str) -> Mapping[str, str]:
-    """Return the headers of a JSON object; raises InvalidRequest for anything else."""
     given = parse_string_map(reveal_secret(stored, "EXTRA_HEADERS"))
     if given is not None:
         return {name: reveal_secret(v, "EXTRA_HEADERS") for name, v in given.items()}
@@ -15022,12 +14885,12 @@ def _build_own_tool_settings(question: AgentInput) -> OwnToolSettings:
 
 
 def metadata_fields(metadata: RunMetadata | None) -> dict[str, Any]:
-    """Return what a chunk or a result says of the whole execution."""
+    """Return the field with the metadata of the whole execution."""
     return {"execution_metadata": metadata.wire()} if metadata else {}
 
 
 def build_image_chunks(event: ToolOutput) -> Iterator[Chunk]:
-    """Yield the pictures of a tool; the host stores them (middleware.py:5130)."""
+    """Yield the images of a tool; the host stores them (middleware.py:5130)."""
     urls = event.card.get("images", ())
     images = [{"type": "image_url", "image_url": {"url": url}} for url in urls]
     if images:
@@ -15070,7 +14933,6 @@ def build_step_chunk(step: StepStarted | StepEnded) -> Chunk:
 
 
 def _step_fields(step: StepStarted | StepEnded) -> dict[str, Any]:
-    """Return a step as it is stored, with what debugging adds to it."""
     told = {"id": step.id, "kind": step.kind, "label": step.label}
     if isinstance(step, StepStarted):
         told |= {"parent": step.parent, "status": "start"}
@@ -15092,7 +14954,7 @@ class HostRenderer:
     def __init__(
         self, now: Callable[[], float], emits_thoughts: bool, origin: Origin
     ) -> None:
-        """Take `now` in seconds, and who makes the reasoning that is carried."""
+        """`now` is in seconds; `origin` made the reasoning that is carried."""
         self._native = NativeRenderer(now, closes=False)
         self._thoughts = ThoughtFilter(emits=emits_thoughts)
         self._origin = origin
@@ -15123,9 +14985,9 @@ class HostRenderer:
                 yield from self._render_run_event(event)
 
     def result(self, completion_id: str, created: int, model: str) -> Chunk:
-        """Return the whole answer at once, with what the host stores of it.
+        """Return the complete answer, with the output that the host stores.
 
-        The page shows no finish_reason: an answer that ended early needs its words.
+        The page shows no finish_reason: an answer that ended early needs its sentence.
         """
         items, ending = self._native.items, self._run_end.ending
         shown = replace(self._run_end, output=tuple(items))
@@ -15135,19 +14997,19 @@ class HostRenderer:
         return {**result, **early, **stored, **metadata_fields(self._metadata)}
 
     def on_new_message(self, message: NewMessage) -> None:
-        """Tell of a whole answer."""
+        """Report a complete answer."""
         self._queue_event("new_message", asdict(message))
 
     def on_tool_call_request(self, request: ToolCallRequested) -> None:
-        """Tell of a call that waits for a yes; the host shows a card for it."""
+        """Report a call that waits for approval; the host shows a card for it."""
         self._queue_event("tool_call_request", asdict(request))
 
     def on_ready_for_input(self) -> None:
-        """Tell that the next message can come."""
+        """Report that the next message can come."""
         self._queue_event("ready_for_input", {})
 
     def on_agent_state_change(self, state: AgentState) -> None:
-        """Tell what the agent does now."""
+        """Report what the agent does now."""
         self._queue_event("state_change", {"state": state})
 
     def _queue_event(self, name: str, told: Mapping[str, Any]) -> None:
@@ -15170,9 +15032,9 @@ class HostRenderer:
             yield from build_image_chunks(event)
 
     def _attach_details(self, event: RoundEnded) -> Iterator[Chunk]:
-        """Yield the thought of a round again, now with what it carries.
+        """Yield the thought of a round again, now with its details.
 
-        Where the host goes on and there is no thought, one is made.
+        If the host goes on and there is no thought, one is made.
         """
         place = self._thought_place()
         if place is None and event.goes_on:
@@ -15199,7 +15061,7 @@ class ClientRenderer:
     def __init__(
         self, completion_id: str, created: int, model: str, emits_thoughts: bool
     ) -> None:
-        """Take what every chunk repeats."""
+        """Take the fields that every chunk repeats."""
         self._chunks = ChunkRenderer(completion_id, created, model)
         self._thoughts = ThoughtFilter(emits=emits_thoughts)
         self._items: dict[int, Item] = {}
@@ -15230,7 +15092,7 @@ class ClientRenderer:
                         yield {**self._head, **chunk}
 
     def result(self, completion_id: str, created: int, model: str) -> Chunk:
-        """Return the whole answer at once."""
+        """Return the complete answer."""
         shown = replace(self._run_end, output=tuple(self._items.values()))
         result = completion(shown, completion_id, created, model)
         return {**result, **metadata_fields(self._metadata)}
@@ -15243,7 +15105,7 @@ class ClientRenderer:
                 self._run_end = shown
 
 
-# ==== gpt5_agent.shell.answers: Answers one call of the pipeline: a chat as a stream or as one result, or a task of the host.
+# ==== gpt5_agent.shell.answers: Answers one call of the pipeline: a chat as a stream or as one result, or a task.
 
 _DROPPED_TASK_KEYS = (
     "tools",
@@ -15260,8 +15122,8 @@ _DROPPED_TASK_KEYS = (
 def build_task_request(asked: AgentRequest, task: str) -> ResponsesRequest:
     """Return the request for a task: short, without tools, policies or memory.
 
-    Where the host reads the answer as JSON, the model is held to that form.
-    Raises InvalidRequest for what cannot be sent.
+    If the host reads the answer as JSON, the model is held to that form. Raises
+    InvalidRequest.
     """
     model = resolve_model(asked.model)
     messages = task_messages(list(asked.messages))
@@ -15287,7 +15149,7 @@ _INTERNAL_ERROR = (
 
 @dataclass(frozen=True, slots=True)
 class PipelineCall:
-    """One call of the pipeline: what is asked, who reads, what it is answered with."""
+    """One call of the pipeline, with what is needed to answer it."""
 
     question: AgentInput
     caller: PipelineCaller
@@ -15296,7 +15158,7 @@ class PipelineCall:
 
 
 async def stream_answer(call: PipelineCall) -> AsyncGenerator[AnswerPiece, None]:
-    """Yield the answer as its reader understands it, with an end of its own."""
+    """Yield the answer in the reader's form, closed by an end marker."""
     log = AgentLog(new_ulid()[-10:])
     try:
         if call.caller.task:
@@ -15311,7 +15173,7 @@ async def stream_answer(call: PipelineCall) -> AsyncGenerator[AnswerPiece, None]
 
 
 async def answer_once(call: PipelineCall) -> Chunk:
-    """Return the whole answer as one result (R27)."""
+    """Return the complete answer as one result."""
     log = AgentLog(new_ulid()[-10:])
     try:
         if call.caller.task:
@@ -15331,7 +15193,6 @@ async def answer_once(call: PipelineCall) -> Chunk:
 async def _open_own_tools(
     call: PipelineCall, log: AgentLog
 ) -> AsyncGenerator[PipelineCall, None]:
-    """Lend the call its tools; raises InvalidRequest."""
     valves = call.question.valves
     log.hide(
         valve_secrets(build_endpoint(valves))
@@ -15345,7 +15206,6 @@ async def _open_own_tools(
 def _choose_view(
     call: PipelineCall, log: AgentLog
 ) -> tuple[AgentRequest, HostRenderer | ClientRenderer]:
-    """Return what to ask and how to show it; raises InvalidRequest."""
     asked, caller = _build_agent_request(call, log), call.caller
     emits = shows_thoughts(call.question)
     if not caller.is_host:
@@ -15371,7 +15231,7 @@ async def _stream_chunks(
 
 
 async def _run_task(call: PipelineCall, log: AgentLog) -> Chunk:
-    """Return a title, tags or the like, without the loop (R28); empty if it failed."""
+    """Return a title, tags or the like, without the loop; empty if it failed."""
     text = ""
     try:
         log.hide(valve_secrets(build_endpoint(call.question.valves)))
@@ -15395,13 +15255,12 @@ def _read_task_text(ended: RunDone, log: AgentLog) -> str:
 
 
 def _convert_to_chunk(result: Chunk) -> Chunk:
-    """Return a whole result as the one chunk of a stream."""
+    """Return a complete result as the one chunk of a stream."""
     (choice,) = result["choices"]
     return {**result, "choices": [{**choice, "delta": choice["message"]}]}
 
 
 def _make_completion_fields(caller: PipelineCaller) -> tuple[str, int, str]:
-    """Return the id, the time and the model that a result or its chunks carry."""
     return f"chatcmpl-{new_ulid()}", unix_seconds(), caller.model
 
 
@@ -15430,10 +15289,10 @@ _STOPPED_TEXT = (
 
 
 class UnloggedAnswer(dict[str, Any]):
-    """A whole answer; the server writes its `repr` to the log."""
+    """A complete answer; the server writes its `repr` to the log."""
 
     def __repr__(self) -> str:
-        """Return nothing of what was said."""
+        """Return nothing of the content."""
         return "a whole answer"
 
 
@@ -15443,7 +15302,7 @@ class Pipeline:
     Valves = Valves
 
     def __init__(self) -> None:
-        """Open nothing and start nothing: the server makes one at every load."""
+        """Open and start nothing: the server creates one at every load."""
         self.type = "manifold"
         self.valves = self.Valves()
         self._connections = Connections()
@@ -15459,13 +15318,13 @@ class Pipeline:
         _raise_thread_limit()
 
     async def on_shutdown(self) -> None:
-        """End all answers, and leave nothing behind."""
+        """End all answers and close everything."""
         await asyncio.to_thread(self._bridge.close)
 
     async def inlet(
         self, body: dict[str, Any], user: dict[str, Any] | None = None
     ) -> dict[str, Any]:
-        """Keep in the body what the pipe would not get to know of the chat."""
+        """Keep in the body what the pipe would not learn of the chat."""
         del user
         return {**body, CONTEXT_KEY: read_inlet_context(body)}
 
@@ -15476,7 +15335,7 @@ class Pipeline:
         messages: Sequence[Mapping[str, Any]],
         body: dict[str, Any],
     ) -> Iterator[AnswerPiece] | dict[str, Any]:
-        """Answer: pieces when the caller streams, else one complete result."""
+        """Answer: an iterator when the caller streams, else one complete result."""
         del user_message  # the last message of the user, which `messages` has
         caller = read_caller(body)
         asked = AgentInput(model_id, messages, body, self.valves, caller.can_ask)
