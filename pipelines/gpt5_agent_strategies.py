@@ -122,11 +122,126 @@ from pydantic import (
 
 Item = dict[str, Any]
 
-CALL_OUTPUTS = {
-    "function_call": "function_call_output",
-    "custom_tool_call": "custom_tool_call_output",
+
+class ItemKind(NamedTuple):
+    """What all items of one type have in common."""
+
+    parts: tuple[tuple[str, str], ...] = ()
+    """Lists of texts that deltas grow: the kind of the text and its field."""
+    text: tuple[str, str] | None = None
+    """The one text that deltas grow: its kind and its field."""
+    output_type: str = ""
+    """The type of the answer, for a call that our side has to answer."""
+    from_client: bool = False
+    """Only our side makes it."""
+    is_encrypted: bool = False
+    """Only the account and the model family that made it can read it."""
+    id_prefix: str = ""
+    """How the id begins that other servers ask for."""
+    is_hosted: bool = False
+    """The API makes it or runs it."""
+    returned: Literal["always", "same_run", "never"] = "always"
+    """Which later requests a hosted item goes into."""
+    required: tuple[str, ...] = ()
+    """Fields without which the API refuses a hosted item."""
+    nullable: tuple[str, ...] = ()
+    """Fields that it demands even where they are null."""
+    is_call: bool = False
+    """It is part of a call of a hosted tool."""
+    tool: str = ""
+    """The type of the hosted tool that makes it."""
+    include: str = ""
+    """What the API leaves out of it unless a request includes it."""
+    refused_at_minimal: bool = False
+    """Its tool cannot be used with the effort `minimal`."""
+    fee: float = 0
+    """US dollars for one call, or for each different value of `fee_field`."""
+    fee_field: str = ""
+
+
+def _hosted(tool: str, *required: str, **fields: Any) -> ItemKind:
+    return ItemKind(is_hosted=True, tool=tool, required=required, **fields)
+
+
+ITEM_KINDS: Mapping[str, ItemKind] = {
+    "message": ItemKind(parts=(("text", "content"),)),
+    "reasoning": ItemKind(
+        parts=(("summary", "summary"), ("reasoning", "content")),
+        is_encrypted=True,
+        id_prefix="rs",
+    ),
+    "compaction": ItemKind(is_encrypted=True),
+    "function_call": ItemKind(
+        text=("arguments", "arguments"),
+        output_type="function_call_output",
+        id_prefix="fc",
+    ),
+    "function_call_output": ItemKind(from_client=True),
+    "custom_tool_call": ItemKind(
+        text=("arguments", "input"),
+        output_type="custom_tool_call_output",
+        id_prefix="ctc",
+    ),
+    "custom_tool_call_output": ItemKind(from_client=True),
+    "web_search_call": _hosted(
+        "web_search",
+        "action",
+        is_call=True,
+        include="web_search_call.action.sources",
+        refused_at_minimal=True,
+        fee=0.01,
+    ),
+    "file_search_call": _hosted(
+        "file_search",
+        "queries",
+        is_call=True,
+        refused_at_minimal=True,
+        fee=0.0025,  # not verified
+    ),
+    "code_interpreter_call": _hosted(
+        "code_interpreter",
+        "container_id",
+        nullable=("code", "outputs"),
+        text=("code", "code"),
+        is_call=True,
+        include="code_interpreter_call.outputs",
+        fee=0.03,  # not verified
+        fee_field="container_id",
+    ),
+    # It would be looked up by an id that was never stored: see `image_message`.
+    "image_generation_call": _hosted(
+        "image_generation", returned="never", refused_at_minimal=True
+    ),
+    "mcp_list_tools": _hosted("mcp", "server_label", "tools"),
+    "mcp_call": _hosted(
+        "mcp",
+        *("server_label", "name", "arguments"),
+        text=("arguments", "arguments"),
+        is_call=True,
+    ),
+    "mcp_approval_request": _hosted(
+        "mcp",
+        *("id", "server_label", "name", "arguments"),
+        returned="same_run",
+        is_call=True,
+    ),
+    "mcp_approval_response": _hosted(
+        "mcp",
+        *("approval_request_id", "approve"),
+        returned="same_run",
+        is_call=True,
+        from_client=True,
+    ),
 }
+"""The types of items that the code knows. The fees are those of LiteLLM 1.109.1's price
+map (2026-11-21)."""
+
+_OTHER_KIND = ItemKind()
+
+CALL_OUTPUTS = {name: k.output_type for name, k in ITEM_KINDS.items() if k.output_type}
 """Calls that we answer, by the type of their answer."""
+
+_TOOL_KINDS = {kind.tool: kind for kind in ITEM_KINDS.values() if kind.tool}
 
 
 def item_type(item: Mapping[str, Any]) -> str:
@@ -135,8 +250,13 @@ def item_type(item: Mapping[str, Any]) -> str:
     return kind if isinstance(kind, str) else "message" if "role" in item else ""
 
 
+def kind_of(item: Mapping[str, Any]) -> ItemKind:
+    """Return what is known of items of this type."""
+    return ITEM_KINDS.get(item_type(item), _OTHER_KIND)
+
+
 def is_call(item: Mapping[str, Any]) -> bool:
-    """Say whether somebody on our side has to answer `item`."""
+    """Say whether our side has to answer `item`."""
     return item_type(item) in CALL_OUTPUTS
 
 
@@ -151,22 +271,22 @@ def is_reasoning(item: Mapping[str, Any]) -> bool:
 
 
 def is_commentary(item: Mapping[str, Any]) -> bool:
-    """Say whether `item` is a remark in passing, in front of the answer."""
+    """Say whether `item` is a message in front of the answer, about the work on it."""
     return item_type(item) == "message" and item.get("phase") == "commentary"
 
 
 def has_encrypted_reasoning(item: Mapping[str, Any]) -> bool:
-    """Say whether `item` is reasoning that can be given back without being stored."""
+    """Say whether `item` is reasoning that can be sent back."""
     return is_reasoning(item) and bool(item.get("encrypted_content"))
 
 
 def is_encrypted(item: Mapping[str, Any]) -> bool:
-    """Say whether only those who made `item` can read it."""
-    return item_type(item) in ("reasoning", "compaction")
+    """Say whether only the model and account that made `item` can read it."""
+    return kind_of(item).is_encrypted
 
 
 def is_compaction(item: Mapping[str, Any]) -> bool:
-    """Say whether `item` stands for all that came before it."""
+    """Say whether `item` replaces all items before it."""
     return item_type(item) == "compaction" and bool(item.get("encrypted_content"))
 
 
@@ -177,7 +297,7 @@ def since_compaction(items: Sequence[Item]) -> list[Item]:
 
 
 def message_text(item: Mapping[str, Any]) -> str:
-    """Return the text a person reads in a message item: its text and its refusals."""
+    """Return the text that a person reads in a message: its text and its refusals."""
     content = item.get("content")
     if isinstance(content, str):
         return content
@@ -185,7 +305,7 @@ def message_text(item: Mapping[str, Any]) -> str:
 
 
 def content_parts(content: object) -> list[Item]:
-    """Return the parts of a content; other servers send what they like."""
+    """Return the parts of a content; anything else that a server sends is left out."""
     rows = content if isinstance(content, list) else []
     return [row for row in rows if isinstance(row, dict)]
 
@@ -197,15 +317,15 @@ def part_text(part: Mapping[str, Any]) -> str:
 
 
 def open_calls(items: Sequence[Item]) -> list[Item]:
-    """Return the calls that nobody has answered."""
+    """Return the calls without an output."""
     answered = {item.get("call_id") for item in items if is_call_output(item)}
     return [i for i in items if is_call(i) and i.get("call_id") not in answered]
 
 
 def paired_places(items: Sequence[Mapping[str, Any]]) -> set[int]:
-    """Return the places of the calls and outputs that belong together.
+    """Return the places of the calls and outputs that are pairs.
 
-    An output answers a call in front of it, of its own kind; a `call_id` counts once.
+    An output answers an earlier call of its own kind; a `call_id` counts once.
     """
     calls: dict[str, int] = {}
     outputs: dict[str, int] = {}
@@ -223,11 +343,11 @@ def paired_places(items: Sequence[Mapping[str, Any]]) -> set[int]:
 
 
 def drop_orphans(items: Iterable[Item]) -> list[Item]:
-    """Return `items` without half pairs, and without reasoning that led to one.
+    """Return `items` without half pairs, and without the reasoning before them.
 
-    The API refuses a call without an output and an output without a call; reasoning
-    belongs to the item it produced, so it leaves with it (responses-api.md §2.1,
-    rule 5 and the recommended algorithm, e).
+    The API refuses a call without an output and an output without a call. Reasoning
+    belongs to the item that it produced, so it is dropped with that item
+    (docs/reference/responses-api.md, "Refusals of input items", 5).
     """
     rows = list(items)
     pairs = paired_places(rows)
@@ -238,7 +358,7 @@ def drop_orphans(items: Iterable[Item]) -> list[Item]:
         if place not in pairs and (is_call(item) or is_call_output(item)):
             lost_call = lost_call or is_call(item)
             continue
-        # What led to several calls stays as long as one of them does.
+        # Reasoning before several calls stays as long as one of them stays.
         if (lost_call and not is_call(item)) or _comes_from_outside(item):
             dangling = []
         lost_call = False
@@ -256,51 +376,40 @@ def _comes_from_outside(item: Mapping[str, Any]) -> bool:
 
 
 TextPlace = tuple[str, int]
-"""A kind of text and its part, as `events.TextDelta` has them."""
+"""A kind of text and the number of its part."""
 
 
 def item_texts(item: Mapping[str, Any]) -> Iterator[tuple[TextPlace, str]]:
     """Yield the place and the text of everything in `item` that deltas can grow."""
-    match item_type(item):
-        case "message":
-            for part, content in _parts(item.get("content")):
-                kind = "refusal" if content.get("type") == "refusal" else "text"
-                yield (kind, part), _text_or_empty(content.get(kind))
-        case "reasoning":
-            for part, content in _parts(item.get("summary")):
-                yield ("summary", part), _text_or_empty(content.get("text"))
-            for part, content in _parts(item.get("content")):
-                yield ("reasoning", part), _text_or_empty(content.get("text"))
-        case "function_call" | "mcp_call":
-            yield ("arguments", 0), _text_or_empty(item.get("arguments"))
-        case "custom_tool_call":
-            yield ("arguments", 0), _text_or_empty(item.get("input"))
-        case "code_interpreter_call":
-            yield ("code", 0), _text_or_empty(item.get("code"))
+    kind = kind_of(item)
+    for text_kind, field in kind.parts:
+        parts = item.get(field)
+        for index, part in enumerate(parts if isinstance(parts, list) else ()):
+            if isinstance(part, Mapping):
+                is_refusal = part.get("type") == "refusal"
+                found = part.get("refusal" if is_refusal else "text")
+                yield ("refusal" if is_refusal else text_kind, index), _string(found)
+    if kind.text:
+        text_kind, field = kind.text
+        yield (text_kind, 0), _string(item.get(field))
 
 
-def _parts(value: object) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    for index, part in enumerate(value if isinstance(value, list) else ()):
-        if isinstance(part, Mapping):
-            yield index, part
-
-
-def _text_or_empty(value: object) -> str:
+def _string(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
-_READ_FORMS = ("png", "jpeg", "webp")
+_READABLE_FORMATS = ("png", "jpeg", "webp")
 
 
 def is_image_call(item: Mapping[str, Any]) -> bool:
-    """Say whether `item` is the drawing of a picture."""
+    """Say whether `item` is a picture that the model drew."""
     return item_type(item) == "image_generation_call"
 
 
 def has_image(item: Mapping[str, Any]) -> bool:
-    """Say whether `item` holds a picture that the model can be given back."""
-    held = is_image_call(item) and bool(item.get("result"))
-    return held and image_format(item) in _READ_FORMS
+    """Say whether `item` holds a picture that can be sent back to the model."""
+    has_result = is_image_call(item) and bool(item.get("result"))
+    return has_result and image_format(item) in _READABLE_FORMATS
 
 
 def image_format(item: Mapping[str, Any]) -> str:
@@ -309,71 +418,60 @@ def image_format(item: Mapping[str, Any]) -> str:
 
 
 def image_url(item: Mapping[str, Any]) -> str:
-    """Return a drawn picture as an address that holds it."""
+    """Return a drawn picture as a data URL."""
     kind = {"svg": "svg+xml"}.get(image_format(item), image_format(item))
     return f"data:image/{kind};base64,{item['result']}"
 
 
 def image_message(item: Mapping[str, Any]) -> Item:
-    """Return a drawn picture as an input message."""
+    """Return a drawn picture as an input message.
+
+    The item itself cannot go back: the API would look it up by an id that it never
+    stored.
+    """
     part = {"type": "input_image", "detail": "auto", "image_url": image_url(item)}
     return {"type": "message", "role": "user", "content": [part]}
 
 
-_NEEDS: Mapping[str, tuple[str, ...]] = {
-    "web_search_call": ("action",),
-    "file_search_call": ("queries",),
-    "code_interpreter_call": ("container_id",),
-    "mcp_list_tools": ("server_label", "tools"),
-    "mcp_call": ("server_label", "name", "arguments"),
-    "mcp_approval_request": ("id", "server_label", "name", "arguments"),
-    "mcp_approval_response": ("approval_request_id", "approve"),
-}
-"""Hosted items that can be given back, with what the API asks of each. A picture is
-not among them: it would be looked up by an id that was never stored
-(responses-api.md §2.1)."""
-
 _UNFINISHED = ("in_progress", "searching", "interpreting", "calling", "incomplete")
 _ACTIONS = ("search", "open_page", "find_in_page")
-
-_REFUSED_AT_MINIMAL = ("web_search", "file_search", "image_generation")
-"""Tools that cannot be used with the effort `minimal` (responses-api.md §1)."""
-
-
-_INCLUDED = {
-    "web_search": "web_search_call.action.sources",
-    "code_interpreter": "code_interpreter_call.outputs",
-}
-"""What the API leaves out of an item unless it is asked, by the tool."""
 
 
 def is_hosted(item: Mapping[str, Any]) -> bool:
     """Say whether the API made or answered `item` itself."""
-    return item_type(item) in (*_NEEDS, "image_generation_call")
+    return kind_of(item).is_hosted
 
 
 def is_host_returned(item: Mapping[str, Any]) -> bool:
-    """Say whether `item` is a finished hosted one that a later request gives back."""
-    kind = item_type(item)
-    if kind not in _NEEDS or item.get("status") in _UNFINISHED:
+    """Say whether `item` is a finished hosted one that can go into a later request."""
+    name, kind = item_type(item), kind_of(item)
+    if not kind.is_hosted or kind.returned == "never":
         return False
-    if kind == "web_search_call" and _action(item).get("type") not in _ACTIONS:
+    if item.get("status") in _UNFINISHED:
         return False
-    if kind == "mcp_list_tools" and item.get("error"):
+    if name == "web_search_call" and _action(item).get("type") not in _ACTIONS:
+        return False
+    if name == "mcp_list_tools" and item.get("error"):
         return False  # without a list the API asks the server again
-    return all(item.get(key) is not None for key in _NEEDS[kind])
+    return all(item.get(key) is not None for key in kind.required)
 
 
 def is_kept_hosted(item: Mapping[str, Any]) -> bool:
-    """Say whether later turns of a chat get `item` back; an approval is over by then."""
-    return is_host_returned(item) and not item_type(item).startswith("mcp_approval")
+    """Say whether later turns of a chat send `item`, a hosted one."""
+    return is_host_returned(item) and kind_of(item).returned == "always"
+
+
+def is_replayed(item: Mapping[str, Any]) -> bool:
+    """Say whether later turns of a chat send `item`; an unknown type never goes back."""
+    if is_hosted(item):
+        return is_kept_hosted(item) or has_image(item)
+    return item_type(item) in ITEM_KINDS
 
 
 def drop_hosted_tool_items(items: Iterable[Item]) -> list[Item]:
     """Return `items` without calls, their outputs and the reasoning before them.
 
-    The lists of remote servers stay, for they are none; so do pictures, which people
-    see in the answer.
+    Lists of remote tools and pictures stay.
     """
     kept: list[Item] = []
     dangling: list[Item] = []  # reasoning whose product has not come yet
@@ -381,14 +479,14 @@ def drop_hosted_tool_items(items: Iterable[Item]) -> list[Item]:
         if is_reasoning(item):
             dangling.append(item)
             continue
-        if not (is_call(item) or is_call_output(item) or _is_hosted_call(item)):
+        if not (is_call(item) or is_call_output(item) or kind_of(item).is_call):
             kept += [*dangling, item]
         dangling = []
     return kept
 
 
 def search_queries(item: Mapping[str, Any]) -> list[str]:
-    """Return what a search looked for, on the web or in files."""
+    """Return the queries of a search, on the web or in files."""
     if item_type(item) == "file_search_call":
         return _texts(item.get("queries"))
     action = _action(item)
@@ -404,18 +502,19 @@ def search_pages(item: Mapping[str, Any]) -> list[str]:
 
 
 def tools_at_effort(tools: Sequence[Item], effort: str | None) -> list[Item]:
-    """Return the tools that may be offered to a model that works with `effort`."""
-    refused = _REFUSED_AT_MINIMAL if effort == "minimal" else ()
-    return [tool for tool in tools if tool.get("type") not in refused]
+    """Return the tools that the API takes together with `effort`."""
+    is_minimal = effort == "minimal"
+    return [t for t in tools if not (is_minimal and _tool_kind(t).refused_at_minimal)]
 
 
 def include_for(tools: Sequence[Item]) -> list[str]:
-    """Return what has to be asked for so that a viewer sees what `tools` did."""
-    return [_INCLUDED[t["type"]] for t in tools if t.get("type") in _INCLUDED]
+    """Return what a request has to include to show what `tools` did."""
+    included = (_tool_kind(tool).include for tool in tools)
+    return [name for name in included if name]
 
 
-def _is_hosted_call(item: Mapping[str, Any]) -> bool:
-    return item_type(item) in _NEEDS and item_type(item) != "mcp_list_tools"
+def _tool_kind(tool: Item) -> ItemKind:
+    return _TOOL_KINDS.get(str(tool.get("type")), _OTHER_KIND)
 
 
 def _action(item: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -428,15 +527,15 @@ def _texts(values: object) -> list[str]:
     return [row for row in rows if isinstance(row, str) and row]
 
 
-# ==== openai_responses.errors: The exceptions of the engine.
+# ==== openai_responses.errors: The exceptions of this package, and the error of the API as it can be read.
 
 
 class ResponsesError(Exception):
-    """Anything this engine raises on purpose; the text may be shown to a person."""
+    """Any exception that this package raises on purpose; may be shown to a person."""
 
 
 class InvalidRequest(ResponsesError):
-    """A request that we refuse to send, with the reason in words."""
+    """A request that is not sent; the text says why."""
 
 
 class ConnectionFailed(ResponsesError):
@@ -461,11 +560,11 @@ class TimedOut(ResponsesError):
 
 
 class ResponseLost(ResponsesError):
-    """A response that goes on at the server, but cannot be read any more."""
+    """A response that continues at the server but can no longer be read."""
 
 
 class UnreadableAnswer(ResponsesError):
-    """The server answered with something that is not a Responses API answer."""
+    """The answer does not have the form of the Responses API."""
 
 
 class MalformedEvent(ResponsesError):
@@ -474,11 +573,11 @@ class MalformedEvent(ResponsesError):
 
 @dataclass(frozen=True, slots=True)
 class ApiError:
-    """What the API says went wrong (responses-api.md §4).
+    """The error that the API reports (docs/reference/responses-api.md, "Errors").
 
-    The same four fields come in an HTTP body, in a `response.failed` and in both
-    shapes of the `error` event. `message` is the server's text: it can quote a key or
-    a prompt, so it is never shown as it is.
+    The same four fields come in an HTTP body, in a `response.failed` and in both forms
+    of the `error` event. `message` is the server's text. It can quote a key or a
+    prompt, so it is never shown as it is.
     """
 
     code: str | None = None
@@ -489,11 +588,11 @@ class ApiError:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A failure before the first event, as far as it says what to do next.
+    """A failure before the first event, with what it says about trying again.
 
-    `status` is None where no HTTP answer came, and 200 where the stream began with an
-    error. `after` is the wait that the server asked for, in seconds; `wanted` what it
-    said of trying again.
+    `status` is None if no HTTP answer came, and 200 if the stream began with an error.
+    `retry_after` is the wait in seconds that the server asked for. `should_retry` is
+    what the server said about trying again.
     """
 
     status: int | None = None
@@ -505,10 +604,10 @@ class Failure:
 class ApiRefused(ResponsesError):
     """The API answered with an HTTP status of 400 or more, or with an error."""
 
-    def __init__(self, sentence: str, setback: Failure, request_id: str = "") -> None:
-        """Keep the `setback`, and OpenAI's own id of the request for the log."""
+    def __init__(self, sentence: str, failure: Failure, request_id: str = "") -> None:
+        """Keep the `failure`, and OpenAI's id of the request for the log."""
         super().__init__(sentence)
-        self.failure = setback
+        self.failure = failure
         self.request_id = request_id
 
     @property
@@ -518,12 +617,12 @@ class ApiRefused(ResponsesError):
 
     @property
     def error(self) -> ApiError:
-        """What the body said."""
+        """The error in the body."""
         return self.failure.error
 
 
 def read_api_error(wire: object) -> ApiError:
-    """Return the error of a body, of a response or of either shape of the event."""
+    """Return the error of a body, of a response, or of either form of the event."""
     while isinstance(wire, Mapping) and isinstance(wire.get("error"), Mapping | str):
         wire = wire["error"]
     if isinstance(wire, str):
@@ -543,7 +642,7 @@ def _text_or_none(value: object) -> str | None:
     return value if isinstance(value, str) and value else None
 
 
-# ==== openai_responses.endings: How a run can end, with the sentence that a person sees for it.
+# ==== openai_responses.endings: How a run can end, and the sentence that a person sees for each ending.
 
 _PICTURE = (
     "The model's server could not use a picture of this chat{code}. Remove it, or "
@@ -668,9 +767,9 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "kept; ask to continue, or choose less effort.",
     },
 }
-"""The sentences, by kind of ending, then by code or HTTP status; the empty one is for
-all others, and "5" for every other status from 500 up. The kinds that are not here
-carry the sentence of the exception that they come from."""
+"""The sentences, by kind of ending, then by code or HTTP status. The empty key is for
+all others, "5" for every other status from 500 up. A kind that is not in this table
+takes the sentence of its exception."""
 
 
 EndingKind = Literal[
@@ -692,10 +791,10 @@ EndingKind = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """The way a run ended.
+    """How a run ended.
 
-    `code` is the API's word for the cause, where it gave one that is a word;
-    `sentence` is empty when there is nothing to tell.
+    `code` is the API's word for the cause, if it gave one. `sentence` is empty when
+    there is nothing to say.
     """
 
     kind: EndingKind
@@ -728,9 +827,9 @@ def ending_of_failure(kind: Literal["failed", "error"], error: ApiError) -> Endi
 
 
 def ending_of_exception(error: ResponsesError, has_begun: bool) -> Ending:
-    """Return how a run ended that one of our errors stopped.
+    """Return the ending of a run that was stopped by one of our errors.
 
-    `has_begun` says whether an event had arrived: then the answer was cut.
+    `has_begun` says whether an event had arrived; if so, the answer was cut.
     """
     match error:
         case TimedOut():
@@ -772,17 +871,17 @@ def refusal_sentence(status: int, error: ApiError, model: str) -> str:
     return refused.get(str(status), other).format(**about, **facts)
 
 
-def failure_status(setback: Failure) -> str:
-    """Return what a status line says of a failure that is tried again."""
-    if setback.status == 429:
+def failure_status(failure: Failure) -> str:
+    """Return the status line for a failure after which the request is sent again."""
+    if failure.status == 429:
         return "The model's server is busy with this key's requests."
-    if setback.status and setback.status != 200:
-        return f"The model's server has trouble (HTTP {setback.status})."
+    if failure.status and failure.status != 200:
+        return f"The model's server has trouble (HTTP {failure.status})."
     return "The model's server did not answer."
 
 
 def _sentence(kind: str, error: ApiError) -> str:
-    """Return the sentence of a kind for the code or else the type of an error."""
+    """Return the sentence of a kind, by the code or else the type of an error."""
     told = SENTENCES[kind]
     words = (word for word in (error.code, error.type) if word)
     sentence = next((told[word] for word in words if word in told), told[""])
@@ -790,22 +889,22 @@ def _sentence(kind: str, error: ApiError) -> str:
 
 
 def _shown(word: str | None, form: str = " ({})") -> str:
-    """Return a word of the server as it may be shown, or nothing."""
+    """Return a word of the server in the form that is shown, or nothing."""
     known = api_word(word)
     return form.format(known) if known else ""
 
 
 def api_word(word: str | None) -> str | None:
-    """Return `word` if it is one of the API.
+    """Return `word` if it can be a word of the API, else None.
 
-    Codes and parameter names are small letters, digits of an index, dots, brackets
-    and underscores; anything else, a key for example, is not a word of the API.
+    Codes and parameter names consist of small letters, digits, dots, brackets and
+    underscores. Anything else, for example a key, is not a word of the API.
     """
     known = any(word in told for told in SENTENCES.values())
     return word if word and (known or _WORD.fullmatch(word)) else None
 
 
-# ==== openai_responses.json_input: JSON that people and models wrote, who make mistakes.
+# ==== openai_responses.json_input: JSON that people and models wrote, which may be invalid.
 
 
 def parse_json_object(text: object) -> dict[str, Any] | None:
@@ -818,7 +917,7 @@ def parse_json_object(text: object) -> dict[str, Any] | None:
 
 
 def parse_string_map(text: str) -> Mapping[str, str] | None:
-    """Return the JSON object of a text if its values are texts; nothing typed is {}."""
+    """Return the JSON object of a text whose values are texts; {} for no text."""
     found = parse_json_object(text.strip() or "{}")
     if found is None or not all(isinstance(one, str) for one in found.values()):
         return None
@@ -931,7 +1030,7 @@ CATALOG_ALIASES: dict[str, str] = {
 }
 
 
-# ==== openai_responses.models.resolve: Which model a name means, with the facts that decide what it may be sent.
+# ==== openai_responses.models.resolve: Resolves a model name to an id and to the facts that decide what can be sent to it.
 
 REASONING_EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 
@@ -955,7 +1054,7 @@ class ModelPrices(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ModelFacts:
-    """What a model takes, holds and costs; None where nobody says."""
+    """What a model accepts, its limits and its prices; None where unknown."""
 
     reasoning: bool  # takes a `reasoning` parameter
     efforts: tuple[str, ...]  # lowest first; empty: none, or unknown
@@ -978,7 +1077,7 @@ class ModelFacts:
 
 @dataclass(frozen=True, slots=True)
 class ResolvedModel:
-    """A name understood: what to send, what binds its reasoning, what to call it."""
+    """A resolved name: what to send, who can read its reasoning, what to call it."""
 
     id: str  # sent as `model`
     family: str  # encrypted reasoning is readable inside one family
@@ -991,14 +1090,14 @@ class ResolvedModel:
         return self.facts.efforts[0] if self.facts.efforts else None
 
     def takes_effort(self, effort: str) -> bool:
-        """Tell whether the model accepts an effort; where nobody knows, it may try."""
+        """Say whether the model accepts an effort; if unknown, it may be tried."""
         if self.facts.efforts:
             return effort in self.facts.efforts
         return self.facts.reasoning or not self.facts.known_family
 
 
 def resolve_model(name: str) -> ResolvedModel:
-    """Understand any name; one that nobody knows is sent as it is."""
+    """Resolve any name; an unknown one is sent as it is."""
     model_id, effort = _named_model(name) or _model_with_effort(name) or (name, None)
     return ResolvedModel(
         id=model_id,
@@ -1010,7 +1109,7 @@ def resolve_model(name: str) -> ResolvedModel:
 
 
 def _named_model(name: str) -> tuple[str, str | None] | None:
-    """A real id or one of our names, neither with an effort at its end."""
+    """Return a real id or one of our names, both without an effort at the end."""
     if name in CATALOG_ROWS or _model_family(name) in CATALOG_ROWS:
         return name, None
     if name in CATALOG_ALIASES:
@@ -1019,7 +1118,7 @@ def _named_model(name: str) -> tuple[str, str | None] | None:
 
 
 def _thinking_or_instant(name: str) -> tuple[str, str | None] | None:
-    """ChatGPT's words for a model that thinks, or does not."""
+    """Resolve ChatGPT's words for a model that thinks, or does not."""
     if match := _THINKING_NAME.match(name):
         row = CATALOG_ROWS.get(model_id := match[1] + (match[2] or ""))
         # From gpt-5.1 to 5.4 the default is not to think at all.
@@ -1032,7 +1131,7 @@ def _thinking_or_instant(name: str) -> tuple[str, str | None] | None:
 
 
 def _model_with_effort(name: str) -> tuple[str, str] | None:
-    """A model and the effort at the end of the name, if the model may accept it."""
+    """Return a model and the effort at the end of the name, if it may accept it."""
     base, _, effort = name.rpartition("-")
     if effort not in REASONING_EFFORTS or name.startswith("ft:"):
         return None
@@ -1046,7 +1145,7 @@ def _model_with_effort(name: str) -> tuple[str, str] | None:
 
 
 def _model_family(model_id: str) -> str:
-    """The id without its date, after the redirections of the API itself."""
+    """Return the id without its date, after the redirections of the API itself."""
     undated = _SNAPSHOT_DATE.sub("", model_id)
     return CATALOG_SERVED_AS.get(undated, undated)
 
@@ -1085,14 +1184,14 @@ def _row_facts(row: CatalogRow) -> ModelFacts:
 
 
 def _family_facts(model_id: str) -> ModelFacts:
-    """The facts of an id outside the catalog, by family and version."""
+    """Return the facts of an id outside the catalog, by family and version."""
     if _O_SERIES_ID.match(model_id):
         return replace(
             _REASONING_FACTS, efforts=("low", "medium", "high"), verbosity=False
         )
     match = _GPT_VERSION.match(model_id)
     if not match:
-        # A deployment has any name: what it takes, its administrator knows.
+        # A deployment can have any name; only its administrator knows its facts.
         return replace(_PLAIN_FACTS, hosted=True, known_family=False)
     version = (int(match[1]), int(match[2] or 0))
     if version < (5, 0):
@@ -1103,7 +1202,10 @@ def _family_facts(model_id: str) -> ModelFacts:
 
 
 def _shown_name(model_id: str, effort: str | None) -> str:
-    """`gpt-5.6-sol` with effort high is GPT-5.6 Sol (high); other ids stay."""
+    """Return `GPT-5.6 Sol (high)` for `gpt-5.6-sol` with effort high.
+
+    Other ids are not changed.
+    """
     name, notes = model_id, [effort] if effort else []
     if _GPT_VERSION.match(model_id):
         if match := _SNAPSHOT_DATE.search(model_id):
@@ -1118,8 +1220,9 @@ def _shown_word(word: str) -> str:
     return word if word in ("mini", "nano", "pro") else word.capitalize()
 
 
-# The safe default for an unknown gpt of version 5 or later (responses-api.md §5): an
-# effort or a verbosity only if someone asks, no sampling parameters, a summary.
+# The safe default for an unknown gpt of version 5 or later: an effort or a verbosity
+# only if someone asks for it, no sampling parameters, a summary
+# (docs/reference/responses-api.md, "Unknown models").
 _REASONING_FACTS = ModelFacts(
     reasoning=True,
     efforts=(),
@@ -1133,9 +1236,9 @@ _REASONING_FACTS = ModelFacts(
     vision=True,
     prefix_bound=False,
 )
-# For gpt-4 and for ids that say nothing (another vendor, an Azure deployment): a plain
-# model refuses `reasoning` and its `include` with a 400, while a reasoning model works
-# without them, so they stay away until an effort is asked for.
+# For gpt-4 and for ids that say nothing (another vendor, an Azure deployment): a model
+# that does not reason refuses `reasoning` and its `include` with a 400, and a reasoning
+# model works without them. So they are sent only if an effort is asked for.
 _PLAIN_FACTS = replace(
     _REASONING_FACTS,
     reasoning=False,
@@ -1146,14 +1249,15 @@ _PLAIN_FACTS = replace(
 )
 
 
-# ==== openai_responses.models.usage: What a run used and what it costs.
+# ==== openai_responses.models.usage: The tokens that a run used, added up over its responses, and what they cost.
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
     """Counts of one response, or of several added together.
 
-    `cached` is part of `input`, `reasoning` part of `output` (responses-api.md §4).
+    `cached` is part of `input`, `reasoning` is part of `output`
+    (docs/reference/responses-api.md, "Usage").
     """
 
     input: int = 0
@@ -1165,7 +1269,7 @@ class Usage:
 
 
 def add_usage(one: Usage | None, other: Usage | None) -> Usage | None:
-    """Return the sum, field by field; what was not told counts as nothing."""
+    """Return the sum, field by field; a missing count is 0."""
     if one is None or other is None:
         return one or other
     pairs = zip(astuple(one), astuple(other), strict=True)
@@ -1173,9 +1277,9 @@ def add_usage(one: Usage | None, other: Usage | None) -> Usage | None:
 
 
 def read_usage(wire: object) -> Usage | None:
-    """Return the counts of a response's `usage`, or None when it has none.
+    """Return the counts of a response's `usage`, or None if it has none.
 
-    Other servers leave fields out or send null; what is missing counts as nothing.
+    Other servers leave fields out or send null; a missing count is 0.
     """
     if not isinstance(wire, Mapping):
         return None
@@ -1202,20 +1306,13 @@ def _count(value: object) -> int:
 
 _MILLION = 1_000_000
 
-_FEES: Mapping[str, float] = {"web_search_call": 0.01, "file_search_call": 0.0025}
-"""For one call of a hosted tool: $10 and $2.50 for a thousand (LiteLLM 1.109.1's map,
-2026-11-21; the second is not verified)."""
-
-_CONTAINER_FEE = 0.03
-"""For one container of the code interpreter; not verified."""
-
 
 def cost_of_run(
     usage: Usage, prices: ModelPrices | None, output: Iterable[Item]
 ) -> float | None:
-    """Return what the tokens and the hosted tools of a run cost; None if unknown.
+    """Return the cost of the tokens and hosted tools of a run; None if unknown.
 
-    `output` holds the items of all its turns.
+    `output` holds the items of all its responses.
     """
     tokens = _cost_of_tokens(usage, prices) if prices else None
     return None if tokens is None else tokens + _cost_of_tools(output)
@@ -1224,7 +1321,7 @@ def cost_of_run(
 def _cost_of_tokens(usage: Usage, prices: ModelPrices) -> float | None:
     if prices.input is None or prices.output is None:
         return None
-    # What is cached or written to the cache is part of the input.
+    # Cached tokens and tokens written to the cache are part of the input.
     cached = prices.input if prices.cached is None else prices.cached
     written = prices.input if prices.cache_write is None else prices.cache_write
     plain = max(0, usage.input - usage.cached - usage.cache_writes)
@@ -1238,15 +1335,13 @@ def _cost_of_tokens(usage: Usage, prices: ModelPrices) -> float | None:
 
 
 def _cost_of_tools(output: Iterable[Item]) -> float:
-    items = list(output)
-    calls = Counter(item_type(item) for item in items)
-    containers = {
-        item.get("container_id")
-        for item in items
-        if item_type(item) == "code_interpreter_call"
+    paid = {
+        (item_type(item), item.get(kind.fee_field) if kind.fee_field else place)
+        for place, item in enumerate(output)
+        if (kind := kind_of(item)).fee
     }
-    fees = sum(_FEES.get(kind, 0) * count for kind, count in calls.items())
-    return fees + len(containers) * _CONTAINER_FEE
+    counts = Counter(name for name, _ in paid)
+    return sum(ITEM_KINDS[name].fee * count for name, count in counts.items())
 
 
 # ==== openai_responses.transport.stream: The stream of a response: bytes in, typed events out.
@@ -1255,7 +1350,7 @@ def _cost_of_tools(output: Iterable[Item]) -> float:
 class ServerSentEvent(NamedTuple):
     """One dispatched event; `data` holds its lines joined by a newline.
 
-    A tuple, because there is one for each token: it is made in half the time.
+    A tuple, because one is created for each token and a tuple takes half the time.
     """
 
     event: str
@@ -1263,10 +1358,10 @@ class ServerSentEvent(NamedTuple):
 
 
 class EventStreamDecoder:
-    """Turns chunks, cut anywhere, into events.
+    """Turns chunks of any size into events.
 
-    The bytes of an unfinished line are kept as they came and joined once, when the
-    line ends: the work is linear in the length of the stream.
+    The bytes of an unfinished line are kept unchanged and joined once, when the line
+    ends. So the work is linear in the length of the stream.
     """
 
     def __init__(self) -> None:
@@ -1292,17 +1387,17 @@ class EventStreamDecoder:
         return self._take_lines(chunk)
 
     def close(self) -> list[ServerSentEvent]:
-        """Return the event that the end of the stream cut off after its last line.
+        """Return the event whose final blank line is missing at the end of the stream.
 
-        The standard drops it. Here a terminal event whose blank line is missing is
-        worth more than the rule: without it a finished answer would count as cut.
+        The standard drops it. Here it is kept: if it is the terminal event, a finished
+        answer would otherwise count as cut.
         """
         rest = b"".join(self._fragments)
         self._fragments = []
         return self._take_lines(rest + b"\n\n")
 
     def _take_lines(self, text: bytes) -> list[ServerSentEvent]:
-        """Read the whole lines of `text`; keep what follows the last line end."""
+        """Read the complete lines of `text`; keep what follows the last line end."""
         lines = text.splitlines()
         if text.endswith(b"\r"):
             self._after_cr = True
@@ -1311,7 +1406,7 @@ class EventStreamDecoder:
         return self._dispatched(lines)
 
     def _dispatched(self, lines: list[bytes]) -> list[ServerSentEvent]:
-        """Return the events that a blank line among `lines` ends."""
+        """Return the events that end with a blank line among `lines`."""
         events = []
         for line in lines:
             field, _, value = line.partition(b":")
@@ -1325,19 +1420,19 @@ class EventStreamDecoder:
                     text = b"\n".join(self._lines).decode("utf-8", "replace")
                     events.append(ServerSentEvent(name, text))
                 self._event, self._lines = b"", []
-            # id, retry, comments and unknown fields carry nothing we act on
+            # id, retry, comments and unknown fields are not used
         return events
 
 
 _ID = re.compile(r"[A-Za-z0-9_=-]{1,512}")
-"""What may stand in a path; other servers put base64 into their ids."""
+"""Ids that are safe in a path; other servers use base64 in their ids."""
 
 
 class Cursor:
-    """The response that is read, and the number of its last event.
+    """The response that is being read, and the number of its last event.
 
-    `response_id` is empty until the server has named it, `last` is None as long as no
-    event had a number.
+    `response_id` is empty until the server has named it. `last` is None until an event
+    had a number.
     """
 
     def __init__(self, named: Callable[[], object] = lambda: None) -> None:
@@ -1347,8 +1442,8 @@ class Cursor:
         self.last: int | None = None
 
     def advance(self, event: ServerSentEvent) -> bool:
-        """Note an event that could be read; say whether it had not come before."""
-        # Read a second time: few events of a background run come in a second.
+        """Note an event that could be read; say whether it is new."""
+        # The event is parsed twice; a background run has few events a second.
         wire = {} if event.data == "[DONE]" else json.loads(event.data)
         self.note(wire.get("response"))
         number = wire.get("sequence_number")
@@ -1360,7 +1455,7 @@ class Cursor:
         return True
 
     def note(self, response: object) -> None:
-        """Remember the id of a response object; what cannot be one is none."""
+        """Remember the id of a response object, if it is a valid id."""
         told: Mapping[str, Any] = response if isinstance(response, Mapping) else {}
         named = told.get("id")
         if isinstance(named, str) and _ID.fullmatch(named):
@@ -1410,7 +1505,7 @@ class AnnotationAdded(NamedTuple):
 class PartialImage(NamedTuple):
     """`response.image_generation_call.partial_image`: an image as far as it is drawn.
 
-    `image` is base64, `form` its format where the server tells it.
+    `image` is base64; `form` is its format, if the server tells it.
     """
 
     output_index: int
@@ -1440,7 +1535,7 @@ class ItemDone(NamedTuple):
 class FinalResponse(NamedTuple):
     """`response.completed`, `.incomplete` or `.failed`, with the final snapshot.
 
-    `status` is "cancelled", too, where the response itself was asked for.
+    `status` can also be "cancelled" if the response itself was requested.
     """
 
     status: str
@@ -1470,7 +1565,7 @@ StreamEvent = ItemEvent | TextDone | FinalResponse | StreamError | Unknown
 
 
 def join_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
-    """Return `events` with neighbouring deltas of one text as one delta."""
+    """Return `events`, with neighbouring deltas of one text joined to one delta."""
     out: list[StreamEvent] = []
     for place, neighbours in groupby(events, _text_place):
         if place is None:
@@ -1488,13 +1583,13 @@ def _text_place(event: StreamEvent) -> tuple[int, str, int] | None:
 
 _ANNOTATION = "response.output_text.annotation.added"
 _JSON_BLANK = " \t\n\r"
-"""All that may stand around a value (RFC 8259, section 2)."""
+"""White space that is allowed around a value (RFC 8259, section 2)."""
 _JSON_READER = json.JSONDecoder()
 _Reader = Callable[[Mapping[str, Any]], StreamEvent]
 
 
 def parse_event(event: ServerSentEvent) -> StreamEvent:
-    """Return the typed event; raises MalformedEvent when it is not a JSON object."""
+    """Return the typed event; raises MalformedEvent if it is not a JSON object."""
     if event.data == "[DONE]":  # other servers end their streams with it
         return Unknown("[DONE]")
     wire = _event_value(event.data)
@@ -1513,7 +1608,7 @@ def parse_event(event: ServerSentEvent) -> StreamEvent:
 
 
 def _event_value(text: str) -> object:
-    """Return what `json.loads` would return, in two thirds of its time."""
+    """Return the same as `json.loads`, in two thirds of the time."""
     text = text.strip(_JSON_BLANK)
     try:
         value, end = _JSON_READER.raw_decode(text)
@@ -1543,7 +1638,7 @@ def _object(value: object) -> dict[str, Any]:
 
 
 def _delta_reader(kind: str, part: str) -> _Reader:
-    """Return the reader of a delta whose place in its item is named by `part`."""
+    """Return the reader of a delta whose place in its item is the field `part`."""
 
     def read(wire: Mapping[str, Any]) -> StreamEvent:
         place, index, text = wire.get(part, 0), wire["output_index"], wire["delta"]
@@ -1566,7 +1661,7 @@ def _done_reader(kind: str, part: str, field: str) -> _Reader:
 
 def _read_annotation(wire: Mapping[str, Any]) -> StreamEvent:
     annotation, part = wire.get("annotation"), _index(wire.get("content_index", 0))
-    if annotation is None:  # the type allows it; the ended item has them all
+    if annotation is None:  # the type allows it; the final item has all annotations
         return Unknown(_ANNOTATION)
     return AnnotationAdded(_index(wire["output_index"]), part, _object(annotation))
 
@@ -1598,7 +1693,7 @@ def _final_reader(status: str) -> _Reader:
 
 
 def _read_error(wire: Mapping[str, Any]) -> StreamEvent:
-    # The flat shape has its own `type`, which says "error" and nothing more.
+    # In the flat form `type` is only "error".
     flat = {key: value for key, value in wire.items() if key != "type"}
     return StreamError(read_api_error(flat))
 
@@ -1713,10 +1808,10 @@ _AZURE_HOSTS = (".azure.com", ".azure.us", ".azure.cn")
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """How a server is reached; a proxy's address can hold a password.
+    """How a server is reached. The address of a proxy can contain a password.
 
-    `ca_bundle` is the path of a file with certificates, `proxy` an address; empty
-    means the system's certificates and the environment's proxy.
+    `ca_bundle` is the path of a file with certificates, `proxy` an address. If they are
+    empty, the system's certificates and the environment's proxy are used.
     """
 
     verify_ssl: bool = True
@@ -1726,10 +1821,10 @@ class Network:
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Where requests go, and with which key.
+    """The address and the key of a server.
 
-    Neither is in a `repr`: an address can hold a password. `strict` asks for requests
-    in the form that other servers than OpenAI's take.
+    Neither is in a `repr`: an address can contain a password. `strict` asks for
+    requests in the form that servers other than OpenAI's accept.
     """
 
     base_url: str = field(repr=False)
@@ -1758,22 +1853,24 @@ class Endpoint:
         return self.host.endswith(_AZURE_HOSTS)
 
     def account(self) -> str:
-        """Return a name for who asks where, which does not tell the key."""
+        """Return a name for this key at this address, which does not reveal the key."""
         told = f"{self.base_url}\n{self.organization}\n{self.api_key}"
         return sha256(told.encode("utf-8", errors="replace")).hexdigest()
 
     def owner(self) -> str:
-        """Return a short name for whose reasoning this is, which does not tell the key.
+        """Return a short name for the owner of encrypted reasoning, without the key.
 
-        Keys of one organisation read each other's, where it is known.
+        Keys of one organisation can read each other's reasoning, if the organisation is
+        known.
         """
         told = f"{self.host}\n{self.organization or self.api_key.strip()}"
         return sha256(told.encode("utf-8", errors="replace")).hexdigest()[:16]
 
     def headers(self) -> dict[str, str]:
-        """Return the headers of a request; Azure wants its key in one of its own.
+        """Return the headers of a request; Azure has its own header for the key.
 
-        An administrator's own headers win: a gateway may want another Authorization.
+        The administrator's own headers have priority: a gateway may need another
+        Authorization.
         """
         key = self.api_key.strip()
         ours = {"api-key": key} if self.is_azure else {"Authorization": f"Bearer {key}"}
@@ -1812,7 +1909,7 @@ def normalize_base_url(text: str) -> str:
 
 
 def proxy_secrets(proxy: str) -> list[str]:
-    """Return what of a proxy's address nobody may read: all of it, and its password."""
+    """Return the secret parts of a proxy's address: the whole, and its password."""
     parts = url_parts(proxy.strip())
     return [proxy, unquote(parts.password or "") if parts else ""]
 
@@ -1828,14 +1925,14 @@ def url_parts(text: str) -> SplitResult | None:
 
 
 class Trust:
-    """The certificates of CA bundles, one context a file: or nothing is reused."""
+    """The certificates of CA bundles. One context a file, so connections are reused."""
 
     def __init__(self) -> None:
-        """Read nothing yet."""
+        """Start without any context."""
         self._contexts: dict[tuple[str, int], ssl.SSLContext] = {}
 
     def context(self, network: Network) -> ssl.SSLContext | bool:
-        """Return whom to trust, in the form that aiohttp takes."""
+        """Return the trusted certificates in the form that aiohttp takes."""
         if not network.verify_ssl or not network.ca_bundle:
             return network.verify_ssl
         path = network.ca_bundle
@@ -1870,13 +1967,13 @@ def _environment_proxy(url: str) -> str | None:
     """Return the proxy that the environment names for `url`, or None."""
     parts, proxies = urlsplit(url), getproxies()
     proxy = proxies.get(parts.scheme) or proxies.get("all")
-    # Each of these reads the whole environment: where it names no proxy, one is enough.
+    # Each call reads the whole environment. If it names no proxy, one call is enough.
     if not proxy or proxy_bypass(parts.hostname or "") or proxy_bypass(parts.netloc):
         return None
     return proxy
 
 
-# ==== openai_responses.clock: The clock and the sources of randomness, with the ids made of both.
+# ==== openai_responses.clock: The time, random numbers, and ids made of both.
 
 
 def unix_seconds() -> int:
@@ -1885,12 +1982,12 @@ def unix_seconds() -> int:
 
 
 def monotonic_seconds() -> float:
-    """Return a time that only grows, for measuring spans."""
+    """Return a time that never goes back, for measuring durations."""
     return time.monotonic()
 
 
 def random_fraction() -> float:
-    """Return a number from 0 to 1, for waits that must not all end at once."""
+    """Return a number from 0 to 1, so that waits do not all end at the same time."""
     return random.random()
 
 
@@ -1909,13 +2006,13 @@ def encode_ulid(milliseconds: int, randomness: int) -> str:
     return "".join(digits)
 
 
-# ==== openai_responses.requests.parameters: What a caller asks for -> the API's parameters, in the API's names and forms.
+# ==== openai_responses.requests.parameters: The caller's parameters, translated to the names and forms of the API.
 
 _RENAMED: Mapping[str, str] = {
     "max_tokens": "max_output_tokens",
     "max_completion_tokens": "max_output_tokens",
 }
-"""Chat Completions' names for what the API calls otherwise."""
+"""The API's names, by those of Chat Completions."""
 
 _WORDS: Mapping[str, tuple[str, ...]] = {
     "reasoning_effort": REASONING_EFFORTS,
@@ -1932,11 +2029,12 @@ _NO_SCHEMA = (
 
 
 def read_parameters(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the caller's keys in the API's names; raises InvalidRequest.
+    """Return the caller's keys with the API's names; raises InvalidRequest.
 
-    `reasoning` and `text` are objects, with what stood beside them in Chat Completions
-    inside; keys that the API does not have are still there. The API has no `stop`: it
-    only asks for `truncation: "disabled"`, as in the seed (§3.6).
+    `reasoning` and `text` are objects; keys that Chat Completions has beside them are
+    moved into them. Keys that the API does not have are still in the result. The API
+    has no `stop`; a caller that gives one gets `truncation: "disabled"`
+    (docs/parameters.md).
     """
     given = {key: value for key, value in body.items() if value is not None}
     for theirs, ours in _RENAMED.items():
@@ -1953,7 +2051,7 @@ def read_parameters(body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def read_bool(name: str, value: object) -> bool:
-    """Return what a bool-like value says, exactly as the seed lists them (§3.8)."""
+    """Return a truth value given as true, false, 1 or 0, also as text."""
     if isinstance(value, bool | int | str):
         if value in (True, "true", "1"):
             return True
@@ -1981,7 +2079,7 @@ def _text_parameter(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _own_object(given: Mapping[str, Any], key: str) -> dict[str, Any]:
-    """Return the caller's object of that name; null in it means not given, too."""
+    """Return the caller's object of that name; null inside it means not given."""
     value = given.get(key, {})
     if not isinstance(value, Mapping):
         raise InvalidRequest(_cannot_be_sent(key, "it must be a JSON object"))
@@ -1989,7 +2087,7 @@ def _own_object(given: Mapping[str, Any], key: str) -> dict[str, Any]:
 
 
 def _word(name: str, value: object) -> str:
-    """Return one of the words that `name` may be; a person may type them in capitals."""
+    """Return a valid word for `name`; capitals are accepted."""
     word = value.strip().lower() if isinstance(value, str) else ""
     if word not in _WORDS[name]:
         words = ", ".join(_WORDS[name])
@@ -1998,7 +2096,9 @@ def _word(name: str, value: object) -> str:
 
 
 def _format(asked: object, beside: object) -> dict[str, Any] | None:
-    """Return `text.format` from Chat Completions' form, or from the seed's two keys."""
+    """Return `text.format` from Chat Completions' form, or from `json_schema` beside
+    it.
+    """
     form: Mapping[str, Any] = asked if isinstance(asked, Mapping) else {"type": asked}
     kind = form.get("type")
     if asked is None or kind == "text":
@@ -2016,7 +2116,7 @@ def _format(asked: object, beside: object) -> dict[str, Any] | None:
 
 
 def _schema_fields(value: object) -> dict[str, Any]:
-    """Return name, schema and what else is said of a JSON schema, given in any form."""
+    """Return name, schema and other fields of a JSON schema, given in any form."""
     read = parse_json_object(value) if isinstance(value, str) else value
     if not isinstance(read, Mapping) or not isinstance(read.get("schema"), Mapping):
         raise InvalidRequest(_NO_SCHEMA)
@@ -2058,19 +2158,19 @@ _PASSED_ON = frozenset(
         "truncation",
     }
 )
-"""Keys of a caller that go to the API as they are. Those that would store something
-there or name what is stored (`store`, `background`, `conversation`,
-`previous_response_id`, `prompt`) are not the caller's to set; `user` is deprecated."""
+"""Keys of a caller that are sent unchanged. A caller cannot set keys that store
+something at the API or refer to stored things (`store`, `background`, `conversation`,
+`previous_response_id`, `prompt`); `user` is deprecated."""
 
 _IN_BACKGROUND = {"background": True, "store": True}
-"""The API runs nothing in the background that it does not store."""
+"""Background mode requires that the response is stored."""
 
 _MOST_OUTPUT_TOKENS = 128_000
-"""The seed's bound; a model of the catalog may have a higher one (§3.5)."""
+"""The largest value accepted; a model of the catalog may have a higher limit."""
 
 
 class ResponsesRequest(BaseModel):
-    """What is sent to `POST /responses`, in the API's own words."""
+    """The body of `POST /responses`, with the API's field names."""
 
     # JSON has no NaN and no infinity.
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
@@ -2105,17 +2205,17 @@ class ResponsesRequest(BaseModel):
     access_programs: dict[str, Any] | None = None
 
     def payload(self) -> dict[str, Any]:
-        """Return the JSON object to send; what was not set is not in it."""
+        """Return the JSON object to send, without fields that are not set."""
         fields = {name: getattr(self, name) for name in type(self).model_fields}
         return {name: value for name, value in fields.items() if value is not None}
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What the administrator and the user chose, for requests that say nothing.
+    """What the administrator and the user chose, used where the request says nothing.
 
-    `effort`, `summary` and `verbosity` are None when nothing was chosen; `defaults`
-    are further parameters by their names.
+    `effort`, `summary` and `verbosity` are None if nothing was chosen. `defaults` are
+    further parameters by name.
     """
 
     effort: str | None = None
@@ -2138,8 +2238,8 @@ def build_request(
 ) -> ResponsesRequest:
     """Return the request for a chat; raises InvalidRequest for what cannot be sent.
 
-    `body` holds the caller's keys, in the names of Chat Completions or of the API.
-    The effort is the caller's, else the user's, else the one that the alias names.
+    `body` holds the caller's keys, with the names of Chat Completions or of the API.
+    The effort is the caller's, else the user's, else the one in the model's alias.
     """
     if not items:
         raise InvalidRequest("There is no message to answer. Write one and send it.")
@@ -2171,7 +2271,7 @@ def build_request(
 def _passed_on(
     model: ResolvedModel, effort: str | None, given: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return the caller's own keys that go as they are, if the model takes them."""
+    """Return the caller's keys that are sent unchanged, if the model accepts them."""
     refused = () if _takes_sampling(model, effort) else _SAMPLING
     return {k: v for k, v in given.items() if k in _PASSED_ON and k not in refused}
 
@@ -2229,18 +2329,18 @@ def _text_object(
 
 
 def _include(model: ResolvedModel, effort: str | None, settings: Settings) -> list[str]:
-    """Ask for the reasoning itself: without a store there is no other way back."""
+    """Ask for encrypted reasoning: with `store: false` nothing else returns it."""
     wanted = _reasons(model, effort) and settings.encrypted_reasoning
     return ["reasoning.encrypted_content"] if wanted else []
 
 
 def _reasons(model: ResolvedModel, effort: str | None) -> bool:
-    """Say whether the model reasons; one that nobody knows does if it is told to."""
+    """Say whether the model reasons; an unknown model does if an effort is set."""
     return model.facts.reasoning or effort is not None
 
 
 def _first_error(error: ValidationError) -> str:
-    """Return the first complaint as a sentence, without the value it is about."""
+    """Return the first error as a sentence, without the value."""
     first = error.errors(include_url=False, include_context=False, include_input=False)[
         0
     ]
@@ -2259,31 +2359,28 @@ _OPENAI_ONLY = (
     "safety_identifier",
     "stream_options",
 )
-_ID_PREFIXES = {"reasoning": "rs", "function_call": "fc", "custom_tool_call": "ctc"}
 
 
 def strict_payload(payload: dict[str, Any]) -> dict[str, Any]:
-    """Return `payload` without what only OpenAI knows, its items with ids."""
+    """Return `payload` for other servers: without OpenAI's own keys, items with ids."""
     kept = {key: value for key, value in payload.items() if key not in _OPENAI_ONLY}
     return {**kept, "input": [_strict_item(item) for item in payload["input"]]}
 
 
 def _strict_item(item: Item) -> Item:
-    kind = item_type(item)
-    if kind == "message" and item.get("role") == "assistant":
+    if item_type(item) == "message" and item.get("role") == "assistant":
         return {"role": "assistant", "content": message_text(item)}
-    if kind in _ID_PREFIXES:
-        return {**item, "id": f"{_ID_PREFIXES[kind]}_{_digest(item)}"}
-    return item
+    prefix = kind_of(item).id_prefix
+    return {**item, "id": f"{prefix}_{_digest(item)}"} if prefix else item
 
 
 def _digest(item: Item) -> str:
-    """Return an id that the same item always gets, so that the prefix stays."""
+    """Return an id that is always the same for the same item, to keep the prefix."""
     told = str(item.get("encrypted_content") or item.get("call_id") or item)
     return hashlib.sha256(told.encode("utf-8", errors="replace")).hexdigest()[:32]
 
 
-# ==== openai_responses.loop.recovery: What to do after a refusal: wait and retry, or change the request.
+# ==== openai_responses.loop.recovery: What to do after a refusal: wait and send again, or change the request.
 
 QUOTA_CODES = frozenset(
     {
@@ -2295,7 +2392,7 @@ QUOTA_CODES = frozenset(
         "project_usage_limit_exceeded",
     }
 )
-"""Codes and types of a 429 that says: no more, not: not now."""
+"""Codes and types of a 429 that means an exhausted quota, not a temporary limit."""
 
 _RETRIED_STATUS = frozenset({408, 409, 429})
 _RETRIED_CODES = frozenset(
@@ -2311,35 +2408,35 @@ _FIRST_WAIT, _LONGEST_WAIT = 0.5, 8.0
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """How often, and how long to wait at the most, in seconds."""
+    """How often to retry, and the longest wait in seconds."""
 
     max_retries: int = 1
     max_wait: float = 60.0
 
 
 def retry_wait(
-    policy: RetryPolicy, attempt: int, setback: Failure, jitter: float
+    policy: RetryPolicy, attempt: int, failure: Failure, jitter: float
 ) -> float | None:
-    """Return the seconds to wait before the next attempt; None for no more.
+    """Return the seconds before the next attempt; None if there is none.
 
     `attempt` counts from 0, `jitter` is between 0 and 1.
     """
-    if attempt >= policy.max_retries or not _is_retried(setback):
+    if attempt >= policy.max_retries or not _is_retried(failure):
         return None
     backoff = min(_FIRST_WAIT * 2**attempt, _LONGEST_WAIT) * (1 - 0.25 * jitter)
-    wait = backoff if setback.retry_after is None else setback.retry_after
+    wait = backoff if failure.retry_after is None else failure.retry_after
     return wait if wait <= policy.max_wait else None
 
 
-def _is_retried(setback: Failure) -> bool:
-    words = {setback.error.code, setback.error.type}
-    if words & QUOTA_CODES or _is_limit_of_spending(setback.error.code):
+def _is_retried(failure: Failure) -> bool:
+    words = {failure.error.code, failure.error.type}
+    if words & QUOTA_CODES or _is_limit_of_spending(failure.error.code):
         return False
-    if setback.should_retry is not None:
-        return setback.should_retry
-    if setback.status in (None, 200):
+    if failure.should_retry is not None:
+        return failure.should_retry
+    if failure.status in (None, 200):
         return words == {None} or bool(words & _RETRIED_CODES)
-    return setback.status in _RETRIED_STATUS or setback.status >= 500
+    return failure.status in _RETRIED_STATUS or failure.status >= 500
 
 
 def _is_limit_of_spending(code: str | None) -> bool:
@@ -2373,7 +2470,7 @@ class Fallback:
 
 
 def find_fallback(request: ResponsesRequest, error: ApiError) -> Fallback | None:
-    """Return a request without what `error` complains of, if that can be left out."""
+    """Return a request without the cause of `error`, if it can be left out."""
     for cause, heal in _FALLBACKS.items():
         changed = heal(request, error)
         if changed is not None:
@@ -2384,12 +2481,12 @@ def find_fallback(request: ResponsesRequest, error: ApiError) -> Fallback | None
 def _without_reasoning(
     request: ResponsesRequest, error: ApiError
 ) -> ResponsesRequest | None:
-    """Leave out all reasoning: one unreadable item does not say which."""
+    """Remove all reasoning, because the error does not say which item is unreadable."""
     by_code = error.code == "invalid_encrypted_content"
     if not by_code and not _ITEM_ERRORS.search(error.message):
         return None
     kept = [item for item in request.input if not is_encrypted(item)]
-    # The ids of hosted items are ours, and the API demands them.
+    # The ids of hosted items are our own, and the API requires them.
     without_ids = [
         item if is_hosted(item) else {k: v for k, v in item.items() if k != "id"}
         for item in kept
@@ -2421,7 +2518,7 @@ def _without_stream(
 def _with_nearest_effort(
     request: ResponsesRequest, error: ApiError
 ) -> ResponsesRequest | None:
-    """Take the effort nearest to the refused one among those that the error names."""
+    """Use the effort nearest to the refused one, among those that the error names."""
     reasoning = request.reasoning or {}
     asked = reasoning.get("effort")
     if asked not in REASONING_EFFORTS or "reasoning.effort" not in _about(error):
@@ -2439,7 +2536,7 @@ def _with_nearest_effort(
 def _without_servers(
     request: ResponsesRequest, error: ApiError
 ) -> ResponsesRequest | None:
-    """Leave out all remote servers: behind the one that is told of may be others."""
+    """Remove all remote servers: the error names one, but others may fail as well."""
     tools = request.tools or []
     kept = [tool for tool in tools if tool.get("type") != "mcp"]
     if len(kept) == len(tools) or not _UNREACHED.search(error.message):
@@ -2449,7 +2546,7 @@ def _without_servers(
 
 
 def _about(error: ApiError) -> str:
-    """Return what an error is about: its parameter, else the words around it."""
+    """Return the subject of an error: its parameter, else its message."""
     return error.param or error.message
 
 
@@ -2480,7 +2577,7 @@ class ResponseState:
     """One response, from its first event to its last."""
 
     def __init__(self, first_index: int = 0) -> None:
-        """Count items from `first_index` on, the number of items of earlier turns."""
+        """Number items from `first_index`, the number of items of earlier responses."""
         self.ending: Ending | None = None
         self.usage: Usage | None = None
         self.refusal: ApiError | None = None
@@ -2493,11 +2590,11 @@ class ResponseState:
 
     @property
     def output(self) -> list[Item]:
-        """The items that ended, in the order of the API."""
+        """The finished items, in the order of the API."""
         return [self._ended[index] for index in sorted(self._ended)]
 
     def feed(self, event: StreamEvent) -> list[RunEvent]:
-        """Take one event; return what it means to those who watch the run."""
+        """Take one event and return the run events that it causes."""
         self.event_count += 1
         return [] if self.ending else self._take(event)
 
@@ -2518,7 +2615,7 @@ class ResponseState:
             case StreamError():
                 self.trace = replace(self.trace, error=event.error)
                 self.ending = ending_of_failure("error", event.error)
-                # As the only event it is what a bad status is elsewhere.
+                # As the only event, an error event stands for a bad HTTP status.
                 self.refusal = event.error if self.event_count == 1 else None
         return []
 
@@ -2572,9 +2669,9 @@ class ResponseState:
     def _show_rest(
         self, output_index: int, place: TextPlace, text: str
     ) -> list[RunEvent]:
-        """Show what `text` has beyond its deltas.
+        """Show the part of `text` that its deltas did not bring.
 
-        A text that contradicts its deltas cannot be shown as growth: the ended item
+        A text that contradicts its deltas cannot be shown as growth; the final item
         corrects it.
         """
         texts = self._open[output_index]
@@ -2607,7 +2704,7 @@ class ResponseState:
         ]
 
     def close(self) -> list[RunEvent]:
-        """Show what messages said that were never announced; nothing else comes."""
+        """Show texts of messages that were never announced; no more events follow."""
         events: list[RunEvent] = []
         for output_index in sorted(self._early):
             kinds = {early.kind for early in self._early[output_index]}
@@ -2618,7 +2715,7 @@ class ResponseState:
 
 
 def _removals(transformations: object) -> Mapping[str, int]:
-    """Count what the API took out of the input, by its reasons."""
+    """Count the items that the API removed from the input, by reason."""
     return Counter(
         api_word(str(row.get("reason"))) or "unknown"
         for row in content_parts(transformations)
@@ -2631,27 +2728,27 @@ def _ending_of(status: str, response: Mapping[str, Any]) -> Ending:
         details = response.get("incomplete_details")
         reason = details.get("reason") if isinstance(details, Mapping) else None
         return ending_of_incomplete(reason if isinstance(reason, str) else None)
-    if status == "cancelled":  # by somebody else: ours end without an answer
+    if status == "cancelled":  # by another client: after our own we read no answer
         return ending_of_incomplete(status)
     if status == "failed":
         return ending_of_failure("failed", read_api_error(response.get("error")))
     return COMPLETED
 
 
-# ==== openai_responses.transport.connections: Pooled HTTP sessions, and the only module that opens a connection.
+# ==== openai_responses.transport.connections: Pooled HTTP sessions; the only module that opens a connection.
 
 
 def parse_retry_headers(
     status: int, error: ApiError, headers: Mapping[str, str], now: float
 ) -> Failure:
-    """Return the setback of an HTTP answer; `now` in seconds since 1970."""
+    """Return the failure of an HTTP answer; `now` is in seconds since 1970."""
     wish = headers.get("x-should-retry", "").lower()
     wanted = {"true": True, "false": False}.get(wish)
     return Failure(status, error, _retry_after(headers, now), wanted)
 
 
 def _retry_after(headers: Mapping[str, str], now: float) -> float | None:
-    """Return what `retry-after-ms` or `retry-after` asks for, or None."""
+    """Return the wait in `retry-after-ms` or `retry-after`, or None."""
     milliseconds = _number(headers.get("retry-after-ms"))
     if milliseconds is not None:
         return milliseconds / 1000
@@ -2666,7 +2763,7 @@ def _retry_after(headers: Mapping[str, str], now: float) -> float | None:
 
 
 def _number(text: str | None) -> float | None:
-    """Return a wait as a number: finite, not negative."""
+    """Return a wait as a finite number that is not negative, or None."""
     try:
         value = float(text or "")
     except ValueError:
@@ -2675,17 +2772,17 @@ def _number(text: str | None) -> float | None:
 
 
 _IDLE_SECONDS = 60.0
-"""Less than the keep-alive of OpenAI's front end, so that we close first."""
+"""Shorter than the keep-alive of OpenAI's front end, so that our side closes first."""
 _MAX_CONNECTIONS = 1000
-"""A chat holds one connection while it streams; fewer would queue busy servers."""
+"""A chat holds one connection while it streams; with fewer, busy servers would wait."""
 _KEEPALIVE_SECONDS = 50.0
-"""A connection that rested for longer may be closed by the other side at any time."""
+"""A connection that was idle for longer may be closed by the server at any time."""
 _DNS_SECONDS = 300
-"""OpenAI's addresses change rarely, and each look-up costs the first words."""
+"""OpenAI's addresses change rarely, and each look-up delays the first words."""
 
 
 class _Pool:
-    """The session of one event loop, lent to the runs that are under way."""
+    """The session of one event loop, lent to the active runs."""
 
     def __init__(self, idle_seconds: float) -> None:
         self._idle_seconds = idle_seconds
@@ -2696,7 +2793,7 @@ class _Pool:
 
     @contextmanager
     def lend(self) -> Iterator[aiohttp.ClientSession]:
-        """Lend the session, opened if need be; the last return starts the clock."""
+        """Lend the session, opened if needed; the last return starts the idle time."""
         if self._timer is not None:
             self._timer.cancel()
         if self._session is None:
@@ -2722,11 +2819,11 @@ class _Pool:
         """Close the session in a task of its own, for callers that cannot wait."""
         if self._timer is not None:
             self._timer.cancel()
-        session, self._session = self._session, None  # at once: no run may borrow it
+        session, self._session = self._session, None  # now, so that no run borrows it
         if session is None:
             return
-        # A task, held until it is done: a connector closed straight from a timer
-        # warns "never awaited" on aiohttp 3.14.
+        # In a task that is referenced until it is done: closing a connector from a
+        # timer warns "never awaited" on aiohttp 3.14.
         task = asyncio.get_running_loop().create_task(session.close())
         self._closing.add(task)
         task.add_done_callback(self._closing.discard)
@@ -2741,13 +2838,13 @@ class Sessions:
         self._pools: dict[asyncio.AbstractEventLoop, _Pool] = {}
 
     def __del__(self) -> None:
-        """Close what is open: the last run that held us has ended."""
+        """Close open sessions: the last run that referenced this object has ended."""
         for loop, pool in self._pools.items():
             if not loop.is_closed():
                 loop.call_soon_threadsafe(pool.close_later)
 
     def pool(self) -> _Pool:
-        """Return the pool of the running loop; those of ended loops are dropped."""
+        """Return the pool of the running loop; drop those of closed loops."""
         loop = asyncio.get_running_loop()
         if loop not in self._pools:
             alive = {one: p for one, p in self._pools.items() if not one.is_closed()}
@@ -2767,10 +2864,10 @@ def _new_session() -> aiohttp.ClientSession:
         keepalive_timeout=_KEEPALIVE_SECONDS,
         ttl_dns_cache=_DNS_SECONDS,
     )
-    # Limits of time are the runs' own; the environment's proxies are looked up by
-    # us, because trust_env would also send what a .netrc file holds.
+    # Each run has its own time limits. Proxies of the environment are looked up by
+    # this package, because trust_env would also send the contents of a .netrc file.
     no_limit = aiohttp.ClientTimeout(total=None, sock_connect=None, sock_read=None)
-    # What a gateway sets for one user must not be sent for another.
+    # Cookies that a gateway sets for one user must not be sent for another.
     no_cookies = aiohttp.DummyCookieJar()
     return aiohttp.ClientSession(
         connector=connector, timeout=no_limit, cookie_jar=no_cookies
@@ -2779,12 +2876,12 @@ def _new_session() -> aiohttp.ClientSession:
 
 @dataclass(frozen=True, slots=True)
 class Timeouts:
-    """Limits in seconds; a `total` of 0 is none.
+    """Limits in seconds; a `total` of 0 means no limit.
 
-    `first_event` runs from the sending to the first event, `idle` from one event to
-    the next; a `keepalive` is an event. Reasoning at high effort is silent for
-    minutes, so there is no total limit unless somebody asks for one; the time of tools
-    and of people does not count in it.
+    `first_event` runs from sending to the first event, `idle` from one event to the
+    next; a `keepalive` counts as an event. Reasoning at high effort is silent for
+    minutes, so there is no total limit by default. The time of tools and of people does
+    not count in it.
     """
 
     connect: float = 30.0
@@ -2794,7 +2891,7 @@ class Timeouts:
 
 
 class Deadlines:
-    """The limit that is running now, over all attempts of one run."""
+    """The limit that is active now, over all attempts of one run."""
 
     def __init__(self, timeouts: Timeouts) -> None:
         """Start the total limit, if there is one."""
@@ -2815,12 +2912,12 @@ class Deadlines:
         self._next, self._kind = now + self.timeouts.idle, "idle_timeout"
 
     def allow(self, seconds: float) -> bool:
-        """Say whether the total limit leaves time for a wait."""
+        """Say whether the total limit leaves enough time for a wait."""
         return asyncio.get_running_loop().time() + seconds < self._end
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Let the total limit stand still."""
+        """Stop the total limit for a while."""
         began = asyncio.get_running_loop().time()
         try:
             yield
@@ -2832,24 +2929,24 @@ class Deadlines:
         return asyncio.timeout_at(min(self._next, self._end))
 
     def timeout_error(self) -> TimedOut:
-        """Return the error of the limit that passed."""
+        """Return the error of the limit that was exceeded."""
         return TimedOut("total_timeout" if self._end <= self._next else self._kind)
 
 
 DRAIN_SECONDS = 1.0
-"""For the rest of a body that nobody needs."""
+"""For reading the rest of a body, which is not needed."""
 
 _REQUEST_ID = re.compile(r"(?:req_)?[0-9a-fA-F-]{1,64}")
-"""Nothing that could be a key or a word: the log shows it."""
+"""Nothing that could be a key or a word, because the log shows the id."""
 
 NETWORK_ERRORS = (aiohttp.ClientError, TimeoutError, OSError)
 
 
 class HttpResponse:
-    """A response whose status is fine and whose body is still on its way."""
+    """A response with a good status whose body is still arriving."""
 
     def __init__(self, response: aiohttp.ClientResponse, deadlines: Deadlines) -> None:
-        """Wrap `response`; whoever opened it closes it."""
+        """Wrap `response`; the caller that opened it closes it."""
         self._response = response
         self._deadlines = deadlines
         self._broke = False
@@ -2871,7 +2968,7 @@ class HttpResponse:
             yield chunk
 
     async def read_any(self) -> bytes:
-        """Return what has arrived of the body; nothing at its end, when `is_read`."""
+        """Return the part of the body that has arrived; empty at its end."""
         if self._broke:
             raise ConnectionFailed("The connection to the model's server broke.")
         scope = self._deadlines.scope()
@@ -2887,9 +2984,9 @@ class HttpResponse:
         return self._rescued() or await self.read_any()
 
     def _rescued(self) -> bytes:
-        """Return what arrived before the connection broke.
+        """Return the bytes that arrived before the connection broke.
 
-        aiohttp puts the exception in front of the bytes that nobody has read yet.
+        aiohttp puts the exception in front of the unread bytes.
         """
         content = self._response.content
         content.set_exception(None)  # type: ignore[arg-type]
@@ -2897,10 +2994,11 @@ class HttpResponse:
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Leave what arrives with the operating system for a while.
+        """Leave arriving bytes with the operating system for a while.
 
-        Otherwise the event loop wakes for every packet, though nobody reads. Where
-        aiohttp itself has stopped reading, because its buffer is full, it stays so.
+        Otherwise the event loop wakes up for every packet although nothing is read. If
+        aiohttp itself has stopped reading, because its buffer is full, reading stays
+        stopped.
         """
         connection = self._response.connection  # None once the body has ended
         transport = connection.transport if connection else None
@@ -2915,7 +3013,7 @@ class HttpResponse:
                 transport.resume_reading()
 
     async def drain(self) -> None:
-        """Read what is left after the last event, so that the connection lives on."""
+        """Read the rest after the last event, so that the connection can be reused."""
         try:
             async with asyncio.timeout(DRAIN_SECONDS):
                 async for _ in self._response.content.iter_any():
@@ -2934,8 +3032,8 @@ class HttpResponse:
             return wire
         if isinstance(wire, dict) and wire.get("error"):
             error = read_api_error(wire)
-            setback = Failure(self._response.status, error)
-            raise ApiRefused(failure_sentence(error), setback, self.request_id)
+            failure = Failure(self._response.status, error)
+            raise ApiRefused(failure_sentence(error), failure, self.request_id)
         raise UnreadableAnswer(SENTENCES["unreadable"][""])
 
 
@@ -2949,7 +3047,7 @@ _MAX_ERROR_BODY = 64 * 1024
 _NEVER_CONNECTED = (
     aiohttp.ClientConnectorError,
     aiohttp.ClientHttpProxyError,
-    aiohttp.ServerTimeoutError,  # the connection's: no other limit is aiohttp's
+    aiohttp.ServerTimeoutError,  # for connecting; aiohttp has no other limit
 )
 _WAITS_BEFORE_POST = (0.0, 0.5, 2.0)
 _POST_TIMEOUTS = Timeouts(connect=10, first_event=20, total=30)
@@ -2974,8 +3072,8 @@ class Connections:
     ) -> AsyncIterator[HttpResponse]:
         """Send `payload` and lend the answer.
 
-        Raises ApiRefused, ConnectionFailed, TimedOut or InvalidRequest; leaving early
-        closes the connection, and with it the work upstream.
+        Raises ApiRefused, ConnectionFailed, TimedOut or InvalidRequest. Leaving early
+        closes the connection, which stops the work at the server.
         """
         body, limits = _json_body(payload), deadlines or Deadlines(Timeouts())
         async with self._sent(endpoint, path, body, limits) as response:
@@ -2987,9 +3085,9 @@ class Connections:
     async def get(
         self, endpoint: Endpoint, path: str, deadlines: Deadlines
     ) -> AsyncIterator[HttpResponse]:
-        """Ask for what is at `path` and lend the answer; raises what `post` raises.
+        """Request `path` and lend the answer; raises the same errors as `post`.
 
-        No redirection is followed: it would take the key along.
+        Redirections are not followed, because the key would be sent along.
         """
         async with self._sent(endpoint, path, None, deadlines) as response:
             if response.status != 200:
@@ -3007,17 +3105,17 @@ class Connections:
             try:
                 yield response
             finally:
-                response.close()  # nothing happens when it was read to its end
+                response.close()  # has no effect after it was read to the end
 
     def post_later(self, endpoint: Endpoint, path: str) -> None:
-        """Send an empty request in a task of its own, for callers that cannot wait.
+        """Send an empty request in a separate task, for callers that cannot wait.
 
-        It is tried three times; nobody is told how it went.
+        It is tried three times; the result is not reported.
         """
         self.do_later(self._post_quietly(endpoint, path))
 
     def do_later(self, work: Coroutine[Any, Any, None]) -> None:
-        """Run what outlives its run in a task that is held until it is done."""
+        """Run work that may last longer than its run, in a task that is referenced."""
         task = asyncio.get_running_loop().create_task(work)
         self._later.add(task)
         task.add_done_callback(self._later.discard)
@@ -3040,7 +3138,7 @@ class Connections:
 
 
 def _json_body(payload: dict[str, Any]) -> bytes:
-    # A lone surrogate, from a broken copy and paste, must not stop the request.
+    # A lone surrogate, for example from a broken copy, must not stop the request.
     return json.dumps(payload, ensure_ascii=False).encode("utf-8", errors="replace")
 
 
@@ -3052,7 +3150,7 @@ async def _send(
     deadlines: Deadlines,
     tls: ssl.SSLContext | bool,
 ) -> aiohttp.ClientResponse:
-    """Return the response once its head is there."""
+    """Return the response as soon as its head has arrived."""
     url = endpoint.url(path)
     scope = deadlines.scope()
     try:
@@ -3082,7 +3180,7 @@ async def _send(
 
 
 def _network_sentence(error: Exception, host: str) -> str:
-    """Return what to tell of a connection that did not come about."""
+    """Return the sentence for a connection that could not be opened."""
     match error:
         case aiohttp.ClientProxyConnectionError() | aiohttp.ClientHttpProxyError():
             return SENTENCES["refused"]["407"]
@@ -3098,7 +3196,7 @@ def _network_sentence(error: Exception, host: str) -> str:
 
 
 async def _refusal(response: aiohttp.ClientResponse, model: str) -> ApiRefused:
-    """Return the error that a response with a bad status stands for."""
+    """Return the error for a response with a bad status."""
     body = b""
     try:
         async with asyncio.timeout(DRAIN_SECONDS):
@@ -3108,30 +3206,30 @@ async def _refusal(response: aiohttp.ClientResponse, model: str) -> ApiRefused:
                     break
         error = read_api_error(json.loads(body))
     except (*NETWORK_ERRORS, ValueError, RecursionError):
-        error = ApiError()  # no body, or not JSON: the status says it
+        error = ApiError()  # no body, or not JSON: only the status is known
     status = response.status
-    setback = parse_retry_headers(status, error, response.headers, unix_seconds())
+    failure = parse_retry_headers(status, error, response.headers, unix_seconds())
     sentence = refusal_sentence(status, error, model)
-    return ApiRefused(sentence, setback, request_id_of(response))
+    return ApiRefused(sentence, failure, request_id_of(response))
 
 
-# ==== openai_responses.loop.attempts: One response: a request, sent again, resumed or polled where that helps.
+# ==== openai_responses.loop.attempts: One response: a request that is sent, and sent again, resumed or polled if that helps.
 
 _RESUMING = RetryPolicy(12)
 _UNDER_WAY = ("queued", "in_progress")
 _THOUGHT_SHARE = 0.1
-"""Growing reasoning is read for a tenth of that time at once, because the first words
-of the answer must not wait for it."""
+"""Reasoning deltas are joined for only a tenth of that time, because the first words of
+the answer must not wait for them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How a run behaves towards those who watch it, and towards the server.
+    """How a run behaves towards viewers and towards the server.
 
-    `join_seconds` is the shortest time between two events that show more of an
-    answer; what arrives meanwhile is shown together. `resuming` says how often in a row
-    the rest of a background response is asked for in vain, `poll_seconds` how long to
-    wait while the server says that it still works at one.
+    `join_seconds` is the shortest time between two events that show more of an answer;
+    what arrives in between is shown together. `resuming` is how many requests in a row
+    for the rest of a background response may fail. `poll_seconds` is the wait while the
+    server says that it is still working on one.
     """
 
     join_seconds: float = 0.05
@@ -3143,7 +3241,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """The way to a server: where it is, over which connections, within which limits."""
+    """How to reach the server: address, connections and limits."""
 
     endpoint: Endpoint
     connections: Connections
@@ -3151,91 +3249,94 @@ class Client:
     deadlines: Deadlines
 
 
-async def stream_response(
+def stream_response(
     request: ResponsesRequest,
-    line: Client,
-    turn: ResponseState,
+    client: Client,
+    state: ResponseState,
     cursor: Cursor | None = None,
 ) -> AsyncGenerator[RunEvent, None]:
-    """Send `request`, feed the answer to `turn`, yield what it means.
+    """Send `request`, feed the answer to `state`, and yield its run events.
 
-    A `cursor` notes how far it came. Raises the errors of `transport` and
+    A `cursor` notes the position in the stream. Raises the errors of `Connections` and
     MalformedEvent. Cancelling it, or closing the generator, closes the connection.
     """
     payload = request.payload()
-    if line.endpoint.strict:
+    if client.endpoint.strict:
         payload = strict_payload(payload)
-    line.deadlines.start_attempt()
-    posted = line.connections.post(line.endpoint, "/responses", payload, line.deadlines)
-    async with aclosing(_read_response(posted, line, turn, cursor)) as events:
-        async for event in events:
-            yield event
+    posted = client.connections.post(
+        client.endpoint, "/responses", payload, client.deadlines
+    )
+    return _read_response(posted, client, state, cursor)
 
 
-async def resume_stream(
-    path: str, line: Client, turn: ResponseState, cursor: Cursor
+def _resume_stream(
+    path: str, client: Client, state: ResponseState, cursor: Cursor
 ) -> AsyncGenerator[RunEvent, None]:
-    """Ask for what is at `path`: a response, or the rest of its stream.
+    """Request `path`: a response, or the rest of its stream.
 
-    Otherwise like `stream_response`; a response that is still under way says nothing.
+    Otherwise like `stream_response`. A response that is still in progress yields nothing.
     """
-    line.deadlines.start_attempt()
-    asked = line.connections.get(line.endpoint, path, line.deadlines)
-    async with aclosing(_read_response(asked, line, turn, cursor)) as events:
-        async for event in events:
-            yield event
+    requested = client.connections.get(client.endpoint, path, client.deadlines)
+    return _read_response(requested, client, state, cursor)
 
 
 async def _read_response(
     sent: AbstractAsyncContextManager[HttpResponse],
-    line: Client,
-    turn: ResponseState,
+    client: Client,
+    state: ResponseState,
     cursor: Cursor | None,
 ) -> AsyncGenerator[RunEvent, None]:
+    """Yield the events of one response, streamed or not."""
+    client.deadlines.start_attempt()
     async with sent as answer:
-        turn.trace = Trace(answer.request_id, status=200)
-        async with aclosing(_response_events(answer, line, turn, cursor)) as events:
-            async for event in events:
+        state.trace = Trace(answer.request_id, status=200)
+        if not answer.is_stream:
+            for event in await _read_object(answer, state, cursor):
                 yield event
+        decoder = EventStreamDecoder()
+        while answer.is_stream and not (answer.is_read or state.ending):
+            batch = await _read_batch(answer, decoder)
+            began = asyncio.get_running_loop().time()
+            if batch:
+                client.deadlines.event_arrived()
+            events, malformed = _batch_events(batch, state, cursor)
+            del batch  # hold no bytes of the wire while deltas gather
+            for event in events:
+                yield event
+            if malformed:
+                raise malformed
+            if not state.ending:
+                with answer.paused():
+                    await _gather_deltas(events, began, client.limits.join_seconds)
         await answer.drain()
 
 
-async def _response_events(
-    answer: HttpResponse, line: Client, turn: ResponseState, cursor: Cursor | None
-) -> AsyncGenerator[RunEvent, None]:
-    """Yield the events of one response, streamed or not."""
-    if not answer.is_stream:
-        response = await answer.response_object()
-        if cursor is not None:
-            cursor.note(response)
-        status = str(response.get("status") or "completed")
-        if status not in _UNDER_WAY:
-            for event in turn.feed(FinalResponse(status, response)):
-                yield event
-        return
-    async with aclosing(_batches(answer)) as batches:
-        async for batch in batches:
-            began = asyncio.get_running_loop().time()
-            if batch:
-                line.deadlines.event_arrived()
-            events, malformed = _batch_events(batch, turn, cursor)
-            del batch  # while deltas gather, nothing of the wire is held
-            for told in events:
-                yield told
-            if malformed:
-                raise malformed
-            if turn.ending:
-                return
-            with answer.paused():
-                await _gather_deltas(events, began, line.limits.join_seconds)
+async def _read_object(
+    answer: HttpResponse, state: ResponseState, cursor: Cursor | None
+) -> list[RunEvent]:
+    response = await answer.response_object()
+    if cursor is not None:
+        cursor.note(response)
+    status = str(response.get("status") or "completed")
+    if status in _UNDER_WAY:
+        return []
+    return state.feed(FinalResponse(status, response))
+
+
+async def _read_batch(
+    answer: HttpResponse, decoder: EventStreamDecoder
+) -> list[ServerSentEvent]:
+    """Return the events of the next piece of the body, or of its end."""
+    chunk = await answer.read_any()
+    return decoder.feed(chunk) if chunk else decoder.close()
 
 
 def _batch_events(
-    batch: list[ServerSentEvent], turn: ResponseState, cursor: Cursor | None
+    batch: list[ServerSentEvent], state: ResponseState, cursor: Cursor | None
 ) -> tuple[list[RunEvent], MalformedEvent | None]:
-    """Return what `batch` means, up to the first event that cannot be read.
+    """Return the run events of `batch`, up to the first event that cannot be read.
 
-    Deltas are joined before the turn takes them: it then works once a batch.
+    Deltas are joined first, so `state` works once for each batch.
     """
     read: list[StreamEvent] = []
     malformed: MalformedEvent | None = None
@@ -3246,16 +3347,7 @@ def _batch_events(
                 read.append(parsed)
     except MalformedEvent as error:
         malformed = error
-    events = [told for event in join_deltas(read) for told in turn.feed(event)]
-    return events, malformed
-
-
-async def _batches(answer: HttpResponse) -> AsyncGenerator[list[ServerSentEvent], None]:
-    """Yield the events of each piece of the body that arrived, and keep neither."""
-    decoder = EventStreamDecoder()
-    while not answer.is_read:
-        yield decoder.feed(await answer.read_any())
-    yield decoder.close()
+    return [out for event in join_deltas(read) for out in state.feed(event)], malformed
 
 
 async def _gather_deltas(
@@ -3263,8 +3355,8 @@ async def _gather_deltas(
 ) -> None:
     """Wait for a moment after a delta.
 
-    Reading less often is what makes long answers cheap: one pass then serves all the
-    deltas that arrived. The first delta after a pause is never held back.
+    Reading less often makes long answers cheap: one pass handles all deltas that
+    arrived. The first delta after a pause is never delayed.
     """
     last = events[-1] if events else None
     if not isinstance(last, TextDelta) or join_seconds <= 0:
@@ -3278,54 +3370,72 @@ _LONGEST_WAIT_FOR_ID = 60.0
 _BROKE = "The connection to the model was lost: fetching the rest of the answer."
 
 
-async def stream_background(
-    request: ResponsesRequest, line: Client, turn: ResponseState
+async def _stream_background(
+    request: ResponsesRequest, client: Client, state: ResponseState
 ) -> AsyncGenerator[RunEvent, None]:
-    """Send a background `request`, feed its response to `turn`, yield what it means.
+    """Send a background `request`, feed its response to `state`, yield its run events.
 
-    Raises what `stream_response` raises as long as the response has no id; after that only
-    ResponseLost, and TimedOut for the total limit. Whoever leaves before the end, by
-    an error, a cancellation or by closing the generator, cancels the response: nobody
-    would read what it goes on to cost.
+    Raises the same errors as `stream_response` until the response has an id; after that
+    only ResponseLost, and TimedOut for the total limit. If the caller leaves before the
+    end, by an error, a cancellation or by closing the generator, the response is
+    cancelled, because it would go on to cost money without a reader.
     """
-    following = _BackgroundRun(line, turn)
-    part = _until_named(
-        stream_response(request, line, turn, following.cursor), following
-    )
+    background = _BackgroundRun(client, state)
+    part = stream_response(request, client, state, background.cursor)
     try:
         while True:
             error: ResponsesError | None = None
             try:
+                first = await background.first_event(part)
                 async with aclosing(part) as events:
+                    if first is not None:
+                        yield first
                     async for event in events:
                         yield event
             except ResponsesError as caught:
                 error = caught
-            if turn.ending or not following.can_go_on(error):
+            if state.ending or not background.can_go_on(error):
                 break
-            wait = following.wait_after(error)
-            if following.has_news:
+            wait = background.wait_after(error)
+            if background.has_news:
                 yield Status(_BROKE)
             await asyncio.sleep(wait)
-            part = following.next_part()
+            part = background.next_part()
     finally:
-        following.abandon()
+        background.abandon()
 
 
 class _BackgroundRun:
-    """What is known of a response, and how to get at the rest of it."""
+    """The state of a background response, and how to get the rest of it."""
 
-    def __init__(self, line: Client, turn: ResponseState) -> None:
+    def __init__(self, client: Client, state: ResponseState) -> None:
         self._named = asyncio.Event()
         self.cursor = Cursor(self._named.set)
         self.has_news = False
-        self._line = line
-        self._turn = turn
+        self._client = client
+        self._state = state
         self._seen: int | None = None
         self._failures = 0
         self._resumable = True
         self._asks = False
         self._is_left = False
+
+    async def first_event(
+        self, part: AsyncGenerator[RunEvent, None]
+    ) -> RunEvent | None:
+        """Return the first event of `part`, None if it has none.
+
+        A response without an id could not be cancelled, so a `part` that is left before
+        is read on until there is one.
+        """
+        if self._named.is_set():
+            return await anext(part, None)
+        first = asyncio.create_task(_first_of(part))
+        try:
+            return await asyncio.shield(first)
+        except asyncio.CancelledError:
+            self._client.connections.do_later(self._close(part, first))
+            raise
 
     def can_go_on(self, error: ResponsesError | None) -> bool:
         """Say whether there can be more of the response; raises `error` if not."""
@@ -3336,16 +3446,16 @@ class _BackgroundRun:
         return goes_on
 
     def wait_after(self, error: ResponsesError | None) -> float:
-        """Return the seconds until the next part is asked for; raises ResponseLost."""
+        """Return the seconds until the next request; raises ResponseLost."""
         asked, self.has_news = self._asks, self.cursor.last != self._seen
         self._seen = self.cursor.last
-        if asked and error is None:  # the server says that it still works at it
+        if asked and error is None:  # the server is still working on it
             self._failures, self._asks = 0, not self._can_resume
-            return self._within_limits(self._line.limits.poll_seconds)
+            return self._within_limits(self._client.limits.poll_seconds)
         self._failures = 0 if self.has_news else self._failures + 1
         wait = self._backoff(error)
         if wait is None and self._resumable and not asked:
-            self._resumable, wait = False, 0.0  # too old: it is asked for instead
+            self._resumable, wait = False, 0.0  # too old: request the response itself
         self._asks = not (self.has_news and self._can_resume)
         if wait is None:
             self._is_left = isinstance(error, ApiRefused) and error.status == 404
@@ -3353,22 +3463,13 @@ class _BackgroundRun:
         return self._within_limits(wait)
 
     def next_part(self) -> AsyncGenerator[RunEvent, None]:
-        """Return the rest of the stream, or the response as it stands now."""
+        """Return the rest of the stream, or the current state of the response."""
         path = f"/responses/{self.cursor.response_id}"
         if not self._asks:
             path += f"?stream=true&starting_after={self.cursor.last}"
-        return resume_stream(path, self._line, self._turn, self.cursor)
+        return _resume_stream(path, self._client, self._state, self.cursor)
 
-    def release(
-        self, part: AsyncGenerator[RunEvent, None], first: asyncio.Task[RunEvent | None]
-    ) -> None:
-        """Stop reading `part`, whose `first` event is awaited, once there is an id.
-
-        Whoever leaves earlier could not cancel the response: nobody can find it.
-        """
-        self._line.connections.do_later(self._closed(part, first))
-
-    async def _closed(
+    async def _close(
         self, part: AsyncGenerator[RunEvent, None], first: asyncio.Task[RunEvent | None]
     ) -> None:
         named = asyncio.create_task(self._named.wait())
@@ -3383,44 +3484,27 @@ class _BackgroundRun:
         self.abandon()
 
     def abandon(self) -> None:
-        """Cancel the response once, unless it is over or not there."""
-        named, ended = self.cursor.response_id, self._turn.ending
+        """Cancel the response once, unless it has ended or does not exist."""
+        named, ended = self.cursor.response_id, self._state.ending
         if named and not ended and not self._is_left:
             self._is_left = True
             path = f"/responses/{named}/cancel"
-            self._line.connections.post_later(self._line.endpoint, path)
+            self._client.connections.post_later(self._client.endpoint, path)
 
     @property
     def _can_resume(self) -> bool:
         return self._resumable and self.cursor.last is not None
 
     def _backoff(self, error: ResponsesError | None) -> float | None:
-        """Return how long to wait after a failure; None for a refusal that stands."""
-        setback = error.failure if isinstance(error, ApiRefused) else Failure()
-        policy = self._line.limits.resuming
-        return retry_wait(policy, self._failures, setback, random_fraction())
+        """Return the wait after a failure; None for a final refusal."""
+        failure = error.failure if isinstance(error, ApiRefused) else Failure()
+        policy = self._client.limits.resuming
+        return retry_wait(policy, self._failures, failure, random_fraction())
 
     def _within_limits(self, wait: float) -> float:
-        if not self._line.deadlines.allow(wait):
+        if not self._client.deadlines.allow(wait):
             raise TimedOut("total_timeout")
         return wait
-
-
-async def _until_named(
-    part: AsyncGenerator[RunEvent, None], following: _BackgroundRun
-) -> AsyncGenerator[RunEvent, None]:
-    """Yield what `part` does, but do not drop it before the response has an id."""
-    first = asyncio.create_task(_first_of(part))
-    try:
-        event = await asyncio.shield(first)
-    except asyncio.CancelledError:
-        following.release(part, first)
-        raise
-    async with aclosing(part) as events:
-        if event is not None:
-            yield event
-        async for event in events:
-            yield event
 
 
 async def _first_of(part: AsyncGenerator[RunEvent, None]) -> RunEvent | None:
@@ -3428,40 +3512,40 @@ async def _first_of(part: AsyncGenerator[RunEvent, None]) -> RunEvent | None:
 
 
 _GATEWAY_STATUS = frozenset({408, 502, 504, *range(520, 525)})
-"""What is answered by whoever stands in front of the API and has waited in vain."""
+"""Statuses of a gateway in front of the API that got no answer in time."""
 
 
 class Attempts:
-    """The attempts at one turn.
+    """The attempts at one response.
 
-    Once `events` has ended, `turn` holds the answer, `request` what it answers, and
-    `error` what stopped it, if something of ours did.
+    When `events` has ended, `response` holds the answer, `request` the request that it
+    answers, and `error` the error of ours that stopped it, if any.
     """
 
     def __init__(
         self,
         request: ResponsesRequest,
-        line: Client,
+        client: Client,
         retries: RetryPolicy,
         first_index: int = 0,
     ) -> None:
-        """Count the items of the turn from `first_index` on."""
+        """Number the items of the response from `first_index`."""
         self.request = request
         self.response = ResponseState(first_index)
         self.error: ResponsesError | None = None
-        self._line = line
+        self._client = client
         self._policy = retries
         self._first_index = first_index
         self._retries = 0
-        self._healed: set[str] = set()
+        self._causes: set[str] = set()
         self._wait = 0.0
 
     async def events(self) -> AsyncGenerator[RunEvent, None]:
-        """Send the request and yield what happens, until there is no more to try."""
+        """Send the request and yield its events, until there is nothing more to try."""
         while True:
             self.response, self.error = ResponseState(self._first_index), None
-            sent = stream_background if self.request.background else stream_response
-            answer = sent(self.request, self._line, self.response)
+            sent = _stream_background if self.request.background else stream_response
+            answer = sent(self.request, self._client, self.response)
             try:
                 async with aclosing(answer) as events:
                     async for event in events:
@@ -3469,7 +3553,7 @@ class Attempts:
             except ResponsesError as caught:
                 self.error = caught
             note = self._next()
-            if note is None or not self._line.deadlines.allow(self._wait):
+            if note is None or not self._client.deadlines.allow(self._wait):
                 break
             yield note
             await asyncio.sleep(self._wait)
@@ -3478,7 +3562,7 @@ class Attempts:
 
     @property
     def ending(self) -> Ending:
-        """How the turn ended."""
+        """How the response ended."""
         if self.response.ending:
             return self.response.ending
         if self.error is not None:
@@ -3487,36 +3571,38 @@ class Attempts:
 
     @property
     def trace(self) -> Trace:
-        """What the log needs to know of the last answer."""
+        """What the log needs to know about the last answer."""
         if not isinstance(self.error, ApiRefused):
             return self.response.trace
         refused = self.error
         return Trace(refused.request_id, "", refused.failure.status, refused.error)
 
     def _next(self) -> Status | None:
-        """Return what to tell before the next attempt; None when there is none."""
-        setback = _early_failure(self.error, self.response)
-        if setback is None or (self.request.background and _may_run(self.error)):
+        """Return the status before the next attempt; None if there is none."""
+        failure = _early_failure(self.error, self.response)
+        if failure is None or (self.request.background and _may_run(self.error)):
             return None
-        remedy = find_fallback(self.request, setback.error)
-        if remedy and remedy.cause not in self._healed:
-            self._healed.add(remedy.cause)
-            self.request, self._wait = remedy.request, 0.0
-            return Status(remedy.sentence, remedy.cause)
-        wait = retry_wait(self._policy, self._retries, setback, random_fraction())
+        fallback = find_fallback(self.request, failure.error)
+        if fallback and fallback.cause not in self._causes:
+            self._causes.add(fallback.cause)
+            self.request, self._wait = fallback.request, 0.0
+            return Status(fallback.sentence, fallback.cause)
+        wait = retry_wait(self._policy, self._retries, failure, random_fraction())
         if wait is None:
             return None
         self._retries += 1
         self._wait = wait
         seconds = f"{wait:.0f} s" if wait >= 1 else "a moment"
-        return Status(f"{failure_status(setback)} Trying again in {seconds}.")
+        return Status(f"{failure_status(failure)} Trying again in {seconds}.")
 
 
-def _early_failure(error: ResponsesError | None, turn: ResponseState) -> Failure | None:
+def _early_failure(
+    error: ResponsesError | None, state: ResponseState
+) -> Failure | None:
     """Return the failure, if it came before the first event of the answer."""
-    if turn.refusal:
-        return Failure(200, turn.refusal)
-    if turn.event_count:
+    if state.refusal:
+        return Failure(200, state.refusal)
+    if state.event_count:
         return None
     if isinstance(error, ApiRefused):
         return error.failure
@@ -3525,12 +3611,12 @@ def _early_failure(error: ResponsesError | None, turn: ResponseState) -> Failure
 
 
 def _may_run(error: ResponsesError | None) -> bool:
-    """Say whether the server may have taken the request in spite of `error`.
+    """Say whether the server may be working on the request in spite of `error`.
 
-    Other answers stop when the connection does. A background response whose name we
-    do not know goes on: sent again, it would run twice, and be billed twice. So it is
-    sent again only where nothing arrived, or where the API itself refused it; a
-    gateway's answer does not tell what happened behind it.
+    Other answers stop with the connection. A background response whose id is unknown
+    goes on; sent again, it would run and be billed twice. So it is sent again only if
+    nothing arrived at the server, or if the API itself refused it. The answer of a
+    gateway does not tell what happened behind it.
     """
     match error:
         case ConnectionFailed():
@@ -3547,12 +3633,12 @@ DEFINITIONS = ("$defs", "definitions")
 
 
 def definitions(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the named parts of a schema, from both places where they may stand."""
+    """Return the named parts of a schema, from both places where they can be."""
     found: dict[str, Any] = {}
     for key in DEFINITIONS:
         named = schema.get(key)
         for name, part in named.items() if isinstance(named, Mapping) else ():
-            # Two of one name and different content: neither is the right one.
+            # Two parts with one name and different content: neither can be used.
             found[name] = part if found.get(name, part) == part else None
     return found
 
@@ -3565,7 +3651,7 @@ def resolve_reference(node: Any, root: Mapping[str, Any]) -> Any:
 
 
 def reference_name(node: Any) -> str:
-    """Return the name of the definition that a `$ref` points to; nothing if to none."""
+    """Return the name of the definition that a `$ref` points to, or an empty text."""
     steps = str(node.get("$ref")).split("/")
     if len(steps) == 3 and steps[0] == "#" and steps[1] in DEFINITIONS:
         return steps[2].replace("~1", "/").replace("~0", "~")
@@ -3577,7 +3663,7 @@ _LONG_ENUM, _LONG_ENUM_CHARACTERS = 250, 15_000
 
 
 def is_within_limits(schema: Mapping[str, Any]) -> bool:
-    """Say whether strict mode takes a strict schema of this size."""
+    """Say whether strict mode accepts a strict schema of this size."""
     nodes = list(_nodes(schema))
     properties = [name for node in nodes for name in node.get("properties", ())]
     enums = [list(map(str, node.get("enum", ()))) for node in nodes]
@@ -3616,7 +3702,7 @@ _KEPT = frozenset(
         *("exclusiveMinimum", "exclusiveMaximum", "minItems", "maxItems", "pattern"),
     }
 )
-"""Keywords that stay as they are."""
+"""Keywords that are kept unchanged."""
 
 _BOUNDS = (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum"))
 
@@ -3640,7 +3726,7 @@ _NARROWING = frozenset(
         *("unevaluatedProperties", "unevaluatedItems", "$dynamicRef", "$recursiveRef"),
     }
 )
-"""Keywords that change what is allowed and have no strict form."""
+"""Keywords that restrict values and have no strict form."""
 
 _JSON_TYPES: Mapping[type, str] = {
     str: "string",
@@ -3659,21 +3745,22 @@ class NotStrict(Exception):
 
 
 def strict_schema(schema: Mapping[str, Any]) -> Schema | None:
-    """Return a function's parameters for strict mode; None where it cannot say them.
+    """Return a function's parameters for strict mode; None if that is impossible.
 
-    What the result allows the given schema allows too, but for the nulls of optional
-    properties and for limits that only a description can tell (`minLength`).
+    Everything that the result allows is also allowed by the given schema, except the
+    nulls of optional properties and limits that only a description can express
+    (`minLength`).
     """
     try:
         return _StrictRewrite(schema).result()
     except (NotStrict, RecursionError):
         return None
     except (TypeError, AttributeError, ValueError):
-        return None  # what a server calls a schema need not be one
+        return None  # a server may send something that is not a schema
 
 
 class _StrictRewrite:
-    """One schema on its way to the strict form."""
+    """Rewrites one schema to the strict form."""
 
     def __init__(self, root: Mapping[str, Any]) -> None:
         self._root = root
@@ -3721,7 +3808,7 @@ class _StrictRewrite:
         return {"$ref": f"#/$defs/{_plain_name(reference_name(node))}"}
 
     def _choice(self, node: Mapping[str, Any], depth: int) -> Schema:
-        """Return a choice; strict mode knows only `anyOf`, and nothing beside it."""
+        """Return a choice; strict mode has only `anyOf`, with nothing beside it."""
         options = node.get("anyOf") or node.get("oneOf")
         beside = node.keys() & {"properties", "items", "enum", "const", "required"}
         beside |= {"oneOf"} if {"anyOf", "oneOf"} <= node.keys() else set()
@@ -3731,7 +3818,7 @@ class _StrictRewrite:
         return {**told, "anyOf": [self._strict(one, depth + 1) for one in options]}
 
     def _merged(self, node: Mapping[str, Any]) -> Schema:
-        """Return an `allOf` as one object, where its parts do not contradict."""
+        """Return an `allOf` as one object, if its parts do not contradict."""
         merged: Schema = {key: node[key] for key in node if key != "allOf"}
         for part in node["allOf"] if isinstance(node["allOf"], list) else [None]:
             found = resolve_reference(part, self._root) if _is_reference(part) else part
@@ -3798,12 +3885,12 @@ def make_nullable(schema: Schema) -> Schema:
 
 
 def _plain_name(name: str) -> str:
-    """Return the name of a definition in letters that need no escape in a reference."""
+    """Return the name of a definition in characters that need no escape."""
     return re.sub(r"[^\w.-]", "_", name)
 
 
 def _types_of(node: Mapping[str, Any], enum: object) -> list[str]:
-    """Return the types of a schema: as it says, or as what it holds tells."""
+    """Return the types of a schema, as stated or as derived from its keywords."""
     said = node.get("type") or ("object" if "properties" in node else None)
     if said is None and isinstance(enum, list):
         said = list(dict.fromkeys(_JSON_TYPES.get(type(one), "") for one in enum))
@@ -3818,7 +3905,7 @@ def _is_reference(part: object) -> bool:
 
 
 def _combine(one: Schema, other: Mapping[str, Any]) -> Schema:
-    """Return both schemas as one; raises NotStrict where they say different things."""
+    """Return both schemas as one; raises NotStrict if they contradict."""
     both = dict(one)
     for key, value in other.items():
         if key == "properties" and isinstance(value, Mapping):
@@ -3840,9 +3927,9 @@ _DEEPEST_OPEN = 30
 
 
 def open_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a function's parameters in a form that is never refused.
+    """Return a function's parameters in a form that the API never refuses.
 
-    What a choice at the root offers becomes one object with all its properties.
+    A choice at the root becomes one object with all properties of its options.
     """
     kept = {key: schema[key] for key in schema if key not in _NOT_AT_THE_ROOT}
     properties = _properties(schema, schema, 0)
@@ -3855,7 +3942,7 @@ def open_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _properties(node: object, root: Mapping[str, Any], depth: int) -> dict[str, Any]:
-    """Return all properties that an object may have, whatever it is made of."""
+    """Return all properties that an object may have, from all of its parts."""
     if not isinstance(node, Mapping) or depth > _DEEPEST_OPEN:
         return {}
     found: dict[str, Any] = {}
@@ -3869,7 +3956,7 @@ def _properties(node: object, root: Mapping[str, Any], depth: int) -> dict[str, 
 
 
 def _with_items(node: Any, depth: int) -> Any:
-    """Return a schema whose arrays all say what they hold."""
+    """Return a schema in which every array has `items`."""
     if depth > _DEEPEST_OPEN:
         return node
     if isinstance(node, list):
@@ -3882,14 +3969,14 @@ def _with_items(node: Any, depth: int) -> Any:
     return {**whole, "items": {}} if is_array and "items" not in whole else whole
 
 
-# ==== openai_responses.loop.arguments: The arguments that a model gives a function, checked against its schema.
+# ==== openai_responses.loop.arguments: Checks the arguments that a model gives a function against the function's schema.
 
 DEEPEST_ARGUMENT = 40
-"""How deep values and what schemas refer to are followed."""
+"""How deep values and references of schemas are followed."""
 
 
 def _is_number(value: Any) -> bool:
-    """Say whether a value is a number; true is none, nor is what JSON cannot say."""
+    """Say whether a value is a number; true and non-finite values are not."""
     number = isinstance(value, int | float) and not isinstance(value, bool)
     return number and math.isfinite(value)
 
@@ -3907,11 +3994,10 @@ _TYPES: Mapping[str, Callable[[Any], bool]] = {
 
 @dataclass(frozen=True, slots=True)
 class SchemaValidator:
-    """Holds values against the parts of one schema.
+    """Checks values against the parts of one schema.
 
-    Where it is `lenient`, the null of a property that may be left out is always fine.
-    What was found is remembered by the objects themselves, so a check must not outlive
-    them.
+    If it is `lenient`, null is always allowed for an optional property. Results are
+    remembered by the identity of the objects, so a check must not outlive them.
     """
 
     root: Mapping[str, Any]
@@ -3919,10 +4005,10 @@ class SchemaValidator:
     _found: dict[tuple[str, int, int], str] = field(default_factory=dict)
 
     def error(self, value: Any, node: Any, path: str = "", depth: int = 0) -> str:
-        """Return the path and what is wrong there; nothing if `value` fits `node`."""
+        """Return the path and the error there; empty if `value` is valid for `node`."""
         if not isinstance(node, Mapping) or depth > DEEPEST_ARGUMENT:
             return ""
-        # A schema can lead to the same part by many ways, and back to where it began.
+        # A schema can refer to the same part several times, and to itself.
         place = (path, id(value), id(node))
         if place not in self._found:
             self._found[place] = ""
@@ -3971,7 +4057,7 @@ class SchemaValidator:
     def _in_parts(
         self, value: Any, node: Mapping[str, Any], path: str, depth: int
     ) -> str:
-        """Hold a value against `allOf`, and against one at least of a choice."""
+        """Check a value against `allOf` and against some option of a choice."""
         for part in node.get("allOf") or ():
             found = self.error(value, part, path, depth + 1)
             if found:
@@ -3983,7 +4069,7 @@ class SchemaValidator:
 
 
 def _own_error(value: Any, node: Mapping[str, Any], path: str) -> str:
-    """Hold a value against the type of a schema, then against what it may be."""
+    """Check a value against the type of a schema, then against its other keywords."""
     place = path or "object"
     kinds = _known_types(node.get("type"))
     if kinds and not any(_TYPES[kind](value) for kind in kinds):
@@ -4004,7 +4090,7 @@ def _joined(path: str, name: str) -> str:
 
 
 def _listed(words: Sequence[str]) -> str:
-    """Return a few words as a list; long ones are no help to a model."""
+    """Return a few words as a list; leave out a list that is too long for a model."""
     shown = [word if len(word) <= 60 else word[:57] + "..." for word in words[:20]]
     return " or ".join(shown) + (" ..." if len(words) > 20 else "")
 
@@ -4015,13 +4101,13 @@ def _same(one: Any, other: Any) -> bool:
 
 
 _ODD_SCHEMA = (TypeError, AttributeError, ValueError)
-"""What a server calls a schema need not be one."""
+"""Errors of a schema that is not valid; servers send such schemas."""
 
 
 def argument_error(arguments: object, schema: Mapping[str, Any]) -> str | None:
-    """Return what is wrong with arguments, as a sentence for the model; None if fine.
+    """Return the error in the arguments as a sentence for the model; None if valid.
 
-    Nulls that stand for "not given" are fine.
+    Nulls that mean "not given" are valid.
     """
     if not isinstance(arguments, Mapping):
         return "The arguments must be a JSON object."
@@ -4036,10 +4122,10 @@ def argument_error(arguments: object, schema: Mapping[str, Any]) -> str | None:
 def drop_optional_nulls(
     arguments: Mapping[str, Any], schema: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return the arguments without the nulls that stand for "not given".
+    """Return the arguments without the nulls that mean "not given".
 
-    They do where a property is optional and must not be null itself. Where the schema
-    is a choice, the form that the model chose tells.
+    A null means that if its property is optional and must not be null itself. If the
+    schema is a choice, the option that the model chose decides.
     """
     try:
         return dict(_drop_nulls(arguments, schema, schema, 0))
@@ -4073,9 +4159,9 @@ def _drop_nulls(value: Any, node: Any, root: Mapping[str, Any], depth: int) -> A
 
 
 def _applicable_schemas(value: Any, node: Any, root: Mapping[str, Any]) -> list[Any]:
-    """Return the schemas that a value is held against, each once.
+    """Return the schemas that apply to a value, each once.
 
-    Of choices it is the option that fits.
+    Of a choice, the option that the value fits applies.
     """
     found: dict[int, Any] = {}
     ahead = [node]
@@ -4103,14 +4189,14 @@ def _parts_of(
 def _chosen_option(
     value: Any, options: list[Any], root: Mapping[str, Any]
 ) -> list[Any]:
-    """Return the option that a value fits; all of them where it fits none."""
+    """Return the option that a value fits; all options if it fits none."""
     check = SchemaValidator(root, lenient=True)
     fitting = (option for option in options if not check.error(value, option))
     first = next(fitting, None)
     return options if first is None else [first]
 
 
-# ==== openai_responses.redaction: Secrets out of text.
+# ==== openai_responses.redaction: Removes secrets from text.
 
 REDACTED = "[redacted]"
 
@@ -4154,8 +4240,8 @@ _LOOKS_SECRET = re.compile(
 def redact(text: str, secrets: Iterable[str] = ()) -> str:
     """Return `text` with `[redacted]` in place of `secrets` and of what looks like one.
 
-    A second time changes nothing. Secrets of fewer than six characters are ignored:
-    they would be found in ordinary words.
+    A second call changes nothing. Secrets of fewer than six characters are ignored,
+    because they would be found in ordinary words.
     """
     known = {form for secret in secrets for form in _forms(secret.strip())}
     if known:
@@ -4166,25 +4252,25 @@ def redact(text: str, secrets: Iterable[str] = ()) -> str:
 
 
 def header_secrets(value: str) -> list[str]:
-    """Return what of a header's value may be secret: all of it, and each further word.
+    """Return the secret parts of a header's value: the whole, and each further word.
 
-    A server may repeat what follows `Bearer` alone.
+    A server may repeat the word behind `Bearer` alone.
     """
     return [value, *value.split()[1:]]
 
 
 def redact_line(text: str, secrets: Iterable[str] = ()) -> str:
-    """Return `text` redacted, as one line that no reader of a log obeys.
+    """Return `text` redacted and as one line, safe to write to a log.
 
-    The words of tools, pages and programs get there: a line end would begin a line that
-    nobody wrote, an escape sequence would work in the terminal that shows the log.
+    Texts of tools, pages and programs get there. A line end in them would fake a line
+    of the log, and an escape sequence would act on the terminal that shows it.
     """
     line = "\\n".join(redact(text, secrets).splitlines())
     return "".join(one if one.isprintable() else _escaped(one) for one in line)
 
 
 def describe_exception(error: BaseException) -> str:
-    """Return what a log may say of a foreign exception: its kind, and where it arose.
+    """Return what a log may say of a foreign exception: its type and its place.
 
     Its text may quote a header or a prompt.
     """
@@ -4202,13 +4288,13 @@ def _redact_pattern(pattern: re.Pattern[str], text: str) -> str:
 
 
 def _keep_name(found: re.Match[str]) -> str:
-    """Return the mark, with what tells the reader which secret was there."""
+    """Return the mark, with the name that tells which secret was there."""
     name = found[found.lastgroup] if found.lastgroup else ""
     return f"{name}{REDACTED}{'@' if found.lastgroup == 'scheme' else ''}"
 
 
 def _forms(secret: str) -> Iterator[str]:
-    """Yield `secret` as it stands in headers, addresses, JSON and base64."""
+    """Yield `secret` as it appears in headers, addresses, JSON and base64."""
     if len(secret) < _SHORTEST_SECRET:
         return
     raw = secret.encode("utf-8", "surrogatepass")
@@ -4223,8 +4309,8 @@ def _forms(secret: str) -> Iterator[str]:
 def _inside_base64(raw: bytes, offset: int) -> str:
     """Return the characters that `raw` alone decides when `offset` bytes precede it.
 
-    The password of a `Basic` header stands behind a user name that nobody told us;
-    its length modulo three is all that matters.
+    The password of a `Basic` header follows a user name that we do not know. Only the
+    length of that name modulo three matters.
     """
     encoded = b64encode(bytes(offset) + raw).decode()
     return encoded[(offset * 8 + 5) // 6 : (offset + len(raw)) * 8 // 6]
@@ -4240,10 +4326,10 @@ _DIGEST = 12
 
 @dataclass(frozen=True, slots=True)
 class ToolNames:
-    """What each tool is called in a request; `known` are the tools' own names.
+    """Translates the names of tools for the API and back; `known` are their own names.
 
-    What a name becomes depends on itself, so that it is the same in the next request;
-    only a known tool that has that very name already makes a difference.
+    The translation of a name depends only on the name itself, so it is the same in the
+    next request. The exception is a name that another known tool already has.
     """
 
     known: tuple[str, ...] = ()
@@ -4260,7 +4346,7 @@ class ToolNames:
                 return sent
 
     def own_name(self, sent: str) -> str:
-        """Return the tool's own name of the one that the model used."""
+        """Return the tool's own name for the name that the model used."""
         return next((name for name in self.known if self.sent_name(name) == sent), sent)
 
     def rename_tools(self, tools: Iterable[Item]) -> list[Item]:
@@ -4286,17 +4372,17 @@ def responses_tools(
     """Return the tools of a chat body, or of the host, in the API's form.
 
     Chat Completions nests a function under `function`, the host has it without a
-    `type`; the API has it flat and wants `parameters` and `strict` said. With `strict`
-    every function becomes strict whose schema can be. Other tools stay verbatim.
+    `type`. The API has it flat and needs `parameters` and `strict`. With `strict` every
+    function becomes strict whose schema allows it. Other tools are not changed.
     """
     return [_responses_tool(spec, strict) for spec in specs]
 
 
 def merge_tools(*groups: Sequence[Item]) -> list[Item]:
-    """Return the tools of all groups, each once: a later one takes an earlier's place.
+    """Return the tools of all groups, each once; a later one replaces an earlier one.
 
-    Functions and custom tools are the same by their name, MCP servers by their label,
-    all others by their type.
+    Functions and custom tools are equal by name, MCP servers by label, all others by
+    type.
     """
     tools = [tool for group in groups for tool in group]
     return list({_identity(tool): tool for tool in tools}.values())
@@ -4308,10 +4394,10 @@ def responses_tool_choice(
     *,
     names: ToolNames | None = None,
 ) -> object:
-    """Return `tool_choice` in the API's form: a named function is not nested there.
+    """Return `tool_choice` in the API's form, where a named function is not nested.
 
-    A bare name counts too. Raises InvalidRequest for a tool that is not among `tools`,
-    unless those are not known. `names` says how a tool's own name is sent.
+    A bare name is accepted. Raises InvalidRequest for a tool that is not among `tools`,
+    if those are known. `names` translates the tool's own name.
     """
     if choice is None or choice in _MODES:
         return choice
@@ -4327,7 +4413,7 @@ def responses_tool_choice(
 
 
 def next_tool_choice(choice: object) -> object:
-    """Return what a choice comes to after the first calls; what it forbids stays so."""
+    """Return the choice after the first calls; what it forbids stays forbidden."""
     if isinstance(choice, Mapping) and choice.get("type") == "allowed_tools":
         return {**choice, "mode": "auto"}
     return "none" if choice == "none" else None
@@ -4355,7 +4441,7 @@ def _check_named(tool: Mapping[str, Any]) -> None:
 
 
 def _function(function: Mapping[str, Any], strict: bool) -> Item:
-    """Return a function in the API's form; what it says itself of `strict` counts."""
+    """Return a function in the API's form; its own `strict` has priority."""
     said = function.get("strict")
     wanted = said if isinstance(said, bool) else strict
     parameters = function.get("parameters")
@@ -4419,7 +4505,7 @@ def _tool_choice(choice: Mapping[str, Any], names: ToolNames | None) -> Item:
 
 
 def _check_offered(wanted: Item, tools: Sequence[Item] | None) -> None:
-    """Raise InvalidRequest unless a tool is as `wanted` says, as far as we know them."""
+    """Raise InvalidRequest if a known list of tools does not contain `wanted`."""
     same: list[str] = [key for key in ("type", "server_label") if key in wanted]
     same += ["name"] if wanted["type"] in _CALLED_BY_NAME else []
     if tools is None or any(
@@ -4430,14 +4516,14 @@ def _check_offered(wanted: Item, tools: Sequence[Item] | None) -> None:
     raise InvalidRequest(f"The tool choice asks for {name}, which is no tool here.")
 
 
-# ==== openai_responses.requests.replay: Output items of earlier responses, as they are sent back in the input.
+# ==== openai_responses.requests.replay: Output items of earlier responses, in the form in which they are sent again.
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """The model family, the server's name, the account there that produced an item.
+    """The model family, the server's name, and the account that produced an item.
 
-    `endpoint` and `account` are empty where an earlier writer did not note them.
+    `endpoint` and `account` are empty if an earlier writer did not store them.
     """
 
     family: str
@@ -4445,7 +4531,7 @@ class Origin:
     account: str = ""
 
     def can_decrypt(self, maker: Self) -> bool:
-        """Say whether we may send reasoning that `maker` produced."""
+        """Say whether reasoning of `maker` can be sent here."""
         same_server = maker.endpoint in ("", self.endpoint)
         same_account = maker.account in ("", self.account)
         return same_server and same_account and maker.family == self.family
@@ -4457,12 +4543,12 @@ class Origin:
 
 
 def origin_at(family: str, endpoint: Endpoint) -> Origin:
-    """Return who makes items of `family` at `endpoint`."""
+    """Return the origin of items of `family` from `endpoint`."""
     return Origin(family, endpoint.host, endpoint.owner())
 
 
 def read_origin(wire: object, host_model: str) -> Origin:
-    """Return a stored origin, or what the host's id of the model tells.
+    """Return a stored origin, or the one that the host's model id implies.
 
     The host's id is `{function id}.{model}`; earlier writers stored nothing else.
     """
@@ -4473,25 +4559,19 @@ def read_origin(wire: object, host_model: str) -> Origin:
 
 
 _REMOTE_SIGN = "mcp"
-"""How the ids of remote calls begin, and no others."""
-
-_CLIENT_ANSWERS = (
-    "function_call_output",
-    "custom_tool_call_output",
-    "mcp_approval_response",
-)
+"""The prefix of the ids of remote calls, and of no others."""
 
 
 def remote_name(item: Mapping[str, Any]) -> str:
-    """Return what a remote tool is called here: its server's label, then its name.
+    """Return the name of a remote tool: its server's label, then its own name.
 
-    Open WebUI names the tools of its own MCP servers alike.
+    Open WebUI names the tools of its own MCP servers in the same way.
     """
     return ToolNames().sent_name(f"{item.get('server_label')}_{item.get('name')}")
 
 
 def remote_call(item: Mapping[str, Any]) -> Item:
-    """Return the call that `item` made, or asked to be allowed."""
+    """Return the call that `item` made, or asked permission for."""
     return {
         "type": "function_call",
         "call_id": _remote_call_id(item),
@@ -4501,35 +4581,35 @@ def remote_call(item: Mapping[str, Any]) -> Item:
 
 
 def remote_output(item: Mapping[str, Any]) -> Item:
-    """Return what came of an `mcp_call`: its output, or what went wrong."""
+    """Return the output of an `mcp_call`, or its error."""
     return _call_output(item, _remote_error(item) or str(item.get("output") or ""))
 
 
 def remote_pair(item: Mapping[str, Any]) -> list[Item]:
-    """Return a whole `mcp_call` as the model is told of it later."""
+    """Return an `mcp_call` as the call and output that later requests contain."""
     return [remote_call(item), remote_output(item)]
 
 
 def refused_pair(request: Mapping[str, Any], why: str) -> list[Item]:
-    """Return a call that was asked for and not allowed."""
+    """Return a call that was asked for and not allowed, with its output."""
     return [remote_call(request), _call_output(request, f"Error: {why}")]
 
 
 def remote_failed(item: Mapping[str, Any]) -> bool:
-    """Say whether an `mcp_call` came to nothing."""
+    """Say whether an `mcp_call` failed."""
     return bool(item.get("error")) or item.get("status") == "failed"
 
 
 def is_approval_request(item: Mapping[str, Any]) -> bool:
-    """Say whether the API asks whether it may make a call."""
+    """Say whether the API asks for permission to make a call."""
     return item_type(item) == "mcp_approval_request"
 
 
 def drop_settled_approvals(items: Sequence[Item]) -> list[Item]:
-    """Return `items` without the approvals that are over.
+    """Return `items` without approvals that are over.
 
-    One that the model has not acted on yet stays, because the next response does; a
-    request that nobody answered cannot be sent at all.
+    An approval that the model has not acted on yet stays, because the next response
+    does. A request that nobody answered cannot be sent.
     """
     requests = {item["id"]: item for item in items if is_approval_request(item)}
     last = _last_act(items, {_remote_call_id(request) for request in requests.values()})
@@ -4549,26 +4629,26 @@ def drop_settled_approvals(items: Sequence[Item]) -> list[Item]:
 
 
 def _last_act(items: Sequence[Item], refused: Container[str]) -> int:
-    """Return the place of the last item that the model made, or -1."""
+    """Return the place of the last item that the model produced, or -1."""
     acts = (
         place
         for place, item in enumerate(items)
-        if item_type(item) not in _CLIENT_ANSWERS and item.get("call_id") not in refused
+        if not kind_of(item).from_client and item.get("call_id") not in refused
     )
     return max(acts, default=-1)
 
 
 def _asked_id(item: Mapping[str, Any]) -> object:
-    """Return the id of the request that `item` is or answers; None for others."""
+    """Return the id of the approval request that `item` is or answers, else None."""
     if is_approval_request(item):
         return item["id"]
     return item.get("approval_request_id") if _is_response(item) else None
 
 
 def reorder_remote_outputs(items: Iterable[Item]) -> list[Item]:
-    """Return `items` with the output of each remote call right behind it.
+    """Return `items` with the output of each remote call directly behind it.
 
-    Calls that ran at the same time stand in the host's order otherwise.
+    Otherwise calls that ran at the same time would be in the host's order.
     """
     rows = list(items)
     outputs = {
@@ -4604,7 +4684,7 @@ def _call_output(item: Mapping[str, Any], text: str) -> Item:
 
 
 def _remote_error(item: Mapping[str, Any]) -> str:
-    """Return what went wrong, in the words of the server or of the API."""
+    """Return the error of a remote call in the words of the server or of the API."""
     error = item.get("error")
     if not error:
         return ""
@@ -4618,15 +4698,12 @@ def _remote_error(item: Mapping[str, Any]) -> str:
 
 _NEVER_REPLAYED = ("id", "status", "created_by")
 _MADE_HERE = "replayed"
-_NULL_COUNTS = {"code_interpreter_call": ("code", "outputs")}
-"""Fields that have to be there even where they are null."""
 
 
 def strip_for_replay(item: Item) -> Item:
-    """Return `item` as it is given back: without ids, states and absent values.
+    """Return `item` in the form that is sent again: without ids, status and nulls.
 
-    Those inside the content of a message go too (`logprobs`), and the pages that a
-    search found (`action.sources`).
+    Inside a message's content `logprobs` are removed, in a search `action.sources`.
     """
     kept = {k: v for k, v in item.items() if k not in _NEVER_REPLAYED and v is not None}
     if item_type(item) == "message" and isinstance(kept.get("content"), list):
@@ -4637,14 +4714,14 @@ def strip_for_replay(item: Item) -> Item:
 
 
 def replay_items(item: Item) -> list[Item]:
-    """Return what stands for a whole output item in later requests, in its order."""
+    """Return the items that represent an output item in later requests, in order."""
     if item_type(item) == "mcp_call":
         return remote_pair(item)
     return [image_message(item) if has_image(item) else strip_for_replay(item)]
 
 
 def replay_output(output: Iterable[Item], *, with_reasoning: bool) -> list[Item]:
-    """Return the output of a turn as the next one of the same run sends it back."""
+    """Return the output of a response for the next request of the same run."""
     going = (item for item in output if _goes_back(item, with_reasoning))
     return [told for item in going for told in replay_items(item)]
 
@@ -4657,25 +4734,25 @@ def _goes_back(item: Item, with_reasoning: bool) -> bool:
 
 def _demanded(item: Item) -> Item:
     """Return the fields of a hosted item that are not simply left as they are."""
-    kind = item_type(item)
-    demanded = {key: item.get(key) for key in _NULL_COUNTS.get(kind, ())}
+    kind = kind_of(item)
+    demanded = {key: item.get(key) for key in kind.nullable}
     demanded |= {key: item[key] for key in ("id", "status") if item.get(key)}
-    if demanded.get("outputs"):  # pictures are for people, and large
+    if demanded.get("outputs"):  # pictures are large and only people need them
         parts = content_parts(demanded["outputs"])
         demanded["outputs"] = [p for p in parts if p.get("type") != "image"]
-    if kind == "web_search_call":
+    if kind.tool == "web_search":
         action = item["action"].items()
         demanded["action"] = {
             k: v for k, v in action if k != "sources" and v is not None
         }
     # An approval is named by the id of the request for it.
-    if "id" in demanded and not kind.startswith("mcp_approval"):
+    if "id" in demanded and kind.returned == "always":
         demanded["id"] = _new_id(str(item["id"]))
     return demanded
 
 
 def _new_id(own: str) -> str:
-    """Return an id of the kind that `own` is; replayed again, it stays the same."""
+    """Return a new id of the same kind as `own`, always the same for the same item."""
     prefix, _, rest = own.partition("_")
     if rest.startswith(_MADE_HERE):
         return own
@@ -4692,12 +4769,12 @@ def _strip_part(part: Item) -> Item:
 Approval = Literal["auto", "ask", "deny"]
 
 Ask = Callable[[str, str, Mapping[str, Any]], Awaitable[bool]]
-"""Shows a person the id, the name and the arguments of a call; True is a yes."""
+"""Shows a person the id, name and arguments of a call; only True approves it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Approver:
-    """The rules of a request, with the way to ask for the calls they leave open.
+    """The rules of a request, and the way to ask a person if they do not decide.
 
     `log` takes a line when asking failed.
     """
@@ -4708,7 +4785,7 @@ class Approver:
     log: Callable[[str], object] = field(default=str, compare=False)
 
     def rule_for(self, name: str) -> Approval:
-        """Return what the rules say of a tool."""
+        """Return the rule that applies to a tool."""
         fitting = (
             answer for pattern, answer in self.rules if fnmatchcase(name, pattern)
         )
@@ -4716,13 +4793,13 @@ class Approver:
 
     @property
     def may_ask(self) -> bool:
-        """Whether there is a tool, known or not, for which a person is asked."""
+        """Whether a person may have to be asked for any tool, known or not."""
         return "ask" in (self.default_rule, *(answer for _, answer in self.rules))
 
     async def refusal(
         self, call_id: str, name: str, arguments: Mapping[str, Any]
     ) -> str | None:
-        """Return what to tell the model of a call that may not run, or None."""
+        """Return the sentence for the model if a call is denied, else None."""
         match self.rule_for(name):
             case "auto":
                 return None
@@ -4737,13 +4814,13 @@ class Approver:
     ) -> bool:
         try:
             return self.ask is not None and await self.ask(call_id, name, arguments)
-        except Exception as error:  # whoever cannot be asked has not said yes
+        except Exception as error:  # nobody could be asked: no approval
             self.log(f"nobody could be asked about {name}: {describe_exception(error)}")
             return False
 
 
 def read_rules(text: str) -> list[tuple[str, Approval]]:
-    """Return the rules of a valve, one a line or a comma: `pattern=auto|ask|deny`.
+    """Return the rules of a valve, one a line or comma: `pattern=auto|ask|deny`.
 
     A pattern alone means `ask`. Raises InvalidRequest for any other word.
     """
@@ -4763,10 +4840,10 @@ def read_rules(text: str) -> list[tuple[str, Approval]]:
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """What a tool returned.
+    """The result of a tool.
 
-    `output` is for the model: a text, or content parts with pictures. `card` holds
-    what the host shows beside it (`files`, `embeds`).
+    `output` is for the model: a text, or content parts with pictures. `card` holds what
+    the host shows beside it (`files`, `embeds`).
     """
 
     output: str | list[Item]
@@ -4775,29 +4852,30 @@ class ToolResult:
 
 
 class CallableTools(Protocol):
-    """The tools of a request, by their own names or those that the model was given."""
+    """The tools of a request, by their own names or by those that the API was given."""
 
     def parameters(self, name: str) -> Mapping[str, Any] | None:
-        """Return the schema of a tool's arguments, or None for no such tool."""
+        """Return the schema of a tool's arguments, or None for an unknown tool."""
 
     def resolve_call(
         self, name: str, arguments: dict[str, Any]
     ) -> tuple[str, dict[str, Any]] | None:
-        """Return the own name of the tool that a call is for, with its arguments.
+        """Return the own name of the tool that a call will run, and its arguments.
 
-        A tool that only passes calls on names another one; None if it names none.
+        A tool that only passes calls on names another tool. None if there is no such
+        tool.
         """
 
     def is_interactive(self, name: str) -> bool:
-        """Say whether a tool's time is a person's, which no limit counts."""
+        """Say whether a tool waits for a person; no limit counts that time."""
 
     async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
-        """Run a tool; whatever it raises is a failure of the tool."""
+        """Run a tool; an exception counts as a failure of the tool."""
 
 
 @dataclass(frozen=True, slots=True)
 class CallLimits:
-    """How many calls run at once, for how many seconds, with how long an output."""
+    """Limits of calls: how many at once, how many seconds, how much output."""
 
     at_once: int = 8
     seconds: float = 120.0
@@ -4807,12 +4885,12 @@ class CallLimits:
 
 @dataclass(frozen=True, slots=True)
 class Toolset:
-    """What a run needs to answer calls, and the questions of remote servers, itself.
+    """What a run needs to answer calls and approval requests itself.
 
-    `log` takes lines that say why a tool failed. `rounds` is how often the model may
-    call, `most_calls` how many calls it may make in all; `carries_reasoning` says
-    whether it gets its reasoning back between them. Unless it `runs_calls`, they are
-    left open for others.
+    `log` takes lines about failed tools. `rounds` limits the responses with calls,
+    `most_calls` the calls in total. `carries_reasoning` says whether the model gets its
+    reasoning again between them. Unless it `runs_calls`, calls are left open for
+    others.
     """
 
     tools: CallableTools
@@ -4832,13 +4910,13 @@ def output_item(call: Item, answer: ToolResult) -> Item:
 
 
 def tool_error(sentence: str) -> ToolResult:
-    """Return the answer of a call that did not succeed, in words for the model."""
+    """Return the result of a call that failed, with a sentence for the model."""
     return ToolResult(f"Error: {sentence}", failed=True)
 
 
 @dataclass(frozen=True, slots=True)
 class _ReadyCall:
-    """A call that may run: of which tool, with which arguments."""
+    """A call that may run: its tool and its arguments."""
 
     call_id: str
     name: str
@@ -4848,11 +4926,11 @@ class _ReadyCall:
 async def run_calls(
     calls: Sequence[Item], toolset: Toolset
 ) -> AsyncGenerator[tuple[Item, ToolResult], None]:
-    """Run `calls` side by side; yield each with its answer, in their own order.
+    """Run `calls` in parallel; yield each with its result, in the order of the calls.
 
-    The order is kept because a host that stores the answers as they come would send
-    them in another one next time. Every call is answered exactly once. Closing the
-    generator cancels what runs.
+    The order is kept because a host that stores results as they arrive would send them
+    in another order in the next request. Every call is answered exactly once. Closing
+    the generator cancels the running calls.
     """
     found = [_check_call(call, toolset.tools) for call in calls]
     clock = _Clock(toolset.limits.batch_seconds)
@@ -4867,14 +4945,14 @@ async def run_calls(
         for call, task in zip(calls, tasks, strict=True):
             await (clock.wait(task) if task in limited else asyncio.wait([task]))
             if not task.done():
-                _cancel(limited)  # together: none may begin in the place of another
+                _cancel(limited)  # all at once, so that no waiting call starts
             yield call, _result(task, call, toolset)
     finally:
         _cancel(tasks)
 
 
 class _Clock:
-    """The time that a batch has left; it stands still while a person is asked."""
+    """The remaining time of a batch; it stops while a person is asked."""
 
     def __init__(self, seconds: float) -> None:
         self._loop = asyncio.get_running_loop()
@@ -4883,7 +4961,7 @@ class _Clock:
 
     @asynccontextmanager
     async def question(self) -> AsyncGenerator[None, None]:
-        """Stand still for a question to a person; one is asked after another."""
+        """Stop the time for a question to a person; questions are asked one by one."""
         async with self._asking:
             began = self._loop.time()
             try:
@@ -4898,7 +4976,7 @@ class _Clock:
             if left > 0:
                 await asyncio.wait([task], timeout=left)
             elif self._asking.locked():
-                async with self._asking:  # what the question took comes back
+                async with self._asking:  # the time of the question is added back
                     continue
             else:
                 return
@@ -4910,7 +4988,7 @@ def _cancel(tasks: Iterable[asyncio.Task[ToolResult]]) -> None:
 
 
 def _result(task: asyncio.Task[ToolResult], call: Item, toolset: Toolset) -> ToolResult:
-    """Return the answer of a task, or what stands for it after the deadline."""
+    """Return the result of a task, or the sentence for an exceeded time limit."""
     if task.done() and not task.cancelled():
         return task.result()
     seconds = toolset.limits.batch_seconds
@@ -4918,7 +4996,7 @@ def _result(task: asyncio.Task[ToolResult], call: Item, toolset: Toolset) -> Too
 
 
 def _check_call(call: Item, tools: CallableTools) -> _ReadyCall | ToolResult:
-    """Return a call that may run, or the answer that it gets instead."""
+    """Return a call that may run, or the result that replaces it."""
     name, call_id = _name(call), str(call["call_id"])
     try:
         arguments = _arguments(call)
@@ -4937,7 +5015,7 @@ def _check_call(call: Item, tools: CallableTools) -> _ReadyCall | ToolResult:
 def _ready_call(
     call_id: str, name: str, arguments: object, tools: CallableTools
 ) -> _ReadyCall | ToolResult:
-    """Return a call whose arguments are as its tool wants them."""
+    """Return a call whose arguments are valid for its tool."""
     schema = tools.parameters(name)
     if schema is None:
         return tool_error(f"There is no tool named {name}. Use one that is offered.")
@@ -4948,7 +5026,7 @@ def _ready_call(
 
 
 def _arguments(call: Item) -> object:
-    """Return what the model gave: what its JSON says, or the text of a custom call."""
+    """Return the arguments of a call: its JSON value, or the text of a custom call."""
     if item_type(call) == "custom_tool_call":
         return {"input": call.get("input") or ""}
     text = call.get("arguments")
@@ -4961,7 +5039,7 @@ async def _answer(
     slots: asyncio.Semaphore,
     clock: _Clock,
 ) -> ToolResult:
-    """Run one call once it may, within its limits, unless it is answered already."""
+    """Run one call within its limits, once it is approved, unless it has a result."""
     if isinstance(found, ToolResult):
         return found
     approver = toolset.approver
@@ -4990,13 +5068,13 @@ async def _call_tool(
             raise
         if isinstance(error, TimeoutError) and scope.expired():
             return tool_error(f"{name} did not finish within {seconds:g} s.")
-        # A tool that ends its process, or cancels itself, must not end the run.
+        # A tool that raises SystemExit, or cancels itself, must not end the run.
         toolset.log(f"the tool {name} raised {type(error).__name__}: {error}")
         return tool_error(f"{name} failed. Tell the user, or try another way.")
 
 
 def _cap_result(answer: ToolResult, characters: int) -> ToolResult:
-    """Return an answer with a long text cut in the middle."""
+    """Return a result with a long text cut in the middle."""
     output = answer.output
     if isinstance(output, str):
         return ToolResult(cap_text(output, characters), answer.failed, answer.card)
@@ -5012,7 +5090,7 @@ def _cap_result(answer: ToolResult, characters: int) -> ToolResult:
 
 
 def cap_text(text: str, characters: int) -> str:
-    """Return `text` with head and tail, and a note of what was cut between them."""
+    """Return the beginning and end of `text`, and a note about the cut between them."""
     if len(text) <= characters:
         return text
     half = characters // 2
@@ -5030,14 +5108,14 @@ def _is_interactive(found: _ReadyCall | ToolResult, toolset: Toolset) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class McpApproval:
-    """What was decided about one request; `refusal` says why it may not be."""
+    """The decision about one approval request; `refusal` says why it is denied."""
 
     request: Item
     refusal: str | None
 
     @property
     def response(self) -> Item:
-        """The input item that tells the API."""
+        """The input item with the decision for the API."""
         told: Item = {
             "type": "mcp_approval_response",
             "approval_request_id": self.request.get("id"),
@@ -5047,16 +5125,16 @@ class McpApproval:
 
     @property
     def items(self) -> list[Item]:
-        """What the output of the run grows by: a refused call stands there as one."""
+        """The items that the run's output gets: a denied call and its output."""
         if self.refusal is None:
             return [self.response]
         call, output = refused_pair(self.request, self.refusal)
         return [{**call, "id": f"fc_{call['call_id']}"}, output]
 
     def events(self, index: int) -> list[RunEvent]:
-        """Return how that looks to viewers, from the item at `index` on.
+        """Return the events for viewers, from the item at `index` on.
 
-        Of an allowed call they will see the call itself.
+        An approved call will appear itself.
         """
         if self.refusal is None:
             return []
@@ -5071,7 +5149,7 @@ class McpApproval:
 async def ask_mcp_approvals(
     requests: Sequence[Item], approver: Approver
 ) -> list[McpApproval]:
-    """Return what the rules, or a person, say of each request, one after the other."""
+    """Return the decision for each request, by rule or by a person, one by one."""
     careful = replace(approver, default_rule="ask")
     return [
         McpApproval(
@@ -5085,21 +5163,21 @@ async def ask_mcp_approvals(
 
 
 def deny_mcp_approvals(requests: Sequence[Item], why: str) -> list[McpApproval]:
-    """Return a refusal of each request, about which nobody was asked."""
+    """Deny each request without asking anybody."""
     return [McpApproval(one, f"{remote_name(one)} {why}") for one in requests]
 
 
 def _shown_arguments(request: Item) -> Mapping[str, Any]:
-    """Return what a person is shown: the arguments, or their text if they are none."""
+    """Return the arguments as a person is shown them, or their text if invalid."""
     text = str(request.get("arguments") or "{}")
     arguments = parse_json_object(text)
     return {"arguments": text} if arguments is None else arguments
 
 
-# ==== openai_responses.loop.run: A whole request, as a stream of run events: turn, calls, turn.
+# ==== openai_responses.loop.run: A whole request as a stream of run events: response, calls, response.
 
 _NO_RETRY = RetryPolicy(0)
-"""What a tool did cannot be undone, so that nothing after it is sent twice."""
+"""The effects of a tool cannot be undone, so nothing after it is sent twice."""
 
 _ROUNDS_USED_UP = "was not run: the limit of tool rounds is reached. Answer without it."
 _CALLS_USED_UP = "was not run: the limit of tool calls is reached. Answer without it."
@@ -5115,16 +5193,16 @@ async def run(
 ) -> AsyncGenerator[RunEvent, None]:
     """Send `request` and report what happens; ends with exactly one RunEnded.
 
-    With a `toolset` that runs them, calls are answered here; without, they are left
-    open for the caller, unless their answer broke off. Raises nothing of ours: a
-    refusal is an ending. Cancelling it, or closing the generator, closes the
-    connection and cancels the tools.
+    With a `toolset` that runs them, calls are answered here. Without one they are left
+    open for the caller, unless their response broke off. Raises none of our own
+    exceptions: a refusal is an ending. Cancelling it, or closing the generator, closes
+    the connection and cancels the tools.
     """
-    line = Client(endpoint, connections, limits, Deadlines(limits.timeouts))
+    client = Client(endpoint, connections, limits, Deadlines(limits.timeouts))
     retries = limits.retries
     so_far = _RunState()
     while True:
-        attempts = Attempts(request, line, retries, len(so_far.output))
+        attempts = Attempts(request, client, retries, len(so_far.output))
         async with aclosing(attempts.events()) as events:
             async for event in events:
                 yield event
@@ -5138,7 +5216,7 @@ async def run(
         round_ = _ToolRound(attempts.response.output, toolset, so_far)
         if not round_.has_work:
             break
-        with line.deadlines.paused():
+        with client.deadlines.paused():
             async with aclosing(round_.answers()) as answers:
                 async for event in answers:
                     yield event
@@ -5156,7 +5234,7 @@ async def run(
 
 
 class _RunState:
-    """What the turns of a run have come to."""
+    """The results of the responses of a run so far."""
 
     def __init__(self) -> None:
         self.output: list[Item] = []
@@ -5166,27 +5244,27 @@ class _RunState:
         self.is_last_response = False
 
     def add_response(self, attempts: Attempts) -> None:
-        """Count what a turn brought."""
+        """Add the results of a response."""
         self.output += attempts.response.output
         self.usage = add_usage(self.usage, attempts.response.usage)
 
     def add_output(self, call: Item, answer: ToolResult) -> ToolOutput:
-        """Add the output of a call; return what tells of it."""
+        """Add the output of a call; return its event."""
         item, index = output_item(call, answer), len(self.output)
         self.output.append(item)
         return ToolOutput(index, item, answer.failed, answer.card)
 
     def fail_calls(self, output: Sequence[Item]) -> list[ToolOutput]:
-        """Answer the calls of a turn that failed: none of them was run."""
+        """Answer the calls of a failed response; none of them was run."""
         calls = [item for item in output if is_call(item)]
         return [self.add_output(call, _refused(call, _BROKEN_OFF)) for call in calls]
 
 
 class _ToolRound:
-    """The calls and questions of one turn, each of which is answered, in their order.
+    """The calls and approval requests of one response; each is answered, in order.
 
-    `outputs` are the answers; `was_limited` says whether a limit kept a call from being
-    run, `leaves_calls` whether some are for the caller to run.
+    `outputs` are the answers. `was_limited` says whether a limit kept a call from
+    running, `leaves_calls` whether some calls are left to the caller.
     """
 
     def __init__(
@@ -5207,7 +5285,7 @@ class _ToolRound:
         return bool(self._calls or self.requests)
 
     async def answers(self) -> AsyncGenerator[RunEvent, None]:
-        """Answer everything and tell of it; the run's output grows by the outputs."""
+        """Answer everything, yield the events, and add to the run's output."""
         for consent in await self._consents():
             for event in consent.events(len(self._so_far.output)):
                 yield event
@@ -5255,13 +5333,13 @@ def _refused(call: Item, why: str) -> ToolResult:
 def _next_request(
     attempts: Attempts, toolset: Toolset, so_far: _RunState, round_: _ToolRound
 ) -> ResponsesRequest:
-    """Return the request of the next turn: all of this one, and what came of it.
+    """Return the next request: this one, its output, and the outputs of its calls.
 
-    A tool that had to be called has been; at the limit the last turn may call none.
-    The tools themselves stay, because the prompt cache lives on them.
+    A tool that had to be called has been called; at the limit the last response may
+    call none. The tools stay in the request, because the prompt cache depends on them.
     """
     request = attempts.request
-    # A question of the API cannot be answered without the reasoning that led to it.
+    # An approval request cannot be answered without the reasoning before it.
     reasoning = toolset.carries_reasoning or bool(round_.requests)
     received = replay_output(attempts.response.output, with_reasoning=reasoning)
     so_far.is_last_response = round_.was_limited
@@ -5271,9 +5349,9 @@ def _next_request(
     return request.model_copy(update={"input": items, "tool_choice": choice})
 
 
-# ==== owui_chat.storage.markers: The marker grammar: a line of text that names kept items and is never seen.
+# ==== owui_chat.storage.markers: The marker grammar: a line in the text that names stored items and is invisible.
 
-# A query has a limit, so that a hostile text is read in one pass.
+# A query has a limit, so that a hostile text is read in linear time.
 _V2 = (
     r"\[openai_responses:v2:(?P<kind>[a-z0-9_]{2,30}):(?P<ulid>[0-9a-z]{16}"
     r"(?:[0-9a-z]{10})?)(?:\?[^\]\n]{0,500})?\]:[ \t]*\#?"
@@ -5288,15 +5366,15 @@ _FOREIGN = (
 )
 _MARKER = re.compile(f"{_V2}|{_V1}|{_ZERO_WIDTH}|{_FOREIGN}", re.IGNORECASE)
 _SIGNS = ("openai_responses:v", "\u2060", "]: #")
-"""A text without any of these holds no marker; looking for them is cheap."""
+"""A text without any of these has no marker; searching for them is cheap."""
 
 
 @dataclass(frozen=True, slots=True)
 class MarkedText:
-    """A piece of text, and the id that the marker in front of it names.
+    """A piece of text, and the id in the marker before it.
 
-    `ulid` is empty for text in front of the first marker, and where another pipe's
-    line was taken out.
+    `ulid` is empty for text before the first marker, and behind a removed line of
+    another pipe.
     """
 
     ulid: str
@@ -5304,7 +5382,7 @@ class MarkedText:
 
 
 def format_marker(kind: str, ulid: str) -> str:
-    """Return the marker as it stands in the text, blank lines included."""
+    """Return the marker as it is written to the text, blank lines included."""
     return f"\n\n[openai_responses:v2:{kind}:{ulid}]: #\n\n"
 
 
@@ -5316,8 +5394,8 @@ def has_marker(text: str) -> bool:
 def split_at_markers(text: str) -> Iterator[MarkedText]:
     """Yield the pieces of `text`, each with the marker before it.
 
-    White space at the ends of a piece is the writer's or the host's, never the
-    model's: texts of a model that begin or end with it are kept whole.
+    White space at the ends of a piece comes from the writer or the host, not from the
+    model: texts of a model that begin or end with white space are stored whole.
     """
     if not any(sign in text for sign in _SIGNS):
         yield MarkedText("", text.strip())
@@ -5335,7 +5413,7 @@ def split_at_markers(text: str) -> Iterator[MarkedText]:
 
 def strip_markers(text: str) -> str:
     """Return `text` as a person reads it."""
-    # More than once, because a line of another pipe may only now stand alone.
+    # Repeated, because a line of another pipe may become a line of its own only now.
     while has_marker(text):
         pieces = (piece.text for piece in split_at_markers(text))
         text = "\n\n".join(piece for piece in pieces if piece)
@@ -5358,10 +5436,10 @@ def _named(match: re.Match[str]) -> str:
 class Record:
     """The items that one marker names, in the order of the wire.
 
-    `model` is the host's full model id, `created_at` seconds in UTC. A message item in
-    `payload` whose text part has no `text` takes the text that follows the marker; one
-    that has a text counts as long as `shown` is the digest of what follows; a remark in
-    passing without `shown` has no text in the chat.
+    `model` is the host's full model id, `created_at` seconds in UTC. If the text part
+    of a message in `payload` has no `text`, the text behind the marker is its text. If
+    it has one, it counts as long as `shown` is the digest of the text behind the
+    marker. Commentary without `shown` has no text in the chat.
     """
 
     ulid: str
@@ -5379,9 +5457,9 @@ class Record:
 
 
 def text_digest(text: str) -> str:
-    """Return what tells whether a shown text was edited; white space around it is free.
+    """Return a digest that tells whether a shown text was edited.
 
-    The host strips it.
+    White space around the text does not count, because the host strips it.
     """
     stripped = text.strip().encode("utf-8", "surrogatepass")
     return hashlib.sha256(stripped).hexdigest()[:32]
@@ -5399,8 +5477,9 @@ _TURN = "openai_responses.turn"
 class DetailItem:
     """An item as it is sent again.
 
-    `shown` is the text that the host has of it, or its length where the item, a
-    message, goes without its own; nothing for what has no text there.
+    `shown` is the text that the host has for it, or the length of that text if the
+    item, a message, is stored without its own text. It is empty for an item without
+    text.
     """
 
     item: Item
@@ -5409,7 +5488,7 @@ class DetailItem:
 
 @dataclass(frozen=True, slots=True)
 class DetailTurn:
-    """A turn as it came back, with what was noted of it."""
+    """A response as it came back, with its notes."""
 
     items: tuple[DetailItem, ...]
     origin: Origin
@@ -5422,9 +5501,9 @@ def write_details(
     origin: Origin,
     notes: Mapping[str, Any],
 ) -> list[Item]:
-    """Return the entries of a turn, from its items with the text shown of each.
+    """Return the entries of a response, from its items and the text shown for each.
 
-    `name` tells the turn from others of its message.
+    `name` distinguishes the response from others of its message.
     """
     head = {"type": _TURN, "origin": origin.wire(), "notes": dict(notes)}
     entries = [
@@ -5439,7 +5518,7 @@ def write_details(
 
 
 def read_details(message: Mapping[str, Any]) -> list[DetailTurn]:
-    """Return the turns that a message of the host carries, in their order."""
+    """Return the responses that a message of the host carries, in order."""
     carried = message.get("reasoning_details")
     entries = [e for e in carried if _is_entry(e)] if isinstance(carried, list) else []
     order = list(dict.fromkeys(entry["turn"] for entry in entries))
@@ -5461,9 +5540,9 @@ def _entry(item: Item, shown: str) -> Item:
 
 
 def _says_just(item: Item, shown: str) -> bool:
-    """Say whether a message holds one text, and the host will give back just that.
+    """Say whether a message has one text that the host will return unchanged.
 
-    It strips the ends of texts.
+    The host strips the ends of texts.
     """
     parts = content_parts(item.get("content"))
     whole = bool(shown) and shown == shown.strip()
@@ -5471,7 +5550,7 @@ def _says_just(item: Item, shown: str) -> bool:
 
 
 def _is_entry(entry: object) -> bool:
-    """Say whether an entry is one of ours, and whole."""
+    """Say whether an entry is a complete entry of ours."""
     if not isinstance(entry, Mapping) or entry.get("format") != _FORMAT:
         return False
     if not (isinstance(entry.get("turn"), str) and isinstance(entry.get("index"), int)):
@@ -5506,14 +5585,14 @@ def _carried(entry: Item) -> DetailItem:
 def restore_from_details(
     messages: Sequence[Mapping[str, Any]],
 ) -> tuple[list[Mapping[str, Any]], dict[str, Record]]:
-    """Return the messages with markers for what they carry, and what those name."""
+    """Return the messages with markers for their entries, and the records by id."""
     reading = _Reading()
     return reading.marked(messages), reading.records
 
 
 @dataclass(frozen=True, slots=True)
 class _Stretch:
-    """Items of a turn up to a message whose text the host shows, or to the end."""
+    """Items of a response up to a message with shown text, or up to the end."""
 
     items: tuple[DetailItem, ...]
     origin: Origin
@@ -5524,14 +5603,14 @@ class _Stretch:
 
 
 class _Reading:
-    """Puts the markers into the messages of one chat."""
+    """Inserts the markers into the messages of one chat."""
 
     def __init__(self) -> None:
         self.records: dict[str, Record] = {}
         self._textless: list[str] = []
 
     def marked(self, messages: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-        """Return the messages; markers without a text stand at the end of their run."""
+        """Return the messages; markers without a text come at the end of their run."""
         found: list[Mapping[str, Any]] = []
         for message in messages:
             is_message = isinstance(message, Mapping)  # else the reader says so
@@ -5542,7 +5621,7 @@ class _Reading:
         return [*found, *self._rest()]
 
     def _rest(self) -> list[Mapping[str, Any]]:
-        """Return a message for what belongs to calls: those come before it."""
+        """Return a message for the items of calls, which come before the calls."""
         content = "".join(self._textless)
         self._textless = []
         return [{"role": "assistant", "content": content}] if content else []
@@ -5550,7 +5629,7 @@ class _Reading:
     def _message(
         self, message: Mapping[str, Any], turns: Sequence[DetailTurn]
     ) -> Mapping[str, Any]:
-        """Return a message, each of its texts behind the marker of its items."""
+        """Return a message with each of its texts behind the marker of its items."""
         content = message.get("content")
         stretches = [one for turn in turns for one in _stretches_of(turn)]
         texts = _split_text(content if isinstance(content, str) else "", stretches)
@@ -5587,9 +5666,9 @@ def _stretches_of(turn: DetailTurn) -> list[_Stretch]:
 
 
 def _split_text(content: str, stretches: Sequence[_Stretch]) -> list[str]:
-    """Return the text of each shown message; the host joins them by a line's end.
+    """Return the text of each shown message; the host joins them with a line feed.
 
-    A text that a person changed so that the places do not fit stays whole.
+    If a person changed the text so that the places do not fit, it stays in one piece.
     """
     lengths = [_shown_length(one.last) for one in stretches if one.last.shown]
     texts, rest = list[str](), content
@@ -5606,13 +5685,13 @@ def _shown_length(carried: DetailItem) -> int:
 
 
 def _own_text(carried: DetailItem, text: str) -> str:
-    """Return the model's own text where another one is shown, unless it was edited."""
+    """Return the model's own text if another one is shown, unless it was edited."""
     if isinstance(carried.shown, str) and carried.shown.strip() == text.strip():
         return message_text(carried.item)
     return text
 
 
-# ==== owui_chat.code: Code that the API ran, in the host's own words.
+# ==== owui_chat.code: Code that the API ran, in the host's form.
 
 CODE_CARD = "open_webui:code_interpreter"
 
@@ -5625,9 +5704,10 @@ def is_code(item: Mapping[str, Any]) -> bool:
 
 
 def code_host_item(item: Mapping[str, Any]) -> Item:
-    """Return code and what it printed as the host's own item.
+    """Return code and its output as the host's own item.
 
-    The host runs only code with `attributes` (middleware.py:6133).
+    The host runs only code with `attributes` (docs/reference/open-webui.md, "Rounds of
+    tools").
     """
     outputs = content_parts(item.get("outputs"))
     printed = "".join(str(part.get("logs") or "") for part in outputs)
@@ -5642,10 +5722,11 @@ def code_host_item(item: Mapping[str, Any]) -> Item:
 
 
 def replay_code(item: Mapping[str, Any], printed: str) -> str:
-    """Return code as the page draws it, with what it printed in a block below.
+    """Return code as the page draws it, with its output in a block below.
 
-    The page draws the code between two fences, and of the host's `output` nothing
-    (measured on 0.12.4): a second block opens inside, which the last fence closes.
+    The page draws the code between two fences and does not draw `output` (observed on
+    0.12.4). So the text closes the first block and opens a second one, which the page's
+    last fence closes.
     """
     code = str(item.get("code") or "")
     shown = printed.strip("\n").replace("```", "'''")
@@ -5653,9 +5734,9 @@ def replay_code(item: Mapping[str, Any], printed: str) -> str:
 
 
 def remove_code(text: str, item: Mapping[str, Any]) -> str | None:
-    """Return `text` without what the host put there for kept code.
+    """Return `text` without the part that the host inserted for stored code.
 
-    None where it put nothing: somebody has deleted the card.
+    None if there is no such part: somebody has deleted the card.
     """
     code = code_host_item(item)["code"]
     told = f"<code_interpreter>\n{code}\n</code_interpreter>" if code else ""
@@ -5675,14 +5756,14 @@ class UserMessage:
 
 @dataclass(frozen=True, slots=True)
 class AssistantText:
-    """Text of an assistant's message, as the host gives it back."""
+    """The text of an assistant's message, as the host returns it."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A tool call of an assistant's message: a custom one has an input instead."""
+    """A tool call of an assistant's message; a custom call has an input instead."""
 
     call_id: str
     name: str
@@ -5692,7 +5773,7 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class ToolMessage:
-    """What a tool returned for a call: a text, or parts with pictures."""
+    """The result of a call: a text, or parts with pictures."""
 
     call_id: str
     output: str | list[Item]
@@ -5704,11 +5785,11 @@ ChatPart = UserMessage | AssistantText | ToolCall | ToolMessage
 def parse_messages(
     messages: Sequence[Mapping[str, Any]], detail: str = "auto"
 ) -> tuple[str, list[ChatPart]]:
-    """Return the instructions and the stretches of a chat.
+    """Return the instructions and the parts of a chat.
 
-    The system messages at the head, in order, are the instructions; later ones stand
-    at their place; pictures that do not say their `detail` get this one. Raises
-    InvalidRequest for what the API cannot take.
+    System messages at the beginning are the instructions, in order; later ones stay in
+    place. Pictures without a `detail` get the given one. Raises InvalidRequest for
+    content that the API does not accept.
     """
     if not all(isinstance(message, Mapping) for message in messages):
         raise InvalidRequest("A message of this chat is not an object with a role.")
@@ -5722,7 +5803,7 @@ def parse_messages(
 
 
 def _chat_parts(message: Mapping[str, Any], detail: str) -> Iterator[ChatPart]:
-    """Yield what one message after the head holds, in order."""
+    """Yield the parts of one message after the instructions, in order."""
     role, content = message.get("role"), message.get("content")
     match role:
         case "user":
@@ -5756,7 +5837,7 @@ def _calls(tool_calls: object) -> Iterator[ToolCall]:
 
 
 def _output(content: object) -> str | list[Item]:
-    """Return a tool's output; an empty one stays, because its call needs it."""
+    """Return a tool's output; an empty one is kept, because its call needs it."""
     if not isinstance(content, list):
         return "" if content is None else str(content)
     return [_input_part(part, "auto") for part in content]
@@ -5787,7 +5868,7 @@ def _input_part(part: object, detail: str) -> Item:
 
 
 def _image_part(wire: Mapping[str, Any], default: str) -> Item:
-    """Return a picture; both spellings keep the address and the detail."""
+    """Return a picture; both forms keep the address and the detail."""
     inner = wire.get("image_url")
     chat_form = inner if isinstance(inner, Mapping) else {"url": inner}
     detail = chat_form.get("detail") or wire.get("detail") or default
@@ -5819,17 +5900,11 @@ _BLOCK = re.compile(
 
 
 def strip_old_blocks(text: str) -> str:
-    """Return `text` without such blocks; one that is not closed is only text."""
+    """Return `text` without such blocks; a block that is not closed stays as text."""
     if _SIGN not in text or "</details>" not in text:
-        return text  # and below only what lies before the last end is read, once
+        return text  # below, only the text before the last end is read, once
     end = text.rindex("</details>") + len("</details>\n")
     return _BLOCK.sub("", text[:end]) + text[end:]
-
-
-_RETURNED_TYPES = frozenset(
-    {"message", "reasoning", "compaction", *CALL_OUTPUTS, *CALL_OUTPUTS.values()}
-)
-"""What goes back of a run beside hosted items."""
 
 
 def build_input(
@@ -5841,9 +5916,9 @@ def build_input(
 ) -> list[Item]:
     """Return the input of a request; without a `reader` no reasoning is sent.
 
-    Not `with_tools`, the runs that are over leave out what tools did in them. The
-    result is valid by construction: calls and outputs in pairs, reasoning only with
-    its encrypted content and only in front of what it led to.
+    Without `with_tools` runs that are over do not include what tools did. The result is
+    always valid: calls and outputs come in pairs, and reasoning only with its encrypted
+    content and directly before its product.
     """
     items: list[Item] = []
     run: list[AssistantText | ToolCall | ToolMessage] = []
@@ -5856,7 +5931,7 @@ def build_input(
         else:
             run.append(stretch)
     items += _RunHistory(run, records, reader).items()
-    # A picture is an input message: only now, or it would part reasoning from text.
+    # A picture is an input message: inserted last, to keep reasoning next to its text.
     return [
         image_message(item) if has_image(item) else item
         for item in drop_orphans(reorder_remote_outputs(since_compaction(items)))
@@ -5864,7 +5939,7 @@ def build_input(
 
 
 def tool_message_item(returned: ToolMessage, before: Iterable[Item]) -> Item:
-    """Return the input item for what a tool returned; its call is one of `before`."""
+    """Return the input item for a tool's result; its call is one of `before`."""
     call_id = returned.call_id
     calls = (i for i in before if is_call(i) and i.get("call_id") == call_id)
     kind = next(map(item_type, calls), "function_call")
@@ -5872,7 +5947,7 @@ def tool_message_item(returned: ToolMessage, before: Iterable[Item]) -> Item:
 
 
 class _RunHistory:
-    """The items of one run, put together from the host's and the kept."""
+    """The items of one run, combined from the host's parts and the stored items."""
 
     def __init__(
         self,
@@ -5891,7 +5966,7 @@ class _RunHistory:
         }
         self._waiting = {
             ulid: [
-                strip_for_replay(item) for item in record.payload if _may_return(item)
+                strip_for_replay(item) for item in record.payload if is_replayed(item)
             ]
             for ulid, record in self._records.items()
         }
@@ -5908,7 +5983,9 @@ class _RunHistory:
                     waiting.remove(item)
 
     def _takes_out(self, code: Item) -> bool:
-        """Take out of the text what the host has there of `code`, if it has."""
+        """Remove from the text what the host inserted for `code`; say whether it was
+        there.
+        """
         for pieces in [found for found in self._pieces if isinstance(found, list)]:
             for place, piece in enumerate(pieces):
                 rest = remove_code(piece.text, code)
@@ -5918,7 +5995,7 @@ class _RunHistory:
         return False
 
     def items(self) -> list[Item]:
-        """Return the items of the run in their order."""
+        """Return the items of the run in order."""
         items: list[Item] = []
         for stretch in self._pieces:
             match stretch:
@@ -5932,7 +6009,7 @@ class _RunHistory:
         return items
 
     def _call(self, call: ToolCall) -> list[Item]:
-        """Return a call in its kept bytes, after what was kept in front of it."""
+        """Return a call in its stored bytes, after the items stored before it."""
         ulid = self._ulid_of_call.get(call.call_id, "")
         waiting = self._waiting.get(ulid, [])
         for place, item in enumerate(waiting):
@@ -5942,7 +6019,7 @@ class _RunHistory:
         return [_call_item(call)]
 
     def _piece(self, piece: MarkedText) -> list[Item]:
-        """Return what a marker names, then the text behind it."""
+        """Return the items that a marker names, then the text behind it."""
         kept = self._allowed(piece.ulid, self._waiting.pop(piece.ulid, []))
         message = kept.pop() if kept and _is_answer(kept[-1]) else None
         record = self._records.get(piece.ulid)
@@ -5955,10 +6032,10 @@ class _RunHistory:
         return [*kept, _message_item(message, piece.text)]
 
     def _allowed(self, ulid: str, items: Sequence[Item]) -> list[Item]:
-        """Leave out what this request may not carry: nobody there could read it.
+        """Remove items that nobody at this request's server could read.
 
-        A call whose card is gone stays for now: it tells which reasoning has to leave
-        with it.
+        A call whose card was deleted stays for now, because it tells which reasoning
+        must be removed with it.
         """
         if not items:
             return []
@@ -5972,7 +6049,7 @@ class _RunHistory:
 
 
 def _call_item(call: ToolCall) -> Item:
-    """Return a call of which only the host knows."""
+    """Return a call that only the host knows."""
     kind, key = "function_call", "arguments"
     if call.is_custom:
         kind, key = "custom_tool_call", "input"
@@ -5988,24 +6065,18 @@ def _split(
     return stretch
 
 
-def _may_return(item: Item) -> bool:
-    """Say whether a kept item has a place in a later request."""
-    known = item_type(item) in _RETURNED_TYPES or is_kept_hosted(item)
-    return known or has_image(item)
-
-
 def _is_answer(item: Item) -> bool:
-    """Say whether `item` is a message of the model; earlier writers kept others too."""
+    """Say whether `item` is a model's message; earlier writers stored other kinds."""
     return item_type(item) == "message" and item.get("role") == "assistant"
 
 
 def _is_whole_remark(item: Item) -> bool:
-    """Say whether `item` is a remark whose text the host does not give back."""
+    """Say whether `item` is commentary whose text the host does not return."""
     return is_commentary(item) and bool(message_text(item))
 
 
 def _message_item(kept: Item | None, shown: str) -> Item:
-    """Return a message of the model, in its own bytes unless a person edited it."""
+    """Return a message in the model's own bytes, unless a person edited it."""
     part = {"type": "output_text", "text": shown, "annotations": []}
     if kept is None:
         return {"type": "message", "role": "assistant", "content": [part]}
@@ -6013,7 +6084,7 @@ def _message_item(kept: Item | None, shown: str) -> Item:
         return kept
     parts = kept.get("content")
     if isinstance(parts, list) and len(parts) == 1 and _is_text_part(parts[0]):
-        is_edited = "text" in parts[0]  # then no place in it is where it was
+        is_edited = "text" in parts[0]  # the annotations' positions are no longer valid
         part = {**parts[0], "text": shown, **({"annotations": []} if is_edited else {})}
     return {**kept, "content": [part]}
 
@@ -6022,7 +6093,7 @@ def _is_text_part(part: object) -> bool:
     return isinstance(part, Mapping) and part.get("type") == "output_text"
 
 
-# ==== owui_chat.render.chunks: The chunks that Open WebUI understands beside an answer's text.
+# ==== owui_chat.render.chunks: Chunks that Open WebUI understands in addition to an answer's text.
 
 Chunk = dict[str, Any]
 
@@ -6032,8 +6103,9 @@ def host_usage(
 ) -> dict[str, Any]:
     """Return the counts as the host stores them with a message.
 
-    Sums are for billing; the host's compaction reads `prompt_tokens` as the size of
-    the chat, so those two are of the last turn alone (open-webui.md §14).
+    The sums are for billing. The host's compaction reads `prompt_tokens` as the size of
+    the chat, so `prompt_tokens` and `completion_tokens` are those of the last response
+    (docs/reference/open-webui.md, "Usage").
     """
     newest = last or usage
     return {
@@ -6054,7 +6126,7 @@ def host_usage(
 def error_chunk(sentence: str) -> Chunk:
     """Return the chunk that marks the message as failed and keeps its text.
 
-    It has no `choices`: with them the host does not look at `error`.
+    It has no `choices`, because with them the host ignores `error`.
     """
     return {"error": {"message": sentence}}
 
@@ -6066,7 +6138,7 @@ def status_chunk(sentence: str) -> Chunk:
 
 
 def pages_chunk(queries: list[str], pages: list[str]) -> Chunk:
-    """Return a status line that opens to the pages a search found."""
+    """Return a status line that opens to the pages that a search found."""
     sites = "1 site" if len(pages) == 1 else f"{len(pages)} sites"
     sought = f" for {', '.join(queries)}" if queries else ""
     data = {
@@ -6079,7 +6151,7 @@ def pages_chunk(queries: list[str], pages: list[str]) -> Chunk:
 
 
 def source_chunk(name: str, text: str) -> Chunk:
-    """Return a source below the answer, which opens to show `text`."""
+    """Return a source below the answer that opens to show `text`."""
     data = {
         "source": {"name": name},
         "document": [text],
@@ -6089,7 +6161,7 @@ def source_chunk(name: str, text: str) -> Chunk:
 
 
 def host_event(event: dict[str, Any]) -> Chunk:
-    """Return a chunk that the host hands to its event emitter (middleware.py:4808)."""
+    """Return a chunk whose event the host hands to its event emitter."""
     return {"event": event, "choices": [{"index": 0, "delta": {}}]}
 
 
@@ -6099,14 +6171,16 @@ _CONTAINER_ADDRESS = re.compile(r"sandbox:/[^\s()<>\[\]\"']*[^\s()<>\[\]\"'.,;:!
 
 
 def link_files(text: str, card: Mapping[str, Any]) -> str:
-    """Return a text with the addresses and the notes of its card."""
+    """Return a text with the addresses and notes of its card."""
     links = card.get("links") or {}
     linked = _CONTAINER_ADDRESS.sub(lambda found: links.get(found[0], found[0]), text)
     return "\n\n".join([linked, *card.get("notes", ())])
 
 
 def file_lines(card: Mapping[str, Any]) -> str:
-    """Return what a reader gets who has seen the text with its own addresses."""
+    """Return the lines for a reader who has already got the text with its own
+    addresses.
+    """
     links = (card.get("links") or {}).items()
     lines = [
         f"[{PurePosixPath(unquote(address)).name}]({url})" for address, url in links
@@ -6124,10 +6198,10 @@ _URL = rf"https?://{_PLAIN}(?:\({_PLAIN}\){_PLAIN})?"
 LINK = re.compile(
     rf"(?P<open>\()?\[(?P<label>{_LABEL})\]\((?P<url>{_URL})\)(?(open)\))"
 )
-"""A Markdown link, with the parentheses that stand directly around it."""
+"""A Markdown link, with the parentheses directly around it."""
 
-# Every alternative begins with one plain character: `re` then passes over all others
-# three times as fast.
+# Every alternative begins with one plain character, so that `re` skips all others three
+# times as fast.
 _BEGUN_LINK = rf"\[{_LABEL}(?:\](?:\({_PLAIN}(?:\({_PLAIN}(?:\){_PLAIN})?)?)?)?\Z"
 _UNFINISHED_LINK = rf"{_BEGUN_LINK}|\({_BEGUN_LINK}|\(\[{_LABEL}\]\({_URL}\)\Z|\(\Z"
 _BEGUN_TRACKING = (
@@ -6138,11 +6212,11 @@ _TRACKING = re.compile(rf"\?{_TRACKED}&|[?&]{_TRACKED}(?![\w-])")
 
 OPEN_LINK = re.compile(f"{_UNFINISHED_LINK}|{_UNFINISHED_TRACKING}")
 OPEN_TRACKING = re.compile(_UNFINISHED_TRACKING)
-"""The end of a text that may go on as a link, or as what tells who searched."""
+"""The end of a text that may continue as a link or as a tracking parameter."""
 
 
 class HoldbackBuffer:
-    """A text whose end is held back while it may go on as something."""
+    """Holds back the end of a growing text while it may become something to replace."""
 
     def __init__(self, unfinished: re.Pattern[str]) -> None:
         """Hold back the end that matches `unfinished`."""
@@ -6150,7 +6224,7 @@ class HoldbackBuffer:
         self._held = ""
 
     def feed(self, text: str) -> str:
-        """Return what may be shown now."""
+        """Return the text that can be shown now."""
         text = self._held + text
         match = self._unfinished.search(text)
         place = match.start() if match else len(text)
@@ -6158,23 +6232,23 @@ class HoldbackBuffer:
         return text[:place]
 
     def rest(self) -> str:
-        """Return what was held back, when the text has ended."""
+        """Return the text that was held back, at the end of the text."""
         rest, self._held = self._held, ""
         return rest
 
 
 def is_tracked_url(url: str) -> bool:
-    """Say whether an address is one that the model's search found."""
+    """Say whether the model's search found this address."""
     return bool(_TRACKING.search(url))
 
 
 def strip_tracking(text: str) -> str:
-    """Return a text, or an address, whose links do not tell who searched."""
+    """Return a text, or an address, without tracking parameters in its links."""
     return _TRACKING.sub(_kept_of_tracking, text) if _TRACKED in text else text
 
 
 def strip_tracking_place(text: str, place: int) -> int:
-    """Return where a place of `text` is once its links do not tell who searched."""
+    """Return the new position of `place` after `strip_tracking`."""
     gone = (match for match in _TRACKING.finditer(text) if match.start() < place)
     return place - sum(len(match[0]) - len(_kept_of_tracking(match)) for match in gone)
 
@@ -6189,11 +6263,11 @@ _Edit = tuple[int, int, str]
 class Citations:
     """Numbers the sources of one run.
 
-    Whoever feeds it the same events gets the same numbers.
+    The same events always give the same numbers.
     """
 
     def __init__(self, known: Iterable[str] = ()) -> None:
-        """Count on from the sources that the page has already, by their keys."""
+        """Continue after the sources that the page already has, given by their keys."""
         self._numbers = {key: number for number, key in enumerate(known, 1)}
         self._names: dict[str, str] = {}
         self._waiting: list[str] = []  # sources that the page does not know yet
@@ -6201,11 +6275,11 @@ class Citations:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """What makes each numbered source the same, in the order of the numbers."""
+        """The keys that identify the numbered sources, in the order of the numbers."""
         return tuple(self._numbers)
 
     def feed(self, event: RunEvent) -> str:
-        """Take an event; return the text that it adds to what is shown."""
+        """Take an event; return the text to show for it."""
         match event:
             case TextDelta():
                 return self._grow(event)
@@ -6236,7 +6310,7 @@ class Citations:
     def sources(self, *, ended: bool) -> Iterator[Item]:
         """Yield the sources to show now, in the order of their numbers.
 
-        While a message goes on, those wait whose names are not known.
+        While a message is growing, sources without a known name wait.
         """
         while self._waiting and (ended or self._waiting[0] in self._names):
             key = self._waiting.pop(0)
@@ -6255,7 +6329,7 @@ class Citations:
         return before + self._linked(held.feed(event.text))
 
     def _linked(self, text: str) -> str:
-        """Return a text with numbers for its links to the pages of a search."""
+        """Return a text in which links to pages of a search are numbers."""
         if "](" in text:
             text = LINK.sub(self._linked_number, text)
         return strip_tracking(text)
@@ -6264,7 +6338,7 @@ class Citations:
         return self._number_of_link(link) if is_tracked_url(link["url"]) else link[0]
 
     def _number_of_link(self, link: re.Match[str]) -> str:
-        """Return the number for a link; a label that says something stays."""
+        """Return the number for a link; a label with meaning stays in the text."""
         url, label = strip_tracking(link["url"]), link["label"].strip()
         number = self._number(url)
         names_site = "." in label and " " not in label
@@ -6305,7 +6379,7 @@ class Citations:
 
 
 def source_keys(sources: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Return the keys of the host's sources as the page has them, each once."""
+    """Return the keys of the host's sources as the page identifies them, each once."""
     keys = []
     for source in sources:
         metadata = source.get("metadata") or []
@@ -6317,7 +6391,7 @@ def source_keys(sources: Iterable[Mapping[str, Any]]) -> list[str]:
 
 
 def _key(annotation: Item) -> str:
-    """Return what makes a source the same; nothing for what is no source."""
+    """Return the key of a source; empty if the annotation is not a source."""
     match annotation.get("type"):
         case "url_citation":
             return strip_tracking(str(annotation.get("url") or ""))
@@ -6327,10 +6401,10 @@ def _key(annotation: Item) -> str:
 
 
 def _range(annotation: Item, text: str) -> tuple[int, int]:
-    """Return the first place that an annotation is about, and the one behind it.
+    """Return the first position of an annotation's text, and the one behind the last.
 
-    `end_index` is the last character by the documentation, the one behind it in
-    practice; a file's `index` is where it is cited.
+    `end_index` is documented as the last character, but in practice it is the one
+    behind it. A file's `index` is the place of the citation.
     """
     start = annotation.get("start_index", annotation.get("index"))
     last = annotation.get("end_index", annotation.get("index"))
@@ -6343,7 +6417,7 @@ def _range(annotation: Item, text: str) -> tuple[int, int]:
 
 
 def _apply_edits(text: str, edits: Iterable[_Edit]) -> str:
-    """Return `text` with places of it replaced."""
+    """Return `text` with parts of it replaced."""
     pieces, done = [], 0
     for start, end, told in sorted(edits, key=lambda edit: edit[:2]):
         pieces += [text[done:start], told]
@@ -6352,10 +6426,10 @@ def _apply_edits(text: str, edits: Iterable[_Edit]) -> str:
 
 
 def chat_annotations(item: Item, before: int) -> list[Item]:
-    """Return the pages that a message cites, with their places in the answer.
+    """Return the pages that a message cites, with their positions in the answer.
 
-    The message begins `before` characters behind the answer's beginning; its links do
-    not tell who searched.
+    The message begins `before` characters after the beginning of the answer. Its links
+    have no tracking parameters.
     """
     annotations: list[Item] = []
     for part in content_parts(item.get("content")):
@@ -6385,9 +6459,9 @@ COMMENTARY_TYPE = "openai_responses:remark"
 
 
 def closing_commentary(output: Sequence[Item]) -> Item | None:
-    """Return the remark after which nothing is said or done in a run, if it is one.
+    """Return the commentary that is the last output of a run, if there is one.
 
-    The same holds for the turn that is the last of a run.
+    The same holds for the last response of a run.
     """
     if open_calls(output):
         return None
@@ -6407,9 +6481,9 @@ RECORD_ID = "kept_"
 
 @dataclass(frozen=True, slots=True)
 class StoredRecord:
-    """A record to store, `value`, named by its id.
+    """A record to store, `value`, identified by its id.
 
-    `index` is the item of the run whose text it stands in front of, None the end.
+    `index` is the item of the run whose text follows the record, None for the end.
     """
 
     ulid: str
@@ -6419,16 +6493,16 @@ class StoredRecord:
 
 @dataclass(frozen=True, slots=True)
 class TurnDetails:
-    """The entries of a turn for the `reasoning_details` of its thought."""
+    """The entries of a response for the `reasoning_details` of its reasoning."""
 
     details: Sequence[Item]
 
 
 AnswerEventItem = RunEvent | StoredRecord | TurnDetails
-"""What a view is told: of the run, or of what is kept of it."""
+"""The events of a view: those of the run, and those of its records."""
 
 
-# ==== owui_chat.render.completions: Run events as Chat Completions, for callers over plain HTTP.
+# ==== owui_chat.render.completions: Run events as Chat Completions, streamed or in one piece, for plain HTTP clients.
 
 _FINISH_REASONS = {"max_output_tokens": "length", "content_filter": "content_filter"}
 
@@ -6436,13 +6510,13 @@ _FINISH_REASONS = {"max_output_tokens": "length", "content_filter": "content_fil
 class ChunkRenderer:
     """Shows one run as growing text and reasoning.
 
-    Calls that nobody answered are the caller's: they come at the end. Remarks in passing
-    go where the reasoning goes, so that the text is the answer alone; one with which the
-    run ends is the answer, and is said again as such.
+    Open calls are for the client; they come at the end. Commentary is shown as
+    reasoning, so that the text is only the answer. If a run ends with commentary, it is
+    repeated as the answer.
     """
 
     def __init__(self, completion_id: str, created: int, model: str) -> None:
-        """Take what every chunk repeats: its id, its time in seconds, the model."""
+        """Take the fields of every chunk: its id, its time in seconds, the model."""
         self._head = {
             "id": completion_id,
             "object": "chat.completion.chunk",
@@ -6457,7 +6531,7 @@ class ChunkRenderer:
         self._remarks: dict[int, Item] = {}
 
     def render(self, event: AnswerEventItem, _marker: str = "") -> Iterator[Chunk]:
-        """Yield the chunks to send; nothing is kept for a caller without a chat."""
+        """Yield the chunks to send; a client without a chat stores nothing."""
         match event:
             case ItemAdded() if is_commentary(event.item):
                 self._remarks[event.output_index] = event.item
@@ -6544,7 +6618,7 @@ class ChunkRenderer:
 
 
 def chat_image(item: Item) -> dict[str, Any]:
-    """Return a picture in the form that clients of Chat Completions know."""
+    """Return a picture in the form of Chat Completions."""
     return {"type": "image_url", "image_url": {"url": image_url(item)}}
 
 
@@ -6558,7 +6632,7 @@ def chat_tool_call(item: dict[str, Any]) -> dict[str, Any]:
 
 
 def finish_reason(ending: Ending, has_calls: bool) -> str:
-    """Return Chat Completions' word for how an answer ended."""
+    """Return Chat Completions' word for the ending of an answer."""
     if ending.kind == "incomplete":
         return _FINISH_REASONS.get(ending.code or "", "stop")
     return "tool_calls" if has_calls else "stop"
@@ -6572,7 +6646,8 @@ def completion(
 ) -> dict[str, Any]:
     """Return the `chat.completion` of a run, with the error if it failed.
 
-    What arrived before a failure is in it; when nothing did, the error stands alone.
+    Text that arrived before a failure is included; without any, there is only the
+    error.
     """
     failed = ended.ending.is_failure and ended.ending.kind != "incomplete"
     error = error_chunk(ended.ending.sentence) if failed else {}
@@ -6595,10 +6670,9 @@ def completion(
 
 
 def completion_text(ended: RunDone) -> str:
-    """Return the text of an answer, its messages apart by a blank line.
+    """Return the text of an answer, with a blank line between its messages.
 
-    Remarks in passing are no part of it, unless the run ends with one or nothing else
-    is said.
+    Commentary is not part of it, unless the run ends with it or has no other text.
     """
     return _GAP.join(map(_clean_text, _messages(ended)))
 
@@ -6635,7 +6709,7 @@ def _message(ended: RunDone) -> dict[str, Any]:
 
 
 def _progress(ended: RunDone) -> str:
-    """Return what was thought and remarked on the way to the answer."""
+    """Return the reasoning and commentary before the answer."""
     answer = _messages(ended)
     steps = [
         item
@@ -6647,19 +6721,19 @@ def _progress(ended: RunDone) -> str:
 
 
 def _open_calls(ended: RunDone) -> list[dict[str, Any]]:
-    """Return the calls that were left to the caller."""
+    """Return the calls that are left to the client."""
     answered = {i["call_id"] for i in ended.output if is_call_output(i)}
     calls = [item for item in ended.output if is_call(item)]
     return [chat_tool_call(i) for i in calls if i.get("call_id") not in answered]
 
 
-# ==== owui_chat.render.items: The output items that the host holds of one message, and the events that make them.
+# ==== owui_chat.render.items: The output items that the host holds for one message, and the events that make them.
 
 
 def call_host_item(item: Item) -> Item:
-    """Return a call as the host's own; the text of a custom call is an argument.
+    """Return a call in the host's form; the text of a custom call is an argument.
 
-    A call without a status the host would leave out of the next turn (misc.py:389).
+    The host would leave a call without a status out of the next turn.
     """
     shown = {"status": "completed", **_without_secrets(item)}
     if item_type(item) == "custom_tool_call":
@@ -6680,13 +6754,13 @@ def output_host_item(event: ToolOutput) -> Item:
 
 
 def broken_off_host_item(call_id: object) -> Item:
-    """Return the output of a call whose answer broke off before the call was whole."""
+    """Return the output of a call that was cut off before it was complete."""
     text = "Error: this was not run, because the answer broke off."
     return _output_item(call_id, [{"type": "input_text", "text": text}], failed=True)
 
 
 def begun_host_item(item: Item) -> Item:
-    """Return an item as it begins: its texts come as growth."""
+    """Return an item at its beginning; its texts follow as growth."""
     begun = {**_without_secrets(item), "status": "in_progress"}
     match item_type(item):
         case "message":
@@ -6700,7 +6774,7 @@ def begun_host_item(item: Item) -> Item:
 
 
 def message_host_item(item: Item, text: str) -> Item:
-    """Return a message with one text: refusals too are there to be read."""
+    """Return a message with one text; refusals are shown as well."""
     return {
         **item,
         "type": "message",
@@ -6711,7 +6785,7 @@ def message_host_item(item: Item, text: str) -> Item:
 
 
 def reasoning_host_item(item: Item, seconds: int) -> Item:
-    """Return a thought with its texts as one part each, and how long it took."""
+    """Return reasoning with its texts as one part each, and its duration."""
     shown = {**_without_secrets(item), "status": "completed", "duration": seconds}
     for key in ("summary", "content"):
         parts = [part for part in content_parts(item.get(key)) if part_text(part)]
@@ -6722,7 +6796,7 @@ def reasoning_host_item(item: Item, seconds: int) -> Item:
 
 
 def _without_secrets(item: Item) -> Item:
-    """Leave out what no reader of the chat can use and nobody else should have."""
+    """Remove fields that readers of the chat cannot use and others should not get."""
     hidden = ("encrypted_content",)
     return {k: v for k, v in item.items() if k not in hidden and v is not None}
 
@@ -6752,37 +6826,37 @@ _DELTA_TYPES: Mapping[str, str] = {
 
 
 class OutputItems:
-    """Makes the events; `items` and `files` hold what the host has stored so far."""
+    """Makes the events; `items` and `files` are what the host has stored so far."""
 
     def __init__(self) -> None:
-        """Begin with nothing."""
+        """Start without items."""
         self.items: list[Item] = []
         self.files: list[Item] = []
 
     def begin(self, item: Item) -> Chunk:
-        """Return the event of a new item, whose place is the last one."""
+        """Return the event of a new item at the last place."""
         self.items.append(item)
         return _native("output_item.added", len(self.items) - 1, item=item)
 
     def end(self, place: int, item: Item) -> Chunk:
-        """Return the event that puts `item` in the place of what began there."""
+        """Return the event that replaces the item at `place`."""
         self.items[place] = item
         return _native("output_item.done", place, item=item)
 
     def add(self, item: Item) -> Iterator[Chunk]:
-        """Yield the events of an item that is whole at once."""
+        """Yield the events of an item that is complete at once."""
         yield self.begin(item)
         yield self.end(len(self.items) - 1, item)
 
     def add_marker(self, marker: str) -> Iterator[Chunk]:
-        """Yield a message of its own for items that no text followed."""
+        """Yield a separate message for a marker that no text follows."""
         place = len(self.items)
         item = message_host_item({"id": f"msg_kept_{place}"}, marker)
         yield self.begin(begun_host_item(item))
         yield self.end(place, item)
 
     def grow(self, place: int, kind: str, text: str) -> Chunk:
-        """Return the event of more text; `kind` is that of `events.Delta`."""
+        """Return the event of more text; `kind` is that of a delta."""
         part = "summary_index" if kind == "summary" else "content_index"
         item_id = self.items[place].get("id")
         grown = {"item_id": item_id, part: 0, "delta": text}
@@ -6798,23 +6872,23 @@ class OpenCalls:
     """Closes the cards of one run's calls."""
 
     def __init__(self, shown: OutputItems) -> None:
-        """Take the items that the cards are among."""
+        """Take the list of items."""
         self._shown = shown
         self._places: dict[object, int] = {}
 
     def note(self, call: Item, place: int) -> None:
-        """Note a call that begins at a place."""
+        """Note a call that begins at `place`."""
         self._places[call.get("call_id")] = place
 
     def answer(self, event: ToolOutput) -> Iterator[Chunk]:
-        """Yield the output of a call, as the host would store it (middleware.py:5837)."""
+        """Yield the output of a call in the form in which the host would store it."""
         place = self._places.pop(event.item["call_id"], None)
         if place is not None and event.failed:
             yield self._closed(place, "failed")
         yield from self._shown.add(output_host_item(event))
 
     def break_off(self) -> Iterator[Chunk]:
-        """Yield an end for the calls that a broken answer left open."""
+        """Yield outputs for calls that a broken answer left open."""
         for call_id, place in self._places.items():
             yield self._closed(place, "incomplete")
             yield from self._shown.add(broken_off_host_item(call_id))
@@ -6825,7 +6899,7 @@ class OpenCalls:
 
 
 class RecordItems:
-    """Puts into one message's output what is kept of it."""
+    """Puts records into one message's output."""
 
     def __init__(self, shown: OutputItems) -> None:
         """Add to `shown`."""
@@ -6836,14 +6910,14 @@ class RecordItems:
     def render(
         self, event: StoredRecord | TurnDetails, places: Mapping[int, int]
     ) -> Iterator[Chunk]:
-        """Yield the events that store it; `places` are those of the run's items."""
+        """Yield the events that store a record; `places` are those of the items."""
         if isinstance(event, StoredRecord):
             yield from self._keep(event, places)
         else:
             yield from self._carry(event)
 
     def _keep(self, kept: StoredRecord, places: Mapping[int, int]) -> Iterator[Chunk]:
-        """Yield the events of a record, anew if it was stored before."""
+        """Yield the events of a record; one that was stored before is replaced."""
         items = self._shown.items
         if kept.ulid in self._places:
             place = self._places[kept.ulid]
@@ -6856,7 +6930,7 @@ class RecordItems:
         yield from self._shown.add({**head, "kept": dict(kept.value)})
 
     def _carry(self, carried: TurnDetails) -> Iterator[Chunk]:
-        """Yield the turn's thought again, now with its entries, if it has one."""
+        """Yield a response's reasoning again with its entries, if it has reasoning."""
         items = self._shown.items
         new = range(self._carried_to, len(items))
         self._carried_to = len(items)
@@ -6866,14 +6940,14 @@ class RecordItems:
             yield self._shown.end(place, {**items[place], "reasoning_details": details})
 
 
-# ==== owui_chat.render.commentary: Remarks in passing, shown as progress beside the answer.
+# ==== owui_chat.render.commentary: Commentary of the model, shown as progress beside the answer.
 
 
 class Commentary:
-    """Shows the remarks of one run; `places` are those of their items, by index."""
+    """Shows the commentary of one run; `indexes` are those of its items."""
 
     def __init__(self, shown: OutputItems, citations: Citations) -> None:
-        """Take the items that the remarks are among, and what numbers sources."""
+        """Take the list of items, and the numbering of sources."""
         self.indexes: dict[int, int] = {}
         self._shown = shown
         self._citations = citations
@@ -6885,7 +6959,7 @@ class Commentary:
     def render(
         self, event: ItemAdded | TextDelta | ItemDone, marker: str
     ) -> Iterator[Chunk]:
-        """Yield what an event of a remark is to the host; its marker comes with the end."""
+        """Yield the chunks for an event of commentary; its marker comes at its end."""
         match event:
             case ItemAdded():
                 self.indexes[event.output_index] = len(self._shown.items)
@@ -6897,7 +6971,7 @@ class Commentary:
                 yield from self._end(event, marker)
 
     def end_run(self, output: Sequence[Item]) -> Iterator[Chunk]:
-        """Yield what was held back, and the answer if it was a remark."""
+        """Yield text that was held back, and commentary that is the answer."""
         for index in self.indexes.keys() - self._ended.keys():
             yield from self._grow(index, self._citations.rest(index))
             yield self._whole(index, "incomplete")
@@ -6907,10 +6981,11 @@ class Commentary:
                 yield from self._become_answer(index, text)
 
     def _grow(self, index: int, text: str) -> Iterator[Chunk]:
-        """Yield the growth; whenever the text has doubled, all of it.
+        """Yield the growth, and the whole text each time it has doubled.
 
-        Of an item of our own only the page lets the text grow; the host waits for
-        whole ones (utils/response.py:592), and stores what it has when a person stops.
+        Deltas extend the text of an unknown item on the page only. The host stores an
+        item when it gets it whole, and that is what is left after Stop
+        (docs/reference/open-webui.md, "Native events").
         """
         if not text:
             return
@@ -6923,7 +6998,7 @@ class Commentary:
         yield self._whole(index, "in_progress")
 
     def _whole(self, index: int, status: str) -> Chunk:
-        """Return the event that tells the host all that has grown."""
+        """Return the event that gives the host the whole text so far."""
         place, quoted = self.indexes[index], self._quoted[index]
         self._stored[index] = len(quoted)
         return self._shown.end(
@@ -6941,7 +7016,7 @@ class Commentary:
             yield from self._shown.add_marker(marker)
 
     def _become_answer(self, index: int, text: str) -> Iterator[Chunk]:
-        """Yield the remark as a message, behind its marker if it has one."""
+        """Yield the commentary as a message, behind its marker if it has one."""
         place = self.indexes[index]
         item = self._shown.items[place]
         if index in self._markers:
@@ -6972,11 +7047,11 @@ class ImageHostItem:
     """Shows one picture."""
 
     def __init__(self, shown: OutputItems) -> None:
-        """Take the pictures that this one joins."""
+        """Take the list of items."""
         self._shown = shown
 
     def render(self, event: RunEvent) -> Iterator[Chunk]:
-        """Yield what an event of the picture is to the host."""
+        """Yield the chunks for an event of the picture."""
         match event:
             case ItemAdded():
                 yield status_chunk("Drawing a picture")
@@ -6998,7 +7073,7 @@ class ImageHostItem:
             yield from self._note(next(iter(notes), _failure(event.item)))
 
     def _note(self, sentence: str) -> Iterator[Chunk]:
-        """Yield a text that the page draws, and that no later turn is given."""
+        """Yield a text that the page draws and that no later turn contains."""
         part = {"type": "output_text", "text": f"*{sentence}*"}
         number = len(self._shown.items)
         note = {"type": "openai_responses:note", "id": f"note_{number}"}
@@ -7008,8 +7083,8 @@ class ImageHostItem:
 def show_files(shown: OutputItems, card: Mapping[str, Any]) -> Iterator[Chunk]:
     """Yield the files of a card.
 
-    Where a message has several the page would show the last one alone, although the
-    host adds them up.
+    If a message has several, the page would show only the last one, although the host
+    stores all of them.
     """
     files = card.get("files")
     if not files:
@@ -7021,9 +7096,10 @@ def show_files(shown: OutputItems, card: Mapping[str, Any]) -> Iterator[Chunk]:
 
 
 def _on_the_page(shown: OutputItems, more: list[Item]) -> Chunk:
-    """Return the chunk that puts files on the page alone.
+    """Return the chunk that shows files on the page only.
 
-    With a choice in it the host would send the page all of it twice (middleware.py:5015).
+    It has no choice: otherwise the host would send the pictures to the page twice
+    (docs/reference/open-webui.md, "What a pipe yields").
     """
     data = {"files": [*shown.files, *more]}
     return {**host_event({"type": "chat:message:files", "data": data}), "choices": []}
@@ -7043,16 +7119,16 @@ _BROKEN_CODE = "The answer broke off before the code had run."
 
 
 class CodeHostItem:
-    """Shows one piece of code, what it printed and the pictures it made."""
+    """Shows one piece of code, its output and its pictures."""
 
     def __init__(self, shown: OutputItems) -> None:
-        """Take the items that this one joins."""
+        """Take the list of items."""
         self._shown = shown
         self._place = len(shown.items)
         self._code: list[str] = []
 
     def render(self, event: RunEvent) -> Iterator[Chunk]:
-        """Yield what an event of the code is to the host."""
+        """Yield the chunks for an event of the code."""
         match event:
             case ItemAdded():
                 card = {
@@ -7074,10 +7150,10 @@ class CodeHostItem:
 
 
 def end_after_code(shown: OutputItems) -> Iterator[Chunk]:
-    """Yield an item that nobody sees where code would be the last of a run.
+    """Yield an invisible item if code would be the last item of a run.
 
-    In its older mode of tools the host takes such code for a request to run it, and
-    calls the pipe again, up to five times (utils/middleware.py:6117).
+    In its older mode of tools the host would take the code for a request to run it, and
+    call the pipe again (docs/reference/open-webui.md, "Rounds of tools").
     """
     last = shown.items[-1] if shown.items else {}
     if last.get("type") == CODE_CARD:
@@ -7090,12 +7166,12 @@ class SearchHostItem:
     """Shows one search."""
 
     def __init__(self, shown: OutputItems) -> None:
-        """Take the items that this one joins."""
+        """Take the list of items."""
         self._shown = shown
         self._place = len(shown.items)
 
     def render(self, event: RunEvent) -> Iterator[Chunk]:
-        """Yield what an event of the search is to the host."""
+        """Yield the chunks for an event of the search."""
         match event:
             case ItemAdded():
                 yield self._shown.begin({**_card(event.item), "status": "in_progress"})
@@ -7111,7 +7187,9 @@ class SearchHostItem:
 
 
 def _card(item: Item) -> Item:
-    """Return a search without what was found: the host would store it for nobody."""
+    """Return a search without its results: the host would store them, and nobody reads
+    them.
+    """
     shown = {k: v for k, v in item.items() if k != "results" and v is not None}
     action = shown.get("action")
     if isinstance(action, dict):
@@ -7129,12 +7207,12 @@ class McpCallHostItem:
     """Shows one call of a remote server."""
 
     def __init__(self, shown: OutputItems) -> None:
-        """Take the items that this one joins."""
+        """Take the list of items."""
         self._shown = shown
         self._place = len(shown.items)
 
     def render(self, event: RunEvent) -> Iterator[Chunk]:
-        """Yield what an event of the call is to the host."""
+        """Yield the chunks for an event of the call."""
         match event:
             case ItemAdded():
                 begun = {**_remote_card(event.item, "in_progress"), "arguments": ""}
@@ -7158,10 +7236,10 @@ class McpCallHostItem:
 
 
 class McpListHostItem:
-    """Shows that a server was asked for its tools, in a line."""
+    """Shows in a status line that a server was asked for its tools."""
 
     def __init__(self, shown: OutputItems) -> None:
-        """Take nothing: a line joins no items."""
+        """Take the list of items, which a status line does not need."""
         del shown
 
     def render(self, event: RunEvent) -> Iterator[Chunk]:
@@ -7190,7 +7268,7 @@ class HostedItem(Protocol):
     """
 
     def render(self, event: RunEvent) -> Iterator[Chunk]:
-        """Yield what an event is to the host."""
+        """Yield the chunks for an event."""
 
 
 HOSTED_ITEMS: Mapping[str, Callable[[OutputItems], HostedItem]] = {
@@ -7201,14 +7279,14 @@ HOSTED_ITEMS: Mapping[str, Callable[[OutputItems], HostedItem]] = {
     "code_interpreter_call": CodeHostItem,
     "image_generation_call": ImageHostItem,
 }
-"""By the type of the item; what has no card is not shown."""
+"""Cards by the type of the item; an item without a card is not shown."""
 
 
-# ==== owui_chat.render.native: Run events as Open WebUI's native events.
+# ==== owui_chat.render.native: Run events as Open WebUI's native events, and the last status line of an answer.
 
 
 def closing_line(seconds: float, ended: RunDone) -> str:
-    """Return the line, without what nobody told."""
+    """Return the last status line: time, tokens and cost, as far as they are known."""
     parts = [f"Finished in {_duration(seconds)}"]
     if ended.usage:
         parts.append(_tokens(ended.usage))
@@ -7231,7 +7309,7 @@ def _tokens(usage: Usage) -> str:
 
 
 def _money(dollars: float) -> str:
-    """Return an amount with its first two digits, also of a tiny one."""
+    """Return an amount with its first two digits, even if it is tiny."""
     return f"${dollars:.2f}" if dollars >= 1 else f"${dollars:.2g}"
 
 
@@ -7248,10 +7326,10 @@ class NativeRenderer:
         *,
         closes: bool = True,
     ) -> None:
-        """Take `now`, in seconds, for the time that a thought took.
+        """Take `now`, a clock in seconds, to measure the time of reasoning.
 
-        `known` are the keys of the sources that the page has already; `closes` says
-        whether a last line tells what the run took.
+        `known` are the keys of the sources that the page already has. `closes` says
+        whether a last status line is shown.
         """
         self._closes = closes
         self._now = now
@@ -7273,14 +7351,14 @@ class NativeRenderer:
         return self._shown.items
 
     def amend(self, place: int, item: Item) -> Chunk:
-        """Return the event that puts `item` in a place that was shown before."""
+        """Return the event that replaces the item at a place that was shown before."""
         return self._shown.end(place, item)
 
     def render(self, event: AnswerEventItem, marker: str = "") -> Iterator[Chunk]:
         """Yield the events to send.
 
-        `marker` stands in front of the text that grows, behind a remark that ended, or
-        alone at the run's end.
+        `marker` comes before the growing text, after commentary that ended, or alone at
+        the end of the run.
         """
         match event:
             case ItemAdded() if _is_shown(event.item):
@@ -7326,7 +7404,7 @@ class NativeRenderer:
             yield from card.render(event)
 
     def _beside(self, event: Status | StoredRecord | TurnDetails) -> Iterator[Chunk]:
-        """Yield what is no part of the run's items."""
+        """Yield chunks for events that are not items of the run."""
         if isinstance(event, Status):
             yield status_chunk(event.sentence)
         else:
@@ -7384,8 +7462,7 @@ class NativeRenderer:
     def _gap(self, event: TextDelta) -> str:
         """Return the blank line between two parts of a thought.
 
-        The page sets the parts of a summary one behind the other, so all parts are
-        shown as one.
+        The page joins the parts of a summary, so all parts are shown as one.
         """
         before = self._parts.get(event.output_index, event.part)
         self._parts[event.output_index] = event.part
@@ -7415,7 +7492,7 @@ class NativeRenderer:
 
 
 def _is_shown(item: Item) -> bool:
-    """Say whether the host has a card of its own for an item."""
+    """Say whether the host has a card for an item."""
     return item_type(item) in _SHOWN_TYPES and not is_commentary(item)
 
 
@@ -7439,11 +7516,12 @@ _TASK_OBJECTS: Mapping[str, tuple[str, dict[str, Any]]] = {
     "image_prompt_generation": ("prompt", _TEXT),
     "autocomplete_generation": ("text", _TEXT),
 }
-"""The one key of the object that the host reads (utils/middleware.py:3666 and on)."""
+"""By task: the one key of the answer's JSON object that the host reads, and its schema
+(docs/reference/open-webui.md, "Tasks")."""
 
 
 def task_messages(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return the messages of a task without the markers of the chat they quote."""
+    """Return the messages of a task without the markers of the quoted chat."""
     return [
         {**message, "content": _clean(message.get("content"))} for message in messages
     ]
@@ -7452,9 +7530,9 @@ def task_messages(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]
 def task_format(
     task: str, messages: Sequence[Mapping[str, Any]]
 ) -> dict[str, Any] | None:
-    """Return the `text.format` of a task that the host wants as JSON, or None.
+    """Return the `text.format` of a task whose answer the host reads as JSON, or None.
 
-    An administrator's own prompt may ask for something else: the key has to be in it.
+    An administrator's own prompt may ask for something else, so the key must be in it.
     """
     key, value = _TASK_OBJECTS.get(task, ("", {}))
     if not key or not any(f'"{key}"' in str(m.get("content")) for m in messages):
@@ -7469,9 +7547,9 @@ def task_format(
 
 
 def task_result(text: str, model: str) -> dict[str, Any]:
-    """Return the answer of a task; an empty one where it failed.
+    """Return the answer of a task; an empty one if it failed.
 
-    The host would take the text of an error for a title.
+    The host would use the text of an error as the title.
     """
     message = {"role": "assistant", "content": text}
     return {
@@ -8508,8 +8586,7 @@ class SandboxReplyMissing(Exception):
     """The sandbox ended without a valid answer."""
 
 
-@dataclass(frozen=True, slots=True)
-class FileSlice:
+class FileSlice(NamedTuple):
     """The place of a file that the code wrote, inside a reply."""
 
     name: str
@@ -8517,8 +8594,7 @@ class FileSlice:
     size: int
 
 
-@dataclass(frozen=True, slots=True)
-class SandboxReply:
+class SandboxReply(NamedTuple):
     """A valid answer; `archive` is where the workspace begins in the file, if it is
     there.
     """
@@ -8580,8 +8656,7 @@ class RunStopped(Exception):
     """The sandbox was stopped before it answered; the text says why."""
 
 
-@dataclass(frozen=True, slots=True)
-class WorkspaceArchive:
+class WorkspaceArchive(NamedTuple):
     """A stored workspace: where it begins in which file."""
 
     path: Path
@@ -8831,8 +8906,7 @@ class SandboxClosed(Exception):
     """The tools were closed; there are no workspaces any more."""
 
 
-@dataclass(frozen=True, slots=True)
-class SandboxFile:
+class SandboxFile(NamedTuple):
     """A file that a run wrote: `path` is where its bytes are.
 
     It stays there until later runs of the chat have returned more than a workspace
@@ -9127,8 +9201,7 @@ _STOP_SENTENCES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class SandboxResult:
+class SandboxResult(NamedTuple):
     """The answer of a tool: a text for the model, files for the host to store."""
 
     text: str
@@ -9441,8 +9514,7 @@ class RemoteTimeout(RemoteError):
     """The server took too long."""
 
 
-@dataclass(frozen=True, slots=True)
-class RemoteToolSpec:
+class RemoteToolSpec(NamedTuple):
     """A server's description of a tool; `args` is the schema of its arguments."""
 
     own_name: str
@@ -9742,16 +9814,14 @@ class ServerEntry:
     secrets: tuple[str, ...] = field(default=(), repr=False)
 
 
-@dataclass(frozen=True, slots=True)
-class ServerEntries:
+class ServerEntries(NamedTuple):
     """The usable servers, and the problems of the others."""
 
     entries: tuple[ServerEntry, ...] = ()
     problems: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class EntryReader:
+class EntryReader(NamedTuple):
     """Reads the entries of a valve; `starts_programs` allows a `command`."""
 
     valve: str
@@ -10494,8 +10564,7 @@ _SECRET_HEADER_WORDS = (
 _EXPLODED_STYLES = ("form", "deepObject")
 
 
-@dataclass(frozen=True, slots=True)
-class OpenApiParameter:
+class OpenApiParameter(NamedTuple):
     """A parameter; `argument` is its name in the tool, `style` its serialization.
 
     `json` is the style of a parameter with a media type.
@@ -10613,8 +10682,7 @@ _PATH_PATTERN = re.compile(r"(?:/[^?#]*)+")
 _PATH_PARAMETER = re.compile(r"\{([^{}]*)\}")
 
 
-@dataclass(frozen=True, slots=True)
-class OpenApiOperation:
+class OpenApiOperation(NamedTuple):
     """A tool that is a request; `url` has its path parameters in braces.
 
     `body` is the argument that is sent as JSON, or empty.
@@ -10627,8 +10695,7 @@ class OpenApiOperation:
     body: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class OpenApiDocument:
+class OpenApiDocument(NamedTuple):
     """A document loaded from `url`; its calls go to `base_url` if that is set."""
 
     content: Any
@@ -10743,13 +10810,12 @@ class InvalidOpenApiArgument(Exception):
     """An argument cannot be sent; the text is for the model."""
 
 
-@dataclass(frozen=True, slots=True)
-class OpenApiRequest:
+class OpenApiRequest(NamedTuple):
     """A request without our headers."""
 
     method: str
     url: str
-    headers: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = MappingProxyType({})
     body: bytes | None = None
 
 
@@ -10846,8 +10912,7 @@ def _serialize_scalar(value: Any) -> str:
 _MAX_HTTP_ERROR_CHARACTERS = 2_000
 
 
-@dataclass(frozen=True, slots=True)
-class OpenApiResponse:
+class OpenApiResponse(NamedTuple):
     """An answer: a text, or the content of a file.
 
     If `is_whole` is false the text is only the beginning.
@@ -11026,8 +11091,7 @@ class ToolServerClient(Protocol):
         """Close what was opened."""
 
 
-@dataclass(frozen=True, slots=True)
-class ToolServerSettings:
+class ToolServerSettings(NamedTuple):
     """The servers in the valves; `allows_programs` is for MCP over stdio."""
 
     mcp: str = ""
@@ -11042,16 +11106,14 @@ class ToolServerSettings:
         return mcp.read_entries(self.mcp), openapi.read_entries(self.openapi)
 
 
-@dataclass(frozen=True, slots=True)
-class AvailableTools:
+class AvailableTools(NamedTuple):
     """The tools of a run, and the problems of servers for an administrator."""
 
     tools: tuple[RemoteTool, ...] = ()
     problems: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class _CachedTools:
+class _CachedTools(NamedTuple):
     """What a server offered, or its problem; valid up to a time."""
 
     expires_at: float
@@ -11143,15 +11205,13 @@ AgentState = Literal[
 StepKind = Literal["round", "model", "tool"]
 
 
-@dataclass(frozen=True, slots=True)
-class StateChanged:
+class StateChanged(NamedTuple):
     """The agent does something else now."""
 
     state: AgentState
 
 
-@dataclass(frozen=True, slots=True)
-class StepStarted:
+class StepStarted(NamedTuple):
     """A step of the log began; `parent` is the step that contains it, or empty.
 
     `may_call` says whether the model may call tools in this round. `detail` is for
@@ -11166,8 +11226,7 @@ class StepStarted:
     detail: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class StepEnded:
+class StepEnded(NamedTuple):
     """A step of the log ended; `usage` are the tokens that the model reported."""
 
     id: str
@@ -11179,8 +11238,7 @@ class StepEnded:
     detail: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class RoundEnded:
+class RoundEnded(NamedTuple):
     """The model's answer in a round is complete.
 
     `items` are the API's own with their indexes, `notes` what later rounds need to
@@ -11193,8 +11251,7 @@ class RoundEnded:
     goes_on: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ContextSource:
+class ContextSource(NamedTuple):
     """A text that was given to the model."""
 
     name: str
@@ -11202,8 +11259,7 @@ class ContextSource:
     url: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ToolCallRequested:
+class ToolCallRequested(NamedTuple):
     """A call that waits for approval (`onToolCallRequest`).
 
     `security_warning` is set when the call can do harm.
@@ -11215,16 +11271,14 @@ class ToolCallRequested:
     security_warning: Mapping[str, str] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class NewMessage:
+class NewMessage(NamedTuple):
     """The complete answer (`onNewMessage`)."""
 
     content: str
     format: Literal["markdown", "text"] = "markdown"
 
 
-@dataclass(frozen=True, slots=True)
-class RunMetadata:
+class RunMetadata(NamedTuple):
     """What an answer took, over all its rounds; `price` is 0 if unknown."""
 
     strategy: str
@@ -11234,7 +11288,7 @@ class RunMetadata:
     tool_calls: int
     latency: float
     price: float = 0.0
-    usage: Usage = field(default_factory=Usage)
+    usage: Usage = Usage()
 
     def wire(self) -> dict[str, Any]:
         """Return the JSON object that is shown and stored."""
@@ -11255,15 +11309,13 @@ class RunMetadata:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class ExecutionEnded:
+class ExecutionEnded(NamedTuple):
     """The whole answer has ended; comes once."""
 
     metadata: RunMetadata
 
 
-@dataclass(frozen=True, slots=True)
-class ReadyForInput:
+class ReadyForInput(NamedTuple):
     """The agent accepts the next message (`onReadyForInput`)."""
 
 
@@ -11325,17 +11377,16 @@ class Tool(Protocol):
         """Run it; the model gets what is returned, an exception is a failure."""
 
 
-@dataclass(frozen=True, slots=True)
-class ModelAnswer:
+class ModelAnswer(NamedTuple):
     """One answer of a model; the last thing that a provider yields.
 
     `is_final` says that no tool was called; `run_end` has all items.
     """
 
     is_final: bool
-    tool_calls: tuple[Item, ...] = ()
-    text_content: str = ""
-    run_end: RunDone = field(kw_only=True)
+    tool_calls: tuple[Item, ...]
+    text_content: str
+    run_end: RunDone
 
 
 class Provider(Protocol):
@@ -11368,7 +11419,7 @@ class Guide(Protocol):
 
 
 def notify_interface(event: AgentEvent, interface: UserInterface) -> None:
-    """Call the method for an event; other events are ignored."""
+    """Call the method for an event; events without a method are left out."""
     match event:
         case NewMessage():
             interface.on_new_message(event)
@@ -11392,8 +11443,7 @@ PolicyStyle = Literal["full", "lean", "auto"]
 _MAX_ITERATIONS = 30
 
 
-@dataclass(frozen=True, slots=True)
-class Persona:
+class Persona(NamedTuple):
     """Who the agent is: its instruction, the policies, a guide."""
 
     instruction: str = ""
@@ -11402,8 +11452,7 @@ class Persona:
     guide: Guide | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class AgentLimits:
+class AgentLimits(NamedTuple):
     """When the agent has to answer; 0 is no limit.
 
     `iterations` are rounds of the model; `seconds` are those of the model and of the
@@ -11420,8 +11469,7 @@ class AgentLimits:
         return max(1, min(self.iterations, _MAX_ITERATIONS))
 
 
-@dataclass(frozen=True, slots=True)
-class OwnToolSettings:
+class OwnToolSettings(NamedTuple):
     """The tools that run here.
 
     With `asks_in_chat` an approval is requested through the host, which shows a card
@@ -11431,8 +11479,8 @@ class OwnToolSettings:
     """
 
     tools: Sequence[Tool] = ()
-    approver: Approver = field(default_factory=Approver)
-    limits: CallLimits = field(default_factory=CallLimits)
+    approver: Approver = Approver()
+    limits: CallLimits = CallLimits()
     asks_in_chat: bool = False
     files_root: str = ""
 
@@ -11441,8 +11489,7 @@ def _ignore_metadata(_: RunMetadata) -> None:
     """Leave an ending without a listener."""
 
 
-@dataclass(frozen=True, slots=True)
-class AgentRequest:
+class AgentRequest(NamedTuple):
     """One question to the agent.
 
     `body` holds the caller's other keys, `query` the question if it is not in the
@@ -11456,17 +11503,17 @@ class AgentRequest:
     body: Mapping[str, Any]
     endpoint: Endpoint
     connections: Connections
-    limits: Limits = field(default_factory=Limits)
-    settings: Settings = field(default_factory=Settings)
-    persona: Persona = field(default_factory=Persona)
-    budget: AgentLimits = field(default_factory=AgentLimits)
-    own_tools: OwnToolSettings = field(default_factory=OwnToolSettings)
+    limits: Limits = Limits()
+    settings: Settings = Settings()
+    persona: Persona = Persona()
+    budget: AgentLimits = AgentLimits()
+    own_tools: OwnToolSettings = OwnToolSettings()
     query: str = ""
     context: object = None
     prices: ModelPrices | None = None
-    log: Callable[[str], object] = field(default=str)
+    log: Callable[[str], object] = str
     debug: bool = False
-    on_end: Callable[[RunMetadata], object] = field(default=_ignore_metadata)
+    on_end: Callable[[RunMetadata], object] = _ignore_metadata
 
 
 # ==== gpt5_agent.agent.accounting: What a run has used: tokens, seconds, rounds and calls, and the log of its steps.
@@ -11704,11 +11751,11 @@ DEFAULT_WINDOW_TURNS = 10
 _WINDOW_PATTERN = re.compile(r"sliding-window(?::([1-9]\d{0,3}))?")
 
 _TOOL_IMAGES_PREFIX = "Here are the images from the tool results above."
-"""How the host begins a message that it makes of a tool's pictures (misc.py:438)."""
+"""The beginning of a message that the host makes for a tool's pictures
+(docs/reference/open-webui.md, "The stored output and the next turn")."""
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryWindow:
+class MemoryWindow(NamedTuple):
     """The messages that remain, and a note about the others."""
 
     messages: Sequence[Message]
@@ -11939,7 +11986,7 @@ def _option_error(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> st
 
 
 def _read_options(node: object) -> list[str]:
-    """Return the allowed values of a parameter; `options` is the specification's word."""
+    """Return the allowed values: `enum` of JSON Schema, or `options`."""
     if not isinstance(node, Mapping):
         return []
     options = node.get("enum") or node.get("options")
@@ -12161,7 +12208,7 @@ def _is_approval(answer: object) -> bool:
 ChosenStyle = Literal["full", "lean"]
 
 _HOST_ERROR_PREFIXES = ("error:", "exception:", "traceback", "http error!")
-"""How texts begin that the host takes for failures (utils/middleware.py:169)."""
+"""The beginnings of results that the host marks as failed."""
 
 _REFUSAL_PREFIXES = (
     "error: tool call rejected by user.",
@@ -12172,8 +12219,7 @@ _REFUSAL_PREFIXES = (
 """What was refused to a call has not failed."""
 
 
-@dataclass(frozen=True, slots=True)
-class EarlierRounds:
+class EarlierRounds(NamedTuple):
     """The rounds before this one.
 
     `failed` are the calls that failed, `answers` the approvals by confirmation id.
@@ -12186,7 +12232,7 @@ class EarlierRounds:
     usage: Usage | None = None
     seconds: float = 0.0
     failed: tuple[Item, ...] = ()
-    answers: Mapping[str, bool] = field(default_factory=dict)
+    answers: Mapping[str, bool] = MappingProxyType({})
     open_turn: tuple[Item, ...] = ()
     open_origin: Origin | None = None
 
@@ -12343,7 +12389,8 @@ _LEAN_POLICIES: Mapping[str, str] = {
 }
 
 _FIRST_LEAN_VERSION = (5, 5)
-"""From this version on short policies work better (responses-api.md §8)."""
+"""From this version on short policies work better (docs/reference/responses-api.md,
+"Short policies")."""
 
 _GPT_PATTERN = re.compile(r"gpt-(\d)(?:\.(\d{1,2}))?(?!\d)")  # Azure spells 3.5 as 35
 
@@ -12407,8 +12454,7 @@ def _wrap_in_tag(text: str, tag: str) -> str:
 _MAX_PRESET_CHARACTERS = 1_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class Preset:
+class Preset(NamedTuple):
     """A built-in guide."""
 
     system_prompt: str
@@ -12542,13 +12588,12 @@ _PART_TYPES = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _ResultPart:
+class _ResultPart(NamedTuple):
     """A part, for the model and for the page."""
 
     text: str
     image: str = ""
-    file: Mapping[str, Any] = field(default_factory=dict)
+    file: Mapping[str, Any] = MappingProxyType({})
 
 
 ReadFile = Callable[[str], bytes]
@@ -12696,8 +12741,7 @@ def describe_tool(tool: Tool) -> Item:
 # ==== gpt5_agent.agent.preparation: Builds what the first round of the agent needs from a question.
 
 
-@dataclass(frozen=True, slots=True)
-class PreparedRun:
+class PreparedRun(NamedTuple):
     """What a run of the agent begins with.
 
     `request` has the history as its input. `own_tools` and `host_schemas` (the
@@ -12715,8 +12759,7 @@ class PreparedRun:
     note: str
 
 
-@dataclass(frozen=True, slots=True)
-class _OfferedFunctions:
+class _OfferedFunctions(NamedTuple):
     tools: Sequence[Item]
     names: ToolNames
     choice: object
@@ -12981,8 +13024,7 @@ class Transcript:
 _RULES_BY_STRICTNESS: Sequence[Approval] = ("auto", "ask", "deny")
 
 
-@dataclass(frozen=True, slots=True)
-class CallDecisions:
+class CallDecisions(NamedTuple):
     """What happens to the calls of a round; they have their tools' own names.
 
     `refusals` answer calls that are not made; the host makes those of `host_call_ids`.
@@ -13185,8 +13227,7 @@ class CallEvents:
 _THINK_OPEN, _THINK_CLOSE = "<think>", "</think>"
 
 
-@dataclass(frozen=True, slots=True)
-class ThinkSpan:
+class ThinkSpan(NamedTuple):
     """A piece of text, and whether it is a thought."""
 
     is_thought: bool
@@ -13326,7 +13367,7 @@ class MessageParts:
 
     @property
     def text(self) -> str:
-        """What is shown as an answer, joined as the host does (misc.py:407)."""
+        """The text shown as the answer, joined as the host joins it."""
         return "\n".join(one.text for one in self._pieces if not one.is_thought)
 
     @property
@@ -13571,8 +13612,7 @@ def _build_thought_events(index: int, name: str, text: str) -> Iterator[RunEvent
 # ==== gpt5_agent.agent.provider: The Responses API as the agent's provider.
 
 
-@dataclass(frozen=True, slots=True)
-class ProviderConfig:
+class ProviderConfig(NamedTuple):
     """What all requests of a run share.
 
     `tools_ran` says that tools ran before: nothing is then sent twice.
@@ -13901,7 +13941,7 @@ def _build_metadata(asked: AgentRequest, ledger: RunTotals, ending: str) -> RunM
     return ledger.metadata(asked.strategy, model.id, ending, prices)
 
 
-# ==== gpt5_agent.shell.bridge: Shows an async iterator to a server's threads as a plain one.
+# ==== gpt5_agent.shell.bridge: Makes an async iterator a plain iterator for a server's threads.
 
 AnswerPiece = dict[str, Any] | str
 Result = TypeVar("Result")
@@ -14681,8 +14721,7 @@ CONTEXT_KEY = "agent_context"
 _CONTEXT_IDS = ("chat_id", "message_id", "user_id", "task")
 
 
-@dataclass(frozen=True, slots=True)
-class PipelineCaller:
+class PipelineCaller(NamedTuple):
     """Which message of which chat is answered, or which task of the host.
 
     `model` is the id that the caller asked for.
@@ -14732,8 +14771,7 @@ def _read_mapping(body: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
 
 
-@dataclass(frozen=True, slots=True)
-class AgentInput:
+class AgentInput(NamedTuple):
     """One call of the pipeline: the agent, the messages, the rest of the body.
 
     `can_ask` says whether approvals can be asked for in the chat; `tools` run here.
@@ -14890,7 +14928,7 @@ def metadata_fields(metadata: RunMetadata | None) -> dict[str, Any]:
 
 
 def build_image_chunks(event: ToolOutput) -> Iterator[Chunk]:
-    """Yield the images of a tool; the host stores them (middleware.py:5130)."""
+    """Yield the pictures of a tool, which the host stores as files."""
     urls = event.card.get("images", ())
     images = [{"type": "image_url", "image_url": {"url": url}} for url in urls]
     if images:
@@ -14998,11 +15036,11 @@ class HostRenderer:
 
     def on_new_message(self, message: NewMessage) -> None:
         """Report a complete answer."""
-        self._queue_event("new_message", asdict(message))
+        self._queue_event("new_message", message._asdict())
 
     def on_tool_call_request(self, request: ToolCallRequested) -> None:
         """Report a call that waits for approval; the host shows a card for it."""
-        self._queue_event("tool_call_request", asdict(request))
+        self._queue_event("tool_call_request", request._asdict())
 
     def on_ready_for_input(self) -> None:
         """Report that the next message can come."""
@@ -15147,8 +15185,7 @@ _INTERNAL_ERROR = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class PipelineCall:
+class PipelineCall(NamedTuple):
     """One call of the pipeline, with what is needed to answer it."""
 
     question: AgentInput
@@ -15200,7 +15237,7 @@ async def _open_own_tools(
     )
     workspace = call.caller.workspace or log.run_id
     async with call.workbench.open_tools(valves, workspace, log) as tools:
-        yield replace(call, question=replace(call.question, tools=tools))
+        yield call._replace(question=call.question._replace(tools=tools))
 
 
 def _choose_view(

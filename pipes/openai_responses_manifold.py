@@ -94,7 +94,7 @@ from urllib.request import getproxies, proxy_bypass
 import aiohttp
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-# ==== openai_responses.clock: The clock and the sources of randomness, with the ids made of both.
+# ==== openai_responses.clock: The time, random numbers, and ids made of both.
 
 
 def unix_seconds() -> int:
@@ -103,12 +103,12 @@ def unix_seconds() -> int:
 
 
 def monotonic_seconds() -> float:
-    """Return a time that only grows, for measuring spans."""
+    """Return a time that never goes back, for measuring durations."""
     return time.monotonic()
 
 
 def random_fraction() -> float:
-    """Return a number from 0 to 1, for waits that must not all end at once."""
+    """Return a number from 0 to 1, so that waits do not all end at the same time."""
     return random.random()
 
 
@@ -132,15 +132,15 @@ def encode_ulid(milliseconds: int, randomness: int) -> str:
     return "".join(digits)
 
 
-# ==== openai_responses.errors: The exceptions of the engine.
+# ==== openai_responses.errors: The exceptions of this package, and the error of the API as it can be read.
 
 
 class ResponsesError(Exception):
-    """Anything this engine raises on purpose; the text may be shown to a person."""
+    """Any exception that this package raises on purpose; may be shown to a person."""
 
 
 class InvalidRequest(ResponsesError):
-    """A request that we refuse to send, with the reason in words."""
+    """A request that is not sent; the text says why."""
 
 
 class ConnectionFailed(ResponsesError):
@@ -165,11 +165,11 @@ class TimedOut(ResponsesError):
 
 
 class ResponseLost(ResponsesError):
-    """A response that goes on at the server, but cannot be read any more."""
+    """A response that continues at the server but can no longer be read."""
 
 
 class UnreadableAnswer(ResponsesError):
-    """The server answered with something that is not a Responses API answer."""
+    """The answer does not have the form of the Responses API."""
 
 
 class MalformedEvent(ResponsesError):
@@ -178,11 +178,11 @@ class MalformedEvent(ResponsesError):
 
 @dataclass(frozen=True, slots=True)
 class ApiError:
-    """What the API says went wrong (responses-api.md §4).
+    """The error that the API reports (docs/reference/responses-api.md, "Errors").
 
-    The same four fields come in an HTTP body, in a `response.failed` and in both
-    shapes of the `error` event. `message` is the server's text: it can quote a key or
-    a prompt, so it is never shown as it is.
+    The same four fields come in an HTTP body, in a `response.failed` and in both forms
+    of the `error` event. `message` is the server's text. It can quote a key or a
+    prompt, so it is never shown as it is.
     """
 
     code: str | None = None
@@ -193,11 +193,11 @@ class ApiError:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A failure before the first event, as far as it says what to do next.
+    """A failure before the first event, with what it says about trying again.
 
-    `status` is None where no HTTP answer came, and 200 where the stream began with an
-    error. `after` is the wait that the server asked for, in seconds; `wanted` what it
-    said of trying again.
+    `status` is None if no HTTP answer came, and 200 if the stream began with an error.
+    `retry_after` is the wait in seconds that the server asked for. `should_retry` is
+    what the server said about trying again.
     """
 
     status: int | None = None
@@ -209,10 +209,10 @@ class Failure:
 class ApiRefused(ResponsesError):
     """The API answered with an HTTP status of 400 or more, or with an error."""
 
-    def __init__(self, sentence: str, setback: Failure, request_id: str = "") -> None:
-        """Keep the `setback`, and OpenAI's own id of the request for the log."""
+    def __init__(self, sentence: str, failure: Failure, request_id: str = "") -> None:
+        """Keep the `failure`, and OpenAI's id of the request for the log."""
         super().__init__(sentence)
-        self.failure = setback
+        self.failure = failure
         self.request_id = request_id
 
     @property
@@ -222,12 +222,12 @@ class ApiRefused(ResponsesError):
 
     @property
     def error(self) -> ApiError:
-        """What the body said."""
+        """The error in the body."""
         return self.failure.error
 
 
 def read_api_error(wire: object) -> ApiError:
-    """Return the error of a body, of a response or of either shape of the event."""
+    """Return the error of a body, of a response, or of either form of the event."""
     while isinstance(wire, Mapping) and isinstance(wire.get("error"), Mapping | str):
         wire = wire["error"]
     if isinstance(wire, str):
@@ -247,7 +247,7 @@ def _text_or_none(value: object) -> str | None:
     return value if isinstance(value, str) and value else None
 
 
-# ==== openai_responses.endings: How a run can end, with the sentence that a person sees for it.
+# ==== openai_responses.endings: How a run can end, and the sentence that a person sees for each ending.
 
 _PICTURE = (
     "The model's server could not use a picture of this chat{code}. Remove it, or "
@@ -372,9 +372,9 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "kept; ask to continue, or choose less effort.",
     },
 }
-"""The sentences, by kind of ending, then by code or HTTP status; the empty one is for
-all others, and "5" for every other status from 500 up. The kinds that are not here
-carry the sentence of the exception that they come from."""
+"""The sentences, by kind of ending, then by code or HTTP status. The empty key is for
+all others, "5" for every other status from 500 up. A kind that is not in this table
+takes the sentence of its exception."""
 
 
 EndingKind = Literal[
@@ -396,10 +396,10 @@ EndingKind = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """The way a run ended.
+    """How a run ended.
 
-    `code` is the API's word for the cause, where it gave one that is a word;
-    `sentence` is empty when there is nothing to tell.
+    `code` is the API's word for the cause, if it gave one. `sentence` is empty when
+    there is nothing to say.
     """
 
     kind: EndingKind
@@ -432,9 +432,9 @@ def ending_of_failure(kind: Literal["failed", "error"], error: ApiError) -> Endi
 
 
 def ending_of_exception(error: ResponsesError, has_begun: bool) -> Ending:
-    """Return how a run ended that one of our errors stopped.
+    """Return the ending of a run that was stopped by one of our errors.
 
-    `has_begun` says whether an event had arrived: then the answer was cut.
+    `has_begun` says whether an event had arrived; if so, the answer was cut.
     """
     match error:
         case TimedOut():
@@ -476,17 +476,17 @@ def refusal_sentence(status: int, error: ApiError, model: str) -> str:
     return refused.get(str(status), other).format(**about, **facts)
 
 
-def failure_status(setback: Failure) -> str:
-    """Return what a status line says of a failure that is tried again."""
-    if setback.status == 429:
+def failure_status(failure: Failure) -> str:
+    """Return the status line for a failure after which the request is sent again."""
+    if failure.status == 429:
         return "The model's server is busy with this key's requests."
-    if setback.status and setback.status != 200:
-        return f"The model's server has trouble (HTTP {setback.status})."
+    if failure.status and failure.status != 200:
+        return f"The model's server has trouble (HTTP {failure.status})."
     return "The model's server did not answer."
 
 
 def _sentence(kind: str, error: ApiError) -> str:
-    """Return the sentence of a kind for the code or else the type of an error."""
+    """Return the sentence of a kind, by the code or else the type of an error."""
     told = SENTENCES[kind]
     words = (word for word in (error.code, error.type) if word)
     sentence = next((told[word] for word in words if word in told), told[""])
@@ -494,16 +494,16 @@ def _sentence(kind: str, error: ApiError) -> str:
 
 
 def _shown(word: str | None, form: str = " ({})") -> str:
-    """Return a word of the server as it may be shown, or nothing."""
+    """Return a word of the server in the form that is shown, or nothing."""
     known = api_word(word)
     return form.format(known) if known else ""
 
 
 def api_word(word: str | None) -> str | None:
-    """Return `word` if it is one of the API.
+    """Return `word` if it can be a word of the API, else None.
 
-    Codes and parameter names are small letters, digits of an index, dots, brackets
-    and underscores; anything else, a key for example, is not a word of the API.
+    Codes and parameter names consist of small letters, digits, dots, brackets and
+    underscores. Anything else, for example a key, is not a word of the API.
     """
     known = any(word in told for told in SENTENCES.values())
     return word if word and (known or _WORD.fullmatch(word)) else None
@@ -513,11 +513,126 @@ def api_word(word: str | None) -> str | None:
 
 Item = dict[str, Any]
 
-CALL_OUTPUTS = {
-    "function_call": "function_call_output",
-    "custom_tool_call": "custom_tool_call_output",
+
+class ItemKind(NamedTuple):
+    """What all items of one type have in common."""
+
+    parts: tuple[tuple[str, str], ...] = ()
+    """Lists of texts that deltas grow: the kind of the text and its field."""
+    text: tuple[str, str] | None = None
+    """The one text that deltas grow: its kind and its field."""
+    output_type: str = ""
+    """The type of the answer, for a call that our side has to answer."""
+    from_client: bool = False
+    """Only our side makes it."""
+    is_encrypted: bool = False
+    """Only the account and the model family that made it can read it."""
+    id_prefix: str = ""
+    """How the id begins that other servers ask for."""
+    is_hosted: bool = False
+    """The API makes it or runs it."""
+    returned: Literal["always", "same_run", "never"] = "always"
+    """Which later requests a hosted item goes into."""
+    required: tuple[str, ...] = ()
+    """Fields without which the API refuses a hosted item."""
+    nullable: tuple[str, ...] = ()
+    """Fields that it demands even where they are null."""
+    is_call: bool = False
+    """It is part of a call of a hosted tool."""
+    tool: str = ""
+    """The type of the hosted tool that makes it."""
+    include: str = ""
+    """What the API leaves out of it unless a request includes it."""
+    refused_at_minimal: bool = False
+    """Its tool cannot be used with the effort `minimal`."""
+    fee: float = 0
+    """US dollars for one call, or for each different value of `fee_field`."""
+    fee_field: str = ""
+
+
+def _hosted(tool: str, *required: str, **fields: Any) -> ItemKind:
+    return ItemKind(is_hosted=True, tool=tool, required=required, **fields)
+
+
+ITEM_KINDS: Mapping[str, ItemKind] = {
+    "message": ItemKind(parts=(("text", "content"),)),
+    "reasoning": ItemKind(
+        parts=(("summary", "summary"), ("reasoning", "content")),
+        is_encrypted=True,
+        id_prefix="rs",
+    ),
+    "compaction": ItemKind(is_encrypted=True),
+    "function_call": ItemKind(
+        text=("arguments", "arguments"),
+        output_type="function_call_output",
+        id_prefix="fc",
+    ),
+    "function_call_output": ItemKind(from_client=True),
+    "custom_tool_call": ItemKind(
+        text=("arguments", "input"),
+        output_type="custom_tool_call_output",
+        id_prefix="ctc",
+    ),
+    "custom_tool_call_output": ItemKind(from_client=True),
+    "web_search_call": _hosted(
+        "web_search",
+        "action",
+        is_call=True,
+        include="web_search_call.action.sources",
+        refused_at_minimal=True,
+        fee=0.01,
+    ),
+    "file_search_call": _hosted(
+        "file_search",
+        "queries",
+        is_call=True,
+        refused_at_minimal=True,
+        fee=0.0025,  # not verified
+    ),
+    "code_interpreter_call": _hosted(
+        "code_interpreter",
+        "container_id",
+        nullable=("code", "outputs"),
+        text=("code", "code"),
+        is_call=True,
+        include="code_interpreter_call.outputs",
+        fee=0.03,  # not verified
+        fee_field="container_id",
+    ),
+    # It would be looked up by an id that was never stored: see `image_message`.
+    "image_generation_call": _hosted(
+        "image_generation", returned="never", refused_at_minimal=True
+    ),
+    "mcp_list_tools": _hosted("mcp", "server_label", "tools"),
+    "mcp_call": _hosted(
+        "mcp",
+        *("server_label", "name", "arguments"),
+        text=("arguments", "arguments"),
+        is_call=True,
+    ),
+    "mcp_approval_request": _hosted(
+        "mcp",
+        *("id", "server_label", "name", "arguments"),
+        returned="same_run",
+        is_call=True,
+    ),
+    "mcp_approval_response": _hosted(
+        "mcp",
+        *("approval_request_id", "approve"),
+        returned="same_run",
+        is_call=True,
+        from_client=True,
+    ),
 }
+"""The types of items that the code knows. The fees are those of LiteLLM 1.109.1's price
+map (2026-11-21)."""
+
+_OTHER_KIND = ItemKind()
+
+CALL_OUTPUTS = {name: k.output_type for name, k in ITEM_KINDS.items() if k.output_type}
 """Calls that we answer, by the type of their answer."""
+
+_TOOL_KINDS = {kind.tool: kind for kind in ITEM_KINDS.values() if kind.tool}
 
 
 def item_type(item: Mapping[str, Any]) -> str:
@@ -526,8 +641,13 @@ def item_type(item: Mapping[str, Any]) -> str:
     return kind if isinstance(kind, str) else "message" if "role" in item else ""
 
 
+def kind_of(item: Mapping[str, Any]) -> ItemKind:
+    """Return what is known of items of this type."""
+    return ITEM_KINDS.get(item_type(item), _OTHER_KIND)
+
+
 def is_call(item: Mapping[str, Any]) -> bool:
-    """Say whether somebody on our side has to answer `item`."""
+    """Say whether our side has to answer `item`."""
     return item_type(item) in CALL_OUTPUTS
 
 
@@ -542,22 +662,22 @@ def is_reasoning(item: Mapping[str, Any]) -> bool:
 
 
 def is_commentary(item: Mapping[str, Any]) -> bool:
-    """Say whether `item` is a remark in passing, in front of the answer."""
+    """Say whether `item` is a message in front of the answer, about the work on it."""
     return item_type(item) == "message" and item.get("phase") == "commentary"
 
 
 def has_encrypted_reasoning(item: Mapping[str, Any]) -> bool:
-    """Say whether `item` is reasoning that can be given back without being stored."""
+    """Say whether `item` is reasoning that can be sent back."""
     return is_reasoning(item) and bool(item.get("encrypted_content"))
 
 
 def is_encrypted(item: Mapping[str, Any]) -> bool:
-    """Say whether only those who made `item` can read it."""
-    return item_type(item) in ("reasoning", "compaction")
+    """Say whether only the model and account that made `item` can read it."""
+    return kind_of(item).is_encrypted
 
 
 def is_compaction(item: Mapping[str, Any]) -> bool:
-    """Say whether `item` stands for all that came before it."""
+    """Say whether `item` replaces all items before it."""
     return item_type(item) == "compaction" and bool(item.get("encrypted_content"))
 
 
@@ -568,7 +688,7 @@ def since_compaction(items: Sequence[Item]) -> list[Item]:
 
 
 def message_text(item: Mapping[str, Any]) -> str:
-    """Return the text a person reads in a message item: its text and its refusals."""
+    """Return the text that a person reads in a message: its text and its refusals."""
     content = item.get("content")
     if isinstance(content, str):
         return content
@@ -576,7 +696,7 @@ def message_text(item: Mapping[str, Any]) -> str:
 
 
 def content_parts(content: object) -> list[Item]:
-    """Return the parts of a content; other servers send what they like."""
+    """Return the parts of a content; anything else that a server sends is left out."""
     rows = content if isinstance(content, list) else []
     return [row for row in rows if isinstance(row, dict)]
 
@@ -588,15 +708,15 @@ def part_text(part: Mapping[str, Any]) -> str:
 
 
 def open_calls(items: Sequence[Item]) -> list[Item]:
-    """Return the calls that nobody has answered."""
+    """Return the calls without an output."""
     answered = {item.get("call_id") for item in items if is_call_output(item)}
     return [i for i in items if is_call(i) and i.get("call_id") not in answered]
 
 
 def paired_places(items: Sequence[Mapping[str, Any]]) -> set[int]:
-    """Return the places of the calls and outputs that belong together.
+    """Return the places of the calls and outputs that are pairs.
 
-    An output answers a call in front of it, of its own kind; a `call_id` counts once.
+    An output answers an earlier call of its own kind; a `call_id` counts once.
     """
     calls: dict[str, int] = {}
     outputs: dict[str, int] = {}
@@ -614,11 +734,11 @@ def paired_places(items: Sequence[Mapping[str, Any]]) -> set[int]:
 
 
 def drop_orphans(items: Iterable[Item]) -> list[Item]:
-    """Return `items` without half pairs, and without reasoning that led to one.
+    """Return `items` without half pairs, and without the reasoning before them.
 
-    The API refuses a call without an output and an output without a call; reasoning
-    belongs to the item it produced, so it leaves with it (responses-api.md §2.1,
-    rule 5 and the recommended algorithm, e).
+    The API refuses a call without an output and an output without a call. Reasoning
+    belongs to the item that it produced, so it is dropped with that item
+    (docs/reference/responses-api.md, "Refusals of input items", 5).
     """
     rows = list(items)
     pairs = paired_places(rows)
@@ -629,7 +749,7 @@ def drop_orphans(items: Iterable[Item]) -> list[Item]:
         if place not in pairs and (is_call(item) or is_call_output(item)):
             lost_call = lost_call or is_call(item)
             continue
-        # What led to several calls stays as long as one of them does.
+        # Reasoning before several calls stays as long as one of them stays.
         if (lost_call and not is_call(item)) or _comes_from_outside(item):
             dangling = []
         lost_call = False
@@ -647,51 +767,40 @@ def _comes_from_outside(item: Mapping[str, Any]) -> bool:
 
 
 TextPlace = tuple[str, int]
-"""A kind of text and its part, as `events.TextDelta` has them."""
+"""A kind of text and the number of its part."""
 
 
 def item_texts(item: Mapping[str, Any]) -> Iterator[tuple[TextPlace, str]]:
     """Yield the place and the text of everything in `item` that deltas can grow."""
-    match item_type(item):
-        case "message":
-            for part, content in _parts(item.get("content")):
-                kind = "refusal" if content.get("type") == "refusal" else "text"
-                yield (kind, part), _text_or_empty(content.get(kind))
-        case "reasoning":
-            for part, content in _parts(item.get("summary")):
-                yield ("summary", part), _text_or_empty(content.get("text"))
-            for part, content in _parts(item.get("content")):
-                yield ("reasoning", part), _text_or_empty(content.get("text"))
-        case "function_call" | "mcp_call":
-            yield ("arguments", 0), _text_or_empty(item.get("arguments"))
-        case "custom_tool_call":
-            yield ("arguments", 0), _text_or_empty(item.get("input"))
-        case "code_interpreter_call":
-            yield ("code", 0), _text_or_empty(item.get("code"))
+    kind = kind_of(item)
+    for text_kind, field in kind.parts:
+        parts = item.get(field)
+        for index, part in enumerate(parts if isinstance(parts, list) else ()):
+            if isinstance(part, Mapping):
+                is_refusal = part.get("type") == "refusal"
+                found = part.get("refusal" if is_refusal else "text")
+                yield ("refusal" if is_refusal else text_kind, index), _string(found)
+    if kind.text:
+        text_kind, field = kind.text
+        yield (text_kind, 0), _string(item.get(field))
 
 
-def _parts(value: object) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    for index, part in enumerate(value if isinstance(value, list) else ()):
-        if isinstance(part, Mapping):
-            yield index, part
-
-
-def _text_or_empty(value: object) -> str:
+def _string(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
-_READ_FORMS = ("png", "jpeg", "webp")
+_READABLE_FORMATS = ("png", "jpeg", "webp")
 
 
 def is_image_call(item: Mapping[str, Any]) -> bool:
-    """Say whether `item` is the drawing of a picture."""
+    """Say whether `item` is a picture that the model drew."""
     return item_type(item) == "image_generation_call"
 
 
 def has_image(item: Mapping[str, Any]) -> bool:
-    """Say whether `item` holds a picture that the model can be given back."""
-    held = is_image_call(item) and bool(item.get("result"))
-    return held and image_format(item) in _READ_FORMS
+    """Say whether `item` holds a picture that can be sent back to the model."""
+    has_result = is_image_call(item) and bool(item.get("result"))
+    return has_result and image_format(item) in _READABLE_FORMATS
 
 
 def image_format(item: Mapping[str, Any]) -> str:
@@ -700,71 +809,60 @@ def image_format(item: Mapping[str, Any]) -> str:
 
 
 def image_url(item: Mapping[str, Any]) -> str:
-    """Return a drawn picture as an address that holds it."""
+    """Return a drawn picture as a data URL."""
     kind = {"svg": "svg+xml"}.get(image_format(item), image_format(item))
     return f"data:image/{kind};base64,{item['result']}"
 
 
 def image_message(item: Mapping[str, Any]) -> Item:
-    """Return a drawn picture as an input message."""
+    """Return a drawn picture as an input message.
+
+    The item itself cannot go back: the API would look it up by an id that it never
+    stored.
+    """
     part = {"type": "input_image", "detail": "auto", "image_url": image_url(item)}
     return {"type": "message", "role": "user", "content": [part]}
 
 
-_NEEDS: Mapping[str, tuple[str, ...]] = {
-    "web_search_call": ("action",),
-    "file_search_call": ("queries",),
-    "code_interpreter_call": ("container_id",),
-    "mcp_list_tools": ("server_label", "tools"),
-    "mcp_call": ("server_label", "name", "arguments"),
-    "mcp_approval_request": ("id", "server_label", "name", "arguments"),
-    "mcp_approval_response": ("approval_request_id", "approve"),
-}
-"""Hosted items that can be given back, with what the API asks of each. A picture is
-not among them: it would be looked up by an id that was never stored
-(responses-api.md §2.1)."""
-
 _UNFINISHED = ("in_progress", "searching", "interpreting", "calling", "incomplete")
 _ACTIONS = ("search", "open_page", "find_in_page")
-
-_REFUSED_AT_MINIMAL = ("web_search", "file_search", "image_generation")
-"""Tools that cannot be used with the effort `minimal` (responses-api.md §1)."""
-
-
-_INCLUDED = {
-    "web_search": "web_search_call.action.sources",
-    "code_interpreter": "code_interpreter_call.outputs",
-}
-"""What the API leaves out of an item unless it is asked, by the tool."""
 
 
 def is_hosted(item: Mapping[str, Any]) -> bool:
     """Say whether the API made or answered `item` itself."""
-    return item_type(item) in (*_NEEDS, "image_generation_call")
+    return kind_of(item).is_hosted
 
 
 def is_host_returned(item: Mapping[str, Any]) -> bool:
-    """Say whether `item` is a finished hosted one that a later request gives back."""
-    kind = item_type(item)
-    if kind not in _NEEDS or item.get("status") in _UNFINISHED:
+    """Say whether `item` is a finished hosted one that can go into a later request."""
+    name, kind = item_type(item), kind_of(item)
+    if not kind.is_hosted or kind.returned == "never":
         return False
-    if kind == "web_search_call" and _action(item).get("type") not in _ACTIONS:
+    if item.get("status") in _UNFINISHED:
         return False
-    if kind == "mcp_list_tools" and item.get("error"):
+    if name == "web_search_call" and _action(item).get("type") not in _ACTIONS:
+        return False
+    if name == "mcp_list_tools" and item.get("error"):
         return False  # without a list the API asks the server again
-    return all(item.get(key) is not None for key in _NEEDS[kind])
+    return all(item.get(key) is not None for key in kind.required)
 
 
 def is_kept_hosted(item: Mapping[str, Any]) -> bool:
-    """Say whether later turns of a chat get `item` back; an approval is over by then."""
-    return is_host_returned(item) and not item_type(item).startswith("mcp_approval")
+    """Say whether later turns of a chat send `item`, a hosted one."""
+    return is_host_returned(item) and kind_of(item).returned == "always"
+
+
+def is_replayed(item: Mapping[str, Any]) -> bool:
+    """Say whether later turns of a chat send `item`; an unknown type never goes back."""
+    if is_hosted(item):
+        return is_kept_hosted(item) or has_image(item)
+    return item_type(item) in ITEM_KINDS
 
 
 def drop_hosted_tool_items(items: Iterable[Item]) -> list[Item]:
     """Return `items` without calls, their outputs and the reasoning before them.
 
-    The lists of remote servers stay, for they are none; so do pictures, which people
-    see in the answer.
+    Lists of remote tools and pictures stay.
     """
     kept: list[Item] = []
     dangling: list[Item] = []  # reasoning whose product has not come yet
@@ -772,19 +870,19 @@ def drop_hosted_tool_items(items: Iterable[Item]) -> list[Item]:
         if is_reasoning(item):
             dangling.append(item)
             continue
-        if not (is_call(item) or is_call_output(item) or _is_hosted_call(item)):
+        if not (is_call(item) or is_call_output(item) or kind_of(item).is_call):
             kept += [*dangling, item]
         dangling = []
     return kept
 
 
 def is_search(tool: Mapping[str, Any]) -> bool:
-    """Say whether answers cite what `tool` found."""
+    """Say whether answers cite the results of `tool`."""
     return tool.get("type") in ("web_search", "file_search")
 
 
 def search_queries(item: Mapping[str, Any]) -> list[str]:
-    """Return what a search looked for, on the web or in files."""
+    """Return the queries of a search, on the web or in files."""
     if item_type(item) == "file_search_call":
         return _texts(item.get("queries"))
     action = _action(item)
@@ -800,18 +898,19 @@ def search_pages(item: Mapping[str, Any]) -> list[str]:
 
 
 def tools_at_effort(tools: Sequence[Item], effort: str | None) -> list[Item]:
-    """Return the tools that may be offered to a model that works with `effort`."""
-    refused = _REFUSED_AT_MINIMAL if effort == "minimal" else ()
-    return [tool for tool in tools if tool.get("type") not in refused]
+    """Return the tools that the API takes together with `effort`."""
+    is_minimal = effort == "minimal"
+    return [t for t in tools if not (is_minimal and _tool_kind(t).refused_at_minimal)]
 
 
 def include_for(tools: Sequence[Item]) -> list[str]:
-    """Return what has to be asked for so that a viewer sees what `tools` did."""
-    return [_INCLUDED[t["type"]] for t in tools if t.get("type") in _INCLUDED]
+    """Return what a request has to include to show what `tools` did."""
+    included = (_tool_kind(tool).include for tool in tools)
+    return [name for name in included if name]
 
 
-def _is_hosted_call(item: Mapping[str, Any]) -> bool:
-    return item_type(item) in _NEEDS and item_type(item) != "mcp_list_tools"
+def _tool_kind(tool: Item) -> ItemKind:
+    return _TOOL_KINDS.get(str(tool.get("type")), _OTHER_KIND)
 
 
 def _action(item: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -824,7 +923,7 @@ def _texts(values: object) -> list[str]:
     return [row for row in rows if isinstance(row, str) and row]
 
 
-# ==== openai_responses.json_input: JSON that people and models wrote, who make mistakes.
+# ==== openai_responses.json_input: JSON that people and models wrote, which may be invalid.
 
 
 def parse_json_object(text: object) -> dict[str, Any] | None:
@@ -837,7 +936,7 @@ def parse_json_object(text: object) -> dict[str, Any] | None:
 
 
 def parse_string_map(text: str) -> Mapping[str, str] | None:
-    """Return the JSON object of a text if its values are texts; nothing typed is {}."""
+    """Return the JSON object of a text whose values are texts; {} for no text."""
     found = parse_json_object(text.strip() or "{}")
     if found is None or not all(isinstance(one, str) for one in found.values()):
         return None
@@ -950,7 +1049,7 @@ CATALOG_ALIASES: dict[str, str] = {
 }
 
 
-# ==== openai_responses.models.resolve: Which model a name means, with the facts that decide what it may be sent.
+# ==== openai_responses.models.resolve: Resolves a model name to an id and to the facts that decide what can be sent to it.
 
 REASONING_EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 
@@ -974,7 +1073,7 @@ class ModelPrices(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ModelFacts:
-    """What a model takes, holds and costs; None where nobody says."""
+    """What a model accepts, its limits and its prices; None where unknown."""
 
     reasoning: bool  # takes a `reasoning` parameter
     efforts: tuple[str, ...]  # lowest first; empty: none, or unknown
@@ -997,7 +1096,7 @@ class ModelFacts:
 
 @dataclass(frozen=True, slots=True)
 class ResolvedModel:
-    """A name understood: what to send, what binds its reasoning, what to call it."""
+    """A resolved name: what to send, who can read its reasoning, what to call it."""
 
     id: str  # sent as `model`
     family: str  # encrypted reasoning is readable inside one family
@@ -1010,14 +1109,14 @@ class ResolvedModel:
         return self.facts.efforts[0] if self.facts.efforts else None
 
     def takes_effort(self, effort: str) -> bool:
-        """Tell whether the model accepts an effort; where nobody knows, it may try."""
+        """Say whether the model accepts an effort; if unknown, it may be tried."""
         if self.facts.efforts:
             return effort in self.facts.efforts
         return self.facts.reasoning or not self.facts.known_family
 
 
 def resolve_model(name: str) -> ResolvedModel:
-    """Understand any name; one that nobody knows is sent as it is."""
+    """Resolve any name; an unknown one is sent as it is."""
     model_id, effort = _named_model(name) or _model_with_effort(name) or (name, None)
     return ResolvedModel(
         id=model_id,
@@ -1029,7 +1128,7 @@ def resolve_model(name: str) -> ResolvedModel:
 
 
 def _named_model(name: str) -> tuple[str, str | None] | None:
-    """A real id or one of our names, neither with an effort at its end."""
+    """Return a real id or one of our names, both without an effort at the end."""
     if name in CATALOG_ROWS or _model_family(name) in CATALOG_ROWS:
         return name, None
     if name in CATALOG_ALIASES:
@@ -1038,7 +1137,7 @@ def _named_model(name: str) -> tuple[str, str | None] | None:
 
 
 def _thinking_or_instant(name: str) -> tuple[str, str | None] | None:
-    """ChatGPT's words for a model that thinks, or does not."""
+    """Resolve ChatGPT's words for a model that thinks, or does not."""
     if match := _THINKING_NAME.match(name):
         row = CATALOG_ROWS.get(model_id := match[1] + (match[2] or ""))
         # From gpt-5.1 to 5.4 the default is not to think at all.
@@ -1051,7 +1150,7 @@ def _thinking_or_instant(name: str) -> tuple[str, str | None] | None:
 
 
 def _model_with_effort(name: str) -> tuple[str, str] | None:
-    """A model and the effort at the end of the name, if the model may accept it."""
+    """Return a model and the effort at the end of the name, if it may accept it."""
     base, _, effort = name.rpartition("-")
     if effort not in REASONING_EFFORTS or name.startswith("ft:"):
         return None
@@ -1065,7 +1164,7 @@ def _model_with_effort(name: str) -> tuple[str, str] | None:
 
 
 def _model_family(model_id: str) -> str:
-    """The id without its date, after the redirections of the API itself."""
+    """Return the id without its date, after the redirections of the API itself."""
     undated = _SNAPSHOT_DATE.sub("", model_id)
     return CATALOG_SERVED_AS.get(undated, undated)
 
@@ -1104,14 +1203,14 @@ def _row_facts(row: CatalogRow) -> ModelFacts:
 
 
 def _family_facts(model_id: str) -> ModelFacts:
-    """The facts of an id outside the catalog, by family and version."""
+    """Return the facts of an id outside the catalog, by family and version."""
     if _O_SERIES_ID.match(model_id):
         return replace(
             _REASONING_FACTS, efforts=("low", "medium", "high"), verbosity=False
         )
     match = _GPT_VERSION.match(model_id)
     if not match:
-        # A deployment has any name: what it takes, its administrator knows.
+        # A deployment can have any name; only its administrator knows its facts.
         return replace(_PLAIN_FACTS, hosted=True, known_family=False)
     version = (int(match[1]), int(match[2] or 0))
     if version < (5, 0):
@@ -1122,7 +1221,10 @@ def _family_facts(model_id: str) -> ModelFacts:
 
 
 def _shown_name(model_id: str, effort: str | None) -> str:
-    """`gpt-5.6-sol` with effort high is GPT-5.6 Sol (high); other ids stay."""
+    """Return `GPT-5.6 Sol (high)` for `gpt-5.6-sol` with effort high.
+
+    Other ids are not changed.
+    """
     name, notes = model_id, [effort] if effort else []
     if _GPT_VERSION.match(model_id):
         if match := _SNAPSHOT_DATE.search(model_id):
@@ -1137,8 +1239,9 @@ def _shown_word(word: str) -> str:
     return word if word in ("mini", "nano", "pro") else word.capitalize()
 
 
-# The safe default for an unknown gpt of version 5 or later (responses-api.md §5): an
-# effort or a verbosity only if someone asks, no sampling parameters, a summary.
+# The safe default for an unknown gpt of version 5 or later: an effort or a verbosity
+# only if someone asks for it, no sampling parameters, a summary
+# (docs/reference/responses-api.md, "Unknown models").
 _REASONING_FACTS = ModelFacts(
     reasoning=True,
     efforts=(),
@@ -1152,9 +1255,9 @@ _REASONING_FACTS = ModelFacts(
     vision=True,
     prefix_bound=False,
 )
-# For gpt-4 and for ids that say nothing (another vendor, an Azure deployment): a plain
-# model refuses `reasoning` and its `include` with a 400, while a reasoning model works
-# without them, so they stay away until an effort is asked for.
+# For gpt-4 and for ids that say nothing (another vendor, an Azure deployment): a model
+# that does not reason refuses `reasoning` and its `include` with a 400, and a reasoning
+# model works without them. So they are sent only if an effort is asked for.
 _PLAIN_FACTS = replace(
     _REASONING_FACTS,
     reasoning=False,
@@ -1175,7 +1278,7 @@ _SAMPLINGS = ("always", "with_none", "never")
 
 @dataclass(frozen=True, slots=True)
 class Override:
-    """What is said of one model; empty texts say nothing."""
+    """What an administrator says about one model; empty texts say nothing."""
 
     like: str = ""
     name: str = ""
@@ -1186,7 +1289,7 @@ Overrides = Mapping[str, Override]
 
 
 def read_overrides(text: str) -> dict[str, Override]:
-    """Return what a JSON object says of models, by their ids; raises InvalidRequest."""
+    """Return the overrides of a JSON object by model id; raises InvalidRequest."""
     if not text.strip():
         return {}
     table = parse_json_object(text)
@@ -1199,9 +1302,9 @@ def read_overrides(text: str) -> dict[str, Override]:
 
 
 def resolve_with_overrides(name: str, overrides: Overrides) -> ResolvedModel:
-    """Understand a name as `resolve_model` does, by what the administrator says first.
+    """Resolve a name like `resolve_model`, with the administrator's overrides first.
 
-    An effort at the end of a name of theirs is one, if the model takes it.
+    An effort at the end of an overridden name counts if the model accepts it.
     """
     if name in overrides:
         return _apply_override(name, overrides[name])
@@ -1237,7 +1340,7 @@ def _read_override(model: str, row: object) -> Override:
 
 
 def _can_be(key: str, value: object) -> bool:
-    """Say whether `value` is one that the fact named `key` can have."""
+    """Say whether `value` is allowed for the fact named `key`."""
     if key in _YES_OR_NO_FACTS:
         return isinstance(value, bool)
     if key in _NUMBER_FACTS:
@@ -1257,14 +1360,15 @@ def _entry_error(model: str, what: str) -> str:
     )
 
 
-# ==== openai_responses.models.usage: What a run used and what it costs.
+# ==== openai_responses.models.usage: The tokens that a run used, added up over its responses, and what they cost.
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
     """Counts of one response, or of several added together.
 
-    `cached` is part of `input`, `reasoning` part of `output` (responses-api.md §4).
+    `cached` is part of `input`, `reasoning` is part of `output`
+    (docs/reference/responses-api.md, "Usage").
     """
 
     input: int = 0
@@ -1276,7 +1380,7 @@ class Usage:
 
 
 def add_usage(one: Usage | None, other: Usage | None) -> Usage | None:
-    """Return the sum, field by field; what was not told counts as nothing."""
+    """Return the sum, field by field; a missing count is 0."""
     if one is None or other is None:
         return one or other
     pairs = zip(astuple(one), astuple(other), strict=True)
@@ -1284,9 +1388,9 @@ def add_usage(one: Usage | None, other: Usage | None) -> Usage | None:
 
 
 def read_usage(wire: object) -> Usage | None:
-    """Return the counts of a response's `usage`, or None when it has none.
+    """Return the counts of a response's `usage`, or None if it has none.
 
-    Other servers leave fields out or send null; what is missing counts as nothing.
+    Other servers leave fields out or send null; a missing count is 0.
     """
     if not isinstance(wire, Mapping):
         return None
@@ -1313,13 +1417,6 @@ def _count(value: object) -> int:
 
 _MILLION = 1_000_000
 
-_FEES: Mapping[str, float] = {"web_search_call": 0.01, "file_search_call": 0.0025}
-"""For one call of a hosted tool: $10 and $2.50 for a thousand (LiteLLM 1.109.1's map,
-2026-11-21; the second is not verified)."""
-
-_CONTAINER_FEE = 0.03
-"""For one container of the code interpreter; not verified."""
-
 _PRICE_NAMES = ModelPrices._fields
 _NOT_PRICES = (
     "CUSTOM_MODEL_PRICING_JSON is not a JSON object of prices. An administrator has to "
@@ -1330,9 +1427,9 @@ _NOT_PRICES = (
 def cost_of_run(
     usage: Usage, prices: ModelPrices | None, output: Iterable[Item]
 ) -> float | None:
-    """Return what the tokens and the hosted tools of a run cost; None if unknown.
+    """Return the cost of the tokens and hosted tools of a run; None if unknown.
 
-    `output` holds the items of all its turns.
+    `output` holds the items of all its responses.
     """
     tokens = _cost_of_tokens(usage, prices) if prices else None
     return None if tokens is None else tokens + _cost_of_tools(output)
@@ -1351,7 +1448,7 @@ def read_prices(text: str) -> dict[str, ModelPrices]:
 def _cost_of_tokens(usage: Usage, prices: ModelPrices) -> float | None:
     if prices.input is None or prices.output is None:
         return None
-    # What is cached or written to the cache is part of the input.
+    # Cached tokens and tokens written to the cache are part of the input.
     cached = prices.input if prices.cached is None else prices.cached
     written = prices.input if prices.cache_write is None else prices.cache_write
     plain = max(0, usage.input - usage.cached - usage.cache_writes)
@@ -1365,15 +1462,13 @@ def _cost_of_tokens(usage: Usage, prices: ModelPrices) -> float | None:
 
 
 def _cost_of_tools(output: Iterable[Item]) -> float:
-    items = list(output)
-    calls = Counter(item_type(item) for item in items)
-    containers = {
-        item.get("container_id")
-        for item in items
-        if item_type(item) == "code_interpreter_call"
+    paid = {
+        (item_type(item), item.get(kind.fee_field) if kind.fee_field else place)
+        for place, item in enumerate(output)
+        if (kind := kind_of(item)).fee
     }
-    fees = sum(_FEES.get(kind, 0) * count for kind, count in calls.items())
-    return fees + len(containers) * _CONTAINER_FEE
+    counts = Counter(name for name, _ in paid)
+    return sum(ITEM_KINDS[name].fee * count for name, count in counts.items())
 
 
 def _read_row(row: object) -> ModelPrices:
@@ -1395,7 +1490,7 @@ def _read_row(row: object) -> ModelPrices:
 class ServerSentEvent(NamedTuple):
     """One dispatched event; `data` holds its lines joined by a newline.
 
-    A tuple, because there is one for each token: it is made in half the time.
+    A tuple, because one is created for each token and a tuple takes half the time.
     """
 
     event: str
@@ -1403,10 +1498,10 @@ class ServerSentEvent(NamedTuple):
 
 
 class EventStreamDecoder:
-    """Turns chunks, cut anywhere, into events.
+    """Turns chunks of any size into events.
 
-    The bytes of an unfinished line are kept as they came and joined once, when the
-    line ends: the work is linear in the length of the stream.
+    The bytes of an unfinished line are kept unchanged and joined once, when the line
+    ends. So the work is linear in the length of the stream.
     """
 
     def __init__(self) -> None:
@@ -1432,17 +1527,17 @@ class EventStreamDecoder:
         return self._take_lines(chunk)
 
     def close(self) -> list[ServerSentEvent]:
-        """Return the event that the end of the stream cut off after its last line.
+        """Return the event whose final blank line is missing at the end of the stream.
 
-        The standard drops it. Here a terminal event whose blank line is missing is
-        worth more than the rule: without it a finished answer would count as cut.
+        The standard drops it. Here it is kept: if it is the terminal event, a finished
+        answer would otherwise count as cut.
         """
         rest = b"".join(self._fragments)
         self._fragments = []
         return self._take_lines(rest + b"\n\n")
 
     def _take_lines(self, text: bytes) -> list[ServerSentEvent]:
-        """Read the whole lines of `text`; keep what follows the last line end."""
+        """Read the complete lines of `text`; keep what follows the last line end."""
         lines = text.splitlines()
         if text.endswith(b"\r"):
             self._after_cr = True
@@ -1451,7 +1546,7 @@ class EventStreamDecoder:
         return self._dispatched(lines)
 
     def _dispatched(self, lines: list[bytes]) -> list[ServerSentEvent]:
-        """Return the events that a blank line among `lines` ends."""
+        """Return the events that end with a blank line among `lines`."""
         events = []
         for line in lines:
             field, _, value = line.partition(b":")
@@ -1465,19 +1560,19 @@ class EventStreamDecoder:
                     text = b"\n".join(self._lines).decode("utf-8", "replace")
                     events.append(ServerSentEvent(name, text))
                 self._event, self._lines = b"", []
-            # id, retry, comments and unknown fields carry nothing we act on
+            # id, retry, comments and unknown fields are not used
         return events
 
 
 _ID = re.compile(r"[A-Za-z0-9_=-]{1,512}")
-"""What may stand in a path; other servers put base64 into their ids."""
+"""Ids that are safe in a path; other servers use base64 in their ids."""
 
 
 class Cursor:
-    """The response that is read, and the number of its last event.
+    """The response that is being read, and the number of its last event.
 
-    `response_id` is empty until the server has named it, `last` is None as long as no
-    event had a number.
+    `response_id` is empty until the server has named it. `last` is None until an event
+    had a number.
     """
 
     def __init__(self, named: Callable[[], object] = lambda: None) -> None:
@@ -1487,8 +1582,8 @@ class Cursor:
         self.last: int | None = None
 
     def advance(self, event: ServerSentEvent) -> bool:
-        """Note an event that could be read; say whether it had not come before."""
-        # Read a second time: few events of a background run come in a second.
+        """Note an event that could be read; say whether it is new."""
+        # The event is parsed twice; a background run has few events a second.
         wire = {} if event.data == "[DONE]" else json.loads(event.data)
         self.note(wire.get("response"))
         number = wire.get("sequence_number")
@@ -1500,7 +1595,7 @@ class Cursor:
         return True
 
     def note(self, response: object) -> None:
-        """Remember the id of a response object; what cannot be one is none."""
+        """Remember the id of a response object, if it is a valid id."""
         told: Mapping[str, Any] = response if isinstance(response, Mapping) else {}
         named = told.get("id")
         if isinstance(named, str) and _ID.fullmatch(named):
@@ -1550,7 +1645,7 @@ class AnnotationAdded(NamedTuple):
 class PartialImage(NamedTuple):
     """`response.image_generation_call.partial_image`: an image as far as it is drawn.
 
-    `image` is base64, `form` its format where the server tells it.
+    `image` is base64; `form` is its format, if the server tells it.
     """
 
     output_index: int
@@ -1580,7 +1675,7 @@ class ItemDone(NamedTuple):
 class FinalResponse(NamedTuple):
     """`response.completed`, `.incomplete` or `.failed`, with the final snapshot.
 
-    `status` is "cancelled", too, where the response itself was asked for.
+    `status` can also be "cancelled" if the response itself was requested.
     """
 
     status: str
@@ -1610,7 +1705,7 @@ StreamEvent = ItemEvent | TextDone | FinalResponse | StreamError | Unknown
 
 
 def join_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
-    """Return `events` with neighbouring deltas of one text as one delta."""
+    """Return `events`, with neighbouring deltas of one text joined to one delta."""
     out: list[StreamEvent] = []
     for place, neighbours in groupby(events, _text_place):
         if place is None:
@@ -1628,13 +1723,13 @@ def _text_place(event: StreamEvent) -> tuple[int, str, int] | None:
 
 _ANNOTATION = "response.output_text.annotation.added"
 _JSON_BLANK = " \t\n\r"
-"""All that may stand around a value (RFC 8259, section 2)."""
+"""White space that is allowed around a value (RFC 8259, section 2)."""
 _JSON_READER = json.JSONDecoder()
 _Reader = Callable[[Mapping[str, Any]], StreamEvent]
 
 
 def parse_event(event: ServerSentEvent) -> StreamEvent:
-    """Return the typed event; raises MalformedEvent when it is not a JSON object."""
+    """Return the typed event; raises MalformedEvent if it is not a JSON object."""
     if event.data == "[DONE]":  # other servers end their streams with it
         return Unknown("[DONE]")
     wire = _event_value(event.data)
@@ -1653,7 +1748,7 @@ def parse_event(event: ServerSentEvent) -> StreamEvent:
 
 
 def _event_value(text: str) -> object:
-    """Return what `json.loads` would return, in two thirds of its time."""
+    """Return the same as `json.loads`, in two thirds of the time."""
     text = text.strip(_JSON_BLANK)
     try:
         value, end = _JSON_READER.raw_decode(text)
@@ -1683,7 +1778,7 @@ def _object(value: object) -> dict[str, Any]:
 
 
 def _delta_reader(kind: str, part: str) -> _Reader:
-    """Return the reader of a delta whose place in its item is named by `part`."""
+    """Return the reader of a delta whose place in its item is the field `part`."""
 
     def read(wire: Mapping[str, Any]) -> StreamEvent:
         place, index, text = wire.get(part, 0), wire["output_index"], wire["delta"]
@@ -1706,7 +1801,7 @@ def _done_reader(kind: str, part: str, field: str) -> _Reader:
 
 def _read_annotation(wire: Mapping[str, Any]) -> StreamEvent:
     annotation, part = wire.get("annotation"), _index(wire.get("content_index", 0))
-    if annotation is None:  # the type allows it; the ended item has them all
+    if annotation is None:  # the type allows it; the final item has all annotations
         return Unknown(_ANNOTATION)
     return AnnotationAdded(_index(wire["output_index"]), part, _object(annotation))
 
@@ -1738,7 +1833,7 @@ def _final_reader(status: str) -> _Reader:
 
 
 def _read_error(wire: Mapping[str, Any]) -> StreamEvent:
-    # The flat shape has its own `type`, which says "error" and nothing more.
+    # In the flat form `type` is only "error".
     flat = {key: value for key, value in wire.items() if key != "type"}
     return StreamError(read_api_error(flat))
 
@@ -1844,7 +1939,7 @@ class RunDone:
 RunEvent = ItemEvent | ToolOutput | ResponseDone | Status | RunDone
 
 
-# ==== openai_responses.redaction: Secrets out of text.
+# ==== openai_responses.redaction: Removes secrets from text.
 
 REDACTED = "[redacted]"
 
@@ -1888,8 +1983,8 @@ _LOOKS_SECRET = re.compile(
 def redact(text: str, secrets: Iterable[str] = ()) -> str:
     """Return `text` with `[redacted]` in place of `secrets` and of what looks like one.
 
-    A second time changes nothing. Secrets of fewer than six characters are ignored:
-    they would be found in ordinary words.
+    A second call changes nothing. Secrets of fewer than six characters are ignored,
+    because they would be found in ordinary words.
     """
     known = {form for secret in secrets for form in _forms(secret.strip())}
     if known:
@@ -1900,25 +1995,25 @@ def redact(text: str, secrets: Iterable[str] = ()) -> str:
 
 
 def header_secrets(value: str) -> list[str]:
-    """Return what of a header's value may be secret: all of it, and each further word.
+    """Return the secret parts of a header's value: the whole, and each further word.
 
-    A server may repeat what follows `Bearer` alone.
+    A server may repeat the word behind `Bearer` alone.
     """
     return [value, *value.split()[1:]]
 
 
 def redact_line(text: str, secrets: Iterable[str] = ()) -> str:
-    """Return `text` redacted, as one line that no reader of a log obeys.
+    """Return `text` redacted and as one line, safe to write to a log.
 
-    The words of tools, pages and programs get there: a line end would begin a line that
-    nobody wrote, an escape sequence would work in the terminal that shows the log.
+    Texts of tools, pages and programs get there. A line end in them would fake a line
+    of the log, and an escape sequence would act on the terminal that shows it.
     """
     line = "\\n".join(redact(text, secrets).splitlines())
     return "".join(one if one.isprintable() else _escaped(one) for one in line)
 
 
 def describe_exception(error: BaseException) -> str:
-    """Return what a log may say of a foreign exception: its kind, and where it arose.
+    """Return what a log may say of a foreign exception: its type and its place.
 
     Its text may quote a header or a prompt.
     """
@@ -1936,13 +2031,13 @@ def _redact_pattern(pattern: re.Pattern[str], text: str) -> str:
 
 
 def _keep_name(found: re.Match[str]) -> str:
-    """Return the mark, with what tells the reader which secret was there."""
+    """Return the mark, with the name that tells which secret was there."""
     name = found[found.lastgroup] if found.lastgroup else ""
     return f"{name}{REDACTED}{'@' if found.lastgroup == 'scheme' else ''}"
 
 
 def _forms(secret: str) -> Iterator[str]:
-    """Yield `secret` as it stands in headers, addresses, JSON and base64."""
+    """Yield `secret` as it appears in headers, addresses, JSON and base64."""
     if len(secret) < _SHORTEST_SECRET:
         return
     raw = secret.encode("utf-8", "surrogatepass")
@@ -1957,8 +2052,8 @@ def _forms(secret: str) -> Iterator[str]:
 def _inside_base64(raw: bytes, offset: int) -> str:
     """Return the characters that `raw` alone decides when `offset` bytes precede it.
 
-    The password of a `Basic` header stands behind a user name that nobody told us;
-    its length modulo three is all that matters.
+    The password of a `Basic` header follows a user name that we do not know. Only the
+    length of that name modulo three matters.
     """
     encoded = b64encode(bytes(offset) + raw).decode()
     return encoded[(offset * 8 + 5) // 6 : (offset + len(raw)) * 8 // 6]
@@ -1973,10 +2068,10 @@ _AZURE_HOSTS = (".azure.com", ".azure.us", ".azure.cn")
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """How a server is reached; a proxy's address can hold a password.
+    """How a server is reached. The address of a proxy can contain a password.
 
-    `ca_bundle` is the path of a file with certificates, `proxy` an address; empty
-    means the system's certificates and the environment's proxy.
+    `ca_bundle` is the path of a file with certificates, `proxy` an address. If they are
+    empty, the system's certificates and the environment's proxy are used.
     """
 
     verify_ssl: bool = True
@@ -1986,10 +2081,10 @@ class Network:
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Where requests go, and with which key.
+    """The address and the key of a server.
 
-    Neither is in a `repr`: an address can hold a password. `strict` asks for requests
-    in the form that other servers than OpenAI's take.
+    Neither is in a `repr`: an address can contain a password. `strict` asks for
+    requests in the form that servers other than OpenAI's accept.
     """
 
     base_url: str = field(repr=False)
@@ -2018,22 +2113,24 @@ class Endpoint:
         return self.host.endswith(_AZURE_HOSTS)
 
     def account(self) -> str:
-        """Return a name for who asks where, which does not tell the key."""
+        """Return a name for this key at this address, which does not reveal the key."""
         told = f"{self.base_url}\n{self.organization}\n{self.api_key}"
         return sha256(told.encode("utf-8", errors="replace")).hexdigest()
 
     def owner(self) -> str:
-        """Return a short name for whose reasoning this is, which does not tell the key.
+        """Return a short name for the owner of encrypted reasoning, without the key.
 
-        Keys of one organisation read each other's, where it is known.
+        Keys of one organisation can read each other's reasoning, if the organisation is
+        known.
         """
         told = f"{self.host}\n{self.organization or self.api_key.strip()}"
         return sha256(told.encode("utf-8", errors="replace")).hexdigest()[:16]
 
     def headers(self) -> dict[str, str]:
-        """Return the headers of a request; Azure wants its key in one of its own.
+        """Return the headers of a request; Azure has its own header for the key.
 
-        An administrator's own headers win: a gateway may want another Authorization.
+        The administrator's own headers have priority: a gateway may need another
+        Authorization.
         """
         key = self.api_key.strip()
         ours = {"api-key": key} if self.is_azure else {"Authorization": f"Bearer {key}"}
@@ -2072,7 +2169,7 @@ def normalize_base_url(text: str) -> str:
 
 
 def proxy_secrets(proxy: str) -> list[str]:
-    """Return what of a proxy's address nobody may read: all of it, and its password."""
+    """Return the secret parts of a proxy's address: the whole, and its password."""
     parts = url_parts(proxy.strip())
     return [proxy, unquote(parts.password or "") if parts else ""]
 
@@ -2088,14 +2185,14 @@ def url_parts(text: str) -> SplitResult | None:
 
 
 class Trust:
-    """The certificates of CA bundles, one context a file: or nothing is reused."""
+    """The certificates of CA bundles. One context a file, so connections are reused."""
 
     def __init__(self) -> None:
-        """Read nothing yet."""
+        """Start without any context."""
         self._contexts: dict[tuple[str, int], ssl.SSLContext] = {}
 
     def context(self, network: Network) -> ssl.SSLContext | bool:
-        """Return whom to trust, in the form that aiohttp takes."""
+        """Return the trusted certificates in the form that aiohttp takes."""
         if not network.verify_ssl or not network.ca_bundle:
             return network.verify_ssl
         path = network.ca_bundle
@@ -2130,26 +2227,26 @@ def _environment_proxy(url: str) -> str | None:
     """Return the proxy that the environment names for `url`, or None."""
     parts, proxies = urlsplit(url), getproxies()
     proxy = proxies.get(parts.scheme) or proxies.get("all")
-    # Each of these reads the whole environment: where it names no proxy, one is enough.
+    # Each call reads the whole environment. If it names no proxy, one call is enough.
     if not proxy or proxy_bypass(parts.hostname or "") or proxy_bypass(parts.netloc):
         return None
     return proxy
 
 
-# ==== openai_responses.transport.connections: Pooled HTTP sessions, and the only module that opens a connection.
+# ==== openai_responses.transport.connections: Pooled HTTP sessions; the only module that opens a connection.
 
 
 def parse_retry_headers(
     status: int, error: ApiError, headers: Mapping[str, str], now: float
 ) -> Failure:
-    """Return the setback of an HTTP answer; `now` in seconds since 1970."""
+    """Return the failure of an HTTP answer; `now` is in seconds since 1970."""
     wish = headers.get("x-should-retry", "").lower()
     wanted = {"true": True, "false": False}.get(wish)
     return Failure(status, error, _retry_after(headers, now), wanted)
 
 
 def _retry_after(headers: Mapping[str, str], now: float) -> float | None:
-    """Return what `retry-after-ms` or `retry-after` asks for, or None."""
+    """Return the wait in `retry-after-ms` or `retry-after`, or None."""
     milliseconds = _number(headers.get("retry-after-ms"))
     if milliseconds is not None:
         return milliseconds / 1000
@@ -2164,7 +2261,7 @@ def _retry_after(headers: Mapping[str, str], now: float) -> float | None:
 
 
 def _number(text: str | None) -> float | None:
-    """Return a wait as a number: finite, not negative."""
+    """Return a wait as a finite number that is not negative, or None."""
     try:
         value = float(text or "")
     except ValueError:
@@ -2173,17 +2270,17 @@ def _number(text: str | None) -> float | None:
 
 
 _IDLE_SECONDS = 60.0
-"""Less than the keep-alive of OpenAI's front end, so that we close first."""
+"""Shorter than the keep-alive of OpenAI's front end, so that our side closes first."""
 _MAX_CONNECTIONS = 1000
-"""A chat holds one connection while it streams; fewer would queue busy servers."""
+"""A chat holds one connection while it streams; with fewer, busy servers would wait."""
 _KEEPALIVE_SECONDS = 50.0
-"""A connection that rested for longer may be closed by the other side at any time."""
+"""A connection that was idle for longer may be closed by the server at any time."""
 _DNS_SECONDS = 300
-"""OpenAI's addresses change rarely, and each look-up costs the first words."""
+"""OpenAI's addresses change rarely, and each look-up delays the first words."""
 
 
 class _Pool:
-    """The session of one event loop, lent to the runs that are under way."""
+    """The session of one event loop, lent to the active runs."""
 
     def __init__(self, idle_seconds: float) -> None:
         self._idle_seconds = idle_seconds
@@ -2194,7 +2291,7 @@ class _Pool:
 
     @contextmanager
     def lend(self) -> Iterator[aiohttp.ClientSession]:
-        """Lend the session, opened if need be; the last return starts the clock."""
+        """Lend the session, opened if needed; the last return starts the idle time."""
         if self._timer is not None:
             self._timer.cancel()
         if self._session is None:
@@ -2220,11 +2317,11 @@ class _Pool:
         """Close the session in a task of its own, for callers that cannot wait."""
         if self._timer is not None:
             self._timer.cancel()
-        session, self._session = self._session, None  # at once: no run may borrow it
+        session, self._session = self._session, None  # now, so that no run borrows it
         if session is None:
             return
-        # A task, held until it is done: a connector closed straight from a timer
-        # warns "never awaited" on aiohttp 3.14.
+        # In a task that is referenced until it is done: closing a connector from a
+        # timer warns "never awaited" on aiohttp 3.14.
         task = asyncio.get_running_loop().create_task(session.close())
         self._closing.add(task)
         task.add_done_callback(self._closing.discard)
@@ -2239,13 +2336,13 @@ class Sessions:
         self._pools: dict[asyncio.AbstractEventLoop, _Pool] = {}
 
     def __del__(self) -> None:
-        """Close what is open: the last run that held us has ended."""
+        """Close open sessions: the last run that referenced this object has ended."""
         for loop, pool in self._pools.items():
             if not loop.is_closed():
                 loop.call_soon_threadsafe(pool.close_later)
 
     def pool(self) -> _Pool:
-        """Return the pool of the running loop; those of ended loops are dropped."""
+        """Return the pool of the running loop; drop those of closed loops."""
         loop = asyncio.get_running_loop()
         if loop not in self._pools:
             alive = {one: p for one, p in self._pools.items() if not one.is_closed()}
@@ -2265,10 +2362,10 @@ def _new_session() -> aiohttp.ClientSession:
         keepalive_timeout=_KEEPALIVE_SECONDS,
         ttl_dns_cache=_DNS_SECONDS,
     )
-    # Limits of time are the runs' own; the environment's proxies are looked up by
-    # us, because trust_env would also send what a .netrc file holds.
+    # Each run has its own time limits. Proxies of the environment are looked up by
+    # this package, because trust_env would also send the contents of a .netrc file.
     no_limit = aiohttp.ClientTimeout(total=None, sock_connect=None, sock_read=None)
-    # What a gateway sets for one user must not be sent for another.
+    # Cookies that a gateway sets for one user must not be sent for another.
     no_cookies = aiohttp.DummyCookieJar()
     return aiohttp.ClientSession(
         connector=connector, timeout=no_limit, cookie_jar=no_cookies
@@ -2277,12 +2374,12 @@ def _new_session() -> aiohttp.ClientSession:
 
 @dataclass(frozen=True, slots=True)
 class Timeouts:
-    """Limits in seconds; a `total` of 0 is none.
+    """Limits in seconds; a `total` of 0 means no limit.
 
-    `first_event` runs from the sending to the first event, `idle` from one event to
-    the next; a `keepalive` is an event. Reasoning at high effort is silent for
-    minutes, so there is no total limit unless somebody asks for one; the time of tools
-    and of people does not count in it.
+    `first_event` runs from sending to the first event, `idle` from one event to the
+    next; a `keepalive` counts as an event. Reasoning at high effort is silent for
+    minutes, so there is no total limit by default. The time of tools and of people does
+    not count in it.
     """
 
     connect: float = 30.0
@@ -2292,7 +2389,7 @@ class Timeouts:
 
 
 class Deadlines:
-    """The limit that is running now, over all attempts of one run."""
+    """The limit that is active now, over all attempts of one run."""
 
     def __init__(self, timeouts: Timeouts) -> None:
         """Start the total limit, if there is one."""
@@ -2313,12 +2410,12 @@ class Deadlines:
         self._next, self._kind = now + self.timeouts.idle, "idle_timeout"
 
     def allow(self, seconds: float) -> bool:
-        """Say whether the total limit leaves time for a wait."""
+        """Say whether the total limit leaves enough time for a wait."""
         return asyncio.get_running_loop().time() + seconds < self._end
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Let the total limit stand still."""
+        """Stop the total limit for a while."""
         began = asyncio.get_running_loop().time()
         try:
             yield
@@ -2330,24 +2427,24 @@ class Deadlines:
         return asyncio.timeout_at(min(self._next, self._end))
 
     def timeout_error(self) -> TimedOut:
-        """Return the error of the limit that passed."""
+        """Return the error of the limit that was exceeded."""
         return TimedOut("total_timeout" if self._end <= self._next else self._kind)
 
 
 DRAIN_SECONDS = 1.0
-"""For the rest of a body that nobody needs."""
+"""For reading the rest of a body, which is not needed."""
 
 _REQUEST_ID = re.compile(r"(?:req_)?[0-9a-fA-F-]{1,64}")
-"""Nothing that could be a key or a word: the log shows it."""
+"""Nothing that could be a key or a word, because the log shows the id."""
 
 NETWORK_ERRORS = (aiohttp.ClientError, TimeoutError, OSError)
 
 
 class HttpResponse:
-    """A response whose status is fine and whose body is still on its way."""
+    """A response with a good status whose body is still arriving."""
 
     def __init__(self, response: aiohttp.ClientResponse, deadlines: Deadlines) -> None:
-        """Wrap `response`; whoever opened it closes it."""
+        """Wrap `response`; the caller that opened it closes it."""
         self._response = response
         self._deadlines = deadlines
         self._broke = False
@@ -2369,7 +2466,7 @@ class HttpResponse:
             yield chunk
 
     async def read_any(self) -> bytes:
-        """Return what has arrived of the body; nothing at its end, when `is_read`."""
+        """Return the part of the body that has arrived; empty at its end."""
         if self._broke:
             raise ConnectionFailed("The connection to the model's server broke.")
         scope = self._deadlines.scope()
@@ -2385,9 +2482,9 @@ class HttpResponse:
         return self._rescued() or await self.read_any()
 
     def _rescued(self) -> bytes:
-        """Return what arrived before the connection broke.
+        """Return the bytes that arrived before the connection broke.
 
-        aiohttp puts the exception in front of the bytes that nobody has read yet.
+        aiohttp puts the exception in front of the unread bytes.
         """
         content = self._response.content
         content.set_exception(None)  # type: ignore[arg-type]
@@ -2395,10 +2492,11 @@ class HttpResponse:
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Leave what arrives with the operating system for a while.
+        """Leave arriving bytes with the operating system for a while.
 
-        Otherwise the event loop wakes for every packet, though nobody reads. Where
-        aiohttp itself has stopped reading, because its buffer is full, it stays so.
+        Otherwise the event loop wakes up for every packet although nothing is read. If
+        aiohttp itself has stopped reading, because its buffer is full, reading stays
+        stopped.
         """
         connection = self._response.connection  # None once the body has ended
         transport = connection.transport if connection else None
@@ -2413,7 +2511,7 @@ class HttpResponse:
                 transport.resume_reading()
 
     async def drain(self) -> None:
-        """Read what is left after the last event, so that the connection lives on."""
+        """Read the rest after the last event, so that the connection can be reused."""
         try:
             async with asyncio.timeout(DRAIN_SECONDS):
                 async for _ in self._response.content.iter_any():
@@ -2432,8 +2530,8 @@ class HttpResponse:
             return wire
         if isinstance(wire, dict) and wire.get("error"):
             error = read_api_error(wire)
-            setback = Failure(self._response.status, error)
-            raise ApiRefused(failure_sentence(error), setback, self.request_id)
+            failure = Failure(self._response.status, error)
+            raise ApiRefused(failure_sentence(error), failure, self.request_id)
         raise UnreadableAnswer(SENTENCES["unreadable"][""])
 
 
@@ -2447,7 +2545,7 @@ _MAX_ERROR_BODY = 64 * 1024
 _NEVER_CONNECTED = (
     aiohttp.ClientConnectorError,
     aiohttp.ClientHttpProxyError,
-    aiohttp.ServerTimeoutError,  # the connection's: no other limit is aiohttp's
+    aiohttp.ServerTimeoutError,  # for connecting; aiohttp has no other limit
 )
 _WAITS_BEFORE_POST = (0.0, 0.5, 2.0)
 _POST_TIMEOUTS = Timeouts(connect=10, first_event=20, total=30)
@@ -2472,8 +2570,8 @@ class Connections:
     ) -> AsyncIterator[HttpResponse]:
         """Send `payload` and lend the answer.
 
-        Raises ApiRefused, ConnectionFailed, TimedOut or InvalidRequest; leaving early
-        closes the connection, and with it the work upstream.
+        Raises ApiRefused, ConnectionFailed, TimedOut or InvalidRequest. Leaving early
+        closes the connection, which stops the work at the server.
         """
         body, limits = _json_body(payload), deadlines or Deadlines(Timeouts())
         async with self._sent(endpoint, path, body, limits) as response:
@@ -2485,9 +2583,9 @@ class Connections:
     async def get(
         self, endpoint: Endpoint, path: str, deadlines: Deadlines
     ) -> AsyncIterator[HttpResponse]:
-        """Ask for what is at `path` and lend the answer; raises what `post` raises.
+        """Request `path` and lend the answer; raises the same errors as `post`.
 
-        No redirection is followed: it would take the key along.
+        Redirections are not followed, because the key would be sent along.
         """
         async with self._sent(endpoint, path, None, deadlines) as response:
             if response.status != 200:
@@ -2505,17 +2603,17 @@ class Connections:
             try:
                 yield response
             finally:
-                response.close()  # nothing happens when it was read to its end
+                response.close()  # has no effect after it was read to the end
 
     def post_later(self, endpoint: Endpoint, path: str) -> None:
-        """Send an empty request in a task of its own, for callers that cannot wait.
+        """Send an empty request in a separate task, for callers that cannot wait.
 
-        It is tried three times; nobody is told how it went.
+        It is tried three times; the result is not reported.
         """
         self.do_later(self._post_quietly(endpoint, path))
 
     def do_later(self, work: Coroutine[Any, Any, None]) -> None:
-        """Run what outlives its run in a task that is held until it is done."""
+        """Run work that may last longer than its run, in a task that is referenced."""
         task = asyncio.get_running_loop().create_task(work)
         self._later.add(task)
         task.add_done_callback(self._later.discard)
@@ -2538,7 +2636,7 @@ class Connections:
 
 
 def _json_body(payload: dict[str, Any]) -> bytes:
-    # A lone surrogate, from a broken copy and paste, must not stop the request.
+    # A lone surrogate, for example from a broken copy, must not stop the request.
     return json.dumps(payload, ensure_ascii=False).encode("utf-8", errors="replace")
 
 
@@ -2550,7 +2648,7 @@ async def _send(
     deadlines: Deadlines,
     tls: ssl.SSLContext | bool,
 ) -> aiohttp.ClientResponse:
-    """Return the response once its head is there."""
+    """Return the response as soon as its head has arrived."""
     url = endpoint.url(path)
     scope = deadlines.scope()
     try:
@@ -2580,7 +2678,7 @@ async def _send(
 
 
 def _network_sentence(error: Exception, host: str) -> str:
-    """Return what to tell of a connection that did not come about."""
+    """Return the sentence for a connection that could not be opened."""
     match error:
         case aiohttp.ClientProxyConnectionError() | aiohttp.ClientHttpProxyError():
             return SENTENCES["refused"]["407"]
@@ -2596,7 +2694,7 @@ def _network_sentence(error: Exception, host: str) -> str:
 
 
 async def _refusal(response: aiohttp.ClientResponse, model: str) -> ApiRefused:
-    """Return the error that a response with a bad status stands for."""
+    """Return the error for a response with a bad status."""
     body = b""
     try:
         async with asyncio.timeout(DRAIN_SECONDS):
@@ -2606,11 +2704,11 @@ async def _refusal(response: aiohttp.ClientResponse, model: str) -> ApiRefused:
                     break
         error = read_api_error(json.loads(body))
     except (*NETWORK_ERRORS, ValueError, RecursionError):
-        error = ApiError()  # no body, or not JSON: the status says it
+        error = ApiError()  # no body, or not JSON: only the status is known
     status = response.status
-    setback = parse_retry_headers(status, error, response.headers, unix_seconds())
+    failure = parse_retry_headers(status, error, response.headers, unix_seconds())
     sentence = refusal_sentence(status, error, model)
-    return ApiRefused(sentence, setback, request_id_of(response))
+    return ApiRefused(sentence, failure, request_id_of(response))
 
 
 async def container_file(
@@ -2620,10 +2718,10 @@ async def container_file(
     most_bytes: int,
     deadlines: Deadlines,
 ) -> bytes:
-    """Return the bytes of a file; raises the errors of `transport`.
+    """Return the bytes of a file in a container; raises the same errors as `get`.
 
     `ids` are those of the container and of the file. A file of more than `most_bytes`
-    is an UnreadableAnswer, and not read on.
+    is an UnreadableAnswer; the rest is not read.
     """
     container, file = (quote(part, safe="") for part in ids)
     path = f"/containers/{container}/files/{file}/content"
@@ -2643,12 +2741,12 @@ DEFINITIONS = ("$defs", "definitions")
 
 
 def definitions(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the named parts of a schema, from both places where they may stand."""
+    """Return the named parts of a schema, from both places where they can be."""
     found: dict[str, Any] = {}
     for key in DEFINITIONS:
         named = schema.get(key)
         for name, part in named.items() if isinstance(named, Mapping) else ():
-            # Two of one name and different content: neither is the right one.
+            # Two parts with one name and different content: neither can be used.
             found[name] = part if found.get(name, part) == part else None
     return found
 
@@ -2661,7 +2759,7 @@ def resolve_reference(node: Any, root: Mapping[str, Any]) -> Any:
 
 
 def reference_name(node: Any) -> str:
-    """Return the name of the definition that a `$ref` points to; nothing if to none."""
+    """Return the name of the definition that a `$ref` points to, or an empty text."""
     steps = str(node.get("$ref")).split("/")
     if len(steps) == 3 and steps[0] == "#" and steps[1] in DEFINITIONS:
         return steps[2].replace("~1", "/").replace("~0", "~")
@@ -2673,7 +2771,7 @@ _LONG_ENUM, _LONG_ENUM_CHARACTERS = 250, 15_000
 
 
 def is_within_limits(schema: Mapping[str, Any]) -> bool:
-    """Say whether strict mode takes a strict schema of this size."""
+    """Say whether strict mode accepts a strict schema of this size."""
     nodes = list(_nodes(schema))
     properties = [name for node in nodes for name in node.get("properties", ())]
     enums = [list(map(str, node.get("enum", ()))) for node in nodes]
@@ -2712,7 +2810,7 @@ _KEPT = frozenset(
         *("exclusiveMinimum", "exclusiveMaximum", "minItems", "maxItems", "pattern"),
     }
 )
-"""Keywords that stay as they are."""
+"""Keywords that are kept unchanged."""
 
 _BOUNDS = (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum"))
 
@@ -2736,7 +2834,7 @@ _NARROWING = frozenset(
         *("unevaluatedProperties", "unevaluatedItems", "$dynamicRef", "$recursiveRef"),
     }
 )
-"""Keywords that change what is allowed and have no strict form."""
+"""Keywords that restrict values and have no strict form."""
 
 _JSON_TYPES: Mapping[type, str] = {
     str: "string",
@@ -2755,21 +2853,22 @@ class NotStrict(Exception):
 
 
 def strict_schema(schema: Mapping[str, Any]) -> Schema | None:
-    """Return a function's parameters for strict mode; None where it cannot say them.
+    """Return a function's parameters for strict mode; None if that is impossible.
 
-    What the result allows the given schema allows too, but for the nulls of optional
-    properties and for limits that only a description can tell (`minLength`).
+    Everything that the result allows is also allowed by the given schema, except the
+    nulls of optional properties and limits that only a description can express
+    (`minLength`).
     """
     try:
         return _StrictRewrite(schema).result()
     except (NotStrict, RecursionError):
         return None
     except (TypeError, AttributeError, ValueError):
-        return None  # what a server calls a schema need not be one
+        return None  # a server may send something that is not a schema
 
 
 class _StrictRewrite:
-    """One schema on its way to the strict form."""
+    """Rewrites one schema to the strict form."""
 
     def __init__(self, root: Mapping[str, Any]) -> None:
         self._root = root
@@ -2817,7 +2916,7 @@ class _StrictRewrite:
         return {"$ref": f"#/$defs/{_plain_name(reference_name(node))}"}
 
     def _choice(self, node: Mapping[str, Any], depth: int) -> Schema:
-        """Return a choice; strict mode knows only `anyOf`, and nothing beside it."""
+        """Return a choice; strict mode has only `anyOf`, with nothing beside it."""
         options = node.get("anyOf") or node.get("oneOf")
         beside = node.keys() & {"properties", "items", "enum", "const", "required"}
         beside |= {"oneOf"} if {"anyOf", "oneOf"} <= node.keys() else set()
@@ -2827,7 +2926,7 @@ class _StrictRewrite:
         return {**told, "anyOf": [self._strict(one, depth + 1) for one in options]}
 
     def _merged(self, node: Mapping[str, Any]) -> Schema:
-        """Return an `allOf` as one object, where its parts do not contradict."""
+        """Return an `allOf` as one object, if its parts do not contradict."""
         merged: Schema = {key: node[key] for key in node if key != "allOf"}
         for part in node["allOf"] if isinstance(node["allOf"], list) else [None]:
             found = resolve_reference(part, self._root) if _is_reference(part) else part
@@ -2894,12 +2993,12 @@ def make_nullable(schema: Schema) -> Schema:
 
 
 def _plain_name(name: str) -> str:
-    """Return the name of a definition in letters that need no escape in a reference."""
+    """Return the name of a definition in characters that need no escape."""
     return re.sub(r"[^\w.-]", "_", name)
 
 
 def _types_of(node: Mapping[str, Any], enum: object) -> list[str]:
-    """Return the types of a schema: as it says, or as what it holds tells."""
+    """Return the types of a schema, as stated or as derived from its keywords."""
     said = node.get("type") or ("object" if "properties" in node else None)
     if said is None and isinstance(enum, list):
         said = list(dict.fromkeys(_JSON_TYPES.get(type(one), "") for one in enum))
@@ -2914,7 +3013,7 @@ def _is_reference(part: object) -> bool:
 
 
 def _combine(one: Schema, other: Mapping[str, Any]) -> Schema:
-    """Return both schemas as one; raises NotStrict where they say different things."""
+    """Return both schemas as one; raises NotStrict if they contradict."""
     both = dict(one)
     for key, value in other.items():
         if key == "properties" and isinstance(value, Mapping):
@@ -2936,9 +3035,9 @@ _DEEPEST_OPEN = 30
 
 
 def open_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a function's parameters in a form that is never refused.
+    """Return a function's parameters in a form that the API never refuses.
 
-    What a choice at the root offers becomes one object with all its properties.
+    A choice at the root becomes one object with all properties of its options.
     """
     kept = {key: schema[key] for key in schema if key not in _NOT_AT_THE_ROOT}
     properties = _properties(schema, schema, 0)
@@ -2951,7 +3050,7 @@ def open_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _properties(node: object, root: Mapping[str, Any], depth: int) -> dict[str, Any]:
-    """Return all properties that an object may have, whatever it is made of."""
+    """Return all properties that an object may have, from all of its parts."""
     if not isinstance(node, Mapping) or depth > _DEEPEST_OPEN:
         return {}
     found: dict[str, Any] = {}
@@ -2965,7 +3064,7 @@ def _properties(node: object, root: Mapping[str, Any], depth: int) -> dict[str, 
 
 
 def _with_items(node: Any, depth: int) -> Any:
-    """Return a schema whose arrays all say what they hold."""
+    """Return a schema in which every array has `items`."""
     if depth > _DEEPEST_OPEN:
         return node
     if isinstance(node, list):
@@ -2988,10 +3087,10 @@ _DIGEST = 12
 
 @dataclass(frozen=True, slots=True)
 class ToolNames:
-    """What each tool is called in a request; `known` are the tools' own names.
+    """Translates the names of tools for the API and back; `known` are their own names.
 
-    What a name becomes depends on itself, so that it is the same in the next request;
-    only a known tool that has that very name already makes a difference.
+    The translation of a name depends only on the name itself, so it is the same in the
+    next request. The exception is a name that another known tool already has.
     """
 
     known: tuple[str, ...] = ()
@@ -3008,7 +3107,7 @@ class ToolNames:
                 return sent
 
     def own_name(self, sent: str) -> str:
-        """Return the tool's own name of the one that the model used."""
+        """Return the tool's own name for the name that the model used."""
         return next((name for name in self.known if self.sent_name(name) == sent), sent)
 
     def rename_tools(self, tools: Iterable[Item]) -> list[Item]:
@@ -3034,22 +3133,22 @@ def responses_tools(
     """Return the tools of a chat body, or of the host, in the API's form.
 
     Chat Completions nests a function under `function`, the host has it without a
-    `type`; the API has it flat and wants `parameters` and `strict` said. With `strict`
-    every function becomes strict whose schema can be. Other tools stay verbatim.
+    `type`. The API has it flat and needs `parameters` and `strict`. With `strict` every
+    function becomes strict whose schema allows it. Other tools are not changed.
     """
     return [_responses_tool(spec, strict) for spec in specs]
 
 
 def is_hosted_tool(tool: Mapping[str, Any]) -> bool:
-    """Say whether the API runs a tool itself, or has it run elsewhere."""
+    """Say whether the API itself runs a tool, or has it run on another server."""
     return tool.get("type") not in _CALLED_BY_NAME
 
 
 def merge_tools(*groups: Sequence[Item]) -> list[Item]:
-    """Return the tools of all groups, each once: a later one takes an earlier's place.
+    """Return the tools of all groups, each once; a later one replaces an earlier one.
 
-    Functions and custom tools are the same by their name, MCP servers by their label,
-    all others by their type.
+    Functions and custom tools are equal by name, MCP servers by label, all others by
+    type.
     """
     tools = [tool for group in groups for tool in group]
     return list({_identity(tool): tool for tool in tools}.values())
@@ -3061,10 +3160,10 @@ def responses_tool_choice(
     *,
     names: ToolNames | None = None,
 ) -> object:
-    """Return `tool_choice` in the API's form: a named function is not nested there.
+    """Return `tool_choice` in the API's form, where a named function is not nested.
 
-    A bare name counts too. Raises InvalidRequest for a tool that is not among `tools`,
-    unless those are not known. `names` says how a tool's own name is sent.
+    A bare name is accepted. Raises InvalidRequest for a tool that is not among `tools`,
+    if those are known. `names` translates the tool's own name.
     """
     if choice is None or choice in _MODES:
         return choice
@@ -3080,7 +3179,7 @@ def responses_tool_choice(
 
 
 def next_tool_choice(choice: object) -> object:
-    """Return what a choice comes to after the first calls; what it forbids stays so."""
+    """Return the choice after the first calls; what it forbids stays forbidden."""
     if isinstance(choice, Mapping) and choice.get("type") == "allowed_tools":
         return {**choice, "mode": "auto"}
     return "none" if choice == "none" else None
@@ -3108,7 +3207,7 @@ def _check_named(tool: Mapping[str, Any]) -> None:
 
 
 def _function(function: Mapping[str, Any], strict: bool) -> Item:
-    """Return a function in the API's form; what it says itself of `strict` counts."""
+    """Return a function in the API's form; its own `strict` has priority."""
     said = function.get("strict")
     wanted = said if isinstance(said, bool) else strict
     parameters = function.get("parameters")
@@ -3172,7 +3271,7 @@ def _tool_choice(choice: Mapping[str, Any], names: ToolNames | None) -> Item:
 
 
 def _check_offered(wanted: Item, tools: Sequence[Item] | None) -> None:
-    """Raise InvalidRequest unless a tool is as `wanted` says, as far as we know them."""
+    """Raise InvalidRequest if a known list of tools does not contain `wanted`."""
     same: list[str] = [key for key in ("type", "server_label") if key in wanted]
     same += ["name"] if wanted["type"] in _CALLED_BY_NAME else []
     if tools is None or any(
@@ -3183,14 +3282,14 @@ def _check_offered(wanted: Item, tools: Sequence[Item] | None) -> None:
     raise InvalidRequest(f"The tool choice asks for {name}, which is no tool here.")
 
 
-# ==== openai_responses.requests.replay: Output items of earlier responses, as they are sent back in the input.
+# ==== openai_responses.requests.replay: Output items of earlier responses, in the form in which they are sent again.
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """The model family, the server's name, the account there that produced an item.
+    """The model family, the server's name, and the account that produced an item.
 
-    `endpoint` and `account` are empty where an earlier writer did not note them.
+    `endpoint` and `account` are empty if an earlier writer did not store them.
     """
 
     family: str
@@ -3198,7 +3297,7 @@ class Origin:
     account: str = ""
 
     def can_decrypt(self, maker: Self) -> bool:
-        """Say whether we may send reasoning that `maker` produced."""
+        """Say whether reasoning of `maker` can be sent here."""
         same_server = maker.endpoint in ("", self.endpoint)
         same_account = maker.account in ("", self.account)
         return same_server and same_account and maker.family == self.family
@@ -3210,12 +3309,12 @@ class Origin:
 
 
 def origin_at(family: str, endpoint: Endpoint) -> Origin:
-    """Return who makes items of `family` at `endpoint`."""
+    """Return the origin of items of `family` from `endpoint`."""
     return Origin(family, endpoint.host, endpoint.owner())
 
 
 def read_origin(wire: object, host_model: str) -> Origin:
-    """Return a stored origin, or what the host's id of the model tells.
+    """Return a stored origin, or the one that the host's model id implies.
 
     The host's id is `{function id}.{model}`; earlier writers stored nothing else.
     """
@@ -3226,25 +3325,19 @@ def read_origin(wire: object, host_model: str) -> Origin:
 
 
 _REMOTE_SIGN = "mcp"
-"""How the ids of remote calls begin, and no others."""
-
-_CLIENT_ANSWERS = (
-    "function_call_output",
-    "custom_tool_call_output",
-    "mcp_approval_response",
-)
+"""The prefix of the ids of remote calls, and of no others."""
 
 
 def remote_name(item: Mapping[str, Any]) -> str:
-    """Return what a remote tool is called here: its server's label, then its name.
+    """Return the name of a remote tool: its server's label, then its own name.
 
-    Open WebUI names the tools of its own MCP servers alike.
+    Open WebUI names the tools of its own MCP servers in the same way.
     """
     return ToolNames().sent_name(f"{item.get('server_label')}_{item.get('name')}")
 
 
 def remote_call(item: Mapping[str, Any]) -> Item:
-    """Return the call that `item` made, or asked to be allowed."""
+    """Return the call that `item` made, or asked permission for."""
     return {
         "type": "function_call",
         "call_id": _remote_call_id(item),
@@ -3254,35 +3347,35 @@ def remote_call(item: Mapping[str, Any]) -> Item:
 
 
 def remote_output(item: Mapping[str, Any]) -> Item:
-    """Return what came of an `mcp_call`: its output, or what went wrong."""
+    """Return the output of an `mcp_call`, or its error."""
     return _call_output(item, _remote_error(item) or str(item.get("output") or ""))
 
 
 def remote_pair(item: Mapping[str, Any]) -> list[Item]:
-    """Return a whole `mcp_call` as the model is told of it later."""
+    """Return an `mcp_call` as the call and output that later requests contain."""
     return [remote_call(item), remote_output(item)]
 
 
 def refused_pair(request: Mapping[str, Any], why: str) -> list[Item]:
-    """Return a call that was asked for and not allowed."""
+    """Return a call that was asked for and not allowed, with its output."""
     return [remote_call(request), _call_output(request, f"Error: {why}")]
 
 
 def remote_failed(item: Mapping[str, Any]) -> bool:
-    """Say whether an `mcp_call` came to nothing."""
+    """Say whether an `mcp_call` failed."""
     return bool(item.get("error")) or item.get("status") == "failed"
 
 
 def is_approval_request(item: Mapping[str, Any]) -> bool:
-    """Say whether the API asks whether it may make a call."""
+    """Say whether the API asks for permission to make a call."""
     return item_type(item) == "mcp_approval_request"
 
 
 def drop_settled_approvals(items: Sequence[Item]) -> list[Item]:
-    """Return `items` without the approvals that are over.
+    """Return `items` without approvals that are over.
 
-    One that the model has not acted on yet stays, because the next response does; a
-    request that nobody answered cannot be sent at all.
+    An approval that the model has not acted on yet stays, because the next response
+    does. A request that nobody answered cannot be sent.
     """
     requests = {item["id"]: item for item in items if is_approval_request(item)}
     last = _last_act(items, {_remote_call_id(request) for request in requests.values()})
@@ -3302,26 +3395,26 @@ def drop_settled_approvals(items: Sequence[Item]) -> list[Item]:
 
 
 def _last_act(items: Sequence[Item], refused: Container[str]) -> int:
-    """Return the place of the last item that the model made, or -1."""
+    """Return the place of the last item that the model produced, or -1."""
     acts = (
         place
         for place, item in enumerate(items)
-        if item_type(item) not in _CLIENT_ANSWERS and item.get("call_id") not in refused
+        if not kind_of(item).from_client and item.get("call_id") not in refused
     )
     return max(acts, default=-1)
 
 
 def _asked_id(item: Mapping[str, Any]) -> object:
-    """Return the id of the request that `item` is or answers; None for others."""
+    """Return the id of the approval request that `item` is or answers, else None."""
     if is_approval_request(item):
         return item["id"]
     return item.get("approval_request_id") if _is_response(item) else None
 
 
 def reorder_remote_outputs(items: Iterable[Item]) -> list[Item]:
-    """Return `items` with the output of each remote call right behind it.
+    """Return `items` with the output of each remote call directly behind it.
 
-    Calls that ran at the same time stand in the host's order otherwise.
+    Otherwise calls that ran at the same time would be in the host's order.
     """
     rows = list(items)
     outputs = {
@@ -3357,7 +3450,7 @@ def _call_output(item: Mapping[str, Any], text: str) -> Item:
 
 
 def _remote_error(item: Mapping[str, Any]) -> str:
-    """Return what went wrong, in the words of the server or of the API."""
+    """Return the error of a remote call in the words of the server or of the API."""
     error = item.get("error")
     if not error:
         return ""
@@ -3371,15 +3464,12 @@ def _remote_error(item: Mapping[str, Any]) -> str:
 
 _NEVER_REPLAYED = ("id", "status", "created_by")
 _MADE_HERE = "replayed"
-_NULL_COUNTS = {"code_interpreter_call": ("code", "outputs")}
-"""Fields that have to be there even where they are null."""
 
 
 def strip_for_replay(item: Item) -> Item:
-    """Return `item` as it is given back: without ids, states and absent values.
+    """Return `item` in the form that is sent again: without ids, status and nulls.
 
-    Those inside the content of a message go too (`logprobs`), and the pages that a
-    search found (`action.sources`).
+    Inside a message's content `logprobs` are removed, in a search `action.sources`.
     """
     kept = {k: v for k, v in item.items() if k not in _NEVER_REPLAYED and v is not None}
     if item_type(item) == "message" and isinstance(kept.get("content"), list):
@@ -3390,14 +3480,14 @@ def strip_for_replay(item: Item) -> Item:
 
 
 def replay_items(item: Item) -> list[Item]:
-    """Return what stands for a whole output item in later requests, in its order."""
+    """Return the items that represent an output item in later requests, in order."""
     if item_type(item) == "mcp_call":
         return remote_pair(item)
     return [image_message(item) if has_image(item) else strip_for_replay(item)]
 
 
 def replay_output(output: Iterable[Item], *, with_reasoning: bool) -> list[Item]:
-    """Return the output of a turn as the next one of the same run sends it back."""
+    """Return the output of a response for the next request of the same run."""
     going = (item for item in output if _goes_back(item, with_reasoning))
     return [told for item in going for told in replay_items(item)]
 
@@ -3410,25 +3500,25 @@ def _goes_back(item: Item, with_reasoning: bool) -> bool:
 
 def _demanded(item: Item) -> Item:
     """Return the fields of a hosted item that are not simply left as they are."""
-    kind = item_type(item)
-    demanded = {key: item.get(key) for key in _NULL_COUNTS.get(kind, ())}
+    kind = kind_of(item)
+    demanded = {key: item.get(key) for key in kind.nullable}
     demanded |= {key: item[key] for key in ("id", "status") if item.get(key)}
-    if demanded.get("outputs"):  # pictures are for people, and large
+    if demanded.get("outputs"):  # pictures are large and only people need them
         parts = content_parts(demanded["outputs"])
         demanded["outputs"] = [p for p in parts if p.get("type") != "image"]
-    if kind == "web_search_call":
+    if kind.tool == "web_search":
         action = item["action"].items()
         demanded["action"] = {
             k: v for k, v in action if k != "sources" and v is not None
         }
     # An approval is named by the id of the request for it.
-    if "id" in demanded and not kind.startswith("mcp_approval"):
+    if "id" in demanded and kind.returned == "always":
         demanded["id"] = _new_id(str(item["id"]))
     return demanded
 
 
 def _new_id(own: str) -> str:
-    """Return an id of the kind that `own` is; replayed again, it stays the same."""
+    """Return a new id of the same kind as `own`, always the same for the same item."""
     prefix, _, rest = own.partition("_")
     if rest.startswith(_MADE_HERE):
         return own
@@ -3440,13 +3530,13 @@ def _strip_part(part: Item) -> Item:
     return {k: v for k, v in part.items() if k != "logprobs" and v is not None}
 
 
-# ==== openai_responses.requests.parameters: What a caller asks for -> the API's parameters, in the API's names and forms.
+# ==== openai_responses.requests.parameters: The caller's parameters, translated to the names and forms of the API.
 
 _RENAMED: Mapping[str, str] = {
     "max_tokens": "max_output_tokens",
     "max_completion_tokens": "max_output_tokens",
 }
-"""Chat Completions' names for what the API calls otherwise."""
+"""The API's names, by those of Chat Completions."""
 
 _WORDS: Mapping[str, tuple[str, ...]] = {
     "reasoning_effort": REASONING_EFFORTS,
@@ -3463,11 +3553,12 @@ _NO_SCHEMA = (
 
 
 def read_parameters(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the caller's keys in the API's names; raises InvalidRequest.
+    """Return the caller's keys with the API's names; raises InvalidRequest.
 
-    `reasoning` and `text` are objects, with what stood beside them in Chat Completions
-    inside; keys that the API does not have are still there. The API has no `stop`: it
-    only asks for `truncation: "disabled"`, as in the seed (§3.6).
+    `reasoning` and `text` are objects; keys that Chat Completions has beside them are
+    moved into them. Keys that the API does not have are still in the result. The API
+    has no `stop`; a caller that gives one gets `truncation: "disabled"`
+    (docs/parameters.md).
     """
     given = {key: value for key, value in body.items() if value is not None}
     for theirs, ours in _RENAMED.items():
@@ -3484,7 +3575,7 @@ def read_parameters(body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def read_bool(name: str, value: object) -> bool:
-    """Return what a bool-like value says, exactly as the seed lists them (§3.8)."""
+    """Return a truth value given as true, false, 1 or 0, also as text."""
     if isinstance(value, bool | int | str):
         if value in (True, "true", "1"):
             return True
@@ -3512,7 +3603,7 @@ def _text_parameter(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _own_object(given: Mapping[str, Any], key: str) -> dict[str, Any]:
-    """Return the caller's object of that name; null in it means not given, too."""
+    """Return the caller's object of that name; null inside it means not given."""
     value = given.get(key, {})
     if not isinstance(value, Mapping):
         raise InvalidRequest(_cannot_be_sent(key, "it must be a JSON object"))
@@ -3520,7 +3611,7 @@ def _own_object(given: Mapping[str, Any], key: str) -> dict[str, Any]:
 
 
 def _word(name: str, value: object) -> str:
-    """Return one of the words that `name` may be; a person may type them in capitals."""
+    """Return a valid word for `name`; capitals are accepted."""
     word = value.strip().lower() if isinstance(value, str) else ""
     if word not in _WORDS[name]:
         words = ", ".join(_WORDS[name])
@@ -3529,7 +3620,9 @@ def _word(name: str, value: object) -> str:
 
 
 def _format(asked: object, beside: object) -> dict[str, Any] | None:
-    """Return `text.format` from Chat Completions' form, or from the seed's two keys."""
+    """Return `text.format` from Chat Completions' form, or from `json_schema` beside
+    it.
+    """
     form: Mapping[str, Any] = asked if isinstance(asked, Mapping) else {"type": asked}
     kind = form.get("type")
     if asked is None or kind == "text":
@@ -3547,7 +3640,7 @@ def _format(asked: object, beside: object) -> dict[str, Any] | None:
 
 
 def _schema_fields(value: object) -> dict[str, Any]:
-    """Return name, schema and what else is said of a JSON schema, given in any form."""
+    """Return name, schema and other fields of a JSON schema, given in any form."""
     read = parse_json_object(value) if isinstance(value, str) else value
     if not isinstance(read, Mapping) or not isinstance(read.get("schema"), Mapping):
         raise InvalidRequest(_NO_SCHEMA)
@@ -3589,19 +3682,19 @@ _PASSED_ON = frozenset(
         "truncation",
     }
 )
-"""Keys of a caller that go to the API as they are. Those that would store something
-there or name what is stored (`store`, `background`, `conversation`,
-`previous_response_id`, `prompt`) are not the caller's to set; `user` is deprecated."""
+"""Keys of a caller that are sent unchanged. A caller cannot set keys that store
+something at the API or refer to stored things (`store`, `background`, `conversation`,
+`previous_response_id`, `prompt`); `user` is deprecated."""
 
 _IN_BACKGROUND = {"background": True, "store": True}
-"""The API runs nothing in the background that it does not store."""
+"""Background mode requires that the response is stored."""
 
 _MOST_OUTPUT_TOKENS = 128_000
-"""The seed's bound; a model of the catalog may have a higher one (§3.5)."""
+"""The largest value accepted; a model of the catalog may have a higher limit."""
 
 
 class ResponsesRequest(BaseModel):
-    """What is sent to `POST /responses`, in the API's own words."""
+    """The body of `POST /responses`, with the API's field names."""
 
     # JSON has no NaN and no infinity.
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
@@ -3636,17 +3729,17 @@ class ResponsesRequest(BaseModel):
     access_programs: dict[str, Any] | None = None
 
     def payload(self) -> dict[str, Any]:
-        """Return the JSON object to send; what was not set is not in it."""
+        """Return the JSON object to send, without fields that are not set."""
         fields = {name: getattr(self, name) for name in type(self).model_fields}
         return {name: value for name, value in fields.items() if value is not None}
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What the administrator and the user chose, for requests that say nothing.
+    """What the administrator and the user chose, used where the request says nothing.
 
-    `effort`, `summary` and `verbosity` are None when nothing was chosen; `defaults`
-    are further parameters by their names.
+    `effort`, `summary` and `verbosity` are None if nothing was chosen. `defaults` are
+    further parameters by name.
     """
 
     effort: str | None = None
@@ -3669,8 +3762,8 @@ def build_request(
 ) -> ResponsesRequest:
     """Return the request for a chat; raises InvalidRequest for what cannot be sent.
 
-    `body` holds the caller's keys, in the names of Chat Completions or of the API.
-    The effort is the caller's, else the user's, else the one that the alias names.
+    `body` holds the caller's keys, with the names of Chat Completions or of the API.
+    The effort is the caller's, else the user's, else the one in the model's alias.
     """
     if not items:
         raise InvalidRequest("There is no message to answer. Write one and send it.")
@@ -3702,7 +3795,7 @@ def build_request(
 def _passed_on(
     model: ResolvedModel, effort: str | None, given: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return the caller's own keys that go as they are, if the model takes them."""
+    """Return the caller's keys that are sent unchanged, if the model accepts them."""
     refused = () if _takes_sampling(model, effort) else _SAMPLING
     return {k: v for k, v in given.items() if k in _PASSED_ON and k not in refused}
 
@@ -3760,18 +3853,18 @@ def _text_object(
 
 
 def _include(model: ResolvedModel, effort: str | None, settings: Settings) -> list[str]:
-    """Ask for the reasoning itself: without a store there is no other way back."""
+    """Ask for encrypted reasoning: with `store: false` nothing else returns it."""
     wanted = _reasons(model, effort) and settings.encrypted_reasoning
     return ["reasoning.encrypted_content"] if wanted else []
 
 
 def _reasons(model: ResolvedModel, effort: str | None) -> bool:
-    """Say whether the model reasons; one that nobody knows does if it is told to."""
+    """Say whether the model reasons; an unknown model does if an effort is set."""
     return model.facts.reasoning or effort is not None
 
 
 def _first_error(error: ValidationError) -> str:
-    """Return the first complaint as a sentence, without the value it is about."""
+    """Return the first error as a sentence, without the value."""
     first = error.errors(include_url=False, include_context=False, include_input=False)[
         0
     ]
@@ -3782,7 +3875,7 @@ def _first_error(error: ValidationError) -> str:
 _READ_OTHERWISE = frozenset(
     {"messages", "model", "stream", "enable_stream", "tools", "extra_tools"}
 )
-"""Keys of a body that are no parameters, or that are sent under other names."""
+"""Keys of a body that are not parameters, or that are sent under other names."""
 
 _OBJECTS = ("reasoning", "text")
 _LONGEST_NAME = 40
@@ -3791,9 +3884,10 @@ _LONGEST_NAME = 40
 def dropped_parameters(
     asked: Mapping[str, Any], request: ResponsesRequest
 ) -> list[str]:
-    """Return the names that the API does not know, or that the model rejects.
+    """Return the names that were not sent: unknown to the API, or rejected by the
+    model.
 
-    They are the API's own names, `reasoning.effort` for one inside an object.
+    They are the API's names, `reasoning.effort` for a field inside an object.
     """
     given, sent = read_parameters(asked), request.payload()
     names = [
@@ -3817,31 +3911,28 @@ _OPENAI_ONLY = (
     "safety_identifier",
     "stream_options",
 )
-_ID_PREFIXES = {"reasoning": "rs", "function_call": "fc", "custom_tool_call": "ctc"}
 
 
 def strict_payload(payload: dict[str, Any]) -> dict[str, Any]:
-    """Return `payload` without what only OpenAI knows, its items with ids."""
+    """Return `payload` for other servers: without OpenAI's own keys, items with ids."""
     kept = {key: value for key, value in payload.items() if key not in _OPENAI_ONLY}
     return {**kept, "input": [_strict_item(item) for item in payload["input"]]}
 
 
 def _strict_item(item: Item) -> Item:
-    kind = item_type(item)
-    if kind == "message" and item.get("role") == "assistant":
+    if item_type(item) == "message" and item.get("role") == "assistant":
         return {"role": "assistant", "content": message_text(item)}
-    if kind in _ID_PREFIXES:
-        return {**item, "id": f"{_ID_PREFIXES[kind]}_{_digest(item)}"}
-    return item
+    prefix = kind_of(item).id_prefix
+    return {**item, "id": f"{prefix}_{_digest(item)}"} if prefix else item
 
 
 def _digest(item: Item) -> str:
-    """Return an id that the same item always gets, so that the prefix stays."""
+    """Return an id that is always the same for the same item, to keep the prefix."""
     told = str(item.get("encrypted_content") or item.get("call_id") or item)
     return hashlib.sha256(told.encode("utf-8", errors="replace")).hexdigest()[:32]
 
 
-# ==== openai_responses.loop.recovery: What to do after a refusal: wait and retry, or change the request.
+# ==== openai_responses.loop.recovery: What to do after a refusal: wait and send again, or change the request.
 
 QUOTA_CODES = frozenset(
     {
@@ -3853,7 +3944,7 @@ QUOTA_CODES = frozenset(
         "project_usage_limit_exceeded",
     }
 )
-"""Codes and types of a 429 that says: no more, not: not now."""
+"""Codes and types of a 429 that means an exhausted quota, not a temporary limit."""
 
 _RETRIED_STATUS = frozenset({408, 409, 429})
 _RETRIED_CODES = frozenset(
@@ -3869,35 +3960,35 @@ _FIRST_WAIT, _LONGEST_WAIT = 0.5, 8.0
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """How often, and how long to wait at the most, in seconds."""
+    """How often to retry, and the longest wait in seconds."""
 
     max_retries: int = 1
     max_wait: float = 60.0
 
 
 def retry_wait(
-    policy: RetryPolicy, attempt: int, setback: Failure, jitter: float
+    policy: RetryPolicy, attempt: int, failure: Failure, jitter: float
 ) -> float | None:
-    """Return the seconds to wait before the next attempt; None for no more.
+    """Return the seconds before the next attempt; None if there is none.
 
     `attempt` counts from 0, `jitter` is between 0 and 1.
     """
-    if attempt >= policy.max_retries or not _is_retried(setback):
+    if attempt >= policy.max_retries or not _is_retried(failure):
         return None
     backoff = min(_FIRST_WAIT * 2**attempt, _LONGEST_WAIT) * (1 - 0.25 * jitter)
-    wait = backoff if setback.retry_after is None else setback.retry_after
+    wait = backoff if failure.retry_after is None else failure.retry_after
     return wait if wait <= policy.max_wait else None
 
 
-def _is_retried(setback: Failure) -> bool:
-    words = {setback.error.code, setback.error.type}
-    if words & QUOTA_CODES or _is_limit_of_spending(setback.error.code):
+def _is_retried(failure: Failure) -> bool:
+    words = {failure.error.code, failure.error.type}
+    if words & QUOTA_CODES or _is_limit_of_spending(failure.error.code):
         return False
-    if setback.should_retry is not None:
-        return setback.should_retry
-    if setback.status in (None, 200):
+    if failure.should_retry is not None:
+        return failure.should_retry
+    if failure.status in (None, 200):
         return words == {None} or bool(words & _RETRIED_CODES)
-    return setback.status in _RETRIED_STATUS or setback.status >= 500
+    return failure.status in _RETRIED_STATUS or failure.status >= 500
 
 
 def _is_limit_of_spending(code: str | None) -> bool:
@@ -3931,7 +4022,7 @@ class Fallback:
 
 
 def find_fallback(request: ResponsesRequest, error: ApiError) -> Fallback | None:
-    """Return a request without what `error` complains of, if that can be left out."""
+    """Return a request without the cause of `error`, if it can be left out."""
     for cause, heal in _FALLBACKS.items():
         changed = heal(request, error)
         if changed is not None:
@@ -3942,12 +4033,12 @@ def find_fallback(request: ResponsesRequest, error: ApiError) -> Fallback | None
 def _without_reasoning(
     request: ResponsesRequest, error: ApiError
 ) -> ResponsesRequest | None:
-    """Leave out all reasoning: one unreadable item does not say which."""
+    """Remove all reasoning, because the error does not say which item is unreadable."""
     by_code = error.code == "invalid_encrypted_content"
     if not by_code and not _ITEM_ERRORS.search(error.message):
         return None
     kept = [item for item in request.input if not is_encrypted(item)]
-    # The ids of hosted items are ours, and the API demands them.
+    # The ids of hosted items are our own, and the API requires them.
     without_ids = [
         item if is_hosted(item) else {k: v for k, v in item.items() if k != "id"}
         for item in kept
@@ -3979,7 +4070,7 @@ def _without_stream(
 def _with_nearest_effort(
     request: ResponsesRequest, error: ApiError
 ) -> ResponsesRequest | None:
-    """Take the effort nearest to the refused one among those that the error names."""
+    """Use the effort nearest to the refused one, among those that the error names."""
     reasoning = request.reasoning or {}
     asked = reasoning.get("effort")
     if asked not in REASONING_EFFORTS or "reasoning.effort" not in _about(error):
@@ -3997,7 +4088,7 @@ def _with_nearest_effort(
 def _without_servers(
     request: ResponsesRequest, error: ApiError
 ) -> ResponsesRequest | None:
-    """Leave out all remote servers: behind the one that is told of may be others."""
+    """Remove all remote servers: the error names one, but others may fail as well."""
     tools = request.tools or []
     kept = [tool for tool in tools if tool.get("type") != "mcp"]
     if len(kept) == len(tools) or not _UNREACHED.search(error.message):
@@ -4007,7 +4098,7 @@ def _without_servers(
 
 
 def _about(error: ApiError) -> str:
-    """Return what an error is about: its parameter, else the words around it."""
+    """Return the subject of an error: its parameter, else its message."""
     return error.param or error.message
 
 
@@ -4038,7 +4129,7 @@ class ResponseState:
     """One response, from its first event to its last."""
 
     def __init__(self, first_index: int = 0) -> None:
-        """Count items from `first_index` on, the number of items of earlier turns."""
+        """Number items from `first_index`, the number of items of earlier responses."""
         self.ending: Ending | None = None
         self.usage: Usage | None = None
         self.refusal: ApiError | None = None
@@ -4051,11 +4142,11 @@ class ResponseState:
 
     @property
     def output(self) -> list[Item]:
-        """The items that ended, in the order of the API."""
+        """The finished items, in the order of the API."""
         return [self._ended[index] for index in sorted(self._ended)]
 
     def feed(self, event: StreamEvent) -> list[RunEvent]:
-        """Take one event; return what it means to those who watch the run."""
+        """Take one event and return the run events that it causes."""
         self.event_count += 1
         return [] if self.ending else self._take(event)
 
@@ -4076,7 +4167,7 @@ class ResponseState:
             case StreamError():
                 self.trace = replace(self.trace, error=event.error)
                 self.ending = ending_of_failure("error", event.error)
-                # As the only event it is what a bad status is elsewhere.
+                # As the only event, an error event stands for a bad HTTP status.
                 self.refusal = event.error if self.event_count == 1 else None
         return []
 
@@ -4130,9 +4221,9 @@ class ResponseState:
     def _show_rest(
         self, output_index: int, place: TextPlace, text: str
     ) -> list[RunEvent]:
-        """Show what `text` has beyond its deltas.
+        """Show the part of `text` that its deltas did not bring.
 
-        A text that contradicts its deltas cannot be shown as growth: the ended item
+        A text that contradicts its deltas cannot be shown as growth; the final item
         corrects it.
         """
         texts = self._open[output_index]
@@ -4165,7 +4256,7 @@ class ResponseState:
         ]
 
     def close(self) -> list[RunEvent]:
-        """Show what messages said that were never announced; nothing else comes."""
+        """Show texts of messages that were never announced; no more events follow."""
         events: list[RunEvent] = []
         for output_index in sorted(self._early):
             kinds = {early.kind for early in self._early[output_index]}
@@ -4176,7 +4267,7 @@ class ResponseState:
 
 
 def _removals(transformations: object) -> Mapping[str, int]:
-    """Count what the API took out of the input, by its reasons."""
+    """Count the items that the API removed from the input, by reason."""
     return Counter(
         api_word(str(row.get("reason"))) or "unknown"
         for row in content_parts(transformations)
@@ -4189,30 +4280,30 @@ def _ending_of(status: str, response: Mapping[str, Any]) -> Ending:
         details = response.get("incomplete_details")
         reason = details.get("reason") if isinstance(details, Mapping) else None
         return ending_of_incomplete(reason if isinstance(reason, str) else None)
-    if status == "cancelled":  # by somebody else: ours end without an answer
+    if status == "cancelled":  # by another client: after our own we read no answer
         return ending_of_incomplete(status)
     if status == "failed":
         return ending_of_failure("failed", read_api_error(response.get("error")))
     return COMPLETED
 
 
-# ==== openai_responses.loop.attempts: One response: a request, sent again, resumed or polled where that helps.
+# ==== openai_responses.loop.attempts: One response: a request that is sent, and sent again, resumed or polled if that helps.
 
 _RESUMING = RetryPolicy(12)
 _UNDER_WAY = ("queued", "in_progress")
 _THOUGHT_SHARE = 0.1
-"""Growing reasoning is read for a tenth of that time at once, because the first words
-of the answer must not wait for it."""
+"""Reasoning deltas are joined for only a tenth of that time, because the first words of
+the answer must not wait for them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How a run behaves towards those who watch it, and towards the server.
+    """How a run behaves towards viewers and towards the server.
 
-    `join_seconds` is the shortest time between two events that show more of an
-    answer; what arrives meanwhile is shown together. `resuming` says how often in a row
-    the rest of a background response is asked for in vain, `poll_seconds` how long to
-    wait while the server says that it still works at one.
+    `join_seconds` is the shortest time between two events that show more of an answer;
+    what arrives in between is shown together. `resuming` is how many requests in a row
+    for the rest of a background response may fail. `poll_seconds` is the wait while the
+    server says that it is still working on one.
     """
 
     join_seconds: float = 0.05
@@ -4224,7 +4315,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """The way to a server: where it is, over which connections, within which limits."""
+    """How to reach the server: address, connections and limits."""
 
     endpoint: Endpoint
     connections: Connections
@@ -4232,91 +4323,94 @@ class Client:
     deadlines: Deadlines
 
 
-async def stream_response(
+def stream_response(
     request: ResponsesRequest,
-    line: Client,
-    turn: ResponseState,
+    client: Client,
+    state: ResponseState,
     cursor: Cursor | None = None,
 ) -> AsyncGenerator[RunEvent, None]:
-    """Send `request`, feed the answer to `turn`, yield what it means.
+    """Send `request`, feed the answer to `state`, and yield its run events.
 
-    A `cursor` notes how far it came. Raises the errors of `transport` and
+    A `cursor` notes the position in the stream. Raises the errors of `Connections` and
     MalformedEvent. Cancelling it, or closing the generator, closes the connection.
     """
     payload = request.payload()
-    if line.endpoint.strict:
+    if client.endpoint.strict:
         payload = strict_payload(payload)
-    line.deadlines.start_attempt()
-    posted = line.connections.post(line.endpoint, "/responses", payload, line.deadlines)
-    async with aclosing(_read_response(posted, line, turn, cursor)) as events:
-        async for event in events:
-            yield event
+    posted = client.connections.post(
+        client.endpoint, "/responses", payload, client.deadlines
+    )
+    return _read_response(posted, client, state, cursor)
 
 
-async def resume_stream(
-    path: str, line: Client, turn: ResponseState, cursor: Cursor
+def _resume_stream(
+    path: str, client: Client, state: ResponseState, cursor: Cursor
 ) -> AsyncGenerator[RunEvent, None]:
-    """Ask for what is at `path`: a response, or the rest of its stream.
+    """Request `path`: a response, or the rest of its stream.
 
-    Otherwise like `stream_response`; a response that is still under way says nothing.
+    Otherwise like `stream_response`. A response that is still in progress yields nothing.
     """
-    line.deadlines.start_attempt()
-    asked = line.connections.get(line.endpoint, path, line.deadlines)
-    async with aclosing(_read_response(asked, line, turn, cursor)) as events:
-        async for event in events:
-            yield event
+    requested = client.connections.get(client.endpoint, path, client.deadlines)
+    return _read_response(requested, client, state, cursor)
 
 
 async def _read_response(
     sent: AbstractAsyncContextManager[HttpResponse],
-    line: Client,
-    turn: ResponseState,
+    client: Client,
+    state: ResponseState,
     cursor: Cursor | None,
 ) -> AsyncGenerator[RunEvent, None]:
+    """Yield the events of one response, streamed or not."""
+    client.deadlines.start_attempt()
     async with sent as answer:
-        turn.trace = Trace(answer.request_id, status=200)
-        async with aclosing(_response_events(answer, line, turn, cursor)) as events:
-            async for event in events:
+        state.trace = Trace(answer.request_id, status=200)
+        if not answer.is_stream:
+            for event in await _read_object(answer, state, cursor):
                 yield event
+        decoder = EventStreamDecoder()
+        while answer.is_stream and not (answer.is_read or state.ending):
+            batch = await _read_batch(answer, decoder)
+            began = asyncio.get_running_loop().time()
+            if batch:
+                client.deadlines.event_arrived()
+            events, malformed = _batch_events(batch, state, cursor)
+            del batch  # hold no bytes of the wire while deltas gather
+            for event in events:
+                yield event
+            if malformed:
+                raise malformed
+            if not state.ending:
+                with answer.paused():
+                    await _gather_deltas(events, began, client.limits.join_seconds)
         await answer.drain()
 
 
-async def _response_events(
-    answer: HttpResponse, line: Client, turn: ResponseState, cursor: Cursor | None
-) -> AsyncGenerator[RunEvent, None]:
-    """Yield the events of one response, streamed or not."""
-    if not answer.is_stream:
-        response = await answer.response_object()
-        if cursor is not None:
-            cursor.note(response)
-        status = str(response.get("status") or "completed")
-        if status not in _UNDER_WAY:
-            for event in turn.feed(FinalResponse(status, response)):
-                yield event
-        return
-    async with aclosing(_batches(answer)) as batches:
-        async for batch in batches:
-            began = asyncio.get_running_loop().time()
-            if batch:
-                line.deadlines.event_arrived()
-            events, malformed = _batch_events(batch, turn, cursor)
-            del batch  # while deltas gather, nothing of the wire is held
-            for told in events:
-                yield told
-            if malformed:
-                raise malformed
-            if turn.ending:
-                return
-            with answer.paused():
-                await _gather_deltas(events, began, line.limits.join_seconds)
+async def _read_object(
+    answer: HttpResponse, state: ResponseState, cursor: Cursor | None
+) -> list[RunEvent]:
+    response = await answer.response_object()
+    if cursor is not None:
+        cursor.note(response)
+    status = str(response.get("status") or "completed")
+    if status in _UNDER_WAY:
+        return []
+    return state.feed(FinalResponse(status, response))
+
+
+async def _read_batch(
+    answer: HttpResponse, decoder: EventStreamDecoder
+) -> list[ServerSentEvent]:
+    """Return the events of the next piece of the body, or of its end."""
+    chunk = await answer.read_any()
+    return decoder.feed(chunk) if chunk else decoder.close()
 
 
 def _batch_events(
-    batch: list[ServerSentEvent], turn: ResponseState, cursor: Cursor | None
+    batch: list[ServerSentEvent], state: ResponseState, cursor: Cursor | None
 ) -> tuple[list[RunEvent], MalformedEvent | None]:
-    """Return what `batch` means, up to the first event that cannot be read.
+    """Return the run events of `batch`, up to the first event that cannot be read.
 
-    Deltas are joined before the turn takes them: it then works once a batch.
+    Deltas are joined first, so `state` works once for each batch.
     """
     read: list[StreamEvent] = []
     malformed: MalformedEvent | None = None
@@ -4327,16 +4421,7 @@ def _batch_events(
                 read.append(parsed)
     except MalformedEvent as error:
         malformed = error
-    events = [told for event in join_deltas(read) for told in turn.feed(event)]
-    return events, malformed
-
-
-async def _batches(answer: HttpResponse) -> AsyncGenerator[list[ServerSentEvent], None]:
-    """Yield the events of each piece of the body that arrived, and keep neither."""
-    decoder = EventStreamDecoder()
-    while not answer.is_read:
-        yield decoder.feed(await answer.read_any())
-    yield decoder.close()
+    return [out for event in join_deltas(read) for out in state.feed(event)], malformed
 
 
 async def _gather_deltas(
@@ -4344,8 +4429,8 @@ async def _gather_deltas(
 ) -> None:
     """Wait for a moment after a delta.
 
-    Reading less often is what makes long answers cheap: one pass then serves all the
-    deltas that arrived. The first delta after a pause is never held back.
+    Reading less often makes long answers cheap: one pass handles all deltas that
+    arrived. The first delta after a pause is never delayed.
     """
     last = events[-1] if events else None
     if not isinstance(last, TextDelta) or join_seconds <= 0:
@@ -4359,54 +4444,72 @@ _LONGEST_WAIT_FOR_ID = 60.0
 _BROKE = "The connection to the model was lost: fetching the rest of the answer."
 
 
-async def stream_background(
-    request: ResponsesRequest, line: Client, turn: ResponseState
+async def _stream_background(
+    request: ResponsesRequest, client: Client, state: ResponseState
 ) -> AsyncGenerator[RunEvent, None]:
-    """Send a background `request`, feed its response to `turn`, yield what it means.
+    """Send a background `request`, feed its response to `state`, yield its run events.
 
-    Raises what `stream_response` raises as long as the response has no id; after that only
-    ResponseLost, and TimedOut for the total limit. Whoever leaves before the end, by
-    an error, a cancellation or by closing the generator, cancels the response: nobody
-    would read what it goes on to cost.
+    Raises the same errors as `stream_response` until the response has an id; after that
+    only ResponseLost, and TimedOut for the total limit. If the caller leaves before the
+    end, by an error, a cancellation or by closing the generator, the response is
+    cancelled, because it would go on to cost money without a reader.
     """
-    following = _BackgroundRun(line, turn)
-    part = _until_named(
-        stream_response(request, line, turn, following.cursor), following
-    )
+    background = _BackgroundRun(client, state)
+    part = stream_response(request, client, state, background.cursor)
     try:
         while True:
             error: ResponsesError | None = None
             try:
+                first = await background.first_event(part)
                 async with aclosing(part) as events:
+                    if first is not None:
+                        yield first
                     async for event in events:
                         yield event
             except ResponsesError as caught:
                 error = caught
-            if turn.ending or not following.can_go_on(error):
+            if state.ending or not background.can_go_on(error):
                 break
-            wait = following.wait_after(error)
-            if following.has_news:
+            wait = background.wait_after(error)
+            if background.has_news:
                 yield Status(_BROKE)
             await asyncio.sleep(wait)
-            part = following.next_part()
+            part = background.next_part()
     finally:
-        following.abandon()
+        background.abandon()
 
 
 class _BackgroundRun:
-    """What is known of a response, and how to get at the rest of it."""
+    """The state of a background response, and how to get the rest of it."""
 
-    def __init__(self, line: Client, turn: ResponseState) -> None:
+    def __init__(self, client: Client, state: ResponseState) -> None:
         self._named = asyncio.Event()
         self.cursor = Cursor(self._named.set)
         self.has_news = False
-        self._line = line
-        self._turn = turn
+        self._client = client
+        self._state = state
         self._seen: int | None = None
         self._failures = 0
         self._resumable = True
         self._asks = False
         self._is_left = False
+
+    async def first_event(
+        self, part: AsyncGenerator[RunEvent, None]
+    ) -> RunEvent | None:
+        """Return the first event of `part`, None if it has none.
+
+        A response without an id could not be cancelled, so a `part` that is left before
+        is read on until there is one.
+        """
+        if self._named.is_set():
+            return await anext(part, None)
+        first = asyncio.create_task(_first_of(part))
+        try:
+            return await asyncio.shield(first)
+        except asyncio.CancelledError:
+            self._client.connections.do_later(self._close(part, first))
+            raise
 
     def can_go_on(self, error: ResponsesError | None) -> bool:
         """Say whether there can be more of the response; raises `error` if not."""
@@ -4417,16 +4520,16 @@ class _BackgroundRun:
         return goes_on
 
     def wait_after(self, error: ResponsesError | None) -> float:
-        """Return the seconds until the next part is asked for; raises ResponseLost."""
+        """Return the seconds until the next request; raises ResponseLost."""
         asked, self.has_news = self._asks, self.cursor.last != self._seen
         self._seen = self.cursor.last
-        if asked and error is None:  # the server says that it still works at it
+        if asked and error is None:  # the server is still working on it
             self._failures, self._asks = 0, not self._can_resume
-            return self._within_limits(self._line.limits.poll_seconds)
+            return self._within_limits(self._client.limits.poll_seconds)
         self._failures = 0 if self.has_news else self._failures + 1
         wait = self._backoff(error)
         if wait is None and self._resumable and not asked:
-            self._resumable, wait = False, 0.0  # too old: it is asked for instead
+            self._resumable, wait = False, 0.0  # too old: request the response itself
         self._asks = not (self.has_news and self._can_resume)
         if wait is None:
             self._is_left = isinstance(error, ApiRefused) and error.status == 404
@@ -4434,22 +4537,13 @@ class _BackgroundRun:
         return self._within_limits(wait)
 
     def next_part(self) -> AsyncGenerator[RunEvent, None]:
-        """Return the rest of the stream, or the response as it stands now."""
+        """Return the rest of the stream, or the current state of the response."""
         path = f"/responses/{self.cursor.response_id}"
         if not self._asks:
             path += f"?stream=true&starting_after={self.cursor.last}"
-        return resume_stream(path, self._line, self._turn, self.cursor)
+        return _resume_stream(path, self._client, self._state, self.cursor)
 
-    def release(
-        self, part: AsyncGenerator[RunEvent, None], first: asyncio.Task[RunEvent | None]
-    ) -> None:
-        """Stop reading `part`, whose `first` event is awaited, once there is an id.
-
-        Whoever leaves earlier could not cancel the response: nobody can find it.
-        """
-        self._line.connections.do_later(self._closed(part, first))
-
-    async def _closed(
+    async def _close(
         self, part: AsyncGenerator[RunEvent, None], first: asyncio.Task[RunEvent | None]
     ) -> None:
         named = asyncio.create_task(self._named.wait())
@@ -4464,44 +4558,27 @@ class _BackgroundRun:
         self.abandon()
 
     def abandon(self) -> None:
-        """Cancel the response once, unless it is over or not there."""
-        named, ended = self.cursor.response_id, self._turn.ending
+        """Cancel the response once, unless it has ended or does not exist."""
+        named, ended = self.cursor.response_id, self._state.ending
         if named and not ended and not self._is_left:
             self._is_left = True
             path = f"/responses/{named}/cancel"
-            self._line.connections.post_later(self._line.endpoint, path)
+            self._client.connections.post_later(self._client.endpoint, path)
 
     @property
     def _can_resume(self) -> bool:
         return self._resumable and self.cursor.last is not None
 
     def _backoff(self, error: ResponsesError | None) -> float | None:
-        """Return how long to wait after a failure; None for a refusal that stands."""
-        setback = error.failure if isinstance(error, ApiRefused) else Failure()
-        policy = self._line.limits.resuming
-        return retry_wait(policy, self._failures, setback, random_fraction())
+        """Return the wait after a failure; None for a final refusal."""
+        failure = error.failure if isinstance(error, ApiRefused) else Failure()
+        policy = self._client.limits.resuming
+        return retry_wait(policy, self._failures, failure, random_fraction())
 
     def _within_limits(self, wait: float) -> float:
-        if not self._line.deadlines.allow(wait):
+        if not self._client.deadlines.allow(wait):
             raise TimedOut("total_timeout")
         return wait
-
-
-async def _until_named(
-    part: AsyncGenerator[RunEvent, None], following: _BackgroundRun
-) -> AsyncGenerator[RunEvent, None]:
-    """Yield what `part` does, but do not drop it before the response has an id."""
-    first = asyncio.create_task(_first_of(part))
-    try:
-        event = await asyncio.shield(first)
-    except asyncio.CancelledError:
-        following.release(part, first)
-        raise
-    async with aclosing(part) as events:
-        if event is not None:
-            yield event
-        async for event in events:
-            yield event
 
 
 async def _first_of(part: AsyncGenerator[RunEvent, None]) -> RunEvent | None:
@@ -4509,40 +4586,40 @@ async def _first_of(part: AsyncGenerator[RunEvent, None]) -> RunEvent | None:
 
 
 _GATEWAY_STATUS = frozenset({408, 502, 504, *range(520, 525)})
-"""What is answered by whoever stands in front of the API and has waited in vain."""
+"""Statuses of a gateway in front of the API that got no answer in time."""
 
 
 class Attempts:
-    """The attempts at one turn.
+    """The attempts at one response.
 
-    Once `events` has ended, `turn` holds the answer, `request` what it answers, and
-    `error` what stopped it, if something of ours did.
+    When `events` has ended, `response` holds the answer, `request` the request that it
+    answers, and `error` the error of ours that stopped it, if any.
     """
 
     def __init__(
         self,
         request: ResponsesRequest,
-        line: Client,
+        client: Client,
         retries: RetryPolicy,
         first_index: int = 0,
     ) -> None:
-        """Count the items of the turn from `first_index` on."""
+        """Number the items of the response from `first_index`."""
         self.request = request
         self.response = ResponseState(first_index)
         self.error: ResponsesError | None = None
-        self._line = line
+        self._client = client
         self._policy = retries
         self._first_index = first_index
         self._retries = 0
-        self._healed: set[str] = set()
+        self._causes: set[str] = set()
         self._wait = 0.0
 
     async def events(self) -> AsyncGenerator[RunEvent, None]:
-        """Send the request and yield what happens, until there is no more to try."""
+        """Send the request and yield its events, until there is nothing more to try."""
         while True:
             self.response, self.error = ResponseState(self._first_index), None
-            sent = stream_background if self.request.background else stream_response
-            answer = sent(self.request, self._line, self.response)
+            sent = _stream_background if self.request.background else stream_response
+            answer = sent(self.request, self._client, self.response)
             try:
                 async with aclosing(answer) as events:
                     async for event in events:
@@ -4550,7 +4627,7 @@ class Attempts:
             except ResponsesError as caught:
                 self.error = caught
             note = self._next()
-            if note is None or not self._line.deadlines.allow(self._wait):
+            if note is None or not self._client.deadlines.allow(self._wait):
                 break
             yield note
             await asyncio.sleep(self._wait)
@@ -4559,7 +4636,7 @@ class Attempts:
 
     @property
     def ending(self) -> Ending:
-        """How the turn ended."""
+        """How the response ended."""
         if self.response.ending:
             return self.response.ending
         if self.error is not None:
@@ -4568,36 +4645,38 @@ class Attempts:
 
     @property
     def trace(self) -> Trace:
-        """What the log needs to know of the last answer."""
+        """What the log needs to know about the last answer."""
         if not isinstance(self.error, ApiRefused):
             return self.response.trace
         refused = self.error
         return Trace(refused.request_id, "", refused.failure.status, refused.error)
 
     def _next(self) -> Status | None:
-        """Return what to tell before the next attempt; None when there is none."""
-        setback = _early_failure(self.error, self.response)
-        if setback is None or (self.request.background and _may_run(self.error)):
+        """Return the status before the next attempt; None if there is none."""
+        failure = _early_failure(self.error, self.response)
+        if failure is None or (self.request.background and _may_run(self.error)):
             return None
-        remedy = find_fallback(self.request, setback.error)
-        if remedy and remedy.cause not in self._healed:
-            self._healed.add(remedy.cause)
-            self.request, self._wait = remedy.request, 0.0
-            return Status(remedy.sentence, remedy.cause)
-        wait = retry_wait(self._policy, self._retries, setback, random_fraction())
+        fallback = find_fallback(self.request, failure.error)
+        if fallback and fallback.cause not in self._causes:
+            self._causes.add(fallback.cause)
+            self.request, self._wait = fallback.request, 0.0
+            return Status(fallback.sentence, fallback.cause)
+        wait = retry_wait(self._policy, self._retries, failure, random_fraction())
         if wait is None:
             return None
         self._retries += 1
         self._wait = wait
         seconds = f"{wait:.0f} s" if wait >= 1 else "a moment"
-        return Status(f"{failure_status(setback)} Trying again in {seconds}.")
+        return Status(f"{failure_status(failure)} Trying again in {seconds}.")
 
 
-def _early_failure(error: ResponsesError | None, turn: ResponseState) -> Failure | None:
+def _early_failure(
+    error: ResponsesError | None, state: ResponseState
+) -> Failure | None:
     """Return the failure, if it came before the first event of the answer."""
-    if turn.refusal:
-        return Failure(200, turn.refusal)
-    if turn.event_count:
+    if state.refusal:
+        return Failure(200, state.refusal)
+    if state.event_count:
         return None
     if isinstance(error, ApiRefused):
         return error.failure
@@ -4606,12 +4685,12 @@ def _early_failure(error: ResponsesError | None, turn: ResponseState) -> Failure
 
 
 def _may_run(error: ResponsesError | None) -> bool:
-    """Say whether the server may have taken the request in spite of `error`.
+    """Say whether the server may be working on the request in spite of `error`.
 
-    Other answers stop when the connection does. A background response whose name we
-    do not know goes on: sent again, it would run twice, and be billed twice. So it is
-    sent again only where nothing arrived, or where the API itself refused it; a
-    gateway's answer does not tell what happened behind it.
+    Other answers stop with the connection. A background response whose id is unknown
+    goes on; sent again, it would run and be billed twice. So it is sent again only if
+    nothing arrived at the server, or if the API itself refused it. The answer of a
+    gateway does not tell what happened behind it.
     """
     match error:
         case ConnectionFailed():
@@ -4622,14 +4701,14 @@ def _may_run(error: ResponsesError | None) -> bool:
     return isinstance(error, TimedOut)
 
 
-# ==== openai_responses.loop.arguments: The arguments that a model gives a function, checked against its schema.
+# ==== openai_responses.loop.arguments: Checks the arguments that a model gives a function against the function's schema.
 
 DEEPEST_ARGUMENT = 40
-"""How deep values and what schemas refer to are followed."""
+"""How deep values and references of schemas are followed."""
 
 
 def _is_number(value: Any) -> bool:
-    """Say whether a value is a number; true is none, nor is what JSON cannot say."""
+    """Say whether a value is a number; true and non-finite values are not."""
     number = isinstance(value, int | float) and not isinstance(value, bool)
     return number and math.isfinite(value)
 
@@ -4647,11 +4726,10 @@ _TYPES: Mapping[str, Callable[[Any], bool]] = {
 
 @dataclass(frozen=True, slots=True)
 class SchemaValidator:
-    """Holds values against the parts of one schema.
+    """Checks values against the parts of one schema.
 
-    Where it is `lenient`, the null of a property that may be left out is always fine.
-    What was found is remembered by the objects themselves, so a check must not outlive
-    them.
+    If it is `lenient`, null is always allowed for an optional property. Results are
+    remembered by the identity of the objects, so a check must not outlive them.
     """
 
     root: Mapping[str, Any]
@@ -4659,10 +4737,10 @@ class SchemaValidator:
     _found: dict[tuple[str, int, int], str] = field(default_factory=dict)
 
     def error(self, value: Any, node: Any, path: str = "", depth: int = 0) -> str:
-        """Return the path and what is wrong there; nothing if `value` fits `node`."""
+        """Return the path and the error there; empty if `value` is valid for `node`."""
         if not isinstance(node, Mapping) or depth > DEEPEST_ARGUMENT:
             return ""
-        # A schema can lead to the same part by many ways, and back to where it began.
+        # A schema can refer to the same part several times, and to itself.
         place = (path, id(value), id(node))
         if place not in self._found:
             self._found[place] = ""
@@ -4711,7 +4789,7 @@ class SchemaValidator:
     def _in_parts(
         self, value: Any, node: Mapping[str, Any], path: str, depth: int
     ) -> str:
-        """Hold a value against `allOf`, and against one at least of a choice."""
+        """Check a value against `allOf` and against some option of a choice."""
         for part in node.get("allOf") or ():
             found = self.error(value, part, path, depth + 1)
             if found:
@@ -4723,7 +4801,7 @@ class SchemaValidator:
 
 
 def _own_error(value: Any, node: Mapping[str, Any], path: str) -> str:
-    """Hold a value against the type of a schema, then against what it may be."""
+    """Check a value against the type of a schema, then against its other keywords."""
     place = path or "object"
     kinds = _known_types(node.get("type"))
     if kinds and not any(_TYPES[kind](value) for kind in kinds):
@@ -4744,7 +4822,7 @@ def _joined(path: str, name: str) -> str:
 
 
 def _listed(words: Sequence[str]) -> str:
-    """Return a few words as a list; long ones are no help to a model."""
+    """Return a few words as a list; leave out a list that is too long for a model."""
     shown = [word if len(word) <= 60 else word[:57] + "..." for word in words[:20]]
     return " or ".join(shown) + (" ..." if len(words) > 20 else "")
 
@@ -4755,13 +4833,13 @@ def _same(one: Any, other: Any) -> bool:
 
 
 _ODD_SCHEMA = (TypeError, AttributeError, ValueError)
-"""What a server calls a schema need not be one."""
+"""Errors of a schema that is not valid; servers send such schemas."""
 
 
 def argument_error(arguments: object, schema: Mapping[str, Any]) -> str | None:
-    """Return what is wrong with arguments, as a sentence for the model; None if fine.
+    """Return the error in the arguments as a sentence for the model; None if valid.
 
-    Nulls that stand for "not given" are fine.
+    Nulls that mean "not given" are valid.
     """
     if not isinstance(arguments, Mapping):
         return "The arguments must be a JSON object."
@@ -4776,10 +4854,10 @@ def argument_error(arguments: object, schema: Mapping[str, Any]) -> str | None:
 def drop_optional_nulls(
     arguments: Mapping[str, Any], schema: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return the arguments without the nulls that stand for "not given".
+    """Return the arguments without the nulls that mean "not given".
 
-    They do where a property is optional and must not be null itself. Where the schema
-    is a choice, the form that the model chose tells.
+    A null means that if its property is optional and must not be null itself. If the
+    schema is a choice, the option that the model chose decides.
     """
     try:
         return dict(_drop_nulls(arguments, schema, schema, 0))
@@ -4813,9 +4891,9 @@ def _drop_nulls(value: Any, node: Any, root: Mapping[str, Any], depth: int) -> A
 
 
 def _applicable_schemas(value: Any, node: Any, root: Mapping[str, Any]) -> list[Any]:
-    """Return the schemas that a value is held against, each once.
+    """Return the schemas that apply to a value, each once.
 
-    Of choices it is the option that fits.
+    Of a choice, the option that the value fits applies.
     """
     found: dict[int, Any] = {}
     ahead = [node]
@@ -4843,7 +4921,7 @@ def _parts_of(
 def _chosen_option(
     value: Any, options: list[Any], root: Mapping[str, Any]
 ) -> list[Any]:
-    """Return the option that a value fits; all of them where it fits none."""
+    """Return the option that a value fits; all options if it fits none."""
     check = SchemaValidator(root, lenient=True)
     fitting = (option for option in options if not check.error(value, option))
     first = next(fitting, None)
@@ -4855,12 +4933,12 @@ def _chosen_option(
 Approval = Literal["auto", "ask", "deny"]
 
 Ask = Callable[[str, str, Mapping[str, Any]], Awaitable[bool]]
-"""Shows a person the id, the name and the arguments of a call; True is a yes."""
+"""Shows a person the id, name and arguments of a call; only True approves it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Approver:
-    """The rules of a request, with the way to ask for the calls they leave open.
+    """The rules of a request, and the way to ask a person if they do not decide.
 
     `log` takes a line when asking failed.
     """
@@ -4871,7 +4949,7 @@ class Approver:
     log: Callable[[str], object] = field(default=str, compare=False)
 
     def rule_for(self, name: str) -> Approval:
-        """Return what the rules say of a tool."""
+        """Return the rule that applies to a tool."""
         fitting = (
             answer for pattern, answer in self.rules if fnmatchcase(name, pattern)
         )
@@ -4879,13 +4957,13 @@ class Approver:
 
     @property
     def may_ask(self) -> bool:
-        """Whether there is a tool, known or not, for which a person is asked."""
+        """Whether a person may have to be asked for any tool, known or not."""
         return "ask" in (self.default_rule, *(answer for _, answer in self.rules))
 
     async def refusal(
         self, call_id: str, name: str, arguments: Mapping[str, Any]
     ) -> str | None:
-        """Return what to tell the model of a call that may not run, or None."""
+        """Return the sentence for the model if a call is denied, else None."""
         match self.rule_for(name):
             case "auto":
                 return None
@@ -4900,13 +4978,13 @@ class Approver:
     ) -> bool:
         try:
             return self.ask is not None and await self.ask(call_id, name, arguments)
-        except Exception as error:  # whoever cannot be asked has not said yes
+        except Exception as error:  # nobody could be asked: no approval
             self.log(f"nobody could be asked about {name}: {describe_exception(error)}")
             return False
 
 
 def read_rules(text: str) -> list[tuple[str, Approval]]:
-    """Return the rules of a valve, one a line or a comma: `pattern=auto|ask|deny`.
+    """Return the rules of a valve, one a line or comma: `pattern=auto|ask|deny`.
 
     A pattern alone means `ask`. Raises InvalidRequest for any other word.
     """
@@ -4926,10 +5004,10 @@ def read_rules(text: str) -> list[tuple[str, Approval]]:
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """What a tool returned.
+    """The result of a tool.
 
-    `output` is for the model: a text, or content parts with pictures. `card` holds
-    what the host shows beside it (`files`, `embeds`).
+    `output` is for the model: a text, or content parts with pictures. `card` holds what
+    the host shows beside it (`files`, `embeds`).
     """
 
     output: str | list[Item]
@@ -4938,29 +5016,30 @@ class ToolResult:
 
 
 class CallableTools(Protocol):
-    """The tools of a request, by their own names or those that the model was given."""
+    """The tools of a request, by their own names or by those that the API was given."""
 
     def parameters(self, name: str) -> Mapping[str, Any] | None:
-        """Return the schema of a tool's arguments, or None for no such tool."""
+        """Return the schema of a tool's arguments, or None for an unknown tool."""
 
     def resolve_call(
         self, name: str, arguments: dict[str, Any]
     ) -> tuple[str, dict[str, Any]] | None:
-        """Return the own name of the tool that a call is for, with its arguments.
+        """Return the own name of the tool that a call will run, and its arguments.
 
-        A tool that only passes calls on names another one; None if it names none.
+        A tool that only passes calls on names another tool. None if there is no such
+        tool.
         """
 
     def is_interactive(self, name: str) -> bool:
-        """Say whether a tool's time is a person's, which no limit counts."""
+        """Say whether a tool waits for a person; no limit counts that time."""
 
     async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
-        """Run a tool; whatever it raises is a failure of the tool."""
+        """Run a tool; an exception counts as a failure of the tool."""
 
 
 @dataclass(frozen=True, slots=True)
 class CallLimits:
-    """How many calls run at once, for how many seconds, with how long an output."""
+    """Limits of calls: how many at once, how many seconds, how much output."""
 
     at_once: int = 8
     seconds: float = 120.0
@@ -4970,12 +5049,12 @@ class CallLimits:
 
 @dataclass(frozen=True, slots=True)
 class Toolset:
-    """What a run needs to answer calls, and the questions of remote servers, itself.
+    """What a run needs to answer calls and approval requests itself.
 
-    `log` takes lines that say why a tool failed. `rounds` is how often the model may
-    call, `most_calls` how many calls it may make in all; `carries_reasoning` says
-    whether it gets its reasoning back between them. Unless it `runs_calls`, they are
-    left open for others.
+    `log` takes lines about failed tools. `rounds` limits the responses with calls,
+    `most_calls` the calls in total. `carries_reasoning` says whether the model gets its
+    reasoning again between them. Unless it `runs_calls`, calls are left open for
+    others.
     """
 
     tools: CallableTools
@@ -4995,13 +5074,13 @@ def output_item(call: Item, answer: ToolResult) -> Item:
 
 
 def tool_error(sentence: str) -> ToolResult:
-    """Return the answer of a call that did not succeed, in words for the model."""
+    """Return the result of a call that failed, with a sentence for the model."""
     return ToolResult(f"Error: {sentence}", failed=True)
 
 
 @dataclass(frozen=True, slots=True)
 class _ReadyCall:
-    """A call that may run: of which tool, with which arguments."""
+    """A call that may run: its tool and its arguments."""
 
     call_id: str
     name: str
@@ -5011,11 +5090,11 @@ class _ReadyCall:
 async def run_calls(
     calls: Sequence[Item], toolset: Toolset
 ) -> AsyncGenerator[tuple[Item, ToolResult], None]:
-    """Run `calls` side by side; yield each with its answer, in their own order.
+    """Run `calls` in parallel; yield each with its result, in the order of the calls.
 
-    The order is kept because a host that stores the answers as they come would send
-    them in another one next time. Every call is answered exactly once. Closing the
-    generator cancels what runs.
+    The order is kept because a host that stores results as they arrive would send them
+    in another order in the next request. Every call is answered exactly once. Closing
+    the generator cancels the running calls.
     """
     found = [_check_call(call, toolset.tools) for call in calls]
     clock = _Clock(toolset.limits.batch_seconds)
@@ -5030,14 +5109,14 @@ async def run_calls(
         for call, task in zip(calls, tasks, strict=True):
             await (clock.wait(task) if task in limited else asyncio.wait([task]))
             if not task.done():
-                _cancel(limited)  # together: none may begin in the place of another
+                _cancel(limited)  # all at once, so that no waiting call starts
             yield call, _result(task, call, toolset)
     finally:
         _cancel(tasks)
 
 
 class _Clock:
-    """The time that a batch has left; it stands still while a person is asked."""
+    """The remaining time of a batch; it stops while a person is asked."""
 
     def __init__(self, seconds: float) -> None:
         self._loop = asyncio.get_running_loop()
@@ -5046,7 +5125,7 @@ class _Clock:
 
     @asynccontextmanager
     async def question(self) -> AsyncGenerator[None, None]:
-        """Stand still for a question to a person; one is asked after another."""
+        """Stop the time for a question to a person; questions are asked one by one."""
         async with self._asking:
             began = self._loop.time()
             try:
@@ -5061,7 +5140,7 @@ class _Clock:
             if left > 0:
                 await asyncio.wait([task], timeout=left)
             elif self._asking.locked():
-                async with self._asking:  # what the question took comes back
+                async with self._asking:  # the time of the question is added back
                     continue
             else:
                 return
@@ -5073,7 +5152,7 @@ def _cancel(tasks: Iterable[asyncio.Task[ToolResult]]) -> None:
 
 
 def _result(task: asyncio.Task[ToolResult], call: Item, toolset: Toolset) -> ToolResult:
-    """Return the answer of a task, or what stands for it after the deadline."""
+    """Return the result of a task, or the sentence for an exceeded time limit."""
     if task.done() and not task.cancelled():
         return task.result()
     seconds = toolset.limits.batch_seconds
@@ -5081,7 +5160,7 @@ def _result(task: asyncio.Task[ToolResult], call: Item, toolset: Toolset) -> Too
 
 
 def _check_call(call: Item, tools: CallableTools) -> _ReadyCall | ToolResult:
-    """Return a call that may run, or the answer that it gets instead."""
+    """Return a call that may run, or the result that replaces it."""
     name, call_id = _name(call), str(call["call_id"])
     try:
         arguments = _arguments(call)
@@ -5100,7 +5179,7 @@ def _check_call(call: Item, tools: CallableTools) -> _ReadyCall | ToolResult:
 def _ready_call(
     call_id: str, name: str, arguments: object, tools: CallableTools
 ) -> _ReadyCall | ToolResult:
-    """Return a call whose arguments are as its tool wants them."""
+    """Return a call whose arguments are valid for its tool."""
     schema = tools.parameters(name)
     if schema is None:
         return tool_error(f"There is no tool named {name}. Use one that is offered.")
@@ -5111,7 +5190,7 @@ def _ready_call(
 
 
 def _arguments(call: Item) -> object:
-    """Return what the model gave: what its JSON says, or the text of a custom call."""
+    """Return the arguments of a call: its JSON value, or the text of a custom call."""
     if item_type(call) == "custom_tool_call":
         return {"input": call.get("input") or ""}
     text = call.get("arguments")
@@ -5124,7 +5203,7 @@ async def _answer(
     slots: asyncio.Semaphore,
     clock: _Clock,
 ) -> ToolResult:
-    """Run one call once it may, within its limits, unless it is answered already."""
+    """Run one call within its limits, once it is approved, unless it has a result."""
     if isinstance(found, ToolResult):
         return found
     approver = toolset.approver
@@ -5153,13 +5232,13 @@ async def _call_tool(
             raise
         if isinstance(error, TimeoutError) and scope.expired():
             return tool_error(f"{name} did not finish within {seconds:g} s.")
-        # A tool that ends its process, or cancels itself, must not end the run.
+        # A tool that raises SystemExit, or cancels itself, must not end the run.
         toolset.log(f"the tool {name} raised {type(error).__name__}: {error}")
         return tool_error(f"{name} failed. Tell the user, or try another way.")
 
 
 def _cap_result(answer: ToolResult, characters: int) -> ToolResult:
-    """Return an answer with a long text cut in the middle."""
+    """Return a result with a long text cut in the middle."""
     output = answer.output
     if isinstance(output, str):
         return ToolResult(cap_text(output, characters), answer.failed, answer.card)
@@ -5175,7 +5254,7 @@ def _cap_result(answer: ToolResult, characters: int) -> ToolResult:
 
 
 def cap_text(text: str, characters: int) -> str:
-    """Return `text` with head and tail, and a note of what was cut between them."""
+    """Return the beginning and end of `text`, and a note about the cut between them."""
     if len(text) <= characters:
         return text
     half = characters // 2
@@ -5193,14 +5272,14 @@ def _is_interactive(found: _ReadyCall | ToolResult, toolset: Toolset) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class McpApproval:
-    """What was decided about one request; `refusal` says why it may not be."""
+    """The decision about one approval request; `refusal` says why it is denied."""
 
     request: Item
     refusal: str | None
 
     @property
     def response(self) -> Item:
-        """The input item that tells the API."""
+        """The input item with the decision for the API."""
         told: Item = {
             "type": "mcp_approval_response",
             "approval_request_id": self.request.get("id"),
@@ -5210,16 +5289,16 @@ class McpApproval:
 
     @property
     def items(self) -> list[Item]:
-        """What the output of the run grows by: a refused call stands there as one."""
+        """The items that the run's output gets: a denied call and its output."""
         if self.refusal is None:
             return [self.response]
         call, output = refused_pair(self.request, self.refusal)
         return [{**call, "id": f"fc_{call['call_id']}"}, output]
 
     def events(self, index: int) -> list[RunEvent]:
-        """Return how that looks to viewers, from the item at `index` on.
+        """Return the events for viewers, from the item at `index` on.
 
-        Of an allowed call they will see the call itself.
+        An approved call will appear itself.
         """
         if self.refusal is None:
             return []
@@ -5234,7 +5313,7 @@ class McpApproval:
 async def ask_mcp_approvals(
     requests: Sequence[Item], approver: Approver
 ) -> list[McpApproval]:
-    """Return what the rules, or a person, say of each request, one after the other."""
+    """Return the decision for each request, by rule or by a person, one by one."""
     careful = replace(approver, default_rule="ask")
     return [
         McpApproval(
@@ -5248,21 +5327,21 @@ async def ask_mcp_approvals(
 
 
 def deny_mcp_approvals(requests: Sequence[Item], why: str) -> list[McpApproval]:
-    """Return a refusal of each request, about which nobody was asked."""
+    """Deny each request without asking anybody."""
     return [McpApproval(one, f"{remote_name(one)} {why}") for one in requests]
 
 
 def _shown_arguments(request: Item) -> Mapping[str, Any]:
-    """Return what a person is shown: the arguments, or their text if they are none."""
+    """Return the arguments as a person is shown them, or their text if invalid."""
     text = str(request.get("arguments") or "{}")
     arguments = parse_json_object(text)
     return {"arguments": text} if arguments is None else arguments
 
 
-# ==== openai_responses.loop.run: A whole request, as a stream of run events: turn, calls, turn.
+# ==== openai_responses.loop.run: A whole request as a stream of run events: response, calls, response.
 
 _NO_RETRY = RetryPolicy(0)
-"""What a tool did cannot be undone, so that nothing after it is sent twice."""
+"""The effects of a tool cannot be undone, so nothing after it is sent twice."""
 
 _ROUNDS_USED_UP = "was not run: the limit of tool rounds is reached. Answer without it."
 _CALLS_USED_UP = "was not run: the limit of tool calls is reached. Answer without it."
@@ -5278,16 +5357,16 @@ async def run(
 ) -> AsyncGenerator[RunEvent, None]:
     """Send `request` and report what happens; ends with exactly one RunEnded.
 
-    With a `toolset` that runs them, calls are answered here; without, they are left
-    open for the caller, unless their answer broke off. Raises nothing of ours: a
-    refusal is an ending. Cancelling it, or closing the generator, closes the
-    connection and cancels the tools.
+    With a `toolset` that runs them, calls are answered here. Without one they are left
+    open for the caller, unless their response broke off. Raises none of our own
+    exceptions: a refusal is an ending. Cancelling it, or closing the generator, closes
+    the connection and cancels the tools.
     """
-    line = Client(endpoint, connections, limits, Deadlines(limits.timeouts))
+    client = Client(endpoint, connections, limits, Deadlines(limits.timeouts))
     retries = limits.retries
     so_far = _RunState()
     while True:
-        attempts = Attempts(request, line, retries, len(so_far.output))
+        attempts = Attempts(request, client, retries, len(so_far.output))
         async with aclosing(attempts.events()) as events:
             async for event in events:
                 yield event
@@ -5301,7 +5380,7 @@ async def run(
         round_ = _ToolRound(attempts.response.output, toolset, so_far)
         if not round_.has_work:
             break
-        with line.deadlines.paused():
+        with client.deadlines.paused():
             async with aclosing(round_.answers()) as answers:
                 async for event in answers:
                     yield event
@@ -5319,7 +5398,7 @@ async def run(
 
 
 class _RunState:
-    """What the turns of a run have come to."""
+    """The results of the responses of a run so far."""
 
     def __init__(self) -> None:
         self.output: list[Item] = []
@@ -5329,27 +5408,27 @@ class _RunState:
         self.is_last_response = False
 
     def add_response(self, attempts: Attempts) -> None:
-        """Count what a turn brought."""
+        """Add the results of a response."""
         self.output += attempts.response.output
         self.usage = add_usage(self.usage, attempts.response.usage)
 
     def add_output(self, call: Item, answer: ToolResult) -> ToolOutput:
-        """Add the output of a call; return what tells of it."""
+        """Add the output of a call; return its event."""
         item, index = output_item(call, answer), len(self.output)
         self.output.append(item)
         return ToolOutput(index, item, answer.failed, answer.card)
 
     def fail_calls(self, output: Sequence[Item]) -> list[ToolOutput]:
-        """Answer the calls of a turn that failed: none of them was run."""
+        """Answer the calls of a failed response; none of them was run."""
         calls = [item for item in output if is_call(item)]
         return [self.add_output(call, _refused(call, _BROKEN_OFF)) for call in calls]
 
 
 class _ToolRound:
-    """The calls and questions of one turn, each of which is answered, in their order.
+    """The calls and approval requests of one response; each is answered, in order.
 
-    `outputs` are the answers; `was_limited` says whether a limit kept a call from being
-    run, `leaves_calls` whether some are for the caller to run.
+    `outputs` are the answers. `was_limited` says whether a limit kept a call from
+    running, `leaves_calls` whether some calls are left to the caller.
     """
 
     def __init__(
@@ -5370,7 +5449,7 @@ class _ToolRound:
         return bool(self._calls or self.requests)
 
     async def answers(self) -> AsyncGenerator[RunEvent, None]:
-        """Answer everything and tell of it; the run's output grows by the outputs."""
+        """Answer everything, yield the events, and add to the run's output."""
         for consent in await self._consents():
             for event in consent.events(len(self._so_far.output)):
                 yield event
@@ -5418,13 +5497,13 @@ def _refused(call: Item, why: str) -> ToolResult:
 def _next_request(
     attempts: Attempts, toolset: Toolset, so_far: _RunState, round_: _ToolRound
 ) -> ResponsesRequest:
-    """Return the request of the next turn: all of this one, and what came of it.
+    """Return the next request: this one, its output, and the outputs of its calls.
 
-    A tool that had to be called has been; at the limit the last turn may call none.
-    The tools themselves stay, because the prompt cache lives on them.
+    A tool that had to be called has been called; at the limit the last response may
+    call none. The tools stay in the request, because the prompt cache depends on them.
     """
     request = attempts.request
-    # A question of the API cannot be answered without the reasoning that led to it.
+    # An approval request cannot be answered without the reasoning before it.
     reasoning = toolset.carries_reasoning or bool(round_.requests)
     received = replay_output(attempts.response.output, with_reasoning=reasoning)
     so_far.is_last_response = round_.was_limited
@@ -5434,7 +5513,7 @@ def _next_request(
     return request.model_copy(update={"input": items, "tool_choice": choice})
 
 
-# ==== openai_responses.models.choice: Which models are offered, which one an automatic model means, and which ones retire.
+# ==== openai_responses.models.choice: Which models are offered, which model an automatic name means, and which models retire.
 
 _VERSIONED_ID = re.compile(r"gpt-(\d+(?:\.\d+)?)(?:-([a-z]+))?$")
 _CHAT_ID = re.compile(r"(?:gpt-\d|o\d|chatgpt-|gpt-[a-z]+-)[a-z0-9.\-]*$")
@@ -5454,7 +5533,7 @@ def list_ids(answer: object) -> list[str]:
 
 
 def is_chat_model(name: str) -> bool:
-    """Say whether an id is that of a model that answers in text.
+    """Say whether an id belongs to a model that answers in text.
 
     Ids of other servers, which follow no rule of OpenAI's, count as such.
     """
@@ -5468,7 +5547,8 @@ def is_chat_model(name: str) -> bool:
 def newest_models(today: str, usable: Collection[str] | None = None) -> list[str]:
     """Return the newest model of each family, newest first.
 
-    `today` is an ISO date; `usable` holds what the key can use, None when nobody knows.
+    `today` is an ISO date. `usable` holds the ids that the key can use; None if
+    unknown.
     """
     known = CATALOG_ROWS if usable is None else usable
     names = [name for name in known if _is_offered(name, today)]
@@ -5491,7 +5571,7 @@ def _family(name: str) -> str:
 
 
 def _version(name: str) -> tuple[tuple[int, ...], str]:
-    """Return what sorts ids by age; a plain name stands behind a longer one."""
+    """Return a key that sorts ids by age; a plain name comes after a longer one."""
     match = _VERSIONED_ID.match(name)
     numbers: Iterable[str] = match[1].split(".") if match else ()
     return tuple(map(int, numbers)), name
@@ -5506,9 +5586,9 @@ _NOTICE_DAYS = 30
 
 
 def retirement_notice(model: ResolvedModel, today: date) -> str:
-    """Return a sentence for people, empty when there is nothing to say yet.
+    """Return a sentence about the end of a model, empty if there is nothing to say yet.
 
-    It names the successor, if the catalog knows one.
+    It names the successor if the catalog knows one.
     """
     ending = _date(model.facts.shutdown)
     if ending is None or today < ending - timedelta(days=_NOTICE_DAYS):
@@ -5520,7 +5600,7 @@ def retirement_notice(model: ResolvedModel, today: date) -> str:
 
 
 def _date(text: str | None) -> date | None:
-    """Return the day of an ISO date; an administrator may have written another text."""
+    """Return the day of an ISO date; None for any other text."""
     try:
         return date.fromisoformat(text) if text else None
     except ValueError:
@@ -5537,7 +5617,7 @@ class AutoModel(NamedTuple):
 AUTO_MODELS: Mapping[str, AutoModel] = {
     "gpt-5-auto": AutoModel("gpt-6.1-terra", "gpt-6.1-sol")
 }
-"""What stands behind each name; the first candidates of gpt-5-auto are gone."""
+"""The candidates for each automatic name."""
 
 _LONG_QUESTION = 600
 _ATTACHED = ("input_file", "input_image")
@@ -5545,7 +5625,7 @@ _ATTACHED = ("input_file", "input_image")
 
 @dataclass(frozen=True, slots=True)
 class ModelChoice:
-    """A model, and why it was chosen, as the end of a sentence."""
+    """A model, and the reason for the choice as the end of a sentence."""
 
     model: str
     why: str
@@ -5554,10 +5634,10 @@ class ModelChoice:
 def choose_auto_model(
     name: str, first: Mapping[str, Any] | None, tools: bool, earlier: Collection[str]
 ) -> ModelChoice | None:
-    """Return the choice for a name of ours, None for any other name.
+    """Return the choice for an automatic name, None for any other name.
 
-    `first` is the first message of the user, `tools` says whether the user chose some,
-    `earlier` holds the families of models that answered in this chat.
+    `first` is the first message of the user. `tools` says whether the user chose some.
+    `earlier` holds the families of the models that answered in this chat.
     """
     candidates = AUTO_MODELS.get(name)
     if candidates is None:
@@ -5587,13 +5667,13 @@ def _reason_for_large(first: Mapping[str, Any], tools: bool) -> str:
     return "the question is long" if len(text) > _LONG_QUESTION else ""
 
 
-# ==== openai_responses.requests.mcp_servers: Remote MCP servers as an administrator describes them, as tools of a request.
+# ==== openai_responses.requests.mcp_servers: Remote MCP servers, from an administrator's JSON to tools of a request.
 
 _SERVER_LABEL = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 
 
 def is_server_label(value: object) -> bool:
-    """Say whether the API takes a text for a `server_label`."""
+    """Say whether the API accepts a text as `server_label`."""
     return isinstance(value, str) and bool(_SERVER_LABEL.fullmatch(value))
 
 
@@ -5616,7 +5696,7 @@ def _are_headers(value: object) -> bool:
 
 
 def _is_filter(value: object) -> bool:
-    """Say whether a value chooses tools, by their names or by what they do."""
+    """Say whether a value selects tools, by name or by what they do."""
     forms = {"tool_names": _are_names, "read_only": _is_switch}
     return _has_forms(value, forms)
 
@@ -5653,7 +5733,7 @@ SERVER_FIELDS: Mapping[str, tuple[Callable[[object], bool], str]] = {
     "require_approval": (_is_consent, "`always`, `never` or an object of both"),
     "server_description": (_is_text, "a text"),
 }
-"""The keys that are sent, each with its test and the words for what it should be."""
+"""The keys that are sent, each with its test and a description of valid values."""
 
 
 _NO_SECRETS = frozenset(
@@ -5666,14 +5746,14 @@ _NO_SECRETS = frozenset(
         "type",
     }
 )
-"""Keys whose values are no secrets; those of other keys may be."""
+"""Keys whose values are never secret; other values may be."""
 
 
 @dataclass(frozen=True, slots=True)
 class RemoteServers:
-    """The servers that can be offered, and what an administrator should know.
+    """The servers that can be offered, and messages for an administrator.
 
-    `complaints` say what keeps a server out of a request, `notes` what of one is not
+    `complaints` say why a server is left out, `notes` which field of a server is not
     sent.
     """
 
@@ -5716,7 +5796,7 @@ def read_servers(text: str) -> RemoteServers:
 
 
 def secrets_in_servers(text: str) -> list[str]:
-    """Return every text of the descriptions that may be a secret."""
+    """Return every text of the descriptions that may be secret."""
     try:
         rows = _rows(text)
     except (ValueError, RecursionError):
@@ -5739,7 +5819,7 @@ def _servers_error(what: str) -> str:
 
 
 def _secret_values(value: object) -> list[str]:
-    """Return the texts of a value, and the words in them that open a door."""
+    """Return the texts of a value, and the words in them that grant access."""
     if isinstance(value, Mapping):
         return [text for inner in value.values() for text in _secret_values(inner)]
     if isinstance(value, list):
@@ -5779,7 +5859,7 @@ def _server_error(
     return None
 
 
-# ==== openai_responses.audit: The lines of the audit log, in JSON, without a word that anybody said.
+# ==== openai_responses.audit: The lines of the audit log: JSON, without any text of a chat.
 
 _OPENAI_HOST = "api.openai.com"
 
@@ -5808,7 +5888,7 @@ def audit_success(
     response: Mapping[str, Any],
     status: int = 200,
 ) -> str:
-    """Return the line for an answer that came to its end, complete or not."""
+    """Return the line for an answer that ended, complete or not."""
     fields = {
         "response_model": _fitting(_MODEL_NAME, response.get("model")),
         "status_code": status,
@@ -5823,7 +5903,7 @@ def audit_error(
     error: ApiError,
     status: int | None = None,
 ) -> str:
-    """Return the line for a request that failed; no `status`, no answer."""
+    """Return the line for a request that failed. No `status` means no answer came."""
     fields = {
         "status_code": status,
         "code": _fitting(_API_WORD, error.code),
@@ -5840,7 +5920,7 @@ def _line(
     request_id: str,
     fields: Mapping[str, Any],
 ) -> str:
-    """Return the line: what all events have, around what this one has."""
+    """Return the line: the fields of all events, and those of this event."""
     known_host = _fitting(_HOST_NAME, host)
     line = {
         "event": f"responses_api_{event}",
@@ -5854,21 +5934,21 @@ def _line(
 
 
 def _fitting(shape: re.Pattern[str], value: object) -> str | None:
-    """Return `value` if it looks like what it should be, and like no secret."""
+    """Return `value` if it has the expected form and looks like no secret."""
     if not isinstance(value, str) or not shape.fullmatch(value):
         return None
     return value if redact(value) == value else None
 
 
 def _response_format(payload: Mapping[str, Any]) -> str | None:
-    """Return the kind of format asked for; a schema itself is never read."""
+    """Return the kind of format that was asked for; the schema is never read."""
     wanted = _mapping_or_empty(_mapping_or_empty(payload.get("text")).get("format"))
     kind = wanted.get("type", "text")
     return kind if isinstance(kind, str) and kind in _FORMATS else None
 
 
 def _message_count(items: object) -> int:
-    """Return how many messages there are; the API takes a text for one."""
+    """Return the number of messages; the API takes a text as one message."""
     if isinstance(items, str):
         return 1
     found = (_mapping_or_empty(item) for item in _list(items))
@@ -5883,9 +5963,9 @@ def _mapping_or_empty(value: object) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
 
 
-# ==== owui_chat.storage.markers: The marker grammar: a line of text that names kept items and is never seen.
+# ==== owui_chat.storage.markers: The marker grammar: a line in the text that names stored items and is invisible.
 
-# A query has a limit, so that a hostile text is read in one pass.
+# A query has a limit, so that a hostile text is read in linear time.
 _V2 = (
     r"\[openai_responses:v2:(?P<kind>[a-z0-9_]{2,30}):(?P<ulid>[0-9a-z]{16}"
     r"(?:[0-9a-z]{10})?)(?:\?[^\]\n]{0,500})?\]:[ \t]*\#?"
@@ -5900,15 +5980,15 @@ _FOREIGN = (
 )
 _MARKER = re.compile(f"{_V2}|{_V1}|{_ZERO_WIDTH}|{_FOREIGN}", re.IGNORECASE)
 _SIGNS = ("openai_responses:v", "\u2060", "]: #")
-"""A text without any of these holds no marker; looking for them is cheap."""
+"""A text without any of these has no marker; searching for them is cheap."""
 
 
 @dataclass(frozen=True, slots=True)
 class MarkedText:
-    """A piece of text, and the id that the marker in front of it names.
+    """A piece of text, and the id in the marker before it.
 
-    `ulid` is empty for text in front of the first marker, and where another pipe's
-    line was taken out.
+    `ulid` is empty for text before the first marker, and behind a removed line of
+    another pipe.
     """
 
     ulid: str
@@ -5916,7 +5996,7 @@ class MarkedText:
 
 
 def format_marker(kind: str, ulid: str) -> str:
-    """Return the marker as it stands in the text, blank lines included."""
+    """Return the marker as it is written to the text, blank lines included."""
     return f"\n\n[openai_responses:v2:{kind}:{ulid}]: #\n\n"
 
 
@@ -5928,8 +6008,8 @@ def has_marker(text: str) -> bool:
 def split_at_markers(text: str) -> Iterator[MarkedText]:
     """Yield the pieces of `text`, each with the marker before it.
 
-    White space at the ends of a piece is the writer's or the host's, never the
-    model's: texts of a model that begin or end with it are kept whole.
+    White space at the ends of a piece comes from the writer or the host, not from the
+    model: texts of a model that begin or end with white space are stored whole.
     """
     if not any(sign in text for sign in _SIGNS):
         yield MarkedText("", text.strip())
@@ -5947,7 +6027,7 @@ def split_at_markers(text: str) -> Iterator[MarkedText]:
 
 def strip_markers(text: str) -> str:
     """Return `text` as a person reads it."""
-    # More than once, because a line of another pipe may only now stand alone.
+    # Repeated, because a line of another pipe may become a line of its own only now.
     while has_marker(text):
         pieces = (piece.text for piece in split_at_markers(text))
         text = "\n\n".join(piece for piece in pieces if piece)
@@ -5975,11 +6055,12 @@ _TASK_OBJECTS: Mapping[str, tuple[str, dict[str, Any]]] = {
     "image_prompt_generation": ("prompt", _TEXT),
     "autocomplete_generation": ("text", _TEXT),
 }
-"""The one key of the object that the host reads (utils/middleware.py:3666 and on)."""
+"""By task: the one key of the answer's JSON object that the host reads, and its schema
+(docs/reference/open-webui.md, "Tasks")."""
 
 
 def task_messages(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return the messages of a task without the markers of the chat they quote."""
+    """Return the messages of a task without the markers of the quoted chat."""
     return [
         {**message, "content": _clean(message.get("content"))} for message in messages
     ]
@@ -5988,9 +6069,9 @@ def task_messages(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]
 def task_format(
     task: str, messages: Sequence[Mapping[str, Any]]
 ) -> dict[str, Any] | None:
-    """Return the `text.format` of a task that the host wants as JSON, or None.
+    """Return the `text.format` of a task whose answer the host reads as JSON, or None.
 
-    An administrator's own prompt may ask for something else: the key has to be in it.
+    An administrator's own prompt may ask for something else, so the key must be in it.
     """
     key, value = _TASK_OBJECTS.get(task, ("", {}))
     if not key or not any(f'"{key}"' in str(m.get("content")) for m in messages):
@@ -6005,9 +6086,9 @@ def task_format(
 
 
 def task_result(text: str, model: str) -> dict[str, Any]:
-    """Return the answer of a task; an empty one where it failed.
+    """Return the answer of a task; an empty one if it failed.
 
-    The host would take the text of an error for a title.
+    The host would use the text of an error as the title.
     """
     message = {"role": "assistant", "content": text}
     return {
@@ -6031,7 +6112,7 @@ def _clean_part(part: object) -> object:
     return part
 
 
-# ==== owui_chat.render.chunks: The chunks that Open WebUI understands beside an answer's text.
+# ==== owui_chat.render.chunks: Chunks that Open WebUI understands in addition to an answer's text.
 
 Chunk = dict[str, Any]
 
@@ -6041,8 +6122,9 @@ def host_usage(
 ) -> dict[str, Any]:
     """Return the counts as the host stores them with a message.
 
-    Sums are for billing; the host's compaction reads `prompt_tokens` as the size of
-    the chat, so those two are of the last turn alone (open-webui.md §14).
+    The sums are for billing. The host's compaction reads `prompt_tokens` as the size of
+    the chat, so `prompt_tokens` and `completion_tokens` are those of the last response
+    (docs/reference/open-webui.md, "Usage").
     """
     newest = last or usage
     return {
@@ -6063,7 +6145,7 @@ def host_usage(
 def error_chunk(sentence: str) -> Chunk:
     """Return the chunk that marks the message as failed and keeps its text.
 
-    It has no `choices`: with them the host does not look at `error`.
+    It has no `choices`, because with them the host ignores `error`.
     """
     return {"error": {"message": sentence}}
 
@@ -6075,7 +6157,7 @@ def status_chunk(sentence: str) -> Chunk:
 
 
 def pages_chunk(queries: list[str], pages: list[str]) -> Chunk:
-    """Return a status line that opens to the pages a search found."""
+    """Return a status line that opens to the pages that a search found."""
     sites = "1 site" if len(pages) == 1 else f"{len(pages)} sites"
     sought = f" for {', '.join(queries)}" if queries else ""
     data = {
@@ -6088,7 +6170,7 @@ def pages_chunk(queries: list[str], pages: list[str]) -> Chunk:
 
 
 def source_chunk(name: str, text: str) -> Chunk:
-    """Return a source below the answer, which opens to show `text`."""
+    """Return a source below the answer that opens to show `text`."""
     data = {
         "source": {"name": name},
         "document": [text],
@@ -6098,7 +6180,7 @@ def source_chunk(name: str, text: str) -> Chunk:
 
 
 def host_event(event: dict[str, Any]) -> Chunk:
-    """Return a chunk that the host hands to its event emitter (middleware.py:4808)."""
+    """Return a chunk whose event the host hands to its event emitter."""
     return {"event": event, "choices": [{"index": 0, "delta": {}}]}
 
 
@@ -6116,7 +6198,7 @@ def file_citations(item: Mapping[str, Any]) -> list[Item]:
 
 
 def container_addresses(text: str, name: str) -> list[str]:
-    """Return the addresses in `text` of the file in a container that has this name."""
+    """Return the addresses in `text` of the container file with this name."""
     found = dict.fromkeys(_CONTAINER_ADDRESS.findall(text))
     return [
         address for address in found if PurePosixPath(unquote(address)).name == name
@@ -6124,14 +6206,16 @@ def container_addresses(text: str, name: str) -> list[str]:
 
 
 def link_files(text: str, card: Mapping[str, Any]) -> str:
-    """Return a text with the addresses and the notes of its card."""
+    """Return a text with the addresses and notes of its card."""
     links = card.get("links") or {}
     linked = _CONTAINER_ADDRESS.sub(lambda found: links.get(found[0], found[0]), text)
     return "\n\n".join([linked, *card.get("notes", ())])
 
 
 def file_lines(card: Mapping[str, Any]) -> str:
-    """Return what a reader gets who has seen the text with its own addresses."""
+    """Return the lines for a reader who has already got the text with its own
+    addresses.
+    """
     links = (card.get("links") or {}).items()
     lines = [
         f"[{PurePosixPath(unquote(address)).name}]({url})" for address, url in links
@@ -6149,10 +6233,10 @@ _URL = rf"https?://{_PLAIN}(?:\({_PLAIN}\){_PLAIN})?"
 LINK = re.compile(
     rf"(?P<open>\()?\[(?P<label>{_LABEL})\]\((?P<url>{_URL})\)(?(open)\))"
 )
-"""A Markdown link, with the parentheses that stand directly around it."""
+"""A Markdown link, with the parentheses directly around it."""
 
-# Every alternative begins with one plain character: `re` then passes over all others
-# three times as fast.
+# Every alternative begins with one plain character, so that `re` skips all others three
+# times as fast.
 _BEGUN_LINK = rf"\[{_LABEL}(?:\](?:\({_PLAIN}(?:\({_PLAIN}(?:\){_PLAIN})?)?)?)?\Z"
 _UNFINISHED_LINK = rf"{_BEGUN_LINK}|\({_BEGUN_LINK}|\(\[{_LABEL}\]\({_URL}\)\Z|\(\Z"
 _BEGUN_TRACKING = (
@@ -6163,11 +6247,11 @@ _TRACKING = re.compile(rf"\?{_TRACKED}&|[?&]{_TRACKED}(?![\w-])")
 
 OPEN_LINK = re.compile(f"{_UNFINISHED_LINK}|{_UNFINISHED_TRACKING}")
 OPEN_TRACKING = re.compile(_UNFINISHED_TRACKING)
-"""The end of a text that may go on as a link, or as what tells who searched."""
+"""The end of a text that may continue as a link or as a tracking parameter."""
 
 
 class HoldbackBuffer:
-    """A text whose end is held back while it may go on as something."""
+    """Holds back the end of a growing text while it may become something to replace."""
 
     def __init__(self, unfinished: re.Pattern[str]) -> None:
         """Hold back the end that matches `unfinished`."""
@@ -6175,7 +6259,7 @@ class HoldbackBuffer:
         self._held = ""
 
     def feed(self, text: str) -> str:
-        """Return what may be shown now."""
+        """Return the text that can be shown now."""
         text = self._held + text
         match = self._unfinished.search(text)
         place = match.start() if match else len(text)
@@ -6183,23 +6267,23 @@ class HoldbackBuffer:
         return text[:place]
 
     def rest(self) -> str:
-        """Return what was held back, when the text has ended."""
+        """Return the text that was held back, at the end of the text."""
         rest, self._held = self._held, ""
         return rest
 
 
 def is_tracked_url(url: str) -> bool:
-    """Say whether an address is one that the model's search found."""
+    """Say whether the model's search found this address."""
     return bool(_TRACKING.search(url))
 
 
 def strip_tracking(text: str) -> str:
-    """Return a text, or an address, whose links do not tell who searched."""
+    """Return a text, or an address, without tracking parameters in its links."""
     return _TRACKING.sub(_kept_of_tracking, text) if _TRACKED in text else text
 
 
 def strip_tracking_place(text: str, place: int) -> int:
-    """Return where a place of `text` is once its links do not tell who searched."""
+    """Return the new position of `place` after `strip_tracking`."""
     gone = (match for match in _TRACKING.finditer(text) if match.start() < place)
     return place - sum(len(match[0]) - len(_kept_of_tracking(match)) for match in gone)
 
@@ -6214,11 +6298,11 @@ _Edit = tuple[int, int, str]
 class Citations:
     """Numbers the sources of one run.
 
-    Whoever feeds it the same events gets the same numbers.
+    The same events always give the same numbers.
     """
 
     def __init__(self, known: Iterable[str] = ()) -> None:
-        """Count on from the sources that the page has already, by their keys."""
+        """Continue after the sources that the page already has, given by their keys."""
         self._numbers = {key: number for number, key in enumerate(known, 1)}
         self._names: dict[str, str] = {}
         self._waiting: list[str] = []  # sources that the page does not know yet
@@ -6226,11 +6310,11 @@ class Citations:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """What makes each numbered source the same, in the order of the numbers."""
+        """The keys that identify the numbered sources, in the order of the numbers."""
         return tuple(self._numbers)
 
     def feed(self, event: RunEvent) -> str:
-        """Take an event; return the text that it adds to what is shown."""
+        """Take an event; return the text to show for it."""
         match event:
             case TextDelta():
                 return self._grow(event)
@@ -6261,7 +6345,7 @@ class Citations:
     def sources(self, *, ended: bool) -> Iterator[Item]:
         """Yield the sources to show now, in the order of their numbers.
 
-        While a message goes on, those wait whose names are not known.
+        While a message is growing, sources without a known name wait.
         """
         while self._waiting and (ended or self._waiting[0] in self._names):
             key = self._waiting.pop(0)
@@ -6280,7 +6364,7 @@ class Citations:
         return before + self._linked(held.feed(event.text))
 
     def _linked(self, text: str) -> str:
-        """Return a text with numbers for its links to the pages of a search."""
+        """Return a text in which links to pages of a search are numbers."""
         if "](" in text:
             text = LINK.sub(self._linked_number, text)
         return strip_tracking(text)
@@ -6289,7 +6373,7 @@ class Citations:
         return self._number_of_link(link) if is_tracked_url(link["url"]) else link[0]
 
     def _number_of_link(self, link: re.Match[str]) -> str:
-        """Return the number for a link; a label that says something stays."""
+        """Return the number for a link; a label with meaning stays in the text."""
         url, label = strip_tracking(link["url"]), link["label"].strip()
         number = self._number(url)
         names_site = "." in label and " " not in label
@@ -6330,7 +6414,7 @@ class Citations:
 
 
 def source_keys(sources: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Return the keys of the host's sources as the page has them, each once."""
+    """Return the keys of the host's sources as the page identifies them, each once."""
     keys = []
     for source in sources:
         metadata = source.get("metadata") or []
@@ -6342,7 +6426,7 @@ def source_keys(sources: Iterable[Mapping[str, Any]]) -> list[str]:
 
 
 def _key(annotation: Item) -> str:
-    """Return what makes a source the same; nothing for what is no source."""
+    """Return the key of a source; empty if the annotation is not a source."""
     match annotation.get("type"):
         case "url_citation":
             return strip_tracking(str(annotation.get("url") or ""))
@@ -6352,10 +6436,10 @@ def _key(annotation: Item) -> str:
 
 
 def _range(annotation: Item, text: str) -> tuple[int, int]:
-    """Return the first place that an annotation is about, and the one behind it.
+    """Return the first position of an annotation's text, and the one behind the last.
 
-    `end_index` is the last character by the documentation, the one behind it in
-    practice; a file's `index` is where it is cited.
+    `end_index` is documented as the last character, but in practice it is the one
+    behind it. A file's `index` is the place of the citation.
     """
     start = annotation.get("start_index", annotation.get("index"))
     last = annotation.get("end_index", annotation.get("index"))
@@ -6368,7 +6452,7 @@ def _range(annotation: Item, text: str) -> tuple[int, int]:
 
 
 def _apply_edits(text: str, edits: Iterable[_Edit]) -> str:
-    """Return `text` with places of it replaced."""
+    """Return `text` with parts of it replaced."""
     pieces, done = [], 0
     for start, end, told in sorted(edits, key=lambda edit: edit[:2]):
         pieces += [text[done:start], told]
@@ -6377,10 +6461,10 @@ def _apply_edits(text: str, edits: Iterable[_Edit]) -> str:
 
 
 def chat_annotations(item: Item, before: int) -> list[Item]:
-    """Return the pages that a message cites, with their places in the answer.
+    """Return the pages that a message cites, with their positions in the answer.
 
-    The message begins `before` characters behind the answer's beginning; its links do
-    not tell who searched.
+    The message begins `before` characters after the beginning of the answer. Its links
+    have no tracking parameters.
     """
     annotations: list[Item] = []
     for part in content_parts(item.get("content")):
@@ -6416,14 +6500,14 @@ class UserMessage:
 
 @dataclass(frozen=True, slots=True)
 class AssistantText:
-    """Text of an assistant's message, as the host gives it back."""
+    """The text of an assistant's message, as the host returns it."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A tool call of an assistant's message: a custom one has an input instead."""
+    """A tool call of an assistant's message; a custom call has an input instead."""
 
     call_id: str
     name: str
@@ -6433,7 +6517,7 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class ToolMessage:
-    """What a tool returned for a call: a text, or parts with pictures."""
+    """The result of a call: a text, or parts with pictures."""
 
     call_id: str
     output: str | list[Item]
@@ -6445,11 +6529,11 @@ ChatPart = UserMessage | AssistantText | ToolCall | ToolMessage
 def parse_messages(
     messages: Sequence[Mapping[str, Any]], detail: str = "auto"
 ) -> tuple[str, list[ChatPart]]:
-    """Return the instructions and the stretches of a chat.
+    """Return the instructions and the parts of a chat.
 
-    The system messages at the head, in order, are the instructions; later ones stand
-    at their place; pictures that do not say their `detail` get this one. Raises
-    InvalidRequest for what the API cannot take.
+    System messages at the beginning are the instructions, in order; later ones stay in
+    place. Pictures without a `detail` get the given one. Raises InvalidRequest for
+    content that the API does not accept.
     """
     if not all(isinstance(message, Mapping) for message in messages):
         raise InvalidRequest("A message of this chat is not an object with a role.")
@@ -6463,7 +6547,7 @@ def parse_messages(
 
 
 def _chat_parts(message: Mapping[str, Any], detail: str) -> Iterator[ChatPart]:
-    """Yield what one message after the head holds, in order."""
+    """Yield the parts of one message after the instructions, in order."""
     role, content = message.get("role"), message.get("content")
     match role:
         case "user":
@@ -6497,7 +6581,7 @@ def _calls(tool_calls: object) -> Iterator[ToolCall]:
 
 
 def _output(content: object) -> str | list[Item]:
-    """Return a tool's output; an empty one stays, because its call needs it."""
+    """Return a tool's output; an empty one is kept, because its call needs it."""
     if not isinstance(content, list):
         return "" if content is None else str(content)
     return [_input_part(part, "auto") for part in content]
@@ -6528,7 +6612,7 @@ def _input_part(part: object, detail: str) -> Item:
 
 
 def _image_part(wire: Mapping[str, Any], default: str) -> Item:
-    """Return a picture; both spellings keep the address and the detail."""
+    """Return a picture; both forms keep the address and the detail."""
     inner = wire.get("image_url")
     chat_form = inner if isinstance(inner, Mapping) else {"url": inner}
     detail = chat_form.get("detail") or wire.get("detail") or default
@@ -6551,14 +6635,14 @@ def _plain_text(content: object) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Paired:
-    """A message of the user as the row holds it, and the id of the answer to it."""
+    """A user's message as the row holds it, and the id of the answer to it."""
 
     message: Mapping[str, Any]
     answer_id: str
 
     @property
     def words(self) -> str:
-        """What the user wrote."""
+        """The text that the user wrote."""
         content = self.message.get("content")
         return content if isinstance(content, str) else ""
 
@@ -6570,19 +6654,20 @@ def pair_messages(
 ) -> dict[int, Paired]:
     """Return the stored messages by their places in the chat.
 
-    `messages` are those of the chat's row, by id; the answer to the last one is asked.
+    `messages` are those of the chat's row, by id. The answer to the last one is being
+    written.
     """
     places = users_places(stretches)
     if metadata.get("regeneration_message_id"):
-        places = places[:-1]  # the wish how to answer anew is in no chat
+        places = places[:-1]  # the wish for another answer is not stored in the chat
     asked, answer = map(metadata.get, ("user_message_id", "message_id"))
     chain = _users_chain(messages, str(asked or ""), str(answer or ""))
-    # The host may have left out the oldest messages: they are paired from the end.
+    # Matched from the end, because the host may have left out the oldest messages.
     return dict(zip(reversed(places), chain, strict=False))
 
 
 def users_places(stretches: Sequence[ChatPart]) -> list[int]:
-    """Return where the messages of the user stand."""
+    """Return the places of the user's messages."""
     return [
         place
         for place, stretch in enumerate(stretches)
@@ -6617,10 +6702,10 @@ _VERSION = 4
 class Record:
     """The items that one marker names, in the order of the wire.
 
-    `model` is the host's full model id, `created_at` seconds in UTC. A message item in
-    `payload` whose text part has no `text` takes the text that follows the marker; one
-    that has a text counts as long as `shown` is the digest of what follows; a remark in
-    passing without `shown` has no text in the chat.
+    `model` is the host's full model id, `created_at` seconds in UTC. If the text part
+    of a message in `payload` has no `text`, the text behind the marker is its text. If
+    it has one, it counts as long as `shown` is the digest of the text behind the
+    marker. Commentary without `shown` has no text in the chat.
     """
 
     ulid: str
@@ -6638,16 +6723,16 @@ class Record:
 
 
 def text_digest(text: str) -> str:
-    """Return what tells whether a shown text was edited; white space around it is free.
+    """Return a digest that tells whether a shown text was edited.
 
-    The host strips it.
+    White space around the text does not count, because the host strips it.
     """
     stripped = text.strip().encode("utf-8", "surrogatepass")
     return hashlib.sha256(stripped).hexdigest()[:32]
 
 
 def message_key(message_id: str) -> str:
-    """Return the top-level key that holds what is kept of one message."""
+    """Return the top-level key that holds the records of one message."""
     return f"{SEED_KEY}:{message_id}"
 
 
@@ -6661,15 +6746,14 @@ def write_records(
 
 
 def is_pipe_key(key: str) -> bool:
-    """Say whether a top-level key of a chat holds kept items, of any writer."""
+    """Say whether a top-level key of a chat holds records, of any writer."""
     return key == SEED_KEY or key.startswith(f"{SEED_KEY}:")
 
 
 def read_records(chat: Mapping[str, Any]) -> dict[str, Record]:
-    """Return every readable record of a chat's JSON, by its id.
+    """Return every readable record of a chat's JSON, by id.
 
-    A record that is not what a writer writes is no record: its marker then resolves
-    to nothing.
+    A record in an unknown form is ignored; its marker then names nothing.
     """
     values = [value for key, value in chat.items() if is_pipe_key(key)]
     dead = {ulid for value in values for ulid in invalid_ids(value)}
@@ -6678,18 +6762,18 @@ def read_records(chat: Mapping[str, Any]) -> dict[str, Record]:
 
 
 def invalid_ids(value: object) -> list[str]:
-    """Return the ids that the value of one key calls dead."""
+    """Return the ids that the value of one key lists as dead."""
     dead = value.get("dead") if isinstance(value, Mapping) else None
     return [str(ulid) for ulid in dead] if isinstance(dead, list) else []
 
 
 def created_in(value: object) -> int:
-    """Return when the oldest record in the value of one key was made; 0 for none."""
+    """Return the time of the oldest record in the value of one key; 0 if none."""
     return min((record.created_at for record in _records_in(value)), default=0)
 
 
 def _invalidated(record: Record) -> Record:
-    """Return a record without what only its makers can read."""
+    """Return a record without the items that only their maker can read."""
     rest = tuple(item for item in record.payload if not is_encrypted(item))
     return replace(record, payload=rest)
 
@@ -6734,9 +6818,9 @@ def _wire(record: Record) -> dict[str, Any]:
 
 
 MAX_STORED_KB = 4096
-"""Most that is kept in one chat: the host reads and writes it whole with every answer."""
+"""The most stored in one chat: the host reads and writes it whole at every answer."""
 
-_KEPT_SHARE = 0.75  # so that not every answer changes what the next request begins with
+_KEPT_SHARE = 0.75  # so that not every answer changes the beginning of the next request
 _SHORT = 500
 _STAYS = ("__v", "dead")
 
@@ -6746,11 +6830,11 @@ Values = Mapping[str, Any]
 def prune(
     values: Values, messages: Mapping[str, Any], own: str, most: int
 ) -> dict[str, Any]:
-    """Return the values to write anew beside that of the key `own`.
+    """Return the values to write in addition to that of the key `own`.
 
-    `messages` are those of the chat; without any nothing is known of them. Answers
-    that are still growing are left alone, because others write them. What remains has
-    at most `most` characters.
+    `messages` are those of the chat; without any, nothing is known about them. Answers
+    that are still growing are not touched, because others write them. The remaining
+    values have at most `most` characters.
     """
     present = set(map(message_key, messages)) if messages else set(values)
     growing = {message_key(id) for id, message in messages.items() if _grows(message)}
@@ -6766,7 +6850,7 @@ def prune(
 
 
 def stored_size(value: object) -> int:
-    """Return how many characters a value takes."""
+    """Return the number of characters that a value takes."""
     return len(json.dumps(value, separators=(",", ":")))
 
 
@@ -6788,7 +6872,7 @@ def _empty_value(value: Values) -> dict[str, Any]:
 
 
 def _prune_values(values: Values, most: int) -> dict[str, Any]:
-    """Return the values that get smaller: outputs shortened first, the oldest first."""
+    """Return the values that get smaller: the oldest first, outputs before items."""
     over = sum(map(stored_size, values.values())) - most
     if over <= 0:
         return {}
@@ -6824,7 +6908,7 @@ def _short_record(wire: Any) -> Any:
 
 
 def _short_item(item: Any) -> Any:
-    """Return an item whose output, or the logs of whose code, is cut."""
+    """Return an item with a shorter output, or with shorter logs of its code."""
     if not isinstance(item, dict):
         return item
     short: Item = {}
@@ -6851,9 +6935,9 @@ COMMENTARY_TYPE = "openai_responses:remark"
 
 
 def closing_commentary(output: Sequence[Item]) -> Item | None:
-    """Return the remark after which nothing is said or done in a run, if it is one.
+    """Return the commentary that is the last output of a run, if there is one.
 
-    The same holds for the turn that is the last of a run.
+    The same holds for the last response of a run.
     """
     if open_calls(output):
         return None
@@ -6866,9 +6950,9 @@ def closing_commentary(output: Sequence[Item]) -> Item | None:
 
 
 def returned_texts(turn: Sequence[tuple[Item, str]]) -> list[tuple[Item, str]]:
-    """Return the items of a turn with the texts that the host gives back of them.
+    """Return the items of a response with the texts that the host returns for them.
 
-    `turn` has the text shown of each; that of a remark it does not give back.
+    `turn` has the shown text of each item; the host does not return that of commentary.
     """
     closing = closing_commentary([item for item, _ in turn])
     return [
@@ -6885,9 +6969,9 @@ RECORD_ID = "kept_"
 
 @dataclass(frozen=True, slots=True)
 class StoredRecord:
-    """A record to store, `value`, named by its id.
+    """A record to store, `value`, identified by its id.
 
-    `index` is the item of the run whose text it stands in front of, None the end.
+    `index` is the item of the run whose text follows the record, None for the end.
     """
 
     ulid: str
@@ -6897,24 +6981,24 @@ class StoredRecord:
 
 @dataclass(frozen=True, slots=True)
 class TurnDetails:
-    """The entries of a turn for the `reasoning_details` of its thought."""
+    """The entries of a response for the `reasoning_details` of its reasoning."""
 
     details: Sequence[Item]
 
 
 AnswerEventItem = RunEvent | StoredRecord | TurnDetails
-"""What a view is told: of the run, or of what is kept of it."""
+"""The events of a view: those of the run, and those of its records."""
 
 
 _Answer = list[AssistantText | ToolCall | ToolMessage]
 _Place = tuple[int, int]
-"""The number of a stretch, and where in its text."""
+"""The number of a chat part, and the position in its text."""
 
 
 def output_values(messages: Mapping[str, Any]) -> dict[str, Any]:
-    """Return all that is kept in the outputs of a chat's messages.
+    """Return all values that are stored in the outputs of a chat's messages.
 
-    The values are those of message keys, under keys that no message has.
+    They have the form of message keys' values, under keys that no message has.
     """
     items = (item for message in messages.values() for item in _output_of(message))
     return {
@@ -6926,9 +7010,9 @@ def output_values(messages: Mapping[str, Any]) -> dict[str, Any]:
 def stored_outputs(
     messages: Mapping[str, Any], tip: str, more: str = ""
 ) -> list[list[Item]]:
-    """Return the outputs of the branch that ends at `tip`, those of a run together.
+    """Return the outputs of the branch that ends at `tip`, grouped by run.
 
-    `more` is a message that the host appends: the one that is to be written anew.
+    `more` is a message that the host appends: the answer that is written anew.
     """
     chain: list[Mapping[str, Any]] = []
     left = dict(messages)
@@ -6946,10 +7030,10 @@ def stored_outputs(
 def restore_from_outputs(
     stretches: Sequence[ChatPart], runs: Sequence[Sequence[Item]]
 ) -> list[ChatPart]:
-    """Return a chat with markers for what its `runs` keep.
+    """Return a chat with markers for the records in its `runs`.
 
-    From the end, because the host may have left out the oldest; a run that is not in
-    the chat as it is stored stays as it is.
+    Matched from the end, because the host may have left out the oldest messages. A run
+    that differs from the stored chat is not changed.
     """
     waiting = list(runs)
     answers: list[list[ChatPart]] = []
@@ -6964,7 +7048,9 @@ def restore_from_outputs(
 def _merge_output(
     part: Sequence[ChatPart], waiting: list[Sequence[Item]]
 ) -> list[ChatPart]:
-    """Return an answer with the markers of its run, which then no longer waits."""
+    """Return an answer with the markers of its run, which is then removed from the
+    list.
+    """
     answer: _Answer = [
         stretch for stretch in part if not isinstance(stretch, UserMessage)
     ]
@@ -6978,9 +7064,9 @@ def _merge_output(
 
 
 def _places(answer: _Answer, run: Sequence[Item]) -> dict[str, _Place] | None:
-    """Return where each message of a run begins; None where the answer is another.
+    """Return the position of each message of a run; None if the answer is another one.
 
-    A remark, of which the host gives nothing back, stands behind what came before it.
+    Commentary, which the host does not return, is placed behind the item before it.
     """
     found: dict[str, _Place] = {}
     place, has_text = (0, 0), False
@@ -6999,7 +7085,7 @@ def _places(answer: _Answer, run: Sequence[Item]) -> dict[str, _Place] | None:
 
 
 def _find_text(answer: _Answer, place: _Place, text: str) -> _Place | None:
-    """Return where a text stands at `place` or behind it."""
+    """Return the position of a text at or behind `place`."""
     first, start = place
     for number, stretch in enumerate(answer[first:], first):
         if isinstance(stretch, AssistantText):
@@ -7017,7 +7103,7 @@ def _behind_output(answer: _Answer, item: Item) -> _Place:
 
 
 def _call_ids(answer: _Answer, run: Sequence[Item]) -> set[str]:
-    """Return the ids of the calls that both have."""
+    """Return the ids of the calls that are in both."""
     shown = {stretch.call_id for stretch in answer if isinstance(stretch, ToolCall)}
     return shown & {str(item.get("call_id")) for item in run if is_call(item)}
 
@@ -7056,7 +7142,7 @@ def _output_of(message: object) -> list[Item]:
 
 
 def _given_text(item: Item) -> str:
-    """Return the text of a message as the host gives it back (utils/misc.py:478)."""
+    """Return the text of a message as the host returns it."""
     parts = content_parts(item.get("content"))
     texts = (p.get("text") for p in parts if p.get("type") == "output_text")
     return "".join(text for text in texts if isinstance(text, str))
@@ -7074,7 +7160,7 @@ def _item_id(item: Item) -> str:
     return str(item.get("id") or "")
 
 
-# ==== owui_chat.render.completions: Run events as Chat Completions, for callers over plain HTTP.
+# ==== owui_chat.render.completions: Run events as Chat Completions, streamed or in one piece, for plain HTTP clients.
 
 _FINISH_REASONS = {"max_output_tokens": "length", "content_filter": "content_filter"}
 
@@ -7082,13 +7168,13 @@ _FINISH_REASONS = {"max_output_tokens": "length", "content_filter": "content_fil
 class ChunkRenderer:
     """Shows one run as growing text and reasoning.
 
-    Calls that nobody answered are the caller's: they come at the end. Remarks in passing
-    go where the reasoning goes, so that the text is the answer alone; one with which the
-    run ends is the answer, and is said again as such.
+    Open calls are for the client; they come at the end. Commentary is shown as
+    reasoning, so that the text is only the answer. If a run ends with commentary, it is
+    repeated as the answer.
     """
 
     def __init__(self, completion_id: str, created: int, model: str) -> None:
-        """Take what every chunk repeats: its id, its time in seconds, the model."""
+        """Take the fields of every chunk: its id, its time in seconds, the model."""
         self._head = {
             "id": completion_id,
             "object": "chat.completion.chunk",
@@ -7103,7 +7189,7 @@ class ChunkRenderer:
         self._remarks: dict[int, Item] = {}
 
     def render(self, event: AnswerEventItem, _marker: str = "") -> Iterator[Chunk]:
-        """Yield the chunks to send; nothing is kept for a caller without a chat."""
+        """Yield the chunks to send; a client without a chat stores nothing."""
         match event:
             case ItemAdded() if is_commentary(event.item):
                 self._remarks[event.output_index] = event.item
@@ -7190,7 +7276,7 @@ class ChunkRenderer:
 
 
 def chat_image(item: Item) -> dict[str, Any]:
-    """Return a picture in the form that clients of Chat Completions know."""
+    """Return a picture in the form of Chat Completions."""
     return {"type": "image_url", "image_url": {"url": image_url(item)}}
 
 
@@ -7204,7 +7290,7 @@ def chat_tool_call(item: dict[str, Any]) -> dict[str, Any]:
 
 
 def finish_reason(ending: Ending, has_calls: bool) -> str:
-    """Return Chat Completions' word for how an answer ended."""
+    """Return Chat Completions' word for the ending of an answer."""
     if ending.kind == "incomplete":
         return _FINISH_REASONS.get(ending.code or "", "stop")
     return "tool_calls" if has_calls else "stop"
@@ -7218,7 +7304,8 @@ def completion(
 ) -> dict[str, Any]:
     """Return the `chat.completion` of a run, with the error if it failed.
 
-    What arrived before a failure is in it; when nothing did, the error stands alone.
+    Text that arrived before a failure is included; without any, there is only the
+    error.
     """
     failed = ended.ending.is_failure and ended.ending.kind != "incomplete"
     error = error_chunk(ended.ending.sentence) if failed else {}
@@ -7241,10 +7328,9 @@ def completion(
 
 
 def completion_text(ended: RunDone) -> str:
-    """Return the text of an answer, its messages apart by a blank line.
+    """Return the text of an answer, with a blank line between its messages.
 
-    Remarks in passing are no part of it, unless the run ends with one or nothing else
-    is said.
+    Commentary is not part of it, unless the run ends with it or has no other text.
     """
     return _GAP.join(map(_clean_text, _messages(ended)))
 
@@ -7281,7 +7367,7 @@ def _message(ended: RunDone) -> dict[str, Any]:
 
 
 def _progress(ended: RunDone) -> str:
-    """Return what was thought and remarked on the way to the answer."""
+    """Return the reasoning and commentary before the answer."""
     answer = _messages(ended)
     steps = [
         item
@@ -7293,19 +7379,19 @@ def _progress(ended: RunDone) -> str:
 
 
 def _open_calls(ended: RunDone) -> list[dict[str, Any]]:
-    """Return the calls that were left to the caller."""
+    """Return the calls that are left to the client."""
     answered = {i["call_id"] for i in ended.output if is_call_output(i)}
     calls = [item for item in ended.output if is_call(item)]
     return [chat_tool_call(i) for i in calls if i.get("call_id") not in answered]
 
 
-# ==== owui_chat.render.items: The output items that the host holds of one message, and the events that make them.
+# ==== owui_chat.render.items: The output items that the host holds for one message, and the events that make them.
 
 
 def call_host_item(item: Item) -> Item:
-    """Return a call as the host's own; the text of a custom call is an argument.
+    """Return a call in the host's form; the text of a custom call is an argument.
 
-    A call without a status the host would leave out of the next turn (misc.py:389).
+    The host would leave a call without a status out of the next turn.
     """
     shown = {"status": "completed", **_without_secrets(item)}
     if item_type(item) == "custom_tool_call":
@@ -7326,13 +7412,13 @@ def output_host_item(event: ToolOutput) -> Item:
 
 
 def broken_off_host_item(call_id: object) -> Item:
-    """Return the output of a call whose answer broke off before the call was whole."""
+    """Return the output of a call that was cut off before it was complete."""
     text = "Error: this was not run, because the answer broke off."
     return _output_item(call_id, [{"type": "input_text", "text": text}], failed=True)
 
 
 def begun_host_item(item: Item) -> Item:
-    """Return an item as it begins: its texts come as growth."""
+    """Return an item at its beginning; its texts follow as growth."""
     begun = {**_without_secrets(item), "status": "in_progress"}
     match item_type(item):
         case "message":
@@ -7346,7 +7432,7 @@ def begun_host_item(item: Item) -> Item:
 
 
 def message_host_item(item: Item, text: str) -> Item:
-    """Return a message with one text: refusals too are there to be read."""
+    """Return a message with one text; refusals are shown as well."""
     return {
         **item,
         "type": "message",
@@ -7357,7 +7443,7 @@ def message_host_item(item: Item, text: str) -> Item:
 
 
 def reasoning_host_item(item: Item, seconds: int) -> Item:
-    """Return a thought with its texts as one part each, and how long it took."""
+    """Return reasoning with its texts as one part each, and its duration."""
     shown = {**_without_secrets(item), "status": "completed", "duration": seconds}
     for key in ("summary", "content"):
         parts = [part for part in content_parts(item.get(key)) if part_text(part)]
@@ -7368,7 +7454,7 @@ def reasoning_host_item(item: Item, seconds: int) -> Item:
 
 
 def _without_secrets(item: Item) -> Item:
-    """Leave out what no reader of the chat can use and nobody else should have."""
+    """Remove fields that readers of the chat cannot use and others should not get."""
     hidden = ("encrypted_content",)
     return {k: v for k, v in item.items() if k not in hidden and v is not None}
 
@@ -7398,37 +7484,37 @@ _DELTA_TYPES: Mapping[str, str] = {
 
 
 class OutputItems:
-    """Makes the events; `items` and `files` hold what the host has stored so far."""
+    """Makes the events; `items` and `files` are what the host has stored so far."""
 
     def __init__(self) -> None:
-        """Begin with nothing."""
+        """Start without items."""
         self.items: list[Item] = []
         self.files: list[Item] = []
 
     def begin(self, item: Item) -> Chunk:
-        """Return the event of a new item, whose place is the last one."""
+        """Return the event of a new item at the last place."""
         self.items.append(item)
         return _native("output_item.added", len(self.items) - 1, item=item)
 
     def end(self, place: int, item: Item) -> Chunk:
-        """Return the event that puts `item` in the place of what began there."""
+        """Return the event that replaces the item at `place`."""
         self.items[place] = item
         return _native("output_item.done", place, item=item)
 
     def add(self, item: Item) -> Iterator[Chunk]:
-        """Yield the events of an item that is whole at once."""
+        """Yield the events of an item that is complete at once."""
         yield self.begin(item)
         yield self.end(len(self.items) - 1, item)
 
     def add_marker(self, marker: str) -> Iterator[Chunk]:
-        """Yield a message of its own for items that no text followed."""
+        """Yield a separate message for a marker that no text follows."""
         place = len(self.items)
         item = message_host_item({"id": f"msg_kept_{place}"}, marker)
         yield self.begin(begun_host_item(item))
         yield self.end(place, item)
 
     def grow(self, place: int, kind: str, text: str) -> Chunk:
-        """Return the event of more text; `kind` is that of `events.Delta`."""
+        """Return the event of more text; `kind` is that of a delta."""
         part = "summary_index" if kind == "summary" else "content_index"
         item_id = self.items[place].get("id")
         grown = {"item_id": item_id, part: 0, "delta": text}
@@ -7444,23 +7530,23 @@ class OpenCalls:
     """Closes the cards of one run's calls."""
 
     def __init__(self, shown: OutputItems) -> None:
-        """Take the items that the cards are among."""
+        """Take the list of items."""
         self._shown = shown
         self._places: dict[object, int] = {}
 
     def note(self, call: Item, place: int) -> None:
-        """Note a call that begins at a place."""
+        """Note a call that begins at `place`."""
         self._places[call.get("call_id")] = place
 
     def answer(self, event: ToolOutput) -> Iterator[Chunk]:
-        """Yield the output of a call, as the host would store it (middleware.py:5837)."""
+        """Yield the output of a call in the form in which the host would store it."""
         place = self._places.pop(event.item["call_id"], None)
         if place is not None and event.failed:
             yield self._closed(place, "failed")
         yield from self._shown.add(output_host_item(event))
 
     def break_off(self) -> Iterator[Chunk]:
-        """Yield an end for the calls that a broken answer left open."""
+        """Yield outputs for calls that a broken answer left open."""
         for call_id, place in self._places.items():
             yield self._closed(place, "incomplete")
             yield from self._shown.add(broken_off_host_item(call_id))
@@ -7471,7 +7557,7 @@ class OpenCalls:
 
 
 class RecordItems:
-    """Puts into one message's output what is kept of it."""
+    """Puts records into one message's output."""
 
     def __init__(self, shown: OutputItems) -> None:
         """Add to `shown`."""
@@ -7482,14 +7568,14 @@ class RecordItems:
     def render(
         self, event: StoredRecord | TurnDetails, places: Mapping[int, int]
     ) -> Iterator[Chunk]:
-        """Yield the events that store it; `places` are those of the run's items."""
+        """Yield the events that store a record; `places` are those of the items."""
         if isinstance(event, StoredRecord):
             yield from self._keep(event, places)
         else:
             yield from self._carry(event)
 
     def _keep(self, kept: StoredRecord, places: Mapping[int, int]) -> Iterator[Chunk]:
-        """Yield the events of a record, anew if it was stored before."""
+        """Yield the events of a record; one that was stored before is replaced."""
         items = self._shown.items
         if kept.ulid in self._places:
             place = self._places[kept.ulid]
@@ -7502,7 +7588,7 @@ class RecordItems:
         yield from self._shown.add({**head, "kept": dict(kept.value)})
 
     def _carry(self, carried: TurnDetails) -> Iterator[Chunk]:
-        """Yield the turn's thought again, now with its entries, if it has one."""
+        """Yield a response's reasoning again with its entries, if it has reasoning."""
         items = self._shown.items
         new = range(self._carried_to, len(items))
         self._carried_to = len(items)
@@ -7512,14 +7598,14 @@ class RecordItems:
             yield self._shown.end(place, {**items[place], "reasoning_details": details})
 
 
-# ==== owui_chat.render.commentary: Remarks in passing, shown as progress beside the answer.
+# ==== owui_chat.render.commentary: Commentary of the model, shown as progress beside the answer.
 
 
 class Commentary:
-    """Shows the remarks of one run; `places` are those of their items, by index."""
+    """Shows the commentary of one run; `indexes` are those of its items."""
 
     def __init__(self, shown: OutputItems, citations: Citations) -> None:
-        """Take the items that the remarks are among, and what numbers sources."""
+        """Take the list of items, and the numbering of sources."""
         self.indexes: dict[int, int] = {}
         self._shown = shown
         self._citations = citations
@@ -7531,7 +7617,7 @@ class Commentary:
     def render(
         self, event: ItemAdded | TextDelta | ItemDone, marker: str
     ) -> Iterator[Chunk]:
-        """Yield what an event of a remark is to the host; its marker comes with the end."""
+        """Yield the chunks for an event of commentary; its marker comes at its end."""
         match event:
             case ItemAdded():
                 self.indexes[event.output_index] = len(self._shown.items)
@@ -7543,7 +7629,7 @@ class Commentary:
                 yield from self._end(event, marker)
 
     def end_run(self, output: Sequence[Item]) -> Iterator[Chunk]:
-        """Yield what was held back, and the answer if it was a remark."""
+        """Yield text that was held back, and commentary that is the answer."""
         for index in self.indexes.keys() - self._ended.keys():
             yield from self._grow(index, self._citations.rest(index))
             yield self._whole(index, "incomplete")
@@ -7553,10 +7639,11 @@ class Commentary:
                 yield from self._become_answer(index, text)
 
     def _grow(self, index: int, text: str) -> Iterator[Chunk]:
-        """Yield the growth; whenever the text has doubled, all of it.
+        """Yield the growth, and the whole text each time it has doubled.
 
-        Of an item of our own only the page lets the text grow; the host waits for
-        whole ones (utils/response.py:592), and stores what it has when a person stops.
+        Deltas extend the text of an unknown item on the page only. The host stores an
+        item when it gets it whole, and that is what is left after Stop
+        (docs/reference/open-webui.md, "Native events").
         """
         if not text:
             return
@@ -7569,7 +7656,7 @@ class Commentary:
         yield self._whole(index, "in_progress")
 
     def _whole(self, index: int, status: str) -> Chunk:
-        """Return the event that tells the host all that has grown."""
+        """Return the event that gives the host the whole text so far."""
         place, quoted = self.indexes[index], self._quoted[index]
         self._stored[index] = len(quoted)
         return self._shown.end(
@@ -7587,7 +7674,7 @@ class Commentary:
             yield from self._shown.add_marker(marker)
 
     def _become_answer(self, index: int, text: str) -> Iterator[Chunk]:
-        """Yield the remark as a message, behind its marker if it has one."""
+        """Yield the commentary as a message, behind its marker if it has one."""
         place = self.indexes[index]
         item = self._shown.items[place]
         if index in self._markers:
@@ -7607,7 +7694,7 @@ def _commentary_item(item: Item, text: str, status: str) -> Item:
     return {**head, "status": status, "content": content}
 
 
-# ==== owui_chat.code: Code that the API ran, in the host's own words.
+# ==== owui_chat.code: Code that the API ran, in the host's form.
 
 CODE_CARD = "open_webui:code_interpreter"
 
@@ -7620,9 +7707,10 @@ def is_code(item: Mapping[str, Any]) -> bool:
 
 
 def code_host_item(item: Mapping[str, Any]) -> Item:
-    """Return code and what it printed as the host's own item.
+    """Return code and its output as the host's own item.
 
-    The host runs only code with `attributes` (middleware.py:6133).
+    The host runs only code with `attributes` (docs/reference/open-webui.md, "Rounds of
+    tools").
     """
     outputs = content_parts(item.get("outputs"))
     printed = "".join(str(part.get("logs") or "") for part in outputs)
@@ -7637,10 +7725,11 @@ def code_host_item(item: Mapping[str, Any]) -> Item:
 
 
 def replay_code(item: Mapping[str, Any], printed: str) -> str:
-    """Return code as the page draws it, with what it printed in a block below.
+    """Return code as the page draws it, with its output in a block below.
 
-    The page draws the code between two fences, and of the host's `output` nothing
-    (measured on 0.12.4): a second block opens inside, which the last fence closes.
+    The page draws the code between two fences and does not draw `output` (observed on
+    0.12.4). So the text closes the first block and opens a second one, which the page's
+    last fence closes.
     """
     code = str(item.get("code") or "")
     shown = printed.strip("\n").replace("```", "'''")
@@ -7648,9 +7737,9 @@ def replay_code(item: Mapping[str, Any], printed: str) -> str:
 
 
 def remove_code(text: str, item: Mapping[str, Any]) -> str | None:
-    """Return `text` without what the host put there for kept code.
+    """Return `text` without the part that the host inserted for stored code.
 
-    None where it put nothing: somebody has deleted the card.
+    None if there is no such part: somebody has deleted the card.
     """
     code = code_host_item(item)["code"]
     told = f"<code_interpreter>\n{code}\n</code_interpreter>" if code else ""
@@ -7669,11 +7758,11 @@ class ImageHostItem:
     """Shows one picture."""
 
     def __init__(self, shown: OutputItems) -> None:
-        """Take the pictures that this one joins."""
+        """Take the list of items."""
         self._shown = shown
 
     def render(self, event: RunEvent) -> Iterator[Chunk]:
-        """Yield what an event of the picture is to the host."""
+        """Yield the chunks for an event of the picture."""
         match event:
             case ItemAdded():
                 yield status_chunk("Drawing a picture")
@@ -7695,7 +7784,7 @@ class ImageHostItem:
             yield from self._note(next(iter(notes), _failure(event.item)))
 
     def _note(self, sentence: str) -> Iterator[Chunk]:
-        """Yield a text that the page draws, and that no later turn is given."""
+        """Yield a text that the page draws and that no later turn contains."""
         part = {"type": "output_text", "text": f"*{sentence}*"}
         number = len(self._shown.items)
         note = {"type": "openai_responses:note", "id": f"note_{number}"}
@@ -7705,8 +7794,8 @@ class ImageHostItem:
 def show_files(shown: OutputItems, card: Mapping[str, Any]) -> Iterator[Chunk]:
     """Yield the files of a card.
 
-    Where a message has several the page would show the last one alone, although the
-    host adds them up.
+    If a message has several, the page would show only the last one, although the host
+    stores all of them.
     """
     files = card.get("files")
     if not files:
@@ -7718,9 +7807,10 @@ def show_files(shown: OutputItems, card: Mapping[str, Any]) -> Iterator[Chunk]:
 
 
 def _on_the_page(shown: OutputItems, more: list[Item]) -> Chunk:
-    """Return the chunk that puts files on the page alone.
+    """Return the chunk that shows files on the page only.
 
-    With a choice in it the host would send the page all of it twice (middleware.py:5015).
+    It has no choice: otherwise the host would send the pictures to the page twice
+    (docs/reference/open-webui.md, "What a pipe yields").
     """
     data = {"files": [*shown.files, *more]}
     return {**host_event({"type": "chat:message:files", "data": data}), "choices": []}
@@ -7740,16 +7830,16 @@ _BROKEN_CODE = "The answer broke off before the code had run."
 
 
 class CodeHostItem:
-    """Shows one piece of code, what it printed and the pictures it made."""
+    """Shows one piece of code, its output and its pictures."""
 
     def __init__(self, shown: OutputItems) -> None:
-        """Take the items that this one joins."""
+        """Take the list of items."""
         self._shown = shown
         self._place = len(shown.items)
         self._code: list[str] = []
 
     def render(self, event: RunEvent) -> Iterator[Chunk]:
-        """Yield what an event of the code is to the host."""
+        """Yield the chunks for an event of the code."""
         match event:
             case ItemAdded():
                 card = {
@@ -7771,10 +7861,10 @@ class CodeHostItem:
 
 
 def end_after_code(shown: OutputItems) -> Iterator[Chunk]:
-    """Yield an item that nobody sees where code would be the last of a run.
+    """Yield an invisible item if code would be the last item of a run.
 
-    In its older mode of tools the host takes such code for a request to run it, and
-    calls the pipe again, up to five times (utils/middleware.py:6117).
+    In its older mode of tools the host would take the code for a request to run it, and
+    call the pipe again (docs/reference/open-webui.md, "Rounds of tools").
     """
     last = shown.items[-1] if shown.items else {}
     if last.get("type") == CODE_CARD:
@@ -7787,12 +7877,12 @@ class SearchHostItem:
     """Shows one search."""
 
     def __init__(self, shown: OutputItems) -> None:
-        """Take the items that this one joins."""
+        """Take the list of items."""
         self._shown = shown
         self._place = len(shown.items)
 
     def render(self, event: RunEvent) -> Iterator[Chunk]:
-        """Yield what an event of the search is to the host."""
+        """Yield the chunks for an event of the search."""
         match event:
             case ItemAdded():
                 yield self._shown.begin({**_card(event.item), "status": "in_progress"})
@@ -7808,7 +7898,9 @@ class SearchHostItem:
 
 
 def _card(item: Item) -> Item:
-    """Return a search without what was found: the host would store it for nobody."""
+    """Return a search without its results: the host would store them, and nobody reads
+    them.
+    """
     shown = {k: v for k, v in item.items() if k != "results" and v is not None}
     action = shown.get("action")
     if isinstance(action, dict):
@@ -7826,12 +7918,12 @@ class McpCallHostItem:
     """Shows one call of a remote server."""
 
     def __init__(self, shown: OutputItems) -> None:
-        """Take the items that this one joins."""
+        """Take the list of items."""
         self._shown = shown
         self._place = len(shown.items)
 
     def render(self, event: RunEvent) -> Iterator[Chunk]:
-        """Yield what an event of the call is to the host."""
+        """Yield the chunks for an event of the call."""
         match event:
             case ItemAdded():
                 begun = {**_remote_card(event.item, "in_progress"), "arguments": ""}
@@ -7855,10 +7947,10 @@ class McpCallHostItem:
 
 
 class McpListHostItem:
-    """Shows that a server was asked for its tools, in a line."""
+    """Shows in a status line that a server was asked for its tools."""
 
     def __init__(self, shown: OutputItems) -> None:
-        """Take nothing: a line joins no items."""
+        """Take the list of items, which a status line does not need."""
         del shown
 
     def render(self, event: RunEvent) -> Iterator[Chunk]:
@@ -7887,7 +7979,7 @@ class HostedItem(Protocol):
     """
 
     def render(self, event: RunEvent) -> Iterator[Chunk]:
-        """Yield what an event is to the host."""
+        """Yield the chunks for an event."""
 
 
 HOSTED_ITEMS: Mapping[str, Callable[[OutputItems], HostedItem]] = {
@@ -7898,14 +7990,14 @@ HOSTED_ITEMS: Mapping[str, Callable[[OutputItems], HostedItem]] = {
     "code_interpreter_call": CodeHostItem,
     "image_generation_call": ImageHostItem,
 }
-"""By the type of the item; what has no card is not shown."""
+"""Cards by the type of the item; an item without a card is not shown."""
 
 
-# ==== owui_chat.render.native: Run events as Open WebUI's native events.
+# ==== owui_chat.render.native: Run events as Open WebUI's native events, and the last status line of an answer.
 
 
 def closing_line(seconds: float, ended: RunDone) -> str:
-    """Return the line, without what nobody told."""
+    """Return the last status line: time, tokens and cost, as far as they are known."""
     parts = [f"Finished in {_duration(seconds)}"]
     if ended.usage:
         parts.append(_tokens(ended.usage))
@@ -7928,7 +8020,7 @@ def _tokens(usage: Usage) -> str:
 
 
 def _money(dollars: float) -> str:
-    """Return an amount with its first two digits, also of a tiny one."""
+    """Return an amount with its first two digits, even if it is tiny."""
     return f"${dollars:.2f}" if dollars >= 1 else f"${dollars:.2g}"
 
 
@@ -7945,10 +8037,10 @@ class NativeRenderer:
         *,
         closes: bool = True,
     ) -> None:
-        """Take `now`, in seconds, for the time that a thought took.
+        """Take `now`, a clock in seconds, to measure the time of reasoning.
 
-        `known` are the keys of the sources that the page has already; `closes` says
-        whether a last line tells what the run took.
+        `known` are the keys of the sources that the page already has. `closes` says
+        whether a last status line is shown.
         """
         self._closes = closes
         self._now = now
@@ -7970,14 +8062,14 @@ class NativeRenderer:
         return self._shown.items
 
     def amend(self, place: int, item: Item) -> Chunk:
-        """Return the event that puts `item` in a place that was shown before."""
+        """Return the event that replaces the item at a place that was shown before."""
         return self._shown.end(place, item)
 
     def render(self, event: AnswerEventItem, marker: str = "") -> Iterator[Chunk]:
         """Yield the events to send.
 
-        `marker` stands in front of the text that grows, behind a remark that ended, or
-        alone at the run's end.
+        `marker` comes before the growing text, after commentary that ended, or alone at
+        the end of the run.
         """
         match event:
             case ItemAdded() if _is_shown(event.item):
@@ -8023,7 +8115,7 @@ class NativeRenderer:
             yield from card.render(event)
 
     def _beside(self, event: Status | StoredRecord | TurnDetails) -> Iterator[Chunk]:
-        """Yield what is no part of the run's items."""
+        """Yield chunks for events that are not items of the run."""
         if isinstance(event, Status):
             yield status_chunk(event.sentence)
         else:
@@ -8081,8 +8173,7 @@ class NativeRenderer:
     def _gap(self, event: TextDelta) -> str:
         """Return the blank line between two parts of a thought.
 
-        The page sets the parts of a summary one behind the other, so all parts are
-        shown as one.
+        The page joins the parts of a summary, so all parts are shown as one.
         """
         before = self._parts.get(event.output_index, event.part)
         self._parts[event.output_index] = event.part
@@ -8112,7 +8203,7 @@ class NativeRenderer:
 
 
 def _is_shown(item: Item) -> bool:
-    """Say whether the host has a card of its own for an item."""
+    """Say whether the host has a card for an item."""
     return item_type(item) in _SHOWN_TYPES and not is_commentary(item)
 
 
@@ -8136,8 +8227,9 @@ _TURN = "openai_responses.turn"
 class DetailItem:
     """An item as it is sent again.
 
-    `shown` is the text that the host has of it, or its length where the item, a
-    message, goes without its own; nothing for what has no text there.
+    `shown` is the text that the host has for it, or the length of that text if the
+    item, a message, is stored without its own text. It is empty for an item without
+    text.
     """
 
     item: Item
@@ -8146,7 +8238,7 @@ class DetailItem:
 
 @dataclass(frozen=True, slots=True)
 class DetailTurn:
-    """A turn as it came back, with what was noted of it."""
+    """A response as it came back, with its notes."""
 
     items: tuple[DetailItem, ...]
     origin: Origin
@@ -8159,9 +8251,9 @@ def write_details(
     origin: Origin,
     notes: Mapping[str, Any],
 ) -> list[Item]:
-    """Return the entries of a turn, from its items with the text shown of each.
+    """Return the entries of a response, from its items and the text shown for each.
 
-    `name` tells the turn from others of its message.
+    `name` distinguishes the response from others of its message.
     """
     head = {"type": _TURN, "origin": origin.wire(), "notes": dict(notes)}
     entries = [
@@ -8176,7 +8268,7 @@ def write_details(
 
 
 def read_details(message: Mapping[str, Any]) -> list[DetailTurn]:
-    """Return the turns that a message of the host carries, in their order."""
+    """Return the responses that a message of the host carries, in order."""
     carried = message.get("reasoning_details")
     entries = [e for e in carried if _is_entry(e)] if isinstance(carried, list) else []
     order = list(dict.fromkeys(entry["turn"] for entry in entries))
@@ -8198,9 +8290,9 @@ def _entry(item: Item, shown: str) -> Item:
 
 
 def _says_just(item: Item, shown: str) -> bool:
-    """Say whether a message holds one text, and the host will give back just that.
+    """Say whether a message has one text that the host will return unchanged.
 
-    It strips the ends of texts.
+    The host strips the ends of texts.
     """
     parts = content_parts(item.get("content"))
     whole = bool(shown) and shown == shown.strip()
@@ -8208,7 +8300,7 @@ def _says_just(item: Item, shown: str) -> bool:
 
 
 def _is_entry(entry: object) -> bool:
-    """Say whether an entry is one of ours, and whole."""
+    """Say whether an entry is a complete entry of ours."""
     if not isinstance(entry, Mapping) or entry.get("format") != _FORMAT:
         return False
     if not (isinstance(entry.get("turn"), str) and isinstance(entry.get("index"), int)):
@@ -8243,14 +8335,14 @@ def _carried(entry: Item) -> DetailItem:
 def restore_from_details(
     messages: Sequence[Mapping[str, Any]],
 ) -> tuple[list[Mapping[str, Any]], dict[str, Record]]:
-    """Return the messages with markers for what they carry, and what those name."""
+    """Return the messages with markers for their entries, and the records by id."""
     reading = _Reading()
     return reading.marked(messages), reading.records
 
 
 @dataclass(frozen=True, slots=True)
 class _Stretch:
-    """Items of a turn up to a message whose text the host shows, or to the end."""
+    """Items of a response up to a message with shown text, or up to the end."""
 
     items: tuple[DetailItem, ...]
     origin: Origin
@@ -8261,14 +8353,14 @@ class _Stretch:
 
 
 class _Reading:
-    """Puts the markers into the messages of one chat."""
+    """Inserts the markers into the messages of one chat."""
 
     def __init__(self) -> None:
         self.records: dict[str, Record] = {}
         self._textless: list[str] = []
 
     def marked(self, messages: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-        """Return the messages; markers without a text stand at the end of their run."""
+        """Return the messages; markers without a text come at the end of their run."""
         found: list[Mapping[str, Any]] = []
         for message in messages:
             is_message = isinstance(message, Mapping)  # else the reader says so
@@ -8279,7 +8371,7 @@ class _Reading:
         return [*found, *self._rest()]
 
     def _rest(self) -> list[Mapping[str, Any]]:
-        """Return a message for what belongs to calls: those come before it."""
+        """Return a message for the items of calls, which come before the calls."""
         content = "".join(self._textless)
         self._textless = []
         return [{"role": "assistant", "content": content}] if content else []
@@ -8287,7 +8379,7 @@ class _Reading:
     def _message(
         self, message: Mapping[str, Any], turns: Sequence[DetailTurn]
     ) -> Mapping[str, Any]:
-        """Return a message, each of its texts behind the marker of its items."""
+        """Return a message with each of its texts behind the marker of its items."""
         content = message.get("content")
         stretches = [one for turn in turns for one in _stretches_of(turn)]
         texts = _split_text(content if isinstance(content, str) else "", stretches)
@@ -8324,9 +8416,9 @@ def _stretches_of(turn: DetailTurn) -> list[_Stretch]:
 
 
 def _split_text(content: str, stretches: Sequence[_Stretch]) -> list[str]:
-    """Return the text of each shown message; the host joins them by a line's end.
+    """Return the text of each shown message; the host joins them with a line feed.
 
-    A text that a person changed so that the places do not fit stays whole.
+    If a person changed the text so that the places do not fit, it stays in one piece.
     """
     lengths = [_shown_length(one.last) for one in stretches if one.last.shown]
     texts, rest = list[str](), content
@@ -8343,7 +8435,7 @@ def _shown_length(carried: DetailItem) -> int:
 
 
 def _own_text(carried: DetailItem, text: str) -> str:
-    """Return the model's own text where another one is shown, unless it was edited."""
+    """Return the model's own text if another one is shown, unless it was edited."""
     if isinstance(carried.shown, str) and carried.shown.strip() == text.strip():
         return message_text(carried.item)
     return text
@@ -8373,7 +8465,7 @@ def is_stored_image(item: Mapping[str, Any]) -> bool:
 def stored_image_ids(
     stretches: Iterable[ChatPart], records: Mapping[str, Record]
 ) -> list[str]:
-    """Return the ids of the stored pictures that the answers of a chat name."""
+    """Return the ids of the stored pictures in the answers of a chat."""
     drawn = {ulid for ulid, record in records.items() if _has_stored_image(record)}
     if not drawn:
         return []
@@ -8390,9 +8482,9 @@ def stored_image_ids(
 def restore_images(
     records: Mapping[str, Record], pictures: Mapping[str, str]
 ) -> dict[str, Record]:
-    """Return records with the stored pictures in them, as base64 by their ids.
+    """Return records with the stored pictures in them, as base64 by id.
 
-    A picture that nobody may read any more is left out.
+    A picture that the user may no longer read is left out.
     """
     filled = {
         ulid: replace(record, payload=tuple(_fill_images(record.payload, pictures)))
@@ -8417,20 +8509,20 @@ def _fill_images(
             yield {**kept, "result": pictures[item["stored"]]}
 
 
-# ==== owui_chat.storage.recorder: What of a run is recorded, and where its marker stands.
+# ==== owui_chat.storage.recorder: Decides what of a run is recorded, and where its marker stands.
 
 _UNSHOWN_TEXT: Item = {"type": "output_text", "annotations": []}
-"""A part whose text is the one that follows the marker."""
+"""A part without text; its text is the one behind the marker."""
 
 _EARLIER = -1
-"""The index of items of earlier rounds, in front of all others."""
+"""The index of items of earlier rounds, which come before all others."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecordScope:
-    """What every record of one message has in common.
+    """The common fields of all records of one message.
 
-    `cites` says that texts may be shown otherwise than the model wrote them.
+    `cites` says that texts may be shown differently from what the model wrote.
     """
 
     model: str
@@ -8441,7 +8533,7 @@ class RecordScope:
 
 
 class Keeping:
-    """Collects the records of one message while its run goes on."""
+    """Collects the records of one message during its run."""
 
     def __init__(
         self,
@@ -8450,10 +8542,10 @@ class Keeping:
         pending: Iterable[Item] = (),
         known: Iterable[str] = (),
     ) -> None:
-        """Begin with what earlier rounds of the run left `pending`.
+        """Begin with the items that earlier rounds of the run left `pending`.
 
-        `new_record` gives the id and the time of a record when one is made; `known`
-        are the keys of the sources that the page has already.
+        `new_record` gives the id and the time of a new record. `known` are the keys of
+        the sources that the page already has.
         """
         self._citations = Citations(known)
         self._pending = [(_EARLIER, item) for item in pending]
@@ -8467,7 +8559,7 @@ class Keeping:
 
     @property
     def pending(self) -> list[Item]:
-        """What still waits for its marker, in the order of the wire."""
+        """The items that still wait for a marker, in the order of the wire."""
         return [item for _, item in self._pending]
 
     @property
@@ -8476,11 +8568,12 @@ class Keeping:
         return self._citations.keys
 
     def feed(self, event: RunEvent) -> Record | None:
-        """Take an event; return a record that has to be written before it is shown.
+        """Take an event; return a record that must be written before the event is
+        shown.
 
-        The record of a message comes with the first growth of its text, and again,
-        changed, with its end when only the end told what has to be kept; that of a
-        remark comes with its end.
+        The record of a message comes with the first growth of its text. It comes again,
+        changed, at the end of the message if only the end told what to store. The
+        record of commentary comes at its end.
         """
         self._citations.feed(event)
         match event:
@@ -8503,7 +8596,7 @@ class Keeping:
         return None
 
     def closing(self, output: Sequence[Item]) -> Record | None:
-        """Return the record of the remark with which a run ended, if it did.
+        """Return the record of the commentary with which a run ended, if it did.
 
         The chat shows its text as the answer.
         """
@@ -8515,15 +8608,15 @@ class Keeping:
         return replace(record, shown=text_digest(self._citations.shown_text(ended)))
 
     def rest(self) -> Record | None:
-        """Return a record of what no text followed, at the run's end."""
+        """Return a record of the items that no text followed, at the end of the run."""
         while self._pending and is_reasoning(self._pending[-1][1]):
             self._pending.pop()
         return self._record(()) if self._pending else None
 
     def _wait(self, index: int, item: Item) -> None:
-        """Take an item to its place: parallel calls may end in another order."""
+        """Insert an item at its place; parallel calls may end in another order."""
         if self._is_kept(item):
-            # What a remote server said the chat gives back: its card has it.
+            # The chat returns what a remote server said: its card has it.
             told = [one for one in replay_items(item) if not is_call_output(one)]
             self._pending += [(index, one) for one in told]
             self._pending.sort(key=itemgetter(0))
@@ -8538,7 +8631,7 @@ class Keeping:
         is_marked = self._author.cites or item.get("phase") or self._after_message
         if not (self._pending or is_marked):
             return None
-        # Without a phase the text itself is all there is to know of the message.
+        # Without a phase, the text is everything that a message has.
         plain = self._pending and not item.get("phase")
         stub = {**strip_for_replay(item), "type": "message", "content": [_UNSHOWN_TEXT]}
         record = self._record(() if plain else (stub,))
@@ -8580,10 +8673,10 @@ class Keeping:
 
 
 def _without_shown_text(item: Item) -> Item:
-    """Return a message as it is kept: without its text where the chat gives it back.
+    """Return a message as it is stored: without its text, if the chat returns it.
 
-    The host strips the ends of texts, and knows nothing of refusals or of several
-    parts; such a message is kept whole.
+    The host strips the ends of texts and does not know refusals or several parts; such
+    a message is stored whole.
     """
     kept = {**strip_for_replay(item), "type": "message"}  # the short form has no type
     text, content = message_text(item), kept.get("content")
@@ -8595,14 +8688,14 @@ def _without_shown_text(item: Item) -> Item:
 
 
 class Carrying:
-    """Collects the items of one turn after another."""
+    """Collects the items of one response after the other."""
 
     def __init__(
         self, origin: Origin, new_name: Callable[[], str], known: Iterable[str] = ()
     ) -> None:
-        """Take who makes the items, and names that tell turns apart.
+        """Take the origin of the items, and names that distinguish responses.
 
-        `known` are the keys of the sources that the page has already.
+        `known` are the keys of the sources that the page already has.
         """
         self._origin = origin
         self._new_name = new_name
@@ -8610,7 +8703,7 @@ class Carrying:
         self._items: dict[int, tuple[Item, str]] = {}
 
     def feed(self, event: RunEvent) -> TurnDetails | None:
-        """Take an event; return what the turn that it ends came to."""
+        """Take an event; at the end of a response return its entries."""
         self._citations.feed(event)
         match event:
             case ItemDone():
@@ -8626,7 +8719,7 @@ class Carrying:
         return None
 
 
-# ==== owui_chat.input.attachments: Images and files that people or tools attached, as input parts.
+# ==== owui_chat.input.attachments: Pictures and files that people or tools attached, as input parts.
 
 _SIGNATURES = (
     (b"\x89PNG\r\n\x1a\n", "image/png"),
@@ -8634,14 +8727,14 @@ _SIGNATURES = (
     (b"GIF8", "image/gif"),
 )
 _HEAD = 24
-"""Characters of base64 that hold every signature."""
+"""The number of base64 characters that contain every signature."""
 
 _GIF_FRAME = b"\x00\x21\xf9\x04"
-"""What stands in front of each frame of a GIF that has several."""
+"""The bytes before each frame of an animated GIF."""
 
 
 def image_type(content: bytes) -> str:
-    """Return the media type of a picture, or nothing for one that nobody reads."""
+    """Return the media type of a picture; empty if the API cannot read it."""
     if content[:4] == b"RIFF" and content[8:12] == b"WEBP":
         return "image/webp"
     for signature, kind in _SIGNATURES:
@@ -8651,15 +8744,15 @@ def image_type(content: bytes) -> str:
 
 
 def image_data_url(content: bytes) -> str:
-    """Return a picture as an address that holds it; nothing if nobody reads it."""
+    """Return a picture as a data URL; empty if the API cannot read it."""
     kind = image_type(content)
     return f"data:{kind};base64,{base64.b64encode(content).decode()}" if kind else ""
 
 
 def readable_url(url: str) -> str:
-    """Return the address of a picture, labelled as what it is; nothing if unreadable.
+    """Return the address of a picture with its real type; empty if unreadable.
 
-    A picture on the web is the API's to fetch.
+    The API itself fetches pictures from the web.
     """
     if url.startswith(("https://", "http://")):
         return url
@@ -8674,7 +8767,7 @@ def image_part(url: str, detail: str) -> Item:
 
 
 def _encoded_type(payload: str) -> str:
-    """Return the media type of a picture in base64; of a GIF all of it is read."""
+    """Return the media type of a picture in base64; a GIF is read completely."""
     try:
         kind = image_type(base64.b64decode(payload[:_HEAD]))
         if kind == "image/gif":
@@ -8711,9 +8804,10 @@ _PLAIN_TEXT = (
 
 
 def document_type(name: str, declared: str) -> str:
-    """Return the media type of a document that the API reads; else nothing.
+    """Return the media type of a document that the API reads, else an empty text.
 
-    The name comes first: what a browser declares differs from system to system.
+    The name counts first, because the type that browsers declare differs between
+    systems.
     """
     suffix = name.rpartition(".")[2].lower()
     if suffix in _PLAIN_TEXT.split():
@@ -8743,7 +8837,7 @@ _LARGEST_INPUT = 512_000_000
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
-    """A file at a message, as the host notes it there."""
+    """A file of a message, as the host stores it there."""
 
     file_id: str
     name: str
@@ -8756,10 +8850,10 @@ def attachments_by_place(
     messages: Mapping[str, Any],
     metadata: Mapping[str, Any],
 ) -> dict[int, list[Attachment]]:
-    """Return what was attached to the user's messages, by their places in the chat.
+    """Return the attachments of the user's messages, by their places in the chat.
 
-    `messages` are those of the chat's row, by id. A chat without a row tells the
-    files of its last message apart from all others; these stand at the first one.
+    `messages` are those of the chat's row, by id. A chat without a row tells only which
+    files belong to its last message; all others are placed at the first message.
     """
     if not messages:
         return _without_row(users_places(stretches), metadata)
@@ -8768,7 +8862,7 @@ def attachments_by_place(
 
 
 def read_attachments(files: object) -> list[Attachment]:
-    """Return the files that came with a message; knowledge is the host's own."""
+    """Return the files of a message; files of knowledge bases belong to the host."""
     rows = files if isinstance(files, list) else []
     return [
         _attachment(row)
@@ -8781,7 +8875,7 @@ def read_attachments(files: object) -> list[Attachment]:
 
 
 def add_parts(said: UserMessage, parts: Sequence[Item]) -> UserMessage:
-    """Return a message with `parts` in front, where later changes do not reach them."""
+    """Return a message with `parts` first, where later changes do not reach them."""
     content = [*parts, *content_parts(said.item.get("content"))]
     return UserMessage({**said.item, "content": content})
 
@@ -8789,9 +8883,10 @@ def add_parts(said: UserMessage, parts: Sequence[Item]) -> UserMessage:
 def resolve_images(
     stretches: Sequence[ChatPart], attached: Mapping[int, Sequence[Attachment]]
 ) -> list[ChatPart]:
-    """Return a chat in which the API can read every picture of a message.
+    """Return a chat in which the API can read every picture.
 
-    Raises InvalidRequest for one that it cannot, by its name, in the message asked.
+    Raises InvalidRequest, with the file's name, for an unreadable one in the current
+    message.
     """
     asked = question_index(stretches)
     return [
@@ -8805,12 +8900,12 @@ def resolve_images(
 
 
 def question_index(stretches: Sequence[ChatPart]) -> int:
-    """Return the place of the last message of the user."""
+    """Return the place of the user's last message."""
     return max(users_places(stretches), default=-1)
 
 
 def part_or_note(found: Item | str, *, is_asked: bool) -> Item:
-    """Return a part, or the sentence that stands for it in an earlier message."""
+    """Return a part, or the note that replaces it in an earlier message."""
     if not isinstance(found, str):
         return found
     if is_asked:
@@ -8819,7 +8914,7 @@ def part_or_note(found: Item | str, *, is_asked: bool) -> Item:
 
 
 def check_input_size(items: Sequence[Item]) -> None:
-    """Raise InvalidRequest for more pictures or bytes than one request may hold."""
+    """Raise InvalidRequest for more pictures or bytes than a request may have."""
     contents = [item.get("content") or item.get("output") for item in items]
     parts = [part for content in contents for part in content_parts(content)]
     pictures = sum(item_type(part) == "input_image" for part in parts)
@@ -8890,7 +8985,7 @@ def _with_readable(
 
 
 def _readable_part(part: Item, name: str) -> Item | str:
-    """Return a picture that the API reads, or why it does not."""
+    """Return a picture that the API can read, or the reason why it cannot."""
     url, shown = str(part["image_url"]), name or "A picture"
     if readable := readable_url(url):
         return image_part(readable, part["detail"])
@@ -8901,17 +8996,18 @@ def _readable_part(part: Item, name: str) -> Item | str:
 _MADE_UP = "Here are the images from the tool results above. Please analyze them."
 
 UNREADABLE_IMAGE = "[A picture is in a form that you cannot read; the user sees it.]"
-"""What the model gets for a picture of a tool that the API would refuse."""
+"""Replaces a picture of a tool that the API would refuse."""
 
 
 def add_tool_images(
     stretches: Sequence[ChatPart], messages: Mapping[str, Any]
 ) -> list[ChatPart]:
-    """Return a chat without the made-up messages, their pictures at their outputs.
+    """Return a chat with the pictures of tools at their outputs again.
 
-    `messages` are those of the chat's row, by id: they tell how many belong to each
-    output of ours. Of the host's, whose round goes on before it is stored, the last
-    one has them all.
+    The messages that the host made for them are removed. `messages` are those of the
+    chat's row, by id; they tell how many pictures belong to each output of ours. The
+    host's own tool rounds are not stored yet, so there the last output gets all
+    pictures.
     """
     result: list[ChatPart] = []
     counts = _counts(messages)
@@ -8932,12 +9028,12 @@ def tool_image(url: str) -> Item:
 
 
 def append_images(text: str, images: Sequence[Item]) -> str | list[Item]:
-    """Return the output of a tool: a text, with pictures behind it if there are any."""
+    """Return the output of a tool: a text, followed by pictures if there are any."""
     return [{"type": "input_text", "text": text}, *images] if images else text
 
 
 def _made_up_urls(stretch: ChatPart) -> list[str]:
-    """Return the pictures of a made-up message; of any other none."""
+    """Return the pictures of a message that the host made; empty for any other."""
     if not isinstance(stretch, UserMessage) or stretch.item.get("role") != "user":
         return []
     first, *rest = content_parts(stretch.item.get("content")) or [{}]
@@ -8971,7 +9067,7 @@ def _assign_images(
 
 
 def _counts(messages: Mapping[str, Any]) -> dict[str, int]:
-    """Return how many pictures the chat stores with each output of ours."""
+    """Return the number of pictures that the chat stores with each output of ours."""
     items = [item for message in messages.values() for item in _output_items(message)]
     return {
         str(item.get("call_id")): len(_images(item))
@@ -8989,7 +9085,7 @@ def _images(item: Item) -> list[Item]:
     return [part for part in parts if part.get("type") == "input_image"]
 
 
-# ==== owui_chat.input.directive_words: What Open WebUI's page says for two wishes, in each of its languages.
+# ==== owui_chat.input.directive_words: The words of Open WebUI's page for two wishes, in each of its languages.
 
 DETAILED = """
 03a45bb5 078c8e28 0d4183f6 0e91ef99 10d840ee 138dcec3 13b536eb 15a9dcdd 163e471a
@@ -9012,24 +9108,24 @@ f59e1a9e f7c9fea5 fd7fb473
 """
 
 
-# ==== owui_chat.input.directives: The wishes "Add Details" and "More Concise" for an answer that is given anew.
+# ==== owui_chat.input.directives: The wishes "Add Details" and "More Concise" for a new version of an answer.
 
 DIGITS = 8
 
 
 def words_digest(words: str) -> str:
-    """Return what stands in the table for words of the page."""
+    """Return the key of the table for words of the page."""
     return sha256(words.strip().encode("utf-8", "surrogatepass")).hexdigest()[:DIGITS]
 
 
 def take_directive(
     stretches: Sequence[ChatPart], *, is_guided: bool
 ) -> tuple[list[ChatPart], str]:
-    """Return the chat up to its question, and the verbosity that was wished for.
+    """Return the chat up to its question, and the requested verbosity.
 
-    Without such a wish the chat stays as it is, and the verbosity is empty. `is_guided`
-    says that the host told of a wish; an older one does not, but puts it right behind
-    the question. A wish in a person's own words is left to the model.
+    Without such a wish the chat is unchanged and the verbosity empty. `is_guided` says
+    that the host announced a wish; an older host does not, but puts the wish directly
+    behind the question. A wish in a person's own words is left to the model.
     """
     users = [place for place, stretch in enumerate(stretches) if _is_asked(stretch)]
     question, wish = users[-2:] if len(users) > 1 else (0, 0)
@@ -9044,7 +9140,7 @@ def _is_asked(stretch: ChatPart) -> bool:
 
 
 def _requested_directive(stretch: ChatPart) -> str:
-    """Return the verbosity that a message asks for with the words of the page."""
+    """Return the verbosity that a message with the page's words asks for."""
     digest = words_digest(
         message_text(stretch.item) if isinstance(stretch, UserMessage) else ""
     )
@@ -9064,17 +9160,11 @@ _BLOCK = re.compile(
 
 
 def strip_old_blocks(text: str) -> str:
-    """Return `text` without such blocks; one that is not closed is only text."""
+    """Return `text` without such blocks; a block that is not closed stays as text."""
     if _SIGN not in text or "</details>" not in text:
-        return text  # and below only what lies before the last end is read, once
+        return text  # below, only the text before the last end is read, once
     end = text.rindex("</details>") + len("</details>\n")
     return _BLOCK.sub("", text[:end]) + text[end:]
-
-
-_RETURNED_TYPES = frozenset(
-    {"message", "reasoning", "compaction", *CALL_OUTPUTS, *CALL_OUTPUTS.values()}
-)
-"""What goes back of a run beside hosted items."""
 
 
 def build_input(
@@ -9086,9 +9176,9 @@ def build_input(
 ) -> list[Item]:
     """Return the input of a request; without a `reader` no reasoning is sent.
 
-    Not `with_tools`, the runs that are over leave out what tools did in them. The
-    result is valid by construction: calls and outputs in pairs, reasoning only with
-    its encrypted content and only in front of what it led to.
+    Without `with_tools` runs that are over do not include what tools did. The result is
+    always valid: calls and outputs come in pairs, and reasoning only with its encrypted
+    content and directly before its product.
     """
     items: list[Item] = []
     run: list[AssistantText | ToolCall | ToolMessage] = []
@@ -9101,7 +9191,7 @@ def build_input(
         else:
             run.append(stretch)
     items += _RunHistory(run, records, reader).items()
-    # A picture is an input message: only now, or it would part reasoning from text.
+    # A picture is an input message: inserted last, to keep reasoning next to its text.
     return [
         image_message(item) if has_image(item) else item
         for item in drop_orphans(reorder_remote_outputs(since_compaction(items)))
@@ -9109,7 +9199,7 @@ def build_input(
 
 
 def tool_message_item(returned: ToolMessage, before: Iterable[Item]) -> Item:
-    """Return the input item for what a tool returned; its call is one of `before`."""
+    """Return the input item for a tool's result; its call is one of `before`."""
     call_id = returned.call_id
     calls = (i for i in before if is_call(i) and i.get("call_id") == call_id)
     kind = next(map(item_type, calls), "function_call")
@@ -9117,7 +9207,7 @@ def tool_message_item(returned: ToolMessage, before: Iterable[Item]) -> Item:
 
 
 class _RunHistory:
-    """The items of one run, put together from the host's and the kept."""
+    """The items of one run, combined from the host's parts and the stored items."""
 
     def __init__(
         self,
@@ -9136,7 +9226,7 @@ class _RunHistory:
         }
         self._waiting = {
             ulid: [
-                strip_for_replay(item) for item in record.payload if _may_return(item)
+                strip_for_replay(item) for item in record.payload if is_replayed(item)
             ]
             for ulid, record in self._records.items()
         }
@@ -9153,7 +9243,9 @@ class _RunHistory:
                     waiting.remove(item)
 
     def _takes_out(self, code: Item) -> bool:
-        """Take out of the text what the host has there of `code`, if it has."""
+        """Remove from the text what the host inserted for `code`; say whether it was
+        there.
+        """
         for pieces in [found for found in self._pieces if isinstance(found, list)]:
             for place, piece in enumerate(pieces):
                 rest = remove_code(piece.text, code)
@@ -9163,7 +9255,7 @@ class _RunHistory:
         return False
 
     def items(self) -> list[Item]:
-        """Return the items of the run in their order."""
+        """Return the items of the run in order."""
         items: list[Item] = []
         for stretch in self._pieces:
             match stretch:
@@ -9177,7 +9269,7 @@ class _RunHistory:
         return items
 
     def _call(self, call: ToolCall) -> list[Item]:
-        """Return a call in its kept bytes, after what was kept in front of it."""
+        """Return a call in its stored bytes, after the items stored before it."""
         ulid = self._ulid_of_call.get(call.call_id, "")
         waiting = self._waiting.get(ulid, [])
         for place, item in enumerate(waiting):
@@ -9187,7 +9279,7 @@ class _RunHistory:
         return [_call_item(call)]
 
     def _piece(self, piece: MarkedText) -> list[Item]:
-        """Return what a marker names, then the text behind it."""
+        """Return the items that a marker names, then the text behind it."""
         kept = self._allowed(piece.ulid, self._waiting.pop(piece.ulid, []))
         message = kept.pop() if kept and _is_answer(kept[-1]) else None
         record = self._records.get(piece.ulid)
@@ -9200,10 +9292,10 @@ class _RunHistory:
         return [*kept, _message_item(message, piece.text)]
 
     def _allowed(self, ulid: str, items: Sequence[Item]) -> list[Item]:
-        """Leave out what this request may not carry: nobody there could read it.
+        """Remove items that nobody at this request's server could read.
 
-        A call whose card is gone stays for now: it tells which reasoning has to leave
-        with it.
+        A call whose card was deleted stays for now, because it tells which reasoning
+        must be removed with it.
         """
         if not items:
             return []
@@ -9217,7 +9309,7 @@ class _RunHistory:
 
 
 def _call_item(call: ToolCall) -> Item:
-    """Return a call of which only the host knows."""
+    """Return a call that only the host knows."""
     kind, key = "function_call", "arguments"
     if call.is_custom:
         kind, key = "custom_tool_call", "input"
@@ -9233,24 +9325,18 @@ def _split(
     return stretch
 
 
-def _may_return(item: Item) -> bool:
-    """Say whether a kept item has a place in a later request."""
-    known = item_type(item) in _RETURNED_TYPES or is_kept_hosted(item)
-    return known or has_image(item)
-
-
 def _is_answer(item: Item) -> bool:
-    """Say whether `item` is a message of the model; earlier writers kept others too."""
+    """Say whether `item` is a model's message; earlier writers stored other kinds."""
     return item_type(item) == "message" and item.get("role") == "assistant"
 
 
 def _is_whole_remark(item: Item) -> bool:
-    """Say whether `item` is a remark whose text the host does not give back."""
+    """Say whether `item` is commentary whose text the host does not return."""
     return is_commentary(item) and bool(message_text(item))
 
 
 def _message_item(kept: Item | None, shown: str) -> Item:
-    """Return a message of the model, in its own bytes unless a person edited it."""
+    """Return a message in the model's own bytes, unless a person edited it."""
     part = {"type": "output_text", "text": shown, "annotations": []}
     if kept is None:
         return {"type": "message", "role": "assistant", "content": [part]}
@@ -9258,7 +9344,7 @@ def _message_item(kept: Item | None, shown: str) -> Item:
         return kept
     parts = kept.get("content")
     if isinstance(parts, list) and len(parts) == 1 and _is_text_part(parts[0]):
-        is_edited = "text" in parts[0]  # then no place in it is where it was
+        is_edited = "text" in parts[0]  # the annotations' positions are no longer valid
         part = {**parts[0], "text": shown, **({"annotations": []} if is_edited else {})}
     return {**kept, "content": [part]}
 
@@ -9267,31 +9353,33 @@ def _is_text_part(part: object) -> bool:
     return isinstance(part, Mapping) and part.get("type") == "output_text"
 
 
-# ==== owui_chat.input.prefix: What was sent in front of and around earlier messages, sent again unchanged.
+# ==== owui_chat.input.prefix: Everything that was sent before and around earlier messages, sent again unchanged.
 
 _MOST_CHARACTERS = 200_000
-"""What is kept of one message; a chat's row is read and written whole."""
+"""The most that is stored of one message; a chat's row is read and written whole."""
 
 _Text = str | tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
 class InjectedContext:
-    """The texts of a message as it was sent; the one with the words, cut around them.
+    """The texts of a message as it was sent; the user's words are cut out of one of
+    them.
 
-    `words` is their digest: edited ones are sent afresh.
+    `words` is the digest of the user's words. If they were edited, the message is sent
+    as the host has it.
     """
 
     words: str
     texts: tuple[_Text, ...]
 
     def wire(self) -> dict[str, Any]:
-        """Return the form that is stored."""
+        """Return the stored form."""
         return {"words": self.words, "texts": list(self.texts)}
 
 
 def find_injected_context(said: UserMessage, words: str) -> InjectedContext | None:
-    """Return what stands around `words`; None: nothing, too much, or other words."""
+    """Return the text around `words`; None if none, too much, or other words."""
     texts: list[_Text] = [
         part["text"] for part in _said_parts(said) if _is_input_text(part)
     ]
@@ -9311,7 +9399,7 @@ def find_injected_context(said: UserMessage, words: str) -> InjectedContext | No
 def apply_injected_context(
     said: UserMessage, words: str, kept: InjectedContext | None
 ) -> UserMessage:
-    """Return a message as it was sent, unless its words are no longer those."""
+    """Return a message as it was sent, unless its words have changed."""
     if kept is None or kept.words != text_digest(words):
         return said
     parts = _said_parts(said)
@@ -9324,7 +9412,7 @@ def apply_injected_context(
 
 
 def read_injected_context(wire: object) -> InjectedContext | None:
-    """Return what `wire` says; None where it says nothing that can be read."""
+    """Return the content of `wire`; None if it cannot be read."""
     rows = wire.get("texts") if isinstance(wire, Mapping) else None
     if not isinstance(wire, Mapping) or not isinstance(rows, list):
         return None
@@ -9339,7 +9427,7 @@ def _read_text(row: object) -> _Text:
 
 
 def _fits(size: int) -> bool:
-    """Say whether there is something, and not too much of it."""
+    """Say whether there is any text, and not too much."""
     return 0 < size <= _MOST_CHARACTERS
 
 
@@ -9356,10 +9444,10 @@ _SENT_KEY = "sent"
 
 @dataclass(frozen=True, slots=True)
 class SentContext:
-    """What one run sent beside the chat.
+    """What one run sent in addition to the chat.
 
-    `instructions` belong to the first run that kept some; later ones keep the lines
-    that were `new` against what had been told, and those that were `gone`.
+    `instructions` belong to the first run that stored some. Later runs store the lines
+    that were `new` compared with the earlier ones, and those that were `gone`.
     """
 
     injected: InjectedContext | None = None
@@ -9368,7 +9456,7 @@ class SentContext:
     gone: tuple[str, ...] = ()
 
     def wire(self) -> dict[str, Any]:
-        """Return the form that is stored: only what there is."""
+        """Return the stored form, without empty fields."""
         found = {
             "injected": self.injected and self.injected.wire(),
             "instructions": self.instructions,
@@ -9384,7 +9472,7 @@ _NOTHING = SentContext()
 def add_sent_context(
     value: Mapping[str, Any], sent: SentContext | None
 ) -> dict[str, Any]:
-    """Return the value of a message's key with what its run sent."""
+    """Return the value of a message's key, with what its run sent."""
     wire = sent.wire() if sent else None
     return {**value, _SENT_KEY: wire} if wire else dict(value)
 
@@ -9396,7 +9484,7 @@ def read_sent_context(chat: Mapping[str, Any]) -> dict[str, SentContext]:
     for key, value in chat.items():
         wire = value.get(_SENT_KEY) if isinstance(value, Mapping) else None
         if key.startswith(prefix) and isinstance(wire, Mapping):
-            # In an answer's own output the key is not that of the message.
+            # In an answer's own output the key is not the key of the message.
             owner = str(value.get("message_id") or key.removeprefix(prefix))
             found[owner] = _read_context(wire)
     return found
@@ -9408,9 +9496,9 @@ def capture_sent_context(
     sent: Mapping[str, SentContext],
     instructions: str | None,
 ) -> SentContext:
-    """Return what is sent with the message that is asked, the last of `pairs`.
+    """Return what is sent with the current message, the last of `pairs`.
 
-    `instructions` are None where they may change from turn to turn.
+    `instructions` are None if they may change from turn to turn.
     """
     place = max(pairs)
     asked = stretches[place]
@@ -9432,7 +9520,7 @@ def capture_sent_context(
 def first_instructions(
     pairs: Mapping[int, Paired], sent: Mapping[str, SentContext]
 ) -> str | None:
-    """Return the instructions as first given in this branch of the chat."""
+    """Return the first instructions in this branch of the chat."""
     found = (one.instructions for one in _in_order(pairs, sent))
     return next((one for one in found if one is not None), None)
 
@@ -9442,7 +9530,7 @@ def apply_sent_context(
     pairs: Mapping[int, Paired],
     sent: Mapping[str, SentContext],
 ) -> list[ChatPart]:
-    """Return a chat with what was around the messages when they were sent."""
+    """Return a chat with the texts around its messages as they were sent."""
     result: list[ChatPart] = []
     for place, stretch in enumerate(stretches):
         if place in pairs and isinstance(stretch, UserMessage):
@@ -9458,7 +9546,7 @@ def apply_sent_context(
 
 
 def _news(sent: SentContext) -> list[ChatPart]:
-    """Return the message that tells of changed instructions, if they did."""
+    """Return the message that announces changed instructions, if they changed."""
     lines = ["The instructions have changed."]
     if sent.new:
         lines += ["New lines:", *sent.new]
@@ -9473,7 +9561,7 @@ def _news(sent: SentContext) -> list[ChatPart]:
 def _told_lines(
     pairs: Mapping[int, Paired], sent: Mapping[str, SentContext]
 ) -> list[str]:
-    """Return the lines that hold after all that was told, in their order."""
+    """Return the lines that are valid after all announced changes, in order."""
     told = _lines(first_instructions(pairs, sent) or "")
     for one in _in_order(pairs, sent):
         told = [line for line in told if line not in one.gone]
@@ -9505,387 +9593,33 @@ def _read_lines(rows: object) -> tuple[str, ...]:
     return tuple(map(str, rows)) if isinstance(rows, list) else ()
 
 
-# ==== owui_manifold.valves: The valves of the pipe, for administrators and for users.
+# ==== owui_manifold.valves: The valves of the pipe: what an administrator can set, and what a user can.
+
+LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"]
+_Choice = Literal["inherit", "on", "off"]
 
 
-class ConnectionValves(BaseModel):
-    """Where requests go, with which key."""
-
-    BASE_URL: str = Field(
-        default=DEFAULT_BASE_URL,
-        description="Address of the Responses API, with or without `/v1`. Change it "
-        "for a proxy or another server that offers `POST /responses`.",
-    )
-    API_KEY: str = Field(
-        default="",
-        description="Key for that server. Empty: the variable `OPENAI_API_KEY` of "
-        "Open WebUI's own environment is used.",
-        json_schema_extra={"input": {"type": "password"}},
-    )
-    ORGANIZATION: str = Field(
-        default="",
-        description="Organisation to bill, if the key belongs to several.",
-    )
-    PROJECT: str = Field(
-        default="", description="Project to bill, if the key belongs to several."
-    )
-    EXTRA_HEADERS: str = Field(
-        default="",
-        description="More headers for every request, as a JSON object of texts: "
-        '`{"X-Team": "blue"}`. They win over those that this pipe sends itself.',
-        json_schema_extra={"input": {"type": "password"}},
-    )
-    COMPATIBILITY: Literal["openai", "strict"] = Field(
-        default="openai",
-        description="`strict` sends only what every server of the Responses API "
-        "knows; choose it when BASE_URL is not OpenAI or Azure.",
-    )
-
-    def effective_key(self) -> str:
-        """Return the key to use, or nothing.
-
-        The environment is asked at use: as the default of the field its key would
-        stand in the schema that the settings page loads.
-        """
-        return self.API_KEY.strip() or os.environ.get("OPENAI_API_KEY", "").strip()
-
-
-class ModelValves(BaseModel):
-    """Which models there are, what they cost."""
-
-    MODEL_ID: str = Field(
-        default="gpt-6.1-sol, gpt-6.1-sol-high, gpt-6.1-terra, gpt-6-luna, gpt-5.2",
-        description="Models to offer, separated by commas. An effort can be part of "
-        "the name: `gpt-5.2-high`, `o3-mini-high`, `gpt-5-thinking-high`. `auto` is "
-        "the newest of each family, `gpt-5-auto` chooses a model for each chat.",
-    )
-    FETCH_MODELS: bool = Field(
-        default=True,
-        description="For `auto`: ask the server now and then which models the key may "
-        "use, and leave out the others. What MODEL_ID names itself always stays.",
-    )
-    MODEL_OVERRIDES_JSON: str = Field(
-        default="",
-        description="What models can do, over what this pipe knows, as a JSON object: "
-        '`{"my-deployment": {"like": "gpt-5.2", "name": "Our GPT"}}`.',
-    )
-    TASK_MODEL: str = Field(
-        default="gpt-6-luna",
-        description="Model for titles, tags and other small tasks, at its lowest "
-        "effort. Empty, or on another server than OpenAI's: the chat's own.",
-    )
-    SHOW_COST: bool = Field(
-        default=False,
-        description="Show what an answer cost, in its last status line and its usage, "
-        "by the prices of the standard tier.",
-    )
-    CUSTOM_MODEL_PRICING_JSON: str = Field(
-        default="",
-        description="Prices in US dollars for a million tokens, over those that this "
-        'pipe knows: `{"my-model": {"input": 2, "cached": 0.5, "output": 8}}`.',
+def _valve(
+    default: object, description: str, *, secret: bool = False, **limits: Any
+) -> Any:
+    """Return the field of a valve; the page shows `Default` instead of its default."""
+    return Field(
+        default=default,
+        description=f"{description} {default_sentence(default)}",
+        json_schema_extra={"input": {"type": "password"}} if secret else None,
+        **limits,
     )
 
 
-class AnswerValves(BaseModel):
-    """What a request says where its caller says nothing."""
-
-    ENABLE_STREAM: bool = Field(
-        default=True,
-        description="Stream answers from the server. Off: each answer comes as one "
-        "piece, for servers or organisations that may not stream.",
-    )
-    BACKGROUND_MODELS: str = Field(
-        default="",
-        description="Models whose answers run in the background at OpenAI, separated "
-        "by commas, `*` for any text: `*-pro, *-deep-research`. A broken connection is "
-        "then taken up where it broke, and Stop cancels the answer there. OpenAI "
-        "stores such a request and its answer (`store: true`, for 30 days by default), "
-        "which breaks zero data retention. Never with COMPATIBILITY `strict`.",
-    )
-    REASONING_SUMMARY: Literal["auto", "concise", "detailed", "disabled"] = Field(
-        default="auto",
-        description="Show a summary of the model's reasoning. OpenAI gives it to "
-        "verified organisations only; choose `disabled` if yours is not.",
-    )
-    PERSIST_REASONING_TOKENS: Literal["disabled", "response", "conversation"] = Field(
-        default="conversation",
-        description="How long the model remembers its encrypted reasoning: not at "
-        "all, between the tool calls of one answer, or through the whole "
-        "conversation (stored in the chat).",
-    )
-    PERSIST_TOOL_RESULTS: bool = Field(
-        default=True,
-        description="Give what tools were asked and returned to the model in later "
-        "turns, too. Off: calls, outputs and the reasoning before them leave together "
-        "once the answer is there.",
-    )
-    STABLE_INSTRUCTIONS: Literal["auto", "on", "off"] = Field(
-        default="auto",
-        description="Send the instructions of a chat as they were first given, and "
-        "what changes in them (a date, a memory) with the next message, so that "
-        "reasoning and the prompt cache are not lost. They are then kept in the chat, "
-        "where its owner can read them. `auto`: for models that forget otherwise.",
-    )
-    PROMPT_CACHE_KEY: Literal["chat", "user", "off"] = Field(
-        default="chat",
-        description="Which requests share OpenAI's prompt cache: those of a chat, all "
-        "of a user, or whatever OpenAI finds alike. Only a hash is sent.",
-    )
-    SERVICE_TIER: Literal["auto", "default", "flex", "priority"] = Field(
-        default="auto",
-        description="`flex` is cheaper but slower, `priority` faster but dearer, where "
-        "the model and the project have them.",
-    )
-    TRUNCATION: Literal["disabled", "auto"] = Field(
-        default="disabled",
-        description="`auto` drops the oldest messages when a chat outgrows the model; "
-        "reasoning and the prompt cache are then lost. `disabled` shows an error.",
-    )
-    COMPACTION_TOKENS: int = Field(
-        default=0,
-        ge=0,
-        description="Let OpenAI compact a chat once its input has more tokens than "
-        "this; what came before is then sent no more. 0 never does; Azure cannot.",
-    )
-    MAX_OUTPUT_TOKENS: int = Field(
-        default=0,
-        ge=0,
-        description="Most tokens of one answer, reasoning included; 0 leaves it to the "
-        "model.",
-    )
-    IMAGE_DETAIL: Literal["auto", "low", "high"] = Field(
-        default="auto",
-        description="How closely the model looks at pictures that people attach; `low` "
-        "costs less. A request that says it itself wins.",
-    )
-    FILE_INPUT: Literal["off", "pdf", "all"] = Field(
-        default="off",
-        description="Which attached files the model reads itself, each time whole: "
-        "none, PDFs, or all documents. `off` leaves them to Open WebUI's retrieval. "
-        "With the others that goes on as well: turn off the capability File Context "
-        "of the model, or its text is paid for twice.",
-    )
-
-    @field_validator("PROMPT_CACHE_KEY", mode="before")
-    @classmethod
-    def _rename_cache_keys(cls, value: object) -> object:
-        """Take the words of the seed: both stood for the user."""
-        return "user" if value in ("id", "email") else value
-
-    def remembers_reasoning(self) -> bool:
-        """Say whether reasoning is kept in the chat, for later turns."""
-        return self.PERSIST_REASONING_TOKENS == "conversation"
-
-    def carries_reasoning(self) -> bool:
-        """Say whether reasoning is given back between the tool rounds of an answer."""
-        return self.PERSIST_REASONING_TOKENS != "disabled"
+def default_sentence(default: object) -> str:
+    """Return the last sentence of a description."""
+    if isinstance(default, bool):
+        return f"Default: {'on' if default else 'off'}."
+    return f"Default: `{default}`." if default != "" else "Default: empty."
 
 
-class HostedValves(BaseModel):
-    """What the model may have OpenAI do."""
-
-    ENABLE_WEB_SEARCH: bool = Field(
-        default=False,
-        description="Offer OpenAI's web search to every chat. It is billed per search.",
-    )
-    MAP_WEB_SEARCH: bool = Field(
-        default=True,
-        description="Let the Web Search switch of the page mean OpenAI's search "
-        "instead of Open WebUI's own.",
-    )
-    WEB_SEARCH_CONTEXT_SIZE: Literal["low", "medium", "high"] = Field(
-        default="medium",
-        description="How much of the pages that it finds the model reads; more costs more.",
-    )
-    WEB_SEARCH_USER_LOCATION: str = Field(
-        default="",
-        description="Where users are, as `city, region, country, timezone`, for "
-        "example `Bern, BE, CH, Europe/Zurich`, or as a JSON object of these.",
-    )
-    WEB_SEARCH_ALLOWED_DOMAINS: str = Field(
-        default="",
-        description="Search only these domains and those below them, separated by "
-        "commas. Empty: all.",
-    )
-    FILE_SEARCH_VECTOR_STORES: str = Field(
-        default="",
-        description="Ids of vector stores at OpenAI to search in, separated by commas.",
-    )
-    ENABLE_IMAGE_GENERATION: bool = Field(
-        default=False,
-        description="Let the model draw and change pictures with OpenAI's tool, which "
-        "is billed by picture. They are stored as files of the user who asked.",
-    )
-    IMAGE_GENERATION_OPTIONS: str = Field(
-        default='{"partial_images": 2}',
-        description="What OpenAI's tool takes, as a JSON object: `quality`, `size`, "
-        "`background`, `output_format`, `model`; `partial_images` (0 to 3) is how often "
-        "an unfinished picture is shown.",
-    )
-    ENABLE_CODE_INTERPRETER: bool = Field(
-        default=False,
-        description="Let the model run Python in a container at OpenAI, which is billed "
-        "by container. What the code leaves is stored as files of the user who asked.",
-    )
-    REMOTE_MCP_SERVERS_JSON: str = Field(
-        default="",
-        description="Remote MCP servers that OpenAI calls for the model, as a JSON list "
-        "of objects: `server_label`, `server_url` or `connector_id`, `authorization`, "
-        "`headers`, `allowed_tools`, `require_approval`, `server_description`. Unless "
-        "`require_approval` says `never`, people are asked before each call.",
-        json_schema_extra={"input": {"type": "password"}},
-    )
-
-
-class ToolValves(BaseModel):
-    """Who runs Open WebUI's tools, within which limits."""
-
-    TOOL_EXECUTION: Literal["pipe", "open_webui"] = Field(
-        default="pipe",
-        description="Who runs Open WebUI's tools: this pipe, side by side and within "
-        "limits, or Open WebUI, one after the other with its own approvals that last.",
-    )
-    PARALLEL_TOOL_CALLS: bool = Field(
-        default=True, description="Let the model ask for several tools at once."
-    )
-    MAX_FUNCTION_CALL_LOOPS: int = Field(
-        default=10,
-        ge=1,
-        description="How many rounds of tools one answer may take; then the model "
-        "answers with what it has.",
-    )
-    MAX_TOOL_CALLS: int = Field(
-        default=100, ge=1, description="How many calls of tools one answer may make."
-    )
-    TOOL_TIMEOUT_SECONDS: float = Field(
-        default=120,
-        gt=0,
-        allow_inf_nan=False,
-        description="How long a single call of a tool may take; all calls that the "
-        "model made at once may take five times that. The time that people take to "
-        "answer counts in neither limit.",
-    )
-    TOOL_OUTPUT_CHARACTERS: int = Field(
-        default=100_000,
-        ge=1000,
-        description="Longest output of a tool that the model gets; of a longer one it "
-        "gets the beginning and the end.",
-    )
-    TOOL_APPROVAL: str = Field(
-        default="",
-        description="Which tools need a person's consent, as `pattern=auto`, `ask` or "
-        "`deny`, separated by commas: `delete_*=ask, shell=deny`. For the others the "
-        "setting in the chat's controls counts. Where calls are left to "
-        "Open WebUI, `deny` leaves the tool out, and the other rules do not count.",
-    )
-    AUTO_NATIVE_TOOLS: bool = Field(
-        default=False,
-        description="Set Function Calling to Native in the settings of a model that "
-        "has it at Legacy, as soon as somebody uses it. Nothing else is changed.",
-    )
-    ENABLE_STRICT_TOOL_CALLING: bool = Field(
-        default=False,
-        description="Have OpenAI hold arguments to the tools' schemas, where a schema "
-        "can be put in the strict form.",
-    )
-
-
-class StorageValves(BaseModel):
-    """How kept items lie in a chat."""
-
-    HISTORY_CARRIER: Literal["markers", "output"] = Field(
-        default="markers",
-        description="Where a chat keeps what it does not show: under a key of its own, "
-        "named by invisible lines in the answers, or in Open WebUI's stored output of "
-        "each answer, without such lines. Both are always read.",
-    )
-    STORE_ENCRYPTION: Literal["off", "on"] = Field(
-        default="off",
-        description="Encrypt what this pipe stores in a chat. The host keeps the "
-        "text, the reasoning summaries and the tool cards of an answer in clear all "
-        "the same (its `output` items), and whoever gets a shared or exported chat "
-        "gets those. A changed key makes stored reasoning unreadable; the chats go "
-        "on without it.",
-    )
-    STORE_ENCRYPTION_KEY: str = Field(
-        default="",
-        description="A long random text, the key for STORE_ENCRYPTION. Empty: the "
-        "server's own WEBUI_SECRET_KEY is used.",
-        json_schema_extra={"input": {"type": "password"}},
-    )
-
-
-class NetworkValves(BaseModel):
-    """How patient the pipe is, over which network."""
-
-    MAX_RETRIES: int = Field(
-        default=1,
-        description="How often a request that failed before its first word is sent "
-        "again, 0 to 5.",
-    )
-    MAX_RETRY_WAIT_SECONDS: float = Field(
-        default=60,
-        ge=0,
-        allow_inf_nan=False,
-        description="Longest wait before such a retry. When the server asks for a "
-        "longer one, the error is shown at once.",
-    )
-    CONNECT_TIMEOUT_SECONDS: float = Field(
-        default=30,
-        gt=0,
-        allow_inf_nan=False,
-        description="How long a connection may take to come about.",
-    )
-    FIRST_EVENT_TIMEOUT_SECONDS: float = Field(
-        default=300,
-        description="How long the server may take to begin its answer, 30 to 900.",
-    )
-    IDLE_TIMEOUT_SECONDS: float = Field(
-        default=300,
-        description="How long the server may be silent in the middle of an answer, "
-        "30 to 900. Long reasoning without a summary is silent for minutes.",
-    )
-    TOTAL_TIMEOUT_SECONDS: float = Field(
-        default=0,
-        ge=0,
-        allow_inf_nan=False,
-        description="Longest time for a whole answer, without that of tools and of "
-        "people; 0 is no limit.",
-    )
-    VERIFY_SSL: bool = Field(
-        default=True,
-        description="Check the server's certificate. Off only for a test: anybody on "
-        "the way could then read the key.",
-    )
-    CA_BUNDLE: str = Field(
-        default="",
-        description="Path of a file with the certificates to trust instead of the "
-        "system's, for example those of a company's proxy.",
-    )
-    PROXY: str = Field(
-        default="",
-        description="Address of an HTTP proxy, with user and password if it wants "
-        "them. Empty: HTTPS_PROXY and NO_PROXY of the environment are obeyed.",
-        json_schema_extra={"input": {"type": "password"}},
-    )
-
-    @field_validator("MAX_RETRIES", mode="before")
-    @classmethod
-    def _clamp_retries(cls, value: object) -> object:
-        """Take a text or a number and bring it into 0 to 5, as the seed does."""
-        return clamp(value, 0, 5, 1)
-
-    @field_validator(
-        "FIRST_EVENT_TIMEOUT_SECONDS", "IDLE_TIMEOUT_SECONDS", mode="before"
-    )
-    @classmethod
-    def _clamp_silence(cls, value: object) -> object:
-        """Take a text or a number and bring it into 30 to 900, as the seed does."""
-        return clamp(value, 30, 900, 300)
-
-
-def clamp(value: object, least: int, most: int, default: int) -> int:
-    """Return a number within its limits; what is no number is the default."""
+def _clamp(value: object, least: int, most: int, default: int) -> int:
+    """Return a number within its limits; the default for anything else."""
     try:
         number = float(str(value).strip())
         return int(min(max(number, least), most))
@@ -9893,36 +9627,371 @@ def clamp(value: object, least: int, most: int, default: int) -> int:
         return default
 
 
-LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"]
+class Valves(BaseModel):
+    """Settings of the administrator, in the order of the page."""
 
+    # Key and address
+    API_KEY: str = _valve(
+        "",
+        "API key for the server. Empty: the environment variable `OPENAI_API_KEY` of "
+        "Open WebUI.",
+        secret=True,
+    )
+    BASE_URL: str = _valve(
+        DEFAULT_BASE_URL,
+        "Address of the Responses API, with or without `/v1`. Change it for a proxy or "
+        "for another server with `POST /responses`.",
+    )
+    ORGANIZATION: str = _valve(
+        "", "Organization to bill, if the key belongs to several."
+    )
+    PROJECT: str = _valve("", "Project to bill, if the key belongs to several.")
+    EXTRA_HEADERS: str = _valve(
+        "",
+        'More headers for every request, as a JSON object of texts: `{"X-Team": '
+        '"blue"}`. They replace the headers of the same name that this pipe sends.',
+        secret=True,
+    )
+    COMPATIBILITY: Literal["openai", "strict"] = _valve(
+        "openai",
+        "`strict` sends only what every server with the Responses API knows. Choose it "
+        "when BASE_URL is neither OpenAI nor Azure.",
+    )
 
-class OversightValves(BaseModel):
-    """What users may do on their own."""
+    # Models
+    MODEL_ID: str = _valve(
+        "gpt-6.1-sol, gpt-6.1-sol-high, gpt-6.1-terra, gpt-6-luna, gpt-5.2",
+        "Models to offer, separated by commas; an effort can be part of the name "
+        "(`gpt-5.2-high`). `auto` lists the newest model of each family, `gpt-5-auto` "
+        "chooses a model for each chat.",
+    )
+    FETCH_MODELS: bool = _valve(
+        True,
+        "For `auto`: list only models that the server offers for this key. Models that "
+        "MODEL_ID names are always listed.",
+    )
+    MODEL_OVERRIDES_JSON: str = _valve(
+        "",
+        "Corrections to what this pipe knows about models, as a JSON object: "
+        '`{"my-deployment": {"like": "gpt-5.2", "name": "Our GPT"}}`.',
+    )
+    TASK_MODEL: str = _valve(
+        "gpt-6-luna",
+        "Model for titles, tags and other small tasks, at its lowest effort. Empty, or "
+        "not changed and the server is not OpenAI's: the model of the chat.",
+    )
+    BACKGROUND_MODELS: str = _valve(
+        "",
+        "Models that answer in OpenAI's background mode, which continues after a broken "
+        "connection: names separated by commas, `*` for any text (`*-pro`). OpenAI "
+        "stores these requests and answers (`store: true`, 30 days by default), which "
+        "breaks zero data retention; COMPATIBILITY `strict` never does it.",
+    )
 
-    USER_MAY_CHANGE: str = Field(
-        default="effort, summary, verbosity, web_search, code_interpreter, show_cost, "
+    # What OpenAI's tools may do: search
+    ENABLE_WEB_SEARCH: bool = _valve(
+        False, "Offer OpenAI's web search in every chat. Each search is billed."
+    )
+    MAP_WEB_SEARCH: bool = _valve(
+        True,
+        "The Web Search switch of the page turns on OpenAI's search instead of Open "
+        "WebUI's.",
+    )
+    WEB_SEARCH_CONTEXT_SIZE: Literal["low", "medium", "high"] = _valve(
+        "medium",
+        "How much of the pages found the model reads. More costs more.",
+    )
+    WEB_SEARCH_USER_LOCATION: str = _valve(
+        "",
+        "Where users are, as `city, region, country, timezone` or as a JSON object of "
+        "these. Example: `Bern, BE, CH, Europe/Zurich`.",
+    )
+    WEB_SEARCH_ALLOWED_DOMAINS: str = _valve(
+        "",
+        "Search only these domains and their subdomains, separated by commas. Empty: "
+        "all.",
+    )
+    # ... pictures
+    ENABLE_IMAGE_GENERATION: bool = _valve(
+        False,
+        "Let the model draw and edit pictures with OpenAI's tool; each is billed. They "
+        "are stored as files of the user.",
+    )
+    IMAGE_GENERATION_OPTIONS: str = _valve(
+        '{"partial_images": 2}',
+        "Options of that tool, as a JSON object: `quality`, `size`, `background`, "
+        "`output_format`, `model`, `partial_images` (0 to 3 unfinished pictures shown).",
+    )
+    IMAGE_DETAIL: Literal["auto", "low", "high"] = _valve(
+        "auto",
+        "How closely the model looks at attached pictures, unless the request says it. "
+        "`low` costs less.",
+    )
+    # ... code
+    ENABLE_CODE_INTERPRETER: bool = _valve(
+        False,
+        "Let the model run Python in a container at OpenAI; each is billed. Its files "
+        "are stored as files of the user.",
+    )
+    # ... files
+    FILE_SEARCH_VECTOR_STORES: str = _valve(
+        "", "Ids of vector stores at OpenAI to search, separated by commas."
+    )
+    FILE_INPUT: Literal["off", "pdf", "all"] = _valve(
+        "off",
+        "Which attached files the model reads itself and whole: none, PDFs, or all "
+        "documents. With `pdf` or `all`, turn off the capability File Context of the "
+        "model, or Open WebUI's retrieval sends the same text a second time.",
+    )
+    # ... remote servers
+    REMOTE_MCP_SERVERS_JSON: str = _valve(
+        "",
+        "Remote MCP servers that OpenAI calls, as a JSON list of objects: "
+        "`server_label`, `server_url` or `connector_id`, `authorization`, `headers`, "
+        "`allowed_tools`, `require_approval`, `server_description`. Users are asked "
+        "before each call unless `require_approval` is `never`.",
+        secret=True,
+    )
+
+    # Reasoning and history
+    REASONING_SUMMARY: Literal["auto", "concise", "detailed", "disabled"] = _valve(
+        "auto",
+        "Show a summary of the reasoning. OpenAI gives it to verified organizations "
+        "only; choose `disabled` if yours is not.",
+    )
+    PERSIST_REASONING_TOKENS: Literal["disabled", "response", "conversation"] = _valve(
+        "conversation",
+        "How long the model gets its encrypted reasoning back: never, between the tool "
+        "calls of one answer, or in the whole conversation (stored in the chat).",
+    )
+    PERSIST_TOOL_RESULTS: bool = _valve(
+        True,
+        "Send tool calls and their results again in later turns. Off: they are removed "
+        "after the answer, with the reasoning before them.",
+    )
+    HISTORY_CARRIER: Literal["markers", "output"] = _valve(
+        "markers",
+        "Where a chat keeps what it does not show: under keys of its own, named by "
+        "invisible lines in the answers, or in Open WebUI's stored output of each "
+        "answer, without such lines. Both are always read.",
+    )
+    STORE_ENCRYPTION: Literal["off", "on"] = _valve(
+        "off",
+        "Encrypt what this pipe stores in a chat. Open WebUI still stores the text, the "
+        "reasoning summaries and the tool cards in clear, and they are part of a shared "
+        "or exported chat.",
+    )
+    STORE_ENCRYPTION_KEY: str = _valve(
+        "",
+        "A long random text, the key for STORE_ENCRYPTION; after a change, reasoning "
+        "stored before is lost. Empty: the server's WEBUI_SECRET_KEY.",
+        secret=True,
+    )
+    STABLE_INSTRUCTIONS: Literal["auto", "on", "off"] = _valve(
+        "auto",
+        "Send the first instructions of a chat again, and changes in them (a date, a "
+        "memory) with the next message, so that reasoning and the prompt cache stay "
+        "valid; the chat then holds them, readable for its owner. `auto`: only for "
+        "models that need it.",
+    )
+    PROMPT_CACHE_KEY: Literal["chat", "user", "off"] = _valve(
+        "chat",
+        "Which requests share OpenAI's prompt cache: those of a chat, those of a user, "
+        "or as OpenAI decides. Only a hash is sent.",
+    )
+    TRUNCATION: Literal["disabled", "auto"] = _valve(
+        "disabled",
+        "`auto` drops the oldest messages when a chat is too long for the model, and "
+        "with them reasoning and the prompt cache. `disabled` shows an error.",
+    )
+    COMPACTION_TOKENS: int = _valve(
+        0,
+        "Let OpenAI compact a chat when its input has more tokens than this. 0: never; "
+        "Azure cannot do it.",
+        ge=0,
+    )
+    MAX_OUTPUT_TOKENS: int = _valve(
+        0,
+        "Most tokens of one answer, reasoning included. 0: the limit of the model.",
+        ge=0,
+    )
+
+    # Open WebUI's tools
+    TOOL_EXECUTION: Literal["pipe", "open_webui"] = _valve(
+        "pipe",
+        "Who runs Open WebUI's tools: this pipe, in parallel and within limits, or Open "
+        "WebUI, one after the other with its own lasting approvals.",
+    )
+    PARALLEL_TOOL_CALLS: bool = _valve(
+        True, "Let the model call several tools at once."
+    )
+    MAX_FUNCTION_CALL_LOOPS: int = _valve(
+        10,
+        "Most rounds of tool calls in one answer. After them the model answers with "
+        "what it has.",
+        ge=1,
+    )
+    MAX_TOOL_CALLS: int = _valve(100, "Most tool calls in one answer.", ge=1)
+    TOOL_TIMEOUT_SECONDS: float = _valve(
+        120,
+        "Time limit of one tool call; all calls made at once have five times as long. "
+        "The time that people take to answer does not count.",
+        gt=0,
+        allow_inf_nan=False,
+    )
+    TOOL_OUTPUT_CHARACTERS: int = _valve(
+        100_000,
+        "Longest tool output that the model gets. Of a longer one it gets the beginning "
+        "and the end.",
+        ge=1000,
+    )
+    TOOL_APPROVAL: str = _valve(
+        "",
+        "Rules for tools, as `pattern=auto`, `ask` or `deny`, separated by commas: "
+        "`delete_*=ask, shell=deny`; other tools follow the setting in the chat "
+        "controls. When Open WebUI runs the tools, only `deny` applies: such a tool is "
+        "not offered.",
+    )
+    AUTO_NATIVE_TOOLS: bool = _valve(
+        False,
+        "When somebody uses a model whose Function Calling is Legacy, set it to Native "
+        "in the settings of that model.",
+    )
+    ENABLE_STRICT_TOOL_CALLING: bool = _valve(
+        False,
+        "Have OpenAI enforce the schemas of tools, where a schema has a strict form.",
+    )
+
+    # Users
+    USER_MAY_CHANGE: str = _valve(
+        "effort, summary, verbosity, web_search, code_interpreter, show_cost, "
         "log_level",
-        description="Which of their settings users may change, separated by commas; "
-        "also `image_generation` and `service_tier`, which can cost much, or `all`, or "
-        "`nothing`. Administrators may change all of theirs.",
+        "Settings that users may change, separated by commas; also `image_generation` "
+        "and `service_tier`, which can be expensive, or `all`, or `nothing`. "
+        "Administrators may change all.",
     )
-    USER_API_KEYS: Literal["off", "allowed", "required"] = Field(
-        default="off",
-        description="Whether users put a key of their own into their settings: not at "
-        "all, if they like, or before they can chat. Tasks such as titles use it, too; "
-        "administrators may always use the key of this pipe.",
+    USER_API_KEYS: Literal["off", "allowed", "required"] = _valve(
+        "off",
+        "Whether users can, or must, set an API key of their own, which their titles "
+        "and other tasks use too. Administrators may always use the key of this pipe.",
     )
-    AUDIT_LOG: bool = Field(
-        default=False,
-        description="Write one JSON line for each request, success and error to the "
-        "server's log, without a word of what was said. The environment's "
+
+    # Cost
+    SHOW_COST: bool = _valve(
+        False,
+        "Show the cost of an answer in its last status line and its usage, at the "
+        "prices of the standard tier.",
+    )
+    CUSTOM_MODEL_PRICING_JSON: str = _valve(
+        "",
+        "Prices in US dollars per million tokens that replace those of this pipe, as a "
+        'JSON object: `{"my-model": {"input": 2, "cached": 0.5, "output": 8}}`.',
+    )
+    SERVICE_TIER: Literal["auto", "default", "flex", "priority"] = _valve(
+        "auto",
+        "`flex` is cheaper and slower, `priority` faster and more expensive, if the "
+        "model and the project have them.",
+    )
+
+    # Network
+    ENABLE_STREAM: bool = _valve(
+        True,
+        "Stream answers from the server. Off: each answer comes as a whole, for servers "
+        "or organizations that may not stream.",
+    )
+    MAX_RETRIES: int = _valve(
+        1,
+        "How often a request is sent again that failed before any text was shown, 0 to "
+        "5.",
+    )
+    MAX_RETRY_WAIT_SECONDS: float = _valve(
+        60,
+        "Longest wait before a retry. If the server asks for a longer one, the error is "
+        "shown at once.",
+        ge=0,
+        allow_inf_nan=False,
+    )
+    CONNECT_TIMEOUT_SECONDS: float = _valve(
+        30, "Time limit for opening a connection.", gt=0, allow_inf_nan=False
+    )
+    FIRST_EVENT_TIMEOUT_SECONDS: float = _valve(
+        300, "Time limit for the first event of an answer, 30 to 900."
+    )
+    IDLE_TIMEOUT_SECONDS: float = _valve(
+        300,
+        "Longest silence within an answer, 30 to 900. Long reasoning without a summary "
+        "is silent for minutes.",
+    )
+    TOTAL_TIMEOUT_SECONDS: float = _valve(
+        0,
+        "Time limit for a whole answer, without the time of tools and of people. 0: "
+        "none.",
+        ge=0,
+        allow_inf_nan=False,
+    )
+    VERIFY_SSL: bool = _valve(
+        True,
+        "Check the certificate of the server. Turn it off for tests only: others on the "
+        "network can then read the key.",
+    )
+    CA_BUNDLE: str = _valve(
+        "",
+        "Path of a file with the certificates to trust instead of the system's, for "
+        "example those of a company proxy.",
+    )
+    PROXY: str = _valve(
+        "",
+        "Address of an HTTP proxy, with user and password if it needs them. Empty: "
+        "HTTPS_PROXY and NO_PROXY of the environment.",
+        secret=True,
+    )
+
+    # Log
+    AUDIT_LOG: bool = _valve(
+        False,
+        "Write one JSON line per request, success and error to the server's log, "
+        "without any text of the chat. The environment variable "
         "`OPENAI_GPT5_AUDIT_LOG=true` does the same.",
     )
-    LOG_LEVEL: LogLevel = Field(
-        default="INFO",
-        description="What this pipe writes to the server's log, from this level up. "
-        "Keys and what was said are never written.",
+    LOG_LEVEL: LogLevel = _valve(
+        "INFO",
+        "Lowest level that this pipe writes to the server's log. Keys and texts of the "
+        "chat are never written.",
     )
+
+    @field_validator("PROMPT_CACHE_KEY", mode="before")
+    @classmethod
+    def _rename_cache_keys(cls, value: object) -> object:
+        """Read stored words of an earlier version: both stood for the user."""
+        return "user" if value in ("id", "email") else value
+
+    @field_validator("MAX_RETRIES", mode="before")
+    @classmethod
+    def _clamp_retries(cls, value: object) -> object:
+        return _clamp(value, 0, 5, 1)
+
+    @field_validator(
+        "FIRST_EVENT_TIMEOUT_SECONDS", "IDLE_TIMEOUT_SECONDS", mode="before"
+    )
+    @classmethod
+    def _clamp_silence(cls, value: object) -> object:
+        return _clamp(value, 30, 900, 300)
+
+    def effective_key(self) -> str:
+        """Return the key to use, or nothing.
+
+        The environment is read at use: as the default of the field its key would
+        stand in the schema that the settings page loads.
+        """
+        return self.API_KEY.strip() or os.environ.get("OPENAI_API_KEY", "").strip()
+
+    def remembers_reasoning(self) -> bool:
+        """Say whether reasoning is stored in the chat, for later turns."""
+        return self.PERSIST_REASONING_TOKENS == "conversation"
+
+    def carries_reasoning(self) -> bool:
+        """Say whether reasoning is sent again between the tool rounds of an answer."""
+        return self.PERSIST_REASONING_TOKENS != "disabled"
 
     def writes_audit_log(self) -> bool:
         """Say whether the audit log is on, by valve or by environment."""
@@ -9930,74 +9999,48 @@ class OversightValves(BaseModel):
         return self.AUDIT_LOG or by_environment == "true"
 
 
-class Valves(
-    OversightValves,
-    NetworkValves,
-    StorageValves,
-    ToolValves,
-    HostedValves,
-    AnswerValves,
-    ModelValves,
-    ConnectionValves,
-):
-    """Settings of the administrator, the fields of the last base first.
-
-    That is how pydantic orders them, and the page shows them as they are ordered.
-    """
-
-
 class UserValves(BaseModel):
-    """Settings of a user; `inherit` leaves the choice to the model or administrator."""
+    """Settings of a user; `inherit` leaves the choice to the administrator or model."""
 
     REASONING_EFFORT: Literal[
         "inherit", "none", "minimal", "low", "medium", "high", "xhigh", "max"
-    ] = Field(
-        default="inherit",
-        description="How long a reasoning model thinks. An effort that the chosen "
-        "model does not have is not sent.",
+    ] = _valve(
+        "inherit",
+        "How long a reasoning model thinks. An effort that the model does not have is "
+        "not sent.",
     )
     REASONING_SUMMARY: Literal["inherit", "auto", "concise", "detailed", "disabled"] = (
-        Field(default="inherit", description="Show a summary of the reasoning.")
+        _valve("inherit", "Show a summary of the reasoning.")
     )
-    VERBOSITY: Literal["inherit", "low", "medium", "high"] = Field(
-        default="inherit", description="How long answers are."
+    VERBOSITY: Literal["inherit", "low", "medium", "high"] = _valve(
+        "inherit", "How long answers are."
     )
-    WEB_SEARCH: Literal["inherit", "on", "off"] = Field(
-        default="inherit", description="Let the model search the web with OpenAI."
+    WEB_SEARCH: _Choice = _valve("inherit", "Let the model search the web with OpenAI.")
+    IMAGE_GENERATION: _Choice = _valve(
+        "inherit", "Let the model draw pictures with OpenAI."
     )
-    IMAGE_GENERATION: Literal["inherit", "on", "off"] = Field(
-        default="inherit", description="Let the model draw pictures with OpenAI."
+    CODE_INTERPRETER: _Choice = _valve("inherit", "Let the model run Python at OpenAI.")
+    SERVICE_TIER: Literal["inherit", "auto", "default", "flex", "priority"] = _valve(
+        "inherit",
+        "`flex` is cheaper and slower, `priority` faster and more expensive.",
     )
-    CODE_INTERPRETER: Literal["inherit", "on", "off"] = Field(
-        default="inherit", description="Let the model run Python at OpenAI."
-    )
-    SERVICE_TIER: Literal["inherit", "auto", "default", "flex", "priority"] = Field(
-        default="inherit",
-        description="`flex` is cheaper but slower, `priority` faster but dearer.",
-    )
-    SHOW_COST: Literal["inherit", "on", "off"] = Field(
-        default="inherit", description="Show what an answer cost."
-    )
+    SHOW_COST: _Choice = _valve("inherit", "Show the cost of an answer.")
     LOG_LEVEL: Literal["inherit", "DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"] = (
-        Field(
-            default="inherit",
-            description="What the pipe writes to the server's log about your chats.",
-        )
+        _valve("inherit", "What the pipe writes to the server's log about your chats.")
     )
-    API_KEY: str = Field(
-        default="",
-        description="Your own key for OpenAI, if an administrator allows one: your "
-        "chats are then billed to its account.",
-        json_schema_extra={"input": {"type": "password"}},
+    API_KEY: str = _valve(
+        "",
+        "Your own key for OpenAI, if an administrator allows one. Your chats are then "
+        "billed to its account.",
+        secret=True,
     )
-    SHOW_LOG_ON_ERROR: bool = Field(
-        default=False,
-        description="For administrators: show the log of an answer that failed, as a "
-        "source below it.",
+    SHOW_LOG_ON_ERROR: bool = _valve(
+        False,
+        "For administrators: show the log of a failed answer as a source below it.",
     )
 
 
-# ==== owui_manifold.config: What the valves come to for one call.
+# ==== owui_manifold.config: The settings of one call, derived from the valves.
 
 
 @dataclass(frozen=True, slots=True)
@@ -10243,7 +10286,7 @@ def _inherit(user: str, administrator: str | None) -> str | None:
     return administrator if user == "inherit" else user
 
 
-# ==== owui_manifold.log: Lines in the server's log, without secrets, the newest of each run kept to be shown.
+# ==== owui_manifold.log: Lines in the server's log, without secrets; the newest of each run are kept in memory.
 
 _LOGGER = logging.getLogger("openai_responses_manifold")
 
@@ -10259,7 +10302,7 @@ _KEPT_LINES = 2000
 
 
 class LogLine(NamedTuple):
-    """One line of a run: when it was written, how grave it is, what it says."""
+    """One line of a run: its time, its level, its text."""
 
     seconds: int
     level: str
@@ -10272,7 +10315,7 @@ class LogLine(NamedTuple):
 
 
 class RunLog:
-    """The log of one run, for whoever works for it; also from other threads."""
+    """The log of one run; can be used from other threads."""
 
     def __init__(
         self,
@@ -10281,7 +10324,7 @@ class RunLog:
         run_id: str,
         now: Callable[[], int] = unix_seconds,
     ) -> None:
-        """Begin empty; the server's log gets what reaches `threshold`."""
+        """Start empty; lines from `threshold` on are written to the server's log."""
         self.run_id = run_id
         self._threshold = _level_number(threshold)
         self._secrets = tuple(secrets)
@@ -10290,9 +10333,10 @@ class RunLog:
         self._lock = Lock()
 
     def line(self, level: str, text: str) -> None:
-        """Keep `text` as one line; write it too, behind the run's id, if it is grave.
+        """Keep `text` as one line; also write it, with the run's id, if its level is
+        enough.
 
-        A level that is not known counts as INFO.
+        An unknown level counts as INFO.
         """
         known = level if level in _LEVELS else "INFO"
         one_line = redact_line(text, self._secrets)
@@ -10302,11 +10346,11 @@ class RunLog:
             _write(known, f"{self.run_id} {one_line}")
 
     def audit(self, line: str) -> None:
-        """Write a line of the audit log, which has a valve of its own."""
+        """Write a line of the audit log, which has its own valve."""
         _write("INFO", redact(line, self._secrets))
 
     def lines(self) -> list[LogLine]:
-        """Return the newest lines, the oldest of them first."""
+        """Return the newest lines, oldest first."""
         with self._lock:
             return list(self._lines)
 
@@ -10322,9 +10366,9 @@ def _level_number(name: str) -> int:
 def _write(level: str, line: str) -> None:
     """Hand `line` to the handlers of the server.
 
-    The logger's own level belongs to the server and to other copies of the pipe, so
-    it is not touched: the record goes to the handlers as it is. Those of Open WebUI
-    drop what is below INFO, so a DEBUG line goes there as INFO and says what it is.
+    The logger's level belongs to the server and to other copies of the pipe, so it is
+    not changed: the record goes to the handlers directly. Those of Open WebUI drop
+    levels below INFO, so a DEBUG line is sent as INFO and says that it is DEBUG.
     """
     number = max(_LEVELS[level], logging.INFO)
     text = line if _LEVELS[level] == number else f"{level} {line}"
@@ -10370,17 +10414,17 @@ def known_sources(
 ) -> Sequence[str]:
     """Return the keys of the sources that the page has of a message already.
 
-    Those that the host retrieved come first (utils/middleware.py:2970).
+    Sources that the host retrieved come first.
     """
     before = load_round(state, message_id)
     return before.cited if before else source_keys(metadata.get("sources") or ())
 
 
 def continue_input(
-    ended: DelegatedRound, stretches: Sequence[ChatPart]
+    ended: DelegatedRound, parts: Sequence[ChatPart]
 ) -> list[Item] | None:
     """Return the input after `ended`; None when a call of it has no output."""
-    outputs = {s.call_id: s for s in stretches if isinstance(s, ToolMessage)}
+    outputs = {s.call_id: s for s in parts if isinstance(s, ToolMessage)}
     calls = [item["call_id"] for item in open_calls(ended.received)]
     if not calls or not all(call_id in outputs for call_id in calls):
         return None
@@ -10390,14 +10434,14 @@ def continue_input(
     )
 
 
-# ==== owui_manifold.context: One call of the pipe: who asks, and what the host passes.
+# ==== owui_manifold.context: One call of the pipe: who asks, what the host passes, and whose key is used.
 
 EventCall = Callable[[dict[str, Any]], Awaitable[Any]]
 
 
 @dataclass(frozen=True, slots=True)
 class HostContext:
-    """What the host gave the pipe beside the chat, for those who run its tools."""
+    """What the host passes beside the chat, for the tools that are run."""
 
     tools: Mapping[str, Mapping[str, Any]]
     request: Any
@@ -10408,16 +10452,15 @@ class HostContext:
 
 
 _ROWLESS_CHATS = ("temporary:", "local:", "channel:")
-"""Chat ids that name no row: temporary chats, in both spellings, and channels."""
+"""Prefixes of chat ids without a row: temporary chats (old and new) and channels."""
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """What one call of the pipe is about.
+    """Who asks, and for which chat and message.
 
-    `host_model` is the host's id of the model, `{function id}.{model}`; `task` the
-    name of a small job of the host, or empty; `is_admin` whether an administrator
-    asks.
+    `host_model` is the host's id of the model, `{function id}.{model}`. `task` is the
+    name of a task of the host, or empty. `is_admin` says whether an administrator asks.
     """
 
     host_model: str
@@ -10432,8 +10475,8 @@ class Caller:
     def model(self) -> str:
         """The model as the administrator listed it.
 
-        Everything in front of the first dot is the id of the function, which the
-        administrator chose freely.
+        The part before the first dot is the id of the function, which the administrator
+        chose.
         """
         return self.host_model.split(".", 1)[-1]
 
@@ -10441,8 +10484,9 @@ class Caller:
     def host_reads(self) -> bool:
         """Whether Open WebUI itself reads and stores the answer.
 
-        True exactly when the request has both ids (utils/middleware.py:3028); a
-        session id only decides who can answer a dialog.
+        True exactly if the request has a chat id and a message id. A session id only
+        decides whether a dialog can be answered (docs/reference/open-webui.md, "Ids of
+        a call").
         """
         return bool(self.chat_id and self.message_id)
 
@@ -10478,10 +10522,10 @@ def read_caller(
 
 @dataclass(frozen=True, slots=True)
 class PipeCall:
-    """One call of the pipe: what the host passes, and where to write lines.
+    """One call of the pipe: what the host passes, and where log lines go.
 
-    `state` is the state of the host's request; `lessons` and `threads` are those of
-    the pipe.
+    `state` is the state of the host's request; `capabilities` and `threads` are those
+    of the pipe.
     """
 
     body: Mapping[str, Any]
@@ -10496,23 +10540,23 @@ class PipeCall:
 
     @property
     def known_sources(self) -> Sequence[str]:
-        """The keys of the sources that the page has of the message already."""
+        """The keys of the sources that the page already has for the message."""
         message_id = self.caller.message_id
         return known_sources(self.state, message_id, self.host.metadata)
 
 
-def model_of(asked: PipeCall) -> ResolvedModel:
-    """Return the model that was asked, by what the administrator says of it first."""
-    return resolve_with_overrides(asked.caller.model, overrides_of(asked.valves))
+def model_of(call: PipeCall) -> ResolvedModel:
+    """Return the model of the call, with the administrator's overrides."""
+    return resolve_with_overrides(call.caller.model, overrides_of(call.valves))
 
 
 def overrides_of(valves: Valves) -> Overrides:
-    """Return what MODEL_OVERRIDES_JSON says; raises InvalidRequest."""
+    """Return the overrides in MODEL_OVERRIDES_JSON; raises InvalidRequest."""
     return read_overrides(valves.MODEL_OVERRIDES_JSON)
 
 
 def messages_of(body: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the messages of a body; no list of them is none."""
+    """Return the messages of a body; empty if they are not a list."""
     messages = body.get("messages")
     return messages if isinstance(messages, list) else []
 
@@ -10531,23 +10575,24 @@ _BILLED_HEADERS = frozenset(
 _UNAUTHORIZED = 401
 
 
-def own_key(asked: PipeCall) -> str:
-    """Return the user's own key, if the administrator lets them use one."""
-    allowed = asked.valves.USER_API_KEYS != "off"
-    return asked.user_valves.API_KEY.strip() if allowed else ""
+def own_key(call: PipeCall) -> str:
+    """Return the user's own key, if the administrator permits one."""
+    allowed = call.valves.USER_API_KEYS != "off"
+    return call.user_valves.API_KEY.strip() if allowed else ""
 
 
-def user_endpoint(asked: PipeCall) -> Endpoint:
-    """Return where a user's requests go; raises InvalidRequest for what cannot work.
+def user_endpoint(call: PipeCall) -> Endpoint:
+    """Return the endpoint of a user's requests; raises InvalidRequest if unusable.
 
-    What names the account of the administrator goes with the administrator's key only.
+    Organisation and project belong to the administrator's account, so they are sent
+    only with the administrator's key.
     """
-    key = own_key(asked)
+    key = own_key(call)
     if not key:
-        if asked.valves.USER_API_KEYS == "required" and not asked.caller.is_admin:
+        if call.valves.USER_API_KEYS == "required" and not call.caller.is_admin:
             raise InvalidRequest(_NO_OWN_KEY)
-        return build_endpoint(asked.valves)
-    endpoint = build_endpoint(asked.valves, key)
+        return build_endpoint(call.valves)
+    endpoint = build_endpoint(call.valves, key)
     rest = {
         name: text
         for name, text in endpoint.extra_headers.items()
@@ -10556,18 +10601,18 @@ def user_endpoint(asked: PipeCall) -> Endpoint:
     return replace(endpoint, organization="", project="", extra_headers=rest)
 
 
-def correct_ending(asked: PipeCall, ending: Ending, status: int | None) -> Ending:
-    """Return the ending of a run; a wrong key is told to the one who can correct it."""
-    if status == _UNAUTHORIZED and own_key(asked):
+def correct_ending(call: PipeCall, ending: Ending, status: int | None) -> Ending:
+    """Return the ending of a run; a wrong own key is reported to its owner."""
+    if status == _UNAUTHORIZED and own_key(call):
         return replace(ending, sentence=_WRONG_OWN_KEY)
     return ending
 
 
-# ==== owui_manifold.host: The only importer of `open_webui`; every name of the host is looked up here.
+# ==== owui_manifold.host: The only module that uses `open_webui`; every name of the host is looked up here.
 
 FLOOR = (0, 11, 4)
-"""From here on `Chats.update_chat_by_id` patches the top-level keys of a chat; before,
-it replaced the whole chat (models/chats.py:803)."""
+"""From this version on `Chats.update_chat_by_id` patches the top-level keys of a chat;
+before, it replaced the whole chat (docs/reference/open-webui.md, "The chat's row")."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -10580,7 +10625,7 @@ class NewFile:
 
 
 def require_floor() -> None:
-    """Raise InvalidRequest, with a sentence, on an Open WebUI that is too old."""
+    """Raise InvalidRequest, with a sentence, if Open WebUI is too old."""
     version = _host_name("env", "VERSION")
     numbers = [int(number) for number in re.findall(r"\d+", str(version))[:3]]
     if tuple(numbers) < FLOOR:
@@ -10592,16 +10637,16 @@ def require_floor() -> None:
 
 
 async def read_chat(chat_id: str, user_id: str) -> Mapping[str, Any] | None:
-    """Return the JSON of a user's own chat; None when there is no such row."""
+    """Return the JSON of a user's own chat; None if there is no such row."""
     chats = _host_name("models.chats", "Chats")
     row = await chats.get_chat_by_id_and_user_id(chat_id, user_id)
     return row.chat if row is not None and isinstance(row.chat, Mapping) else None
 
 
 async def write_chat_keys(chat_id: str, values: Mapping[str, Any]) -> bool:
-    """Replace top-level keys of a chat's JSON at once; say whether the host stored them.
+    """Replace top-level keys of a chat's JSON; say whether the host stored them.
 
-    `touch=False`: keeping items is no activity that moves a chat in the list.
+    `touch=False`: storing items must not move the chat in the list.
     """
     chats = _host_name("models.chats", "Chats")
     row = await chats.update_chat_by_id(chat_id, dict(values), touch=False)
@@ -10614,21 +10659,21 @@ def server_secret() -> str:
 
 
 async def user_model(user_id: str) -> Any:
-    """Return the host's own model of a user, as its functions want it."""
+    """Return the host's model of a user, which its functions need."""
     return await _host_name("models.users", "Users").get_user_by_id(user_id)
 
 
 async def legacy_model(model_id: str) -> Any:
-    """Return the record of a model whose function calling is legacy, else None."""
+    """Return the row of a model whose function calling is legacy, else None."""
     row = await _host_name("models.models", "Models").get_model_by_id(model_id)
     params = row.params.model_dump() if row is not None else {}
     return row if params.get("function_calling") == "legacy" else None
 
 
 async def make_native(row: Any) -> bool:
-    """Set the function calling of a model to native; say whether the host did.
+    """Set the function calling of a model to native; say whether the host did it.
 
-    Nothing else of its record changes: without grants the host keeps those it has.
+    Nothing else of its row changes: without grants the host keeps the existing ones.
     """
     kept = row.model_dump(include={"id", "base_model_id", "name", "meta", "is_active"})
     native = {**row.params.model_dump(), "function_calling": "native"}
@@ -10638,7 +10683,7 @@ async def make_native(row: Any) -> bool:
 
 
 async def file_row(file_id: str, user: Any) -> Any:
-    """Return the row of a file that `user` may read, or None (utils/files.py:209)."""
+    """Return the row of a file that `user` may read by the host's rules, or None."""
     row = await _host_name("models.files", "Files").get_file_by_id(file_id)
     if row is None or user is None or not row.path:
         return None
@@ -10649,13 +10694,13 @@ async def file_row(file_id: str, user: Any) -> Any:
 
 
 def stored_bytes(path: str) -> bytes:
-    """Return the bytes of a stored file; it blocks, and may fetch from far away."""
+    """Return the bytes of a stored file; blocks, and may use a remote storage."""
     storage = _host_name("storage.provider", "Storage")
     return Path(storage.get_file(path)).read_bytes()
 
 
 async def update_tool(function: Any, messages: list[Any], files: list[Any]) -> Any:
-    """Return a tool's callable with the chat as it is now (middleware.py:3142)."""
+    """Return a tool's callable that knows the current chat."""
     update = _host_name("utils.tools", "get_updated_tool_function")
     fresh = {"__messages__": messages, "__files__": files}
     return await update(function=function, extra_params=fresh)
@@ -10664,7 +10709,7 @@ async def update_tool(function: Any, messages: list[Any], files: list[Any]) -> A
 def terminal_file(
     name: str, params: Mapping[str, Any], result: Any, tool: Any, metadata: Any
 ) -> Any:
-    """Return what to show of a terminal's file, or None for any other result."""
+    """Return the content to show for a terminal's file, or None for other results."""
     build = _host_name("utils.middleware", "build_terminal_file_tool_result")
     return build(name, dict(params), result, tool, metadata)
 
@@ -10689,7 +10734,7 @@ async def process_tool_result(
 async def tell_terminal(
     name: str, params: Mapping[str, Any], text: str, emitter: Any
 ) -> None:
-    """Tell the page what a terminal tool did (middleware.py:949)."""
+    """Tell the page about the result of a terminal tool."""
     if emitter is not None:
         tell = _host_name("utils.middleware", "terminal_event_handler")
         await tell(name, dict(params), text, emitter)
@@ -10707,7 +10752,7 @@ def citation_sources(
 
 
 async def stored_image(request: Any, metadata: Any, user: Any, url: str) -> str:
-    """Store a picture that a tool returned; return the address of the file."""
+    """Store a tool's picture; return the address of the file."""
     store = _host_name("utils.middleware", "store_tool_result_image")
     return str(await store(request, url, metadata, user))
 
@@ -10715,10 +10760,11 @@ async def stored_image(request: Any, metadata: Any, user: Any, url: str) -> str:
 async def store_file(
     request: Any, file: NewFile, place: Mapping[str, str], user: Any
 ) -> dict[str, Any] | None:
-    """Store a file as the user's own; return what a message's list of files holds.
+    """Store a file for the user; return its entry in a message's list of files.
 
-    `place` names the saved chat and the message that it belongs to (images.py:526), or
-    nothing. None: the host refused it, for example for its size.
+    `place` names the saved chat and the message of the file, or is empty. None: the
+    host refused the file, for example for its size (docs/reference/open-webui.md,
+    "Events and stored files").
     """
     upload = _host_name("routers.files", "upload_file_handler")
     refused = _host_name("routers.files", "HTTPException")
@@ -10742,7 +10788,7 @@ async def store_file(
 
 
 def _host_name(module: str, name: str) -> Any:
-    """Return a name of the host; raises InvalidRequest when it has none."""
+    """Return a name of the host; raises InvalidRequest if it does not exist."""
     try:
         return getattr(import_module(f"open_webui.{module}"), name)
     except (ImportError, AttributeError):
@@ -10755,31 +10801,31 @@ def _host_name(module: str, name: str) -> Any:
 # ==== owui_manifold.files: Files of Open WebUI, read for the model and stored for the page.
 
 _MOST_BYTES = 50_000_000
-"""What one request takes of documents, all together."""
+"""The limit for all documents of one request."""
 
 _TOO_LARGE = (
     "With {} the files of this chat come to more than 50 MB, and one request takes no "
     "more. Attach a smaller file, or start a new chat."
 )
 _STORED_ADDRESS = re.compile(r"/api/v1/files/([^/?#]+)/content")
-"""How a chat names a stored picture (utils/files.py:36)."""
+"""The address of a stored picture in a chat."""
 
 _Made = TypeVar("_Made")
 
 
 async def read_file(row: Any, make: Callable[[bytes], _Made]) -> _Made | None:
-    """Return what `make` makes of a file's bytes; None where the host lost them.
+    """Return the result of `make` for a file's bytes; None if the host lost the file.
 
-    Both happen on a thread: the file may be large, and its storage elsewhere.
+    Both run on a thread, because the file may be large and its storage remote.
     """
     try:
         return await asyncio.to_thread(lambda: make(stored_bytes(row.path)))
-    except (OSError, RuntimeError):  # the host's storages raise these
+    except (OSError, RuntimeError):  # raised by the host's storages
         return None
 
 
 async def read_tool_image(address: str, user: Any) -> Item:
-    """Return a picture of a tool as the next turn will read it, byte for byte."""
+    """Return a tool's picture in the same bytes as the next turn will read it."""
     match = _STORED_ADDRESS.match(address)
     row = await file_row(match[1], user) if match else None
     held = await read_file(row, image_data_url) if row else address
@@ -10792,10 +10838,10 @@ async def add_documents(
     user: Any,
     wanted: str,
 ) -> list[ChatPart]:
-    """Return a chat with the documents that the model is to read itself.
+    """Return a chat with the documents that the model reads itself.
 
-    `wanted` is `pdf` or `all`. Raises InvalidRequest for one that cannot be sent with
-    the message that is asked.
+    `wanted` is `pdf` or `all`. Raises InvalidRequest for a document of the current
+    message that cannot be sent.
     """
     result, asked = list(stretches), question_index(stretches)
     documents = _DocumentReader(user, wanted)
@@ -10809,7 +10855,7 @@ async def add_documents(
 
 
 class _DocumentReader:
-    """Reads the documents of one request, within what it may hold."""
+    """Reads the documents of one request, up to its limit."""
 
     def __init__(self, user: Any, wanted: str) -> None:
         self._user = user
@@ -10817,7 +10863,9 @@ class _DocumentReader:
         self._left = _MOST_BYTES
 
     async def part(self, file: Attachment) -> Item | str | None:
-        """Return a document, why it cannot be sent, or None if it is not for us."""
+        """Return a document, or why it cannot be sent, or None if it is not for the
+        model.
+        """
         if file.is_image:
             return None
         row = await file_row(file.file_id, self._user)
@@ -10845,7 +10893,7 @@ class _DocumentReader:
         return part
 
     def _kind(self, name: str, declared: str) -> str:
-        """Return the type of a document that is wanted; else nothing."""
+        """Return the type of a document that is wanted, else an empty text."""
         kind = document_type(name, declared)
         return kind if self._wanted == "all" or kind == PDF_TYPE else ""
 
@@ -10856,9 +10904,9 @@ StoreImage = Callable[[str], Awaitable[str]]
 
 @dataclass(frozen=True, slots=True)
 class ResultFiles:
-    """Pictures as the model gets them and as the chat stores them; what is shown.
+    """Pictures for the model and for the chat, and the files that are shown.
 
-    `unreadable` is how many pictures the model cannot read.
+    `unreadable` is the number of pictures that the model cannot read.
     """
 
     for_model: list[Item] = field(default_factory=list)
@@ -10867,17 +10915,18 @@ class ResultFiles:
     unreadable: list[str] = field(default_factory=list)
 
     def output(self, text: str) -> str | list[Item]:
-        """Return the output of the tool: its text, and what the model can see."""
+        """Return the output of the tool: its text, and the pictures for the model."""
         return append_images("\n".join([text, *self.unreadable]), self.for_model)
 
 
 async def split_result_files(
     files: Iterable[File], store: StoreImage, user: Any, *, has_row: bool
 ) -> ResultFiles:
-    """Return the files of a result; `store` gives a picture an address of its own.
+    """Return the files of a result; `store` gives a picture an address.
 
-    One that came with an address is on the card, too (utils/middleware.py:5827). A
-    picture that could not be stored is not written into the row of a chat.
+    A picture that came with an address is shown on the card, too
+    (docs/reference/open-webui.md, "Tools of the host"). A picture that could not be
+    stored is not written to a chat's row.
     """
     shared = ResultFiles()
     for file in files:
@@ -10906,7 +10955,7 @@ async def load_stored_images(
 ) -> Mapping[str, Record]:
     """Return a chat's records with the pictures that its answers name.
 
-    What the user may not read, or nobody any more, is left out.
+    Pictures that the user may not read, or that no longer exist, are left out.
     """
     wanted = stored_image_ids(stretches, records)
     user = await user_model(user_id) if wanted else None
@@ -10923,7 +10972,7 @@ def _encoded(content: bytes) -> str:
     return base64.b64encode(content).decode()
 
 
-# ==== owui_manifold.host_tools: Open WebUI's tools, run by the pipe.
+# ==== owui_manifold.host_tools: Runs Open WebUI's tools in the same way as the host does.
 
 
 def build_approver(
@@ -10939,7 +10988,7 @@ def build_approver(
     params = metadata.get("params")
     mode = params.get("tool_approval_mode") if isinstance(params, Mapping) else None
     return Approver(
-        # A question to the user is no act: to ask whether to ask helps nobody.
+        # `ask_user` only asks a question, so it needs no approval.
         rules=[*read_rules(valves.TOOL_APPROVAL), ("ask_user", "auto")],
         default_rule="ask" if mode == "ask" else "auto",
         ask=_ask_in_page(event_call) if event_call else None,
@@ -10952,8 +11001,8 @@ def withheld_tools(
 ) -> frozenset[str]:
     """Return the names of those of the host's `tools` that it must not be left to run.
 
-    It knows nothing of our rules, so what they deny is not offered to the model; nor is
-    the builtin tool that runs any other by its name (utils/tool_search.py).
+    The host does not know our rules, so denied tools are not offered to the model. The
+    builtin tool that runs any other by its name is not offered either.
     """
     judge = Approver(read_rules(valves.TOOL_APPROVAL))
     denied = {name for name in tools if judge.rule_for(name) == "deny"}
@@ -10965,9 +11014,10 @@ def withheld_tools(
 
 
 def _ask_in_page(event_call: EventCall) -> Ask:
-    """Return the way to show the host's approval card (socket/main.py:1620).
+    """Return the way to show the host's approval card.
 
-    Whoever does not answer, or has left, returns an object instead of True.
+    Without an answer the host returns an object, so only True is an approval
+    (docs/reference/open-webui.md, "Dialogs").
     """
 
     async def ask(call_id: str, name: str, arguments: Mapping[str, Any]) -> bool:
@@ -10991,10 +11041,10 @@ _CITED = frozenset(
         "view_knowledge_file",
     }
 )
-"""Builtin tools whose results name sources (utils/middleware.py:450)."""
+"""Builtin tools whose results name sources, as in the host."""
 
 _ERROR_WORDS = ("error:", "exception:", "traceback", "http error!")
-"""How results begin that the host marks as failed (utils/middleware.py:169)."""
+"""The beginnings of results that the host marks as failed."""
 
 
 def cites(name: str, metadata: Mapping[str, Any]) -> bool:
@@ -11017,23 +11067,21 @@ def is_error_text(text: str) -> bool:
 
 
 _DISPATCHERS = ("call_tool", "search_tools")
-"""Builtin tools that stand for others; none of them may be called through another."""
+"""Builtin tools that call others; they cannot call each other."""
 
 
 class HostTools:
     """The tools of one request, by the names that the model was given."""
 
-    def __init__(
-        self, around: HostContext, names: ToolNames, threads: Executor
-    ) -> None:
-        """Run sync tools on `threads`: one of them must not stop the server."""
-        self._around = around
+    def __init__(self, host: HostContext, names: ToolNames, threads: Executor) -> None:
+        """Run sync tools on `threads`, so that none of them blocks the server."""
+        self._host = host
         self._names = names
         self._threads = threads
 
     def parameters(self, name: str) -> Mapping[str, Any] | None:
         """Return the schema of a tool's arguments, or None for no such tool."""
-        tool = self._around.tools.get(self._names.own_name(name))
+        tool = self._host.tools.get(self._names.own_name(name))
         if tool is None:
             return None
         spec = tool.get("spec") or {}
@@ -11041,17 +11089,17 @@ class HostTools:
 
     def is_interactive(self, name: str) -> bool:
         """Say whether a tool's time is a person's."""
-        tool = self._around.tools.get(self._names.own_name(name)) or {}
+        tool = self._host.tools.get(self._names.own_name(name)) or {}
         return name == "ask_user" and tool.get("type") == "builtin"
 
     def resolve_call(
         self, name: str, arguments: dict[str, Any]
     ) -> tuple[str, dict[str, Any]] | None:
-        """Return the tool that a call is for, as the host does (tool_search.py:134).
+        """Return the tool that a call will run, resolved as in the host.
 
-        It does so before anybody is asked: the tool that runs is the one approved.
+        It is resolved before anybody is asked, so the approved tool is what runs.
         """
-        own, tools = self._names.own_name(name), self._around.tools
+        own, tools = self._names.own_name(name), self._host.tools
         if tools.get(own, {}).get("tool_id") != "builtin:call_tool":
             return own, arguments
         inner, params = arguments.get("tool_name"), parse_json_object(
@@ -11062,9 +11110,9 @@ class HostTools:
         return str(inner), params
 
     async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
-        """Run a tool and return what the model and the page get of it."""
+        """Run a tool and return its result for the model and for the page."""
         own = self._names.own_name(name)
-        tool, params = self._around.tools[own], arguments
+        tool, params = self._host.tools[own], arguments
         if tool.get("type") != "mcp":  # MCP servers check their own arguments
             known = (self.parameters(own) or {}).get("properties") or {}
             params = {key: params[key] for key in params if key in known}
@@ -11076,50 +11124,50 @@ class HostTools:
     ) -> Any:
         if tool.get("direct"):
             return await self._in_the_browser(name, tool, params)
-        files = self._around.metadata.get("files") or []
-        messages = self._around.body.get("messages") or []
+        files = self._host.metadata.get("files") or []
+        messages = self._host.body.get("messages") or []
         function = await update_tool(tool["callable"], messages, files)
         if tool.get("type") == "mcp":
             return await _server_result(function, params)
         bare = getattr(function, "__function__", None)
         if bare is None or inspect.iscoroutinefunction(bare):
             return await function(**params)
-        # The host makes sync tools coroutine functions that never wait: on the loop
-        # they would stop every chat (utils/tools.py:318). A thread that outlives its
-        # limit cannot be stopped; it keeps its place on `threads` until it ends.
+        # The host wraps sync tools in coroutine functions that never wait; on the event
+        # loop they would block every chat. A thread that exceeds its limit cannot be
+        # stopped; it keeps its place in `threads` until it ends.
         work = partial(copy_context().run, _run_at_once, function, params)
         return await asyncio.get_running_loop().run_in_executor(self._threads, work)
 
     async def _in_the_browser(
         self, name: str, tool: Mapping[str, Any], params: dict[str, Any]
     ) -> Any:
-        if self._around.event_call is None:
+        if self._host.event_call is None:
             return {"error": "The browser that has this tool is not connected."}
         data = {
             "id": new_ulid(),
             "name": name,
             "params": params,
             "server": tool.get("server") or {},
-            "session_id": self._around.metadata.get("session_id"),
+            "session_id": self._host.metadata.get("session_id"),
         }
-        return await self._around.event_call({"type": "execute:tool", "data": data})
+        return await self._host.event_call({"type": "execute:tool", "data": data})
 
     async def _answer(
         self, name: str, tool: Mapping[str, Any], params: dict[str, Any], result: Any
     ) -> ToolResult:
         """Return a result as the host would store and show it."""
-        around = self._around
-        shown = terminal_file(name, params, result, tool, around.metadata) or result
-        user = await user_model(str(around.metadata.get("user_id") or ""))
+        host = self._host
+        shown = terminal_file(name, params, result, tool, host.metadata) or result
+        user = await user_model(str(host.metadata.get("user_id") or ""))
         text, files, embeds = await process_tool_result(
-            around.request, name, shown, tool, around.metadata, user
+            host.request, name, shown, tool, host.metadata, user
         )
-        await tell_terminal(name, params, text, around.event_emitter)
-        cited = cites(name, around.metadata) and text
+        await tell_terminal(name, params, text, host.event_emitter)
+        cited = cites(name, host.metadata) and text
         tool_id = str(tool.get("tool_id") or "")
         sources = citation_sources(name, params, text, tool_id) if cited else []
-        store = partial(stored_image, around.request, around.metadata, user)
-        has_row = names_a_row(str(around.metadata.get("chat_id") or ""))
+        store = partial(stored_image, host.request, host.metadata, user)
+        has_row = names_a_row(str(host.metadata.get("chat_id") or ""))
         shared = await split_result_files(files, store, user, has_row=has_row)
         card = {"files": shared.shown, "stored": shared.stored}
         card |= {"embeds": embeds, "sources": sources}
@@ -11160,10 +11208,10 @@ def _run_at_once(
     raise RuntimeError("a tool that claims to be synchronous waited")
 
 
-# ==== owui_manifold.hosted_tools: OpenAI's own tools, and all tools that a request offers.
+# ==== owui_manifold.hosted_tools: The tools that a request offers: OpenAI's own tools, the host's, and those of filters.
 
 HOST_SEARCH_TOOLS = frozenset({"search_web", "fetch_url"})
-"""Open WebUI's own tools for the web, which its switch brings (open-webui.md §11)."""
+"""Open WebUI's own tools for the web, which its Web Search switch adds."""
 
 _PLACE = ("city", "region", "country", "timezone")
 
@@ -11171,7 +11219,7 @@ _PLACE = ("city", "region", "country", "timezone")
 def search_tools(
     valves: Valves, user: UserValves, features: Mapping[str, Any]
 ) -> list[Item]:
-    """Return the searches to offer; raises InvalidRequest for settings that mean none.
+    """Return the searches to offer; raises InvalidRequest for invalid settings.
 
     `features` are the page's switches.
     """
@@ -11210,10 +11258,10 @@ def _web_search(valves: Valves) -> Item:
 
 
 def _location(text: str) -> Item:
-    """Return where the user is.
+    """Return the location of the user.
 
-    With nothing but its type the API does not assume the United States
-    (responses-api.md §1).
+    A location with only its type prevents the API from assuming the United States
+    (docs/reference/responses-api.md, "Hosted tools").
     """
     if text.strip().startswith("{"):
         given = parse_json_object(text)
@@ -11236,7 +11284,7 @@ def _words_of_list(text: str) -> list[str]:
 
 
 def _domain(address: str) -> str:
-    """Return the domain of what somebody copied from the browser; the API wants that."""
+    """Return the domain of an address, which is the form that the API needs."""
     return address.rpartition("://")[2].partition("/")[0]
 
 
@@ -11244,11 +11292,11 @@ _REPLACED = {
     "image_generation": {"generate_image", "edit_image"},
     "code_interpreter": {"execute_code"},
 }
-"""Open WebUI's own tools for the same; with both, the model would have to guess."""
+"""Open WebUI's own tools for the same purpose; offering both would be ambiguous."""
 
 
 def image_and_code_tools(valves: Valves, user: UserValves) -> list[Item]:
-    """Return the tools to offer; raises InvalidRequest for options that are none."""
+    """Return the tools to offer; raises InvalidRequest for invalid options."""
     tools: list[Item] = []
     if _is_on(user.CODE_INTERPRETER, valves.ENABLE_CODE_INTERPRETER):
         tools.append({"type": "code_interpreter", "container": {"type": "auto"}})
@@ -11259,7 +11307,7 @@ def image_and_code_tools(valves: Valves, user: UserValves) -> list[Item]:
 
 
 def replaced_host_tools(tools: list[Item]) -> set[str]:
-    """Return the names of the host's tools that `tools` stand in for."""
+    """Return the names of the host's tools that `tools` replace."""
     return {name for tool in tools for name in _REPLACED.get(tool["type"], ())}
 
 
@@ -11279,7 +11327,7 @@ def _picture_options(text: str) -> Item:
 
 @dataclass(frozen=True, slots=True)
 class HostedTools:
-    """Tools in the API's form, and the names of the host's tools they stand in for."""
+    """Tools in the API's form, and the names of the host's tools that they replace."""
 
     items: tuple[Item, ...] = ()
     replaced: frozenset[str] = frozenset()
@@ -11291,11 +11339,11 @@ NO_HOSTED_TOOLS = HostedTools()
 def hosted_tools(
     valves: Valves, user: UserValves, features: object, model: ResolvedModel
 ) -> HostedTools:
-    """Return what a request offers; nothing where the model takes no such tools.
+    """Return the hosted tools of a request; none if the model does not support them.
 
-    `features` are the page's switches. The order of the tools is that of the lines
-    below, always, because the prompt cache lives on it. Raises InvalidRequest for
-    settings that mean nothing.
+    `features` are the page's switches. The order of the tools is always that of the
+    lines below, because the prompt cache depends on it. Raises InvalidRequest for
+    invalid settings.
     """
     if not model.facts.hosted:
         return NO_HOSTED_TOOLS
@@ -11311,7 +11359,7 @@ def hosted_tools(
 
 @dataclass(frozen=True, slots=True)
 class OfferedTools:
-    """Tools in the API's form, under the names that it allows.
+    """Tools in the API's form, with the names that it allows.
 
     `names.known` are the functions' own names; `choice` is the API's `tool_choice`.
     """
@@ -11330,9 +11378,9 @@ def offer_tools(
 ) -> OfferedTools:
     """Return the tools of a chat: OpenAI's, the host's, then those that filters added.
 
-    A tool that the host or a filter describes takes the place of ours of its kind; the
-    `withheld` ones are left out.
-    Raises InvalidRequest for a tool without a name and for a choice that names none.
+    A tool that the host or a filter describes replaces ours of the same kind; the
+    `withheld` ones are left out. Raises InvalidRequest for a tool without a name, and
+    for a choice that names no tool.
     """
     groups = [body.get(key) for key in ("tools", "extra_tools")]
     specs = [spec for group in groups if isinstance(group, list) for spec in group]
@@ -11351,19 +11399,19 @@ def offer_tools(
     return OfferedTools(items, names, choice)
 
 
-# ==== owui_manifold.store: Where records of a chat are written to and read from, encrypted if wanted.
+# ==== owui_manifold.store: Where the records of a chat are written and read, encrypted if wanted.
 
 _ENCRYPTED = "sealed"
 _PURPOSE = b"openai_responses_pipe kept items\x00"
-"""The key may be the server's own secret, which also signs its sessions: the digest
-that is used here is of no use there."""
+"""The key may be the server's own secret, which also signs its sessions. A digest with
+this text is used, so the derived key is useless for sessions."""
 
 
 class Encryption:
-    """Encrypts and reads back the values of message keys."""
+    """Encrypts and decrypts the values of message keys."""
 
     def __init__(self, secret: str) -> None:
-        """Derive the key from `secret`; raises InvalidRequest without `cryptography`."""
+        """Derive the key from `secret`; raises InvalidRequest if it cannot."""
         try:
             fernet = import_module("cryptography.fernet")
         except ImportError:
@@ -11377,12 +11425,12 @@ class Encryption:
         self._unreadable = fernet.InvalidToken
 
     def encrypt(self, value: Mapping[str, Any]) -> dict[str, Any]:
-        """Return `value` as it is stored."""
+        """Return `value` in its stored form."""
         token = self._fernet.encrypt(json.dumps(value).encode("utf-8"))
         return {"__v": value.get("__v"), _ENCRYPTED: token.decode("ascii")}
 
     def decrypt(self, value: object) -> object:
-        """Return a stored value in clear; one sealed with another key is empty."""
+        """Return a stored value decrypted; empty if it has another key."""
         if not is_encrypted_value(value):
             return value
         try:
@@ -11397,17 +11445,17 @@ def is_encrypted_value(value: object) -> TypeGuard[Mapping[str, Any]]:
 
 
 _HISTORY = "history"
-_LAST_TRIES = 3  # the host waits five seconds for SQLite in each (env.py:342)
+_LAST_TRIES = 3  # in each the host waits five seconds for SQLite
 
 
 class ChatStore:
-    """What is kept of one chat; writes go to the key of one message.
+    """The records of one chat; writes go to the key of one message.
 
-    With the first of them goes what is to be tidied up of messages that are over.
+    The first write also cleans up the values of older messages.
 
-    `messages` are the chat's own, as the host stores them, by their ids; `sent` is
-    what earlier runs sent beside them, by the ids of the answers; `marks` says whether
-    a marker names what was written.
+    `messages` are those of the chat as the host stores them, by id. `sent` is what
+    earlier runs sent in addition, by the ids of the answers. `writes_markers` says
+    whether a marker names what was written.
     """
 
     marks = True
@@ -11434,25 +11482,25 @@ class ChatStore:
         }
 
     async def write(self, record: Record) -> None:
-        """Store `record`; where the host refuses, it waits for the next write.
+        """Store `record`; if the host refuses it, it waits for the next write.
 
-        Its marker is shown all the same, because later it would stand at another
-        place; one that names nothing in the end vanishes when it is read.
+        Its marker is shown anyway, because later it would have another place. A marker
+        that names nothing in the end is removed when it is read.
         """
         self._own = {**self._own, record.ulid: record}
         await self._write()
 
     def set_sent(self, sent: SentContext) -> None:
-        """Take what this run sends beside the chat; the next write stores it."""
+        """Take what this run sends in addition to the chat, for the next write."""
         if sent != SentContext():
             self.sent[self._caller.message_id] = sent
             self._is_behind = True
 
     async def flush(self) -> bool:
-        """Store what no write has stored so far; say whether that is all now.
+        """Store everything that is not stored yet; say whether that succeeded.
 
-        It is tried more than once: another process may hold SQLite's lock for longer
-        than the host waits for it, and the answer has been shown by now.
+        It is tried several times: another process may hold SQLite's lock for longer
+        than the host waits, and the answer has been shown by now.
         """
         for _ in range(_LAST_TRIES):
             if not self._is_behind:
@@ -11461,7 +11509,7 @@ class ChatStore:
         return not self._is_behind
 
     async def invalidate_reasoning(self) -> None:
-        """Note that no reasoning kept so far in this chat is to be sent again."""
+        """Note that the stored reasoning of this chat is not sent again."""
         dying = _encrypted_ids(self.records)
         if dying:
             self._dead |= dying
@@ -11484,7 +11532,7 @@ class ChatStore:
         return self._seal.encrypt(value) if self._seal else value
 
     def take_unsent(self) -> list[StoredRecord]:
-        """Return what the answer's own output is to hold and does not yet."""
+        """Return the records that the answer's own output still needs."""
         return []
 
     def stored_outputs(self, rewritten: str) -> list[list[Item]]:
@@ -11496,7 +11544,7 @@ class ChatStore:
 
 
 class OutputStore(ChatStore):
-    """Leaves the row alone: what is kept goes into the answer's own output."""
+    """Writes no row: records go into the answer's own output."""
 
     marks = False
 
@@ -11512,20 +11560,20 @@ class OutputStore(ChatStore):
         self._give(record.ulid, {record.ulid: record})
 
     async def flush(self) -> bool:
-        """Give the answer what no record took with it; nobody can refuse."""
+        """Give the answer everything that no record contained yet; always succeeds."""
         if self._is_behind:
             self._give(new_ulid(), {})
         return True
 
     async def invalidate_reasoning(self) -> None:
-        """Note in the answer what is not to be sent again."""
+        """Note in the answer that stored reasoning is not sent again."""
         dying = _encrypted_ids(self.records)
         self._dead |= dying
         if dying:
             self._give(new_ulid(), {})
 
     def take_unsent(self) -> list[StoredRecord]:
-        """Return what was given since this was asked last."""
+        """Return the records that were given since the last call."""
         given, self._unshown = self._unshown, []
         return given
 
@@ -11538,7 +11586,7 @@ class OutputStore(ChatStore):
 
 
 async def open_store(caller: Caller, valves: Valves) -> ChatStore | None:
-    """Return the store of the caller's own chat, or None when it has no row."""
+    """Return the store of the caller's own chat, or None if it has no row."""
     if not caller.may_have_row:
         return None
     chat = await read_chat(caller.chat_id, caller.user_id)
@@ -11554,7 +11602,7 @@ async def open_store(caller: Caller, valves: Valves) -> ChatStore | None:
         return store(caller, kept)
     try:
         return store(caller, _decrypt_values(kept, _encryption(valves)))
-    except InvalidRequest:  # unreadable items are no reason to stop a chat
+    except InvalidRequest:  # unreadable items must not stop a chat
         return store(caller, kept)
 
 
@@ -11589,16 +11637,16 @@ def _encryption(valves: Valves) -> Encryption:
     return Encryption(secret)
 
 
-# ==== owui_manifold.chat: The request that a chat or a task comes to.
+# ==== owui_manifold.chat: Builds the request for a chat or a task.
 
 
 @dataclass(frozen=True, slots=True)
 class PreparedRequest:
-    """One request, and where its answer is kept.
+    """One request, and where its answer is stored.
 
-    `store` is None where nothing is kept; `before` is the round of the host's tools
-    that this call goes on from; without a `toolset` nothing is answered here; `notices`
-    are sentences for the person who asked.
+    `store` is None if nothing is stored. `round` is the round of the host's tools that
+    this call continues. Without a `toolset` no calls are answered here. `notices` are
+    sentences for the person who asked.
     """
 
     call: PipeCall
@@ -11613,21 +11661,22 @@ class PreparedRequest:
 
     @property
     def runs_tools(self) -> bool:
-        """Whether calls are answered here; if not, they are the host's."""
+        """Whether calls are answered here; otherwise the host runs them."""
         return self.toolset is not None and self.toolset.runs_calls
 
 
 _LEAST_THRESHOLD = 1000
-"""A smaller one would compact every answer."""
+"""A smaller threshold would compact every answer."""
 
 
 def default_parameters(
     caller: Caller, valves: Valves, user: UserValves
 ) -> dict[str, Any]:
-    """Return parameters of the API; what the caller's body holds wins over them.
+    """Return the API's parameters for which the caller's body has no value.
 
-    The same chat and the same user always get the same values: the prompt cache and,
-    from gpt-6.2 on, encrypted reasoning are bound to them (responses-api.md §0.2).
+    The same chat and user always get the same values, because the prompt cache and,
+    from gpt-6.2 on, encrypted reasoning depend on them
+    (docs/reference/responses-api.md, "Changed beginnings").
     """
     own = user.SERVICE_TIER
     tier = valves.SERVICE_TIER if own == "inherit" else own
@@ -11657,60 +11706,60 @@ def _cache_key(caller: Caller, kind: str) -> str | None:
 
 
 def _hashed(kind: str, value: str) -> str | None:
-    """Return a stable name for `value` that does not tell it; None for nothing.
+    """Return a stable hash of `value` that does not reveal it; None for no value.
 
-    The ids are random UUIDs, so that nobody finds them by trying.
+    The ids are random UUIDs, so nobody can find them by trying.
     """
     named = f"openai_responses:{kind}:{value}"
     return sha256(named.encode()).hexdigest()[:48] if value else None
 
 
 def choose_chat_model(
-    asked: PipeCall, stretches: Sequence[ChatPart], store: ChatStore | None
+    call: PipeCall, parts: Sequence[ChatPart], store: ChatStore | None
 ) -> tuple[ResolvedModel, str]:
-    """Return the model, and a sentence that says why it was chosen; or none."""
+    """Return the model, and the sentence that says why it was chosen, if any."""
     records = store.records.values() if store else ()
     choice = choose_auto_model(
-        asked.caller.model,
-        _first_question(stretches),
-        tools=bool(asked.host.metadata.get("tool_ids")),
+        call.caller.model,
+        _first_question(parts),
+        tools=bool(call.host.metadata.get("tool_ids")),
         earlier={record.origin.family for record in records},
     )
     if choice is None:
-        return model_of(asked), ""
-    model = resolve_with_overrides(choice.model, overrides_of(asked.valves))
+        return model_of(call), ""
+    model = resolve_with_overrides(choice.model, overrides_of(call.valves))
     return model, f"{model.name} answers: {choice.why}."
 
 
-def _first_question(stretches: Sequence[ChatPart]) -> Item | None:
-    for stretch in stretches:
-        if isinstance(stretch, UserMessage) and stretch.item.get("role") == "user":
-            return stretch.item
+def _first_question(parts: Sequence[ChatPart]) -> Item | None:
+    for part in parts:
+        if isinstance(part, UserMessage) and part.item.get("role") == "user":
+            return part.item
     return None
 
 
 def restore_prefix(
-    asked: PipeCall,
+    call: PipeCall,
     instructions: str,
-    stretches: list[ChatPart],
+    parts: list[ChatPart],
     store: ChatStore | None,
     model: ResolvedModel,
 ) -> tuple[str, list[ChatPart]]:
-    """Return the instructions and the chat, as they were sent where they were.
+    """Return the instructions and the chat, unchanged where they were sent before.
 
-    What is sent for the first time goes to `store`.
+    What is sent for the first time is given to `store`.
     """
     if store is None:
-        return instructions, stretches
-    pairs = pair_messages(stretches, store.messages, asked.host.metadata)
+        return instructions, parts
+    pairs = pair_messages(parts, store.messages, call.host.metadata)
     if not pairs:
-        return instructions, stretches
-    is_stable = _is_stable(asked.valves, model)
-    if _is_new(asked, store):
+        return instructions, parts
+    is_stable = _is_stable(call.valves, model)
+    if _is_new(call, store):
         given = instructions if is_stable else None
-        store.set_sent(capture_sent_context(stretches, pairs, store.sent, given))
+        store.set_sent(capture_sent_context(parts, pairs, store.sent, given))
     first = first_instructions(pairs, store.sent) if is_stable else None
-    told = apply_sent_context(stretches, pairs, store.sent)
+    told = apply_sent_context(parts, pairs, store.sent)
     return instructions if first is None else first, told
 
 
@@ -11719,64 +11768,62 @@ def _is_stable(valves: Valves, model: ResolvedModel) -> bool:
     return model.facts.prefix_bound if wanted == "auto" else wanted == "on"
 
 
-def _is_new(asked: PipeCall, store: ChatStore) -> bool:
-    """Say whether this is the first request for the message that is asked."""
-    message_id = asked.caller.message_id
-    continues = asked.host.metadata.get("assistant_message_id")
-    is_begun = message_id in store.sent or load_round(asked.state, message_id)
+def _is_new(call: PipeCall, store: ChatStore) -> bool:
+    """Say whether this is the first request for the current message."""
+    message_id = call.caller.message_id
+    continues = call.host.metadata.get("assistant_message_id")
+    is_begun = message_id in store.sent or load_round(call.state, message_id)
     return not (continues or is_begun)
 
 
-async def build_chat_request(asked: PipeCall) -> PreparedRequest:
-    """Return the job for a chat; raises InvalidRequest for what cannot be sent."""
+async def build_chat_request(call: PipeCall) -> PreparedRequest:
+    """Return the request for a chat; raises InvalidRequest for what cannot be sent."""
     require_floor()
-    endpoint = user_endpoint(asked)
-    detail = asked.valves.IMAGE_DETAIL
-    messages, carried = restore_from_details(messages_of(asked.body))
-    instructions, stretches = parse_messages(messages, detail)
-    store = await open_store(asked.caller, asked.valves)
-    model, why = choose_chat_model(asked, stretches, store)
+    endpoint = user_endpoint(call)
+    detail = call.valves.IMAGE_DETAIL
+    messages, carried = restore_from_details(messages_of(call.body))
+    instructions, parts = parse_messages(messages, detail)
+    store = await open_store(call.caller, call.valves)
+    model, why = choose_chat_model(call, parts, store)
     verbosity = ""
     if model.facts.verbosity:
-        guided = bool(asked.host.metadata.get("regeneration_message_id"))
-        stretches, verbosity = take_directive(stretches, is_guided=guided)
+        guided = bool(call.host.metadata.get("regeneration_message_id"))
+        parts, verbosity = take_directive(parts, is_guided=guided)
     origin = origin_at(model.family, endpoint)
-    before = load_round(asked.state, asked.caller.message_id)
-    stretches = add_tool_images(stretches, store.messages if store else {})
+    before = load_round(call.state, call.caller.message_id)
+    parts = add_tool_images(parts, store.messages if store else {})
     if store:
-        rewritten = str(asked.host.metadata.get("regeneration_message_id") or "")
-        stretches = restore_from_outputs(stretches, store.stored_outputs(rewritten))
+        rewritten = str(call.host.metadata.get("regeneration_message_id") or "")
+        parts = restore_from_outputs(parts, store.stored_outputs(rewritten))
         carried |= store.records
-    items = continue_input(before, stretches) if before else None
+    items = continue_input(before, parts) if before else None
     if before:
         instructions = before.instructions
-    instructions, stretches = restore_prefix(
-        asked, instructions, stretches, store, model
-    )
+    instructions, parts = restore_prefix(call, instructions, parts, store, model)
     if items is None:
-        stretches = await _with_attachments(asked, stretches, store, model)
-        items = await _history(asked, stretches, carried, origin)
-    tools = _tools(asked, model)
+        parts = await _with_attachments(call, parts, store, model)
+        items = await _history(call, parts, carried, origin)
+    tools = _tools(call, model)
     choice = next_tool_choice(tools.choice) if before else tools.choice
-    body = _body(asked, choice, verbosity)
-    settings = _settings(asked, endpoint, tools, model)
+    body = _body(call, choice, verbosity)
+    settings = _settings(call, endpoint, tools, model)
     request = build_request(model, instructions, items, body, settings)
     return PreparedRequest(
-        asked,
+        call,
         request,
         endpoint,
         origin,
-        run_limits(asked.valves, tools_ran=before is not None),
+        run_limits(call.valves, tools_ran=before is not None),
         store,
         before,
-        _toolset(asked, tools),
+        _toolset(call, tools),
         notices=() if before or not why else (why,),
     )
 
 
-def _body(asked: PipeCall, choice: object, verbosity: str) -> dict[str, Any]:
-    """Return the caller's keys; a wish for this one answer wins over them."""
-    body = {**asked.body, "tool_choice": choice}
+def _body(call: PipeCall, choice: object, verbosity: str) -> dict[str, Any]:
+    """Return the caller's keys; a wish for this one answer has priority over them."""
+    body = {**call.body, "tool_choice": choice}
     if verbosity:
         text = body.get("text")
         own = dict(text) if isinstance(text, Mapping) else {}
@@ -11784,91 +11831,93 @@ def _body(asked: PipeCall, choice: object, verbosity: str) -> dict[str, Any]:
     return body
 
 
-def _tools(asked: PipeCall, model: ResolvedModel) -> OfferedTools:
-    features = asked.host.metadata.get("features")
-    hosted = hosted_tools(asked.valves, asked.user_valves, features, model)
-    offered = offer_tools(asked.body, model, asked.valves, hosted)
-    if _runs_calls(asked, offered):
+def _tools(call: PipeCall, model: ResolvedModel) -> OfferedTools:
+    features = call.host.metadata.get("features")
+    hosted = hosted_tools(call.valves, call.user_valves, features, model)
+    offered = offer_tools(call.body, model, call.valves, hosted)
+    if _runs_calls(call, offered):
         return offered
-    withheld = withheld_tools(asked.valves, asked.host.tools)
-    return offer_tools(asked.body, model, asked.valves, hosted, withheld)
+    withheld = withheld_tools(call.valves, call.host.tools)
+    return offer_tools(call.body, model, call.valves, hosted, withheld)
 
 
-def _runs_calls(asked: PipeCall, offered: OfferedTools) -> bool:
-    """Say whether calls are run here, as none of them has to be left to others."""
+def _runs_calls(call: PipeCall, offered: OfferedTools) -> bool:
+    """Say whether calls are run here, because none must be left to others."""
     known = offered.names.known
-    ours = asked.valves.TOOL_EXECUTION == "pipe" and bool(known)
-    return ours and all(name in asked.host.tools for name in known)
+    ours = call.valves.TOOL_EXECUTION == "pipe" and bool(known)
+    return ours and all(name in call.host.tools for name in known)
 
 
 def _settings(
-    asked: PipeCall, endpoint: Endpoint, tools: OfferedTools, model: ResolvedModel
+    call: PipeCall, endpoint: Endpoint, tools: OfferedTools, model: ResolvedModel
 ) -> Settings:
-    defaults = default_parameters(asked.caller, asked.valves, asked.user_valves)
-    if endpoint.is_azure:  # it does not compact (responses-api.md §6)
+    defaults = default_parameters(call.caller, call.valves, call.user_valves)
+    if endpoint.is_azure:  # it does not support compaction
         defaults.pop("context_management", None)
-    if any(map(is_hosted_tool, tools.items)):  # the API counts no others
-        defaults["max_tool_calls"] = asked.valves.MAX_TOOL_CALLS
-    names = (model.id, model.family, asked.caller.model)
-    background = is_background_model(asked.valves, names)
-    # Asked for in one piece, a background answer has no encrypted reasoning.
+    if any(
+        map(is_hosted_tool, tools.items)
+    ):  # the API counts only calls of hosted tools
+        defaults["max_tool_calls"] = call.valves.MAX_TOOL_CALLS
+    names = (model.id, model.family, call.caller.model)
+    background = is_background_model(call.valves, names)
+    # Without a stream a background answer has no encrypted reasoning.
     settings = request_settings(
-        asked.valves,
-        asked.user_valves,
-        streams=asked.caller.streams or background,
+        call.valves,
+        call.user_valves,
+        streams=call.caller.streams or background,
         tools=tools.items,
-        refused=asked.capabilities.of(endpoint),
+        refused=call.capabilities.of(endpoint),
         defaults=defaults,
     )
     return replace(settings, background=background)
 
 
 async def _with_attachments(
-    asked: PipeCall,
-    stretches: list[ChatPart],
+    call: PipeCall,
+    parts: list[ChatPart],
     store: ChatStore | None,
     model: ResolvedModel,
 ) -> list[ChatPart]:
-    """Return the chat with what people attached, in the forms that the API reads."""
-    messages, metadata = store.messages if store else {}, asked.host.metadata
-    attached = attachments_by_place(stretches, messages, metadata)
-    stretches = resolve_images(stretches, attached)
-    wanted = asked.valves.FILE_INPUT
+    """Return the chat with its attachments, in forms that the API can read."""
+    messages, metadata = store.messages if store else {}, call.host.metadata
+    attached = attachments_by_place(parts, messages, metadata)
+    parts = resolve_images(parts, attached)
+    wanted = call.valves.FILE_INPUT
     if wanted == "off" or not model.facts.vision or not any(attached.values()):
-        return stretches
-    user = await user_model(asked.caller.user_id)
-    return await add_documents(stretches, attached, user, wanted)
+        return parts
+    user = await user_model(call.caller.user_id)
+    return await add_documents(parts, attached, user, wanted)
 
 
 async def _history(
-    asked: PipeCall,
-    stretches: list[ChatPart],
+    call: PipeCall,
+    parts: list[ChatPart],
     records: Mapping[str, Record],
     origin: Origin,
 ) -> list[Item]:
     """Return the input of a chat's history."""
-    reader = origin if asked.valves.remembers_reasoning() else None
-    user_id = asked.caller.user_id
-    records = await load_stored_images(records, stretches, user_id)
+    reader = origin if call.valves.remembers_reasoning() else None
+    user_id = call.caller.user_id
+    records = await load_stored_images(records, parts, user_id)
     items = build_input(
-        stretches, records, reader, with_tools=asked.valves.PERSIST_TOOL_RESULTS
+        parts, records, reader, with_tools=call.valves.PERSIST_TOOL_RESULTS
     )
     check_input_size(items)
     return items
 
 
-def _toolset(asked: PipeCall, offered: OfferedTools) -> Toolset:
-    """Return what runs the calls here, unless others have to run one of them."""
-    around, valves = asked.host, asked.valves
-    log = partial(asked.log.line, "DEBUG")
-    approver = build_approver(valves, around.metadata, around.event_call, log)
-    tools = HostTools(around, offered.names, asked.threads)
+def _toolset(call: PipeCall, offered: OfferedTools) -> Toolset:
+    """Return what runs the calls here, unless others must run one of them."""
+    host, valves = call.host, call.valves
+    log = partial(call.log.line, "DEBUG")
+    approver = build_approver(valves, host.metadata, host.event_call, log)
+    tools = HostTools(host, offered.names, call.threads)
     return build_toolset(
         valves,
         tools,
         approver,
         log,
-        runs_calls=_runs_calls(asked, offered),
+        runs_calls=_runs_calls(call, offered),
     )
 
 
@@ -11879,43 +11928,43 @@ _NOT_FOR_TASKS = frozenset(
         *("tools", "tool_choice", "parallel_tool_calls"),
     }
 )
-"""What a person or a workspace model asks of an answer, which a title is none of."""
+"""Parameters that a person or workspace model sets for answers, not for tasks."""
 
 
-def build_task_request(asked: PipeCall) -> PreparedRequest:
-    """Return the job for a title, tags or the like; raises InvalidRequest."""
+def build_task_request(call: PipeCall) -> PreparedRequest:
+    """Return the request for a title, tags or the like; raises InvalidRequest."""
     require_floor()
-    endpoint = user_endpoint(asked)
-    model = _task_model(asked, endpoint)
-    messages = task_messages(messages_of(asked.body))
-    instructions, stretches = parse_messages(messages)
-    body = {k: v for k, v in asked.body.items() if k not in _NOT_FOR_TASKS}
-    form = task_format(asked.caller.task, messages)
+    endpoint = user_endpoint(call)
+    model = _task_model(call, endpoint)
+    messages = task_messages(messages_of(call.body))
+    instructions, parts = parse_messages(messages)
+    body = {k: v for k, v in call.body.items() if k not in _NOT_FOR_TASKS}
+    form = task_format(call.caller.task, messages)
     if form and model.facts.known_family:
         body["text"] = {"format": form}
     settings = Settings(
         effort=model.lowest_effort(), stream=False, encrypted_reasoning=False
     )
-    items = build_input(stretches, {}, None)
+    items = build_input(parts, {}, None)
     request = build_request(model, instructions, items, body, settings)
     origin = origin_at(model.family, endpoint)
-    limits = run_limits(asked.valves, tools_ran=False)
-    return PreparedRequest(asked, request, endpoint, origin, limits)
+    limits = run_limits(call.valves, tools_ran=False)
+    return PreparedRequest(call, request, endpoint, origin, limits)
 
 
-def _task_model(asked: PipeCall, endpoint: Endpoint) -> ResolvedModel:
+def _task_model(call: PipeCall, endpoint: Endpoint) -> ResolvedModel:
     """Return the model for tasks: the valve's, or the chat's own.
 
-    Another server than OpenAI's need not have the model of the default.
+    A server other than OpenAI's may not have the default model.
     """
-    wanted, valves = asked.valves.TASK_MODEL.strip(), asked.valves
+    wanted, valves = call.valves.TASK_MODEL.strip(), call.valves
     chosen = "TASK_MODEL" in valves.model_fields_set
     if wanted and (chosen or endpoint.host == Endpoint(DEFAULT_BASE_URL, "").host):
         return resolve_with_overrides(wanted, overrides_of(valves))
-    return model_of(asked)
+    return model_of(call)
 
 
-# ==== owui_manifold.artifacts: What a run makes, stored in the host before it is shown.
+# ==== owui_manifold.artifacts: Stores the pictures and files of a run in the host before they are shown.
 
 _MOST_FETCHED = 32 * 1024**2
 _MOST_FILES = 20
@@ -11929,9 +11978,9 @@ _NOT_FETCHED = "{} could not be fetched from where the code ran."
 class ArtifactStore:
     """Stores the pictures and files of one run, each content once."""
 
-    def __init__(self, job: PreparedRequest, connections: Connections) -> None:
-        """Store for the user who asks, beside the message that is being written."""
-        self._job = job
+    def __init__(self, prepared: PreparedRequest, connections: Connections) -> None:
+        """Store files for the current user, at the message that is being written."""
+        self._prepared = prepared
         self._connections = connections
         self._stored: dict[str, Item | None] = {}
 
@@ -11942,8 +11991,8 @@ class ArtifactStore:
         the page would add them up.
         """
         if isinstance(event, PartialImage):
-            return event if self._job.call.caller.may_have_row else None
-        if not isinstance(event, ItemDone) or self._job.call.host.request is None:
+            return event if self._prepared.call.caller.may_have_row else None
+        if not isinstance(event, ItemDone) or self._prepared.call.host.request is None:
             return event
         card = await self._card(event.item)
         return event._replace(card=card) if card else event
@@ -11954,11 +12003,11 @@ class ArtifactStore:
         Callers over HTTP get pictures whole, and files where there is a stream to put
         their addresses below the text.
         """
-        caller = self._job.call.caller
+        caller = self._prepared.call.caller
         host_reads = caller.host_reads
         if is_image_call(item) and host_reads and item.get("result"):
             return await self._pictures([image_url(item)])
-        if item_type(item) == "code_interpreter_call" and host_reads:
+        if is_code(item) and host_reads:
             outputs = content_parts(item.get("outputs"))
             return await self._pictures(str(part.get("url")) for part in outputs)
         cited = file_citations(item) if host_reads or caller.streams else []
@@ -11984,7 +12033,7 @@ class ArtifactStore:
         notes: list[str] = []
         links: dict[str, str] = {}
         # Nobody reads the answer's own stream meanwhile.
-        patience = Timeouts(first_event=self._job.limits.timeouts.idle / 2)
+        patience = Timeouts(first_event=self._prepared.limits.timeouts.idle / 2)
         deadlines = Deadlines(patience)
         shown = {file["id"] for file in self._stored.values() if file}
         for citation in cited:
@@ -12009,12 +12058,16 @@ class ArtifactStore:
         ids = str(citation.get("container_id")), str(citation.get("file_id"))
         try:
             content = await container_file(
-                self._job.endpoint, self._connections, ids, _MOST_FETCHED, deadlines
+                self._prepared.endpoint,
+                self._connections,
+                ids,
+                _MOST_FETCHED,
+                deadlines,
             )
         except UnreadableAnswer:
             return _TOO_BIG.format(name)
         except ResponsesError as error:
-            self._job.call.log.line("WARNING", f"no container file: {error}")
+            self._prepared.call.log.line("WARNING", f"no container file: {error}")
             gone = isinstance(error, ApiRefused) and error.failure.status == 404
             return (_GONE if gone else _NOT_FETCHED).format(name)
         kind = mimetypes.guess_type(name)[0] or "application/octet-stream"
@@ -12026,11 +12079,11 @@ class ArtifactStore:
         """Store a file; what a run made twice is stored and shown once."""
         digest = await asyncio.to_thread(_fingerprint, file.content)
         if digest not in self._stored:
-            caller, around = self._job.call.caller, self._job.call.host
+            caller, host = self._prepared.call.caller, self._prepared.call.host
             place = {"chat_id": caller.chat_id, "message_id": caller.message_id}
             saved = place if caller.may_have_row else {}
             user = await user_model(caller.user_id)
-            made = await store_file(around.request, file, saved, user)
+            made = await store_file(host.request, file, saved, user)
             kind = "image" if file.kind.startswith("image/") else "file"
             self._stored[digest] = {"type": kind, **made} if made else None
         return self._stored[digest]
@@ -12056,99 +12109,99 @@ def _read_data_url(url: str) -> tuple[str, bytes]:
         return kind, b""
 
 
-# ==== owui_manifold.report: What the log and the person who asks are told of a run.
+# ==== owui_manifold.report: What the log and the current user are told about a run.
 
 
-def report_request(job: PreparedRequest) -> None:
-    """Write that a request is about to be sent; of what it says, nothing."""
-    request, asked = job.request, job.call
-    asked.log.line(
+def report_request(prepared: PreparedRequest) -> None:
+    """Log that a request is about to be sent, without any of its text."""
+    request, call = prepared.request, prepared.call
+    call.log.line(
         "DEBUG",
-        f"request to {job.endpoint.host}: {request.model}, "
+        f"request to {prepared.endpoint.host}: {request.model}, "
         f"{len(request.input)} input items, {len(request.tools or ())} tools, "
         f"{'stream' if request.stream else 'no stream'}, "
         f"{'background, ' if request.background else ''}"
-        f"{'kept' if job.store else 'not kept'}, "
-        f"{'native events' if asked.caller.host_reads else 'chunks'}",
+        f"{'kept' if prepared.store else 'not kept'}, "
+        f"{'native events' if call.caller.host_reads else 'chunks'}",
     )
-    if missing := _missing_features(job):
+    if missing := _missing_features(prepared):
         told = "left out, not known to the API or not taken by the model: "
-        asked.log.line("DEBUG", told + ", ".join(missing))
-    if asked.valves.writes_audit_log():
+        call.log.line("DEBUG", told + ", ".join(missing))
+    if call.valves.writes_audit_log():
         payload = request.payload()
-        asked.log.audit(audit_request(payload, job.endpoint.host, asked.log.run_id))
+        call.log.audit(audit_request(payload, prepared.endpoint.host, call.log.run_id))
 
 
-def report_note(job: PreparedRequest, note: Status) -> None:
+def report_note(prepared: PreparedRequest, note: Status) -> None:
     """Write what was done to get an answer after all."""
-    job.call.log.line("WARNING", note.sentence)
+    prepared.call.log.line("WARNING", note.sentence)
 
 
-def report_write_failure(job: PreparedRequest) -> None:
-    """Write that later turns will miss something; the answer itself is whole."""
-    job.call.log.line(
+def report_write_failure(prepared: PreparedRequest) -> None:
+    """Log that later turns will miss something; the answer itself is complete."""
+    prepared.call.log.line(
         "WARNING",
         "Open WebUI refused to store the items that this chat does not show: later "
         "turns go on without them. Its database may be locked or full.",
     )
 
 
-def report_end(job: PreparedRequest, ended: RunDone) -> RunDone:
-    """Write how a run ended; return it with the id of a failure in its sentence."""
-    asked, trace = job.call, ended.trace
-    if asked.valves.writes_audit_log():
-        asked.log.audit(_audit_end(job, ended))
-    _report_removals(asked, trace.removed)
+def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
+    """Log how a run ended; return it with the error id of a failure in its sentence."""
+    call, trace = prepared.call, ended.trace
+    if call.valves.writes_audit_log():
+        call.log.audit(_audit_end(prepared, ended))
+    _report_removals(call, trace.removed)
     if not ended.ending.is_failure:
         used = f", {ended.usage.total} tokens" if ended.usage else ""
-        asked.log.line("DEBUG", f"completed{used}, request id {trace.request_id}")
+        call.log.line("DEBUG", f"completed{used}, request id {trace.request_id}")
         return ended
     error = trace.error
     words = (api_word(word) for word in (error.code, error.type, error.param))
     code, kind, param = words
-    asked.log.line(
+    call.log.line(
         "WARNING",
         f"{ended.ending.kind}: HTTP {trace.status}, code {code}, type {kind}, "
         f"param {param}, request id {trace.request_id}",
     )
-    ending = correct_ending(asked, ended.ending, trace.status)
-    sentence = with_error_id(asked, ending.sentence)
+    ending = correct_ending(call, ended.ending, trace.status)
+    sentence = with_error_id(call, ending.sentence)
     return replace(ended, ending=replace(ending, sentence=sentence))
 
 
-def report_refusal(asked: PipeCall, sentence: str) -> str:
-    """Write why nothing was sent; return the sentence with its id."""
-    asked.log.line("WARNING", f"nothing was sent: {sentence}")
-    return with_error_id(asked, sentence)
+def report_refusal(call: PipeCall, sentence: str) -> str:
+    """Log why nothing was sent; return the sentence with its error id."""
+    call.log.line("WARNING", f"nothing was sent: {sentence}")
+    return with_error_id(call, sentence)
 
 
-def with_error_id(asked: PipeCall, sentence: str) -> str:
-    """Return a sentence with the id under which the log has the lines of the run."""
-    return f"{sentence} (Error id: {asked.log.run_id})"
+def with_error_id(call: PipeCall, sentence: str) -> str:
+    """Return a sentence with the id that the log has for the run."""
+    return f"{sentence} (Error id: {call.log.run_id})"
 
 
-def _missing_features(job: PreparedRequest) -> list[str]:
+def _missing_features(prepared: PreparedRequest) -> list[str]:
     """Return what the caller or the user chose in vain; a title has nothing of it."""
-    own, body = job.call.user_valves, job.call.body
-    if job.call.caller.task:
+    own, body = prepared.call.user_valves, prepared.call.body
+    if prepared.call.caller.task:
         return []
     words = {"reasoning_effort": own.REASONING_EFFORT, "verbosity": own.VERBOSITY}
     chosen = {name: word for name, word in words.items() if word != "inherit"}
-    return dropped_parameters({**chosen, **body}, job.request)
+    return dropped_parameters({**chosen, **body}, prepared.request)
 
 
-def _report_removals(asked: PipeCall, removed: Mapping[str, int]) -> None:
+def _report_removals(call: PipeCall, removed: Mapping[str, int]) -> None:
     """Write what the API took out of the input; past turns may be meant to leave."""
     if removed:
         meant = removed.keys() <= {"turn_boundary"}
         counts = ", ".join(f"{count} {reason}" for reason, count in removed.items())
         told = f"the API left out earlier reasoning of the input: {counts}"
-        asked.log.line("DEBUG" if meant else "WARNING", told)
+        call.log.line("DEBUG" if meant else "WARNING", told)
 
 
-def _audit_end(job: PreparedRequest, ended: RunDone) -> str:
-    payload, host = job.request.payload(), job.endpoint.host
-    trace, run_id = ended.trace, job.call.log.run_id
+def _audit_end(prepared: PreparedRequest, ended: RunDone) -> str:
+    payload, host = prepared.request.payload(), prepared.endpoint.host
+    trace, run_id = ended.trace, prepared.call.log.run_id
     if ended.ending.kind in ("completed", "incomplete"):
         return audit_success(payload, host, run_id, {"model": trace.model})
     return audit_error(payload, host, run_id, trace.error, trace.status)
@@ -12157,14 +12210,14 @@ def _audit_end(job: PreparedRequest, ended: RunDone) -> str:
 _STANDARD_TIERS = (None, "auto", "default")
 
 
-def add_cost(job: PreparedRequest, ended: RunDone) -> RunDone:
+def add_cost(prepared: PreparedRequest, ended: RunDone) -> RunDone:
     """Return the end of a run with its cost, if it is shown and can be known.
 
     The prices are those of the standard tier; valves that cannot be read leave only a
     line in the log, because the answer is there.
     """
-    valves, request = job.call.valves, job.request
-    own_choice = job.call.user_valves.SHOW_COST
+    valves, request = prepared.call.valves, prepared.request
+    own_choice = prepared.call.user_valves.SHOW_COST
     shown = valves.SHOW_COST if own_choice == "inherit" else own_choice == "on"
     if not shown or ended.usage is None:
         return ended
@@ -12174,7 +12227,7 @@ def add_cost(job: PreparedRequest, ended: RunDone) -> RunDone:
         own = read_prices(valves.CUSTOM_MODEL_PRICING_JSON)
         facts = resolve_with_overrides(request.model, overrides_of(valves)).facts
     except InvalidRequest as error:
-        job.call.log.line("WARNING", str(error))
+        prepared.call.log.line("WARNING", str(error))
         return ended
     prices = own.get(request.model, facts.prices)
     return replace(ended, cost=cost_of_run(ended.usage, prices, ended.output))
@@ -12191,96 +12244,96 @@ _ADVICE = (
 _DONE = " AUTO_NATIVE_TOOLS has set it to Native, from the next message on."
 
 
-async def legacy_notices(asked: PipeCall) -> list[str]:
-    """Tell an administrator once of a model that is set so; change it if they wish.
+async def legacy_notices(call: PipeCall) -> list[str]:
+    """Tell an administrator once about a model with legacy function calling.
 
-    What a user chose for a chat of their own is left alone.
+    Change the setting if they wish. A user's setting for a single chat is not changed.
     """
-    metadata, lessons = asked.host.metadata, asked.capabilities
+    metadata, capabilities = call.host.metadata, call.capabilities
     params = metadata.get("params")
     way = params.get("function_calling") if isinstance(params, Mapping) else None
-    if asked.caller.task or way != "legacy":
+    if call.caller.task or way != "legacy":
         return []
-    model_id = str(metadata.get("model_id") or asked.caller.host_model)
+    model_id = str(metadata.get("model_id") or call.caller.host_model)
     row = await legacy_model(model_id)
     if row is None:
         return []
-    changed = asked.valves.AUTO_NATIVE_TOOLS and await make_native(row)
+    changed = call.valves.AUTO_NATIVE_TOOLS and await make_native(row)
     notice = _HOW + (_DONE if changed else _ADVICE)
-    if lessons.first_time(f"log: {model_id}: {notice}"):
-        asked.log.line("WARNING", f"{model_id}: {notice}")
-    is_shown = asked.caller.is_admin and lessons.first_time(
+    if capabilities.first_time(f"log: {model_id}: {notice}"):
+        call.log.line("WARNING", f"{model_id}: {notice}")
+    is_shown = call.caller.is_admin and capabilities.first_time(
         f"chat: {model_id}: {notice}"
     )
     return [notice] if is_shown else []
 
 
-def remote_notices(job: PreparedRequest) -> list[str]:
-    """Write what is wrong with the servers to the log; return what this chat shows.
+def remote_notices(prepared: PreparedRequest) -> list[str]:
+    """Log errors in the servers' descriptions; return the notices for this chat.
 
-    Only administrators are shown anything. What keeps a server out is told at every
-    answer, what of one is not sent once to the log and once in a chat.
+    Only administrators see any. Reasons that keep a server out are shown at every
+    answer; fields that are not sent are mentioned once in the log and once in a chat.
     """
-    asked = job.call
-    if asked.caller.task or job.round:
+    call = prepared.call
+    if call.caller.task or prepared.round:
         return []
-    servers = read_servers(asked.valves.REMOTE_MCP_SERVERS_JSON)
-    is_news, is_admin = asked.capabilities.first_time, asked.caller.is_admin
+    servers = read_servers(call.valves.REMOTE_MCP_SERVERS_JSON)
+    is_new, is_admin = call.capabilities.first_time, call.caller.is_admin
     shown = [*servers.complaints] if is_admin else []
     written = [*servers.complaints]
     for note in servers.notes:
-        written += [note] if is_news(f"log: {note}") else []
-        shown += [note] if is_admin and is_news(f"chat: {note}") else []
+        written += [note] if is_new(f"log: {note}") else []
+        shown += [note] if is_admin and is_new(f"chat: {note}") else []
     for line in written:
-        asked.log.line("WARNING", line)
+        call.log.line("WARNING", line)
     return shown
 
 
-async def notices_of(job: PreparedRequest) -> list[str]:
+async def notices_of(prepared: PreparedRequest) -> list[str]:
     """Return the sentences to show; tasks and later rounds of tools have none."""
-    asked = job.call
-    if asked.caller.task or job.round:
+    call = prepared.call
+    if call.caller.task or prepared.round:
         return []
-    retirement = retirement_notice(model_of(asked), utc_today())
+    retirement = retirement_notice(model_of(call), utc_today())
     return [
-        *job.notices,
+        *prepared.notices,
         *([retirement] if retirement else []),
-        *remote_notices(job),
-        *await legacy_notices(asked),
-        *(_mistakes(job) if asked.caller.is_admin else []),
+        *remote_notices(prepared),
+        *await legacy_notices(call),
+        *(_mistakes(prepared) if call.caller.is_admin else []),
     ]
 
 
-def _mistakes(job: PreparedRequest) -> list[str]:
+def _mistakes(prepared: PreparedRequest) -> list[str]:
     """Return what an administrator has to put right."""
-    asked = job.call
-    other = is_of_another_version(asked.host.metadata)
-    found = [permission_error(asked.valves), OTHER_VERSION if other else ""]
+    call = prepared.call
+    other = is_of_another_version(call.host.metadata)
+    found = [permission_error(call.valves), OTHER_VERSION if other else ""]
     return [sentence for sentence in found if sentence]
 
 
-# ==== owui_manifold.answer: A job, run: each event of the answer, with the marker of what was kept for it.
+# ==== owui_manifold.answer: Runs a prepared request and yields its events, with the markers of stored items.
 
 AnswerEvent = tuple[AnswerEventItem, str]
 _Run = AsyncGenerator[tuple[RunEvent, str], None]
 
 
 async def answer_events(
-    job: PreparedRequest, connections: Connections
+    prepared: PreparedRequest, connections: Connections
 ) -> AsyncGenerator[AnswerEvent, None]:
     """Run `job` and yield its events.
 
-    A marker comes with the first growth of a text, with the end of a remark, or with
-    the end of the run, and only after the host was asked to store what it names; what
-    the answer itself is to hold comes in front of the event.
+    A marker comes with the first growth of a text, with the end of commentary, or with
+    the end of the run, and only after the host was asked to store the items that it
+    names. Records for the answer's own output come before the event.
     """
-    async with aclosing(_events_with_markers(job, connections)) as events:
-        carrying = _carrying(job)
+    async with aclosing(_events_with_markers(prepared, connections)) as events:
+        carrying = _carrying(prepared)
         async for event, line in events:
             index = (
                 event.output_index if isinstance(event, TextDelta | ItemDone) else None
             )
-            for kept in job.store.take_unsent() if job.store else ():
+            for kept in prepared.store.take_unsent() if prepared.store else ():
                 yield replace(kept, index=index), ""
             carried = carrying.feed(event) if carrying else None
             if carried:
@@ -12288,53 +12341,67 @@ async def answer_events(
             yield event, line
 
 
-def _carrying(job: PreparedRequest) -> Carrying | None:
-    """Return what collects the turns, for a chat without a row that the host reads."""
-    asked = job.call
-    remembers = asked.valves.remembers_reasoning() and not asked.caller.task
-    if job.store or not asked.caller.host_reads or not remembers:
+def _carrying(prepared: PreparedRequest) -> Carrying | None:
+    """Return the collector for a chat without a row that the host reads."""
+    call = prepared.call
+    remembers = call.valves.remembers_reasoning() and not call.caller.task
+    if prepared.store or not call.caller.host_reads or not remembers:
         return None
-    return Carrying(job.origin, new_ulid, asked.known_sources)
+    return Carrying(prepared.origin, new_ulid, call.known_sources)
 
 
-async def _events_with_markers(job: PreparedRequest, connections: Connections) -> _Run:
+async def _events_with_markers(
+    prepared: PreparedRequest, connections: Connections
+) -> _Run:
     """Run `job` and yield its events with their markers."""
-    pending = job.round.pending if job.round else ()
-    keeping = Keeping(_record_scope(job), _new_record, pending, job.call.known_sources)
+    pending = prepared.round.pending if prepared.round else ()
+    keeping = Keeping(
+        _record_scope(prepared), _new_record, pending, prepared.call.known_sources
+    )
     marked = set[str]()
-    report_request(job)
-    for notice in await notices_of(job):
+    report_request(prepared)
+    for notice in await notices_of(prepared):
         yield Status(notice), ""
-    made = ArtifactStore(job, connections)
-    events = run(job.request, job.endpoint, connections, job.limits, job.toolset)
+    made = ArtifactStore(prepared, connections)
+    events = run(
+        prepared.request,
+        prepared.endpoint,
+        connections,
+        prepared.limits,
+        prepared.toolset,
+    )
     async with aclosing(events):
         async for arrived in events:
             match event := await made.stored(arrived):
                 case None:
                     continue
                 case Status():
-                    job = await _apply_fallback(job, event)
+                    prepared = await _apply_fallback(prepared, event)
                     yield event, ""
                 case RunDone():
-                    await _stored_marker(job, keeping.closing(event.output), marked)
-                    record = _end(job, keeping, event)
-                    line = await _stored_marker(job, record, marked)
-                    if job.store and not await job.store.flush():
-                        report_write_failure(job)
-                    yield add_cost(job, report_end(job, event)), line
+                    await _stored_marker(
+                        prepared, keeping.closing(event.output), marked
+                    )
+                    record = _end(prepared, keeping, event)
+                    line = await _stored_marker(prepared, record, marked)
+                    if prepared.store and not await prepared.store.flush():
+                        report_write_failure(prepared)
+                    yield add_cost(prepared, report_end(prepared, event)), line
                 case _:
                     record = keeping.feed(event)
-                    yield event, await _stored_marker(job, record, marked)
+                    yield event, await _stored_marker(prepared, record, marked)
 
 
-def _record_scope(job: PreparedRequest) -> RecordScope:
-    caller, remembers = job.call.caller, job.call.valves.remembers_reasoning()
+def _record_scope(prepared: PreparedRequest) -> RecordScope:
+    caller, remembers = prepared.call.caller, prepared.call.valves.remembers_reasoning()
     return RecordScope(
         caller.host_model,
         caller.message_id,
-        job.origin,
+        prepared.origin,
         remembers,
-        cites=bool(job.request.tools and any(map(is_search, job.request.tools))),
+        cites=bool(
+            prepared.request.tools and any(map(is_search, prepared.request.tools))
+        ),
     )
 
 
@@ -12342,50 +12409,56 @@ def _new_record() -> tuple[str, int]:
     return new_ulid(), unix_seconds()
 
 
-async def _apply_fallback(job: PreparedRequest, note: Status) -> PreparedRequest:
-    """Keep what a refusal taught, so that no later request runs into it.
+async def _apply_fallback(prepared: PreparedRequest, note: Status) -> PreparedRequest:
+    """Remember the cause of a refusal, so that later requests avoid it.
 
-    Returns the job as it goes on: the next round of tools begins with what is sent
-    now.
+    Returns the job with the changed request, because the next round of tools begins
+    with what is sent now.
     """
-    report_note(job, note)
-    job.call.capabilities.note(job.endpoint, note.cause)
+    report_note(prepared, note)
+    prepared.call.capabilities.note(prepared.endpoint, note.cause)
     if note.cause != "reasoning":
-        return job
-    if job.store:
-        await job.store.invalidate_reasoning()
-    rest = [item for item in job.request.input if not is_encrypted(item)]
-    return replace(job, request=job.request.model_copy(update={"input": rest}))
+        return prepared
+    if prepared.store:
+        await prepared.store.invalidate_reasoning()
+    rest = [item for item in prepared.request.input if not is_encrypted(item)]
+    return replace(
+        prepared, request=prepared.request.model_copy(update={"input": rest})
+    )
 
 
-def _end(job: PreparedRequest, keeping: Keeping, ended: RunDone) -> Record | None:
+def _end(prepared: PreparedRequest, keeping: Keeping, ended: RunDone) -> Record | None:
     """Hand the round over to the host's tools, or return the record that is left."""
-    asked = job.call
-    delegates = not job.runs_tools and asked.caller.host_reads
+    call = prepared.call
+    delegates = not prepared.runs_tools and call.caller.host_reads
     is_open = bool(open_calls(ended.output)) and not ended.ending.is_failure
-    if not (delegates and asked.state and is_open):
+    if not (delegates and call.state and is_open):
         return keeping.rest()
-    within_run = asked.valves.carries_reasoning()
+    within_run = call.valves.carries_reasoning()
     received = tuple(replay_output(ended.output, with_reasoning=within_run))
-    sent = tuple(job.request.input)
+    sent = tuple(prepared.request.input)
     ended_round = DelegatedRound(
         *(sent, received, tuple(keeping.pending), keeping.cited),
-        job.request.instructions or "",
+        prepared.request.instructions or "",
     )
-    save_round(asked.state, asked.caller.message_id, ended_round)
+    save_round(call.state, call.caller.message_id, ended_round)
     return None
 
 
 async def _stored_marker(
-    job: PreparedRequest, record: Record | None, marked: set[str]
+    prepared: PreparedRequest, record: Record | None, marked: set[str]
 ) -> str:
     """Store `record`; return its marker unless it is among the `marked` already."""
-    if record is None or job.store is None:
+    if record is None or prepared.store is None:
         return ""
-    await job.store.write(record)
+    await prepared.store.write(record)
     is_new = record.ulid not in marked
     marked.add(record.ulid)
-    return format_marker(record.kind, record.ulid) if is_new and job.store.marks else ""
+    return (
+        format_marker(record.kind, record.ulid)
+        if is_new and prepared.store.marks
+        else ""
+    )
 
 
 # ==== owui_manifold.models: The models that the pipe lists.
@@ -12503,7 +12576,7 @@ def _overrides(valves: Valves) -> Overrides:
         return {}
 
 
-# ==== owui_manifold.checkup: The `/check` command: what an administrator's set-up can do.
+# ==== owui_manifold.checkup: The `/check` command: tests an administrator's set-up and says what works.
 
 CHECK_COMMAND = "/check"
 _FEWEST_TOKENS = 16
@@ -12563,8 +12636,8 @@ class Diagnostics:
         yield await self._line_of("Streaming", "Answers can be streamed.", stream=True)
         if self._model.facts.summary:
             works = "Summaries of the reasoning can be shown."
-            asked = {"summary": "auto"}
-            yield await self._line_of("Summaries", works, reasoning=asked)
+            reasoning = {"summary": "auto"}
+            yield await self._line_of("Summaries", works, reasoning=reasoning)
         for tool in hosted:
             name = str(tool.get("server_label") or tool.get("type"))
             works = "The model can be given this tool."
@@ -12613,34 +12686,34 @@ def _finding(sign: str, what: str, sentence: str) -> str:
     return f"- {sign} **{what}**: {sentence}"
 
 
-def is_check_command(asked: PipeCall) -> bool:
+def is_check_command(call: PipeCall) -> bool:
     """Say whether an administrator asks for a check; others talk to the model."""
-    messages = messages_of(asked.body)
+    messages = messages_of(call.body)
     last: Mapping[str, Any] = messages[-1] if messages else {}
     said = last.get("content")
     is_command = isinstance(said, str) and said.strip() == CHECK_COMMAND
-    return is_command and last.get("role") == "user" and asked.caller.is_admin
+    return is_command and last.get("role") == "user" and call.caller.is_admin
 
 
 async def run_diagnostics(
-    asked: PipeCall, connections: Connections
+    call: PipeCall, connections: Connections
 ) -> AsyncGenerator[tuple[AnswerEventItem, str], None]:
     """Yield the events of a check; raises InvalidRequest for unusable settings."""
-    valves, model = asked.valves, model_of(asked)
-    features = asked.host.metadata.get("features")
-    hosted = hosted_tools(valves, asked.user_valves, features, model)
+    valves, model = call.valves, model_of(call)
+    features = call.host.metadata.get("features")
+    hosted = hosted_tools(valves, call.user_valves, features, model)
     limits = run_limits(valves, tools_ran=False)
-    checkup = Diagnostics(model, user_endpoint(asked), connections, limits)
+    checkup = Diagnostics(model, user_endpoint(call), connections, limits)
     listed = configured_models(valves, overrides_of(valves))
     async with aclosing(checkup.events(listed, hosted.items)) as events:
         async for event in events:
             yield event, ""
 
 
-# ==== owui_manifold.pipe: The story of a request, from Open WebUI's call to the last chunk.
+# ==== owui_manifold.pipe: How a request is handled, from Open WebUI's call to the last chunk.
 
 _MOST_SYNC_TOOLS = 16
-"""Threads for tools that are not coroutines; one that hangs keeps its thread."""
+"""Threads for tools that are not coroutines; a tool that hangs keeps its thread."""
 
 
 class Pipe:
@@ -12650,10 +12723,10 @@ class Pipe:
     UserValves = UserValves
 
     def __init__(self) -> None:
-        """Open nothing and start nothing: the host makes a Pipe at every upload."""
+        """Open and start nothing: the host creates a Pipe at every upload."""
         self.valves = self.Valves()
         self._connections = Connections()
-        self._lessons = AccountCapabilities()
+        self._capabilities = AccountCapabilities()
         self._listing = Listing()
         self._threads = ThreadPoolExecutor(_MOST_SYNC_TOOLS, "sync-tool")
 
@@ -12673,18 +12746,18 @@ class Pipe:
         __event_call__: Any = None,
         __event_emitter__: Any = None,
     ) -> AsyncGenerator[Chunk, None] | Chunk:
-        """Answer a chat: chunks when the caller streams, else one complete result."""
-        valves = self.valves  # the host replaces it at every call (functions.py:53)
+        """Answer a chat: chunks if the caller streams, else one complete result."""
+        valves = self.valves  # the host replaces it at every call
         caller = read_caller(body, __user__, __metadata__, __task__)
         user_valves = _user_valves(valves, caller, __user__, __metadata__)
         level = log_level(valves, user_valves)
-        asked = PipeCall(
+        call = PipeCall(
             body,
             caller,
             valves,
             user_valves,
             getattr(__request__, "state", None),
-            self._lessons,
+            self._capabilities,
             RunLog(level, valve_secrets(valves, user_valves), new_ulid()[-10:]),
             HostContext(
                 tools=__tools__ or {},
@@ -12696,73 +12769,74 @@ class Pipe:
             ),
             self._threads,
         )
-        if asked.caller.task:
-            return await self._do_task(asked)
-        if asked.caller.streams:
-            return self._stream(asked)
-        return await self._complete(asked)
+        if call.caller.task:
+            return await self._do_task(call)
+        if call.caller.streams:
+            return self._stream(call)
+        return await self._complete(call)
 
-    async def _stream(self, asked: PipeCall) -> AsyncGenerator[Chunk, None]:
-        """Yield the answer as the reader of the stream understands it.
+    async def _stream(self, call: PipeCall) -> AsyncGenerator[Chunk, None]:
+        """Yield the answer in the form that the reader of the stream understands.
 
-        Nothing is raised: the host would drop what has been shown (open-webui.md §0.6).
+        Nothing is raised: the host would drop the text that was shown
+        (docs/reference/open-webui.md, "Errors and Stop").
         """
-        if asked.caller.host_reads:
-            view: NativeRenderer | ChunkRenderer = _native_view(asked)
+        if call.caller.host_reads:
+            view: NativeRenderer | ChunkRenderer = _native_view(call)
         else:
-            view = ChunkRenderer(*_response_head(asked))
+            view = ChunkRenderer(*_response_head(call))
         failed = True
         try:
-            async with aclosing(self._answer(asked)) as events:
+            async with aclosing(self._answer(call)) as events:
                 async for event, marker in events:
                     for chunk in view.render(event, marker):
                         yield chunk
                     if isinstance(event, RunDone):
                         failed = event.ending.is_failure
-        except Exception as error:  # raised, it would take away what has been shown
-            yield error_chunk(_sentence_of(asked, error))
-        if failed and _shows_log(asked):
-            yield source_chunk("Log of this answer", asked.log.text())
+        except Exception as error:  # raised, it would remove the text that was shown
+            yield error_chunk(_sentence_of(call, error))
+        if failed and _shows_log(call):
+            yield source_chunk("Log of this answer", call.log.text())
 
-    async def _complete(self, asked: PipeCall) -> Chunk:
+    async def _complete(self, call: PipeCall) -> Chunk:
         """Return the whole answer at once, with the output items for the host."""
-        view = _native_view(asked)
+        view = _native_view(call)
         try:
-            ended = await self._watch(asked, self._answer(asked), view)
+            ended = await self._watch(call, self._answer(call), view)
         except Exception as error:  # raised, the host would show its text
-            return error_chunk(_sentence_of(asked, error))
-        result = completion(ended, *_response_head(asked))
-        if not asked.caller.host_reads:
+            return error_chunk(_sentence_of(call, error))
+        result = completion(ended, *_response_head(call))
+        if not call.caller.host_reads:
             return result
-        # The page shows no finish_reason: an answer that ended early needs its words.
+        # The page shows no finish_reason: an answer that ended early gets a sentence.
         failure = ended.ending.is_failure
         told = error_chunk(ended.ending.sentence) if failure else {}
         return result | told | ({"output": view.items} if view.items else {})
 
-    async def _do_task(self, asked: PipeCall) -> Chunk:
+    async def _do_task(self, call: PipeCall) -> Chunk:
         """Return a title, tags or the like; an empty text when it failed."""
-        view, text = _native_view(asked), ""
+        view, text = _native_view(call), ""
         try:
-            events = answer_events(build_task_request(asked), self._connections)
-            ended = await self._watch(asked, events, view)
+            events = answer_events(build_task_request(call), self._connections)
+            ended = await self._watch(call, events, view)
             text = "" if ended.ending.is_failure else completion_text(ended)
-        except Exception as error:  # a title that failed is no reason to fail a chat
-            _sentence_of(asked, error)
-        return task_result(text, asked.caller.host_model)
+        except Exception as error:  # a failed title must not make the chat fail
+            _sentence_of(call, error)
+        return task_result(text, call.caller.host_model)
 
-    async def _answer(self, asked: PipeCall) -> AsyncGenerator[AnswerEvent, None]:
+    async def _answer(self, call: PipeCall) -> AsyncGenerator[AnswerEvent, None]:
         """Yield the events of a chat's answer, or of a check of the set-up."""
-        if is_check_command(asked):
-            events = run_diagnostics(asked, self._connections)
+        if is_check_command(call):
+            events = run_diagnostics(call, self._connections)
         else:
-            events = answer_events(await build_chat_request(asked), self._connections)
+            events = answer_events(await build_chat_request(call), self._connections)
         async with aclosing(events):
             async for event in events:
                 yield event
 
     async def _watch(
         self,
-        asked: PipeCall,
+        call: PipeCall,
         events: AsyncGenerator[AnswerEvent, None],
         view: NativeRenderer,
     ) -> RunDone:
@@ -12771,7 +12845,7 @@ class Pipe:
         async with aclosing(events):
             async for event, marker in events:
                 for chunk in view.render(event, marker):
-                    await _tell_page(asked, chunk)
+                    await _tell_page(call, chunk)
                 ended = event if isinstance(event, RunDone) else ended
         return ended
 
@@ -12782,7 +12856,7 @@ def _user_valves(
     user: Mapping[str, Any] | None,
     metadata: Mapping[str, Any] | None,
 ) -> UserValves:
-    """Return what the user chose, in settings and switches, as far as they may."""
+    """Return the user's settings and switches, as far as the user may change them."""
     stored = (user or {}).get("valves")
     chosen = stored if isinstance(stored, UserValves) else UserValves()
     return allowed_user_valves(
@@ -12790,35 +12864,35 @@ def _user_valves(
     )
 
 
-def _native_view(asked: PipeCall) -> NativeRenderer:
-    return NativeRenderer(monotonic_seconds, asked.known_sources)
+def _native_view(call: PipeCall) -> NativeRenderer:
+    return NativeRenderer(monotonic_seconds, call.known_sources)
 
 
-async def _tell_page(asked: PipeCall, chunk: Chunk) -> None:
+async def _tell_page(call: PipeCall, chunk: Chunk) -> None:
     """Send a status or a source: without a stream the host reads none of them."""
-    emit = asked.host.event_emitter
-    if "event" in chunk and emit is not None and asked.caller.host_reads:
+    emit = call.host.event_emitter
+    if "event" in chunk and emit is not None and call.caller.host_reads:
         await emit(chunk["event"])
 
 
-def _response_head(asked: PipeCall) -> tuple[str, int, str]:
+def _response_head(call: PipeCall) -> tuple[str, int, str]:
     """Return the id, the time and the model that a result or its chunks carry."""
-    return f"chatcmpl-{new_ulid()}", unix_seconds(), asked.caller.host_model
+    return f"chatcmpl-{new_ulid()}", unix_seconds(), call.caller.host_model
 
 
-def _shows_log(asked: PipeCall) -> bool:
+def _shows_log(call: PipeCall) -> bool:
     """Say whether the log of a failed answer is shown below it."""
-    wanted = asked.user_valves.SHOW_LOG_ON_ERROR and asked.caller.is_admin
-    return wanted and asked.caller.host_reads
+    wanted = call.user_valves.SHOW_LOG_ON_ERROR and call.caller.is_admin
+    return wanted and call.caller.host_reads
 
 
-def _sentence_of(asked: PipeCall, error: Exception) -> str:
+def _sentence_of(call: PipeCall, error: Exception) -> str:
     """Log why there is no answer; return the sentence to show."""
     if isinstance(error, ResponsesError):
-        return report_refusal(asked, str(error))
-    asked.log.line("ERROR", describe_exception(error))
+        return report_refusal(call, str(error))
+    call.log.line("ERROR", describe_exception(error))
     return with_error_id(
-        asked,
+        call,
         "Something in this pipe went wrong. Try again; if it lasts, give an "
         "administrator the error id.",
     )

@@ -20,7 +20,11 @@ sys.path[:0] = [str(ROOT / "pipes"), str(ROOT / "pipelines")]
 
 from gpt5_agent.shell.valves import Valves as AgentValves  # noqa: E402 - the path first
 from openai_responses.endings import SENTENCES  # noqa: E402
-from owui_manifold.valves import UserValves, Valves  # noqa: E402
+from owui_manifold.valves import (  # noqa: E402
+    UserValves,
+    Valves,
+    default_sentence,
+)
 
 README = ROOT / "README.md"
 _PLACE = re.compile(r"\{(\w+)\}")
@@ -69,7 +73,7 @@ def with_tables(text: str, made: Mapping[str, str]) -> str:
 def valves_table(valves: type[BaseModel]) -> str:
     """One row for each setting: its name, its default, what the page says of it."""
     rows = (
-        (f"`{name}`", shown_default(field), field.description or "")
+        (f"`{name}`", shown_default(field), shown_description(field))
         for name, field in valves.model_fields.items()
     )
     return markdown_table(("Valve", "Default", "What it does"), rows)
@@ -102,6 +106,12 @@ def shown_sentence(sentence: str) -> str:
     return _PLACE.sub(
         lambda place: " (…)" if place[1] in _IN_BRACKETS else "…", sentence
     )
+
+
+def shown_description(field: FieldInfo) -> str:
+    """What the page says, without the default, which has a column of its own."""
+    told = default_sentence(field.default)
+    return (field.description or "").removesuffix(told).strip()
 
 
 def shown_default(field: FieldInfo) -> str:

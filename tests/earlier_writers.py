@@ -7,7 +7,7 @@ from openai_responses.items import Item
 A, B, C = "A" * 26, "B" * 26, "C" * 26
 
 
-def seed_key(
+def earlier_key(
     payloads: Mapping[str, Item],
     message_id: str = "m-0",
     model: str = "openai_responses.gpt-5.2-high",

@@ -1,12 +1,12 @@
 """A chat of Open WebUI in which the agent answers, as far as its stored items go.
 
-The items are made, and given back, by the real host's own functions; what the host
-does between them is written here after its source (utils/middleware.py).
+The real host's own functions make the items and convert them back. What the host does
+in between is written here (docs/reference/open-webui.md, "Rounds of tools").
 """
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from agent_sample import ScriptedProvider, events_of
@@ -67,9 +67,9 @@ class HostChat:
                 self._answer(call, alone=len(waiting) == 1)
 
     async def _call(self) -> None:
-        """Call the agent once, and store what it shows (middleware.py:5539)."""
+        """Call the agent once, and store what it shows."""
         given = json.loads(json.dumps(self.host.convert(self.output)))
-        asked = replace(self.asked, messages=[*self.messages, *given])
+        asked = self.asked._replace(messages=[*self.messages, *given])
         events = await events_of(asked, self.provider)
         model = resolve_model(self.asked.model)
         origin = origin_at(model.family, self.asked.endpoint)

@@ -4,7 +4,7 @@ import re
 from collections.abc import AsyncGenerator
 from typing import Any
 
-from asked_sample import IDS, USER
+from call_sample import IDS, USER
 from openai_responses.items import message_text
 from owui_manifold.pipe import Pipe
 

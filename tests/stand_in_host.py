@@ -1,6 +1,7 @@
 """The few names of Open WebUI that the pipe uses, in memory.
 
-What the real host does is shown in `tests/hosts`; here it is only there to be asked.
+Signatures and results are those of Open WebUI 0.12.4; `tests/hosts/test_contract.py`
+compares them with the real host.
 """
 
 import base64
@@ -47,13 +48,13 @@ class Chats:
     async def insert_chat_files(
         self, chat_id: str, message_id: str, file_ids: list[str], user_id: str
     ) -> None:
-        """Link files with a message (models/chats.py:2842)."""
+        """Link files with a message."""
         self.links += [(chat_id, message_id, file, user_id) for file in file_ids]
 
     async def update_chat_by_id(
         self, id: str, chat: Json, touch: bool = True
     ) -> Row | None:
-        """Patch the top-level keys of a chat (models/chats.py:803)."""
+        """Patch the top-level keys of a chat."""
         row = self.rows.get(id)
         if row is None or touch:
             return None
@@ -128,7 +129,7 @@ class Files:
     async def upload(
         self, request: Any, file: Any, metadata: Json, process: bool, user: Any
     ) -> SimpleNamespace:
-        """Store a file that arrives (routers/files.py:320)."""
+        """Store a file that arrives."""
         content = file.stream.read()
         if process or len(content) > self.most_bytes:
             raise Refused("413: too large")
@@ -141,7 +142,7 @@ class Files:
 
 
 def host_callable(function: Any, **extra: Any) -> Any:
-    """Return a coroutine function that keeps what it wraps (utils/tools.py:318)."""
+    """Return a coroutine function that keeps what it wraps."""
 
     async def wrapped(**given: Any) -> Any:
         known = signature(function).parameters
@@ -153,7 +154,7 @@ def host_callable(function: Any, **extra: Any) -> Any:
 
 
 async def updated_tool_function(function: Any, extra_params: Json) -> Any:
-    """Return a tool with the chat as it is now (utils/tools.py:331)."""
+    """Return a tool with the chat as it is now."""
     bare = getattr(function, "__function__", None)
     if bare is None:
         return function
@@ -178,7 +179,7 @@ class ToolResults:
         metadata: Json,
         user: Any,
     ) -> tuple[Any, list[Json], list[Any]]:
-        """Return text, files and embeds (utils/middleware.py:725)."""
+        """Return text, files and embeds."""
         assert user.id == metadata["user_id"]
         if kind == "external" and isinstance(result, tuple):
             result = result[0]
@@ -194,23 +195,23 @@ class ToolResults:
     def terminal_file(
         self, name: str, params: Json, result: Any, tool: Json, metadata: Json
     ) -> Json | None:
-        """Return a file of a terminal (utils/middleware.py:303)."""
+        """Return a file of a terminal."""
         return {"type": "file", **params} if name == "display_file" else None
 
     async def tell_terminal(
         self, name: str, params: Json, result: Any, emitter: Any
     ) -> None:
-        """Tell the page of a terminal (utils/middleware.py:949)."""
+        """Tell the page of a terminal."""
         self.told.append({"name": name, "params": params, "result": result})
 
     def sources(
         self, tool_name: str, tool_params: Json, tool_result: str, tool_id: str = ""
     ) -> list[Json]:
-        """Return the sources of a result (utils/middleware.py:453)."""
+        """Return the sources of a result."""
         return [{"source": {"name": tool_name, "id": tool_id}, "text": tool_result}]
 
     async def store(self, request: Any, url: str, metadata: Json, user: Any) -> str:
-        """Return the address of a stored picture (utils/middleware.py:702)."""
+        """Return the address of a stored picture."""
         self.stored.append(url)
         content = base64.b64decode(url.partition(",")[2])
         return f"/api/v1/files/{self.files.add(content, 'image', user.id)}/content"

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from asked_sample import asked_of, chat
+from call_sample import call_of, chat
 from openai_responses.requests.build import ResponsesRequest
 from openai_responses.requests.parameters import read_parameters
 from owui_manifold.chat import build_chat_request
@@ -44,7 +44,7 @@ async def test_what_is_sent_when_nobody_chose(
 ) -> None:
     """By the defaults of all valves, for a model that reasons."""
     StandInHost(monkeypatch, tmp_path)
-    job = await build_chat_request(asked_of(chat("Hi"), Valves(API_KEY="sk-1")))
+    job = await build_chat_request(call_of(chat("Hi"), Valves(API_KEY="sk-1")))
 
     sent = names_in(job.request.payload()) - NOT_THE_CALLERS
     assert sent == {name for name, cells in rows().items() if cells[3] == "yes"}

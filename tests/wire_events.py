@@ -1,4 +1,4 @@
-"""Wire events of a response, built as the API sends them (responses-api.md §3)."""
+"""Wire events of a response, built as the API sends them."""
 
 import json
 from collections.abc import Iterable, Sequence

@@ -1,1 +1,1 @@
-"""The Responses API in plain Python, with no host in sight."""
+"""The Responses API in plain Python; knows no host."""

@@ -1,4 +1,4 @@
-"""The lines of the audit log, in JSON, without a word that anybody said.
+"""The lines of the audit log: JSON, without any text of a chat.
 
 ===================  ======================  =======  =======  =====
 field                 what it is              request  success  error
@@ -20,9 +20,9 @@ base_url_host         the server's name       x        x        x
 use_custom_base_url   it is not OpenAI's own  x        x        x
 ===================  ======================  =======  =======  =====
 
-A field that an event has is always in its line: null where nothing is known, or where
-the value does not look like what it should be. These functions are not given a key, and
-of a payload or a response they read nothing but names, kinds and numbers.
+Every field of an event is always in its line. It is null where nothing is known, or
+where the value does not have the expected form. These functions never get a key, and
+they read only names, kinds and numbers of a payload or a response.
 """
 
 import json
@@ -60,7 +60,7 @@ def audit_success(
     response: Mapping[str, Any],
     status: int = 200,
 ) -> str:
-    """Return the line for an answer that came to its end, complete or not."""
+    """Return the line for an answer that ended, complete or not."""
     fields = {
         "response_model": _fitting(_MODEL_NAME, response.get("model")),
         "status_code": status,
@@ -75,7 +75,7 @@ def audit_error(
     error: ApiError,
     status: int | None = None,
 ) -> str:
-    """Return the line for a request that failed; no `status`, no answer."""
+    """Return the line for a request that failed. No `status` means no answer came."""
     fields = {
         "status_code": status,
         "code": _fitting(_API_WORD, error.code),
@@ -92,7 +92,7 @@ def _line(
     request_id: str,
     fields: Mapping[str, Any],
 ) -> str:
-    """Return the line: what all events have, around what this one has."""
+    """Return the line: the fields of all events, and those of this event."""
     known_host = _fitting(_HOST_NAME, host)
     line = {
         "event": f"responses_api_{event}",
@@ -106,21 +106,21 @@ def _line(
 
 
 def _fitting(shape: re.Pattern[str], value: object) -> str | None:
-    """Return `value` if it looks like what it should be, and like no secret."""
+    """Return `value` if it has the expected form and looks like no secret."""
     if not isinstance(value, str) or not shape.fullmatch(value):
         return None
     return value if redact(value) == value else None
 
 
 def _response_format(payload: Mapping[str, Any]) -> str | None:
-    """Return the kind of format asked for; a schema itself is never read."""
+    """Return the kind of format that was asked for; the schema is never read."""
     wanted = _mapping_or_empty(_mapping_or_empty(payload.get("text")).get("format"))
     kind = wanted.get("type", "text")
     return kind if isinstance(kind, str) and kind in _FORMATS else None
 
 
 def _message_count(items: object) -> int:
-    """Return how many messages there are; the API takes a text for one."""
+    """Return the number of messages; the API takes a text as one message."""
     if isinstance(items, str):
         return 1
     found = (_mapping_or_empty(item) for item in _list(items))

@@ -1,12 +1,9 @@
-"""The clock and the sources of randomness, with the ids made of both.
+"""The time, random numbers, and ids made of both.
 
-The time, with the chance that spreads retries over it.
-
-The ids of kept items: ULIDs, 26 characters that sort by time.
-
-Layout of the ULID specification: 48 bits of milliseconds, 80 random bits, written in
-Crockford's alphabet. Our own lines, because a package would have to be installed on
-the user's server.
+Ids of kept items are ULIDs: 26 characters that sort by time. Their layout is that of
+the ULID specification: 48 bits of milliseconds and 80 random bits in Crockford's
+alphabet. The code is our own, because a package would have to be installed on the
+user's server.
 """
 
 import random
@@ -21,12 +18,12 @@ def unix_seconds() -> int:
 
 
 def monotonic_seconds() -> float:
-    """Return a time that only grows, for measuring spans."""
+    """Return a time that never goes back, for measuring durations."""
     return time.monotonic()
 
 
 def random_fraction() -> float:
-    """Return a number from 0 to 1, for waits that must not all end at once."""
+    """Return a number from 0 to 1, so that waits do not all end at the same time."""
     return random.random()
 
 

@@ -1,14 +1,9 @@
-"""How a run can end, with the sentence that a person sees for it.
+"""How a run can end, and the sentence that a person sees for each ending.
 
-The sentence that a person sees for every ending.
-
-Each says what happened and what can be done. `{code}`, `{param}` and `{status}` are
-words of the API, `{model}` the id that was asked for.
-
-How a run can end, with the sentence that belongs to it.
-
-A finished answer needs none. No text of the server is shown: it may quote a key or a
-prompt.
+Each sentence says what happened and what can be done. `{code}`, `{param}` and
+`{status}` are words of the API, `{model}` is the id that was asked for. A finished
+answer needs no sentence. No text of the server is shown, because it may quote a key or
+a prompt.
 """
 
 import re
@@ -151,9 +146,9 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "kept; ask to continue, or choose less effort.",
     },
 }
-"""The sentences, by kind of ending, then by code or HTTP status; the empty one is for
-all others, and "5" for every other status from 500 up. The kinds that are not here
-carry the sentence of the exception that they come from."""
+"""The sentences, by kind of ending, then by code or HTTP status. The empty key is for
+all others, "5" for every other status from 500 up. A kind that is not in this table
+takes the sentence of its exception."""
 
 
 EndingKind = Literal[
@@ -175,10 +170,10 @@ EndingKind = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """The way a run ended.
+    """How a run ended.
 
-    `code` is the API's word for the cause, where it gave one that is a word;
-    `sentence` is empty when there is nothing to tell.
+    `code` is the API's word for the cause, if it gave one. `sentence` is empty when
+    there is nothing to say.
     """
 
     kind: EndingKind
@@ -211,9 +206,9 @@ def ending_of_failure(kind: Literal["failed", "error"], error: ApiError) -> Endi
 
 
 def ending_of_exception(error: ResponsesError, has_begun: bool) -> Ending:
-    """Return how a run ended that one of our errors stopped.
+    """Return the ending of a run that was stopped by one of our errors.
 
-    `has_begun` says whether an event had arrived: then the answer was cut.
+    `has_begun` says whether an event had arrived; if so, the answer was cut.
     """
     match error:
         case TimedOut():
@@ -255,17 +250,17 @@ def refusal_sentence(status: int, error: ApiError, model: str) -> str:
     return refused.get(str(status), other).format(**about, **facts)
 
 
-def failure_status(setback: Failure) -> str:
-    """Return what a status line says of a failure that is tried again."""
-    if setback.status == 429:
+def failure_status(failure: Failure) -> str:
+    """Return the status line for a failure after which the request is sent again."""
+    if failure.status == 429:
         return "The model's server is busy with this key's requests."
-    if setback.status and setback.status != 200:
-        return f"The model's server has trouble (HTTP {setback.status})."
+    if failure.status and failure.status != 200:
+        return f"The model's server has trouble (HTTP {failure.status})."
     return "The model's server did not answer."
 
 
 def _sentence(kind: str, error: ApiError) -> str:
-    """Return the sentence of a kind for the code or else the type of an error."""
+    """Return the sentence of a kind, by the code or else the type of an error."""
     told = SENTENCES[kind]
     words = (word for word in (error.code, error.type) if word)
     sentence = next((told[word] for word in words if word in told), told[""])
@@ -273,16 +268,16 @@ def _sentence(kind: str, error: ApiError) -> str:
 
 
 def _shown(word: str | None, form: str = " ({})") -> str:
-    """Return a word of the server as it may be shown, or nothing."""
+    """Return a word of the server in the form that is shown, or nothing."""
     known = api_word(word)
     return form.format(known) if known else ""
 
 
 def api_word(word: str | None) -> str | None:
-    """Return `word` if it is one of the API.
+    """Return `word` if it can be a word of the API, else None.
 
-    Codes and parameter names are small letters, digits of an index, dots, brackets
-    and underscores; anything else, a key for example, is not a word of the API.
+    Codes and parameter names consist of small letters, digits, dots, brackets and
+    underscores. Anything else, for example a key, is not a word of the API.
     """
     known = any(word in told for told in SENTENCES.values())
     return word if word and (known or _WORD.fullmatch(word)) else None

@@ -1,9 +1,4 @@
-"""Where requests go: the address, its headers, its certificates and its proxy.
-
-Where requests go, with which key, over which network.
-
-The way to a server: whose certificates to trust, which proxy to take.
-"""
+"""Where requests go: the address, its headers, its certificates and its proxy."""
 
 import ssl
 from collections.abc import Mapping
@@ -22,10 +17,10 @@ _AZURE_HOSTS = (".azure.com", ".azure.us", ".azure.cn")
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """How a server is reached; a proxy's address can hold a password.
+    """How a server is reached. The address of a proxy can contain a password.
 
-    `ca_bundle` is the path of a file with certificates, `proxy` an address; empty
-    means the system's certificates and the environment's proxy.
+    `ca_bundle` is the path of a file with certificates, `proxy` an address. If they are
+    empty, the system's certificates and the environment's proxy are used.
     """
 
     verify_ssl: bool = True
@@ -35,10 +30,10 @@ class Network:
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Where requests go, and with which key.
+    """The address and the key of a server.
 
-    Neither is in a `repr`: an address can hold a password. `strict` asks for requests
-    in the form that other servers than OpenAI's take.
+    Neither is in a `repr`: an address can contain a password. `strict` asks for
+    requests in the form that servers other than OpenAI's accept.
     """
 
     base_url: str = field(repr=False)
@@ -67,22 +62,24 @@ class Endpoint:
         return self.host.endswith(_AZURE_HOSTS)
 
     def account(self) -> str:
-        """Return a name for who asks where, which does not tell the key."""
+        """Return a name for this key at this address, which does not reveal the key."""
         told = f"{self.base_url}\n{self.organization}\n{self.api_key}"
         return sha256(told.encode("utf-8", errors="replace")).hexdigest()
 
     def owner(self) -> str:
-        """Return a short name for whose reasoning this is, which does not tell the key.
+        """Return a short name for the owner of encrypted reasoning, without the key.
 
-        Keys of one organisation read each other's, where it is known.
+        Keys of one organisation can read each other's reasoning, if the organisation is
+        known.
         """
         told = f"{self.host}\n{self.organization or self.api_key.strip()}"
         return sha256(told.encode("utf-8", errors="replace")).hexdigest()[:16]
 
     def headers(self) -> dict[str, str]:
-        """Return the headers of a request; Azure wants its key in one of its own.
+        """Return the headers of a request; Azure has its own header for the key.
 
-        An administrator's own headers win: a gateway may want another Authorization.
+        The administrator's own headers have priority: a gateway may need another
+        Authorization.
         """
         key = self.api_key.strip()
         ours = {"api-key": key} if self.is_azure else {"Authorization": f"Bearer {key}"}
@@ -121,7 +118,7 @@ def normalize_base_url(text: str) -> str:
 
 
 def proxy_secrets(proxy: str) -> list[str]:
-    """Return what of a proxy's address nobody may read: all of it, and its password."""
+    """Return the secret parts of a proxy's address: the whole, and its password."""
     parts = url_parts(proxy.strip())
     return [proxy, unquote(parts.password or "") if parts else ""]
 
@@ -137,14 +134,14 @@ def url_parts(text: str) -> SplitResult | None:
 
 
 class Trust:
-    """The certificates of CA bundles, one context a file: or nothing is reused."""
+    """The certificates of CA bundles. One context a file, so connections are reused."""
 
     def __init__(self) -> None:
-        """Read nothing yet."""
+        """Start without any context."""
         self._contexts: dict[tuple[str, int], ssl.SSLContext] = {}
 
     def context(self, network: Network) -> ssl.SSLContext | bool:
-        """Return whom to trust, in the form that aiohttp takes."""
+        """Return the trusted certificates in the form that aiohttp takes."""
         if not network.verify_ssl or not network.ca_bundle:
             return network.verify_ssl
         path = network.ca_bundle
@@ -179,7 +176,7 @@ def _environment_proxy(url: str) -> str | None:
     """Return the proxy that the environment names for `url`, or None."""
     parts, proxies = urlsplit(url), getproxies()
     proxy = proxies.get(parts.scheme) or proxies.get("all")
-    # Each of these reads the whole environment: where it names no proxy, one is enough.
+    # Each call reads the whole environment. If it names no proxy, one call is enough.
     if not proxy or proxy_bypass(parts.hostname or "") or proxy_bypass(parts.netloc):
         return None
     return proxy

@@ -1,4 +1,4 @@
-"""The exceptions of the engine.
+"""The exceptions of this package, and the error of the API as it can be read.
 
 ResponsesError
  ├─ InvalidRequest         our own check refused it; nothing was sent
@@ -9,10 +9,8 @@ ResponsesError
  ├─ UnreadableAnswer       an answer that is not what the API sends
  └─ MalformedEvent         one event of a stream that cannot be read
 
-`str(error)` is a sentence of ours for a person: it holds no body, no header and no
-key, so it may be shown in a chat and logged.
-
-What the API says went wrong, read from any place where it says so.
+`str(error)` is our own sentence for a person. It holds no body, no header and no key,
+so it may be shown in a chat and logged.
 """
 
 from collections.abc import Mapping
@@ -21,11 +19,11 @@ from typing import Literal
 
 
 class ResponsesError(Exception):
-    """Anything this engine raises on purpose; the text may be shown to a person."""
+    """Any exception that this package raises on purpose; may be shown to a person."""
 
 
 class InvalidRequest(ResponsesError):
-    """A request that we refuse to send, with the reason in words."""
+    """A request that is not sent; the text says why."""
 
 
 class ConnectionFailed(ResponsesError):
@@ -50,11 +48,11 @@ class TimedOut(ResponsesError):
 
 
 class ResponseLost(ResponsesError):
-    """A response that goes on at the server, but cannot be read any more."""
+    """A response that continues at the server but can no longer be read."""
 
 
 class UnreadableAnswer(ResponsesError):
-    """The server answered with something that is not a Responses API answer."""
+    """The answer does not have the form of the Responses API."""
 
 
 class MalformedEvent(ResponsesError):
@@ -63,11 +61,11 @@ class MalformedEvent(ResponsesError):
 
 @dataclass(frozen=True, slots=True)
 class ApiError:
-    """What the API says went wrong (responses-api.md §4).
+    """The error that the API reports (docs/reference/responses-api.md, "Errors").
 
-    The same four fields come in an HTTP body, in a `response.failed` and in both
-    shapes of the `error` event. `message` is the server's text: it can quote a key or
-    a prompt, so it is never shown as it is.
+    The same four fields come in an HTTP body, in a `response.failed` and in both forms
+    of the `error` event. `message` is the server's text. It can quote a key or a
+    prompt, so it is never shown as it is.
     """
 
     code: str | None = None
@@ -78,11 +76,11 @@ class ApiError:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A failure before the first event, as far as it says what to do next.
+    """A failure before the first event, with what it says about trying again.
 
-    `status` is None where no HTTP answer came, and 200 where the stream began with an
-    error. `after` is the wait that the server asked for, in seconds; `wanted` what it
-    said of trying again.
+    `status` is None if no HTTP answer came, and 200 if the stream began with an error.
+    `retry_after` is the wait in seconds that the server asked for. `should_retry` is
+    what the server said about trying again.
     """
 
     status: int | None = None
@@ -94,10 +92,10 @@ class Failure:
 class ApiRefused(ResponsesError):
     """The API answered with an HTTP status of 400 or more, or with an error."""
 
-    def __init__(self, sentence: str, setback: Failure, request_id: str = "") -> None:
-        """Keep the `setback`, and OpenAI's own id of the request for the log."""
+    def __init__(self, sentence: str, failure: Failure, request_id: str = "") -> None:
+        """Keep the `failure`, and OpenAI's id of the request for the log."""
         super().__init__(sentence)
-        self.failure = setback
+        self.failure = failure
         self.request_id = request_id
 
     @property
@@ -107,12 +105,12 @@ class ApiRefused(ResponsesError):
 
     @property
     def error(self) -> ApiError:
-        """What the body said."""
+        """The error in the body."""
         return self.failure.error
 
 
 def read_api_error(wire: object) -> ApiError:
-    """Return the error of a body, of a response or of either shape of the event."""
+    """Return the error of a body, of a response, or of either form of the event."""
     while isinstance(wire, Mapping) and isinstance(wire.get("error"), Mapping | str):
         wire = wire["error"]
     if isinstance(wire, str):

@@ -1,32 +1,135 @@
 """The API's items: their kinds, their texts, and how calls and outputs belong together.
 
-Verbatim wire items, asked their questions.
-
-An item stays the dict that the API sent: what it holds beyond the fields we know
-(`namespace`, `caller`, `fingerprint`, fields of tomorrow) goes back as it came.
-
-The texts of an item that deltas can grow.
-
-Pictures that the model drew, as they go back to it.
-
-The API would look a drawn picture up by an id that it never stored (responses-api.md
-§2.1): what goes back is an input picture, at the place where it was drawn.
-
-What an item that the API itself makes or runs means to a viewer and to a later turn.
-
-Searches, code, pictures, calls of remote servers: nobody on our side answers them.
+An item stays the dict that the API sent: fields that we do not know (`namespace`,
+`caller`, `fingerprint`) are sent back unchanged. What the API wants of the items in
+later requests: docs/reference/responses-api.md, "Items in later requests".
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 Item = dict[str, Any]
 
-CALL_OUTPUTS = {
-    "function_call": "function_call_output",
-    "custom_tool_call": "custom_tool_call_output",
+
+class ItemKind(NamedTuple):
+    """What all items of one type have in common."""
+
+    parts: tuple[tuple[str, str], ...] = ()
+    """Lists of texts that deltas grow: the kind of the text and its field."""
+    text: tuple[str, str] | None = None
+    """The one text that deltas grow: its kind and its field."""
+    output_type: str = ""
+    """The type of the answer, for a call that our side has to answer."""
+    from_client: bool = False
+    """Only our side makes it."""
+    is_encrypted: bool = False
+    """Only the account and the model family that made it can read it."""
+    id_prefix: str = ""
+    """How the id begins that other servers ask for."""
+    is_hosted: bool = False
+    """The API makes it or runs it."""
+    returned: Literal["always", "same_run", "never"] = "always"
+    """Which later requests a hosted item goes into."""
+    required: tuple[str, ...] = ()
+    """Fields without which the API refuses a hosted item."""
+    nullable: tuple[str, ...] = ()
+    """Fields that it demands even where they are null."""
+    is_call: bool = False
+    """It is part of a call of a hosted tool."""
+    tool: str = ""
+    """The type of the hosted tool that makes it."""
+    include: str = ""
+    """What the API leaves out of it unless a request includes it."""
+    refused_at_minimal: bool = False
+    """Its tool cannot be used with the effort `minimal`."""
+    fee: float = 0
+    """US dollars for one call, or for each different value of `fee_field`."""
+    fee_field: str = ""
+
+
+def _hosted(tool: str, *required: str, **fields: Any) -> ItemKind:
+    return ItemKind(is_hosted=True, tool=tool, required=required, **fields)
+
+
+ITEM_KINDS: Mapping[str, ItemKind] = {
+    "message": ItemKind(parts=(("text", "content"),)),
+    "reasoning": ItemKind(
+        parts=(("summary", "summary"), ("reasoning", "content")),
+        is_encrypted=True,
+        id_prefix="rs",
+    ),
+    "compaction": ItemKind(is_encrypted=True),
+    "function_call": ItemKind(
+        text=("arguments", "arguments"),
+        output_type="function_call_output",
+        id_prefix="fc",
+    ),
+    "function_call_output": ItemKind(from_client=True),
+    "custom_tool_call": ItemKind(
+        text=("arguments", "input"),
+        output_type="custom_tool_call_output",
+        id_prefix="ctc",
+    ),
+    "custom_tool_call_output": ItemKind(from_client=True),
+    "web_search_call": _hosted(
+        "web_search",
+        "action",
+        is_call=True,
+        include="web_search_call.action.sources",
+        refused_at_minimal=True,
+        fee=0.01,
+    ),
+    "file_search_call": _hosted(
+        "file_search",
+        "queries",
+        is_call=True,
+        refused_at_minimal=True,
+        fee=0.0025,  # not verified
+    ),
+    "code_interpreter_call": _hosted(
+        "code_interpreter",
+        "container_id",
+        nullable=("code", "outputs"),
+        text=("code", "code"),
+        is_call=True,
+        include="code_interpreter_call.outputs",
+        fee=0.03,  # not verified
+        fee_field="container_id",
+    ),
+    # It would be looked up by an id that was never stored: see `image_message`.
+    "image_generation_call": _hosted(
+        "image_generation", returned="never", refused_at_minimal=True
+    ),
+    "mcp_list_tools": _hosted("mcp", "server_label", "tools"),
+    "mcp_call": _hosted(
+        "mcp",
+        *("server_label", "name", "arguments"),
+        text=("arguments", "arguments"),
+        is_call=True,
+    ),
+    "mcp_approval_request": _hosted(
+        "mcp",
+        *("id", "server_label", "name", "arguments"),
+        returned="same_run",
+        is_call=True,
+    ),
+    "mcp_approval_response": _hosted(
+        "mcp",
+        *("approval_request_id", "approve"),
+        returned="same_run",
+        is_call=True,
+        from_client=True,
+    ),
 }
+"""The types of items that the code knows. The fees are those of LiteLLM 1.109.1's price
+map (2026-11-21)."""
+
+_OTHER_KIND = ItemKind()
+
+CALL_OUTPUTS = {name: k.output_type for name, k in ITEM_KINDS.items() if k.output_type}
 """Calls that we answer, by the type of their answer."""
+
+_TOOL_KINDS = {kind.tool: kind for kind in ITEM_KINDS.values() if kind.tool}
 
 
 def item_type(item: Mapping[str, Any]) -> str:
@@ -35,8 +138,13 @@ def item_type(item: Mapping[str, Any]) -> str:
     return kind if isinstance(kind, str) else "message" if "role" in item else ""
 
 
+def kind_of(item: Mapping[str, Any]) -> ItemKind:
+    """Return what is known of items of this type."""
+    return ITEM_KINDS.get(item_type(item), _OTHER_KIND)
+
+
 def is_call(item: Mapping[str, Any]) -> bool:
-    """Say whether somebody on our side has to answer `item`."""
+    """Say whether our side has to answer `item`."""
     return item_type(item) in CALL_OUTPUTS
 
 
@@ -51,22 +159,22 @@ def is_reasoning(item: Mapping[str, Any]) -> bool:
 
 
 def is_commentary(item: Mapping[str, Any]) -> bool:
-    """Say whether `item` is a remark in passing, in front of the answer."""
+    """Say whether `item` is a message in front of the answer, about the work on it."""
     return item_type(item) == "message" and item.get("phase") == "commentary"
 
 
 def has_encrypted_reasoning(item: Mapping[str, Any]) -> bool:
-    """Say whether `item` is reasoning that can be given back without being stored."""
+    """Say whether `item` is reasoning that can be sent back."""
     return is_reasoning(item) and bool(item.get("encrypted_content"))
 
 
 def is_encrypted(item: Mapping[str, Any]) -> bool:
-    """Say whether only those who made `item` can read it."""
-    return item_type(item) in ("reasoning", "compaction")
+    """Say whether only the model and account that made `item` can read it."""
+    return kind_of(item).is_encrypted
 
 
 def is_compaction(item: Mapping[str, Any]) -> bool:
-    """Say whether `item` stands for all that came before it."""
+    """Say whether `item` replaces all items before it."""
     return item_type(item) == "compaction" and bool(item.get("encrypted_content"))
 
 
@@ -77,7 +185,7 @@ def since_compaction(items: Sequence[Item]) -> list[Item]:
 
 
 def message_text(item: Mapping[str, Any]) -> str:
-    """Return the text a person reads in a message item: its text and its refusals."""
+    """Return the text that a person reads in a message: its text and its refusals."""
     content = item.get("content")
     if isinstance(content, str):
         return content
@@ -85,7 +193,7 @@ def message_text(item: Mapping[str, Any]) -> str:
 
 
 def content_parts(content: object) -> list[Item]:
-    """Return the parts of a content; other servers send what they like."""
+    """Return the parts of a content; anything else that a server sends is left out."""
     rows = content if isinstance(content, list) else []
     return [row for row in rows if isinstance(row, dict)]
 
@@ -97,15 +205,15 @@ def part_text(part: Mapping[str, Any]) -> str:
 
 
 def open_calls(items: Sequence[Item]) -> list[Item]:
-    """Return the calls that nobody has answered."""
+    """Return the calls without an output."""
     answered = {item.get("call_id") for item in items if is_call_output(item)}
     return [i for i in items if is_call(i) and i.get("call_id") not in answered]
 
 
 def paired_places(items: Sequence[Mapping[str, Any]]) -> set[int]:
-    """Return the places of the calls and outputs that belong together.
+    """Return the places of the calls and outputs that are pairs.
 
-    An output answers a call in front of it, of its own kind; a `call_id` counts once.
+    An output answers an earlier call of its own kind; a `call_id` counts once.
     """
     calls: dict[str, int] = {}
     outputs: dict[str, int] = {}
@@ -123,11 +231,11 @@ def paired_places(items: Sequence[Mapping[str, Any]]) -> set[int]:
 
 
 def drop_orphans(items: Iterable[Item]) -> list[Item]:
-    """Return `items` without half pairs, and without reasoning that led to one.
+    """Return `items` without half pairs, and without the reasoning before them.
 
-    The API refuses a call without an output and an output without a call; reasoning
-    belongs to the item it produced, so it leaves with it (responses-api.md §2.1,
-    rule 5 and the recommended algorithm, e).
+    The API refuses a call without an output and an output without a call. Reasoning
+    belongs to the item that it produced, so it is dropped with that item
+    (docs/reference/responses-api.md, "Refusals of input items", 5).
     """
     rows = list(items)
     pairs = paired_places(rows)
@@ -138,7 +246,7 @@ def drop_orphans(items: Iterable[Item]) -> list[Item]:
         if place not in pairs and (is_call(item) or is_call_output(item)):
             lost_call = lost_call or is_call(item)
             continue
-        # What led to several calls stays as long as one of them does.
+        # Reasoning before several calls stays as long as one of them stays.
         if (lost_call and not is_call(item)) or _comes_from_outside(item):
             dangling = []
         lost_call = False
@@ -156,51 +264,40 @@ def _comes_from_outside(item: Mapping[str, Any]) -> bool:
 
 
 TextPlace = tuple[str, int]
-"""A kind of text and its part, as `events.TextDelta` has them."""
+"""A kind of text and the number of its part."""
 
 
 def item_texts(item: Mapping[str, Any]) -> Iterator[tuple[TextPlace, str]]:
     """Yield the place and the text of everything in `item` that deltas can grow."""
-    match item_type(item):
-        case "message":
-            for part, content in _parts(item.get("content")):
-                kind = "refusal" if content.get("type") == "refusal" else "text"
-                yield (kind, part), _text_or_empty(content.get(kind))
-        case "reasoning":
-            for part, content in _parts(item.get("summary")):
-                yield ("summary", part), _text_or_empty(content.get("text"))
-            for part, content in _parts(item.get("content")):
-                yield ("reasoning", part), _text_or_empty(content.get("text"))
-        case "function_call" | "mcp_call":
-            yield ("arguments", 0), _text_or_empty(item.get("arguments"))
-        case "custom_tool_call":
-            yield ("arguments", 0), _text_or_empty(item.get("input"))
-        case "code_interpreter_call":
-            yield ("code", 0), _text_or_empty(item.get("code"))
+    kind = kind_of(item)
+    for text_kind, field in kind.parts:
+        parts = item.get(field)
+        for index, part in enumerate(parts if isinstance(parts, list) else ()):
+            if isinstance(part, Mapping):
+                is_refusal = part.get("type") == "refusal"
+                found = part.get("refusal" if is_refusal else "text")
+                yield ("refusal" if is_refusal else text_kind, index), _string(found)
+    if kind.text:
+        text_kind, field = kind.text
+        yield (text_kind, 0), _string(item.get(field))
 
 
-def _parts(value: object) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    for index, part in enumerate(value if isinstance(value, list) else ()):
-        if isinstance(part, Mapping):
-            yield index, part
-
-
-def _text_or_empty(value: object) -> str:
+def _string(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
-_READ_FORMS = ("png", "jpeg", "webp")
+_READABLE_FORMATS = ("png", "jpeg", "webp")
 
 
 def is_image_call(item: Mapping[str, Any]) -> bool:
-    """Say whether `item` is the drawing of a picture."""
+    """Say whether `item` is a picture that the model drew."""
     return item_type(item) == "image_generation_call"
 
 
 def has_image(item: Mapping[str, Any]) -> bool:
-    """Say whether `item` holds a picture that the model can be given back."""
-    held = is_image_call(item) and bool(item.get("result"))
-    return held and image_format(item) in _READ_FORMS
+    """Say whether `item` holds a picture that can be sent back to the model."""
+    has_result = is_image_call(item) and bool(item.get("result"))
+    return has_result and image_format(item) in _READABLE_FORMATS
 
 
 def image_format(item: Mapping[str, Any]) -> str:
@@ -209,71 +306,60 @@ def image_format(item: Mapping[str, Any]) -> str:
 
 
 def image_url(item: Mapping[str, Any]) -> str:
-    """Return a drawn picture as an address that holds it."""
+    """Return a drawn picture as a data URL."""
     kind = {"svg": "svg+xml"}.get(image_format(item), image_format(item))
     return f"data:image/{kind};base64,{item['result']}"
 
 
 def image_message(item: Mapping[str, Any]) -> Item:
-    """Return a drawn picture as an input message."""
+    """Return a drawn picture as an input message.
+
+    The item itself cannot go back: the API would look it up by an id that it never
+    stored.
+    """
     part = {"type": "input_image", "detail": "auto", "image_url": image_url(item)}
     return {"type": "message", "role": "user", "content": [part]}
 
 
-_NEEDS: Mapping[str, tuple[str, ...]] = {
-    "web_search_call": ("action",),
-    "file_search_call": ("queries",),
-    "code_interpreter_call": ("container_id",),
-    "mcp_list_tools": ("server_label", "tools"),
-    "mcp_call": ("server_label", "name", "arguments"),
-    "mcp_approval_request": ("id", "server_label", "name", "arguments"),
-    "mcp_approval_response": ("approval_request_id", "approve"),
-}
-"""Hosted items that can be given back, with what the API asks of each. A picture is
-not among them: it would be looked up by an id that was never stored
-(responses-api.md §2.1)."""
-
 _UNFINISHED = ("in_progress", "searching", "interpreting", "calling", "incomplete")
 _ACTIONS = ("search", "open_page", "find_in_page")
-
-_REFUSED_AT_MINIMAL = ("web_search", "file_search", "image_generation")
-"""Tools that cannot be used with the effort `minimal` (responses-api.md §1)."""
-
-
-_INCLUDED = {
-    "web_search": "web_search_call.action.sources",
-    "code_interpreter": "code_interpreter_call.outputs",
-}
-"""What the API leaves out of an item unless it is asked, by the tool."""
 
 
 def is_hosted(item: Mapping[str, Any]) -> bool:
     """Say whether the API made or answered `item` itself."""
-    return item_type(item) in (*_NEEDS, "image_generation_call")
+    return kind_of(item).is_hosted
 
 
 def is_host_returned(item: Mapping[str, Any]) -> bool:
-    """Say whether `item` is a finished hosted one that a later request gives back."""
-    kind = item_type(item)
-    if kind not in _NEEDS or item.get("status") in _UNFINISHED:
+    """Say whether `item` is a finished hosted one that can go into a later request."""
+    name, kind = item_type(item), kind_of(item)
+    if not kind.is_hosted or kind.returned == "never":
         return False
-    if kind == "web_search_call" and _action(item).get("type") not in _ACTIONS:
+    if item.get("status") in _UNFINISHED:
         return False
-    if kind == "mcp_list_tools" and item.get("error"):
+    if name == "web_search_call" and _action(item).get("type") not in _ACTIONS:
+        return False
+    if name == "mcp_list_tools" and item.get("error"):
         return False  # without a list the API asks the server again
-    return all(item.get(key) is not None for key in _NEEDS[kind])
+    return all(item.get(key) is not None for key in kind.required)
 
 
 def is_kept_hosted(item: Mapping[str, Any]) -> bool:
-    """Say whether later turns of a chat get `item` back; an approval is over by then."""
-    return is_host_returned(item) and not item_type(item).startswith("mcp_approval")
+    """Say whether later turns of a chat send `item`, a hosted one."""
+    return is_host_returned(item) and kind_of(item).returned == "always"
+
+
+def is_replayed(item: Mapping[str, Any]) -> bool:
+    """Say whether later turns of a chat send `item`; an unknown type never goes back."""
+    if is_hosted(item):
+        return is_kept_hosted(item) or has_image(item)
+    return item_type(item) in ITEM_KINDS
 
 
 def drop_hosted_tool_items(items: Iterable[Item]) -> list[Item]:
     """Return `items` without calls, their outputs and the reasoning before them.
 
-    The lists of remote servers stay, for they are none; so do pictures, which people
-    see in the answer.
+    Lists of remote tools and pictures stay.
     """
     kept: list[Item] = []
     dangling: list[Item] = []  # reasoning whose product has not come yet
@@ -281,19 +367,19 @@ def drop_hosted_tool_items(items: Iterable[Item]) -> list[Item]:
         if is_reasoning(item):
             dangling.append(item)
             continue
-        if not (is_call(item) or is_call_output(item) or _is_hosted_call(item)):
+        if not (is_call(item) or is_call_output(item) or kind_of(item).is_call):
             kept += [*dangling, item]
         dangling = []
     return kept
 
 
 def is_search(tool: Mapping[str, Any]) -> bool:
-    """Say whether answers cite what `tool` found."""
+    """Say whether answers cite the results of `tool`."""
     return tool.get("type") in ("web_search", "file_search")
 
 
 def search_queries(item: Mapping[str, Any]) -> list[str]:
-    """Return what a search looked for, on the web or in files."""
+    """Return the queries of a search, on the web or in files."""
     if item_type(item) == "file_search_call":
         return _texts(item.get("queries"))
     action = _action(item)
@@ -309,18 +395,19 @@ def search_pages(item: Mapping[str, Any]) -> list[str]:
 
 
 def tools_at_effort(tools: Sequence[Item], effort: str | None) -> list[Item]:
-    """Return the tools that may be offered to a model that works with `effort`."""
-    refused = _REFUSED_AT_MINIMAL if effort == "minimal" else ()
-    return [tool for tool in tools if tool.get("type") not in refused]
+    """Return the tools that the API takes together with `effort`."""
+    is_minimal = effort == "minimal"
+    return [t for t in tools if not (is_minimal and _tool_kind(t).refused_at_minimal)]
 
 
 def include_for(tools: Sequence[Item]) -> list[str]:
-    """Return what has to be asked for so that a viewer sees what `tools` did."""
-    return [_INCLUDED[t["type"]] for t in tools if t.get("type") in _INCLUDED]
+    """Return what a request has to include to show what `tools` did."""
+    included = (_tool_kind(tool).include for tool in tools)
+    return [name for name in included if name]
 
 
-def _is_hosted_call(item: Mapping[str, Any]) -> bool:
-    return item_type(item) in _NEEDS and item_type(item) != "mcp_list_tools"
+def _tool_kind(tool: Item) -> ItemKind:
+    return _TOOL_KINDS.get(str(tool.get("type")), _OTHER_KIND)
 
 
 def _action(item: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -1,4 +1,4 @@
-"""JSON that people and models wrote, who make mistakes."""
+"""JSON that people and models wrote, which may be invalid."""
 
 import json
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ def parse_json_object(text: object) -> dict[str, Any] | None:
 
 
 def parse_string_map(text: str) -> Mapping[str, str] | None:
-    """Return the JSON object of a text if its values are texts; nothing typed is {}."""
+    """Return the JSON object of a text whose values are texts; {} for no text."""
     found = parse_json_object(text.strip() or "{}")
     if found is None or not all(isinstance(one, str) for one in found.values()):
         return None

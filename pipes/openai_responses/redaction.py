@@ -1,12 +1,13 @@
-"""Secrets out of text.
+"""Removes secrets from text.
 
-Two passes: the values that are known to be secret, in every form in which they travel;
-then whatever looks like a secret. A part that is `[redacted]` already is left alone.
+Two passes: first the values that are known to be secret, in every form in which they
+are sent; then everything that looks like a secret. Text that is already `[redacted]` is
+left alone.
 
 No rule may look behind a character that another rule can take, and none may end in
-front of a letter or digit: that keeps a second pass from finding anything. What a
-rule repeats without bound is possessive or starts with a character that it cannot
-repeat: that keeps the time linear.
+front of a letter or digit. So a second pass finds nothing new. A part of a rule that
+repeats without limit is possessive, or starts with a character that it cannot repeat.
+So the time is linear.
 """
 
 import json
@@ -58,8 +59,8 @@ _LOOKS_SECRET = re.compile(
 def redact(text: str, secrets: Iterable[str] = ()) -> str:
     """Return `text` with `[redacted]` in place of `secrets` and of what looks like one.
 
-    A second time changes nothing. Secrets of fewer than six characters are ignored:
-    they would be found in ordinary words.
+    A second call changes nothing. Secrets of fewer than six characters are ignored,
+    because they would be found in ordinary words.
     """
     known = {form for secret in secrets for form in _forms(secret.strip())}
     if known:
@@ -70,25 +71,25 @@ def redact(text: str, secrets: Iterable[str] = ()) -> str:
 
 
 def header_secrets(value: str) -> list[str]:
-    """Return what of a header's value may be secret: all of it, and each further word.
+    """Return the secret parts of a header's value: the whole, and each further word.
 
-    A server may repeat what follows `Bearer` alone.
+    A server may repeat the word behind `Bearer` alone.
     """
     return [value, *value.split()[1:]]
 
 
 def redact_line(text: str, secrets: Iterable[str] = ()) -> str:
-    """Return `text` redacted, as one line that no reader of a log obeys.
+    """Return `text` redacted and as one line, safe to write to a log.
 
-    The words of tools, pages and programs get there: a line end would begin a line that
-    nobody wrote, an escape sequence would work in the terminal that shows the log.
+    Texts of tools, pages and programs get there. A line end in them would fake a line
+    of the log, and an escape sequence would act on the terminal that shows it.
     """
     line = "\\n".join(redact(text, secrets).splitlines())
     return "".join(one if one.isprintable() else _escaped(one) for one in line)
 
 
 def describe_exception(error: BaseException) -> str:
-    """Return what a log may say of a foreign exception: its kind, and where it arose.
+    """Return what a log may say of a foreign exception: its type and its place.
 
     Its text may quote a header or a prompt.
     """
@@ -106,13 +107,13 @@ def _redact_pattern(pattern: re.Pattern[str], text: str) -> str:
 
 
 def _keep_name(found: re.Match[str]) -> str:
-    """Return the mark, with what tells the reader which secret was there."""
+    """Return the mark, with the name that tells which secret was there."""
     name = found[found.lastgroup] if found.lastgroup else ""
     return f"{name}{REDACTED}{'@' if found.lastgroup == 'scheme' else ''}"
 
 
 def _forms(secret: str) -> Iterator[str]:
-    """Yield `secret` as it stands in headers, addresses, JSON and base64."""
+    """Yield `secret` as it appears in headers, addresses, JSON and base64."""
     if len(secret) < _SHORTEST_SECRET:
         return
     raw = secret.encode("utf-8", "surrogatepass")
@@ -127,8 +128,8 @@ def _forms(secret: str) -> Iterator[str]:
 def _inside_base64(raw: bytes, offset: int) -> str:
     """Return the characters that `raw` alone decides when `offset` bytes precede it.
 
-    The password of a `Basic` header stands behind a user name that nobody told us;
-    its length modulo three is all that matters.
+    The password of a `Basic` header follows a user name that we do not know. Only the
+    length of that name modulo three matters.
     """
     encoded = b64encode(bytes(offset) + raw).decode()
     return encoded[(offset * 8 + 5) // 6 : (offset + len(raw)) * 8 // 6]

@@ -1,1 +1,1 @@
-"""Open WebUI's chat forms translated to the API's items, with no host in sight."""
+"""Translates Open WebUI's chat forms to the API's items and back; imports no host."""

@@ -1,18 +1,15 @@
 """Sources of an answer: `[n]` in its text, links, and annotations.
 
-Links to the pages of a search, in a text that is still growing.
+The model writes links such as `([host](https://host/page?utm_source=openai))`. Such a
+link must be complete before it can be replaced, so text that may become one is held
+back.
 
-The model writes `([host](https://host/page?utm_source=openai))`. Such a link has to be
-whole before it can be shown otherwise, so what may become one is held back.
+The page's `[n]` is the n-th distinct source of a message (docs/reference/open-webui.md,
+"Sources and citations"). So the numbers continue over all rounds of a run, and sources
+of the host's tools count as well. Links to pages of a search become numbers while the
+text grows. Sources that only annotations name are inserted when the message ends.
 
-What an answer refers to: `[n]` in its text, and the sources that the page lists.
-
-The page's `[n]` is the n-th distinct source of a message (open-webui.md §6), so the
-numbers run on over all rounds of a run, and the sources of the host's tools count. The
-model's own links to the pages of a search become numbers while the text grows; what
-only an annotation says is put in when the message ends.
-
-Annotations of an answer, in the form of Chat Completions.
+For plain HTTP clients annotations have the form of Chat Completions.
 """
 
 import re
@@ -32,10 +29,10 @@ _URL = rf"https?://{_PLAIN}(?:\({_PLAIN}\){_PLAIN})?"
 LINK = re.compile(
     rf"(?P<open>\()?\[(?P<label>{_LABEL})\]\((?P<url>{_URL})\)(?(open)\))"
 )
-"""A Markdown link, with the parentheses that stand directly around it."""
+"""A Markdown link, with the parentheses directly around it."""
 
-# Every alternative begins with one plain character: `re` then passes over all others
-# three times as fast.
+# Every alternative begins with one plain character, so that `re` skips all others three
+# times as fast.
 _BEGUN_LINK = rf"\[{_LABEL}(?:\](?:\({_PLAIN}(?:\({_PLAIN}(?:\){_PLAIN})?)?)?)?\Z"
 _UNFINISHED_LINK = rf"{_BEGUN_LINK}|\({_BEGUN_LINK}|\(\[{_LABEL}\]\({_URL}\)\Z|\(\Z"
 _BEGUN_TRACKING = (
@@ -46,11 +43,11 @@ _TRACKING = re.compile(rf"\?{_TRACKED}&|[?&]{_TRACKED}(?![\w-])")
 
 OPEN_LINK = re.compile(f"{_UNFINISHED_LINK}|{_UNFINISHED_TRACKING}")
 OPEN_TRACKING = re.compile(_UNFINISHED_TRACKING)
-"""The end of a text that may go on as a link, or as what tells who searched."""
+"""The end of a text that may continue as a link or as a tracking parameter."""
 
 
 class HoldbackBuffer:
-    """A text whose end is held back while it may go on as something."""
+    """Holds back the end of a growing text while it may become something to replace."""
 
     def __init__(self, unfinished: re.Pattern[str]) -> None:
         """Hold back the end that matches `unfinished`."""
@@ -58,7 +55,7 @@ class HoldbackBuffer:
         self._held = ""
 
     def feed(self, text: str) -> str:
-        """Return what may be shown now."""
+        """Return the text that can be shown now."""
         text = self._held + text
         match = self._unfinished.search(text)
         place = match.start() if match else len(text)
@@ -66,23 +63,23 @@ class HoldbackBuffer:
         return text[:place]
 
     def rest(self) -> str:
-        """Return what was held back, when the text has ended."""
+        """Return the text that was held back, at the end of the text."""
         rest, self._held = self._held, ""
         return rest
 
 
 def is_tracked_url(url: str) -> bool:
-    """Say whether an address is one that the model's search found."""
+    """Say whether the model's search found this address."""
     return bool(_TRACKING.search(url))
 
 
 def strip_tracking(text: str) -> str:
-    """Return a text, or an address, whose links do not tell who searched."""
+    """Return a text, or an address, without tracking parameters in its links."""
     return _TRACKING.sub(_kept_of_tracking, text) if _TRACKED in text else text
 
 
 def strip_tracking_place(text: str, place: int) -> int:
-    """Return where a place of `text` is once its links do not tell who searched."""
+    """Return the new position of `place` after `strip_tracking`."""
     gone = (match for match in _TRACKING.finditer(text) if match.start() < place)
     return place - sum(len(match[0]) - len(_kept_of_tracking(match)) for match in gone)
 
@@ -97,11 +94,11 @@ _Edit = tuple[int, int, str]
 class Citations:
     """Numbers the sources of one run.
 
-    Whoever feeds it the same events gets the same numbers.
+    The same events always give the same numbers.
     """
 
     def __init__(self, known: Iterable[str] = ()) -> None:
-        """Count on from the sources that the page has already, by their keys."""
+        """Continue after the sources that the page already has, given by their keys."""
         self._numbers = {key: number for number, key in enumerate(known, 1)}
         self._names: dict[str, str] = {}
         self._waiting: list[str] = []  # sources that the page does not know yet
@@ -109,11 +106,11 @@ class Citations:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """What makes each numbered source the same, in the order of the numbers."""
+        """The keys that identify the numbered sources, in the order of the numbers."""
         return tuple(self._numbers)
 
     def feed(self, event: RunEvent) -> str:
-        """Take an event; return the text that it adds to what is shown."""
+        """Take an event; return the text to show for it."""
         match event:
             case TextDelta():
                 return self._grow(event)
@@ -144,7 +141,7 @@ class Citations:
     def sources(self, *, ended: bool) -> Iterator[Item]:
         """Yield the sources to show now, in the order of their numbers.
 
-        While a message goes on, those wait whose names are not known.
+        While a message is growing, sources without a known name wait.
         """
         while self._waiting and (ended or self._waiting[0] in self._names):
             key = self._waiting.pop(0)
@@ -163,7 +160,7 @@ class Citations:
         return before + self._linked(held.feed(event.text))
 
     def _linked(self, text: str) -> str:
-        """Return a text with numbers for its links to the pages of a search."""
+        """Return a text in which links to pages of a search are numbers."""
         if "](" in text:
             text = LINK.sub(self._linked_number, text)
         return strip_tracking(text)
@@ -172,7 +169,7 @@ class Citations:
         return self._number_of_link(link) if is_tracked_url(link["url"]) else link[0]
 
     def _number_of_link(self, link: re.Match[str]) -> str:
-        """Return the number for a link; a label that says something stays."""
+        """Return the number for a link; a label with meaning stays in the text."""
         url, label = strip_tracking(link["url"]), link["label"].strip()
         number = self._number(url)
         names_site = "." in label and " " not in label
@@ -213,7 +210,7 @@ class Citations:
 
 
 def source_keys(sources: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Return the keys of the host's sources as the page has them, each once."""
+    """Return the keys of the host's sources as the page identifies them, each once."""
     keys = []
     for source in sources:
         metadata = source.get("metadata") or []
@@ -225,7 +222,7 @@ def source_keys(sources: Iterable[Mapping[str, Any]]) -> list[str]:
 
 
 def _key(annotation: Item) -> str:
-    """Return what makes a source the same; nothing for what is no source."""
+    """Return the key of a source; empty if the annotation is not a source."""
     match annotation.get("type"):
         case "url_citation":
             return strip_tracking(str(annotation.get("url") or ""))
@@ -235,10 +232,10 @@ def _key(annotation: Item) -> str:
 
 
 def _range(annotation: Item, text: str) -> tuple[int, int]:
-    """Return the first place that an annotation is about, and the one behind it.
+    """Return the first position of an annotation's text, and the one behind the last.
 
-    `end_index` is the last character by the documentation, the one behind it in
-    practice; a file's `index` is where it is cited.
+    `end_index` is documented as the last character, but in practice it is the one
+    behind it. A file's `index` is the place of the citation.
     """
     start = annotation.get("start_index", annotation.get("index"))
     last = annotation.get("end_index", annotation.get("index"))
@@ -251,7 +248,7 @@ def _range(annotation: Item, text: str) -> tuple[int, int]:
 
 
 def _apply_edits(text: str, edits: Iterable[_Edit]) -> str:
-    """Return `text` with places of it replaced."""
+    """Return `text` with parts of it replaced."""
     pieces, done = [], 0
     for start, end, told in sorted(edits, key=lambda edit: edit[:2]):
         pieces += [text[done:start], told]
@@ -260,10 +257,10 @@ def _apply_edits(text: str, edits: Iterable[_Edit]) -> str:
 
 
 def chat_annotations(item: Item, before: int) -> list[Item]:
-    """Return the pages that a message cites, with their places in the answer.
+    """Return the pages that a message cites, with their positions in the answer.
 
-    The message begins `before` characters behind the answer's beginning; its links do
-    not tell who searched.
+    The message begins `before` characters after the beginning of the answer. Its links
+    have no tracking parameters.
     """
     annotations: list[Item] = []
     for part in content_parts(item.get("content")):

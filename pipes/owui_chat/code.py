@@ -1,7 +1,8 @@
-"""Code that the API ran, in the host's own words.
+"""Code that the API ran, in the host's form.
 
-The host has a card for code, and puts what the card holds into the text of later turns
-(utils/misc.py:565): there it stands for the item that was kept.
+The host has a card for code and puts its content into the text of later turns
+(docs/reference/open-webui.md, "The stored output and the next turn"). There it takes
+the place of the stored item.
 """
 
 from collections.abc import Mapping
@@ -20,9 +21,10 @@ def is_code(item: Mapping[str, Any]) -> bool:
 
 
 def code_host_item(item: Mapping[str, Any]) -> Item:
-    """Return code and what it printed as the host's own item.
+    """Return code and its output as the host's own item.
 
-    The host runs only code with `attributes` (middleware.py:6133).
+    The host runs only code with `attributes` (docs/reference/open-webui.md, "Rounds of
+    tools").
     """
     outputs = content_parts(item.get("outputs"))
     printed = "".join(str(part.get("logs") or "") for part in outputs)
@@ -37,10 +39,11 @@ def code_host_item(item: Mapping[str, Any]) -> Item:
 
 
 def replay_code(item: Mapping[str, Any], printed: str) -> str:
-    """Return code as the page draws it, with what it printed in a block below.
+    """Return code as the page draws it, with its output in a block below.
 
-    The page draws the code between two fences, and of the host's `output` nothing
-    (measured on 0.12.4): a second block opens inside, which the last fence closes.
+    The page draws the code between two fences and does not draw `output` (observed on
+    0.12.4). So the text closes the first block and opens a second one, which the page's
+    last fence closes.
     """
     code = str(item.get("code") or "")
     shown = printed.strip("\n").replace("```", "'''")
@@ -48,9 +51,9 @@ def replay_code(item: Mapping[str, Any], printed: str) -> str:
 
 
 def remove_code(text: str, item: Mapping[str, Any]) -> str | None:
-    """Return `text` without what the host put there for kept code.
+    """Return `text` without the part that the host inserted for stored code.
 
-    None where it put nothing: somebody has deleted the card.
+    None if there is no such part: somebody has deleted the card.
     """
     code = code_host_item(item)["code"]
     told = f"<code_interpreter>\n{code}\n</code_interpreter>" if code else ""

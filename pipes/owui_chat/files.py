@@ -1,10 +1,8 @@
 """Files that an answer made: their addresses and the lines below the text.
 
-What a run made, as it is kept, shown and given back.
-
-The edge stores pictures and files and puts a `card` beside the ended item: the `files`
-to show, the `links` from addresses inside a container to those of the host, and
-`notes`, lines of Markdown to put below a text.
+The pipe stores pictures and files and adds a `card` to the finished item: the `files`
+to show, the `links` from addresses inside a container to addresses of the host, and
+`notes`, lines of Markdown below a text.
 """
 
 import re
@@ -27,7 +25,7 @@ def file_citations(item: Mapping[str, Any]) -> list[Item]:
 
 
 def container_addresses(text: str, name: str) -> list[str]:
-    """Return the addresses in `text` of the file in a container that has this name."""
+    """Return the addresses in `text` of the container file with this name."""
     found = dict.fromkeys(_CONTAINER_ADDRESS.findall(text))
     return [
         address for address in found if PurePosixPath(unquote(address)).name == name
@@ -35,14 +33,16 @@ def container_addresses(text: str, name: str) -> list[str]:
 
 
 def link_files(text: str, card: Mapping[str, Any]) -> str:
-    """Return a text with the addresses and the notes of its card."""
+    """Return a text with the addresses and notes of its card."""
     links = card.get("links") or {}
     linked = _CONTAINER_ADDRESS.sub(lambda found: links.get(found[0], found[0]), text)
     return "\n\n".join([linked, *card.get("notes", ())])
 
 
 def file_lines(card: Mapping[str, Any]) -> str:
-    """Return what a reader gets who has seen the text with its own addresses."""
+    """Return the lines for a reader who has already got the text with its own
+    addresses.
+    """
     links = (card.get("links") or {}).items()
     lines = [
         f"[{PurePosixPath(unquote(address)).name}]({url})" for address, url in links

@@ -1,13 +1,8 @@
 """A chat body as Open WebUI sends it, parsed into its parts.
 
-Chat messages as ordered stretches: what was said, answered, called, returned.
-
 Open WebUI sends messages in the form of Chat Completions. Texts of assistant messages
-stay as they are here, markers included; `history` reads those.
-
-Which stored message each message of the user in a request is.
-
-A request names none of its messages; the chat's row holds them as a tree.
+stay unchanged here, markers included. A request does not name its messages, so the
+user's messages are matched with those of the chat's row, which is a tree.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,14 +22,14 @@ class UserMessage:
 
 @dataclass(frozen=True, slots=True)
 class AssistantText:
-    """Text of an assistant's message, as the host gives it back."""
+    """The text of an assistant's message, as the host returns it."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A tool call of an assistant's message: a custom one has an input instead."""
+    """A tool call of an assistant's message; a custom call has an input instead."""
 
     call_id: str
     name: str
@@ -44,7 +39,7 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class ToolMessage:
-    """What a tool returned for a call: a text, or parts with pictures."""
+    """The result of a call: a text, or parts with pictures."""
 
     call_id: str
     output: str | list[Item]
@@ -56,11 +51,11 @@ ChatPart = UserMessage | AssistantText | ToolCall | ToolMessage
 def parse_messages(
     messages: Sequence[Mapping[str, Any]], detail: str = "auto"
 ) -> tuple[str, list[ChatPart]]:
-    """Return the instructions and the stretches of a chat.
+    """Return the instructions and the parts of a chat.
 
-    The system messages at the head, in order, are the instructions; later ones stand
-    at their place; pictures that do not say their `detail` get this one. Raises
-    InvalidRequest for what the API cannot take.
+    System messages at the beginning are the instructions, in order; later ones stay in
+    place. Pictures without a `detail` get the given one. Raises InvalidRequest for
+    content that the API does not accept.
     """
     if not all(isinstance(message, Mapping) for message in messages):
         raise InvalidRequest("A message of this chat is not an object with a role.")
@@ -74,7 +69,7 @@ def parse_messages(
 
 
 def _chat_parts(message: Mapping[str, Any], detail: str) -> Iterator[ChatPart]:
-    """Yield what one message after the head holds, in order."""
+    """Yield the parts of one message after the instructions, in order."""
     role, content = message.get("role"), message.get("content")
     match role:
         case "user":
@@ -108,7 +103,7 @@ def _calls(tool_calls: object) -> Iterator[ToolCall]:
 
 
 def _output(content: object) -> str | list[Item]:
-    """Return a tool's output; an empty one stays, because its call needs it."""
+    """Return a tool's output; an empty one is kept, because its call needs it."""
     if not isinstance(content, list):
         return "" if content is None else str(content)
     return [_input_part(part, "auto") for part in content]
@@ -139,7 +134,7 @@ def _input_part(part: object, detail: str) -> Item:
 
 
 def _image_part(wire: Mapping[str, Any], default: str) -> Item:
-    """Return a picture; both spellings keep the address and the detail."""
+    """Return a picture; both forms keep the address and the detail."""
     inner = wire.get("image_url")
     chat_form = inner if isinstance(inner, Mapping) else {"url": inner}
     detail = chat_form.get("detail") or wire.get("detail") or default
@@ -162,14 +157,14 @@ def _plain_text(content: object) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Paired:
-    """A message of the user as the row holds it, and the id of the answer to it."""
+    """A user's message as the row holds it, and the id of the answer to it."""
 
     message: Mapping[str, Any]
     answer_id: str
 
     @property
     def words(self) -> str:
-        """What the user wrote."""
+        """The text that the user wrote."""
         content = self.message.get("content")
         return content if isinstance(content, str) else ""
 
@@ -181,19 +176,20 @@ def pair_messages(
 ) -> dict[int, Paired]:
     """Return the stored messages by their places in the chat.
 
-    `messages` are those of the chat's row, by id; the answer to the last one is asked.
+    `messages` are those of the chat's row, by id. The answer to the last one is being
+    written.
     """
     places = users_places(stretches)
     if metadata.get("regeneration_message_id"):
-        places = places[:-1]  # the wish how to answer anew is in no chat
+        places = places[:-1]  # the wish for another answer is not stored in the chat
     asked, answer = map(metadata.get, ("user_message_id", "message_id"))
     chain = _users_chain(messages, str(asked or ""), str(answer or ""))
-    # The host may have left out the oldest messages: they are paired from the end.
+    # Matched from the end, because the host may have left out the oldest messages.
     return dict(zip(reversed(places), chain, strict=False))
 
 
 def users_places(stretches: Sequence[ChatPart]) -> list[int]:
-    """Return where the messages of the user stand."""
+    """Return the places of the user's messages."""
     return [
         place
         for place, stretch in enumerate(stretches)

@@ -1,1 +1,1 @@
-"""The Open WebUI pipe around the engine."""
+"""The Open WebUI pipe around `openai_responses` and `owui_chat`."""

@@ -1,4 +1,4 @@
-"""A job, run: each event of the answer, with the marker of what was kept for it."""
+"""Runs a prepared request and yields its events, with the markers of stored items."""
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
@@ -32,21 +32,21 @@ _Run = AsyncGenerator[tuple[RunEvent, str], None]
 
 
 async def answer_events(
-    job: PreparedRequest, connections: Connections
+    prepared: PreparedRequest, connections: Connections
 ) -> AsyncGenerator[AnswerEvent, None]:
     """Run `job` and yield its events.
 
-    A marker comes with the first growth of a text, with the end of a remark, or with
-    the end of the run, and only after the host was asked to store what it names; what
-    the answer itself is to hold comes in front of the event.
+    A marker comes with the first growth of a text, with the end of commentary, or with
+    the end of the run, and only after the host was asked to store the items that it
+    names. Records for the answer's own output come before the event.
     """
-    async with aclosing(_events_with_markers(job, connections)) as events:
-        carrying = _carrying(job)
+    async with aclosing(_events_with_markers(prepared, connections)) as events:
+        carrying = _carrying(prepared)
         async for event, line in events:
             index = (
                 event.output_index if isinstance(event, TextDelta | ItemDone) else None
             )
-            for kept in job.store.take_unsent() if job.store else ():
+            for kept in prepared.store.take_unsent() if prepared.store else ():
                 yield replace(kept, index=index), ""
             carried = carrying.feed(event) if carrying else None
             if carried:
@@ -54,53 +54,67 @@ async def answer_events(
             yield event, line
 
 
-def _carrying(job: PreparedRequest) -> Carrying | None:
-    """Return what collects the turns, for a chat without a row that the host reads."""
-    asked = job.call
-    remembers = asked.valves.remembers_reasoning() and not asked.caller.task
-    if job.store or not asked.caller.host_reads or not remembers:
+def _carrying(prepared: PreparedRequest) -> Carrying | None:
+    """Return the collector for a chat without a row that the host reads."""
+    call = prepared.call
+    remembers = call.valves.remembers_reasoning() and not call.caller.task
+    if prepared.store or not call.caller.host_reads or not remembers:
         return None
-    return Carrying(job.origin, new_ulid, asked.known_sources)
+    return Carrying(prepared.origin, new_ulid, call.known_sources)
 
 
-async def _events_with_markers(job: PreparedRequest, connections: Connections) -> _Run:
+async def _events_with_markers(
+    prepared: PreparedRequest, connections: Connections
+) -> _Run:
     """Run `job` and yield its events with their markers."""
-    pending = job.round.pending if job.round else ()
-    keeping = Keeping(_record_scope(job), _new_record, pending, job.call.known_sources)
+    pending = prepared.round.pending if prepared.round else ()
+    keeping = Keeping(
+        _record_scope(prepared), _new_record, pending, prepared.call.known_sources
+    )
     marked = set[str]()
-    report_request(job)
-    for notice in await notices_of(job):
+    report_request(prepared)
+    for notice in await notices_of(prepared):
         yield Status(notice), ""
-    made = ArtifactStore(job, connections)
-    events = run(job.request, job.endpoint, connections, job.limits, job.toolset)
+    made = ArtifactStore(prepared, connections)
+    events = run(
+        prepared.request,
+        prepared.endpoint,
+        connections,
+        prepared.limits,
+        prepared.toolset,
+    )
     async with aclosing(events):
         async for arrived in events:
             match event := await made.stored(arrived):
                 case None:
                     continue
                 case Status():
-                    job = await _apply_fallback(job, event)
+                    prepared = await _apply_fallback(prepared, event)
                     yield event, ""
                 case RunDone():
-                    await _stored_marker(job, keeping.closing(event.output), marked)
-                    record = _end(job, keeping, event)
-                    line = await _stored_marker(job, record, marked)
-                    if job.store and not await job.store.flush():
-                        report_write_failure(job)
-                    yield add_cost(job, report_end(job, event)), line
+                    await _stored_marker(
+                        prepared, keeping.closing(event.output), marked
+                    )
+                    record = _end(prepared, keeping, event)
+                    line = await _stored_marker(prepared, record, marked)
+                    if prepared.store and not await prepared.store.flush():
+                        report_write_failure(prepared)
+                    yield add_cost(prepared, report_end(prepared, event)), line
                 case _:
                     record = keeping.feed(event)
-                    yield event, await _stored_marker(job, record, marked)
+                    yield event, await _stored_marker(prepared, record, marked)
 
 
-def _record_scope(job: PreparedRequest) -> RecordScope:
-    caller, remembers = job.call.caller, job.call.valves.remembers_reasoning()
+def _record_scope(prepared: PreparedRequest) -> RecordScope:
+    caller, remembers = prepared.call.caller, prepared.call.valves.remembers_reasoning()
     return RecordScope(
         caller.host_model,
         caller.message_id,
-        job.origin,
+        prepared.origin,
         remembers,
-        cites=bool(job.request.tools and any(map(is_search, job.request.tools))),
+        cites=bool(
+            prepared.request.tools and any(map(is_search, prepared.request.tools))
+        ),
     )
 
 
@@ -108,47 +122,53 @@ def _new_record() -> tuple[str, int]:
     return new_ulid(), unix_seconds()
 
 
-async def _apply_fallback(job: PreparedRequest, note: Status) -> PreparedRequest:
-    """Keep what a refusal taught, so that no later request runs into it.
+async def _apply_fallback(prepared: PreparedRequest, note: Status) -> PreparedRequest:
+    """Remember the cause of a refusal, so that later requests avoid it.
 
-    Returns the job as it goes on: the next round of tools begins with what is sent
-    now.
+    Returns the job with the changed request, because the next round of tools begins
+    with what is sent now.
     """
-    report_note(job, note)
-    job.call.capabilities.note(job.endpoint, note.cause)
+    report_note(prepared, note)
+    prepared.call.capabilities.note(prepared.endpoint, note.cause)
     if note.cause != "reasoning":
-        return job
-    if job.store:
-        await job.store.invalidate_reasoning()
-    rest = [item for item in job.request.input if not is_encrypted(item)]
-    return replace(job, request=job.request.model_copy(update={"input": rest}))
+        return prepared
+    if prepared.store:
+        await prepared.store.invalidate_reasoning()
+    rest = [item for item in prepared.request.input if not is_encrypted(item)]
+    return replace(
+        prepared, request=prepared.request.model_copy(update={"input": rest})
+    )
 
 
-def _end(job: PreparedRequest, keeping: Keeping, ended: RunDone) -> Record | None:
+def _end(prepared: PreparedRequest, keeping: Keeping, ended: RunDone) -> Record | None:
     """Hand the round over to the host's tools, or return the record that is left."""
-    asked = job.call
-    delegates = not job.runs_tools and asked.caller.host_reads
+    call = prepared.call
+    delegates = not prepared.runs_tools and call.caller.host_reads
     is_open = bool(open_calls(ended.output)) and not ended.ending.is_failure
-    if not (delegates and asked.state and is_open):
+    if not (delegates and call.state and is_open):
         return keeping.rest()
-    within_run = asked.valves.carries_reasoning()
+    within_run = call.valves.carries_reasoning()
     received = tuple(replay_output(ended.output, with_reasoning=within_run))
-    sent = tuple(job.request.input)
+    sent = tuple(prepared.request.input)
     ended_round = DelegatedRound(
         *(sent, received, tuple(keeping.pending), keeping.cited),
-        job.request.instructions or "",
+        prepared.request.instructions or "",
     )
-    save_round(asked.state, asked.caller.message_id, ended_round)
+    save_round(call.state, call.caller.message_id, ended_round)
     return None
 
 
 async def _stored_marker(
-    job: PreparedRequest, record: Record | None, marked: set[str]
+    prepared: PreparedRequest, record: Record | None, marked: set[str]
 ) -> str:
     """Store `record`; return its marker unless it is among the `marked` already."""
-    if record is None or job.store is None:
+    if record is None or prepared.store is None:
         return ""
-    await job.store.write(record)
+    await prepared.store.write(record)
     is_new = record.ulid not in marked
     marked.add(record.ulid)
-    return format_marker(record.kind, record.ulid) if is_new and job.store.marks else ""
+    return (
+        format_marker(record.kind, record.ulid)
+        if is_new and prepared.store.marks
+        else ""
+    )

@@ -1,6 +1,6 @@
-"""What a run makes, stored in the host before it is shown.
+"""Stores the pictures and files of a run in the host before they are shown.
 
-An event goes in, the same event with a `card` comes out (`owui_chat.made`).
+An event goes in; the same event with a `card` comes out.
 """
 
 import asyncio
@@ -28,6 +28,7 @@ from openai_responses.transport.connections import (
     container_file,
 )
 from openai_responses.transport.stream import ItemDone, PartialImage
+from owui_chat.code import is_code
 from owui_chat.files import container_addresses, file_citations
 from owui_manifold.chat import PreparedRequest
 from owui_manifold.host import NewFile, store_file, user_model
@@ -44,9 +45,9 @@ _NOT_FETCHED = "{} could not be fetched from where the code ran."
 class ArtifactStore:
     """Stores the pictures and files of one run, each content once."""
 
-    def __init__(self, job: PreparedRequest, connections: Connections) -> None:
-        """Store for the user who asks, beside the message that is being written."""
-        self._job = job
+    def __init__(self, prepared: PreparedRequest, connections: Connections) -> None:
+        """Store files for the current user, at the message that is being written."""
+        self._prepared = prepared
         self._connections = connections
         self._stored: dict[str, Item | None] = {}
 
@@ -57,8 +58,8 @@ class ArtifactStore:
         the page would add them up.
         """
         if isinstance(event, PartialImage):
-            return event if self._job.call.caller.may_have_row else None
-        if not isinstance(event, ItemDone) or self._job.call.host.request is None:
+            return event if self._prepared.call.caller.may_have_row else None
+        if not isinstance(event, ItemDone) or self._prepared.call.host.request is None:
             return event
         card = await self._card(event.item)
         return event._replace(card=card) if card else event
@@ -69,11 +70,11 @@ class ArtifactStore:
         Callers over HTTP get pictures whole, and files where there is a stream to put
         their addresses below the text.
         """
-        caller = self._job.call.caller
+        caller = self._prepared.call.caller
         host_reads = caller.host_reads
         if is_image_call(item) and host_reads and item.get("result"):
             return await self._pictures([image_url(item)])
-        if item_type(item) == "code_interpreter_call" and host_reads:
+        if is_code(item) and host_reads:
             outputs = content_parts(item.get("outputs"))
             return await self._pictures(str(part.get("url")) for part in outputs)
         cited = file_citations(item) if host_reads or caller.streams else []
@@ -99,7 +100,7 @@ class ArtifactStore:
         notes: list[str] = []
         links: dict[str, str] = {}
         # Nobody reads the answer's own stream meanwhile.
-        patience = Timeouts(first_event=self._job.limits.timeouts.idle / 2)
+        patience = Timeouts(first_event=self._prepared.limits.timeouts.idle / 2)
         deadlines = Deadlines(patience)
         shown = {file["id"] for file in self._stored.values() if file}
         for citation in cited:
@@ -124,12 +125,16 @@ class ArtifactStore:
         ids = str(citation.get("container_id")), str(citation.get("file_id"))
         try:
             content = await container_file(
-                self._job.endpoint, self._connections, ids, _MOST_FETCHED, deadlines
+                self._prepared.endpoint,
+                self._connections,
+                ids,
+                _MOST_FETCHED,
+                deadlines,
             )
         except UnreadableAnswer:
             return _TOO_BIG.format(name)
         except ResponsesError as error:
-            self._job.call.log.line("WARNING", f"no container file: {error}")
+            self._prepared.call.log.line("WARNING", f"no container file: {error}")
             gone = isinstance(error, ApiRefused) and error.failure.status == 404
             return (_GONE if gone else _NOT_FETCHED).format(name)
         kind = mimetypes.guess_type(name)[0] or "application/octet-stream"
@@ -141,11 +146,11 @@ class ArtifactStore:
         """Store a file; what a run made twice is stored and shown once."""
         digest = await asyncio.to_thread(_fingerprint, file.content)
         if digest not in self._stored:
-            caller, around = self._job.call.caller, self._job.call.host
+            caller, host = self._prepared.call.caller, self._prepared.call.host
             place = {"chat_id": caller.chat_id, "message_id": caller.message_id}
             saved = place if caller.may_have_row else {}
             user = await user_model(caller.user_id)
-            made = await store_file(around.request, file, saved, user)
+            made = await store_file(host.request, file, saved, user)
             kind = "image" if file.kind.startswith("image/") else "file"
             self._stored[digest] = {"type": kind, **made} if made else None
         return self._stored[digest]

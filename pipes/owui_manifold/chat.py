@@ -1,14 +1,8 @@
-"""The request that a chat or a task comes to.
+"""Builds the request for a chat or a task.
 
-What a request says of itself where its caller says nothing.
-
-The model that answers a chat, where its name leaves the choice to us.
-
-A chat as its last request began it.
-
-What a chat comes to: its history as input, its tools, its settings.
-
-What a title, tags or the like come to: a small request, without tools or memory.
+For a chat: the model, if its name leaves the choice to the pipe; the history as input,
+with the prefix as it was sent before; the tools; the settings; default parameters. For
+titles, tags and the like: a small request without tools or stored items.
 """
 
 from collections.abc import Mapping, Sequence
@@ -69,11 +63,11 @@ from owui_manifold.valves import UserValves, Valves
 
 @dataclass(frozen=True, slots=True)
 class PreparedRequest:
-    """One request, and where its answer is kept.
+    """One request, and where its answer is stored.
 
-    `store` is None where nothing is kept; `before` is the round of the host's tools
-    that this call goes on from; without a `toolset` nothing is answered here; `notices`
-    are sentences for the person who asked.
+    `store` is None if nothing is stored. `round` is the round of the host's tools that
+    this call continues. Without a `toolset` no calls are answered here. `notices` are
+    sentences for the person who asked.
     """
 
     call: PipeCall
@@ -88,21 +82,22 @@ class PreparedRequest:
 
     @property
     def runs_tools(self) -> bool:
-        """Whether calls are answered here; if not, they are the host's."""
+        """Whether calls are answered here; otherwise the host runs them."""
         return self.toolset is not None and self.toolset.runs_calls
 
 
 _LEAST_THRESHOLD = 1000
-"""A smaller one would compact every answer."""
+"""A smaller threshold would compact every answer."""
 
 
 def default_parameters(
     caller: Caller, valves: Valves, user: UserValves
 ) -> dict[str, Any]:
-    """Return parameters of the API; what the caller's body holds wins over them.
+    """Return the API's parameters for which the caller's body has no value.
 
-    The same chat and the same user always get the same values: the prompt cache and,
-    from gpt-6.2 on, encrypted reasoning are bound to them (responses-api.md §0.2).
+    The same chat and user always get the same values, because the prompt cache and,
+    from gpt-6.2 on, encrypted reasoning depend on them
+    (docs/reference/responses-api.md, "Changed beginnings").
     """
     own = user.SERVICE_TIER
     tier = valves.SERVICE_TIER if own == "inherit" else own
@@ -132,60 +127,60 @@ def _cache_key(caller: Caller, kind: str) -> str | None:
 
 
 def _hashed(kind: str, value: str) -> str | None:
-    """Return a stable name for `value` that does not tell it; None for nothing.
+    """Return a stable hash of `value` that does not reveal it; None for no value.
 
-    The ids are random UUIDs, so that nobody finds them by trying.
+    The ids are random UUIDs, so nobody can find them by trying.
     """
     named = f"openai_responses:{kind}:{value}"
     return sha256(named.encode()).hexdigest()[:48] if value else None
 
 
 def choose_chat_model(
-    asked: PipeCall, stretches: Sequence[ChatPart], store: ChatStore | None
+    call: PipeCall, parts: Sequence[ChatPart], store: ChatStore | None
 ) -> tuple[ResolvedModel, str]:
-    """Return the model, and a sentence that says why it was chosen; or none."""
+    """Return the model, and the sentence that says why it was chosen, if any."""
     records = store.records.values() if store else ()
     choice = choose_auto_model(
-        asked.caller.model,
-        _first_question(stretches),
-        tools=bool(asked.host.metadata.get("tool_ids")),
+        call.caller.model,
+        _first_question(parts),
+        tools=bool(call.host.metadata.get("tool_ids")),
         earlier={record.origin.family for record in records},
     )
     if choice is None:
-        return model_of(asked), ""
-    model = resolve_with_overrides(choice.model, overrides_of(asked.valves))
+        return model_of(call), ""
+    model = resolve_with_overrides(choice.model, overrides_of(call.valves))
     return model, f"{model.name} answers: {choice.why}."
 
 
-def _first_question(stretches: Sequence[ChatPart]) -> Item | None:
-    for stretch in stretches:
-        if isinstance(stretch, UserMessage) and stretch.item.get("role") == "user":
-            return stretch.item
+def _first_question(parts: Sequence[ChatPart]) -> Item | None:
+    for part in parts:
+        if isinstance(part, UserMessage) and part.item.get("role") == "user":
+            return part.item
     return None
 
 
 def restore_prefix(
-    asked: PipeCall,
+    call: PipeCall,
     instructions: str,
-    stretches: list[ChatPart],
+    parts: list[ChatPart],
     store: ChatStore | None,
     model: ResolvedModel,
 ) -> tuple[str, list[ChatPart]]:
-    """Return the instructions and the chat, as they were sent where they were.
+    """Return the instructions and the chat, unchanged where they were sent before.
 
-    What is sent for the first time goes to `store`.
+    What is sent for the first time is given to `store`.
     """
     if store is None:
-        return instructions, stretches
-    pairs = pair_messages(stretches, store.messages, asked.host.metadata)
+        return instructions, parts
+    pairs = pair_messages(parts, store.messages, call.host.metadata)
     if not pairs:
-        return instructions, stretches
-    is_stable = _is_stable(asked.valves, model)
-    if _is_new(asked, store):
+        return instructions, parts
+    is_stable = _is_stable(call.valves, model)
+    if _is_new(call, store):
         given = instructions if is_stable else None
-        store.set_sent(capture_sent_context(stretches, pairs, store.sent, given))
+        store.set_sent(capture_sent_context(parts, pairs, store.sent, given))
     first = first_instructions(pairs, store.sent) if is_stable else None
-    told = apply_sent_context(stretches, pairs, store.sent)
+    told = apply_sent_context(parts, pairs, store.sent)
     return instructions if first is None else first, told
 
 
@@ -194,64 +189,62 @@ def _is_stable(valves: Valves, model: ResolvedModel) -> bool:
     return model.facts.prefix_bound if wanted == "auto" else wanted == "on"
 
 
-def _is_new(asked: PipeCall, store: ChatStore) -> bool:
-    """Say whether this is the first request for the message that is asked."""
-    message_id = asked.caller.message_id
-    continues = asked.host.metadata.get("assistant_message_id")
-    is_begun = message_id in store.sent or load_round(asked.state, message_id)
+def _is_new(call: PipeCall, store: ChatStore) -> bool:
+    """Say whether this is the first request for the current message."""
+    message_id = call.caller.message_id
+    continues = call.host.metadata.get("assistant_message_id")
+    is_begun = message_id in store.sent or load_round(call.state, message_id)
     return not (continues or is_begun)
 
 
-async def build_chat_request(asked: PipeCall) -> PreparedRequest:
-    """Return the job for a chat; raises InvalidRequest for what cannot be sent."""
+async def build_chat_request(call: PipeCall) -> PreparedRequest:
+    """Return the request for a chat; raises InvalidRequest for what cannot be sent."""
     require_floor()
-    endpoint = user_endpoint(asked)
-    detail = asked.valves.IMAGE_DETAIL
-    messages, carried = restore_from_details(messages_of(asked.body))
-    instructions, stretches = parse_messages(messages, detail)
-    store = await open_store(asked.caller, asked.valves)
-    model, why = choose_chat_model(asked, stretches, store)
+    endpoint = user_endpoint(call)
+    detail = call.valves.IMAGE_DETAIL
+    messages, carried = restore_from_details(messages_of(call.body))
+    instructions, parts = parse_messages(messages, detail)
+    store = await open_store(call.caller, call.valves)
+    model, why = choose_chat_model(call, parts, store)
     verbosity = ""
     if model.facts.verbosity:
-        guided = bool(asked.host.metadata.get("regeneration_message_id"))
-        stretches, verbosity = take_directive(stretches, is_guided=guided)
+        guided = bool(call.host.metadata.get("regeneration_message_id"))
+        parts, verbosity = take_directive(parts, is_guided=guided)
     origin = origin_at(model.family, endpoint)
-    before = load_round(asked.state, asked.caller.message_id)
-    stretches = add_tool_images(stretches, store.messages if store else {})
+    before = load_round(call.state, call.caller.message_id)
+    parts = add_tool_images(parts, store.messages if store else {})
     if store:
-        rewritten = str(asked.host.metadata.get("regeneration_message_id") or "")
-        stretches = restore_from_outputs(stretches, store.stored_outputs(rewritten))
+        rewritten = str(call.host.metadata.get("regeneration_message_id") or "")
+        parts = restore_from_outputs(parts, store.stored_outputs(rewritten))
         carried |= store.records
-    items = continue_input(before, stretches) if before else None
+    items = continue_input(before, parts) if before else None
     if before:
         instructions = before.instructions
-    instructions, stretches = restore_prefix(
-        asked, instructions, stretches, store, model
-    )
+    instructions, parts = restore_prefix(call, instructions, parts, store, model)
     if items is None:
-        stretches = await _with_attachments(asked, stretches, store, model)
-        items = await _history(asked, stretches, carried, origin)
-    tools = _tools(asked, model)
+        parts = await _with_attachments(call, parts, store, model)
+        items = await _history(call, parts, carried, origin)
+    tools = _tools(call, model)
     choice = next_tool_choice(tools.choice) if before else tools.choice
-    body = _body(asked, choice, verbosity)
-    settings = _settings(asked, endpoint, tools, model)
+    body = _body(call, choice, verbosity)
+    settings = _settings(call, endpoint, tools, model)
     request = build_request(model, instructions, items, body, settings)
     return PreparedRequest(
-        asked,
+        call,
         request,
         endpoint,
         origin,
-        run_limits(asked.valves, tools_ran=before is not None),
+        run_limits(call.valves, tools_ran=before is not None),
         store,
         before,
-        _toolset(asked, tools),
+        _toolset(call, tools),
         notices=() if before or not why else (why,),
     )
 
 
-def _body(asked: PipeCall, choice: object, verbosity: str) -> dict[str, Any]:
-    """Return the caller's keys; a wish for this one answer wins over them."""
-    body = {**asked.body, "tool_choice": choice}
+def _body(call: PipeCall, choice: object, verbosity: str) -> dict[str, Any]:
+    """Return the caller's keys; a wish for this one answer has priority over them."""
+    body = {**call.body, "tool_choice": choice}
     if verbosity:
         text = body.get("text")
         own = dict(text) if isinstance(text, Mapping) else {}
@@ -259,91 +252,93 @@ def _body(asked: PipeCall, choice: object, verbosity: str) -> dict[str, Any]:
     return body
 
 
-def _tools(asked: PipeCall, model: ResolvedModel) -> OfferedTools:
-    features = asked.host.metadata.get("features")
-    hosted = hosted_tools(asked.valves, asked.user_valves, features, model)
-    offered = offer_tools(asked.body, model, asked.valves, hosted)
-    if _runs_calls(asked, offered):
+def _tools(call: PipeCall, model: ResolvedModel) -> OfferedTools:
+    features = call.host.metadata.get("features")
+    hosted = hosted_tools(call.valves, call.user_valves, features, model)
+    offered = offer_tools(call.body, model, call.valves, hosted)
+    if _runs_calls(call, offered):
         return offered
-    withheld = withheld_tools(asked.valves, asked.host.tools)
-    return offer_tools(asked.body, model, asked.valves, hosted, withheld)
+    withheld = withheld_tools(call.valves, call.host.tools)
+    return offer_tools(call.body, model, call.valves, hosted, withheld)
 
 
-def _runs_calls(asked: PipeCall, offered: OfferedTools) -> bool:
-    """Say whether calls are run here, as none of them has to be left to others."""
+def _runs_calls(call: PipeCall, offered: OfferedTools) -> bool:
+    """Say whether calls are run here, because none must be left to others."""
     known = offered.names.known
-    ours = asked.valves.TOOL_EXECUTION == "pipe" and bool(known)
-    return ours and all(name in asked.host.tools for name in known)
+    ours = call.valves.TOOL_EXECUTION == "pipe" and bool(known)
+    return ours and all(name in call.host.tools for name in known)
 
 
 def _settings(
-    asked: PipeCall, endpoint: Endpoint, tools: OfferedTools, model: ResolvedModel
+    call: PipeCall, endpoint: Endpoint, tools: OfferedTools, model: ResolvedModel
 ) -> Settings:
-    defaults = default_parameters(asked.caller, asked.valves, asked.user_valves)
-    if endpoint.is_azure:  # it does not compact (responses-api.md §6)
+    defaults = default_parameters(call.caller, call.valves, call.user_valves)
+    if endpoint.is_azure:  # it does not support compaction
         defaults.pop("context_management", None)
-    if any(map(is_hosted_tool, tools.items)):  # the API counts no others
-        defaults["max_tool_calls"] = asked.valves.MAX_TOOL_CALLS
-    names = (model.id, model.family, asked.caller.model)
-    background = is_background_model(asked.valves, names)
-    # Asked for in one piece, a background answer has no encrypted reasoning.
+    if any(
+        map(is_hosted_tool, tools.items)
+    ):  # the API counts only calls of hosted tools
+        defaults["max_tool_calls"] = call.valves.MAX_TOOL_CALLS
+    names = (model.id, model.family, call.caller.model)
+    background = is_background_model(call.valves, names)
+    # Without a stream a background answer has no encrypted reasoning.
     settings = request_settings(
-        asked.valves,
-        asked.user_valves,
-        streams=asked.caller.streams or background,
+        call.valves,
+        call.user_valves,
+        streams=call.caller.streams or background,
         tools=tools.items,
-        refused=asked.capabilities.of(endpoint),
+        refused=call.capabilities.of(endpoint),
         defaults=defaults,
     )
     return replace(settings, background=background)
 
 
 async def _with_attachments(
-    asked: PipeCall,
-    stretches: list[ChatPart],
+    call: PipeCall,
+    parts: list[ChatPart],
     store: ChatStore | None,
     model: ResolvedModel,
 ) -> list[ChatPart]:
-    """Return the chat with what people attached, in the forms that the API reads."""
-    messages, metadata = store.messages if store else {}, asked.host.metadata
-    attached = attachments_by_place(stretches, messages, metadata)
-    stretches = resolve_images(stretches, attached)
-    wanted = asked.valves.FILE_INPUT
+    """Return the chat with its attachments, in forms that the API can read."""
+    messages, metadata = store.messages if store else {}, call.host.metadata
+    attached = attachments_by_place(parts, messages, metadata)
+    parts = resolve_images(parts, attached)
+    wanted = call.valves.FILE_INPUT
     if wanted == "off" or not model.facts.vision or not any(attached.values()):
-        return stretches
-    user = await user_model(asked.caller.user_id)
-    return await add_documents(stretches, attached, user, wanted)
+        return parts
+    user = await user_model(call.caller.user_id)
+    return await add_documents(parts, attached, user, wanted)
 
 
 async def _history(
-    asked: PipeCall,
-    stretches: list[ChatPart],
+    call: PipeCall,
+    parts: list[ChatPart],
     records: Mapping[str, Record],
     origin: Origin,
 ) -> list[Item]:
     """Return the input of a chat's history."""
-    reader = origin if asked.valves.remembers_reasoning() else None
-    user_id = asked.caller.user_id
-    records = await load_stored_images(records, stretches, user_id)
+    reader = origin if call.valves.remembers_reasoning() else None
+    user_id = call.caller.user_id
+    records = await load_stored_images(records, parts, user_id)
     items = build_input(
-        stretches, records, reader, with_tools=asked.valves.PERSIST_TOOL_RESULTS
+        parts, records, reader, with_tools=call.valves.PERSIST_TOOL_RESULTS
     )
     check_input_size(items)
     return items
 
 
-def _toolset(asked: PipeCall, offered: OfferedTools) -> Toolset:
-    """Return what runs the calls here, unless others have to run one of them."""
-    around, valves = asked.host, asked.valves
-    log = partial(asked.log.line, "DEBUG")
-    approver = build_approver(valves, around.metadata, around.event_call, log)
-    tools = HostTools(around, offered.names, asked.threads)
+def _toolset(call: PipeCall, offered: OfferedTools) -> Toolset:
+    """Return what runs the calls here, unless others must run one of them."""
+    host, valves = call.host, call.valves
+    log = partial(call.log.line, "DEBUG")
+    approver = build_approver(valves, host.metadata, host.event_call, log)
+    tools = HostTools(host, offered.names, call.threads)
     return build_toolset(
         valves,
         tools,
         approver,
         log,
-        runs_calls=_runs_calls(asked, offered),
+        runs_calls=_runs_calls(call, offered),
     )
 
 
@@ -354,37 +349,37 @@ _NOT_FOR_TASKS = frozenset(
         *("tools", "tool_choice", "parallel_tool_calls"),
     }
 )
-"""What a person or a workspace model asks of an answer, which a title is none of."""
+"""Parameters that a person or workspace model sets for answers, not for tasks."""
 
 
-def build_task_request(asked: PipeCall) -> PreparedRequest:
-    """Return the job for a title, tags or the like; raises InvalidRequest."""
+def build_task_request(call: PipeCall) -> PreparedRequest:
+    """Return the request for a title, tags or the like; raises InvalidRequest."""
     require_floor()
-    endpoint = user_endpoint(asked)
-    model = _task_model(asked, endpoint)
-    messages = task_messages(messages_of(asked.body))
-    instructions, stretches = parse_messages(messages)
-    body = {k: v for k, v in asked.body.items() if k not in _NOT_FOR_TASKS}
-    form = task_format(asked.caller.task, messages)
+    endpoint = user_endpoint(call)
+    model = _task_model(call, endpoint)
+    messages = task_messages(messages_of(call.body))
+    instructions, parts = parse_messages(messages)
+    body = {k: v for k, v in call.body.items() if k not in _NOT_FOR_TASKS}
+    form = task_format(call.caller.task, messages)
     if form and model.facts.known_family:
         body["text"] = {"format": form}
     settings = Settings(
         effort=model.lowest_effort(), stream=False, encrypted_reasoning=False
     )
-    items = build_input(stretches, {}, None)
+    items = build_input(parts, {}, None)
     request = build_request(model, instructions, items, body, settings)
     origin = origin_at(model.family, endpoint)
-    limits = run_limits(asked.valves, tools_ran=False)
-    return PreparedRequest(asked, request, endpoint, origin, limits)
+    limits = run_limits(call.valves, tools_ran=False)
+    return PreparedRequest(call, request, endpoint, origin, limits)
 
 
-def _task_model(asked: PipeCall, endpoint: Endpoint) -> ResolvedModel:
+def _task_model(call: PipeCall, endpoint: Endpoint) -> ResolvedModel:
     """Return the model for tasks: the valve's, or the chat's own.
 
-    Another server than OpenAI's need not have the model of the default.
+    A server other than OpenAI's may not have the default model.
     """
-    wanted, valves = asked.valves.TASK_MODEL.strip(), asked.valves
+    wanted, valves = call.valves.TASK_MODEL.strip(), call.valves
     chosen = "TASK_MODEL" in valves.model_fields_set
     if wanted and (chosen or endpoint.host == Endpoint(DEFAULT_BASE_URL, "").host):
         return resolve_with_overrides(wanted, overrides_of(valves))
-    return model_of(asked)
+    return model_of(call)

@@ -1,11 +1,7 @@
-"""The `/check` command: what an administrator's set-up can do.
+"""The `/check` command: tests an administrator's set-up and says what works.
 
-The set-up, tried out: what works, what does not, what to do.
-
-An administrator sends `/check` to any model of the pipe; the answer is made here, from
+An administrator sends `/check` to any model of the pipe. The answer is made here, from
 small requests like those of a chat.
-
-When a message asks for a check of the set-up, and what is checked.
 """
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
@@ -95,8 +91,8 @@ class Diagnostics:
         yield await self._line_of("Streaming", "Answers can be streamed.", stream=True)
         if self._model.facts.summary:
             works = "Summaries of the reasoning can be shown."
-            asked = {"summary": "auto"}
-            yield await self._line_of("Summaries", works, reasoning=asked)
+            reasoning = {"summary": "auto"}
+            yield await self._line_of("Summaries", works, reasoning=reasoning)
         for tool in hosted:
             name = str(tool.get("server_label") or tool.get("type"))
             works = "The model can be given this tool."
@@ -145,24 +141,24 @@ def _finding(sign: str, what: str, sentence: str) -> str:
     return f"- {sign} **{what}**: {sentence}"
 
 
-def is_check_command(asked: PipeCall) -> bool:
+def is_check_command(call: PipeCall) -> bool:
     """Say whether an administrator asks for a check; others talk to the model."""
-    messages = messages_of(asked.body)
+    messages = messages_of(call.body)
     last: Mapping[str, Any] = messages[-1] if messages else {}
     said = last.get("content")
     is_command = isinstance(said, str) and said.strip() == CHECK_COMMAND
-    return is_command and last.get("role") == "user" and asked.caller.is_admin
+    return is_command and last.get("role") == "user" and call.caller.is_admin
 
 
 async def run_diagnostics(
-    asked: PipeCall, connections: Connections
+    call: PipeCall, connections: Connections
 ) -> AsyncGenerator[tuple[AnswerEventItem, str], None]:
     """Yield the events of a check; raises InvalidRequest for unusable settings."""
-    valves, model = asked.valves, model_of(asked)
-    features = asked.host.metadata.get("features")
-    hosted = hosted_tools(valves, asked.user_valves, features, model)
+    valves, model = call.valves, model_of(call)
+    features = call.host.metadata.get("features")
+    hosted = hosted_tools(valves, call.user_valves, features, model)
     limits = run_limits(valves, tools_ran=False)
-    checkup = Diagnostics(model, user_endpoint(asked), connections, limits)
+    checkup = Diagnostics(model, user_endpoint(call), connections, limits)
     listed = configured_models(valves, overrides_of(valves))
     async with aclosing(checkup.events(listed, hosted.items)) as events:
         async for event in events:

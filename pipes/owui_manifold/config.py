@@ -1,15 +1,10 @@
-"""What the valves come to for one call.
+"""The settings of one call, derived from the valves.
 
-What a server refused a key before, so that it is not asked again.
-
-What a person switched on in the composer, told by the companion filter.
-
-It stands in `__metadata__["openai_responses"]`: `version`, `web_search`,
-`code_interpreter` (true) and `thinking` (an effort).
-
-What a user may choose for themselves.
-
-What the valves come to for one request.
+They combine the administrator's valves, the user's valves as far as the administrator
+permits them, and the switches in the composer. The companion filter puts these into
+`__metadata__["openai_responses"]`: `version`, `web_search`, `code_interpreter` (true)
+and `thinking` (an effort). Refusals that concern a whole account are remembered, so
+that the same request is not refused again.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence

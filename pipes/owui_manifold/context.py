@@ -1,11 +1,4 @@
-"""One call of the pipe: who asks, and what the host passes.
-
-Who asks, and who reads the answer.
-
-One call of the pipe: what was asked, and the request that it comes to.
-
-Whose key a request is sent with: the pipe's, or the own one of the user who asks.
-"""
+"""One call of the pipe: who asks, what the host passes, and whose key is used."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import Executor
@@ -31,7 +24,7 @@ EventCall = Callable[[dict[str, Any]], Awaitable[Any]]
 
 @dataclass(frozen=True, slots=True)
 class HostContext:
-    """What the host gave the pipe beside the chat, for those who run its tools."""
+    """What the host passes beside the chat, for the tools that are run."""
 
     tools: Mapping[str, Mapping[str, Any]]
     request: Any
@@ -42,16 +35,15 @@ class HostContext:
 
 
 _ROWLESS_CHATS = ("temporary:", "local:", "channel:")
-"""Chat ids that name no row: temporary chats, in both spellings, and channels."""
+"""Prefixes of chat ids without a row: temporary chats (old and new) and channels."""
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """What one call of the pipe is about.
+    """Who asks, and for which chat and message.
 
-    `host_model` is the host's id of the model, `{function id}.{model}`; `task` the
-    name of a small job of the host, or empty; `is_admin` whether an administrator
-    asks.
+    `host_model` is the host's id of the model, `{function id}.{model}`. `task` is the
+    name of a task of the host, or empty. `is_admin` says whether an administrator asks.
     """
 
     host_model: str
@@ -66,8 +58,8 @@ class Caller:
     def model(self) -> str:
         """The model as the administrator listed it.
 
-        Everything in front of the first dot is the id of the function, which the
-        administrator chose freely.
+        The part before the first dot is the id of the function, which the administrator
+        chose.
         """
         return self.host_model.split(".", 1)[-1]
 
@@ -75,8 +67,9 @@ class Caller:
     def host_reads(self) -> bool:
         """Whether Open WebUI itself reads and stores the answer.
 
-        True exactly when the request has both ids (utils/middleware.py:3028); a
-        session id only decides who can answer a dialog.
+        True exactly if the request has a chat id and a message id. A session id only
+        decides whether a dialog can be answered (docs/reference/open-webui.md, "Ids of
+        a call").
         """
         return bool(self.chat_id and self.message_id)
 
@@ -112,10 +105,10 @@ def read_caller(
 
 @dataclass(frozen=True, slots=True)
 class PipeCall:
-    """One call of the pipe: what the host passes, and where to write lines.
+    """One call of the pipe: what the host passes, and where log lines go.
 
-    `state` is the state of the host's request; `lessons` and `threads` are those of
-    the pipe.
+    `state` is the state of the host's request; `capabilities` and `threads` are those
+    of the pipe.
     """
 
     body: Mapping[str, Any]
@@ -130,23 +123,23 @@ class PipeCall:
 
     @property
     def known_sources(self) -> Sequence[str]:
-        """The keys of the sources that the page has of the message already."""
+        """The keys of the sources that the page already has for the message."""
         message_id = self.caller.message_id
         return known_sources(self.state, message_id, self.host.metadata)
 
 
-def model_of(asked: PipeCall) -> ResolvedModel:
-    """Return the model that was asked, by what the administrator says of it first."""
-    return resolve_with_overrides(asked.caller.model, overrides_of(asked.valves))
+def model_of(call: PipeCall) -> ResolvedModel:
+    """Return the model of the call, with the administrator's overrides."""
+    return resolve_with_overrides(call.caller.model, overrides_of(call.valves))
 
 
 def overrides_of(valves: Valves) -> Overrides:
-    """Return what MODEL_OVERRIDES_JSON says; raises InvalidRequest."""
+    """Return the overrides in MODEL_OVERRIDES_JSON; raises InvalidRequest."""
     return read_overrides(valves.MODEL_OVERRIDES_JSON)
 
 
 def messages_of(body: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the messages of a body; no list of them is none."""
+    """Return the messages of a body; empty if they are not a list."""
     messages = body.get("messages")
     return messages if isinstance(messages, list) else []
 
@@ -165,23 +158,24 @@ _BILLED_HEADERS = frozenset(
 _UNAUTHORIZED = 401
 
 
-def own_key(asked: PipeCall) -> str:
-    """Return the user's own key, if the administrator lets them use one."""
-    allowed = asked.valves.USER_API_KEYS != "off"
-    return asked.user_valves.API_KEY.strip() if allowed else ""
+def own_key(call: PipeCall) -> str:
+    """Return the user's own key, if the administrator permits one."""
+    allowed = call.valves.USER_API_KEYS != "off"
+    return call.user_valves.API_KEY.strip() if allowed else ""
 
 
-def user_endpoint(asked: PipeCall) -> Endpoint:
-    """Return where a user's requests go; raises InvalidRequest for what cannot work.
+def user_endpoint(call: PipeCall) -> Endpoint:
+    """Return the endpoint of a user's requests; raises InvalidRequest if unusable.
 
-    What names the account of the administrator goes with the administrator's key only.
+    Organisation and project belong to the administrator's account, so they are sent
+    only with the administrator's key.
     """
-    key = own_key(asked)
+    key = own_key(call)
     if not key:
-        if asked.valves.USER_API_KEYS == "required" and not asked.caller.is_admin:
+        if call.valves.USER_API_KEYS == "required" and not call.caller.is_admin:
             raise InvalidRequest(_NO_OWN_KEY)
-        return build_endpoint(asked.valves)
-    endpoint = build_endpoint(asked.valves, key)
+        return build_endpoint(call.valves)
+    endpoint = build_endpoint(call.valves, key)
     rest = {
         name: text
         for name, text in endpoint.extra_headers.items()
@@ -190,8 +184,8 @@ def user_endpoint(asked: PipeCall) -> Endpoint:
     return replace(endpoint, organization="", project="", extra_headers=rest)
 
 
-def correct_ending(asked: PipeCall, ending: Ending, status: int | None) -> Ending:
-    """Return the ending of a run; a wrong key is told to the one who can correct it."""
-    if status == _UNAUTHORIZED and own_key(asked):
+def correct_ending(call: PipeCall, ending: Ending, status: int | None) -> Ending:
+    """Return the ending of a run; a wrong own key is reported to its owner."""
+    if status == _UNAUTHORIZED and own_key(call):
         return replace(ending, sentence=_WRONG_OWN_KEY)
     return ending

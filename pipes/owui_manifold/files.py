@@ -1,10 +1,8 @@
 """Files of Open WebUI, read for the model and stored for the page.
 
-Stored files, read with the rights of the user who asks.
-
-The files of a tool's result, shared out between the model, the chat and the page.
-
-Pictures that the model drew before, read back from the host's files.
+Stored files are read with the rights of the current user. The files of a tool's result
+are split between the model, the chat and the page. Pictures that the model drew before
+are read from the host's files.
 """
 
 import asyncio
@@ -35,31 +33,31 @@ from owui_chat.storage.records import Record
 from owui_manifold.host import file_row, stored_bytes, user_model
 
 _MOST_BYTES = 50_000_000
-"""What one request takes of documents, all together."""
+"""The limit for all documents of one request."""
 
 _TOO_LARGE = (
     "With {} the files of this chat come to more than 50 MB, and one request takes no "
     "more. Attach a smaller file, or start a new chat."
 )
 _STORED_ADDRESS = re.compile(r"/api/v1/files/([^/?#]+)/content")
-"""How a chat names a stored picture (utils/files.py:36)."""
+"""The address of a stored picture in a chat."""
 
 _Made = TypeVar("_Made")
 
 
 async def read_file(row: Any, make: Callable[[bytes], _Made]) -> _Made | None:
-    """Return what `make` makes of a file's bytes; None where the host lost them.
+    """Return the result of `make` for a file's bytes; None if the host lost the file.
 
-    Both happen on a thread: the file may be large, and its storage elsewhere.
+    Both run on a thread, because the file may be large and its storage remote.
     """
     try:
         return await asyncio.to_thread(lambda: make(stored_bytes(row.path)))
-    except (OSError, RuntimeError):  # the host's storages raise these
+    except (OSError, RuntimeError):  # raised by the host's storages
         return None
 
 
 async def read_tool_image(address: str, user: Any) -> Item:
-    """Return a picture of a tool as the next turn will read it, byte for byte."""
+    """Return a tool's picture in the same bytes as the next turn will read it."""
     match = _STORED_ADDRESS.match(address)
     row = await file_row(match[1], user) if match else None
     held = await read_file(row, image_data_url) if row else address
@@ -72,10 +70,10 @@ async def add_documents(
     user: Any,
     wanted: str,
 ) -> list[ChatPart]:
-    """Return a chat with the documents that the model is to read itself.
+    """Return a chat with the documents that the model reads itself.
 
-    `wanted` is `pdf` or `all`. Raises InvalidRequest for one that cannot be sent with
-    the message that is asked.
+    `wanted` is `pdf` or `all`. Raises InvalidRequest for a document of the current
+    message that cannot be sent.
     """
     result, asked = list(stretches), question_index(stretches)
     documents = _DocumentReader(user, wanted)
@@ -89,7 +87,7 @@ async def add_documents(
 
 
 class _DocumentReader:
-    """Reads the documents of one request, within what it may hold."""
+    """Reads the documents of one request, up to its limit."""
 
     def __init__(self, user: Any, wanted: str) -> None:
         self._user = user
@@ -97,7 +95,9 @@ class _DocumentReader:
         self._left = _MOST_BYTES
 
     async def part(self, file: Attachment) -> Item | str | None:
-        """Return a document, why it cannot be sent, or None if it is not for us."""
+        """Return a document, or why it cannot be sent, or None if it is not for the
+        model.
+        """
         if file.is_image:
             return None
         row = await file_row(file.file_id, self._user)
@@ -125,7 +125,7 @@ class _DocumentReader:
         return part
 
     def _kind(self, name: str, declared: str) -> str:
-        """Return the type of a document that is wanted; else nothing."""
+        """Return the type of a document that is wanted, else an empty text."""
         kind = document_type(name, declared)
         return kind if self._wanted == "all" or kind == PDF_TYPE else ""
 
@@ -136,9 +136,9 @@ StoreImage = Callable[[str], Awaitable[str]]
 
 @dataclass(frozen=True, slots=True)
 class ResultFiles:
-    """Pictures as the model gets them and as the chat stores them; what is shown.
+    """Pictures for the model and for the chat, and the files that are shown.
 
-    `unreadable` is how many pictures the model cannot read.
+    `unreadable` is the number of pictures that the model cannot read.
     """
 
     for_model: list[Item] = field(default_factory=list)
@@ -147,17 +147,18 @@ class ResultFiles:
     unreadable: list[str] = field(default_factory=list)
 
     def output(self, text: str) -> str | list[Item]:
-        """Return the output of the tool: its text, and what the model can see."""
+        """Return the output of the tool: its text, and the pictures for the model."""
         return append_images("\n".join([text, *self.unreadable]), self.for_model)
 
 
 async def split_result_files(
     files: Iterable[File], store: StoreImage, user: Any, *, has_row: bool
 ) -> ResultFiles:
-    """Return the files of a result; `store` gives a picture an address of its own.
+    """Return the files of a result; `store` gives a picture an address.
 
-    One that came with an address is on the card, too (utils/middleware.py:5827). A
-    picture that could not be stored is not written into the row of a chat.
+    A picture that came with an address is shown on the card, too
+    (docs/reference/open-webui.md, "Tools of the host"). A picture that could not be
+    stored is not written to a chat's row.
     """
     shared = ResultFiles()
     for file in files:
@@ -186,7 +187,7 @@ async def load_stored_images(
 ) -> Mapping[str, Record]:
     """Return a chat's records with the pictures that its answers name.
 
-    What the user may not read, or nobody any more, is left out.
+    Pictures that the user may not read, or that no longer exist, are left out.
     """
     wanted = stored_image_ids(stretches, records)
     user = await user_model(user_id) if wanted else None

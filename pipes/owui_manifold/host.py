@@ -1,7 +1,7 @@
-"""The only importer of `open_webui`; every name of the host is looked up here.
+"""The only module that uses `open_webui`; every name of the host is looked up here.
 
-Names are looked up when they are used: one that an older host lacks gives a sentence
-in the chat instead of a pipe that does not load.
+Names are looked up when they are used. If an older host lacks one, the chat shows a
+sentence, and the pipe still loads.
 """
 
 import re
@@ -15,8 +15,8 @@ from typing import Any
 from openai_responses.errors import InvalidRequest
 
 FLOOR = (0, 11, 4)
-"""From here on `Chats.update_chat_by_id` patches the top-level keys of a chat; before,
-it replaced the whole chat (models/chats.py:803)."""
+"""From this version on `Chats.update_chat_by_id` patches the top-level keys of a chat;
+before, it replaced the whole chat (docs/reference/open-webui.md, "The chat's row")."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class NewFile:
 
 
 def require_floor() -> None:
-    """Raise InvalidRequest, with a sentence, on an Open WebUI that is too old."""
+    """Raise InvalidRequest, with a sentence, if Open WebUI is too old."""
     version = _host_name("env", "VERSION")
     numbers = [int(number) for number in re.findall(r"\d+", str(version))[:3]]
     if tuple(numbers) < FLOOR:
@@ -41,16 +41,16 @@ def require_floor() -> None:
 
 
 async def read_chat(chat_id: str, user_id: str) -> Mapping[str, Any] | None:
-    """Return the JSON of a user's own chat; None when there is no such row."""
+    """Return the JSON of a user's own chat; None if there is no such row."""
     chats = _host_name("models.chats", "Chats")
     row = await chats.get_chat_by_id_and_user_id(chat_id, user_id)
     return row.chat if row is not None and isinstance(row.chat, Mapping) else None
 
 
 async def write_chat_keys(chat_id: str, values: Mapping[str, Any]) -> bool:
-    """Replace top-level keys of a chat's JSON at once; say whether the host stored them.
+    """Replace top-level keys of a chat's JSON; say whether the host stored them.
 
-    `touch=False`: keeping items is no activity that moves a chat in the list.
+    `touch=False`: storing items must not move the chat in the list.
     """
     chats = _host_name("models.chats", "Chats")
     row = await chats.update_chat_by_id(chat_id, dict(values), touch=False)
@@ -63,21 +63,21 @@ def server_secret() -> str:
 
 
 async def user_model(user_id: str) -> Any:
-    """Return the host's own model of a user, as its functions want it."""
+    """Return the host's model of a user, which its functions need."""
     return await _host_name("models.users", "Users").get_user_by_id(user_id)
 
 
 async def legacy_model(model_id: str) -> Any:
-    """Return the record of a model whose function calling is legacy, else None."""
+    """Return the row of a model whose function calling is legacy, else None."""
     row = await _host_name("models.models", "Models").get_model_by_id(model_id)
     params = row.params.model_dump() if row is not None else {}
     return row if params.get("function_calling") == "legacy" else None
 
 
 async def make_native(row: Any) -> bool:
-    """Set the function calling of a model to native; say whether the host did.
+    """Set the function calling of a model to native; say whether the host did it.
 
-    Nothing else of its record changes: without grants the host keeps those it has.
+    Nothing else of its row changes: without grants the host keeps the existing ones.
     """
     kept = row.model_dump(include={"id", "base_model_id", "name", "meta", "is_active"})
     native = {**row.params.model_dump(), "function_calling": "native"}
@@ -87,7 +87,7 @@ async def make_native(row: Any) -> bool:
 
 
 async def file_row(file_id: str, user: Any) -> Any:
-    """Return the row of a file that `user` may read, or None (utils/files.py:209)."""
+    """Return the row of a file that `user` may read by the host's rules, or None."""
     row = await _host_name("models.files", "Files").get_file_by_id(file_id)
     if row is None or user is None or not row.path:
         return None
@@ -98,13 +98,13 @@ async def file_row(file_id: str, user: Any) -> Any:
 
 
 def stored_bytes(path: str) -> bytes:
-    """Return the bytes of a stored file; it blocks, and may fetch from far away."""
+    """Return the bytes of a stored file; blocks, and may use a remote storage."""
     storage = _host_name("storage.provider", "Storage")
     return Path(storage.get_file(path)).read_bytes()
 
 
 async def update_tool(function: Any, messages: list[Any], files: list[Any]) -> Any:
-    """Return a tool's callable with the chat as it is now (middleware.py:3142)."""
+    """Return a tool's callable that knows the current chat."""
     update = _host_name("utils.tools", "get_updated_tool_function")
     fresh = {"__messages__": messages, "__files__": files}
     return await update(function=function, extra_params=fresh)
@@ -113,7 +113,7 @@ async def update_tool(function: Any, messages: list[Any], files: list[Any]) -> A
 def terminal_file(
     name: str, params: Mapping[str, Any], result: Any, tool: Any, metadata: Any
 ) -> Any:
-    """Return what to show of a terminal's file, or None for any other result."""
+    """Return the content to show for a terminal's file, or None for other results."""
     build = _host_name("utils.middleware", "build_terminal_file_tool_result")
     return build(name, dict(params), result, tool, metadata)
 
@@ -138,7 +138,7 @@ async def process_tool_result(
 async def tell_terminal(
     name: str, params: Mapping[str, Any], text: str, emitter: Any
 ) -> None:
-    """Tell the page what a terminal tool did (middleware.py:949)."""
+    """Tell the page about the result of a terminal tool."""
     if emitter is not None:
         tell = _host_name("utils.middleware", "terminal_event_handler")
         await tell(name, dict(params), text, emitter)
@@ -156,7 +156,7 @@ def citation_sources(
 
 
 async def stored_image(request: Any, metadata: Any, user: Any, url: str) -> str:
-    """Store a picture that a tool returned; return the address of the file."""
+    """Store a tool's picture; return the address of the file."""
     store = _host_name("utils.middleware", "store_tool_result_image")
     return str(await store(request, url, metadata, user))
 
@@ -164,10 +164,11 @@ async def stored_image(request: Any, metadata: Any, user: Any, url: str) -> str:
 async def store_file(
     request: Any, file: NewFile, place: Mapping[str, str], user: Any
 ) -> dict[str, Any] | None:
-    """Store a file as the user's own; return what a message's list of files holds.
+    """Store a file for the user; return its entry in a message's list of files.
 
-    `place` names the saved chat and the message that it belongs to (images.py:526), or
-    nothing. None: the host refused it, for example for its size.
+    `place` names the saved chat and the message of the file, or is empty. None: the
+    host refused the file, for example for its size (docs/reference/open-webui.md,
+    "Events and stored files").
     """
     upload = _host_name("routers.files", "upload_file_handler")
     refused = _host_name("routers.files", "HTTPException")
@@ -191,7 +192,7 @@ async def store_file(
 
 
 def _host_name(module: str, name: str) -> Any:
-    """Return a name of the host; raises InvalidRequest when it has none."""
+    """Return a name of the host; raises InvalidRequest if it does not exist."""
     try:
         return getattr(import_module(f"open_webui.{module}"), name)
     except (ImportError, AttributeError):

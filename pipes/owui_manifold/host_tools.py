@@ -1,14 +1,9 @@
-"""Open WebUI's tools, run by the pipe.
+"""Runs Open WebUI's tools in the same way as the host does.
 
-Asking the person in front of the page, through the host's event call.
-
-What the host reads in a tool's result: a failure, sources.
-
-Tools of the host, run as the host runs them.
-
-Functions, OpenAPI and MCP servers and builtin tools are callables, tools of the
-browser run through the event call (open-webui.md §7); what comes back goes through the
-host's own functions, so that files, embeds, sources and terminals look the same.
+Functions, OpenAPI and MCP servers and builtin tools are callables; tools of the browser
+run through the event call (docs/reference/open-webui.md, "Tools of the host"). Results
+pass through the host's own functions, so that files, embeds, sources and terminals look
+the same. Approvals are asked for through the event call as well.
 """
 
 import asyncio
@@ -50,7 +45,7 @@ def build_approver(
     params = metadata.get("params")
     mode = params.get("tool_approval_mode") if isinstance(params, Mapping) else None
     return Approver(
-        # A question to the user is no act: to ask whether to ask helps nobody.
+        # `ask_user` only asks a question, so it needs no approval.
         rules=[*read_rules(valves.TOOL_APPROVAL), ("ask_user", "auto")],
         default_rule="ask" if mode == "ask" else "auto",
         ask=_ask_in_page(event_call) if event_call else None,
@@ -63,8 +58,8 @@ def withheld_tools(
 ) -> frozenset[str]:
     """Return the names of those of the host's `tools` that it must not be left to run.
 
-    It knows nothing of our rules, so what they deny is not offered to the model; nor is
-    the builtin tool that runs any other by its name (utils/tool_search.py).
+    The host does not know our rules, so denied tools are not offered to the model. The
+    builtin tool that runs any other by its name is not offered either.
     """
     judge = Approver(read_rules(valves.TOOL_APPROVAL))
     denied = {name for name in tools if judge.rule_for(name) == "deny"}
@@ -76,9 +71,10 @@ def withheld_tools(
 
 
 def _ask_in_page(event_call: EventCall) -> Ask:
-    """Return the way to show the host's approval card (socket/main.py:1620).
+    """Return the way to show the host's approval card.
 
-    Whoever does not answer, or has left, returns an object instead of True.
+    Without an answer the host returns an object, so only True is an approval
+    (docs/reference/open-webui.md, "Dialogs").
     """
 
     async def ask(call_id: str, name: str, arguments: Mapping[str, Any]) -> bool:
@@ -102,10 +98,10 @@ _CITED = frozenset(
         "view_knowledge_file",
     }
 )
-"""Builtin tools whose results name sources (utils/middleware.py:450)."""
+"""Builtin tools whose results name sources, as in the host."""
 
 _ERROR_WORDS = ("error:", "exception:", "traceback", "http error!")
-"""How results begin that the host marks as failed (utils/middleware.py:169)."""
+"""The beginnings of results that the host marks as failed."""
 
 
 def cites(name: str, metadata: Mapping[str, Any]) -> bool:
@@ -128,23 +124,21 @@ def is_error_text(text: str) -> bool:
 
 
 _DISPATCHERS = ("call_tool", "search_tools")
-"""Builtin tools that stand for others; none of them may be called through another."""
+"""Builtin tools that call others; they cannot call each other."""
 
 
 class HostTools:
     """The tools of one request, by the names that the model was given."""
 
-    def __init__(
-        self, around: HostContext, names: ToolNames, threads: Executor
-    ) -> None:
-        """Run sync tools on `threads`: one of them must not stop the server."""
-        self._around = around
+    def __init__(self, host: HostContext, names: ToolNames, threads: Executor) -> None:
+        """Run sync tools on `threads`, so that none of them blocks the server."""
+        self._host = host
         self._names = names
         self._threads = threads
 
     def parameters(self, name: str) -> Mapping[str, Any] | None:
         """Return the schema of a tool's arguments, or None for no such tool."""
-        tool = self._around.tools.get(self._names.own_name(name))
+        tool = self._host.tools.get(self._names.own_name(name))
         if tool is None:
             return None
         spec = tool.get("spec") or {}
@@ -152,17 +146,17 @@ class HostTools:
 
     def is_interactive(self, name: str) -> bool:
         """Say whether a tool's time is a person's."""
-        tool = self._around.tools.get(self._names.own_name(name)) or {}
+        tool = self._host.tools.get(self._names.own_name(name)) or {}
         return name == "ask_user" and tool.get("type") == "builtin"
 
     def resolve_call(
         self, name: str, arguments: dict[str, Any]
     ) -> tuple[str, dict[str, Any]] | None:
-        """Return the tool that a call is for, as the host does (tool_search.py:134).
+        """Return the tool that a call will run, resolved as in the host.
 
-        It does so before anybody is asked: the tool that runs is the one approved.
+        It is resolved before anybody is asked, so the approved tool is what runs.
         """
-        own, tools = self._names.own_name(name), self._around.tools
+        own, tools = self._names.own_name(name), self._host.tools
         if tools.get(own, {}).get("tool_id") != "builtin:call_tool":
             return own, arguments
         inner, params = arguments.get("tool_name"), parse_json_object(
@@ -173,9 +167,9 @@ class HostTools:
         return str(inner), params
 
     async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
-        """Run a tool and return what the model and the page get of it."""
+        """Run a tool and return its result for the model and for the page."""
         own = self._names.own_name(name)
-        tool, params = self._around.tools[own], arguments
+        tool, params = self._host.tools[own], arguments
         if tool.get("type") != "mcp":  # MCP servers check their own arguments
             known = (self.parameters(own) or {}).get("properties") or {}
             params = {key: params[key] for key in params if key in known}
@@ -187,50 +181,50 @@ class HostTools:
     ) -> Any:
         if tool.get("direct"):
             return await self._in_the_browser(name, tool, params)
-        files = self._around.metadata.get("files") or []
-        messages = self._around.body.get("messages") or []
+        files = self._host.metadata.get("files") or []
+        messages = self._host.body.get("messages") or []
         function = await update_tool(tool["callable"], messages, files)
         if tool.get("type") == "mcp":
             return await _server_result(function, params)
         bare = getattr(function, "__function__", None)
         if bare is None or inspect.iscoroutinefunction(bare):
             return await function(**params)
-        # The host makes sync tools coroutine functions that never wait: on the loop
-        # they would stop every chat (utils/tools.py:318). A thread that outlives its
-        # limit cannot be stopped; it keeps its place on `threads` until it ends.
+        # The host wraps sync tools in coroutine functions that never wait; on the event
+        # loop they would block every chat. A thread that exceeds its limit cannot be
+        # stopped; it keeps its place in `threads` until it ends.
         work = partial(copy_context().run, _run_at_once, function, params)
         return await asyncio.get_running_loop().run_in_executor(self._threads, work)
 
     async def _in_the_browser(
         self, name: str, tool: Mapping[str, Any], params: dict[str, Any]
     ) -> Any:
-        if self._around.event_call is None:
+        if self._host.event_call is None:
             return {"error": "The browser that has this tool is not connected."}
         data = {
             "id": new_ulid(),
             "name": name,
             "params": params,
             "server": tool.get("server") or {},
-            "session_id": self._around.metadata.get("session_id"),
+            "session_id": self._host.metadata.get("session_id"),
         }
-        return await self._around.event_call({"type": "execute:tool", "data": data})
+        return await self._host.event_call({"type": "execute:tool", "data": data})
 
     async def _answer(
         self, name: str, tool: Mapping[str, Any], params: dict[str, Any], result: Any
     ) -> ToolResult:
         """Return a result as the host would store and show it."""
-        around = self._around
-        shown = terminal_file(name, params, result, tool, around.metadata) or result
-        user = await user_model(str(around.metadata.get("user_id") or ""))
+        host = self._host
+        shown = terminal_file(name, params, result, tool, host.metadata) or result
+        user = await user_model(str(host.metadata.get("user_id") or ""))
         text, files, embeds = await process_tool_result(
-            around.request, name, shown, tool, around.metadata, user
+            host.request, name, shown, tool, host.metadata, user
         )
-        await tell_terminal(name, params, text, around.event_emitter)
-        cited = cites(name, around.metadata) and text
+        await tell_terminal(name, params, text, host.event_emitter)
+        cited = cites(name, host.metadata) and text
         tool_id = str(tool.get("tool_id") or "")
         sources = citation_sources(name, params, text, tool_id) if cited else []
-        store = partial(stored_image, around.request, around.metadata, user)
-        has_row = names_a_row(str(around.metadata.get("chat_id") or ""))
+        store = partial(stored_image, host.request, host.metadata, user)
+        has_row = names_a_row(str(host.metadata.get("chat_id") or ""))
         shared = await split_result_files(files, store, user, has_row=has_row)
         card = {"files": shared.shown, "stored": shared.stored}
         card |= {"embeds": embeds, "sources": sources}

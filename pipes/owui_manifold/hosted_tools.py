@@ -1,12 +1,8 @@
-"""OpenAI's own tools, and all tools that a request offers.
+"""The tools that a request offers: OpenAI's own tools, the host's, and those of
+filters.
 
-OpenAI's searches, as the valves and the page's switch ask for them.
-
-OpenAI's tools that make pictures and run code, as the valves ask for them.
-
-The tools that OpenAI itself runs, as the valves and the page's switches ask for them.
-
-The tools that a request offers to the model.
+OpenAI's searches, image generation and code interpreter are offered as the valves and
+the page's switches ask for them.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -27,7 +23,7 @@ from openai_responses.requests.tools import (
 from owui_manifold.valves import UserValves, Valves
 
 HOST_SEARCH_TOOLS = frozenset({"search_web", "fetch_url"})
-"""Open WebUI's own tools for the web, which its switch brings (open-webui.md §11)."""
+"""Open WebUI's own tools for the web, which its Web Search switch adds."""
 
 _PLACE = ("city", "region", "country", "timezone")
 
@@ -35,7 +31,7 @@ _PLACE = ("city", "region", "country", "timezone")
 def search_tools(
     valves: Valves, user: UserValves, features: Mapping[str, Any]
 ) -> list[Item]:
-    """Return the searches to offer; raises InvalidRequest for settings that mean none.
+    """Return the searches to offer; raises InvalidRequest for invalid settings.
 
     `features` are the page's switches.
     """
@@ -74,10 +70,10 @@ def _web_search(valves: Valves) -> Item:
 
 
 def _location(text: str) -> Item:
-    """Return where the user is.
+    """Return the location of the user.
 
-    With nothing but its type the API does not assume the United States
-    (responses-api.md §1).
+    A location with only its type prevents the API from assuming the United States
+    (docs/reference/responses-api.md, "Hosted tools").
     """
     if text.strip().startswith("{"):
         given = parse_json_object(text)
@@ -100,7 +96,7 @@ def _words_of_list(text: str) -> list[str]:
 
 
 def _domain(address: str) -> str:
-    """Return the domain of what somebody copied from the browser; the API wants that."""
+    """Return the domain of an address, which is the form that the API needs."""
     return address.rpartition("://")[2].partition("/")[0]
 
 
@@ -108,11 +104,11 @@ _REPLACED = {
     "image_generation": {"generate_image", "edit_image"},
     "code_interpreter": {"execute_code"},
 }
-"""Open WebUI's own tools for the same; with both, the model would have to guess."""
+"""Open WebUI's own tools for the same purpose; offering both would be ambiguous."""
 
 
 def image_and_code_tools(valves: Valves, user: UserValves) -> list[Item]:
-    """Return the tools to offer; raises InvalidRequest for options that are none."""
+    """Return the tools to offer; raises InvalidRequest for invalid options."""
     tools: list[Item] = []
     if _is_on(user.CODE_INTERPRETER, valves.ENABLE_CODE_INTERPRETER):
         tools.append({"type": "code_interpreter", "container": {"type": "auto"}})
@@ -123,7 +119,7 @@ def image_and_code_tools(valves: Valves, user: UserValves) -> list[Item]:
 
 
 def replaced_host_tools(tools: list[Item]) -> set[str]:
-    """Return the names of the host's tools that `tools` stand in for."""
+    """Return the names of the host's tools that `tools` replace."""
     return {name for tool in tools for name in _REPLACED.get(tool["type"], ())}
 
 
@@ -143,7 +139,7 @@ def _picture_options(text: str) -> Item:
 
 @dataclass(frozen=True, slots=True)
 class HostedTools:
-    """Tools in the API's form, and the names of the host's tools they stand in for."""
+    """Tools in the API's form, and the names of the host's tools that they replace."""
 
     items: tuple[Item, ...] = ()
     replaced: frozenset[str] = frozenset()
@@ -155,11 +151,11 @@ NO_HOSTED_TOOLS = HostedTools()
 def hosted_tools(
     valves: Valves, user: UserValves, features: object, model: ResolvedModel
 ) -> HostedTools:
-    """Return what a request offers; nothing where the model takes no such tools.
+    """Return the hosted tools of a request; none if the model does not support them.
 
-    `features` are the page's switches. The order of the tools is that of the lines
-    below, always, because the prompt cache lives on it. Raises InvalidRequest for
-    settings that mean nothing.
+    `features` are the page's switches. The order of the tools is always that of the
+    lines below, because the prompt cache depends on it. Raises InvalidRequest for
+    invalid settings.
     """
     if not model.facts.hosted:
         return NO_HOSTED_TOOLS
@@ -175,7 +171,7 @@ def hosted_tools(
 
 @dataclass(frozen=True, slots=True)
 class OfferedTools:
-    """Tools in the API's form, under the names that it allows.
+    """Tools in the API's form, with the names that it allows.
 
     `names.known` are the functions' own names; `choice` is the API's `tool_choice`.
     """
@@ -194,9 +190,9 @@ def offer_tools(
 ) -> OfferedTools:
     """Return the tools of a chat: OpenAI's, the host's, then those that filters added.
 
-    A tool that the host or a filter describes takes the place of ours of its kind; the
-    `withheld` ones are left out.
-    Raises InvalidRequest for a tool without a name and for a choice that names none.
+    A tool that the host or a filter describes replaces ours of the same kind; the
+    `withheld` ones are left out. Raises InvalidRequest for a tool without a name, and
+    for a choice that names no tool.
     """
     groups = [body.get(key) for key in ("tools", "extra_tools")]
     specs = [spec for group in groups if isinstance(group, list) for spec in group]

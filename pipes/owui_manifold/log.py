@@ -1,4 +1,6 @@
-"""Lines in the server's log, without secrets, the newest of each run kept to be shown."""
+"""Lines in the server's log, without secrets; the newest of each run are kept in
+memory.
+"""
 
 import logging
 from collections import deque
@@ -24,7 +26,7 @@ _KEPT_LINES = 2000
 
 
 class LogLine(NamedTuple):
-    """One line of a run: when it was written, how grave it is, what it says."""
+    """One line of a run: its time, its level, its text."""
 
     seconds: int
     level: str
@@ -37,7 +39,7 @@ class LogLine(NamedTuple):
 
 
 class RunLog:
-    """The log of one run, for whoever works for it; also from other threads."""
+    """The log of one run; can be used from other threads."""
 
     def __init__(
         self,
@@ -46,7 +48,7 @@ class RunLog:
         run_id: str,
         now: Callable[[], int] = unix_seconds,
     ) -> None:
-        """Begin empty; the server's log gets what reaches `threshold`."""
+        """Start empty; lines from `threshold` on are written to the server's log."""
         self.run_id = run_id
         self._threshold = _level_number(threshold)
         self._secrets = tuple(secrets)
@@ -55,9 +57,10 @@ class RunLog:
         self._lock = Lock()
 
     def line(self, level: str, text: str) -> None:
-        """Keep `text` as one line; write it too, behind the run's id, if it is grave.
+        """Keep `text` as one line; also write it, with the run's id, if its level is
+        enough.
 
-        A level that is not known counts as INFO.
+        An unknown level counts as INFO.
         """
         known = level if level in _LEVELS else "INFO"
         one_line = redact_line(text, self._secrets)
@@ -67,11 +70,11 @@ class RunLog:
             _write(known, f"{self.run_id} {one_line}")
 
     def audit(self, line: str) -> None:
-        """Write a line of the audit log, which has a valve of its own."""
+        """Write a line of the audit log, which has its own valve."""
         _write("INFO", redact(line, self._secrets))
 
     def lines(self) -> list[LogLine]:
-        """Return the newest lines, the oldest of them first."""
+        """Return the newest lines, oldest first."""
         with self._lock:
             return list(self._lines)
 
@@ -87,9 +90,9 @@ def _level_number(name: str) -> int:
 def _write(level: str, line: str) -> None:
     """Hand `line` to the handlers of the server.
 
-    The logger's own level belongs to the server and to other copies of the pipe, so
-    it is not touched: the record goes to the handlers as it is. Those of Open WebUI
-    drop what is below INFO, so a DEBUG line goes there as INFO and says what it is.
+    The logger's level belongs to the server and to other copies of the pipe, so it is
+    not changed: the record goes to the handlers directly. Those of Open WebUI drop
+    levels below INFO, so a DEBUG line is sent as INFO and says that it is DEBUG.
     """
     number = max(_LEVELS[level], logging.INFO)
     text = line if _LEVELS[level] == number else f"{level} {line}"

@@ -1,11 +1,8 @@
 """The models that the pipe lists.
 
-The models that a key may use, asked for in the background.
-
-Every page load lists the models, so the list is answered from memory: what was found
-last time stays until newer comes, also when the server cannot be reached.
-
-The models that the pipe lists, answered from memory: every page load asks.
+Every page load lists the models, so the list is answered from memory. The models of a
+key are fetched in the background; the last result stays until a newer one arrives, also
+if the server cannot be reached.
 """
 
 import asyncio

@@ -5,7 +5,7 @@ required_open_webui_version: 0.11.4
 license: MIT
 description: GPT models over the Responses API, with reasoning that is remembered.
 
-The story of a request, from Open WebUI's call to the last chunk.
+How a request is handled, from Open WebUI's call to the last chunk.
 """
 
 from collections.abc import AsyncGenerator, Mapping
@@ -40,7 +40,7 @@ from owui_manifold.report import report_refusal, with_error_id
 from owui_manifold.valves import UserValves, Valves
 
 _MOST_SYNC_TOOLS = 16
-"""Threads for tools that are not coroutines; one that hangs keeps its thread."""
+"""Threads for tools that are not coroutines; a tool that hangs keeps its thread."""
 
 
 class Pipe:
@@ -50,10 +50,10 @@ class Pipe:
     UserValves = UserValves
 
     def __init__(self) -> None:
-        """Open nothing and start nothing: the host makes a Pipe at every upload."""
+        """Open and start nothing: the host creates a Pipe at every upload."""
         self.valves = self.Valves()
         self._connections = Connections()
-        self._lessons = AccountCapabilities()
+        self._capabilities = AccountCapabilities()
         self._listing = Listing()
         self._threads = ThreadPoolExecutor(_MOST_SYNC_TOOLS, "sync-tool")
 
@@ -73,18 +73,18 @@ class Pipe:
         __event_call__: Any = None,
         __event_emitter__: Any = None,
     ) -> AsyncGenerator[Chunk, None] | Chunk:
-        """Answer a chat: chunks when the caller streams, else one complete result."""
-        valves = self.valves  # the host replaces it at every call (functions.py:53)
+        """Answer a chat: chunks if the caller streams, else one complete result."""
+        valves = self.valves  # the host replaces it at every call
         caller = read_caller(body, __user__, __metadata__, __task__)
         user_valves = _user_valves(valves, caller, __user__, __metadata__)
         level = log_level(valves, user_valves)
-        asked = PipeCall(
+        call = PipeCall(
             body,
             caller,
             valves,
             user_valves,
             getattr(__request__, "state", None),
-            self._lessons,
+            self._capabilities,
             RunLog(level, valve_secrets(valves, user_valves), new_ulid()[-10:]),
             HostContext(
                 tools=__tools__ or {},
@@ -96,73 +96,74 @@ class Pipe:
             ),
             self._threads,
         )
-        if asked.caller.task:
-            return await self._do_task(asked)
-        if asked.caller.streams:
-            return self._stream(asked)
-        return await self._complete(asked)
+        if call.caller.task:
+            return await self._do_task(call)
+        if call.caller.streams:
+            return self._stream(call)
+        return await self._complete(call)
 
-    async def _stream(self, asked: PipeCall) -> AsyncGenerator[Chunk, None]:
-        """Yield the answer as the reader of the stream understands it.
+    async def _stream(self, call: PipeCall) -> AsyncGenerator[Chunk, None]:
+        """Yield the answer in the form that the reader of the stream understands.
 
-        Nothing is raised: the host would drop what has been shown (open-webui.md §0.6).
+        Nothing is raised: the host would drop the text that was shown
+        (docs/reference/open-webui.md, "Errors and Stop").
         """
-        if asked.caller.host_reads:
-            view: NativeRenderer | ChunkRenderer = _native_view(asked)
+        if call.caller.host_reads:
+            view: NativeRenderer | ChunkRenderer = _native_view(call)
         else:
-            view = ChunkRenderer(*_response_head(asked))
+            view = ChunkRenderer(*_response_head(call))
         failed = True
         try:
-            async with aclosing(self._answer(asked)) as events:
+            async with aclosing(self._answer(call)) as events:
                 async for event, marker in events:
                     for chunk in view.render(event, marker):
                         yield chunk
                     if isinstance(event, RunDone):
                         failed = event.ending.is_failure
-        except Exception as error:  # raised, it would take away what has been shown
-            yield error_chunk(_sentence_of(asked, error))
-        if failed and _shows_log(asked):
-            yield source_chunk("Log of this answer", asked.log.text())
+        except Exception as error:  # raised, it would remove the text that was shown
+            yield error_chunk(_sentence_of(call, error))
+        if failed and _shows_log(call):
+            yield source_chunk("Log of this answer", call.log.text())
 
-    async def _complete(self, asked: PipeCall) -> Chunk:
+    async def _complete(self, call: PipeCall) -> Chunk:
         """Return the whole answer at once, with the output items for the host."""
-        view = _native_view(asked)
+        view = _native_view(call)
         try:
-            ended = await self._watch(asked, self._answer(asked), view)
+            ended = await self._watch(call, self._answer(call), view)
         except Exception as error:  # raised, the host would show its text
-            return error_chunk(_sentence_of(asked, error))
-        result = completion(ended, *_response_head(asked))
-        if not asked.caller.host_reads:
+            return error_chunk(_sentence_of(call, error))
+        result = completion(ended, *_response_head(call))
+        if not call.caller.host_reads:
             return result
-        # The page shows no finish_reason: an answer that ended early needs its words.
+        # The page shows no finish_reason: an answer that ended early gets a sentence.
         failure = ended.ending.is_failure
         told = error_chunk(ended.ending.sentence) if failure else {}
         return result | told | ({"output": view.items} if view.items else {})
 
-    async def _do_task(self, asked: PipeCall) -> Chunk:
+    async def _do_task(self, call: PipeCall) -> Chunk:
         """Return a title, tags or the like; an empty text when it failed."""
-        view, text = _native_view(asked), ""
+        view, text = _native_view(call), ""
         try:
-            events = answer_events(build_task_request(asked), self._connections)
-            ended = await self._watch(asked, events, view)
+            events = answer_events(build_task_request(call), self._connections)
+            ended = await self._watch(call, events, view)
             text = "" if ended.ending.is_failure else completion_text(ended)
-        except Exception as error:  # a title that failed is no reason to fail a chat
-            _sentence_of(asked, error)
-        return task_result(text, asked.caller.host_model)
+        except Exception as error:  # a failed title must not make the chat fail
+            _sentence_of(call, error)
+        return task_result(text, call.caller.host_model)
 
-    async def _answer(self, asked: PipeCall) -> AsyncGenerator[AnswerEvent, None]:
+    async def _answer(self, call: PipeCall) -> AsyncGenerator[AnswerEvent, None]:
         """Yield the events of a chat's answer, or of a check of the set-up."""
-        if is_check_command(asked):
-            events = run_diagnostics(asked, self._connections)
+        if is_check_command(call):
+            events = run_diagnostics(call, self._connections)
         else:
-            events = answer_events(await build_chat_request(asked), self._connections)
+            events = answer_events(await build_chat_request(call), self._connections)
         async with aclosing(events):
             async for event in events:
                 yield event
 
     async def _watch(
         self,
-        asked: PipeCall,
+        call: PipeCall,
         events: AsyncGenerator[AnswerEvent, None],
         view: NativeRenderer,
     ) -> RunDone:
@@ -171,7 +172,7 @@ class Pipe:
         async with aclosing(events):
             async for event, marker in events:
                 for chunk in view.render(event, marker):
-                    await _tell_page(asked, chunk)
+                    await _tell_page(call, chunk)
                 ended = event if isinstance(event, RunDone) else ended
         return ended
 
@@ -182,7 +183,7 @@ def _user_valves(
     user: Mapping[str, Any] | None,
     metadata: Mapping[str, Any] | None,
 ) -> UserValves:
-    """Return what the user chose, in settings and switches, as far as they may."""
+    """Return the user's settings and switches, as far as the user may change them."""
     stored = (user or {}).get("valves")
     chosen = stored if isinstance(stored, UserValves) else UserValves()
     return allowed_user_valves(
@@ -190,35 +191,35 @@ def _user_valves(
     )
 
 
-def _native_view(asked: PipeCall) -> NativeRenderer:
-    return NativeRenderer(monotonic_seconds, asked.known_sources)
+def _native_view(call: PipeCall) -> NativeRenderer:
+    return NativeRenderer(monotonic_seconds, call.known_sources)
 
 
-async def _tell_page(asked: PipeCall, chunk: Chunk) -> None:
+async def _tell_page(call: PipeCall, chunk: Chunk) -> None:
     """Send a status or a source: without a stream the host reads none of them."""
-    emit = asked.host.event_emitter
-    if "event" in chunk and emit is not None and asked.caller.host_reads:
+    emit = call.host.event_emitter
+    if "event" in chunk and emit is not None and call.caller.host_reads:
         await emit(chunk["event"])
 
 
-def _response_head(asked: PipeCall) -> tuple[str, int, str]:
+def _response_head(call: PipeCall) -> tuple[str, int, str]:
     """Return the id, the time and the model that a result or its chunks carry."""
-    return f"chatcmpl-{new_ulid()}", unix_seconds(), asked.caller.host_model
+    return f"chatcmpl-{new_ulid()}", unix_seconds(), call.caller.host_model
 
 
-def _shows_log(asked: PipeCall) -> bool:
+def _shows_log(call: PipeCall) -> bool:
     """Say whether the log of a failed answer is shown below it."""
-    wanted = asked.user_valves.SHOW_LOG_ON_ERROR and asked.caller.is_admin
-    return wanted and asked.caller.host_reads
+    wanted = call.user_valves.SHOW_LOG_ON_ERROR and call.caller.is_admin
+    return wanted and call.caller.host_reads
 
 
-def _sentence_of(asked: PipeCall, error: Exception) -> str:
+def _sentence_of(call: PipeCall, error: Exception) -> str:
     """Log why there is no answer; return the sentence to show."""
     if isinstance(error, ResponsesError):
-        return report_refusal(asked, str(error))
-    asked.log.line("ERROR", describe_exception(error))
+        return report_refusal(call, str(error))
+    call.log.line("ERROR", describe_exception(error))
     return with_error_id(
-        asked,
+        call,
         "Something in this pipe went wrong. Try again; if it lasts, give an "
         "administrator the error id.",
     )

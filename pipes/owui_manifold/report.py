@@ -1,14 +1,7 @@
-"""What the log and the person who asks are told of a run.
+"""What the log and the current user are told about a run.
 
-What the logs are told of a run.
-
-What an answer cost, where the administrator or the user wants to see it.
-
-Models whose tools the host calls in its older way, before the model is asked.
-
-What an administrator learns of REMOTE_MCP_SERVERS_JSON: in the log and in the chat.
-
-What a person is told above an answer, before it begins.
+The log gets requests and endings. The user gets notices above an answer: costs, models
+with the older way of tools, errors in REMOTE_MCP_SERVERS_JSON.
 """
 
 from collections.abc import Mapping
@@ -34,96 +27,96 @@ from owui_manifold.context import PipeCall, correct_ending, model_of, overrides_
 from owui_manifold.host import legacy_model, make_native
 
 
-def report_request(job: PreparedRequest) -> None:
-    """Write that a request is about to be sent; of what it says, nothing."""
-    request, asked = job.request, job.call
-    asked.log.line(
+def report_request(prepared: PreparedRequest) -> None:
+    """Log that a request is about to be sent, without any of its text."""
+    request, call = prepared.request, prepared.call
+    call.log.line(
         "DEBUG",
-        f"request to {job.endpoint.host}: {request.model}, "
+        f"request to {prepared.endpoint.host}: {request.model}, "
         f"{len(request.input)} input items, {len(request.tools or ())} tools, "
         f"{'stream' if request.stream else 'no stream'}, "
         f"{'background, ' if request.background else ''}"
-        f"{'kept' if job.store else 'not kept'}, "
-        f"{'native events' if asked.caller.host_reads else 'chunks'}",
+        f"{'kept' if prepared.store else 'not kept'}, "
+        f"{'native events' if call.caller.host_reads else 'chunks'}",
     )
-    if missing := _missing_features(job):
+    if missing := _missing_features(prepared):
         told = "left out, not known to the API or not taken by the model: "
-        asked.log.line("DEBUG", told + ", ".join(missing))
-    if asked.valves.writes_audit_log():
+        call.log.line("DEBUG", told + ", ".join(missing))
+    if call.valves.writes_audit_log():
         payload = request.payload()
-        asked.log.audit(audit_request(payload, job.endpoint.host, asked.log.run_id))
+        call.log.audit(audit_request(payload, prepared.endpoint.host, call.log.run_id))
 
 
-def report_note(job: PreparedRequest, note: Status) -> None:
+def report_note(prepared: PreparedRequest, note: Status) -> None:
     """Write what was done to get an answer after all."""
-    job.call.log.line("WARNING", note.sentence)
+    prepared.call.log.line("WARNING", note.sentence)
 
 
-def report_write_failure(job: PreparedRequest) -> None:
-    """Write that later turns will miss something; the answer itself is whole."""
-    job.call.log.line(
+def report_write_failure(prepared: PreparedRequest) -> None:
+    """Log that later turns will miss something; the answer itself is complete."""
+    prepared.call.log.line(
         "WARNING",
         "Open WebUI refused to store the items that this chat does not show: later "
         "turns go on without them. Its database may be locked or full.",
     )
 
 
-def report_end(job: PreparedRequest, ended: RunDone) -> RunDone:
-    """Write how a run ended; return it with the id of a failure in its sentence."""
-    asked, trace = job.call, ended.trace
-    if asked.valves.writes_audit_log():
-        asked.log.audit(_audit_end(job, ended))
-    _report_removals(asked, trace.removed)
+def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
+    """Log how a run ended; return it with the error id of a failure in its sentence."""
+    call, trace = prepared.call, ended.trace
+    if call.valves.writes_audit_log():
+        call.log.audit(_audit_end(prepared, ended))
+    _report_removals(call, trace.removed)
     if not ended.ending.is_failure:
         used = f", {ended.usage.total} tokens" if ended.usage else ""
-        asked.log.line("DEBUG", f"completed{used}, request id {trace.request_id}")
+        call.log.line("DEBUG", f"completed{used}, request id {trace.request_id}")
         return ended
     error = trace.error
     words = (api_word(word) for word in (error.code, error.type, error.param))
     code, kind, param = words
-    asked.log.line(
+    call.log.line(
         "WARNING",
         f"{ended.ending.kind}: HTTP {trace.status}, code {code}, type {kind}, "
         f"param {param}, request id {trace.request_id}",
     )
-    ending = correct_ending(asked, ended.ending, trace.status)
-    sentence = with_error_id(asked, ending.sentence)
+    ending = correct_ending(call, ended.ending, trace.status)
+    sentence = with_error_id(call, ending.sentence)
     return replace(ended, ending=replace(ending, sentence=sentence))
 
 
-def report_refusal(asked: PipeCall, sentence: str) -> str:
-    """Write why nothing was sent; return the sentence with its id."""
-    asked.log.line("WARNING", f"nothing was sent: {sentence}")
-    return with_error_id(asked, sentence)
+def report_refusal(call: PipeCall, sentence: str) -> str:
+    """Log why nothing was sent; return the sentence with its error id."""
+    call.log.line("WARNING", f"nothing was sent: {sentence}")
+    return with_error_id(call, sentence)
 
 
-def with_error_id(asked: PipeCall, sentence: str) -> str:
-    """Return a sentence with the id under which the log has the lines of the run."""
-    return f"{sentence} (Error id: {asked.log.run_id})"
+def with_error_id(call: PipeCall, sentence: str) -> str:
+    """Return a sentence with the id that the log has for the run."""
+    return f"{sentence} (Error id: {call.log.run_id})"
 
 
-def _missing_features(job: PreparedRequest) -> list[str]:
+def _missing_features(prepared: PreparedRequest) -> list[str]:
     """Return what the caller or the user chose in vain; a title has nothing of it."""
-    own, body = job.call.user_valves, job.call.body
-    if job.call.caller.task:
+    own, body = prepared.call.user_valves, prepared.call.body
+    if prepared.call.caller.task:
         return []
     words = {"reasoning_effort": own.REASONING_EFFORT, "verbosity": own.VERBOSITY}
     chosen = {name: word for name, word in words.items() if word != "inherit"}
-    return dropped_parameters({**chosen, **body}, job.request)
+    return dropped_parameters({**chosen, **body}, prepared.request)
 
 
-def _report_removals(asked: PipeCall, removed: Mapping[str, int]) -> None:
+def _report_removals(call: PipeCall, removed: Mapping[str, int]) -> None:
     """Write what the API took out of the input; past turns may be meant to leave."""
     if removed:
         meant = removed.keys() <= {"turn_boundary"}
         counts = ", ".join(f"{count} {reason}" for reason, count in removed.items())
         told = f"the API left out earlier reasoning of the input: {counts}"
-        asked.log.line("DEBUG" if meant else "WARNING", told)
+        call.log.line("DEBUG" if meant else "WARNING", told)
 
 
-def _audit_end(job: PreparedRequest, ended: RunDone) -> str:
-    payload, host = job.request.payload(), job.endpoint.host
-    trace, run_id = ended.trace, job.call.log.run_id
+def _audit_end(prepared: PreparedRequest, ended: RunDone) -> str:
+    payload, host = prepared.request.payload(), prepared.endpoint.host
+    trace, run_id = ended.trace, prepared.call.log.run_id
     if ended.ending.kind in ("completed", "incomplete"):
         return audit_success(payload, host, run_id, {"model": trace.model})
     return audit_error(payload, host, run_id, trace.error, trace.status)
@@ -132,14 +125,14 @@ def _audit_end(job: PreparedRequest, ended: RunDone) -> str:
 _STANDARD_TIERS = (None, "auto", "default")
 
 
-def add_cost(job: PreparedRequest, ended: RunDone) -> RunDone:
+def add_cost(prepared: PreparedRequest, ended: RunDone) -> RunDone:
     """Return the end of a run with its cost, if it is shown and can be known.
 
     The prices are those of the standard tier; valves that cannot be read leave only a
     line in the log, because the answer is there.
     """
-    valves, request = job.call.valves, job.request
-    own_choice = job.call.user_valves.SHOW_COST
+    valves, request = prepared.call.valves, prepared.request
+    own_choice = prepared.call.user_valves.SHOW_COST
     shown = valves.SHOW_COST if own_choice == "inherit" else own_choice == "on"
     if not shown or ended.usage is None:
         return ended
@@ -149,7 +142,7 @@ def add_cost(job: PreparedRequest, ended: RunDone) -> RunDone:
         own = read_prices(valves.CUSTOM_MODEL_PRICING_JSON)
         facts = resolve_with_overrides(request.model, overrides_of(valves)).facts
     except InvalidRequest as error:
-        job.call.log.line("WARNING", str(error))
+        prepared.call.log.line("WARNING", str(error))
         return ended
     prices = own.get(request.model, facts.prices)
     return replace(ended, cost=cost_of_run(ended.usage, prices, ended.output))
@@ -166,69 +159,69 @@ _ADVICE = (
 _DONE = " AUTO_NATIVE_TOOLS has set it to Native, from the next message on."
 
 
-async def legacy_notices(asked: PipeCall) -> list[str]:
-    """Tell an administrator once of a model that is set so; change it if they wish.
+async def legacy_notices(call: PipeCall) -> list[str]:
+    """Tell an administrator once about a model with legacy function calling.
 
-    What a user chose for a chat of their own is left alone.
+    Change the setting if they wish. A user's setting for a single chat is not changed.
     """
-    metadata, lessons = asked.host.metadata, asked.capabilities
+    metadata, capabilities = call.host.metadata, call.capabilities
     params = metadata.get("params")
     way = params.get("function_calling") if isinstance(params, Mapping) else None
-    if asked.caller.task or way != "legacy":
+    if call.caller.task or way != "legacy":
         return []
-    model_id = str(metadata.get("model_id") or asked.caller.host_model)
+    model_id = str(metadata.get("model_id") or call.caller.host_model)
     row = await legacy_model(model_id)
     if row is None:
         return []
-    changed = asked.valves.AUTO_NATIVE_TOOLS and await make_native(row)
+    changed = call.valves.AUTO_NATIVE_TOOLS and await make_native(row)
     notice = _HOW + (_DONE if changed else _ADVICE)
-    if lessons.first_time(f"log: {model_id}: {notice}"):
-        asked.log.line("WARNING", f"{model_id}: {notice}")
-    is_shown = asked.caller.is_admin and lessons.first_time(
+    if capabilities.first_time(f"log: {model_id}: {notice}"):
+        call.log.line("WARNING", f"{model_id}: {notice}")
+    is_shown = call.caller.is_admin and capabilities.first_time(
         f"chat: {model_id}: {notice}"
     )
     return [notice] if is_shown else []
 
 
-def remote_notices(job: PreparedRequest) -> list[str]:
-    """Write what is wrong with the servers to the log; return what this chat shows.
+def remote_notices(prepared: PreparedRequest) -> list[str]:
+    """Log errors in the servers' descriptions; return the notices for this chat.
 
-    Only administrators are shown anything. What keeps a server out is told at every
-    answer, what of one is not sent once to the log and once in a chat.
+    Only administrators see any. Reasons that keep a server out are shown at every
+    answer; fields that are not sent are mentioned once in the log and once in a chat.
     """
-    asked = job.call
-    if asked.caller.task or job.round:
+    call = prepared.call
+    if call.caller.task or prepared.round:
         return []
-    servers = read_servers(asked.valves.REMOTE_MCP_SERVERS_JSON)
-    is_news, is_admin = asked.capabilities.first_time, asked.caller.is_admin
+    servers = read_servers(call.valves.REMOTE_MCP_SERVERS_JSON)
+    is_new, is_admin = call.capabilities.first_time, call.caller.is_admin
     shown = [*servers.complaints] if is_admin else []
     written = [*servers.complaints]
     for note in servers.notes:
-        written += [note] if is_news(f"log: {note}") else []
-        shown += [note] if is_admin and is_news(f"chat: {note}") else []
+        written += [note] if is_new(f"log: {note}") else []
+        shown += [note] if is_admin and is_new(f"chat: {note}") else []
     for line in written:
-        asked.log.line("WARNING", line)
+        call.log.line("WARNING", line)
     return shown
 
 
-async def notices_of(job: PreparedRequest) -> list[str]:
+async def notices_of(prepared: PreparedRequest) -> list[str]:
     """Return the sentences to show; tasks and later rounds of tools have none."""
-    asked = job.call
-    if asked.caller.task or job.round:
+    call = prepared.call
+    if call.caller.task or prepared.round:
         return []
-    retirement = retirement_notice(model_of(asked), utc_today())
+    retirement = retirement_notice(model_of(call), utc_today())
     return [
-        *job.notices,
+        *prepared.notices,
         *([retirement] if retirement else []),
-        *remote_notices(job),
-        *await legacy_notices(asked),
-        *(_mistakes(job) if asked.caller.is_admin else []),
+        *remote_notices(prepared),
+        *await legacy_notices(call),
+        *(_mistakes(prepared) if call.caller.is_admin else []),
     ]
 
 
-def _mistakes(job: PreparedRequest) -> list[str]:
+def _mistakes(prepared: PreparedRequest) -> list[str]:
     """Return what an administrator has to put right."""
-    asked = job.call
-    other = is_of_another_version(asked.host.metadata)
-    found = [permission_error(asked.valves), OTHER_VERSION if other else ""]
+    call = prepared.call
+    other = is_of_another_version(call.host.metadata)
+    found = [permission_error(call.valves), OTHER_VERSION if other else ""]
     return [sentence for sentence in found if sentence]

@@ -1,9 +1,9 @@
 """What one round of tools leaves for the next, inside one request of the host.
 
-The host runs the tools and calls the pipe again; `request.state` is the same object
-for all these calls, while the messages it hands over are made anew each time
-(open-webui.md §14). So the next round sends exactly what the last one sent, what it
-received, and the outputs: the reasoning included.
+The host runs the tools and calls the pipe again. `request.state` is the same object for
+all these calls, but the messages are made anew each time (docs/reference/open-webui.md,
+"Ids of a call" and "Rounds of tools"). So the next round sends exactly what the last
+one sent, what it received, and the outputs, reasoning included.
 """
 
 from collections.abc import Mapping, Sequence
@@ -52,17 +52,17 @@ def known_sources(
 ) -> Sequence[str]:
     """Return the keys of the sources that the page has of a message already.
 
-    Those that the host retrieved come first (utils/middleware.py:2970).
+    Sources that the host retrieved come first.
     """
     before = load_round(state, message_id)
     return before.cited if before else source_keys(metadata.get("sources") or ())
 
 
 def continue_input(
-    ended: DelegatedRound, stretches: Sequence[ChatPart]
+    ended: DelegatedRound, parts: Sequence[ChatPart]
 ) -> list[Item] | None:
     """Return the input after `ended`; None when a call of it has no output."""
-    outputs = {s.call_id: s for s in stretches if isinstance(s, ToolMessage)}
+    outputs = {s.call_id: s for s in parts if isinstance(s, ToolMessage)}
     calls = [item["call_id"] for item in open_calls(ended.received)]
     if not calls or not all(call_id in outputs for call_id in calls):
         return None

@@ -1,11 +1,8 @@
-"""Where records of a chat are written to and read from, encrypted if wanted.
+"""Where the records of a chat are written and read, encrypted if wanted.
 
-Kept items, encrypted at rest.
-
-Fernet (AES-128-CBC with HMAC-SHA256) of the package `cryptography`, which every Open
-WebUI has; it is looked up at use, so that a server without it still loads the pipe.
-
-Kept items, written to and read from the chat's row.
+Encryption is Fernet (AES-128-CBC with HMAC-SHA256) of the package `cryptography`, which
+every Open WebUI has. It is imported when it is used, so a server without it still loads
+the pipe.
 """
 
 import base64
@@ -37,15 +34,15 @@ from owui_manifold.valves import Valves
 
 _ENCRYPTED = "sealed"
 _PURPOSE = b"openai_responses_pipe kept items\x00"
-"""The key may be the server's own secret, which also signs its sessions: the digest
-that is used here is of no use there."""
+"""The key may be the server's own secret, which also signs its sessions. A digest with
+this text is used, so the derived key is useless for sessions."""
 
 
 class Encryption:
-    """Encrypts and reads back the values of message keys."""
+    """Encrypts and decrypts the values of message keys."""
 
     def __init__(self, secret: str) -> None:
-        """Derive the key from `secret`; raises InvalidRequest without `cryptography`."""
+        """Derive the key from `secret`; raises InvalidRequest if it cannot."""
         try:
             fernet = import_module("cryptography.fernet")
         except ImportError:
@@ -59,12 +56,12 @@ class Encryption:
         self._unreadable = fernet.InvalidToken
 
     def encrypt(self, value: Mapping[str, Any]) -> dict[str, Any]:
-        """Return `value` as it is stored."""
+        """Return `value` in its stored form."""
         token = self._fernet.encrypt(json.dumps(value).encode("utf-8"))
         return {"__v": value.get("__v"), _ENCRYPTED: token.decode("ascii")}
 
     def decrypt(self, value: object) -> object:
-        """Return a stored value in clear; one sealed with another key is empty."""
+        """Return a stored value decrypted; empty if it has another key."""
         if not is_encrypted_value(value):
             return value
         try:
@@ -79,17 +76,17 @@ def is_encrypted_value(value: object) -> TypeGuard[Mapping[str, Any]]:
 
 
 _HISTORY = "history"
-_LAST_TRIES = 3  # the host waits five seconds for SQLite in each (env.py:342)
+_LAST_TRIES = 3  # in each the host waits five seconds for SQLite
 
 
 class ChatStore:
-    """What is kept of one chat; writes go to the key of one message.
+    """The records of one chat; writes go to the key of one message.
 
-    With the first of them goes what is to be tidied up of messages that are over.
+    The first write also cleans up the values of older messages.
 
-    `messages` are the chat's own, as the host stores them, by their ids; `sent` is
-    what earlier runs sent beside them, by the ids of the answers; `marks` says whether
-    a marker names what was written.
+    `messages` are those of the chat as the host stores them, by id. `sent` is what
+    earlier runs sent in addition, by the ids of the answers. `writes_markers` says
+    whether a marker names what was written.
     """
 
     marks = True
@@ -116,25 +113,25 @@ class ChatStore:
         }
 
     async def write(self, record: Record) -> None:
-        """Store `record`; where the host refuses, it waits for the next write.
+        """Store `record`; if the host refuses it, it waits for the next write.
 
-        Its marker is shown all the same, because later it would stand at another
-        place; one that names nothing in the end vanishes when it is read.
+        Its marker is shown anyway, because later it would have another place. A marker
+        that names nothing in the end is removed when it is read.
         """
         self._own = {**self._own, record.ulid: record}
         await self._write()
 
     def set_sent(self, sent: SentContext) -> None:
-        """Take what this run sends beside the chat; the next write stores it."""
+        """Take what this run sends in addition to the chat, for the next write."""
         if sent != SentContext():
             self.sent[self._caller.message_id] = sent
             self._is_behind = True
 
     async def flush(self) -> bool:
-        """Store what no write has stored so far; say whether that is all now.
+        """Store everything that is not stored yet; say whether that succeeded.
 
-        It is tried more than once: another process may hold SQLite's lock for longer
-        than the host waits for it, and the answer has been shown by now.
+        It is tried several times: another process may hold SQLite's lock for longer
+        than the host waits, and the answer has been shown by now.
         """
         for _ in range(_LAST_TRIES):
             if not self._is_behind:
@@ -143,7 +140,7 @@ class ChatStore:
         return not self._is_behind
 
     async def invalidate_reasoning(self) -> None:
-        """Note that no reasoning kept so far in this chat is to be sent again."""
+        """Note that the stored reasoning of this chat is not sent again."""
         dying = _encrypted_ids(self.records)
         if dying:
             self._dead |= dying
@@ -166,7 +163,7 @@ class ChatStore:
         return self._seal.encrypt(value) if self._seal else value
 
     def take_unsent(self) -> list[StoredRecord]:
-        """Return what the answer's own output is to hold and does not yet."""
+        """Return the records that the answer's own output still needs."""
         return []
 
     def stored_outputs(self, rewritten: str) -> list[list[Item]]:
@@ -178,7 +175,7 @@ class ChatStore:
 
 
 class OutputStore(ChatStore):
-    """Leaves the row alone: what is kept goes into the answer's own output."""
+    """Writes no row: records go into the answer's own output."""
 
     marks = False
 
@@ -194,20 +191,20 @@ class OutputStore(ChatStore):
         self._give(record.ulid, {record.ulid: record})
 
     async def flush(self) -> bool:
-        """Give the answer what no record took with it; nobody can refuse."""
+        """Give the answer everything that no record contained yet; always succeeds."""
         if self._is_behind:
             self._give(new_ulid(), {})
         return True
 
     async def invalidate_reasoning(self) -> None:
-        """Note in the answer what is not to be sent again."""
+        """Note in the answer that stored reasoning is not sent again."""
         dying = _encrypted_ids(self.records)
         self._dead |= dying
         if dying:
             self._give(new_ulid(), {})
 
     def take_unsent(self) -> list[StoredRecord]:
-        """Return what was given since this was asked last."""
+        """Return the records that were given since the last call."""
         given, self._unshown = self._unshown, []
         return given
 
@@ -220,7 +217,7 @@ class OutputStore(ChatStore):
 
 
 async def open_store(caller: Caller, valves: Valves) -> ChatStore | None:
-    """Return the store of the caller's own chat, or None when it has no row."""
+    """Return the store of the caller's own chat, or None if it has no row."""
     if not caller.may_have_row:
         return None
     chat = await read_chat(caller.chat_id, caller.user_id)
@@ -236,7 +233,7 @@ async def open_store(caller: Caller, valves: Valves) -> ChatStore | None:
         return store(caller, kept)
     try:
         return store(caller, _decrypt_values(kept, _encryption(valves)))
-    except InvalidRequest:  # unreadable items are no reason to stop a chat
+    except InvalidRequest:  # unreadable items must not stop a chat
         return store(caller, kept)
 
 

@@ -62,14 +62,14 @@ async def measured(turns: int, rounds: int) -> str:
     chat, said = long_chat(turns)
     rows = Rows(chat)
     _provide_open_webui(rows)
-    asked = _asked(turns, said)
+    call = _call(turns, said)
     took: list[float] = []
     items = 0
     for _ in range(rounds):
         began = time.process_time()
-        job = await build_chat_request(asked)
+        prepared = await build_chat_request(call)
         took.append((time.process_time() - began) * 1000)
-        items = len(job.request.input)
+        items = len(prepared.request.input)
     return _report(took, f"{turns} turns, {items:,} items", rows.reads / rounds)
 
 
@@ -82,7 +82,7 @@ def _report(took: Sequence[float], what: str, reads: float) -> str:
     )
 
 
-def _asked(turns: int, said: list[dict[str, Any]]) -> PipeCall:
+def _call(turns: int, said: list[dict[str, Any]]) -> PipeCall:
     """Return the call of the pipe for the last question."""
     ids = {"user_message_id": f"q{turns - 1}", "message_id": f"a{turns - 1}"}
     body = {"model": MODEL, "messages": said, "stream": True}

@@ -24,7 +24,7 @@ class Chats:
     async def update_chat_by_id(
         self, id: str, chat: dict[str, Any], touch: bool = True
     ) -> Any:
-        """Replace top-level keys (models/chats.py:803)."""
+        """Replace top-level keys, as the host does."""
         del id, touch
         self.chat |= json.loads(json.dumps(chat))
         return SimpleNamespace(chat=self.chat)

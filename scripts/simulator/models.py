@@ -1,7 +1,7 @@
 """What the API knows about each model.
 
-The table is taken from the published facts (responses-api.md §5) on its own: it shares
-nothing with the client under test, so a mistake there cannot hide here.
+The table is taken from the published facts independently: it shares nothing with the
+client under test, so a mistake there is found here.
 """
 
 import re

@@ -1,6 +1,7 @@
 """The error bodies in the API's own words.
 
-Wording, status, code, type: responses-api.md §2.1, §4.
+Wording, status, code, type: docs/reference/responses-api.md, "Refusals of input items"
+and "Errors".
 """
 
 from collections.abc import Sequence

@@ -55,7 +55,7 @@ class StoredResponse:
         """Return the response as ``GET`` shows it.
 
         Its reasoning is not encrypted: that comes with ``POST`` alone, and cannot be
-        asked for here (responses-api.md §1, ``include``).
+        asked for here (docs/reference/responses-api.md, "Parameters").
         """
         shown = self._final() if not (self.is_running or self.cancelled) else None
         if shown is None:

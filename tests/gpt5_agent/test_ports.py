@@ -82,7 +82,7 @@ TELLING: list[tuple[AgentEvent, tuple[str, ...]]] = [
 
 
 @pytest.mark.parametrize("told", [told_by_host, told_by_terminal])
-async def test_user_interface_tells_every_event_of_the_seed(
+async def test_user_interface_shows_every_event(
     told: Callable[[AgentEvent], str],
 ) -> None:
     """With all that a person needs to know of it."""

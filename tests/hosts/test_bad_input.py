@@ -168,7 +168,9 @@ async def test_a_marker_of_a_user_or_of_another_chat(
 
 
 @pytest.mark.asyncio
-async def test_the_seeds_single_key_is_read(tab: Tab, simulator: Simulator) -> None:
+async def test_the_single_key_of_earlier_writers_is_read(
+    tab: Tab, simulator: Simulator
+) -> None:
     """Items that an earlier writer stored under one key are sent again."""
     first = await tab.send(MODEL, "sim:short hello")
     chat = await tab.user.chat(first.chat_id)

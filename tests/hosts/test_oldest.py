@@ -2,8 +2,8 @@
 
 The tests are those of the newest one, imported; the fixtures here put another server
 under them. Two models that answer at once in one chat are left out: with SQLite this
-version reads and writes a chat's row without a lock (models/chats.py:722 and 1153), so
-now and then a change is lost, also one of the host's own.
+version reads and writes a chat's row without a lock (docs/reference/open-webui.md, "The
+chat's row"), so now and then a change is lost, also one of the host's own.
 """
 
 # ruff: noqa: F401 - pytest runs what is imported

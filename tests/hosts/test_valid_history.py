@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from earlier_writers import EARLIER, seed_key
+from earlier_writers import EARLIER, earlier_key
 from hosts.client import Json
 from hosts.open_webui import OpenWebUI
 from hosts.pipes import valves_changed
@@ -436,7 +436,7 @@ async def test_chat_of_an_earlier_writer_goes_on(
     del history["messages"][turn.message_id]["output"]
     history["messages"][turn.message_id]["content"] = text
     payloads = dict(zip(ids, (thought, call, output), strict=True))
-    key = seed_key(payloads, turn.message_id, MODEL)
+    key = earlier_key(payloads, turn.message_id, MODEL)
     old = {"title": "Old", "models": [MODEL], "history": history, **key}
     [row] = await tab.user.import_chats([{"chat": old}])
 

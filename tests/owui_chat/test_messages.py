@@ -257,7 +257,7 @@ def test_output_is_text_even_when_empty(content: object, output: str) -> None:
 
 
 def test_output_with_a_picture_stays_a_list() -> None:
-    """The host gives pictures of tools in this form (utils/misc.py:351)."""
+    """The host gives pictures of tools in this form."""
     content = [
         {"type": "input_text", "text": "A map"},
         {"type": "input_image", "image_url": PICTURE},

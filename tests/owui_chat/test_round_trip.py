@@ -96,7 +96,7 @@ def stored_by_host(
 
 
 def _written_anew(item: Item) -> Item:
-    """A call as the host stores it (utils/middleware.py:3095)."""
+    """A call as the host stores it, with its arguments rewritten."""
     try:
         arguments = json.dumps(json.loads(item["arguments"]), separators=(",", ":"))
     except ValueError:
@@ -115,7 +115,7 @@ def _result(item: Item) -> Item:
 
 
 def _cleaned(output: list[Item]) -> list[Item]:
-    """The last message without its outer white space (utils/middleware.py:5482)."""
+    """The last message without its outer white space."""
     if not output or item_type(output[-1]) != "message":
         return output
     last = output[-1]
@@ -227,7 +227,7 @@ class Question:
 
     @property
     def asked(self) -> Any:
-        """The message as the host gives it now (utils/misc.py:677)."""
+        """The message as the host gives it now."""
         text = self.note + self.words
         return self._content(f"{self.context}\n{text}" if self.context else text)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from asked_sample import valves_for
+from call_sample import valves_for
 from openai_responses.transport.connections import Connections
 from owui_manifold.pipe import Pipe
 from simulator import Simulator

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from asked_sample import MODEL, TOOL, asked_of, chat, surroundings, valves_for
+from call_sample import MODEL, TOOL, call_of, chat, host_context, valves_for
 from openai_responses.items import is_call
 from openai_responses.loop.events import RunDone, ToolOutput
 from openai_responses.requests.replay import strip_for_replay
@@ -26,11 +26,11 @@ from stand_in_host import StandInHost, host_callable
 pytestmark = pytest.mark.asyncio
 
 
-async def all_told(asked: PipeCall, connections: Connections) -> list[AnswerEvent]:
+async def all_told(call: PipeCall, connections: Connections) -> list[AnswerEvent]:
     """A whole answer."""
     return [
         pair
-        async for pair in answer_events(await build_chat_request(asked), connections)
+        async for pair in answer_events(await build_chat_request(call), connections)
     ]
 
 
@@ -43,7 +43,7 @@ async def test_marker_stands_before_the_first_text(
     sim: Simulator, host: StandInHost, connections: Connections
 ) -> None:
     """And names what the chat holds by then."""
-    pairs = await all_told(asked_of(chat("Hi"), valves_for(sim)), connections)
+    pairs = await all_told(call_of(chat("Hi"), valves_for(sim)), connections)
 
     [line] = markers_of(pairs)
     [first] = [event for event, found in pairs if found]
@@ -67,14 +67,14 @@ async def test_answer_is_whole_where_the_host_stores_nothing(
 ) -> None:
     """Whoever looks for the cause finds a line in the log."""
     host.chats.refusing = inf
-    asked = asked_of(chat("Hi"), valves_for(sim))
+    call = call_of(chat("Hi"), valves_for(sim))
 
-    pairs = await all_told(asked, connections)
+    pairs = await all_told(call, connections)
 
     assert isinstance(pairs[-1][0], RunDone)
     assert pairs[-1][0].ending.kind == "completed"
     assert host.kept == {}
-    assert "Open WebUI refused to store" in asked.log.text()
+    assert "Open WebUI refused to store" in call.log.text()
 
 
 @pytest.mark.parametrize("refusals", [1, 3])
@@ -83,16 +83,16 @@ async def test_refused_items_are_stored_by_the_end_of_the_answer(
 ) -> None:
     """Their marker stands where it would have stood."""
     host.chats.refusing = refusals
-    asked = asked_of(chat("Hi"), valves_for(sim))
+    call = call_of(chat("Hi"), valves_for(sim))
 
-    pairs = await all_told(asked, connections)
+    pairs = await all_told(call, connections)
 
     [(begun, line)] = [(event, line) for event, line in pairs if line]
     assert isinstance(begun, TextDelta)
     [named] = split_at_markers(line)
     [record] = read_records(host.kept).values()
     assert named.ulid == record.ulid
-    assert "refused" not in asked.log.text()
+    assert "refused" not in call.log.text()
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ async def test_chat_without_a_row_gets_no_marker(
     caller: Caller, sim: Simulator, host: StandInHost, connections: Connections
 ) -> None:
     """There is nothing that it could name."""
-    pairs = await all_told(asked_of(chat("Hi"), valves_for(sim), caller), connections)
+    pairs = await all_told(call_of(chat("Hi"), valves_for(sim), caller), connections)
 
     assert markers_of(pairs) == []
     assert host.chats.writes == []
@@ -118,7 +118,7 @@ async def test_amended_record_is_written_without_a_second_marker(
     sim: Simulator, host: StandInHost, connections: Connections
 ) -> None:
     """A refusal is known as one only at its end."""
-    pairs = await all_told(asked_of(chat("sim:refusal"), valves_for(sim)), connections)
+    pairs = await all_told(call_of(chat("sim:refusal"), valves_for(sim)), connections)
 
     assert len(markers_of(pairs)) == 1
     first, second = host.chats.writes
@@ -133,7 +133,7 @@ async def test_answer_holds_its_own_items_where_the_valve_says_so(
     """Behind the beginning of the text that they belong to, and again as it ended."""
     valves = valves_for(sim, HISTORY_CARRIER="output")
 
-    pairs = await all_told(asked_of(chat("sim:refusal"), valves), connections)
+    pairs = await all_told(call_of(chat("sim:refusal"), valves), connections)
 
     events = [event for event, _ in pairs]
     first, again = [event for event in events if isinstance(event, StoredRecord)]
@@ -167,7 +167,7 @@ async def test_turns_are_carried_where_nothing_else_keeps_them(
     valves = valves_for(sim, PERSIST_REASONING_TOKENS=persist)
     caller = Caller(MODEL, "user-1", chat_id, "m-1", streams=True)
 
-    pairs = await all_told(asked_of(chat("Hi"), valves, caller), connections)
+    pairs = await all_told(call_of(chat("Hi"), valves, caller), connections)
 
     assert [isinstance(event, TurnDetails) for event, _ in pairs].count(True) == carried
 
@@ -179,7 +179,7 @@ async def test_reasoning_that_is_not_kept_is_in_no_row(
     """Not for a moment."""
     valves = valves_for(sim, PERSIST_REASONING_TOKENS=persist)
 
-    await all_told(asked_of(chat("sim:commentary"), valves), connections)
+    await all_told(call_of(chat("sim:commentary"), valves), connections)
 
     assert "encrypted_content" not in str(host.chats.writes)
 
@@ -207,9 +207,9 @@ async def test_round_of_tools_is_handed_over(
     """What it sent, what it received, what waits; no marker yet."""
     state = SimpleNamespace()
     valves = valves_for(sim, PERSIST_REASONING_TOKENS=persist)
-    asked = asked_of(chat("sim:tool", tools=[TOOL]), valves, state=state)
+    call = call_of(chat("sim:tool", tools=[TOOL]), valves, state=state)
 
-    pairs = await all_told(asked, connections)
+    pairs = await all_told(call, connections)
 
     ended = load_round(state, "m-1")
     assert ended is not None
@@ -225,14 +225,14 @@ async def test_answer_after_the_tools_names_all_that_waited(
     """The second request goes on where the first ended."""
     state, valves = SimpleNamespace(), valves_for(sim)
     body = chat("sim:tool", tools=[TOOL])
-    await all_told(asked_of(body, valves, state=state), connections)
+    await all_told(call_of(body, valves, state=state), connections)
     ended = load_round(state, "m-1")
     assert ended is not None
     [call_id] = [item["call_id"] for item in ended.received if is_call(item)]
     result: dict[str, Any] = {"role": "tool", "tool_call_id": call_id, "content": "18"}
     again = {**body, "messages": [*body["messages"], result]}
 
-    pairs = await all_told(asked_of(again, valves, state=state), connections)
+    pairs = await all_told(call_of(again, valves, state=state), connections)
 
     sent = sim.requests[-1].body["input"]
     assert sent[:-1] == [*ended.sent, *ended.received]
@@ -256,7 +256,7 @@ async def test_calls_of_a_plain_caller_are_the_callers(
     body = chat("sim:tool", tools=[TOOL])
 
     pairs = await all_told(
-        asked_of(body, valves_for(sim), caller, state=state), connections
+        call_of(body, valves_for(sim), caller, state=state), connections
     )
 
     assert load_round(state, "") is None
@@ -269,7 +269,7 @@ async def test_calls_that_no_text_follows_get_a_marker_at_the_end(
     """The answer failed after the tools ran."""
     state, valves = SimpleNamespace(), valves_for(sim)
     body = chat("sim:tool", tools=[TOOL])
-    await all_told(asked_of(body, valves, state=state), connections)
+    await all_told(call_of(body, valves, state=state), connections)
     ended = load_round(state, "m-1")
     assert ended is not None
     [call_id] = [item["call_id"] for item in ended.received if is_call(item)]
@@ -277,7 +277,7 @@ async def test_calls_that_no_text_follows_get_a_marker_at_the_end(
     again = {**body, "messages": [*body["messages"], result]}
     refused = valves_for(sim, API_KEY="sk-wrong")
 
-    pairs = await all_told(asked_of(again, refused, state=state), connections)
+    pairs = await all_told(call_of(again, refused, state=state), connections)
 
     [(event, line)] = pairs
     assert isinstance(event, RunDone)
@@ -291,9 +291,9 @@ async def test_leaving_early_closes_the_connection(
     sim: Simulator, host: StandInHost, connections: Connections
 ) -> None:
     """The work upstream ends with it."""
-    job = await build_chat_request(asked_of(chat("sim:slow"), valves_for(sim)))
+    prepared = await build_chat_request(call_of(chat("sim:slow"), valves_for(sim)))
 
-    async with aclosing(answer_events(job, connections)) as events:
+    async with aclosing(answer_events(prepared, connections)) as events:
         async for event, _ in events:
             if isinstance(event, TextDelta):
                 break
@@ -311,8 +311,8 @@ def with_tool(scenario: str, sim: Simulator, **valves: Any) -> PipeCall:
     """A chat whose tool the pipe runs itself."""
     tool = {"callable": host_callable(look), "spec": TOOL["function"]}
     body = chat(f"sim:{scenario}", tools=[TOOL])
-    around = surroundings({"get_weather": tool})
-    return asked_of(body, valves_for(sim, **valves), around=around)
+    context = host_context({"get_weather": tool})
+    return call_of(body, valves_for(sim, **valves), host=context)
 
 
 @pytest.mark.parametrize("scenario", ["tool", "tool-twice", "parallel"])
@@ -320,11 +320,11 @@ async def test_own_rounds_leave_nothing_to_hand_over(
     scenario: str, sim: Simulator, host: StandInHost, connections: Connections
 ) -> None:
     """One marker names all that waited for the text, and no output."""
-    asked = with_tool(scenario, sim)
+    call = with_tool(scenario, sim)
 
-    pairs = await all_told(asked, connections)
+    pairs = await all_told(call, connections)
 
-    assert load_round(asked.state, "m-1") is None
+    assert load_round(call.state, "m-1") is None
     assert any(isinstance(event, ToolOutput) for event, _ in pairs)
     assert len(markers_of(pairs)) == 1
     [record] = read_records(host.kept).values()

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from asked_sample import MODEL, asked_of, chat, surroundings, valves_for
+from call_sample import MODEL, call_of, chat, host_context, valves_for
 from openai_responses.transport.connections import Connections
 from openai_responses.transport.stream import ItemDone, PartialImage
 from owui_chat.storage.output_carrier import AnswerEventItem
@@ -47,10 +47,12 @@ async def events_of(
     **more: Any,
 ) -> list[AnswerEventItem]:
     """What an answer to `text` tells."""
-    around = surroundings(request=host_request())
+    context = host_context(request=host_request())
     valves = valves_for(sim, **{**ON, **more})
-    job = await build_chat_request(asked_of(chat(text), valves, caller, around=around))
-    return [event async for event, _ in answer_events(job, connections)]
+    prepared = await build_chat_request(
+        call_of(chat(text), valves, caller, host=context)
+    )
+    return [event async for event, _ in answer_events(prepared, connections)]
 
 
 def cards(events: list[AnswerEventItem]) -> list[Any]:
@@ -250,10 +252,12 @@ async def test_file_is_fetched_where_its_address_can_be_told(
 @pytest_asyncio.fixture
 async def drawn(sim: Simulator, host: StandInHost, connections: Connections) -> str:
     """The answer's text of a chat with a picture, as the host gives it back."""
-    around = surroundings(request=host_request())
+    context = host_context(request=host_request())
     valves = valves_for(sim, **ON)
-    job = await build_chat_request(asked_of(chat("sim:draw"), valves, around=around))
-    marks = [marker async for _, marker in answer_events(job, connections) if marker]
+    prepared = await build_chat_request(call_of(chat("sim:draw"), valves, host=context))
+    marks = [
+        marker async for _, marker in answer_events(prepared, connections) if marker
+    ]
     return f"{marks[0]}Here it is."
 
 
@@ -271,12 +275,12 @@ async def test_picture_comes_back_to_who_may_read_it(
     host.chats.rows["chat-1"].user_id = user
     caller = Caller(MODEL, user, "chat-1", "m-2", streams=True)
 
-    job = await build_chat_request(
-        asked_of(chat("sim:draw", drawn, "Darker."), valves_for(sim, **ON), caller)
+    prepared = await build_chat_request(
+        call_of(chat("sim:draw", drawn, "Darker."), valves_for(sim, **ON), caller)
     )
 
     url = f"data:image/png;base64,{FIRST}"
-    assert pictures_in(job.request.input) == ([url] if user == "user-1" else [])
+    assert pictures_in(prepared.request.input) == ([url] if user == "user-1" else [])
 
 
 async def test_picture_whose_bytes_are_lost_is_left_out(
@@ -286,9 +290,9 @@ async def test_picture_whose_bytes_are_lost_is_left_out(
     (row,) = host.files.rows.values()
     host.files.lose(row.id)
 
-    job = await build_chat_request(
-        asked_of(chat("sim:draw", drawn, "Darker."), valves_for(sim, **ON))
+    prepared = await build_chat_request(
+        call_of(chat("sim:draw", drawn, "Darker."), valves_for(sim, **ON))
     )
 
-    kinds = [item.get("role", item["type"]) for item in job.request.input]
+    kinds = [item.get("role", item["type"]) for item in prepared.request.input]
     assert kinds == ["user", "reasoning", "assistant", "user"]

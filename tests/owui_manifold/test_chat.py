@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from asked_sample import IDS, MODEL, TOOL, asked_of, chat, surroundings
+from call_sample import IDS, MODEL, TOOL, call_of, chat, host_context
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item, message_text
 from openai_responses.requests.replay import Origin, strip_for_replay
@@ -49,8 +49,8 @@ def valves(**more: Any) -> Valves:
 
 async def payload(body: dict[str, Any], **more: Any) -> dict[str, Any]:
     """What would be sent for a chat."""
-    job = await build_chat_request(asked_of(body, VALVES, **more))
-    return job.request.payload()
+    prepared = await build_chat_request(call_of(body, VALVES, **more))
+    return prepared.request.payload()
 
 
 async def test_chat_becomes_a_request(host: StandInHost) -> None:
@@ -58,8 +58,8 @@ async def test_chat_becomes_a_request(host: StandInHost) -> None:
     body = chat("Hi", max_tokens=100, reasoning_effort="high", stop=["x"])
     body["messages"].insert(0, {"role": "system", "content": "Be brief."})
 
-    job = await build_chat_request(asked_of(body, valves(MAX_OUTPUT_TOKENS=7)))
-    sent = job.request.payload()
+    prepared = await build_chat_request(call_of(body, valves(MAX_OUTPUT_TOKENS=7)))
+    sent = prepared.request.payload()
 
     assert len(sent.pop("safety_identifier")) == len(sent.pop("prompt_cache_key")) == 48
     assert sent == {
@@ -80,7 +80,7 @@ async def test_the_api_counts_its_own_tools_to_the_same_limit(
 ) -> None:
     """Of functions it counts none: those are counted here."""
     given = valves(ENABLE_WEB_SEARCH=True, MAX_TOOL_CALLS=7)
-    hosted = (await build_chat_request(asked_of(chat("Hi"), given))).request
+    hosted = (await build_chat_request(call_of(chat("Hi"), given))).request
     functions = await payload(chat("Hi", tools=[TOOL]))
 
     assert hosted.max_tool_calls == 7
@@ -132,13 +132,13 @@ async def test_reasoning_stays_here_when_it_must(
     keep_reasoning(host, family)
     body = chat("Hi", format_marker("reasoning", ULID) + "Hello.", "And now?")
 
-    job = await build_chat_request(
-        asked_of(body, valves(PERSIST_REASONING_TOKENS=persist))
+    prepared = await build_chat_request(
+        call_of(body, valves(PERSIST_REASONING_TOKENS=persist))
     )
 
-    kinds = [item["type"] for item in job.request.input]
+    kinds = [item["type"] for item in prepared.request.input]
     assert kinds == ["message", "message", "message"]
-    asks = job.request.include == ["reasoning.encrypted_content"]
+    asks = prepared.request.include == ["reasoning.encrypted_content"]
     assert asks is (persist != "disabled")
 
 
@@ -148,10 +148,10 @@ async def test_chat_of_somebody_else_resolves_nothing(host: StandInHost) -> None
     caller = Caller(MODEL, "user-2", "chat-1", "m-1", streams=True)
     body = chat("Hi", format_marker("reasoning", ULID) + "Hello.", "And now?")
 
-    job = await build_chat_request(asked_of(body, VALVES, caller))
+    prepared = await build_chat_request(call_of(body, VALVES, caller))
 
-    assert job.store is None
-    assert job.request.input[1] == strip_for_replay(message("1", "Hello."))
+    assert prepared.store is None
+    assert prepared.request.input[1] == strip_for_replay(message("1", "Hello."))
 
 
 async def test_tools_are_offered_in_the_form_of_the_api(host: StandInHost) -> None:
@@ -176,11 +176,11 @@ async def test_next_round_of_tools_goes_on(host: StandInHost) -> None:
     body = chat("Rewritten")
     body["messages"] += [{"role": "tool", "tool_call_id": "call_1", "content": "rain"}]
 
-    job = await build_chat_request(asked_of(body, VALVES, state=state))
+    prepared = await build_chat_request(call_of(body, VALVES, state=state))
 
-    assert job.request.input == [user("Sent"), *received, output("1")]
-    assert job.round == DelegatedRound((user("Sent"),), received, received)
-    assert job.limits.retries.max_retries == 0
+    assert prepared.request.input == [user("Sent"), *received, output("1")]
+    assert prepared.round == DelegatedRound((user("Sent"),), received, received)
+    assert prepared.limits.retries.max_retries == 0
 
 
 @pytest.mark.parametrize(
@@ -198,7 +198,7 @@ async def test_tool_that_had_to_be_called_need_not_be_called_again(
     body["messages"] += [{"role": "tool", "tool_call_id": "call_1", "content": "rain"}]
 
     sent = (
-        await build_chat_request(asked_of(body, VALVES, state=state))
+        await build_chat_request(call_of(body, VALVES, state=state))
     ).request.payload()
 
     assert sent.get("tool_choice") == later
@@ -210,11 +210,11 @@ async def test_round_that_cannot_go_on_reads_the_history(host: StandInHost) -> N
     state = SimpleNamespace()
     save_round(state, "m-1", DelegatedRound((user("Sent"),), received, received))
 
-    job = await build_chat_request(asked_of(chat("Anew"), VALVES, state=state))
+    prepared = await build_chat_request(call_of(chat("Anew"), VALVES, state=state))
 
-    assert job.request.input == [user("Anew")]
-    assert job.round == DelegatedRound((user("Sent"),), received, received)
-    assert job.limits.retries.max_retries == 0
+    assert prepared.request.input == [user("Anew")]
+    assert prepared.round == DelegatedRound((user("Sent"),), received, received)
+    assert prepared.limits.retries.max_retries == 0
 
 
 async def test_task_is_one_short_request(host: StandInHost) -> None:
@@ -223,9 +223,9 @@ async def test_task_is_one_short_request(host: StandInHost) -> None:
     prompt = f"Make a title for: {format_marker('reasoning', ULID)}Hello."
     body = chat(prompt, tools=[TOOL], reasoning_effort="high", max_tokens=50)
 
-    job = build_task_request(asked_of(body, VALVES, TASK))
+    prepared = build_task_request(call_of(body, VALVES, TASK))
 
-    sent = job.request.payload()
+    sent = prepared.request.payload()
     assert sent == {
         "model": "gpt-5.6-sol",
         "input": [user("Make a title for:\n\nHello.")],
@@ -234,7 +234,7 @@ async def test_task_is_one_short_request(host: StandInHost) -> None:
         "reasoning": {"effort": "none"},
         "max_output_tokens": 50,
     }
-    assert job.store is None
+    assert prepared.store is None
 
 
 @pytest.mark.parametrize(
@@ -249,7 +249,7 @@ async def test_what_was_refused_before_is_not_asked_for(
     refused: Capabilities, summary: str | None, stream: bool, host: StandInHost
 ) -> None:
     """By this key at this address."""
-    asked = asked_of(chat("Hi"), VALVES)
+    asked = call_of(chat("Hi"), VALVES)
     endpoint = (await build_chat_request(asked)).endpoint
     for cause in ("summary", "stream"):
         if getattr(refused, cause):
@@ -266,15 +266,15 @@ async def test_valves_say_where_to_and_how_long(host: StandInHost) -> None:
     given = valves(MAX_RETRIES=4, IDLE_TIMEOUT_SECONDS=90, PROJECT="proj-1")
 
     jobs = [
-        await build_chat_request(asked_of(chat("Hi"), given)),
-        build_task_request(asked_of(chat("Hi"), given, TASK)),
+        await build_chat_request(call_of(chat("Hi"), given)),
+        build_task_request(call_of(chat("Hi"), given, TASK)),
     ]
 
-    for job in jobs:
-        assert job.limits.retries.max_retries == 4
-        assert job.limits.timeouts.idle == 90
-        assert job.endpoint.project == "proj-1"
-        assert job.round is None
+    for prepared in jobs:
+        assert prepared.limits.retries.max_retries == 4
+        assert prepared.limits.timeouts.idle == 90
+        assert prepared.endpoint.project == "proj-1"
+        assert prepared.round is None
 
 
 @pytest.mark.parametrize("body", [chat(), {"model": MODEL}, {"messages": None}])
@@ -283,14 +283,14 @@ async def test_empty_chat_gives_a_sentence(
 ) -> None:
     """There is nothing to answer."""
     with pytest.raises(InvalidRequest, match="no message to answer"):
-        await build_chat_request(asked_of(body, VALVES))
+        await build_chat_request(call_of(body, VALVES))
     with pytest.raises(InvalidRequest, match="no message to answer"):
-        build_task_request(asked_of(body, VALVES, TASK))
+        build_task_request(call_of(body, VALVES, TASK))
 
 
 async def test_no_key_gives_a_sentence(host: StandInHost) -> None:
     """It says who has to do what, and where."""
-    keyless = asked_of(chat("Hi"), valves(API_KEY=" "))
+    keyless = call_of(chat("Hi"), valves(API_KEY=" "))
 
     with pytest.raises(InvalidRequest, match="set API_KEY in the valves"):
         await build_chat_request(keyless)
@@ -303,15 +303,15 @@ async def test_unreadable_headers_give_a_sentence(host: StandInHost) -> None:
     headers = valves(EXTRA_HEADERS="X-Team: blue")
 
     with pytest.raises(InvalidRequest, match="EXTRA_HEADERS is not a JSON object"):
-        await build_chat_request(asked_of(chat("Hi"), headers))
+        await build_chat_request(call_of(chat("Hi"), headers))
     with pytest.raises(InvalidRequest, match="EXTRA_HEADERS is not a JSON object"):
-        build_task_request(asked_of(chat("Hi"), headers, TASK))
+        build_task_request(call_of(chat("Hi"), headers, TASK))
 
 
 async def test_unusable_address_gives_a_sentence(host: StandInHost) -> None:
     """Before anything is read or written."""
     with pytest.raises(InvalidRequest, match="BASE_URL is not an http"):
-        await build_chat_request(asked_of(chat("Hi"), valves(BASE_URL="ftp://example")))
+        await build_chat_request(call_of(chat("Hi"), valves(BASE_URL="ftp://example")))
 
 
 async def test_old_host_gives_a_sentence(host: StandInHost) -> None:
@@ -319,9 +319,9 @@ async def test_old_host_gives_a_sentence(host: StandInHost) -> None:
     host.provide("env", VERSION="0.6.40")
 
     with pytest.raises(InvalidRequest, match=r"needs Open WebUI 0\.11\.4"):
-        await build_chat_request(asked_of(chat("Hi"), VALVES))
+        await build_chat_request(call_of(chat("Hi"), VALVES))
     with pytest.raises(InvalidRequest, match=r"needs Open WebUI 0\.11\.4"):
-        build_task_request(asked_of(chat("Hi"), VALVES, TASK))
+        build_task_request(call_of(chat("Hi"), VALVES, TASK))
 
 
 @pytest.mark.parametrize(
@@ -340,25 +340,25 @@ async def test_calls_are_run_here_when_all_tools_are_the_hosts(
     """Others are the caller's to run: one that is not here leaves all of them open."""
     kept = {name: {"spec": TOOL["function"]} for name in tools}
     given = valves(TOOL_EXECUTION=execution)
-    asked = asked_of(chat("Hi", tools=[TOOL]), given, around=surroundings(kept))
+    asked = call_of(chat("Hi", tools=[TOOL]), given, host=host_context(kept))
 
-    job = await build_chat_request(asked)
+    prepared = await build_chat_request(asked)
 
-    assert job.runs_tools is ours
+    assert prepared.runs_tools is ours
 
 
 async def test_chat_without_tools_runs_none(host: StandInHost) -> None:
     """Whatever the host could run."""
     kept = {"get_weather": {"spec": TOOL["function"]}}
 
-    job = await build_chat_request(
-        asked_of(chat("Hi"), VALVES, around=surroundings(kept))
+    prepared = await build_chat_request(
+        call_of(chat("Hi"), VALVES, host=host_context(kept))
     )
     task = build_task_request(
-        asked_of(chat("Hi"), VALVES, TASK, around=surroundings(kept))
+        call_of(chat("Hi"), VALVES, TASK, host=host_context(kept))
     )
 
-    assert not job.runs_tools
+    assert not prepared.runs_tools
     assert not task.runs_tools
 
 
@@ -366,7 +366,7 @@ async def test_approval_that_is_no_rule_gives_a_sentence(host: StandInHost) -> N
     """Before anything is sent."""
     kept = {"get_weather": {"spec": TOOL["function"]}}
     given = valves(TOOL_APPROVAL="shell=sometimes")
-    asked = asked_of(chat("Hi", tools=[TOOL]), given, around=surroundings(kept))
+    asked = call_of(chat("Hi", tools=[TOOL]), given, host=host_context(kept))
 
     with pytest.raises(InvalidRequest, match="TOOL_APPROVAL"):
         await build_chat_request(asked)
@@ -385,10 +385,10 @@ async def test_wish_for_more_details(
     """It wins over what the chat is set to; a model without it reads the words."""
     body = chat("Hi", "Hello.", "Add Details", text={"verbosity": "low"})
     body["model"] = model
-    around = surroundings(metadata={**IDS, "regeneration_message_id": "m-0"})
+    context = host_context(metadata={**IDS, "regeneration_message_id": "m-0"})
 
     caller = Caller(model, "user-1", "chat-1", "m-1", streams=True)
-    sent = await payload(body, caller=caller, around=around)
+    sent = await payload(body, caller=caller, host=context)
 
     assert list(map(message_text, sent["input"])) == said_first
     assert (sent.get("text") or {}).get("verbosity") == verbosity

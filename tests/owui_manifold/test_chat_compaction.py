@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from asked_sample import TOOL, asked_of, chat, valves_for
+from call_sample import TOOL, call_of, chat, valves_for
 from openai_responses.requests.replay import strip_for_replay
 from owui_manifold.chat import build_chat_request, default_parameters
 from owui_manifold.pipe import Pipe
@@ -159,11 +159,11 @@ async def test_own_rounds_and_the_next_turn_go_on_from_there(
 
 async def test_threshold_is_sent(host: StandInHost) -> None:
     """One that is too small is none; Azure gets none; and by default there is none."""
-    around = asked_of(chat("Hi"), Valves()).caller
+    context = call_of(chat("Hi"), Valves()).caller
 
     def asked(**valves: Any) -> Any:
         wanted = Valves.model_validate(valves)
-        given = default_parameters(around, wanted, UserValves())
+        given = default_parameters(context, wanted, UserValves())
         return given.get("context_management")
 
     assert asked() is None
@@ -174,5 +174,5 @@ async def test_threshold_is_sent(host: StandInHost) -> None:
     azure = Valves(
         BASE_URL="https://x.openai.azure.com", API_KEY="k", COMPACTION_TOKENS=5000
     )
-    job = await build_chat_request(asked_of(chat("Hi"), azure))
-    assert "context_management" not in job.request.payload()
+    prepared = await build_chat_request(call_of(chat("Hi"), azure))
+    assert "context_management" not in prepared.request.payload()

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from asked_sample import IDS, USER, chat, valves_for
+from call_sample import IDS, USER, chat, valves_for
 from owui_manifold.pipe import Pipe
 from pipe_calls import chunks_of, statuses
 from simulator import Simulator

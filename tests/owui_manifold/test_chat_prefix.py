@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from asked_sample import TOOL, asked_of, surroundings, valves_for
 from bench.chats import long_chat
+from call_sample import TOOL, call_of, host_context, valves_for
 from openai_responses.items import Item, open_calls
 from openai_responses.transport.connections import Connections
 from owui_manifold.answer import answer_events
@@ -28,9 +28,9 @@ def row_of(host: StandInHost, *words: str) -> None:
     messages: Json = {}
     parent = None
     for number, said in enumerate(words):
-        asked, answer = f"q{number}", f"a{number}"
-        messages[asked] = {"role": "user", "content": said, "parentId": parent}
-        messages[answer] = {"role": "assistant", "parentId": asked}
+        call, answer = f"q{number}", f"a{number}"
+        messages[call] = {"role": "user", "content": said, "parentId": parent}
+        messages[answer] = {"role": "assistant", "parentId": call}
         parent = answer
     row = host.chats.rows["chat-1"]
     row.chat = {**row.chat, "history": {"messages": messages}}
@@ -49,18 +49,18 @@ def asked_as(
     ids = {"user_message_id": f"q{number}", "message_id": f"a{number}"}
     metadata = {"user_id": "user-1", "chat_id": "chat-1", **ids}
     metadata |= given.pop("metadata", {})
-    return asked_of(
+    return call_of(
         {"messages": messages, "model": model, "stream": True, **given.pop("body", {})},
         valves_for(sim, **given),
         Caller(model, "user-1", "chat-1", f"a{number}", streams=True),
         state=state,
-        around=surroundings(metadata=metadata),
+        host=host_context(metadata=metadata),
     )
 
 
-async def answered(asked: PipeCall, connections: Connections) -> None:
+async def answered(call: PipeCall, connections: Connections) -> None:
     """Ask, and let the answer end."""
-    async for _ in answer_events(await build_chat_request(asked), connections):
+    async for _ in answer_events(await build_chat_request(call), connections):
         pass
 
 
@@ -152,9 +152,9 @@ async def test_key_of_a_message_is_written_once(
 ) -> None:
     """With its record or without one; and not where there is nothing to keep."""
     row_of(host, "sim:short rain?")
-    asked = asked_as(sim, "S", f"{context}sim:short rain?", model=model)
+    call = asked_as(sim, "S", f"{context}sim:short rain?", model=model)
 
-    await answered(asked, connections)
+    await answered(call, connections)
 
     assert len(host.chats.writes) == writes
 
@@ -167,8 +167,8 @@ async def test_rounds_of_the_hosts_tools_are_one_run(
     state = SimpleNamespace()
     given: Json = {"TOOL_EXECUTION": "open_webui", "body": {"tools": [TOOL]}}
     words = "sim:tool rain?"
-    asked = asked_as(sim, "S\nat 1", f"<c/>\n{words}", state=state, **given)
-    await answered(asked, connections)
+    call = asked_as(sim, "S\nat 1", f"<c/>\n{words}", state=state, **given)
+    await answered(call, connections)
     ended = load_round(state, "a0")
     assert ended
     [opened] = open_calls(ended.received)
@@ -202,9 +202,9 @@ async def test_answer_that_goes_on_is_no_new_question(
     await answered(asked_as(sim, "S\nat 1", chat[0]), connections)
     await answered(asked_as(sim, "S\nat 1", *chat), connections)
     goes_on = {"assistant_message_id": "a1"}
-    asked = asked_as(sim, "S\nat 2", "rain?", *chat[1:], metadata=goes_on)
-    asked.body["messages"].append({"role": "assistant", "content": "No, be"})
-    await answered(asked, connections)
+    call = asked_as(sim, "S\nat 2", "rain?", *chat[1:], metadata=goes_on)
+    call.body["messages"].append({"role": "assistant", "content": "No, be"})
+    await answered(call, connections)
 
     _, second, third = said_to(sim)
     assert second == third == ("S\nat 1", ["<c/>\nrain?", "snow?"])
@@ -216,9 +216,9 @@ async def test_long_chat_is_read_once(sim: Simulator, host: StandInHost) -> None
     host.chats.rows["chat-1"] = Row("user-1", chat)
 
     metadata = {"user_message_id": "q399", "message_id": "a399"}
-    asked = asked_as(sim, "S", "?", metadata=metadata)
-    asked.body["messages"][1:] = said
-    job = await build_chat_request(asked)
+    call = asked_as(sim, "S", "?", metadata=metadata)
+    call.body["messages"][1:] = said
+    prepared = await build_chat_request(call)
 
     assert host.chats.reads == ["chat-1"]
-    assert len(job.request.input) == 399 * 6 + 1
+    assert len(prepared.request.input) == 399 * 6 + 1

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from asked_sample import MODEL, asked_of, chat
+from call_sample import MODEL, call_of, chat
 from owui_manifold.chat import build_task_request
 from owui_manifold.context import Caller
 from owui_manifold.report import report_request
@@ -19,7 +19,7 @@ def sent(given: dict[str, Any], caller: Caller = TITLE, **more: Any) -> dict[str
     """Return what is sent for a title."""
     valves = Valves.model_validate({"API_KEY": "sk-1", **given})
     return build_task_request(
-        asked_of(chat(PROMPT, **more), valves, caller)
+        call_of(chat(PROMPT, **more), valves, caller)
     ).request.payload()
 
 
@@ -65,11 +65,11 @@ def test_what_was_asked_of_answers_is_not_asked_of_titles(host: StandInHost) -> 
 def test_what_cannot_be_asked_of_answers_harms_no_title(host: StandInHost) -> None:
     """Its log does not look at it either."""
     body = chat(PROMPT, response_format="nonsense")
-    job = build_task_request(asked_of(body, Valves(API_KEY="sk-1"), TITLE))
+    prepared = build_task_request(call_of(body, Valves(API_KEY="sk-1"), TITLE))
 
-    report_request(job)
+    report_request(prepared)
 
-    assert len(job.call.log.lines()) == 1
+    assert len(prepared.call.log.lines()) == 1
 
 
 def test_a_model_that_the_administrator_describes(host: StandInHost) -> None:

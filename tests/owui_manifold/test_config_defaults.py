@@ -42,7 +42,7 @@ def test_the_cache_key(kind: str, same_user_shares: bool, is_sent: bool) -> None
 
 
 @pytest.mark.parametrize("word", ["id", "email"])
-def test_the_seeds_words_for_the_cache_key(word: str) -> None:
+def test_older_words_for_the_cache_key(word: str) -> None:
     """Both mean the user; an address is never sent."""
     assert Valves.model_validate({"PROMPT_CACHE_KEY": word}).PROMPT_CACHE_KEY == "user"
 

@@ -84,7 +84,7 @@ def test_model_stands_behind_the_first_dot(host_model: str, model: str) -> None:
 def test_host_reads_what_has_both_ids(
     chat_id: str, message_id: str, reads: bool
 ) -> None:
-    """utils/middleware.py:3028."""
+    """docs/reference/open-webui.md, "Ids of a call"."""
     caller = Caller("f.m", chat_id=chat_id, message_id=message_id)
 
     assert caller.host_reads is reads

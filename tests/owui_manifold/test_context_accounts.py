@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from asked_sample import MODEL, USER, asked_of, chat
+from call_sample import MODEL, USER, call_of, chat
 from openai_responses.errors import InvalidRequest
 from owui_manifold.context import Caller, user_endpoint
 from owui_manifold.pipe import Pipe
@@ -29,7 +29,7 @@ def headers(kind: str, user: UserValves, *, is_admin: bool = False) -> dict[str,
     }
     caller = Caller(MODEL, "user-1", is_admin=is_admin)
     valves = Valves.model_validate(given)
-    return user_endpoint(asked_of(chat("Hi"), valves, caller, user)).headers()
+    return user_endpoint(call_of(chat("Hi"), valves, caller, user)).headers()
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_a_key_of_ones_own_is_required() -> None:
 def test_the_gateways_authorization_does_not_replace_a_users_key() -> None:
     """Other headers stay."""
     valves = Valves(API_KEY="sk-pipe", USER_API_KEYS="allowed", EXTRA_HEADERS=EXTRA)
-    sent = user_endpoint(asked_of(chat("Hi"), valves, user_valves=OWN)).headers()
+    sent = user_endpoint(call_of(chat("Hi"), valves, user_valves=OWN)).headers()
 
     assert sent["Authorization"] == "Bearer sk-own"
     assert sent["X-Team"] == "blue"

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from asked_sample import asked_of, chat, surroundings
+from call_sample import call_of, chat, host_context
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item
 from owui_chat.input.attachments import Attachment
@@ -215,10 +215,12 @@ def with_row(host: StandInHost, *files: Json) -> None:
 async def inputs(*said: str, message_id: str, **valves: Any) -> list[Item]:
     """What would be sent for a chat whose last question this is."""
     given = {"BASE_URL": "http://127.0.0.1:1", "API_KEY": "sk-1", **valves}
-    around = surroundings(metadata={"user_id": "user-1", "user_message_id": message_id})
-    asked = asked_of(chat(*said), Valves.model_validate(given), around=around)
-    job = await build_chat_request(asked)
-    return list(job.request.input)
+    context = host_context(
+        metadata={"user_id": "user-1", "user_message_id": message_id}
+    )
+    asked = call_of(chat(*said), Valves.model_validate(given), host=context)
+    prepared = await build_chat_request(asked)
+    return list(prepared.request.input)
 
 
 async def test_later_turn_begins_with_the_earlier_one(host: StandInHost) -> None:
@@ -241,10 +243,10 @@ async def test_files_are_the_hosts_unless_wanted(host: StandInHost) -> None:
     blind = Caller("f.o3-mini", "user-1", "chat-1", "m-1")
 
     left = await inputs("Read it.", message_id="q0")
-    around = surroundings(metadata={"user_message_id": "q0"})
+    context = host_context(metadata={"user_message_id": "q0"})
     given = {"BASE_URL": "http://127.0.0.1:1", "API_KEY": "sk-1", "FILE_INPUT": "all"}
     valves = Valves.model_validate(given)
-    unseen = await build_chat_request(asked_of(chat("?"), valves, blind, around=around))
+    unseen = await build_chat_request(call_of(chat("?"), valves, blind, host=context))
 
     assert left[0]["content"] == [text("Read it.")]
     assert unseen.request.input[0]["content"] == [text("?")]
@@ -260,9 +262,9 @@ async def test_detail_of_pictures_is_a_setting(host: StandInHost) -> None:
     ]
     given = {"BASE_URL": "http://127.0.0.1:1", "API_KEY": "sk-1", "IMAGE_DETAIL": "low"}
 
-    job = await build_chat_request(asked_of(body, Valves.model_validate(given)))
+    prepared = await build_chat_request(call_of(body, Valves.model_validate(given)))
 
-    parts = job.request.input[0]["content"]
+    parts = prepared.request.input[0]["content"]
     assert [part["detail"] for part in parts] == ["low", "high"]
 
 
@@ -274,7 +276,7 @@ async def test_more_pictures_than_one_request_takes(host: StandInHost) -> None:
     given = {"BASE_URL": "http://127.0.0.1:1", "API_KEY": "sk-1"}
 
     with pytest.raises(InvalidRequest, match="1501 pictures"):
-        await build_chat_request(asked_of(body, Valves.model_validate(given)))
+        await build_chat_request(call_of(body, Valves.model_validate(given)))
 
 
 async def test_pictures_of_a_tool_stay_in_its_output(host: StandInHost) -> None:
@@ -290,7 +292,7 @@ async def test_pictures_of_a_tool_stay_in_its_output(host: StandInHost) -> None:
     ]
     given = {"BASE_URL": "http://127.0.0.1:1", "API_KEY": "sk-1"}
 
-    job = await build_chat_request(asked_of(body, Valves.model_validate(given)))
+    prepared = await build_chat_request(call_of(body, Valves.model_validate(given)))
 
     output = {
         "type": "function_call_output",
@@ -300,5 +302,5 @@ async def test_pictures_of_a_tool_stay_in_its_output(host: StandInHost) -> None:
             {"type": "input_image", "detail": "auto", "image_url": PIXEL},
         ],
     }
-    assert len(job.request.input) == 3
-    assert job.request.input[-1] == output
+    assert len(prepared.request.input) == 3
+    assert prepared.request.input[-1] == output

@@ -25,7 +25,7 @@ async def shared_out(host: StandInHost, *files: Any, **more: Any) -> ResultFiles
 
 
 async def keep_inline(url: str) -> str:
-    """Store nothing, as the host does where it cannot (utils/middleware.py:720)."""
+    """Store nothing, as the host does where it cannot."""
     return url
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from asked_sample import chat, surroundings
+from call_sample import chat, host_context
 from openai_responses.loop.tools import Approver, CallLimits, ToolResult, Toolset
 from openai_responses.requests.tools import ToolNames
 from owui_manifold.host_tools import HostTools
@@ -54,8 +54,8 @@ def host_tools(
     tools: Json, threads: ThreadPoolExecutor | None = None, **more: Any
 ) -> HostTools:
     """Tools of one request, by the names that the model gets."""
-    around = surroundings(tools, **more)
-    return HostTools(around, ToolNames(tuple(tools)), threads or ThreadPoolExecutor(1))
+    context = host_context(tools, **more)
+    return HostTools(context, ToolNames(tuple(tools)), threads or ThreadPoolExecutor(1))
 
 
 async def answer(tools: HostTools, name: str = "look", **given: Any) -> ToolResult:

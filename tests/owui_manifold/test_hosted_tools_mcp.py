@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from asked_sample import MODEL, TOOL, USER, asked_of, chat, surroundings, valves_for
+from call_sample import MODEL, TOOL, USER, call_of, chat, host_context, valves_for
 from openai_responses.items import Item
 from openai_responses.loop.events import RunDone, Status
 from openai_responses.requests.replay import remote_pair, replay_output
@@ -287,14 +287,14 @@ def delegating(sim: Simulator, state: Any, page: Page, *messages: Json) -> PipeC
     valves = valves_for(
         sim, TOOL_EXECUTION="open_webui", REMOTE_MCP_SERVERS_JSON=valve(CLOCKS)
     )
-    around = surroundings(event_call=page)
-    return asked_of(body, valves, state=state, around=around)
+    context = host_context(event_call=page)
+    return call_of(body, valves, state=state, host=context)
 
 
 async def ended(asked: PipeCall, connections: Connections) -> RunDone:
     """How an answer ended."""
-    job = await build_chat_request(asked)
-    async with aclosing(answer_events(job, connections)) as events:
+    prepared = await build_chat_request(asked)
+    async with aclosing(answer_events(prepared, connections)) as events:
         *_, (last, _) = [pair async for pair in events]
     assert isinstance(last, RunDone)
     return last
@@ -341,7 +341,7 @@ async def test_a_refusal_alone_leaves_the_host_nothing_to_run(
     valves = valves_for(
         sim, TOOL_EXECUTION="open_webui", REMOTE_MCP_SERVERS_JSON=valve(CLOCKS)
     )
-    asked = asked_of(chat("sim:mcp-approval"), valves)
+    asked = call_of(chat("sim:mcp-approval"), valves)
     last = await ended(asked, connections)
 
     assert [i["type"] for i in last.output].count("function_call") == 1
@@ -356,6 +356,6 @@ async def test_a_new_pipe_tells_its_notes_again(
     caller = replace(Caller(MODEL, "u", "c", "m", streams=True), is_admin=True)
     for _ in range(2):
         valves = valves_for(sim, REMOTE_MCP_SERVERS_JSON=text)
-        job = await build_chat_request(asked_of(chat("Hi"), valves, caller))
-        events = [event async for event, _ in answer_events(job, connections)]
+        prepared = await build_chat_request(call_of(chat("Hi"), valves, caller))
+        events = [event async for event, _ in answer_events(prepared, connections)]
         assert isinstance(events[0], Status)

@@ -111,7 +111,7 @@ def test_features_that_say_nothing_turn_nothing_on(features: object) -> None:
     ],
 )
 def test_location(text: str, place: Json) -> None:
-    """As JSON, as the seed has it, or in order."""
+    """As JSON, or as words in a fixed order."""
     tool = search(WEB_SEARCH_USER_LOCATION=text)
 
     assert tool["user_location"] == {"type": "approximate", **place}

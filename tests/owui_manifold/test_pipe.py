@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from openai.types.chat import ChatCompletion, ChatCompletionChunk
 
-from asked_sample import IDS, MODEL, TOOL, USER, chat, valves_for
+from call_sample import IDS, MODEL, TOOL, USER, chat, valves_for
 from hosts.offline import free_port
 from openai_responses.items import message_text
 from openai_responses.requests.replay import strip_for_replay

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from asked_sample import chat, valves_for
+from call_sample import chat, valves_for
 from openai_responses.requests.replay import strip_for_replay
 from owui_chat.storage.markers import strip_markers
 from owui_manifold.config import is_background_model

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from asked_sample import TOOL, chat, valves_for
+from call_sample import TOOL, chat, valves_for
 from owui_chat.storage.markers import strip_markers
 from owui_manifold.pipe import Pipe
 from pipe_calls import (

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from asked_sample import IDS, TOOL, USER, chat, valves_for
+from call_sample import IDS, TOOL, USER, chat, valves_for
 from owui_chat.storage.markers import has_marker, strip_markers
 from owui_manifold.pipe import Pipe
 from owui_manifold.valves import UserValves

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from asked_sample import MODEL, RUN_ID, TOOL, asked_of, chat
+from call_sample import MODEL, RUN_ID, TOOL, call_of, chat
 from openai_responses.endings import COMPLETED, CUT, ending_of_failure
 from openai_responses.errors import ApiError
 from openai_responses.loop.events import RunDone, Status, Trace
@@ -42,7 +42,7 @@ def asked(
     """A question with a tool."""
     given = {"API_KEY": KEY, "LOG_LEVEL": "DEBUG", **(valves or {})}
     body = chat(DIARY, tools=[TOOL])
-    return asked_of(body, Valves.model_validate(given), caller)
+    return call_of(body, Valves.model_validate(given), caller)
 
 
 async def job_of(valves: dict[str, Any] | None = None) -> PreparedRequest:
@@ -50,9 +50,9 @@ async def job_of(valves: dict[str, Any] | None = None) -> PreparedRequest:
     return await build_chat_request(asked(valves))
 
 
-def lines_of(job: PreparedRequest) -> list[tuple[str, str]]:
+def lines_of(prepared: PreparedRequest) -> list[tuple[str, str]]:
     """What the run keeps: level and text."""
-    return [(line.level, line.text) for line in job.call.log.lines()]
+    return [(line.level, line.text) for line in prepared.call.log.lines()]
 
 
 def audited(caplog: pytest.LogCaptureFixture) -> list[dict[str, Any]]:
@@ -66,11 +66,11 @@ def audited(caplog: pytest.LogCaptureFixture) -> list[dict[str, Any]]:
 
 async def test_request_is_told_by_its_shape(host: StandInHost) -> None:
     """Counted, not quoted."""
-    job = await job_of()
+    prepared = await job_of()
 
-    report_request(job)
+    report_request(prepared)
 
-    assert lines_of(job) == [
+    assert lines_of(prepared) == [
         (
             "DEBUG",
             "request to api.openai.com: gpt-5.6-sol, 1 input items, 1 tools, stream, "
@@ -83,11 +83,13 @@ async def test_what_is_left_out_is_told_by_name(host: StandInHost) -> None:
     """Of the body's keys, and of what the user chose for another model."""
     body = chat(DIARY, temperature=1, seed=4711, max_tokens=100)
     own = UserValves(VERBOSITY="low", REASONING_EFFORT="minimal")
-    job = await build_chat_request(asked_of(body, Valves(API_KEY=KEY), user_valves=own))
+    prepared = await build_chat_request(
+        call_of(body, Valves(API_KEY=KEY), user_valves=own)
+    )
 
-    report_request(job)
+    report_request(prepared)
 
-    assert lines_of(job)[1:] == [
+    assert lines_of(prepared)[1:] == [
         (
             "DEBUG",
             "left out, not known to the API or not taken by the model: "
@@ -98,32 +100,32 @@ async def test_what_is_left_out_is_told_by_name(host: StandInHost) -> None:
 
 async def test_request_of_a_plain_caller(host: StandInHost) -> None:
     """Nothing is kept, nothing is streamed."""
-    job = await build_chat_request(asked(caller=Caller(MODEL, "user-1")))
+    prepared = await build_chat_request(asked(caller=Caller(MODEL, "user-1")))
 
-    report_request(job)
+    report_request(prepared)
 
-    [(_, line)] = lines_of(job)
+    [(_, line)] = lines_of(prepared)
     assert line.endswith("1 tools, no stream, not kept, chunks")
 
 
 async def test_note_is_a_warning(host: StandInHost) -> None:
     """As the person read it."""
-    job = await job_of()
+    prepared = await job_of()
 
-    report_note(job, Status("Trying again in 3 s."))
+    report_note(prepared, Status("Trying again in 3 s."))
 
-    assert lines_of(job) == [("WARNING", "Trying again in 3 s.")]
+    assert lines_of(prepared) == [("WARNING", "Trying again in 3 s.")]
 
 
 async def test_good_end_is_told_and_left_as_it_is(host: StandInHost) -> None:
     """With the tokens, if they are known, and OpenAI's own id."""
-    job = await job_of()
+    prepared = await job_of()
     ended = RunDone(COMPLETED, Usage(10, 5, 15), trace=Trace("req_1"))
 
-    assert report_end(job, ended) is ended
-    assert report_end(job, replace(ended, usage=None)).usage is None
+    assert report_end(prepared, ended) is ended
+    assert report_end(prepared, replace(ended, usage=None)).usage is None
 
-    assert lines_of(job) == [
+    assert lines_of(prepared) == [
         ("DEBUG", "completed, 15 tokens, request id req_1"),
         ("DEBUG", "completed, request id req_1"),
     ]
@@ -140,22 +142,22 @@ async def test_reasoning_that_the_api_left_out_is_told(
     removed: dict[str, int], level: str, host: StandInHost
 ) -> None:
     """That past turns leave may be what was asked for."""
-    job = await job_of()
+    prepared = await job_of()
 
-    report_end(job, RunDone(COMPLETED, trace=Trace("req_1", removed=removed)))
+    report_end(prepared, RunDone(COMPLETED, trace=Trace("req_1", removed=removed)))
 
     counts = ", ".join(f"{count} {reason}" for reason, count in removed.items())
     told = f"the API left out earlier reasoning of the input: {counts}"
-    assert lines_of(job)[0] == (level, told)
+    assert lines_of(prepared)[0] == (level, told)
 
 
 async def test_failure_gets_its_id_in_the_sentence_and_in_the_log(
     host: StandInHost, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Everything else of the end stays as it was."""
-    job = await job_of()
+    prepared = await job_of()
 
-    ended = report_end(job, FAILED)
+    ended = report_end(prepared, FAILED)
 
     sentence = f"{FAILED.ending.sentence} (Error id: {RUN_ID})"
     assert ended == replace(FAILED, ending=replace(FAILED.ending, sentence=sentence))
@@ -170,13 +172,13 @@ async def test_words_of_the_server_are_in_no_line(
     host: StandInHost, caplog: pytest.LogCaptureFixture
 ) -> None:
     """They may quote a prompt or a key; a code may be none."""
-    job = await job_of()
+    prepared = await job_of()
     odd = ApiError(DIARY, f"Bearer {KEY}", KEY, f"{DIARY}, key {KEY}")
 
-    report_end(job, FAILED)
-    report_end(job, replace(FAILED, trace=Trace("req_1", "", 400, odd)))
+    report_end(prepared, FAILED)
+    report_end(prepared, replace(FAILED, trace=Trace("req_1", "", 400, odd)))
 
-    for told in (caplog.text, job.call.log.text()):
+    for told in (caplog.text, prepared.call.log.text()):
         assert DIARY not in told
         assert KEY not in told
         assert "HTTP 400, code None, type None, param None" in told
@@ -222,11 +224,13 @@ async def test_audit_log_has_a_line_for_request_and_end(
     """Under the id of the run, whatever the level of the log is."""
     if by == "environment":
         monkeypatch.setenv("OPENAI_GPT5_AUDIT_LOG", "true")
-    job = await job_of({"AUDIT_LOG": by == "valve", "LOG_LEVEL": "CRITICAL"})
+    prepared = await job_of({"AUDIT_LOG": by == "valve", "LOG_LEVEL": "CRITICAL"})
 
-    report_request(job)
-    report_end(job, RunDone(COMPLETED, trace=Trace("req_1", "gpt-5.6-sol-2026", 200)))
-    report_end(job, FAILED)
+    report_request(prepared)
+    report_end(
+        prepared, RunDone(COMPLETED, trace=Trace("req_1", "gpt-5.6-sol-2026", 200))
+    )
+    report_end(prepared, FAILED)
 
     request, success, error = audited(caplog)
     assert len(caplog.records) == 3
@@ -248,11 +252,11 @@ async def test_audit_log_is_silent_unless_it_is_wanted(
     host: StandInHost, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The other lines come all the same."""
-    job = await job_of()
+    prepared = await job_of()
 
-    report_request(job)
-    report_end(job, RunDone(COMPLETED))
-    report_end(job, FAILED)
+    report_request(prepared)
+    report_end(prepared, RunDone(COMPLETED))
+    report_end(prepared, FAILED)
 
     assert audited(caplog) == []
     assert len(caplog.records) == 3
@@ -260,8 +264,8 @@ async def test_audit_log_is_silent_unless_it_is_wanted(
 
 async def test_audit_lines_are_not_shown_to_anybody(host: StandInHost) -> None:
     """They belong to the server's log alone."""
-    job = await job_of({"AUDIT_LOG": True})
+    prepared = await job_of({"AUDIT_LOG": True})
 
-    report_request(job)
+    report_request(prepared)
 
-    assert "responses_api_request" not in job.call.log.text()
+    assert "responses_api_request" not in prepared.call.log.text()

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from asked_sample import MODEL, asked_of, chat, surroundings
+from call_sample import MODEL, call_of, chat, host_context
 from openai_responses.errors import InvalidRequest
 from owui_manifold.context import Caller, PipeCall
 from owui_manifold.report import legacy_notices
@@ -72,22 +72,22 @@ def asking(
     """Somebody asks a model of the workspace."""
     caller = Caller(MODEL, "user-1", "chat-1", "m-1", task, is_admin=admin)
     metadata = {"model_id": WORKSPACE, "params": {"function_calling": way}}
-    around = surroundings({}, metadata=metadata)
-    return asked_of(chat("Hi"), Valves(**valves), caller, around=around)
+    context = host_context({}, metadata=metadata)
+    return call_of(chat("Hi"), Valves(**valves), caller, host=context)
 
 
 async def test_an_administrator_is_told_once(host: StandInHost) -> None:
     """In the chat and in the log; what to do is said, and nothing is changed."""
     models = with_table(host, function_calling="legacy")
-    asked = asking()
+    call = asking()
 
-    first, second = await legacy_notices(asked), await legacy_notices(asked)
+    first, second = await legacy_notices(call), await legacy_notices(call)
 
     [notice] = first
     assert "AUTO_NATIVE_TOOLS" in notice
     assert "Native" in notice
     assert second == []
-    assert asked.log.text().count("legacy way") == 1
+    assert call.log.text().count("legacy way") == 1
     assert models.updates == []
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from asked_sample import IDS, USER, chat
+from call_sample import IDS, USER, chat
 from owui_manifold.config import OTHER_VERSION
 from owui_manifold.pipe import Pipe
 from pipe_calls import chunks_of, statuses

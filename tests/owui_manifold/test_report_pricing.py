@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from asked_sample import asked_of, chat
+from call_sample import call_of, chat
 from openai_responses.endings import COMPLETED
 from openai_responses.loop.events import RunDone
 from openai_responses.models.usage import Usage
@@ -21,7 +21,7 @@ ENDED = RunDone(COMPLETED, Usage(input=1_000_000, output=0, total=1_000_000))
 async def cost(ended: RunDone = ENDED, **given: Any) -> float | None:
     """Return what is shown for an answer of gpt-5.6-sol."""
     valves = Valves.model_validate({"API_KEY": "sk-1", **given})
-    return add_cost(await build_chat_request(asked_of(chat("Hi"), valves)), ended).cost
+    return add_cost(await build_chat_request(call_of(chat("Hi"), valves)), ended).cost
 
 
 async def test_it_is_shown_where_it_is_wanted(host: StandInHost) -> None:

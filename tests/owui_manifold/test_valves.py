@@ -6,7 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from openai_responses.models.resolve import REASONING_EFFORTS, resolve_model
-from owui_manifold.valves import UserValves, Valves, clamp
+from owui_manifold.valves import UserValves, Valves, default_sentence
 
 PROPERTIES: dict[str, Any] = Valves.model_json_schema()["properties"]
 PASSWORDS = {
@@ -58,6 +58,31 @@ def test_every_valve_explains_itself(model: type[Valves | UserValves]) -> None:
     for name, field in model.model_fields.items():
         assert name.isupper()
         assert (field.description or "").endswith(".")
+
+
+def test_default_is_named_where_the_page_only_says_default() -> None:
+    """In the last sentence of the help."""
+    for model in (Valves, UserValves):
+        for drawn in model.model_json_schema()["properties"].values():
+            assert drawn["description"].endswith(default_sentence(drawn["default"]))
+
+    assert default_sentence(True) == "Default: on."
+    assert default_sentence(0) == "Default: `0`."
+    assert default_sentence("") == "Default: empty."
+
+
+def test_administrator_reads_them_by_subject() -> None:
+    """The page shows them in the order of the class; the first one is needed."""
+    firsts = [
+        *("API_KEY", "MODEL_ID", "ENABLE_WEB_SEARCH", "ENABLE_IMAGE_GENERATION"),
+        *("ENABLE_CODE_INTERPRETER", "FILE_SEARCH_VECTOR_STORES"),
+        *("REMOTE_MCP_SERVERS_JSON", "REASONING_SUMMARY", "TOOL_EXECUTION"),
+        *("USER_MAY_CHANGE", "SHOW_COST", "ENABLE_STREAM", "AUDIT_LOG"),
+    ]
+    places = [list(PROPERTIES).index(name) for name in firsts]
+
+    assert places == sorted(places)
+    assert places[0] == 0
 
 
 @pytest.mark.parametrize("model", [Valves, UserValves])
@@ -173,7 +198,7 @@ def test_number_of_retries_is_brought_into_its_limits(
     """Text or number; what is neither is the default."""
     stored = Valves.model_validate({"MAX_RETRIES": typed}).model_dump()
 
-    assert stored["MAX_RETRIES"] == clamp(typed, 0, 5, 1) == number
+    assert stored["MAX_RETRIES"] == number
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,8 @@
 
 from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 from gpt5_agent.agent.accounting import RunTotals, StepLog
 from gpt5_agent.agent.preparation import PreparedRun
@@ -35,8 +35,7 @@ from openai_responses.loop.tools import (
 _RULES_BY_STRICTNESS: Sequence[Approval] = ("auto", "ask", "deny")
 
 
-@dataclass(frozen=True, slots=True)
-class CallDecisions:
+class CallDecisions(NamedTuple):
     """What happens to the calls of a round; they have their tools' own names.
 
     `refusals` answer calls that are not made; the host makes those of `host_call_ids`.

@@ -3,8 +3,7 @@
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from gpt5_agent.events import ContextSource
 from gpt5_agent.ports import Guide
@@ -70,11 +69,11 @@ DEFAULT_WINDOW_TURNS = 10
 _WINDOW_PATTERN = re.compile(r"sliding-window(?::([1-9]\d{0,3}))?")
 
 _TOOL_IMAGES_PREFIX = "Here are the images from the tool results above."
-"""How the host begins a message that it makes of a tool's pictures (misc.py:438)."""
+"""The beginning of a message that the host makes for a tool's pictures
+(docs/reference/open-webui.md, "The stored output and the next turn")."""
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryWindow:
+class MemoryWindow(NamedTuple):
     """The messages that remain, and a note about the others."""
 
     messages: Sequence[Message]

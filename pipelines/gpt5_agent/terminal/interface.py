@@ -36,7 +36,7 @@ class TerminalLines:
         self._thoughts = ThoughtFilter(emits=emits_thoughts)
 
     def show(self, event: AgentEvent) -> Iterator[str]:
-        """Yield the lines of what the seed has no event for."""
+        """Yield the lines for events that `UserInterface` has no method for."""
         match event:
             case StepStarted(kind="round"):
                 self._thoughts.begin_round(may_call=event.may_call)
@@ -178,7 +178,7 @@ class Terminal:
             self._turn.cancel()
 
     def show(self, event: AgentEvent) -> None:
-        """Write what the seed has no event for."""
+        """Write events that `UserInterface` has no method for."""
         for line in self._lines.show(event):
             self._line(line)
 

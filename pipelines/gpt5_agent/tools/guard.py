@@ -1,9 +1,9 @@
 """Decides whether a call may be made: a known tool, valid arguments, no repeated
 failure.
 
-The error texts are fixed: they come from the specification of the agent, and a model
-that reads one can correct itself. Open WebUI's tool `call_tool` runs another tool by
-its name (utils/tool_search.py).
+The error texts are fixed (docs/reference/pipelines-server.md, "Texts for the model"),
+and a model that reads one can correct itself. Open WebUI's tool `call_tool` runs
+another tool by its name (docs/reference/open-webui.md, "Tools of the host").
 """
 
 import asyncio
@@ -164,7 +164,7 @@ def _option_error(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> st
 
 
 def _read_options(node: object) -> list[str]:
-    """Return the allowed values of a parameter; `options` is the specification's word."""
+    """Return the allowed values: `enum` of JSON Schema, or `options`."""
     if not isinstance(node, Mapping):
         return []
     options = node.get("enum") or node.get("options")

@@ -12,10 +12,10 @@ import shutil
 import tempfile
 from collections.abc import AsyncGenerator, Hashable, Iterable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
-from dataclasses import dataclass
 from importlib import import_module
 from itertools import count
 from pathlib import Path
+from typing import NamedTuple
 
 from toolbox.sandbox.backend import MEBIBYTE, SandboxLimits
 from toolbox.sandbox.runs import FileSlice, SandboxReply, WorkspaceArchive
@@ -70,8 +70,7 @@ class SandboxClosed(Exception):
     """The tools were closed; there are no workspaces any more."""
 
 
-@dataclass(frozen=True, slots=True)
-class SandboxFile:
+class SandboxFile(NamedTuple):
     """A file that a run wrote: `path` is where its bytes are.
 
     It stays there until later runs of the chat have returned more than a workspace

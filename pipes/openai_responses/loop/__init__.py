@@ -1,1 +1,1 @@
-"""The loop: responses, retries, tools, until the run ends."""
+"""The loop: responses, retries and tools, until the run ends."""

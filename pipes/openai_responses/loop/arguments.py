@@ -1,11 +1,7 @@
-"""The arguments that a model gives a function, checked against its schema.
+"""Checks the arguments that a model gives a function against the function's schema.
 
-A value held against a JSON Schema.
-
-The check knows the keywords that models get wrong: types, required properties, enums,
-items and choices. Others are the tool's business.
-
-What a model gives a function, held against the function's own schema.
+Only the keywords that models get wrong are checked: types, required properties, enums,
+items and choices. The tool itself checks the others.
 """
 
 import math
@@ -16,11 +12,11 @@ from typing import Any
 from openai_responses.requests.json_schema import resolve_reference
 
 DEEPEST_ARGUMENT = 40
-"""How deep values and what schemas refer to are followed."""
+"""How deep values and references of schemas are followed."""
 
 
 def _is_number(value: Any) -> bool:
-    """Say whether a value is a number; true is none, nor is what JSON cannot say."""
+    """Say whether a value is a number; true and non-finite values are not."""
     number = isinstance(value, int | float) and not isinstance(value, bool)
     return number and math.isfinite(value)
 
@@ -38,11 +34,10 @@ _TYPES: Mapping[str, Callable[[Any], bool]] = {
 
 @dataclass(frozen=True, slots=True)
 class SchemaValidator:
-    """Holds values against the parts of one schema.
+    """Checks values against the parts of one schema.
 
-    Where it is `lenient`, the null of a property that may be left out is always fine.
-    What was found is remembered by the objects themselves, so a check must not outlive
-    them.
+    If it is `lenient`, null is always allowed for an optional property. Results are
+    remembered by the identity of the objects, so a check must not outlive them.
     """
 
     root: Mapping[str, Any]
@@ -50,10 +45,10 @@ class SchemaValidator:
     _found: dict[tuple[str, int, int], str] = field(default_factory=dict)
 
     def error(self, value: Any, node: Any, path: str = "", depth: int = 0) -> str:
-        """Return the path and what is wrong there; nothing if `value` fits `node`."""
+        """Return the path and the error there; empty if `value` is valid for `node`."""
         if not isinstance(node, Mapping) or depth > DEEPEST_ARGUMENT:
             return ""
-        # A schema can lead to the same part by many ways, and back to where it began.
+        # A schema can refer to the same part several times, and to itself.
         place = (path, id(value), id(node))
         if place not in self._found:
             self._found[place] = ""
@@ -102,7 +97,7 @@ class SchemaValidator:
     def _in_parts(
         self, value: Any, node: Mapping[str, Any], path: str, depth: int
     ) -> str:
-        """Hold a value against `allOf`, and against one at least of a choice."""
+        """Check a value against `allOf` and against some option of a choice."""
         for part in node.get("allOf") or ():
             found = self.error(value, part, path, depth + 1)
             if found:
@@ -114,7 +109,7 @@ class SchemaValidator:
 
 
 def _own_error(value: Any, node: Mapping[str, Any], path: str) -> str:
-    """Hold a value against the type of a schema, then against what it may be."""
+    """Check a value against the type of a schema, then against its other keywords."""
     place = path or "object"
     kinds = _known_types(node.get("type"))
     if kinds and not any(_TYPES[kind](value) for kind in kinds):
@@ -135,7 +130,7 @@ def _joined(path: str, name: str) -> str:
 
 
 def _listed(words: Sequence[str]) -> str:
-    """Return a few words as a list; long ones are no help to a model."""
+    """Return a few words as a list; leave out a list that is too long for a model."""
     shown = [word if len(word) <= 60 else word[:57] + "..." for word in words[:20]]
     return " or ".join(shown) + (" ..." if len(words) > 20 else "")
 
@@ -146,13 +141,13 @@ def _same(one: Any, other: Any) -> bool:
 
 
 _ODD_SCHEMA = (TypeError, AttributeError, ValueError)
-"""What a server calls a schema need not be one."""
+"""Errors of a schema that is not valid; servers send such schemas."""
 
 
 def argument_error(arguments: object, schema: Mapping[str, Any]) -> str | None:
-    """Return what is wrong with arguments, as a sentence for the model; None if fine.
+    """Return the error in the arguments as a sentence for the model; None if valid.
 
-    Nulls that stand for "not given" are fine.
+    Nulls that mean "not given" are valid.
     """
     if not isinstance(arguments, Mapping):
         return "The arguments must be a JSON object."
@@ -167,10 +162,10 @@ def argument_error(arguments: object, schema: Mapping[str, Any]) -> str | None:
 def drop_optional_nulls(
     arguments: Mapping[str, Any], schema: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return the arguments without the nulls that stand for "not given".
+    """Return the arguments without the nulls that mean "not given".
 
-    They do where a property is optional and must not be null itself. Where the schema
-    is a choice, the form that the model chose tells.
+    A null means that if its property is optional and must not be null itself. If the
+    schema is a choice, the option that the model chose decides.
     """
     try:
         return dict(_drop_nulls(arguments, schema, schema, 0))
@@ -204,9 +199,9 @@ def _drop_nulls(value: Any, node: Any, root: Mapping[str, Any], depth: int) -> A
 
 
 def _applicable_schemas(value: Any, node: Any, root: Mapping[str, Any]) -> list[Any]:
-    """Return the schemas that a value is held against, each once.
+    """Return the schemas that apply to a value, each once.
 
-    Of choices it is the option that fits.
+    Of a choice, the option that the value fits applies.
     """
     found: dict[int, Any] = {}
     ahead = [node]
@@ -234,7 +229,7 @@ def _parts_of(
 def _chosen_option(
     value: Any, options: list[Any], root: Mapping[str, Any]
 ) -> list[Any]:
-    """Return the option that a value fits; all of them where it fits none."""
+    """Return the option that a value fits; all options if it fits none."""
     check = SchemaValidator(root, lenient=True)
     fitting = (option for option in options if not check.error(value, option))
     first = next(fitting, None)

@@ -1,19 +1,14 @@
-"""One response: a request, sent again, resumed or polled where that helps.
+"""One response: a request that is sent, and sent again, resumed or polled if that
+helps.
 
-One request sent, its answer told as run events.
+A request is sent again only before the first event of its answer: changed, if the cause
+of the refusal can be left out, or unchanged, if waiting may help.
 
-One background response, read over as many connections as it takes.
-
-The server goes on when a connection breaks, so nothing is sent twice: the stream is
-resumed behind its last event (OpenAI's guide on background mode). The server is asked
-for the response itself where a stream brought nothing new, because there is no event
-for a cancelled one, and where it cannot be resumed: five minutes after its beginning
-it is refused.
-
-One turn: a request, sent again where that helps.
-
-It is sent again only before the first event of its answer: changed, where the refusal
-has a cause that can be left out, or as it is, where waiting may help.
+A background response continues at the server when a connection breaks, so nothing is
+sent twice: the stream is resumed behind its last event (OpenAI's guide "Background
+mode"). If a stream brought nothing new, the response itself is requested, because there
+is no event for a cancelled response. It is also requested if the stream cannot be
+resumed: the API refuses that five minutes after the beginning of the response.
 """
 
 import asyncio
@@ -63,18 +58,18 @@ from openai_responses.transport.stream import (
 _RESUMING = RetryPolicy(12)
 _UNDER_WAY = ("queued", "in_progress")
 _THOUGHT_SHARE = 0.1
-"""Growing reasoning is read for a tenth of that time at once, because the first words
-of the answer must not wait for it."""
+"""Reasoning deltas are joined for only a tenth of that time, because the first words of
+the answer must not wait for them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How a run behaves towards those who watch it, and towards the server.
+    """How a run behaves towards viewers and towards the server.
 
-    `join_seconds` is the shortest time between two events that show more of an
-    answer; what arrives meanwhile is shown together. `resuming` says how often in a row
-    the rest of a background response is asked for in vain, `poll_seconds` how long to
-    wait while the server says that it still works at one.
+    `join_seconds` is the shortest time between two events that show more of an answer;
+    what arrives in between is shown together. `resuming` is how many requests in a row
+    for the rest of a background response may fail. `poll_seconds` is the wait while the
+    server says that it is still working on one.
     """
 
     join_seconds: float = 0.05
@@ -86,7 +81,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """The way to a server: where it is, over which connections, within which limits."""
+    """How to reach the server: address, connections and limits."""
 
     endpoint: Endpoint
     connections: Connections
@@ -94,91 +89,94 @@ class Client:
     deadlines: Deadlines
 
 
-async def stream_response(
+def stream_response(
     request: ResponsesRequest,
-    line: Client,
-    turn: ResponseState,
+    client: Client,
+    state: ResponseState,
     cursor: Cursor | None = None,
 ) -> AsyncGenerator[RunEvent, None]:
-    """Send `request`, feed the answer to `turn`, yield what it means.
+    """Send `request`, feed the answer to `state`, and yield its run events.
 
-    A `cursor` notes how far it came. Raises the errors of `transport` and
+    A `cursor` notes the position in the stream. Raises the errors of `Connections` and
     MalformedEvent. Cancelling it, or closing the generator, closes the connection.
     """
     payload = request.payload()
-    if line.endpoint.strict:
+    if client.endpoint.strict:
         payload = strict_payload(payload)
-    line.deadlines.start_attempt()
-    posted = line.connections.post(line.endpoint, "/responses", payload, line.deadlines)
-    async with aclosing(_read_response(posted, line, turn, cursor)) as events:
-        async for event in events:
-            yield event
+    posted = client.connections.post(
+        client.endpoint, "/responses", payload, client.deadlines
+    )
+    return _read_response(posted, client, state, cursor)
 
 
-async def resume_stream(
-    path: str, line: Client, turn: ResponseState, cursor: Cursor
+def _resume_stream(
+    path: str, client: Client, state: ResponseState, cursor: Cursor
 ) -> AsyncGenerator[RunEvent, None]:
-    """Ask for what is at `path`: a response, or the rest of its stream.
+    """Request `path`: a response, or the rest of its stream.
 
-    Otherwise like `stream_response`; a response that is still under way says nothing.
+    Otherwise like `stream_response`. A response that is still in progress yields nothing.
     """
-    line.deadlines.start_attempt()
-    asked = line.connections.get(line.endpoint, path, line.deadlines)
-    async with aclosing(_read_response(asked, line, turn, cursor)) as events:
-        async for event in events:
-            yield event
+    requested = client.connections.get(client.endpoint, path, client.deadlines)
+    return _read_response(requested, client, state, cursor)
 
 
 async def _read_response(
     sent: AbstractAsyncContextManager[HttpResponse],
-    line: Client,
-    turn: ResponseState,
+    client: Client,
+    state: ResponseState,
     cursor: Cursor | None,
 ) -> AsyncGenerator[RunEvent, None]:
+    """Yield the events of one response, streamed or not."""
+    client.deadlines.start_attempt()
     async with sent as answer:
-        turn.trace = Trace(answer.request_id, status=200)
-        async with aclosing(_response_events(answer, line, turn, cursor)) as events:
-            async for event in events:
+        state.trace = Trace(answer.request_id, status=200)
+        if not answer.is_stream:
+            for event in await _read_object(answer, state, cursor):
                 yield event
+        decoder = EventStreamDecoder()
+        while answer.is_stream and not (answer.is_read or state.ending):
+            batch = await _read_batch(answer, decoder)
+            began = asyncio.get_running_loop().time()
+            if batch:
+                client.deadlines.event_arrived()
+            events, malformed = _batch_events(batch, state, cursor)
+            del batch  # hold no bytes of the wire while deltas gather
+            for event in events:
+                yield event
+            if malformed:
+                raise malformed
+            if not state.ending:
+                with answer.paused():
+                    await _gather_deltas(events, began, client.limits.join_seconds)
         await answer.drain()
 
 
-async def _response_events(
-    answer: HttpResponse, line: Client, turn: ResponseState, cursor: Cursor | None
-) -> AsyncGenerator[RunEvent, None]:
-    """Yield the events of one response, streamed or not."""
-    if not answer.is_stream:
-        response = await answer.response_object()
-        if cursor is not None:
-            cursor.note(response)
-        status = str(response.get("status") or "completed")
-        if status not in _UNDER_WAY:
-            for event in turn.feed(FinalResponse(status, response)):
-                yield event
-        return
-    async with aclosing(_batches(answer)) as batches:
-        async for batch in batches:
-            began = asyncio.get_running_loop().time()
-            if batch:
-                line.deadlines.event_arrived()
-            events, malformed = _batch_events(batch, turn, cursor)
-            del batch  # while deltas gather, nothing of the wire is held
-            for told in events:
-                yield told
-            if malformed:
-                raise malformed
-            if turn.ending:
-                return
-            with answer.paused():
-                await _gather_deltas(events, began, line.limits.join_seconds)
+async def _read_object(
+    answer: HttpResponse, state: ResponseState, cursor: Cursor | None
+) -> list[RunEvent]:
+    response = await answer.response_object()
+    if cursor is not None:
+        cursor.note(response)
+    status = str(response.get("status") or "completed")
+    if status in _UNDER_WAY:
+        return []
+    return state.feed(FinalResponse(status, response))
+
+
+async def _read_batch(
+    answer: HttpResponse, decoder: EventStreamDecoder
+) -> list[ServerSentEvent]:
+    """Return the events of the next piece of the body, or of its end."""
+    chunk = await answer.read_any()
+    return decoder.feed(chunk) if chunk else decoder.close()
 
 
 def _batch_events(
-    batch: list[ServerSentEvent], turn: ResponseState, cursor: Cursor | None
+    batch: list[ServerSentEvent], state: ResponseState, cursor: Cursor | None
 ) -> tuple[list[RunEvent], MalformedEvent | None]:
-    """Return what `batch` means, up to the first event that cannot be read.
+    """Return the run events of `batch`, up to the first event that cannot be read.
 
-    Deltas are joined before the turn takes them: it then works once a batch.
+    Deltas are joined first, so `state` works once for each batch.
     """
     read: list[StreamEvent] = []
     malformed: MalformedEvent | None = None
@@ -189,16 +187,7 @@ def _batch_events(
                 read.append(parsed)
     except MalformedEvent as error:
         malformed = error
-    events = [told for event in join_deltas(read) for told in turn.feed(event)]
-    return events, malformed
-
-
-async def _batches(answer: HttpResponse) -> AsyncGenerator[list[ServerSentEvent], None]:
-    """Yield the events of each piece of the body that arrived, and keep neither."""
-    decoder = EventStreamDecoder()
-    while not answer.is_read:
-        yield decoder.feed(await answer.read_any())
-    yield decoder.close()
+    return [out for event in join_deltas(read) for out in state.feed(event)], malformed
 
 
 async def _gather_deltas(
@@ -206,8 +195,8 @@ async def _gather_deltas(
 ) -> None:
     """Wait for a moment after a delta.
 
-    Reading less often is what makes long answers cheap: one pass then serves all the
-    deltas that arrived. The first delta after a pause is never held back.
+    Reading less often makes long answers cheap: one pass handles all deltas that
+    arrived. The first delta after a pause is never delayed.
     """
     last = events[-1] if events else None
     if not isinstance(last, TextDelta) or join_seconds <= 0:
@@ -221,54 +210,72 @@ _LONGEST_WAIT_FOR_ID = 60.0
 _BROKE = "The connection to the model was lost: fetching the rest of the answer."
 
 
-async def stream_background(
-    request: ResponsesRequest, line: Client, turn: ResponseState
+async def _stream_background(
+    request: ResponsesRequest, client: Client, state: ResponseState
 ) -> AsyncGenerator[RunEvent, None]:
-    """Send a background `request`, feed its response to `turn`, yield what it means.
+    """Send a background `request`, feed its response to `state`, yield its run events.
 
-    Raises what `stream_response` raises as long as the response has no id; after that only
-    ResponseLost, and TimedOut for the total limit. Whoever leaves before the end, by
-    an error, a cancellation or by closing the generator, cancels the response: nobody
-    would read what it goes on to cost.
+    Raises the same errors as `stream_response` until the response has an id; after that
+    only ResponseLost, and TimedOut for the total limit. If the caller leaves before the
+    end, by an error, a cancellation or by closing the generator, the response is
+    cancelled, because it would go on to cost money without a reader.
     """
-    following = _BackgroundRun(line, turn)
-    part = _until_named(
-        stream_response(request, line, turn, following.cursor), following
-    )
+    background = _BackgroundRun(client, state)
+    part = stream_response(request, client, state, background.cursor)
     try:
         while True:
             error: ResponsesError | None = None
             try:
+                first = await background.first_event(part)
                 async with aclosing(part) as events:
+                    if first is not None:
+                        yield first
                     async for event in events:
                         yield event
             except ResponsesError as caught:
                 error = caught
-            if turn.ending or not following.can_go_on(error):
+            if state.ending or not background.can_go_on(error):
                 break
-            wait = following.wait_after(error)
-            if following.has_news:
+            wait = background.wait_after(error)
+            if background.has_news:
                 yield Status(_BROKE)
             await asyncio.sleep(wait)
-            part = following.next_part()
+            part = background.next_part()
     finally:
-        following.abandon()
+        background.abandon()
 
 
 class _BackgroundRun:
-    """What is known of a response, and how to get at the rest of it."""
+    """The state of a background response, and how to get the rest of it."""
 
-    def __init__(self, line: Client, turn: ResponseState) -> None:
+    def __init__(self, client: Client, state: ResponseState) -> None:
         self._named = asyncio.Event()
         self.cursor = Cursor(self._named.set)
         self.has_news = False
-        self._line = line
-        self._turn = turn
+        self._client = client
+        self._state = state
         self._seen: int | None = None
         self._failures = 0
         self._resumable = True
         self._asks = False
         self._is_left = False
+
+    async def first_event(
+        self, part: AsyncGenerator[RunEvent, None]
+    ) -> RunEvent | None:
+        """Return the first event of `part`, None if it has none.
+
+        A response without an id could not be cancelled, so a `part` that is left before
+        is read on until there is one.
+        """
+        if self._named.is_set():
+            return await anext(part, None)
+        first = asyncio.create_task(_first_of(part))
+        try:
+            return await asyncio.shield(first)
+        except asyncio.CancelledError:
+            self._client.connections.do_later(self._close(part, first))
+            raise
 
     def can_go_on(self, error: ResponsesError | None) -> bool:
         """Say whether there can be more of the response; raises `error` if not."""
@@ -279,16 +286,16 @@ class _BackgroundRun:
         return goes_on
 
     def wait_after(self, error: ResponsesError | None) -> float:
-        """Return the seconds until the next part is asked for; raises ResponseLost."""
+        """Return the seconds until the next request; raises ResponseLost."""
         asked, self.has_news = self._asks, self.cursor.last != self._seen
         self._seen = self.cursor.last
-        if asked and error is None:  # the server says that it still works at it
+        if asked and error is None:  # the server is still working on it
             self._failures, self._asks = 0, not self._can_resume
-            return self._within_limits(self._line.limits.poll_seconds)
+            return self._within_limits(self._client.limits.poll_seconds)
         self._failures = 0 if self.has_news else self._failures + 1
         wait = self._backoff(error)
         if wait is None and self._resumable and not asked:
-            self._resumable, wait = False, 0.0  # too old: it is asked for instead
+            self._resumable, wait = False, 0.0  # too old: request the response itself
         self._asks = not (self.has_news and self._can_resume)
         if wait is None:
             self._is_left = isinstance(error, ApiRefused) and error.status == 404
@@ -296,22 +303,13 @@ class _BackgroundRun:
         return self._within_limits(wait)
 
     def next_part(self) -> AsyncGenerator[RunEvent, None]:
-        """Return the rest of the stream, or the response as it stands now."""
+        """Return the rest of the stream, or the current state of the response."""
         path = f"/responses/{self.cursor.response_id}"
         if not self._asks:
             path += f"?stream=true&starting_after={self.cursor.last}"
-        return resume_stream(path, self._line, self._turn, self.cursor)
+        return _resume_stream(path, self._client, self._state, self.cursor)
 
-    def release(
-        self, part: AsyncGenerator[RunEvent, None], first: asyncio.Task[RunEvent | None]
-    ) -> None:
-        """Stop reading `part`, whose `first` event is awaited, once there is an id.
-
-        Whoever leaves earlier could not cancel the response: nobody can find it.
-        """
-        self._line.connections.do_later(self._closed(part, first))
-
-    async def _closed(
+    async def _close(
         self, part: AsyncGenerator[RunEvent, None], first: asyncio.Task[RunEvent | None]
     ) -> None:
         named = asyncio.create_task(self._named.wait())
@@ -326,44 +324,27 @@ class _BackgroundRun:
         self.abandon()
 
     def abandon(self) -> None:
-        """Cancel the response once, unless it is over or not there."""
-        named, ended = self.cursor.response_id, self._turn.ending
+        """Cancel the response once, unless it has ended or does not exist."""
+        named, ended = self.cursor.response_id, self._state.ending
         if named and not ended and not self._is_left:
             self._is_left = True
             path = f"/responses/{named}/cancel"
-            self._line.connections.post_later(self._line.endpoint, path)
+            self._client.connections.post_later(self._client.endpoint, path)
 
     @property
     def _can_resume(self) -> bool:
         return self._resumable and self.cursor.last is not None
 
     def _backoff(self, error: ResponsesError | None) -> float | None:
-        """Return how long to wait after a failure; None for a refusal that stands."""
-        setback = error.failure if isinstance(error, ApiRefused) else Failure()
-        policy = self._line.limits.resuming
-        return retry_wait(policy, self._failures, setback, random_fraction())
+        """Return the wait after a failure; None for a final refusal."""
+        failure = error.failure if isinstance(error, ApiRefused) else Failure()
+        policy = self._client.limits.resuming
+        return retry_wait(policy, self._failures, failure, random_fraction())
 
     def _within_limits(self, wait: float) -> float:
-        if not self._line.deadlines.allow(wait):
+        if not self._client.deadlines.allow(wait):
             raise TimedOut("total_timeout")
         return wait
-
-
-async def _until_named(
-    part: AsyncGenerator[RunEvent, None], following: _BackgroundRun
-) -> AsyncGenerator[RunEvent, None]:
-    """Yield what `part` does, but do not drop it before the response has an id."""
-    first = asyncio.create_task(_first_of(part))
-    try:
-        event = await asyncio.shield(first)
-    except asyncio.CancelledError:
-        following.release(part, first)
-        raise
-    async with aclosing(part) as events:
-        if event is not None:
-            yield event
-        async for event in events:
-            yield event
 
 
 async def _first_of(part: AsyncGenerator[RunEvent, None]) -> RunEvent | None:
@@ -371,40 +352,40 @@ async def _first_of(part: AsyncGenerator[RunEvent, None]) -> RunEvent | None:
 
 
 _GATEWAY_STATUS = frozenset({408, 502, 504, *range(520, 525)})
-"""What is answered by whoever stands in front of the API and has waited in vain."""
+"""Statuses of a gateway in front of the API that got no answer in time."""
 
 
 class Attempts:
-    """The attempts at one turn.
+    """The attempts at one response.
 
-    Once `events` has ended, `turn` holds the answer, `request` what it answers, and
-    `error` what stopped it, if something of ours did.
+    When `events` has ended, `response` holds the answer, `request` the request that it
+    answers, and `error` the error of ours that stopped it, if any.
     """
 
     def __init__(
         self,
         request: ResponsesRequest,
-        line: Client,
+        client: Client,
         retries: RetryPolicy,
         first_index: int = 0,
     ) -> None:
-        """Count the items of the turn from `first_index` on."""
+        """Number the items of the response from `first_index`."""
         self.request = request
         self.response = ResponseState(first_index)
         self.error: ResponsesError | None = None
-        self._line = line
+        self._client = client
         self._policy = retries
         self._first_index = first_index
         self._retries = 0
-        self._healed: set[str] = set()
+        self._causes: set[str] = set()
         self._wait = 0.0
 
     async def events(self) -> AsyncGenerator[RunEvent, None]:
-        """Send the request and yield what happens, until there is no more to try."""
+        """Send the request and yield its events, until there is nothing more to try."""
         while True:
             self.response, self.error = ResponseState(self._first_index), None
-            sent = stream_background if self.request.background else stream_response
-            answer = sent(self.request, self._line, self.response)
+            sent = _stream_background if self.request.background else stream_response
+            answer = sent(self.request, self._client, self.response)
             try:
                 async with aclosing(answer) as events:
                     async for event in events:
@@ -412,7 +393,7 @@ class Attempts:
             except ResponsesError as caught:
                 self.error = caught
             note = self._next()
-            if note is None or not self._line.deadlines.allow(self._wait):
+            if note is None or not self._client.deadlines.allow(self._wait):
                 break
             yield note
             await asyncio.sleep(self._wait)
@@ -421,7 +402,7 @@ class Attempts:
 
     @property
     def ending(self) -> Ending:
-        """How the turn ended."""
+        """How the response ended."""
         if self.response.ending:
             return self.response.ending
         if self.error is not None:
@@ -430,36 +411,38 @@ class Attempts:
 
     @property
     def trace(self) -> Trace:
-        """What the log needs to know of the last answer."""
+        """What the log needs to know about the last answer."""
         if not isinstance(self.error, ApiRefused):
             return self.response.trace
         refused = self.error
         return Trace(refused.request_id, "", refused.failure.status, refused.error)
 
     def _next(self) -> Status | None:
-        """Return what to tell before the next attempt; None when there is none."""
-        setback = _early_failure(self.error, self.response)
-        if setback is None or (self.request.background and _may_run(self.error)):
+        """Return the status before the next attempt; None if there is none."""
+        failure = _early_failure(self.error, self.response)
+        if failure is None or (self.request.background and _may_run(self.error)):
             return None
-        remedy = find_fallback(self.request, setback.error)
-        if remedy and remedy.cause not in self._healed:
-            self._healed.add(remedy.cause)
-            self.request, self._wait = remedy.request, 0.0
-            return Status(remedy.sentence, remedy.cause)
-        wait = retry_wait(self._policy, self._retries, setback, random_fraction())
+        fallback = find_fallback(self.request, failure.error)
+        if fallback and fallback.cause not in self._causes:
+            self._causes.add(fallback.cause)
+            self.request, self._wait = fallback.request, 0.0
+            return Status(fallback.sentence, fallback.cause)
+        wait = retry_wait(self._policy, self._retries, failure, random_fraction())
         if wait is None:
             return None
         self._retries += 1
         self._wait = wait
         seconds = f"{wait:.0f} s" if wait >= 1 else "a moment"
-        return Status(f"{failure_status(setback)} Trying again in {seconds}.")
+        return Status(f"{failure_status(failure)} Trying again in {seconds}.")
 
 
-def _early_failure(error: ResponsesError | None, turn: ResponseState) -> Failure | None:
+def _early_failure(
+    error: ResponsesError | None, state: ResponseState
+) -> Failure | None:
     """Return the failure, if it came before the first event of the answer."""
-    if turn.refusal:
-        return Failure(200, turn.refusal)
-    if turn.event_count:
+    if state.refusal:
+        return Failure(200, state.refusal)
+    if state.event_count:
         return None
     if isinstance(error, ApiRefused):
         return error.failure
@@ -468,12 +451,12 @@ def _early_failure(error: ResponsesError | None, turn: ResponseState) -> Failure
 
 
 def _may_run(error: ResponsesError | None) -> bool:
-    """Say whether the server may have taken the request in spite of `error`.
+    """Say whether the server may be working on the request in spite of `error`.
 
-    Other answers stop when the connection does. A background response whose name we
-    do not know goes on: sent again, it would run twice, and be billed twice. So it is
-    sent again only where nothing arrived, or where the API itself refused it; a
-    gateway's answer does not tell what happened behind it.
+    Other answers stop with the connection. A background response whose id is unknown
+    goes on; sent again, it would run and be billed twice. So it is sent again only if
+    nothing arrived at the server, or if the API itself refused it. The answer of a
+    gateway does not tell what happened behind it.
     """
     match error:
         case ConnectionFailed():

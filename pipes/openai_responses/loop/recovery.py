@@ -1,17 +1,14 @@
-"""What to do after a refusal: wait and retry, or change the request.
+"""What to do after a refusal: wait and send again, or change the request.
 
-Whether a request is sent once more, how long to wait before.
+The rules for sending again follow OpenAI's Python client
+(docs/reference/responses-api.md, "Retries"), with these differences: an exhausted quota
+is never retried, because retrying cannot restore it, and how often to try and how long
+to wait are settings.
 
-The rules are those of OpenAI's own client (responses-api.md §4, "SDK retry policy"),
-with one difference: a quota that is used up is never tried again, because waiting
-does not fill it.
-
-A refused request, changed so that it passes.
-
-Five refusals have a cause that we can take away, each at the price of something less
-(responses-api.md §0.9, §2.1, §4). They are recognised by the code, or by the words of
-the server where it gives no code; a request is changed once for each cause, and only
-while nothing has been shown.
+Five refusals have a cause that can be left out of the request, with some loss
+(docs/reference/responses-api.md, "Refusals of input items", "Sampling and effort" and
+"Errors"). They are recognised by the code, or by the server's words if it gives no
+code. A request is changed once for each cause, and only before anything was shown.
 """
 
 import re
@@ -33,7 +30,7 @@ QUOTA_CODES = frozenset(
         "project_usage_limit_exceeded",
     }
 )
-"""Codes and types of a 429 that says: no more, not: not now."""
+"""Codes and types of a 429 that means an exhausted quota, not a temporary limit."""
 
 _RETRIED_STATUS = frozenset({408, 409, 429})
 _RETRIED_CODES = frozenset(
@@ -49,35 +46,35 @@ _FIRST_WAIT, _LONGEST_WAIT = 0.5, 8.0
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """How often, and how long to wait at the most, in seconds."""
+    """How often to retry, and the longest wait in seconds."""
 
     max_retries: int = 1
     max_wait: float = 60.0
 
 
 def retry_wait(
-    policy: RetryPolicy, attempt: int, setback: Failure, jitter: float
+    policy: RetryPolicy, attempt: int, failure: Failure, jitter: float
 ) -> float | None:
-    """Return the seconds to wait before the next attempt; None for no more.
+    """Return the seconds before the next attempt; None if there is none.
 
     `attempt` counts from 0, `jitter` is between 0 and 1.
     """
-    if attempt >= policy.max_retries or not _is_retried(setback):
+    if attempt >= policy.max_retries or not _is_retried(failure):
         return None
     backoff = min(_FIRST_WAIT * 2**attempt, _LONGEST_WAIT) * (1 - 0.25 * jitter)
-    wait = backoff if setback.retry_after is None else setback.retry_after
+    wait = backoff if failure.retry_after is None else failure.retry_after
     return wait if wait <= policy.max_wait else None
 
 
-def _is_retried(setback: Failure) -> bool:
-    words = {setback.error.code, setback.error.type}
-    if words & QUOTA_CODES or _is_limit_of_spending(setback.error.code):
+def _is_retried(failure: Failure) -> bool:
+    words = {failure.error.code, failure.error.type}
+    if words & QUOTA_CODES or _is_limit_of_spending(failure.error.code):
         return False
-    if setback.should_retry is not None:
-        return setback.should_retry
-    if setback.status in (None, 200):
+    if failure.should_retry is not None:
+        return failure.should_retry
+    if failure.status in (None, 200):
         return words == {None} or bool(words & _RETRIED_CODES)
-    return setback.status in _RETRIED_STATUS or setback.status >= 500
+    return failure.status in _RETRIED_STATUS or failure.status >= 500
 
 
 def _is_limit_of_spending(code: str | None) -> bool:
@@ -111,7 +108,7 @@ class Fallback:
 
 
 def find_fallback(request: ResponsesRequest, error: ApiError) -> Fallback | None:
-    """Return a request without what `error` complains of, if that can be left out."""
+    """Return a request without the cause of `error`, if it can be left out."""
     for cause, heal in _FALLBACKS.items():
         changed = heal(request, error)
         if changed is not None:
@@ -122,12 +119,12 @@ def find_fallback(request: ResponsesRequest, error: ApiError) -> Fallback | None
 def _without_reasoning(
     request: ResponsesRequest, error: ApiError
 ) -> ResponsesRequest | None:
-    """Leave out all reasoning: one unreadable item does not say which."""
+    """Remove all reasoning, because the error does not say which item is unreadable."""
     by_code = error.code == "invalid_encrypted_content"
     if not by_code and not _ITEM_ERRORS.search(error.message):
         return None
     kept = [item for item in request.input if not is_encrypted(item)]
-    # The ids of hosted items are ours, and the API demands them.
+    # The ids of hosted items are our own, and the API requires them.
     without_ids = [
         item if is_hosted(item) else {k: v for k, v in item.items() if k != "id"}
         for item in kept
@@ -159,7 +156,7 @@ def _without_stream(
 def _with_nearest_effort(
     request: ResponsesRequest, error: ApiError
 ) -> ResponsesRequest | None:
-    """Take the effort nearest to the refused one among those that the error names."""
+    """Use the effort nearest to the refused one, among those that the error names."""
     reasoning = request.reasoning or {}
     asked = reasoning.get("effort")
     if asked not in REASONING_EFFORTS or "reasoning.effort" not in _about(error):
@@ -177,7 +174,7 @@ def _with_nearest_effort(
 def _without_servers(
     request: ResponsesRequest, error: ApiError
 ) -> ResponsesRequest | None:
-    """Leave out all remote servers: behind the one that is told of may be others."""
+    """Remove all remote servers: the error names one, but others may fail as well."""
     tools = request.tools or []
     kept = [tool for tool in tools if tool.get("type") != "mcp"]
     if len(kept) == len(tools) or not _UNREACHED.search(error.message):
@@ -187,7 +184,7 @@ def _without_servers(
 
 
 def _about(error: ApiError) -> str:
-    """Return what an error is about: its parameter, else the words around it."""
+    """Return the subject of an error: its parameter, else its message."""
     return error.param or error.message
 
 

@@ -1,6 +1,6 @@
 r"""The state machine of one response.
 
-Events in, run events out, no effect anywhere. An item is *unknown* until its
+Events in, run events out, no side effects. An item is *unknown* until its
 `output_item.added`, then *open*, and *ended* from its `output_item.done` on:
 
     event \ state    unknown            open              ended
@@ -11,10 +11,10 @@ Events in, run events out, no effect anywhere. An item is *unknown* until its
     final snapshot   opened and ended   ended             ignored
     citation, sketch ignored            shown             ignored
 
-"Kept for later" is shown when the item is known: the name of a call comes from the
-item alone (responses-api.md §3). What follows the end of the response is ignored in
-every state. Texts that end are authoritative: what a person has not seen of them yet
-is shown, and the ended item is the wire's own dict.
+"Kept for later" is shown when the item is known: only the item has the name of a call
+(docs/reference/responses-api.md, "Stream events"). Events after the end of the response
+are ignored. A text that has ended is authoritative: the part that was not shown yet is
+shown, and the final item is the wire's own dict.
 """
 
 from collections import Counter
@@ -51,7 +51,7 @@ class ResponseState:
     """One response, from its first event to its last."""
 
     def __init__(self, first_index: int = 0) -> None:
-        """Count items from `first_index` on, the number of items of earlier turns."""
+        """Number items from `first_index`, the number of items of earlier responses."""
         self.ending: Ending | None = None
         self.usage: Usage | None = None
         self.refusal: ApiError | None = None
@@ -64,11 +64,11 @@ class ResponseState:
 
     @property
     def output(self) -> list[Item]:
-        """The items that ended, in the order of the API."""
+        """The finished items, in the order of the API."""
         return [self._ended[index] for index in sorted(self._ended)]
 
     def feed(self, event: StreamEvent) -> list[RunEvent]:
-        """Take one event; return what it means to those who watch the run."""
+        """Take one event and return the run events that it causes."""
         self.event_count += 1
         return [] if self.ending else self._take(event)
 
@@ -89,7 +89,7 @@ class ResponseState:
             case StreamError():
                 self.trace = replace(self.trace, error=event.error)
                 self.ending = ending_of_failure("error", event.error)
-                # As the only event it is what a bad status is elsewhere.
+                # As the only event, an error event stands for a bad HTTP status.
                 self.refusal = event.error if self.event_count == 1 else None
         return []
 
@@ -143,9 +143,9 @@ class ResponseState:
     def _show_rest(
         self, output_index: int, place: TextPlace, text: str
     ) -> list[RunEvent]:
-        """Show what `text` has beyond its deltas.
+        """Show the part of `text` that its deltas did not bring.
 
-        A text that contradicts its deltas cannot be shown as growth: the ended item
+        A text that contradicts its deltas cannot be shown as growth; the final item
         corrects it.
         """
         texts = self._open[output_index]
@@ -178,7 +178,7 @@ class ResponseState:
         ]
 
     def close(self) -> list[RunEvent]:
-        """Show what messages said that were never announced; nothing else comes."""
+        """Show texts of messages that were never announced; no more events follow."""
         events: list[RunEvent] = []
         for output_index in sorted(self._early):
             kinds = {early.kind for early in self._early[output_index]}
@@ -189,7 +189,7 @@ class ResponseState:
 
 
 def _removals(transformations: object) -> Mapping[str, int]:
-    """Count what the API took out of the input, by its reasons."""
+    """Count the items that the API removed from the input, by reason."""
     return Counter(
         api_word(str(row.get("reason"))) or "unknown"
         for row in content_parts(transformations)
@@ -202,7 +202,7 @@ def _ending_of(status: str, response: Mapping[str, Any]) -> Ending:
         details = response.get("incomplete_details")
         reason = details.get("reason") if isinstance(details, Mapping) else None
         return ending_of_incomplete(reason if isinstance(reason, str) else None)
-    if status == "cancelled":  # by somebody else: ours end without an answer
+    if status == "cancelled":  # by another client: after our own we read no answer
         return ending_of_incomplete(status)
     if status == "failed":
         return ending_of_failure("failed", read_api_error(response.get("error")))

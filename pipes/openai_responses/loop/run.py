@@ -1,7 +1,7 @@
-"""A whole request, as a stream of run events: turn, calls, turn.
+"""A whole request as a stream of run events: response, calls, response.
 
-The loop knows neither host nor valve: what it needs comes in frozen inputs, what
-happens goes out as events, and the last of them says how the run ended.
+The loop knows neither host nor valves. It gets frozen inputs, reports events, and the
+last event says how the run ended.
 """
 
 from collections.abc import AsyncGenerator, Sequence
@@ -33,7 +33,7 @@ from openai_responses.requests.tools import next_tool_choice
 from openai_responses.transport.connections import Connections, Deadlines
 
 _NO_RETRY = RetryPolicy(0)
-"""What a tool did cannot be undone, so that nothing after it is sent twice."""
+"""The effects of a tool cannot be undone, so nothing after it is sent twice."""
 
 _ROUNDS_USED_UP = "was not run: the limit of tool rounds is reached. Answer without it."
 _CALLS_USED_UP = "was not run: the limit of tool calls is reached. Answer without it."
@@ -49,16 +49,16 @@ async def run(
 ) -> AsyncGenerator[RunEvent, None]:
     """Send `request` and report what happens; ends with exactly one RunEnded.
 
-    With a `toolset` that runs them, calls are answered here; without, they are left
-    open for the caller, unless their answer broke off. Raises nothing of ours: a
-    refusal is an ending. Cancelling it, or closing the generator, closes the
-    connection and cancels the tools.
+    With a `toolset` that runs them, calls are answered here. Without one they are left
+    open for the caller, unless their response broke off. Raises none of our own
+    exceptions: a refusal is an ending. Cancelling it, or closing the generator, closes
+    the connection and cancels the tools.
     """
-    line = Client(endpoint, connections, limits, Deadlines(limits.timeouts))
+    client = Client(endpoint, connections, limits, Deadlines(limits.timeouts))
     retries = limits.retries
     so_far = _RunState()
     while True:
-        attempts = Attempts(request, line, retries, len(so_far.output))
+        attempts = Attempts(request, client, retries, len(so_far.output))
         async with aclosing(attempts.events()) as events:
             async for event in events:
                 yield event
@@ -72,7 +72,7 @@ async def run(
         round_ = _ToolRound(attempts.response.output, toolset, so_far)
         if not round_.has_work:
             break
-        with line.deadlines.paused():
+        with client.deadlines.paused():
             async with aclosing(round_.answers()) as answers:
                 async for event in answers:
                     yield event
@@ -90,7 +90,7 @@ async def run(
 
 
 class _RunState:
-    """What the turns of a run have come to."""
+    """The results of the responses of a run so far."""
 
     def __init__(self) -> None:
         self.output: list[Item] = []
@@ -100,27 +100,27 @@ class _RunState:
         self.is_last_response = False
 
     def add_response(self, attempts: Attempts) -> None:
-        """Count what a turn brought."""
+        """Add the results of a response."""
         self.output += attempts.response.output
         self.usage = add_usage(self.usage, attempts.response.usage)
 
     def add_output(self, call: Item, answer: ToolResult) -> ToolOutput:
-        """Add the output of a call; return what tells of it."""
+        """Add the output of a call; return its event."""
         item, index = output_item(call, answer), len(self.output)
         self.output.append(item)
         return ToolOutput(index, item, answer.failed, answer.card)
 
     def fail_calls(self, output: Sequence[Item]) -> list[ToolOutput]:
-        """Answer the calls of a turn that failed: none of them was run."""
+        """Answer the calls of a failed response; none of them was run."""
         calls = [item for item in output if is_call(item)]
         return [self.add_output(call, _refused(call, _BROKEN_OFF)) for call in calls]
 
 
 class _ToolRound:
-    """The calls and questions of one turn, each of which is answered, in their order.
+    """The calls and approval requests of one response; each is answered, in order.
 
-    `outputs` are the answers; `was_limited` says whether a limit kept a call from being
-    run, `leaves_calls` whether some are for the caller to run.
+    `outputs` are the answers. `was_limited` says whether a limit kept a call from
+    running, `leaves_calls` whether some calls are left to the caller.
     """
 
     def __init__(
@@ -141,7 +141,7 @@ class _ToolRound:
         return bool(self._calls or self.requests)
 
     async def answers(self) -> AsyncGenerator[RunEvent, None]:
-        """Answer everything and tell of it; the run's output grows by the outputs."""
+        """Answer everything, yield the events, and add to the run's output."""
         for consent in await self._consents():
             for event in consent.events(len(self._so_far.output)):
                 yield event
@@ -189,13 +189,13 @@ def _refused(call: Item, why: str) -> ToolResult:
 def _next_request(
     attempts: Attempts, toolset: Toolset, so_far: _RunState, round_: _ToolRound
 ) -> ResponsesRequest:
-    """Return the request of the next turn: all of this one, and what came of it.
+    """Return the next request: this one, its output, and the outputs of its calls.
 
-    A tool that had to be called has been; at the limit the last turn may call none.
-    The tools themselves stay, because the prompt cache lives on them.
+    A tool that had to be called has been called; at the limit the last response may
+    call none. The tools stay in the request, because the prompt cache depends on them.
     """
     request = attempts.request
-    # A question of the API cannot be answered without the reasoning that led to it.
+    # An approval request cannot be answered without the reasoning before it.
     reasoning = toolset.carries_reasoning or bool(round_.requests)
     received = replay_output(attempts.response.output, with_reasoning=reasoning)
     so_far.is_last_response = round_.was_limited

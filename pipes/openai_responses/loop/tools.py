@@ -1,21 +1,14 @@
 """Calls of tools: who may run them, how they run, and what they return.
 
-Whether a call may run: by rule, or by asking a person.
+A rule is a pattern of tool names with an answer, `delete_*=ask`; the first rule that
+fits counts. Without an explicit approval the call is denied.
 
-A rule is a pattern of tool names with an answer, `delete_*=ask`; the first that fits
-counts. Nobody there to ask, or no clear yes, is a no.
+Every call gets an output, whatever happens. For each failure the model gets one of our
+sentences. The text of an exception goes only to the log, because it may quote things
+that the model must not see.
 
-What a run needs to answer calls: the tools of a request, with their limits.
-
-Callables run by name: checked, bounded, each with an output whatever happens.
-
-The model gets a sentence of ours for every failure; what an exception says goes to
-the log alone, because it may quote what the model must not see.
-
-A person's consent to the calls that the API wants to make at remote servers.
-
-The API asks where the description of a server says so, and wherever it does not say
-anything; so what no rule decides is asked here, too.
+The API asks for approval of a remote server's calls if the server's description says
+so, and also if it says nothing. If no rule decides, a person is asked here as well.
 """
 
 import asyncio
@@ -45,12 +38,12 @@ from openai_responses.transport.stream import ItemAdded, ItemDone
 Approval = Literal["auto", "ask", "deny"]
 
 Ask = Callable[[str, str, Mapping[str, Any]], Awaitable[bool]]
-"""Shows a person the id, the name and the arguments of a call; True is a yes."""
+"""Shows a person the id, name and arguments of a call; only True approves it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Approver:
-    """The rules of a request, with the way to ask for the calls they leave open.
+    """The rules of a request, and the way to ask a person if they do not decide.
 
     `log` takes a line when asking failed.
     """
@@ -61,7 +54,7 @@ class Approver:
     log: Callable[[str], object] = field(default=str, compare=False)
 
     def rule_for(self, name: str) -> Approval:
-        """Return what the rules say of a tool."""
+        """Return the rule that applies to a tool."""
         fitting = (
             answer for pattern, answer in self.rules if fnmatchcase(name, pattern)
         )
@@ -69,13 +62,13 @@ class Approver:
 
     @property
     def may_ask(self) -> bool:
-        """Whether there is a tool, known or not, for which a person is asked."""
+        """Whether a person may have to be asked for any tool, known or not."""
         return "ask" in (self.default_rule, *(answer for _, answer in self.rules))
 
     async def refusal(
         self, call_id: str, name: str, arguments: Mapping[str, Any]
     ) -> str | None:
-        """Return what to tell the model of a call that may not run, or None."""
+        """Return the sentence for the model if a call is denied, else None."""
         match self.rule_for(name):
             case "auto":
                 return None
@@ -90,13 +83,13 @@ class Approver:
     ) -> bool:
         try:
             return self.ask is not None and await self.ask(call_id, name, arguments)
-        except Exception as error:  # whoever cannot be asked has not said yes
+        except Exception as error:  # nobody could be asked: no approval
             self.log(f"nobody could be asked about {name}: {describe_exception(error)}")
             return False
 
 
 def read_rules(text: str) -> list[tuple[str, Approval]]:
-    """Return the rules of a valve, one a line or a comma: `pattern=auto|ask|deny`.
+    """Return the rules of a valve, one a line or comma: `pattern=auto|ask|deny`.
 
     A pattern alone means `ask`. Raises InvalidRequest for any other word.
     """
@@ -116,10 +109,10 @@ def read_rules(text: str) -> list[tuple[str, Approval]]:
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """What a tool returned.
+    """The result of a tool.
 
-    `output` is for the model: a text, or content parts with pictures. `card` holds
-    what the host shows beside it (`files`, `embeds`).
+    `output` is for the model: a text, or content parts with pictures. `card` holds what
+    the host shows beside it (`files`, `embeds`).
     """
 
     output: str | list[Item]
@@ -128,29 +121,30 @@ class ToolResult:
 
 
 class CallableTools(Protocol):
-    """The tools of a request, by their own names or those that the model was given."""
+    """The tools of a request, by their own names or by those that the API was given."""
 
     def parameters(self, name: str) -> Mapping[str, Any] | None:
-        """Return the schema of a tool's arguments, or None for no such tool."""
+        """Return the schema of a tool's arguments, or None for an unknown tool."""
 
     def resolve_call(
         self, name: str, arguments: dict[str, Any]
     ) -> tuple[str, dict[str, Any]] | None:
-        """Return the own name of the tool that a call is for, with its arguments.
+        """Return the own name of the tool that a call will run, and its arguments.
 
-        A tool that only passes calls on names another one; None if it names none.
+        A tool that only passes calls on names another tool. None if there is no such
+        tool.
         """
 
     def is_interactive(self, name: str) -> bool:
-        """Say whether a tool's time is a person's, which no limit counts."""
+        """Say whether a tool waits for a person; no limit counts that time."""
 
     async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
-        """Run a tool; whatever it raises is a failure of the tool."""
+        """Run a tool; an exception counts as a failure of the tool."""
 
 
 @dataclass(frozen=True, slots=True)
 class CallLimits:
-    """How many calls run at once, for how many seconds, with how long an output."""
+    """Limits of calls: how many at once, how many seconds, how much output."""
 
     at_once: int = 8
     seconds: float = 120.0
@@ -160,12 +154,12 @@ class CallLimits:
 
 @dataclass(frozen=True, slots=True)
 class Toolset:
-    """What a run needs to answer calls, and the questions of remote servers, itself.
+    """What a run needs to answer calls and approval requests itself.
 
-    `log` takes lines that say why a tool failed. `rounds` is how often the model may
-    call, `most_calls` how many calls it may make in all; `carries_reasoning` says
-    whether it gets its reasoning back between them. Unless it `runs_calls`, they are
-    left open for others.
+    `log` takes lines about failed tools. `rounds` limits the responses with calls,
+    `most_calls` the calls in total. `carries_reasoning` says whether the model gets its
+    reasoning again between them. Unless it `runs_calls`, calls are left open for
+    others.
     """
 
     tools: CallableTools
@@ -185,13 +179,13 @@ def output_item(call: Item, answer: ToolResult) -> Item:
 
 
 def tool_error(sentence: str) -> ToolResult:
-    """Return the answer of a call that did not succeed, in words for the model."""
+    """Return the result of a call that failed, with a sentence for the model."""
     return ToolResult(f"Error: {sentence}", failed=True)
 
 
 @dataclass(frozen=True, slots=True)
 class _ReadyCall:
-    """A call that may run: of which tool, with which arguments."""
+    """A call that may run: its tool and its arguments."""
 
     call_id: str
     name: str
@@ -201,11 +195,11 @@ class _ReadyCall:
 async def run_calls(
     calls: Sequence[Item], toolset: Toolset
 ) -> AsyncGenerator[tuple[Item, ToolResult], None]:
-    """Run `calls` side by side; yield each with its answer, in their own order.
+    """Run `calls` in parallel; yield each with its result, in the order of the calls.
 
-    The order is kept because a host that stores the answers as they come would send
-    them in another one next time. Every call is answered exactly once. Closing the
-    generator cancels what runs.
+    The order is kept because a host that stores results as they arrive would send them
+    in another order in the next request. Every call is answered exactly once. Closing
+    the generator cancels the running calls.
     """
     found = [_check_call(call, toolset.tools) for call in calls]
     clock = _Clock(toolset.limits.batch_seconds)
@@ -220,14 +214,14 @@ async def run_calls(
         for call, task in zip(calls, tasks, strict=True):
             await (clock.wait(task) if task in limited else asyncio.wait([task]))
             if not task.done():
-                _cancel(limited)  # together: none may begin in the place of another
+                _cancel(limited)  # all at once, so that no waiting call starts
             yield call, _result(task, call, toolset)
     finally:
         _cancel(tasks)
 
 
 class _Clock:
-    """The time that a batch has left; it stands still while a person is asked."""
+    """The remaining time of a batch; it stops while a person is asked."""
 
     def __init__(self, seconds: float) -> None:
         self._loop = asyncio.get_running_loop()
@@ -236,7 +230,7 @@ class _Clock:
 
     @asynccontextmanager
     async def question(self) -> AsyncGenerator[None, None]:
-        """Stand still for a question to a person; one is asked after another."""
+        """Stop the time for a question to a person; questions are asked one by one."""
         async with self._asking:
             began = self._loop.time()
             try:
@@ -251,7 +245,7 @@ class _Clock:
             if left > 0:
                 await asyncio.wait([task], timeout=left)
             elif self._asking.locked():
-                async with self._asking:  # what the question took comes back
+                async with self._asking:  # the time of the question is added back
                     continue
             else:
                 return
@@ -263,7 +257,7 @@ def _cancel(tasks: Iterable[asyncio.Task[ToolResult]]) -> None:
 
 
 def _result(task: asyncio.Task[ToolResult], call: Item, toolset: Toolset) -> ToolResult:
-    """Return the answer of a task, or what stands for it after the deadline."""
+    """Return the result of a task, or the sentence for an exceeded time limit."""
     if task.done() and not task.cancelled():
         return task.result()
     seconds = toolset.limits.batch_seconds
@@ -271,7 +265,7 @@ def _result(task: asyncio.Task[ToolResult], call: Item, toolset: Toolset) -> Too
 
 
 def _check_call(call: Item, tools: CallableTools) -> _ReadyCall | ToolResult:
-    """Return a call that may run, or the answer that it gets instead."""
+    """Return a call that may run, or the result that replaces it."""
     name, call_id = _name(call), str(call["call_id"])
     try:
         arguments = _arguments(call)
@@ -290,7 +284,7 @@ def _check_call(call: Item, tools: CallableTools) -> _ReadyCall | ToolResult:
 def _ready_call(
     call_id: str, name: str, arguments: object, tools: CallableTools
 ) -> _ReadyCall | ToolResult:
-    """Return a call whose arguments are as its tool wants them."""
+    """Return a call whose arguments are valid for its tool."""
     schema = tools.parameters(name)
     if schema is None:
         return tool_error(f"There is no tool named {name}. Use one that is offered.")
@@ -301,7 +295,7 @@ def _ready_call(
 
 
 def _arguments(call: Item) -> object:
-    """Return what the model gave: what its JSON says, or the text of a custom call."""
+    """Return the arguments of a call: its JSON value, or the text of a custom call."""
     if item_type(call) == "custom_tool_call":
         return {"input": call.get("input") or ""}
     text = call.get("arguments")
@@ -314,7 +308,7 @@ async def _answer(
     slots: asyncio.Semaphore,
     clock: _Clock,
 ) -> ToolResult:
-    """Run one call once it may, within its limits, unless it is answered already."""
+    """Run one call within its limits, once it is approved, unless it has a result."""
     if isinstance(found, ToolResult):
         return found
     approver = toolset.approver
@@ -343,13 +337,13 @@ async def _call_tool(
             raise
         if isinstance(error, TimeoutError) and scope.expired():
             return tool_error(f"{name} did not finish within {seconds:g} s.")
-        # A tool that ends its process, or cancels itself, must not end the run.
+        # A tool that raises SystemExit, or cancels itself, must not end the run.
         toolset.log(f"the tool {name} raised {type(error).__name__}: {error}")
         return tool_error(f"{name} failed. Tell the user, or try another way.")
 
 
 def _cap_result(answer: ToolResult, characters: int) -> ToolResult:
-    """Return an answer with a long text cut in the middle."""
+    """Return a result with a long text cut in the middle."""
     output = answer.output
     if isinstance(output, str):
         return ToolResult(cap_text(output, characters), answer.failed, answer.card)
@@ -365,7 +359,7 @@ def _cap_result(answer: ToolResult, characters: int) -> ToolResult:
 
 
 def cap_text(text: str, characters: int) -> str:
-    """Return `text` with head and tail, and a note of what was cut between them."""
+    """Return the beginning and end of `text`, and a note about the cut between them."""
     if len(text) <= characters:
         return text
     half = characters // 2
@@ -383,14 +377,14 @@ def _is_interactive(found: _ReadyCall | ToolResult, toolset: Toolset) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class McpApproval:
-    """What was decided about one request; `refusal` says why it may not be."""
+    """The decision about one approval request; `refusal` says why it is denied."""
 
     request: Item
     refusal: str | None
 
     @property
     def response(self) -> Item:
-        """The input item that tells the API."""
+        """The input item with the decision for the API."""
         told: Item = {
             "type": "mcp_approval_response",
             "approval_request_id": self.request.get("id"),
@@ -400,16 +394,16 @@ class McpApproval:
 
     @property
     def items(self) -> list[Item]:
-        """What the output of the run grows by: a refused call stands there as one."""
+        """The items that the run's output gets: a denied call and its output."""
         if self.refusal is None:
             return [self.response]
         call, output = refused_pair(self.request, self.refusal)
         return [{**call, "id": f"fc_{call['call_id']}"}, output]
 
     def events(self, index: int) -> list[RunEvent]:
-        """Return how that looks to viewers, from the item at `index` on.
+        """Return the events for viewers, from the item at `index` on.
 
-        Of an allowed call they will see the call itself.
+        An approved call will appear itself.
         """
         if self.refusal is None:
             return []
@@ -424,7 +418,7 @@ class McpApproval:
 async def ask_mcp_approvals(
     requests: Sequence[Item], approver: Approver
 ) -> list[McpApproval]:
-    """Return what the rules, or a person, say of each request, one after the other."""
+    """Return the decision for each request, by rule or by a person, one by one."""
     careful = replace(approver, default_rule="ask")
     return [
         McpApproval(
@@ -438,12 +432,12 @@ async def ask_mcp_approvals(
 
 
 def deny_mcp_approvals(requests: Sequence[Item], why: str) -> list[McpApproval]:
-    """Return a refusal of each request, about which nobody was asked."""
+    """Deny each request without asking anybody."""
     return [McpApproval(one, f"{remote_name(one)} {why}") for one in requests]
 
 
 def _shown_arguments(request: Item) -> Mapping[str, Any]:
-    """Return what a person is shown: the arguments, or their text if they are none."""
+    """Return the arguments as a person is shown them, or their text if invalid."""
     text = str(request.get("arguments") or "{}")
     arguments = parse_json_object(text)
     return {"arguments": text} if arguments is None else arguments

@@ -1,1 +1,1 @@
-"""Models: the catalog, what a name means, which model answers, what it costs."""
+"""Models: the catalog, the meaning of a name, automatic models, and costs."""

@@ -1,20 +1,20 @@
-"""Which models are offered, which one an automatic model means, and which ones retire.
+"""Which models are offered, which model an automatic name means, and which models
+retire.
 
-Which models to offer when nobody listed them: the newest of each family.
+If nobody listed models, the newest of each family is offered. The family is the part of
+the id behind the version: `gpt-6.2-sol` and `gpt-5.6-sol` are two versions of sol,
+`gpt-5.4-mini` is a mini. Models for selected customers, retired models, and models that
+have a successor are offered only if an administrator lists them.
 
-A family is what stands behind the version: `gpt-6.2-sol` and `gpt-5.6-sol` are two
-versions of sol, `gpt-5.4-mini` is a mini. Models for a closed circle, retired ones and
-those that have a successor are left to administrators who list them.
+An automatic name is resolved by the first rule that fits:
 
-What to say of a model that is switched off, or soon will be.
+1. A chat stays with the model that began it, because its reasoning and the prompt cache
+   belong to that model.
+2. Files, pictures, tools that the user chose, code, and a question of more than 600
+   characters go to the large model.
+3. Everything else goes to the small model.
 
-Which model answers for a name that leaves the choice to us.
-
-The rule, the first that fits: a chat stays with the model that began it, because its
-reasoning and the prompt cache are that model's; files or pictures, tools that the user
-chose, code, and a question longer than 600 characters go to the large model; anything
-else goes to the small one. Only the first message of a chat counts, so that the same
-chat always gets the same answer.
+Only the first message of a chat counts, so a chat always gets the same answer.
 """
 
 import re
@@ -45,7 +45,7 @@ def list_ids(answer: object) -> list[str]:
 
 
 def is_chat_model(name: str) -> bool:
-    """Say whether an id is that of a model that answers in text.
+    """Say whether an id belongs to a model that answers in text.
 
     Ids of other servers, which follow no rule of OpenAI's, count as such.
     """
@@ -59,7 +59,8 @@ def is_chat_model(name: str) -> bool:
 def newest_models(today: str, usable: Collection[str] | None = None) -> list[str]:
     """Return the newest model of each family, newest first.
 
-    `today` is an ISO date; `usable` holds what the key can use, None when nobody knows.
+    `today` is an ISO date. `usable` holds the ids that the key can use; None if
+    unknown.
     """
     known = CATALOG_ROWS if usable is None else usable
     names = [name for name in known if _is_offered(name, today)]
@@ -82,7 +83,7 @@ def _family(name: str) -> str:
 
 
 def _version(name: str) -> tuple[tuple[int, ...], str]:
-    """Return what sorts ids by age; a plain name stands behind a longer one."""
+    """Return a key that sorts ids by age; a plain name comes after a longer one."""
     match = _VERSIONED_ID.match(name)
     numbers: Iterable[str] = match[1].split(".") if match else ()
     return tuple(map(int, numbers)), name
@@ -97,9 +98,9 @@ _NOTICE_DAYS = 30
 
 
 def retirement_notice(model: ResolvedModel, today: date) -> str:
-    """Return a sentence for people, empty when there is nothing to say yet.
+    """Return a sentence about the end of a model, empty if there is nothing to say yet.
 
-    It names the successor, if the catalog knows one.
+    It names the successor if the catalog knows one.
     """
     ending = _date(model.facts.shutdown)
     if ending is None or today < ending - timedelta(days=_NOTICE_DAYS):
@@ -111,7 +112,7 @@ def retirement_notice(model: ResolvedModel, today: date) -> str:
 
 
 def _date(text: str | None) -> date | None:
-    """Return the day of an ISO date; an administrator may have written another text."""
+    """Return the day of an ISO date; None for any other text."""
     try:
         return date.fromisoformat(text) if text else None
     except ValueError:
@@ -128,7 +129,7 @@ class AutoModel(NamedTuple):
 AUTO_MODELS: Mapping[str, AutoModel] = {
     "gpt-5-auto": AutoModel("gpt-6.1-terra", "gpt-6.1-sol")
 }
-"""What stands behind each name; the first candidates of gpt-5-auto are gone."""
+"""The candidates for each automatic name."""
 
 _LONG_QUESTION = 600
 _ATTACHED = ("input_file", "input_image")
@@ -136,7 +137,7 @@ _ATTACHED = ("input_file", "input_image")
 
 @dataclass(frozen=True, slots=True)
 class ModelChoice:
-    """A model, and why it was chosen, as the end of a sentence."""
+    """A model, and the reason for the choice as the end of a sentence."""
 
     model: str
     why: str
@@ -145,10 +146,10 @@ class ModelChoice:
 def choose_auto_model(
     name: str, first: Mapping[str, Any] | None, tools: bool, earlier: Collection[str]
 ) -> ModelChoice | None:
-    """Return the choice for a name of ours, None for any other name.
+    """Return the choice for an automatic name, None for any other name.
 
-    `first` is the first message of the user, `tools` says whether the user chose some,
-    `earlier` holds the families of models that answered in this chat.
+    `first` is the first message of the user. `tools` says whether the user chose some.
+    `earlier` holds the families of the models that answered in this chat.
     """
     candidates = AUTO_MODELS.get(name)
     if candidates is None:

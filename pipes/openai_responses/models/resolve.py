@@ -1,15 +1,16 @@
-"""Which model a name means, with the facts that decide what it may be sent.
+"""Resolves a model name to an id and to the facts that decide what can be sent to it.
 
-A name is looked for in this order, so that a real id always wins over a clever reading:
+A name is looked up in this order, so that a real id always has priority:
+
 1. an id of the catalog, with or without a date at its end (the date is sent as given);
-2. a name of ours: an alias of the catalog, `gpt-5-thinking-mini`, `gpt-5.2-instant`;
+2. one of our names: an alias of the catalog, `gpt-5-thinking-mini`, `gpt-5.2-instant`;
 3. one of both with an effort at its end: `o3-mini-high`, `gpt-5-thinking-minimal`;
-4. anything else is sent as it is, with the facts of its family, or with cautious ones.
+4. any other name is sent as it is, with the facts of its family, or with cautious
+   facts.
 
-What an administrator says of a model, over what the catalog says.
-
-`{"my-gpt": {"like": "gpt-5.2", "name": "Our GPT", "context": 100000}}`: the facts of
-the model that it is like, or of its family, with some of them replaced.
+An administrator can override the catalog: `{"my-gpt": {"like": "gpt-5.2", "name": "Our
+GPT", "context": 100000}}` takes the facts of the model in `like`, or of its family, and
+replaces some of them.
 """
 
 import re
@@ -48,7 +49,7 @@ class ModelPrices(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ModelFacts:
-    """What a model takes, holds and costs; None where nobody says."""
+    """What a model accepts, its limits and its prices; None where unknown."""
 
     reasoning: bool  # takes a `reasoning` parameter
     efforts: tuple[str, ...]  # lowest first; empty: none, or unknown
@@ -71,7 +72,7 @@ class ModelFacts:
 
 @dataclass(frozen=True, slots=True)
 class ResolvedModel:
-    """A name understood: what to send, what binds its reasoning, what to call it."""
+    """A resolved name: what to send, who can read its reasoning, what to call it."""
 
     id: str  # sent as `model`
     family: str  # encrypted reasoning is readable inside one family
@@ -84,14 +85,14 @@ class ResolvedModel:
         return self.facts.efforts[0] if self.facts.efforts else None
 
     def takes_effort(self, effort: str) -> bool:
-        """Tell whether the model accepts an effort; where nobody knows, it may try."""
+        """Say whether the model accepts an effort; if unknown, it may be tried."""
         if self.facts.efforts:
             return effort in self.facts.efforts
         return self.facts.reasoning or not self.facts.known_family
 
 
 def resolve_model(name: str) -> ResolvedModel:
-    """Understand any name; one that nobody knows is sent as it is."""
+    """Resolve any name; an unknown one is sent as it is."""
     model_id, effort = _named_model(name) or _model_with_effort(name) or (name, None)
     return ResolvedModel(
         id=model_id,
@@ -103,7 +104,7 @@ def resolve_model(name: str) -> ResolvedModel:
 
 
 def _named_model(name: str) -> tuple[str, str | None] | None:
-    """A real id or one of our names, neither with an effort at its end."""
+    """Return a real id or one of our names, both without an effort at the end."""
     if name in CATALOG_ROWS or _model_family(name) in CATALOG_ROWS:
         return name, None
     if name in CATALOG_ALIASES:
@@ -112,7 +113,7 @@ def _named_model(name: str) -> tuple[str, str | None] | None:
 
 
 def _thinking_or_instant(name: str) -> tuple[str, str | None] | None:
-    """ChatGPT's words for a model that thinks, or does not."""
+    """Resolve ChatGPT's words for a model that thinks, or does not."""
     if match := _THINKING_NAME.match(name):
         row = CATALOG_ROWS.get(model_id := match[1] + (match[2] or ""))
         # From gpt-5.1 to 5.4 the default is not to think at all.
@@ -125,7 +126,7 @@ def _thinking_or_instant(name: str) -> tuple[str, str | None] | None:
 
 
 def _model_with_effort(name: str) -> tuple[str, str] | None:
-    """A model and the effort at the end of the name, if the model may accept it."""
+    """Return a model and the effort at the end of the name, if it may accept it."""
     base, _, effort = name.rpartition("-")
     if effort not in REASONING_EFFORTS or name.startswith("ft:"):
         return None
@@ -139,7 +140,7 @@ def _model_with_effort(name: str) -> tuple[str, str] | None:
 
 
 def _model_family(model_id: str) -> str:
-    """The id without its date, after the redirections of the API itself."""
+    """Return the id without its date, after the redirections of the API itself."""
     undated = _SNAPSHOT_DATE.sub("", model_id)
     return CATALOG_SERVED_AS.get(undated, undated)
 
@@ -178,14 +179,14 @@ def _row_facts(row: CatalogRow) -> ModelFacts:
 
 
 def _family_facts(model_id: str) -> ModelFacts:
-    """The facts of an id outside the catalog, by family and version."""
+    """Return the facts of an id outside the catalog, by family and version."""
     if _O_SERIES_ID.match(model_id):
         return replace(
             _REASONING_FACTS, efforts=("low", "medium", "high"), verbosity=False
         )
     match = _GPT_VERSION.match(model_id)
     if not match:
-        # A deployment has any name: what it takes, its administrator knows.
+        # A deployment can have any name; only its administrator knows its facts.
         return replace(_PLAIN_FACTS, hosted=True, known_family=False)
     version = (int(match[1]), int(match[2] or 0))
     if version < (5, 0):
@@ -196,7 +197,10 @@ def _family_facts(model_id: str) -> ModelFacts:
 
 
 def _shown_name(model_id: str, effort: str | None) -> str:
-    """`gpt-5.6-sol` with effort high is GPT-5.6 Sol (high); other ids stay."""
+    """Return `GPT-5.6 Sol (high)` for `gpt-5.6-sol` with effort high.
+
+    Other ids are not changed.
+    """
     name, notes = model_id, [effort] if effort else []
     if _GPT_VERSION.match(model_id):
         if match := _SNAPSHOT_DATE.search(model_id):
@@ -211,8 +215,9 @@ def _shown_word(word: str) -> str:
     return word if word in ("mini", "nano", "pro") else word.capitalize()
 
 
-# The safe default for an unknown gpt of version 5 or later (responses-api.md §5): an
-# effort or a verbosity only if someone asks, no sampling parameters, a summary.
+# The safe default for an unknown gpt of version 5 or later: an effort or a verbosity
+# only if someone asks for it, no sampling parameters, a summary
+# (docs/reference/responses-api.md, "Unknown models").
 _REASONING_FACTS = ModelFacts(
     reasoning=True,
     efforts=(),
@@ -226,9 +231,9 @@ _REASONING_FACTS = ModelFacts(
     vision=True,
     prefix_bound=False,
 )
-# For gpt-4 and for ids that say nothing (another vendor, an Azure deployment): a plain
-# model refuses `reasoning` and its `include` with a 400, while a reasoning model works
-# without them, so they stay away until an effort is asked for.
+# For gpt-4 and for ids that say nothing (another vendor, an Azure deployment): a model
+# that does not reason refuses `reasoning` and its `include` with a 400, and a reasoning
+# model works without them. So they are sent only if an effort is asked for.
 _PLAIN_FACTS = replace(
     _REASONING_FACTS,
     reasoning=False,
@@ -249,7 +254,7 @@ _SAMPLINGS = ("always", "with_none", "never")
 
 @dataclass(frozen=True, slots=True)
 class Override:
-    """What is said of one model; empty texts say nothing."""
+    """What an administrator says about one model; empty texts say nothing."""
 
     like: str = ""
     name: str = ""
@@ -260,7 +265,7 @@ Overrides = Mapping[str, Override]
 
 
 def read_overrides(text: str) -> dict[str, Override]:
-    """Return what a JSON object says of models, by their ids; raises InvalidRequest."""
+    """Return the overrides of a JSON object by model id; raises InvalidRequest."""
     if not text.strip():
         return {}
     table = parse_json_object(text)
@@ -273,9 +278,9 @@ def read_overrides(text: str) -> dict[str, Override]:
 
 
 def resolve_with_overrides(name: str, overrides: Overrides) -> ResolvedModel:
-    """Understand a name as `resolve_model` does, by what the administrator says first.
+    """Resolve a name like `resolve_model`, with the administrator's overrides first.
 
-    An effort at the end of a name of theirs is one, if the model takes it.
+    An effort at the end of an overridden name counts if the model accepts it.
     """
     if name in overrides:
         return _apply_override(name, overrides[name])
@@ -311,7 +316,7 @@ def _read_override(model: str, row: object) -> Override:
 
 
 def _can_be(key: str, value: object) -> bool:
-    """Say whether `value` is one that the fact named `key` can have."""
+    """Say whether `value` is allowed for the fact named `key`."""
     if key in _YES_OR_NO_FACTS:
         return isinstance(value, bool)
     if key in _NUMBER_FACTS:

@@ -1,11 +1,7 @@
-"""What a run used and what it costs.
+"""The tokens that a run used, added up over its responses, and what they cost.
 
-Tokens, added up over the turns of a run.
-
-What a run costs, in US dollars.
-
-Prices are those of the catalog or of the administrator, for the standard tier; where
-one is missing the cost is unknown, never a guess.
+Costs are in US dollars, by the prices of the catalog or of the administrator for the
+standard tier. If a price is missing the cost is unknown; it is never estimated.
 """
 
 from collections import Counter
@@ -14,7 +10,7 @@ from dataclasses import astuple, dataclass
 from typing import Any
 
 from openai_responses.errors import InvalidRequest
-from openai_responses.items import Item, item_type
+from openai_responses.items import ITEM_KINDS, Item, item_type, kind_of
 from openai_responses.json_input import parse_json_object
 from openai_responses.models.resolve import ModelPrices
 
@@ -23,7 +19,8 @@ from openai_responses.models.resolve import ModelPrices
 class Usage:
     """Counts of one response, or of several added together.
 
-    `cached` is part of `input`, `reasoning` part of `output` (responses-api.md §4).
+    `cached` is part of `input`, `reasoning` is part of `output`
+    (docs/reference/responses-api.md, "Usage").
     """
 
     input: int = 0
@@ -35,7 +32,7 @@ class Usage:
 
 
 def add_usage(one: Usage | None, other: Usage | None) -> Usage | None:
-    """Return the sum, field by field; what was not told counts as nothing."""
+    """Return the sum, field by field; a missing count is 0."""
     if one is None or other is None:
         return one or other
     pairs = zip(astuple(one), astuple(other), strict=True)
@@ -43,9 +40,9 @@ def add_usage(one: Usage | None, other: Usage | None) -> Usage | None:
 
 
 def read_usage(wire: object) -> Usage | None:
-    """Return the counts of a response's `usage`, or None when it has none.
+    """Return the counts of a response's `usage`, or None if it has none.
 
-    Other servers leave fields out or send null; what is missing counts as nothing.
+    Other servers leave fields out or send null; a missing count is 0.
     """
     if not isinstance(wire, Mapping):
         return None
@@ -72,13 +69,6 @@ def _count(value: object) -> int:
 
 _MILLION = 1_000_000
 
-_FEES: Mapping[str, float] = {"web_search_call": 0.01, "file_search_call": 0.0025}
-"""For one call of a hosted tool: $10 and $2.50 for a thousand (LiteLLM 1.109.1's map,
-2026-11-21; the second is not verified)."""
-
-_CONTAINER_FEE = 0.03
-"""For one container of the code interpreter; not verified."""
-
 _PRICE_NAMES = ModelPrices._fields
 _NOT_PRICES = (
     "CUSTOM_MODEL_PRICING_JSON is not a JSON object of prices. An administrator has to "
@@ -89,9 +79,9 @@ _NOT_PRICES = (
 def cost_of_run(
     usage: Usage, prices: ModelPrices | None, output: Iterable[Item]
 ) -> float | None:
-    """Return what the tokens and the hosted tools of a run cost; None if unknown.
+    """Return the cost of the tokens and hosted tools of a run; None if unknown.
 
-    `output` holds the items of all its turns.
+    `output` holds the items of all its responses.
     """
     tokens = _cost_of_tokens(usage, prices) if prices else None
     return None if tokens is None else tokens + _cost_of_tools(output)
@@ -110,7 +100,7 @@ def read_prices(text: str) -> dict[str, ModelPrices]:
 def _cost_of_tokens(usage: Usage, prices: ModelPrices) -> float | None:
     if prices.input is None or prices.output is None:
         return None
-    # What is cached or written to the cache is part of the input.
+    # Cached tokens and tokens written to the cache are part of the input.
     cached = prices.input if prices.cached is None else prices.cached
     written = prices.input if prices.cache_write is None else prices.cache_write
     plain = max(0, usage.input - usage.cached - usage.cache_writes)
@@ -124,15 +114,13 @@ def _cost_of_tokens(usage: Usage, prices: ModelPrices) -> float | None:
 
 
 def _cost_of_tools(output: Iterable[Item]) -> float:
-    items = list(output)
-    calls = Counter(item_type(item) for item in items)
-    containers = {
-        item.get("container_id")
-        for item in items
-        if item_type(item) == "code_interpreter_call"
+    paid = {
+        (item_type(item), item.get(kind.fee_field) if kind.fee_field else place)
+        for place, item in enumerate(output)
+        if (kind := kind_of(item)).fee
     }
-    fees = sum(_FEES.get(kind, 0) * count for kind, count in calls.items())
-    return fees + len(containers) * _CONTAINER_FEE
+    counts = Counter(name for name, _ in paid)
+    return sum(ITEM_KINDS[name].fee * count for name, count in counts.items())
 
 
 def _read_row(row: object) -> ModelPrices:

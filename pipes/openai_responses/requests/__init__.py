@@ -1,1 +1,1 @@
-"""A request, from what a chat asks to the fields that are sent."""
+"""Builds a request: from what a chat asks for to the fields that are sent."""

@@ -1,18 +1,13 @@
 """The request: every field that is sent, and how it is built for a model.
 
-Parameters in, one payload out.
+Only this module decides what is sent. The caller's own keys have priority over the
+settings. Keys that the API does not have are dropped, and so are parameters that the
+model rejects (docs/reference/responses-api.md, "Parameters" and "Sampling and effort").
 
-What is sent is decided here alone: the caller's own keys win over the settings, keys
-that the API does not have are left out, and so are parameters that the model rejects
-(responses-api.md §0.8, §1).
-
-What a caller asked for that a request does not hold.
-
-A request as other servers of the Responses API take it.
-
-They check more strictly and know less than OpenAI (responses-api.md §6): an unknown
-key or `include` is an error, a reasoning item or a call needs an id, and an answer of
-the assistant is a plain text.
+Other servers of the Responses API check more strictly and know fewer fields: an unknown
+key or `include` is an error there, a reasoning item or a call needs an id, and a
+message of the assistant must be plain text (docs/reference/responses-api.md, "Other
+servers").
 """
 
 import hashlib
@@ -27,6 +22,7 @@ from openai_responses.items import (
     Item,
     include_for,
     item_type,
+    kind_of,
     message_text,
     tools_at_effort,
 )
@@ -57,19 +53,19 @@ _PASSED_ON = frozenset(
         "truncation",
     }
 )
-"""Keys of a caller that go to the API as they are. Those that would store something
-there or name what is stored (`store`, `background`, `conversation`,
-`previous_response_id`, `prompt`) are not the caller's to set; `user` is deprecated."""
+"""Keys of a caller that are sent unchanged. A caller cannot set keys that store
+something at the API or refer to stored things (`store`, `background`, `conversation`,
+`previous_response_id`, `prompt`); `user` is deprecated."""
 
 _IN_BACKGROUND = {"background": True, "store": True}
-"""The API runs nothing in the background that it does not store."""
+"""Background mode requires that the response is stored."""
 
 _MOST_OUTPUT_TOKENS = 128_000
-"""The seed's bound; a model of the catalog may have a higher one (§3.5)."""
+"""The largest value accepted; a model of the catalog may have a higher limit."""
 
 
 class ResponsesRequest(BaseModel):
-    """What is sent to `POST /responses`, in the API's own words."""
+    """The body of `POST /responses`, with the API's field names."""
 
     # JSON has no NaN and no infinity.
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
@@ -104,17 +100,17 @@ class ResponsesRequest(BaseModel):
     access_programs: dict[str, Any] | None = None
 
     def payload(self) -> dict[str, Any]:
-        """Return the JSON object to send; what was not set is not in it."""
+        """Return the JSON object to send, without fields that are not set."""
         fields = {name: getattr(self, name) for name in type(self).model_fields}
         return {name: value for name, value in fields.items() if value is not None}
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What the administrator and the user chose, for requests that say nothing.
+    """What the administrator and the user chose, used where the request says nothing.
 
-    `effort`, `summary` and `verbosity` are None when nothing was chosen; `defaults`
-    are further parameters by their names.
+    `effort`, `summary` and `verbosity` are None if nothing was chosen. `defaults` are
+    further parameters by name.
     """
 
     effort: str | None = None
@@ -137,8 +133,8 @@ def build_request(
 ) -> ResponsesRequest:
     """Return the request for a chat; raises InvalidRequest for what cannot be sent.
 
-    `body` holds the caller's keys, in the names of Chat Completions or of the API.
-    The effort is the caller's, else the user's, else the one that the alias names.
+    `body` holds the caller's keys, with the names of Chat Completions or of the API.
+    The effort is the caller's, else the user's, else the one in the model's alias.
     """
     if not items:
         raise InvalidRequest("There is no message to answer. Write one and send it.")
@@ -170,7 +166,7 @@ def build_request(
 def _passed_on(
     model: ResolvedModel, effort: str | None, given: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return the caller's own keys that go as they are, if the model takes them."""
+    """Return the caller's keys that are sent unchanged, if the model accepts them."""
     refused = () if _takes_sampling(model, effort) else _SAMPLING
     return {k: v for k, v in given.items() if k in _PASSED_ON and k not in refused}
 
@@ -228,18 +224,18 @@ def _text_object(
 
 
 def _include(model: ResolvedModel, effort: str | None, settings: Settings) -> list[str]:
-    """Ask for the reasoning itself: without a store there is no other way back."""
+    """Ask for encrypted reasoning: with `store: false` nothing else returns it."""
     wanted = _reasons(model, effort) and settings.encrypted_reasoning
     return ["reasoning.encrypted_content"] if wanted else []
 
 
 def _reasons(model: ResolvedModel, effort: str | None) -> bool:
-    """Say whether the model reasons; one that nobody knows does if it is told to."""
+    """Say whether the model reasons; an unknown model does if an effort is set."""
     return model.facts.reasoning or effort is not None
 
 
 def _first_error(error: ValidationError) -> str:
-    """Return the first complaint as a sentence, without the value it is about."""
+    """Return the first error as a sentence, without the value."""
     first = error.errors(include_url=False, include_context=False, include_input=False)[
         0
     ]
@@ -250,7 +246,7 @@ def _first_error(error: ValidationError) -> str:
 _READ_OTHERWISE = frozenset(
     {"messages", "model", "stream", "enable_stream", "tools", "extra_tools"}
 )
-"""Keys of a body that are no parameters, or that are sent under other names."""
+"""Keys of a body that are not parameters, or that are sent under other names."""
 
 _OBJECTS = ("reasoning", "text")
 _LONGEST_NAME = 40
@@ -259,9 +255,10 @@ _LONGEST_NAME = 40
 def dropped_parameters(
     asked: Mapping[str, Any], request: ResponsesRequest
 ) -> list[str]:
-    """Return the names that the API does not know, or that the model rejects.
+    """Return the names that were not sent: unknown to the API, or rejected by the
+    model.
 
-    They are the API's own names, `reasoning.effort` for one inside an object.
+    They are the API's names, `reasoning.effort` for a field inside an object.
     """
     given, sent = read_parameters(asked), request.payload()
     names = [
@@ -285,25 +282,22 @@ _OPENAI_ONLY = (
     "safety_identifier",
     "stream_options",
 )
-_ID_PREFIXES = {"reasoning": "rs", "function_call": "fc", "custom_tool_call": "ctc"}
 
 
 def strict_payload(payload: dict[str, Any]) -> dict[str, Any]:
-    """Return `payload` without what only OpenAI knows, its items with ids."""
+    """Return `payload` for other servers: without OpenAI's own keys, items with ids."""
     kept = {key: value for key, value in payload.items() if key not in _OPENAI_ONLY}
     return {**kept, "input": [_strict_item(item) for item in payload["input"]]}
 
 
 def _strict_item(item: Item) -> Item:
-    kind = item_type(item)
-    if kind == "message" and item.get("role") == "assistant":
+    if item_type(item) == "message" and item.get("role") == "assistant":
         return {"role": "assistant", "content": message_text(item)}
-    if kind in _ID_PREFIXES:
-        return {**item, "id": f"{_ID_PREFIXES[kind]}_{_digest(item)}"}
-    return item
+    prefix = kind_of(item).id_prefix
+    return {**item, "id": f"{prefix}_{_digest(item)}"} if prefix else item
 
 
 def _digest(item: Item) -> str:
-    """Return an id that the same item always gets, so that the prefix stays."""
+    """Return an id that is always the same for the same item, to keep the prefix."""
     told = str(item.get("encrypted_content") or item.get("call_id") or item)
     return hashlib.sha256(told.encode("utf-8", errors="replace")).hexdigest()[:32]

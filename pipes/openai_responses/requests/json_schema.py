@@ -1,22 +1,14 @@
 """JSON Schemas of tools in the two forms that the API takes: strict and open.
 
-The named parts of a JSON Schema, and what refers to them.
+Strict mode supports only a part of JSON Schema: every object is closed, every property
+is required (optional ones become nullable, see `drop_optional_nulls`), and there are no open
+maps. A schema that cannot be expressed in it is not changed by guessing: such a
+function is sent with `strict: false`. The limits on size are those of OpenAI's guide to
+structured outputs, "Supported schemas".
 
-How large a schema may be in strict mode.
-
-The numbers are those of OpenAI's guide to structured outputs, "Supported schemas".
-
-A JSON Schema made strict.
-
-Strict mode takes a part of JSON Schema: every object closed, every property required
-(optional ones become nullable, see `arguments.drop_optional_nulls`), no open maps. What
-cannot be said in it is not guessed: such a function is sent with `strict: false`.
-
-A JSON Schema as the API takes it without strict mode.
-
-There too the root of a function's parameters has to be an object with `properties`
-that is no choice, and an array has to say what it holds. One tool that breaks this
-would be an error for the whole request.
+Without strict mode, too, the root of a function's parameters must be an object with
+`properties` and no choice, and an array must have `items`. One tool that breaks this
+would make the whole request fail.
 """
 
 import re
@@ -27,12 +19,12 @@ DEFINITIONS = ("$defs", "definitions")
 
 
 def definitions(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the named parts of a schema, from both places where they may stand."""
+    """Return the named parts of a schema, from both places where they can be."""
     found: dict[str, Any] = {}
     for key in DEFINITIONS:
         named = schema.get(key)
         for name, part in named.items() if isinstance(named, Mapping) else ():
-            # Two of one name and different content: neither is the right one.
+            # Two parts with one name and different content: neither can be used.
             found[name] = part if found.get(name, part) == part else None
     return found
 
@@ -45,7 +37,7 @@ def resolve_reference(node: Any, root: Mapping[str, Any]) -> Any:
 
 
 def reference_name(node: Any) -> str:
-    """Return the name of the definition that a `$ref` points to; nothing if to none."""
+    """Return the name of the definition that a `$ref` points to, or an empty text."""
     steps = str(node.get("$ref")).split("/")
     if len(steps) == 3 and steps[0] == "#" and steps[1] in DEFINITIONS:
         return steps[2].replace("~1", "/").replace("~0", "~")
@@ -57,7 +49,7 @@ _LONG_ENUM, _LONG_ENUM_CHARACTERS = 250, 15_000
 
 
 def is_within_limits(schema: Mapping[str, Any]) -> bool:
-    """Say whether strict mode takes a strict schema of this size."""
+    """Say whether strict mode accepts a strict schema of this size."""
     nodes = list(_nodes(schema))
     properties = [name for node in nodes for name in node.get("properties", ())]
     enums = [list(map(str, node.get("enum", ()))) for node in nodes]
@@ -96,7 +88,7 @@ _KEPT = frozenset(
         *("exclusiveMinimum", "exclusiveMaximum", "minItems", "maxItems", "pattern"),
     }
 )
-"""Keywords that stay as they are."""
+"""Keywords that are kept unchanged."""
 
 _BOUNDS = (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum"))
 
@@ -120,7 +112,7 @@ _NARROWING = frozenset(
         *("unevaluatedProperties", "unevaluatedItems", "$dynamicRef", "$recursiveRef"),
     }
 )
-"""Keywords that change what is allowed and have no strict form."""
+"""Keywords that restrict values and have no strict form."""
 
 _JSON_TYPES: Mapping[type, str] = {
     str: "string",
@@ -139,21 +131,22 @@ class NotStrict(Exception):
 
 
 def strict_schema(schema: Mapping[str, Any]) -> Schema | None:
-    """Return a function's parameters for strict mode; None where it cannot say them.
+    """Return a function's parameters for strict mode; None if that is impossible.
 
-    What the result allows the given schema allows too, but for the nulls of optional
-    properties and for limits that only a description can tell (`minLength`).
+    Everything that the result allows is also allowed by the given schema, except the
+    nulls of optional properties and limits that only a description can express
+    (`minLength`).
     """
     try:
         return _StrictRewrite(schema).result()
     except (NotStrict, RecursionError):
         return None
     except (TypeError, AttributeError, ValueError):
-        return None  # what a server calls a schema need not be one
+        return None  # a server may send something that is not a schema
 
 
 class _StrictRewrite:
-    """One schema on its way to the strict form."""
+    """Rewrites one schema to the strict form."""
 
     def __init__(self, root: Mapping[str, Any]) -> None:
         self._root = root
@@ -201,7 +194,7 @@ class _StrictRewrite:
         return {"$ref": f"#/$defs/{_plain_name(reference_name(node))}"}
 
     def _choice(self, node: Mapping[str, Any], depth: int) -> Schema:
-        """Return a choice; strict mode knows only `anyOf`, and nothing beside it."""
+        """Return a choice; strict mode has only `anyOf`, with nothing beside it."""
         options = node.get("anyOf") or node.get("oneOf")
         beside = node.keys() & {"properties", "items", "enum", "const", "required"}
         beside |= {"oneOf"} if {"anyOf", "oneOf"} <= node.keys() else set()
@@ -211,7 +204,7 @@ class _StrictRewrite:
         return {**told, "anyOf": [self._strict(one, depth + 1) for one in options]}
 
     def _merged(self, node: Mapping[str, Any]) -> Schema:
-        """Return an `allOf` as one object, where its parts do not contradict."""
+        """Return an `allOf` as one object, if its parts do not contradict."""
         merged: Schema = {key: node[key] for key in node if key != "allOf"}
         for part in node["allOf"] if isinstance(node["allOf"], list) else [None]:
             found = resolve_reference(part, self._root) if _is_reference(part) else part
@@ -278,12 +271,12 @@ def make_nullable(schema: Schema) -> Schema:
 
 
 def _plain_name(name: str) -> str:
-    """Return the name of a definition in letters that need no escape in a reference."""
+    """Return the name of a definition in characters that need no escape."""
     return re.sub(r"[^\w.-]", "_", name)
 
 
 def _types_of(node: Mapping[str, Any], enum: object) -> list[str]:
-    """Return the types of a schema: as it says, or as what it holds tells."""
+    """Return the types of a schema, as stated or as derived from its keywords."""
     said = node.get("type") or ("object" if "properties" in node else None)
     if said is None and isinstance(enum, list):
         said = list(dict.fromkeys(_JSON_TYPES.get(type(one), "") for one in enum))
@@ -298,7 +291,7 @@ def _is_reference(part: object) -> bool:
 
 
 def _combine(one: Schema, other: Mapping[str, Any]) -> Schema:
-    """Return both schemas as one; raises NotStrict where they say different things."""
+    """Return both schemas as one; raises NotStrict if they contradict."""
     both = dict(one)
     for key, value in other.items():
         if key == "properties" and isinstance(value, Mapping):
@@ -320,9 +313,9 @@ _DEEPEST_OPEN = 30
 
 
 def open_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a function's parameters in a form that is never refused.
+    """Return a function's parameters in a form that the API never refuses.
 
-    What a choice at the root offers becomes one object with all its properties.
+    A choice at the root becomes one object with all properties of its options.
     """
     kept = {key: schema[key] for key in schema if key not in _NOT_AT_THE_ROOT}
     properties = _properties(schema, schema, 0)
@@ -335,7 +328,7 @@ def open_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _properties(node: object, root: Mapping[str, Any], depth: int) -> dict[str, Any]:
-    """Return all properties that an object may have, whatever it is made of."""
+    """Return all properties that an object may have, from all of its parts."""
     if not isinstance(node, Mapping) or depth > _DEEPEST_OPEN:
         return {}
     found: dict[str, Any] = {}
@@ -349,7 +342,7 @@ def _properties(node: object, root: Mapping[str, Any], depth: int) -> dict[str, 
 
 
 def _with_items(node: Any, depth: int) -> Any:
-    """Return a schema whose arrays all say what they hold."""
+    """Return a schema in which every array has `items`."""
     if depth > _DEEPEST_OPEN:
         return node
     if isinstance(node, list):

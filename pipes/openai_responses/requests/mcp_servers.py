@@ -1,11 +1,7 @@
-"""Remote MCP servers as an administrator describes them, as tools of a request.
+"""Remote MCP servers, from an administrator's JSON to tools of a request.
 
-What each field of a remote MCP server's description may be.
-
-Remote MCP servers as an administrator describes them -> tools of a request.
-
-A description that cannot be used leaves out its server alone, with a sentence that says
-why; neither a sentence nor a note quotes a value, because any may be a secret.
+If a description cannot be used, only its server is left out, with a sentence that says
+why. Neither a sentence nor a note quotes a value, because any value may be a secret.
 """
 
 import json
@@ -23,7 +19,7 @@ _SERVER_LABEL = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 
 
 def is_server_label(value: object) -> bool:
-    """Say whether the API takes a text for a `server_label`."""
+    """Say whether the API accepts a text as `server_label`."""
     return isinstance(value, str) and bool(_SERVER_LABEL.fullmatch(value))
 
 
@@ -46,7 +42,7 @@ def _are_headers(value: object) -> bool:
 
 
 def _is_filter(value: object) -> bool:
-    """Say whether a value chooses tools, by their names or by what they do."""
+    """Say whether a value selects tools, by name or by what they do."""
     forms = {"tool_names": _are_names, "read_only": _is_switch}
     return _has_forms(value, forms)
 
@@ -83,7 +79,7 @@ SERVER_FIELDS: Mapping[str, tuple[Callable[[object], bool], str]] = {
     "require_approval": (_is_consent, "`always`, `never` or an object of both"),
     "server_description": (_is_text, "a text"),
 }
-"""The keys that are sent, each with its test and the words for what it should be."""
+"""The keys that are sent, each with its test and a description of valid values."""
 
 
 _NO_SECRETS = frozenset(
@@ -96,14 +92,14 @@ _NO_SECRETS = frozenset(
         "type",
     }
 )
-"""Keys whose values are no secrets; those of other keys may be."""
+"""Keys whose values are never secret; other values may be."""
 
 
 @dataclass(frozen=True, slots=True)
 class RemoteServers:
-    """The servers that can be offered, and what an administrator should know.
+    """The servers that can be offered, and messages for an administrator.
 
-    `complaints` say what keeps a server out of a request, `notes` what of one is not
+    `complaints` say why a server is left out, `notes` which field of a server is not
     sent.
     """
 
@@ -146,7 +142,7 @@ def read_servers(text: str) -> RemoteServers:
 
 
 def secrets_in_servers(text: str) -> list[str]:
-    """Return every text of the descriptions that may be a secret."""
+    """Return every text of the descriptions that may be secret."""
     try:
         rows = _rows(text)
     except (ValueError, RecursionError):
@@ -169,7 +165,7 @@ def _servers_error(what: str) -> str:
 
 
 def _secret_values(value: object) -> list[str]:
-    """Return the texts of a value, and the words in them that open a door."""
+    """Return the texts of a value, and the words in them that grant access."""
     if isinstance(value, Mapping):
         return [text for inner in value.values() for text in _secret_values(inner)]
     if isinstance(value, list):

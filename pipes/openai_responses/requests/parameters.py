@@ -1,8 +1,7 @@
-"""What a caller asks for -> the API's parameters, in the API's names and forms.
+"""The caller's parameters, translated to the names and forms of the API.
 
-Callers use the words of Chat Completions, of Open WebUI's controls or of the API; null
-means not given. What cannot be meant is refused with a sentence, before anything is
-sent.
+Callers use the names of Chat Completions, of Open WebUI's controls, or of the API; null
+means not given. An invalid value is refused with a sentence before anything is sent.
 """
 
 from collections.abc import Mapping
@@ -16,7 +15,7 @@ _RENAMED: Mapping[str, str] = {
     "max_tokens": "max_output_tokens",
     "max_completion_tokens": "max_output_tokens",
 }
-"""Chat Completions' names for what the API calls otherwise."""
+"""The API's names, by those of Chat Completions."""
 
 _WORDS: Mapping[str, tuple[str, ...]] = {
     "reasoning_effort": REASONING_EFFORTS,
@@ -33,11 +32,12 @@ _NO_SCHEMA = (
 
 
 def read_parameters(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the caller's keys in the API's names; raises InvalidRequest.
+    """Return the caller's keys with the API's names; raises InvalidRequest.
 
-    `reasoning` and `text` are objects, with what stood beside them in Chat Completions
-    inside; keys that the API does not have are still there. The API has no `stop`: it
-    only asks for `truncation: "disabled"`, as in the seed (§3.6).
+    `reasoning` and `text` are objects; keys that Chat Completions has beside them are
+    moved into them. Keys that the API does not have are still in the result. The API
+    has no `stop`; a caller that gives one gets `truncation: "disabled"`
+    (docs/parameters.md).
     """
     given = {key: value for key, value in body.items() if value is not None}
     for theirs, ours in _RENAMED.items():
@@ -54,7 +54,7 @@ def read_parameters(body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def read_bool(name: str, value: object) -> bool:
-    """Return what a bool-like value says, exactly as the seed lists them (§3.8)."""
+    """Return a truth value given as true, false, 1 or 0, also as text."""
     if isinstance(value, bool | int | str):
         if value in (True, "true", "1"):
             return True
@@ -82,7 +82,7 @@ def _text_parameter(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _own_object(given: Mapping[str, Any], key: str) -> dict[str, Any]:
-    """Return the caller's object of that name; null in it means not given, too."""
+    """Return the caller's object of that name; null inside it means not given."""
     value = given.get(key, {})
     if not isinstance(value, Mapping):
         raise InvalidRequest(_cannot_be_sent(key, "it must be a JSON object"))
@@ -90,7 +90,7 @@ def _own_object(given: Mapping[str, Any], key: str) -> dict[str, Any]:
 
 
 def _word(name: str, value: object) -> str:
-    """Return one of the words that `name` may be; a person may type them in capitals."""
+    """Return a valid word for `name`; capitals are accepted."""
     word = value.strip().lower() if isinstance(value, str) else ""
     if word not in _WORDS[name]:
         words = ", ".join(_WORDS[name])
@@ -99,7 +99,9 @@ def _word(name: str, value: object) -> str:
 
 
 def _format(asked: object, beside: object) -> dict[str, Any] | None:
-    """Return `text.format` from Chat Completions' form, or from the seed's two keys."""
+    """Return `text.format` from Chat Completions' form, or from `json_schema` beside
+    it.
+    """
     form: Mapping[str, Any] = asked if isinstance(asked, Mapping) else {"type": asked}
     kind = form.get("type")
     if asked is None or kind == "text":
@@ -117,7 +119,7 @@ def _format(asked: object, beside: object) -> dict[str, Any] | None:
 
 
 def _schema_fields(value: object) -> dict[str, Any]:
-    """Return name, schema and what else is said of a JSON schema, given in any form."""
+    """Return name, schema and other fields of a JSON schema, given in any form."""
     read = parse_json_object(value) if isinstance(value, str) else value
     if not isinstance(read, Mapping) or not isinstance(read.get("schema"), Mapping):
         raise InvalidRequest(_NO_SCHEMA)

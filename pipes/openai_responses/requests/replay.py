@@ -1,27 +1,23 @@
-"""Output items of earlier responses, as they are sent back in the input.
+"""Output items of earlier responses, in the form in which they are sent again.
 
-Who made an item: reasoning is readable only for its own family and endpoint.
+Encrypted reasoning of another model family, server or organisation is refused or
+silently dropped by the API, so the origin of an item is stored with it
+(docs/reference/responses-api.md, "Refusals of input items", 4, 10 and 11).
 
-Encrypted reasoning of another model, server or organisation is refused or silently
-dropped by the API (responses-api.md §2.1, rules 4, 10 and 11).
+What the model produced stays byte for byte. Ids are removed, because with `store:
+false` the API would look them up and not find them. `status` is removed, because Azure
+refuses it on reasoning (the same section, 1 to 3, 6, 7 and 9). Hosted items need both;
+they get a new id, always the same for the same item, because the API's own id would
+require the reasoning before the item, which a chat may have lost.
 
-Calls of remote MCP servers, told to the model as calls with outputs.
+With `store: false` the API accepts an `mcp_call` but does not show it to the model: it
+counts no tokens for it, and the model no longer knows the result (seen live by two
+users of the API in 2026). As a function call with an output the model reads it. So
+every later request contains such a pair; it is also what a host makes of the card.
 
-With `store: false` the API takes an `mcp_call` back but does not show it to the model:
-no token is counted for it, and what the server said is forgotten. As a function's call
-with its output it is read (seen live by two users of the API in 2026). So this pair
-stands for it in every later request; it is also what a host makes of the card.
-
-A person's consent belongs to one response: the API would make a call again whose
-approval comes back without it. What the model has acted on becomes such a pair, too.
-
-How an item goes back to the API in a later request.
-
-What the model produced stays byte for byte. Ids go, because with `store: false` they
-would be looked up and not found, and so do states, which Azure refuses on reasoning
-(responses-api.md §2.1, rules 1 to 3, 6, 7 and 9). Hosted items must have both. Their
-ids are made anew, always the same for the same item: the API's own would call for the
-reasoning in front of them, which a chat may have lost.
+A person's approval belongs to one response: if the call comes back without the
+approval, the API makes the call again. An approval that the model has acted on becomes
+a pair, too.
 """
 
 import hashlib
@@ -40,6 +36,7 @@ from openai_responses.items import (
     is_hosted,
     is_reasoning,
     item_type,
+    kind_of,
     part_text,
 )
 from openai_responses.models.resolve import resolve_model
@@ -48,9 +45,9 @@ from openai_responses.requests.tools import ToolNames
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """The model family, the server's name, the account there that produced an item.
+    """The model family, the server's name, and the account that produced an item.
 
-    `endpoint` and `account` are empty where an earlier writer did not note them.
+    `endpoint` and `account` are empty if an earlier writer did not store them.
     """
 
     family: str
@@ -58,7 +55,7 @@ class Origin:
     account: str = ""
 
     def can_decrypt(self, maker: Self) -> bool:
-        """Say whether we may send reasoning that `maker` produced."""
+        """Say whether reasoning of `maker` can be sent here."""
         same_server = maker.endpoint in ("", self.endpoint)
         same_account = maker.account in ("", self.account)
         return same_server and same_account and maker.family == self.family
@@ -70,12 +67,12 @@ class Origin:
 
 
 def origin_at(family: str, endpoint: Endpoint) -> Origin:
-    """Return who makes items of `family` at `endpoint`."""
+    """Return the origin of items of `family` from `endpoint`."""
     return Origin(family, endpoint.host, endpoint.owner())
 
 
 def read_origin(wire: object, host_model: str) -> Origin:
-    """Return a stored origin, or what the host's id of the model tells.
+    """Return a stored origin, or the one that the host's model id implies.
 
     The host's id is `{function id}.{model}`; earlier writers stored nothing else.
     """
@@ -86,25 +83,19 @@ def read_origin(wire: object, host_model: str) -> Origin:
 
 
 _REMOTE_SIGN = "mcp"
-"""How the ids of remote calls begin, and no others."""
-
-_CLIENT_ANSWERS = (
-    "function_call_output",
-    "custom_tool_call_output",
-    "mcp_approval_response",
-)
+"""The prefix of the ids of remote calls, and of no others."""
 
 
 def remote_name(item: Mapping[str, Any]) -> str:
-    """Return what a remote tool is called here: its server's label, then its name.
+    """Return the name of a remote tool: its server's label, then its own name.
 
-    Open WebUI names the tools of its own MCP servers alike.
+    Open WebUI names the tools of its own MCP servers in the same way.
     """
     return ToolNames().sent_name(f"{item.get('server_label')}_{item.get('name')}")
 
 
 def remote_call(item: Mapping[str, Any]) -> Item:
-    """Return the call that `item` made, or asked to be allowed."""
+    """Return the call that `item` made, or asked permission for."""
     return {
         "type": "function_call",
         "call_id": _remote_call_id(item),
@@ -114,35 +105,35 @@ def remote_call(item: Mapping[str, Any]) -> Item:
 
 
 def remote_output(item: Mapping[str, Any]) -> Item:
-    """Return what came of an `mcp_call`: its output, or what went wrong."""
+    """Return the output of an `mcp_call`, or its error."""
     return _call_output(item, _remote_error(item) or str(item.get("output") or ""))
 
 
 def remote_pair(item: Mapping[str, Any]) -> list[Item]:
-    """Return a whole `mcp_call` as the model is told of it later."""
+    """Return an `mcp_call` as the call and output that later requests contain."""
     return [remote_call(item), remote_output(item)]
 
 
 def refused_pair(request: Mapping[str, Any], why: str) -> list[Item]:
-    """Return a call that was asked for and not allowed."""
+    """Return a call that was asked for and not allowed, with its output."""
     return [remote_call(request), _call_output(request, f"Error: {why}")]
 
 
 def remote_failed(item: Mapping[str, Any]) -> bool:
-    """Say whether an `mcp_call` came to nothing."""
+    """Say whether an `mcp_call` failed."""
     return bool(item.get("error")) or item.get("status") == "failed"
 
 
 def is_approval_request(item: Mapping[str, Any]) -> bool:
-    """Say whether the API asks whether it may make a call."""
+    """Say whether the API asks for permission to make a call."""
     return item_type(item) == "mcp_approval_request"
 
 
 def drop_settled_approvals(items: Sequence[Item]) -> list[Item]:
-    """Return `items` without the approvals that are over.
+    """Return `items` without approvals that are over.
 
-    One that the model has not acted on yet stays, because the next response does; a
-    request that nobody answered cannot be sent at all.
+    An approval that the model has not acted on yet stays, because the next response
+    does. A request that nobody answered cannot be sent.
     """
     requests = {item["id"]: item for item in items if is_approval_request(item)}
     last = _last_act(items, {_remote_call_id(request) for request in requests.values()})
@@ -162,26 +153,26 @@ def drop_settled_approvals(items: Sequence[Item]) -> list[Item]:
 
 
 def _last_act(items: Sequence[Item], refused: Container[str]) -> int:
-    """Return the place of the last item that the model made, or -1."""
+    """Return the place of the last item that the model produced, or -1."""
     acts = (
         place
         for place, item in enumerate(items)
-        if item_type(item) not in _CLIENT_ANSWERS and item.get("call_id") not in refused
+        if not kind_of(item).from_client and item.get("call_id") not in refused
     )
     return max(acts, default=-1)
 
 
 def _asked_id(item: Mapping[str, Any]) -> object:
-    """Return the id of the request that `item` is or answers; None for others."""
+    """Return the id of the approval request that `item` is or answers, else None."""
     if is_approval_request(item):
         return item["id"]
     return item.get("approval_request_id") if _is_response(item) else None
 
 
 def reorder_remote_outputs(items: Iterable[Item]) -> list[Item]:
-    """Return `items` with the output of each remote call right behind it.
+    """Return `items` with the output of each remote call directly behind it.
 
-    Calls that ran at the same time stand in the host's order otherwise.
+    Otherwise calls that ran at the same time would be in the host's order.
     """
     rows = list(items)
     outputs = {
@@ -217,7 +208,7 @@ def _call_output(item: Mapping[str, Any], text: str) -> Item:
 
 
 def _remote_error(item: Mapping[str, Any]) -> str:
-    """Return what went wrong, in the words of the server or of the API."""
+    """Return the error of a remote call in the words of the server or of the API."""
     error = item.get("error")
     if not error:
         return ""
@@ -231,15 +222,12 @@ def _remote_error(item: Mapping[str, Any]) -> str:
 
 _NEVER_REPLAYED = ("id", "status", "created_by")
 _MADE_HERE = "replayed"
-_NULL_COUNTS = {"code_interpreter_call": ("code", "outputs")}
-"""Fields that have to be there even where they are null."""
 
 
 def strip_for_replay(item: Item) -> Item:
-    """Return `item` as it is given back: without ids, states and absent values.
+    """Return `item` in the form that is sent again: without ids, status and nulls.
 
-    Those inside the content of a message go too (`logprobs`), and the pages that a
-    search found (`action.sources`).
+    Inside a message's content `logprobs` are removed, in a search `action.sources`.
     """
     kept = {k: v for k, v in item.items() if k not in _NEVER_REPLAYED and v is not None}
     if item_type(item) == "message" and isinstance(kept.get("content"), list):
@@ -250,14 +238,14 @@ def strip_for_replay(item: Item) -> Item:
 
 
 def replay_items(item: Item) -> list[Item]:
-    """Return what stands for a whole output item in later requests, in its order."""
+    """Return the items that represent an output item in later requests, in order."""
     if item_type(item) == "mcp_call":
         return remote_pair(item)
     return [image_message(item) if has_image(item) else strip_for_replay(item)]
 
 
 def replay_output(output: Iterable[Item], *, with_reasoning: bool) -> list[Item]:
-    """Return the output of a turn as the next one of the same run sends it back."""
+    """Return the output of a response for the next request of the same run."""
     going = (item for item in output if _goes_back(item, with_reasoning))
     return [told for item in going for told in replay_items(item)]
 
@@ -270,25 +258,25 @@ def _goes_back(item: Item, with_reasoning: bool) -> bool:
 
 def _demanded(item: Item) -> Item:
     """Return the fields of a hosted item that are not simply left as they are."""
-    kind = item_type(item)
-    demanded = {key: item.get(key) for key in _NULL_COUNTS.get(kind, ())}
+    kind = kind_of(item)
+    demanded = {key: item.get(key) for key in kind.nullable}
     demanded |= {key: item[key] for key in ("id", "status") if item.get(key)}
-    if demanded.get("outputs"):  # pictures are for people, and large
+    if demanded.get("outputs"):  # pictures are large and only people need them
         parts = content_parts(demanded["outputs"])
         demanded["outputs"] = [p for p in parts if p.get("type") != "image"]
-    if kind == "web_search_call":
+    if kind.tool == "web_search":
         action = item["action"].items()
         demanded["action"] = {
             k: v for k, v in action if k != "sources" and v is not None
         }
     # An approval is named by the id of the request for it.
-    if "id" in demanded and not kind.startswith("mcp_approval"):
+    if "id" in demanded and kind.returned == "always":
         demanded["id"] = _new_id(str(item["id"]))
     return demanded
 
 
 def _new_id(own: str) -> str:
-    """Return an id of the kind that `own` is; replayed again, it stays the same."""
+    """Return a new id of the same kind as `own`, always the same for the same item."""
     prefix, _, rest = own.partition("_")
     if rest.startswith(_MADE_HERE):
         return own

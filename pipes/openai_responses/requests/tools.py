@@ -1,8 +1,5 @@
-"""Tools of a chat body or of the host in the API's form, with names that the API allows.
-
-Names of tools that the API forbids, there and back.
-
-Host tool specs -> Responses tools.
+"""Tools of a chat body or of the host in the API's form, with names that the API
+allows.
 """
 
 import hashlib
@@ -23,10 +20,10 @@ _DIGEST = 12
 
 @dataclass(frozen=True, slots=True)
 class ToolNames:
-    """What each tool is called in a request; `known` are the tools' own names.
+    """Translates the names of tools for the API and back; `known` are their own names.
 
-    What a name becomes depends on itself, so that it is the same in the next request;
-    only a known tool that has that very name already makes a difference.
+    The translation of a name depends only on the name itself, so it is the same in the
+    next request. The exception is a name that another known tool already has.
     """
 
     known: tuple[str, ...] = ()
@@ -43,7 +40,7 @@ class ToolNames:
                 return sent
 
     def own_name(self, sent: str) -> str:
-        """Return the tool's own name of the one that the model used."""
+        """Return the tool's own name for the name that the model used."""
         return next((name for name in self.known if self.sent_name(name) == sent), sent)
 
     def rename_tools(self, tools: Iterable[Item]) -> list[Item]:
@@ -69,22 +66,22 @@ def responses_tools(
     """Return the tools of a chat body, or of the host, in the API's form.
 
     Chat Completions nests a function under `function`, the host has it without a
-    `type`; the API has it flat and wants `parameters` and `strict` said. With `strict`
-    every function becomes strict whose schema can be. Other tools stay verbatim.
+    `type`. The API has it flat and needs `parameters` and `strict`. With `strict` every
+    function becomes strict whose schema allows it. Other tools are not changed.
     """
     return [_responses_tool(spec, strict) for spec in specs]
 
 
 def is_hosted_tool(tool: Mapping[str, Any]) -> bool:
-    """Say whether the API runs a tool itself, or has it run elsewhere."""
+    """Say whether the API itself runs a tool, or has it run on another server."""
     return tool.get("type") not in _CALLED_BY_NAME
 
 
 def merge_tools(*groups: Sequence[Item]) -> list[Item]:
-    """Return the tools of all groups, each once: a later one takes an earlier's place.
+    """Return the tools of all groups, each once; a later one replaces an earlier one.
 
-    Functions and custom tools are the same by their name, MCP servers by their label,
-    all others by their type.
+    Functions and custom tools are equal by name, MCP servers by label, all others by
+    type.
     """
     tools = [tool for group in groups for tool in group]
     return list({_identity(tool): tool for tool in tools}.values())
@@ -96,10 +93,10 @@ def responses_tool_choice(
     *,
     names: ToolNames | None = None,
 ) -> object:
-    """Return `tool_choice` in the API's form: a named function is not nested there.
+    """Return `tool_choice` in the API's form, where a named function is not nested.
 
-    A bare name counts too. Raises InvalidRequest for a tool that is not among `tools`,
-    unless those are not known. `names` says how a tool's own name is sent.
+    A bare name is accepted. Raises InvalidRequest for a tool that is not among `tools`,
+    if those are known. `names` translates the tool's own name.
     """
     if choice is None or choice in _MODES:
         return choice
@@ -115,7 +112,7 @@ def responses_tool_choice(
 
 
 def next_tool_choice(choice: object) -> object:
-    """Return what a choice comes to after the first calls; what it forbids stays so."""
+    """Return the choice after the first calls; what it forbids stays forbidden."""
     if isinstance(choice, Mapping) and choice.get("type") == "allowed_tools":
         return {**choice, "mode": "auto"}
     return "none" if choice == "none" else None
@@ -143,7 +140,7 @@ def _check_named(tool: Mapping[str, Any]) -> None:
 
 
 def _function(function: Mapping[str, Any], strict: bool) -> Item:
-    """Return a function in the API's form; what it says itself of `strict` counts."""
+    """Return a function in the API's form; its own `strict` has priority."""
     said = function.get("strict")
     wanted = said if isinstance(said, bool) else strict
     parameters = function.get("parameters")
@@ -207,7 +204,7 @@ def _tool_choice(choice: Mapping[str, Any], names: ToolNames | None) -> Item:
 
 
 def _check_offered(wanted: Item, tools: Sequence[Item] | None) -> None:
-    """Raise InvalidRequest unless a tool is as `wanted` says, as far as we know them."""
+    """Raise InvalidRequest if a known list of tools does not contain `wanted`."""
     same: list[str] = [key for key in ("type", "server_label") if key in wanted]
     same += ["name"] if wanted["type"] in _CALLED_BY_NAME else []
     if tools is None or any(

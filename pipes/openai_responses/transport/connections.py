@@ -1,21 +1,12 @@
-"""Pooled HTTP sessions, and the only module that opens a connection.
+"""Pooled HTTP sessions; the only module that opens a connection.
 
-The pooled HTTP session of each event loop.
+There is one session for each event loop. The first run that borrows it opens it. It is
+closed when no run has used it for a while, or when its owner is gone: a host that
+replaces a pipe does not tell the old one.
 
-A session is opened by the first run that borrows it. It is closed when none has been
-under way for a while, or when its owner is gone: a host that replaces a pipe tells the
-old one nothing.
-
-How long a run waits for the server.
-
-A response whose head has come, with its body on the way.
-
-The only module that opens a connection.
-
-Errors of aiohttp become ours here, once; what a proxy, a certificate or a gateway
-does wrong gets a sentence of its own.
-
-Files that code left in a container, fetched before it expires.
+Errors of aiohttp become errors of this package here. Errors of a proxy, a certificate
+or a gateway have sentences of their own. Files that code left in a container are
+fetched before the container expires.
 """
 
 import asyncio
@@ -51,14 +42,14 @@ from openai_responses.errors import (
 def parse_retry_headers(
     status: int, error: ApiError, headers: Mapping[str, str], now: float
 ) -> Failure:
-    """Return the setback of an HTTP answer; `now` in seconds since 1970."""
+    """Return the failure of an HTTP answer; `now` is in seconds since 1970."""
     wish = headers.get("x-should-retry", "").lower()
     wanted = {"true": True, "false": False}.get(wish)
     return Failure(status, error, _retry_after(headers, now), wanted)
 
 
 def _retry_after(headers: Mapping[str, str], now: float) -> float | None:
-    """Return what `retry-after-ms` or `retry-after` asks for, or None."""
+    """Return the wait in `retry-after-ms` or `retry-after`, or None."""
     milliseconds = _number(headers.get("retry-after-ms"))
     if milliseconds is not None:
         return milliseconds / 1000
@@ -73,7 +64,7 @@ def _retry_after(headers: Mapping[str, str], now: float) -> float | None:
 
 
 def _number(text: str | None) -> float | None:
-    """Return a wait as a number: finite, not negative."""
+    """Return a wait as a finite number that is not negative, or None."""
     try:
         value = float(text or "")
     except ValueError:
@@ -82,17 +73,17 @@ def _number(text: str | None) -> float | None:
 
 
 _IDLE_SECONDS = 60.0
-"""Less than the keep-alive of OpenAI's front end, so that we close first."""
+"""Shorter than the keep-alive of OpenAI's front end, so that our side closes first."""
 _MAX_CONNECTIONS = 1000
-"""A chat holds one connection while it streams; fewer would queue busy servers."""
+"""A chat holds one connection while it streams; with fewer, busy servers would wait."""
 _KEEPALIVE_SECONDS = 50.0
-"""A connection that rested for longer may be closed by the other side at any time."""
+"""A connection that was idle for longer may be closed by the server at any time."""
 _DNS_SECONDS = 300
-"""OpenAI's addresses change rarely, and each look-up costs the first words."""
+"""OpenAI's addresses change rarely, and each look-up delays the first words."""
 
 
 class _Pool:
-    """The session of one event loop, lent to the runs that are under way."""
+    """The session of one event loop, lent to the active runs."""
 
     def __init__(self, idle_seconds: float) -> None:
         self._idle_seconds = idle_seconds
@@ -103,7 +94,7 @@ class _Pool:
 
     @contextmanager
     def lend(self) -> Iterator[aiohttp.ClientSession]:
-        """Lend the session, opened if need be; the last return starts the clock."""
+        """Lend the session, opened if needed; the last return starts the idle time."""
         if self._timer is not None:
             self._timer.cancel()
         if self._session is None:
@@ -129,11 +120,11 @@ class _Pool:
         """Close the session in a task of its own, for callers that cannot wait."""
         if self._timer is not None:
             self._timer.cancel()
-        session, self._session = self._session, None  # at once: no run may borrow it
+        session, self._session = self._session, None  # now, so that no run borrows it
         if session is None:
             return
-        # A task, held until it is done: a connector closed straight from a timer
-        # warns "never awaited" on aiohttp 3.14.
+        # In a task that is referenced until it is done: closing a connector from a
+        # timer warns "never awaited" on aiohttp 3.14.
         task = asyncio.get_running_loop().create_task(session.close())
         self._closing.add(task)
         task.add_done_callback(self._closing.discard)
@@ -148,13 +139,13 @@ class Sessions:
         self._pools: dict[asyncio.AbstractEventLoop, _Pool] = {}
 
     def __del__(self) -> None:
-        """Close what is open: the last run that held us has ended."""
+        """Close open sessions: the last run that referenced this object has ended."""
         for loop, pool in self._pools.items():
             if not loop.is_closed():
                 loop.call_soon_threadsafe(pool.close_later)
 
     def pool(self) -> _Pool:
-        """Return the pool of the running loop; those of ended loops are dropped."""
+        """Return the pool of the running loop; drop those of closed loops."""
         loop = asyncio.get_running_loop()
         if loop not in self._pools:
             alive = {one: p for one, p in self._pools.items() if not one.is_closed()}
@@ -174,10 +165,10 @@ def _new_session() -> aiohttp.ClientSession:
         keepalive_timeout=_KEEPALIVE_SECONDS,
         ttl_dns_cache=_DNS_SECONDS,
     )
-    # Limits of time are the runs' own; the environment's proxies are looked up by
-    # us, because trust_env would also send what a .netrc file holds.
+    # Each run has its own time limits. Proxies of the environment are looked up by
+    # this package, because trust_env would also send the contents of a .netrc file.
     no_limit = aiohttp.ClientTimeout(total=None, sock_connect=None, sock_read=None)
-    # What a gateway sets for one user must not be sent for another.
+    # Cookies that a gateway sets for one user must not be sent for another.
     no_cookies = aiohttp.DummyCookieJar()
     return aiohttp.ClientSession(
         connector=connector, timeout=no_limit, cookie_jar=no_cookies
@@ -186,12 +177,12 @@ def _new_session() -> aiohttp.ClientSession:
 
 @dataclass(frozen=True, slots=True)
 class Timeouts:
-    """Limits in seconds; a `total` of 0 is none.
+    """Limits in seconds; a `total` of 0 means no limit.
 
-    `first_event` runs from the sending to the first event, `idle` from one event to
-    the next; a `keepalive` is an event. Reasoning at high effort is silent for
-    minutes, so there is no total limit unless somebody asks for one; the time of tools
-    and of people does not count in it.
+    `first_event` runs from sending to the first event, `idle` from one event to the
+    next; a `keepalive` counts as an event. Reasoning at high effort is silent for
+    minutes, so there is no total limit by default. The time of tools and of people does
+    not count in it.
     """
 
     connect: float = 30.0
@@ -201,7 +192,7 @@ class Timeouts:
 
 
 class Deadlines:
-    """The limit that is running now, over all attempts of one run."""
+    """The limit that is active now, over all attempts of one run."""
 
     def __init__(self, timeouts: Timeouts) -> None:
         """Start the total limit, if there is one."""
@@ -222,12 +213,12 @@ class Deadlines:
         self._next, self._kind = now + self.timeouts.idle, "idle_timeout"
 
     def allow(self, seconds: float) -> bool:
-        """Say whether the total limit leaves time for a wait."""
+        """Say whether the total limit leaves enough time for a wait."""
         return asyncio.get_running_loop().time() + seconds < self._end
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Let the total limit stand still."""
+        """Stop the total limit for a while."""
         began = asyncio.get_running_loop().time()
         try:
             yield
@@ -239,24 +230,24 @@ class Deadlines:
         return asyncio.timeout_at(min(self._next, self._end))
 
     def timeout_error(self) -> TimedOut:
-        """Return the error of the limit that passed."""
+        """Return the error of the limit that was exceeded."""
         return TimedOut("total_timeout" if self._end <= self._next else self._kind)
 
 
 DRAIN_SECONDS = 1.0
-"""For the rest of a body that nobody needs."""
+"""For reading the rest of a body, which is not needed."""
 
 _REQUEST_ID = re.compile(r"(?:req_)?[0-9a-fA-F-]{1,64}")
-"""Nothing that could be a key or a word: the log shows it."""
+"""Nothing that could be a key or a word, because the log shows the id."""
 
 NETWORK_ERRORS = (aiohttp.ClientError, TimeoutError, OSError)
 
 
 class HttpResponse:
-    """A response whose status is fine and whose body is still on its way."""
+    """A response with a good status whose body is still arriving."""
 
     def __init__(self, response: aiohttp.ClientResponse, deadlines: Deadlines) -> None:
-        """Wrap `response`; whoever opened it closes it."""
+        """Wrap `response`; the caller that opened it closes it."""
         self._response = response
         self._deadlines = deadlines
         self._broke = False
@@ -278,7 +269,7 @@ class HttpResponse:
             yield chunk
 
     async def read_any(self) -> bytes:
-        """Return what has arrived of the body; nothing at its end, when `is_read`."""
+        """Return the part of the body that has arrived; empty at its end."""
         if self._broke:
             raise ConnectionFailed("The connection to the model's server broke.")
         scope = self._deadlines.scope()
@@ -294,9 +285,9 @@ class HttpResponse:
         return self._rescued() or await self.read_any()
 
     def _rescued(self) -> bytes:
-        """Return what arrived before the connection broke.
+        """Return the bytes that arrived before the connection broke.
 
-        aiohttp puts the exception in front of the bytes that nobody has read yet.
+        aiohttp puts the exception in front of the unread bytes.
         """
         content = self._response.content
         content.set_exception(None)  # type: ignore[arg-type]
@@ -304,10 +295,11 @@ class HttpResponse:
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Leave what arrives with the operating system for a while.
+        """Leave arriving bytes with the operating system for a while.
 
-        Otherwise the event loop wakes for every packet, though nobody reads. Where
-        aiohttp itself has stopped reading, because its buffer is full, it stays so.
+        Otherwise the event loop wakes up for every packet although nothing is read. If
+        aiohttp itself has stopped reading, because its buffer is full, reading stays
+        stopped.
         """
         connection = self._response.connection  # None once the body has ended
         transport = connection.transport if connection else None
@@ -322,7 +314,7 @@ class HttpResponse:
                 transport.resume_reading()
 
     async def drain(self) -> None:
-        """Read what is left after the last event, so that the connection lives on."""
+        """Read the rest after the last event, so that the connection can be reused."""
         try:
             async with asyncio.timeout(DRAIN_SECONDS):
                 async for _ in self._response.content.iter_any():
@@ -341,8 +333,8 @@ class HttpResponse:
             return wire
         if isinstance(wire, dict) and wire.get("error"):
             error = read_api_error(wire)
-            setback = Failure(self._response.status, error)
-            raise ApiRefused(failure_sentence(error), setback, self.request_id)
+            failure = Failure(self._response.status, error)
+            raise ApiRefused(failure_sentence(error), failure, self.request_id)
         raise UnreadableAnswer(SENTENCES["unreadable"][""])
 
 
@@ -356,7 +348,7 @@ _MAX_ERROR_BODY = 64 * 1024
 _NEVER_CONNECTED = (
     aiohttp.ClientConnectorError,
     aiohttp.ClientHttpProxyError,
-    aiohttp.ServerTimeoutError,  # the connection's: no other limit is aiohttp's
+    aiohttp.ServerTimeoutError,  # for connecting; aiohttp has no other limit
 )
 _WAITS_BEFORE_POST = (0.0, 0.5, 2.0)
 _POST_TIMEOUTS = Timeouts(connect=10, first_event=20, total=30)
@@ -381,8 +373,8 @@ class Connections:
     ) -> AsyncIterator[HttpResponse]:
         """Send `payload` and lend the answer.
 
-        Raises ApiRefused, ConnectionFailed, TimedOut or InvalidRequest; leaving early
-        closes the connection, and with it the work upstream.
+        Raises ApiRefused, ConnectionFailed, TimedOut or InvalidRequest. Leaving early
+        closes the connection, which stops the work at the server.
         """
         body, limits = _json_body(payload), deadlines or Deadlines(Timeouts())
         async with self._sent(endpoint, path, body, limits) as response:
@@ -394,9 +386,9 @@ class Connections:
     async def get(
         self, endpoint: Endpoint, path: str, deadlines: Deadlines
     ) -> AsyncIterator[HttpResponse]:
-        """Ask for what is at `path` and lend the answer; raises what `post` raises.
+        """Request `path` and lend the answer; raises the same errors as `post`.
 
-        No redirection is followed: it would take the key along.
+        Redirections are not followed, because the key would be sent along.
         """
         async with self._sent(endpoint, path, None, deadlines) as response:
             if response.status != 200:
@@ -414,17 +406,17 @@ class Connections:
             try:
                 yield response
             finally:
-                response.close()  # nothing happens when it was read to its end
+                response.close()  # has no effect after it was read to the end
 
     def post_later(self, endpoint: Endpoint, path: str) -> None:
-        """Send an empty request in a task of its own, for callers that cannot wait.
+        """Send an empty request in a separate task, for callers that cannot wait.
 
-        It is tried three times; nobody is told how it went.
+        It is tried three times; the result is not reported.
         """
         self.do_later(self._post_quietly(endpoint, path))
 
     def do_later(self, work: Coroutine[Any, Any, None]) -> None:
-        """Run what outlives its run in a task that is held until it is done."""
+        """Run work that may last longer than its run, in a task that is referenced."""
         task = asyncio.get_running_loop().create_task(work)
         self._later.add(task)
         task.add_done_callback(self._later.discard)
@@ -447,7 +439,7 @@ class Connections:
 
 
 def _json_body(payload: dict[str, Any]) -> bytes:
-    # A lone surrogate, from a broken copy and paste, must not stop the request.
+    # A lone surrogate, for example from a broken copy, must not stop the request.
     return json.dumps(payload, ensure_ascii=False).encode("utf-8", errors="replace")
 
 
@@ -459,7 +451,7 @@ async def _send(
     deadlines: Deadlines,
     tls: ssl.SSLContext | bool,
 ) -> aiohttp.ClientResponse:
-    """Return the response once its head is there."""
+    """Return the response as soon as its head has arrived."""
     url = endpoint.url(path)
     scope = deadlines.scope()
     try:
@@ -489,7 +481,7 @@ async def _send(
 
 
 def _network_sentence(error: Exception, host: str) -> str:
-    """Return what to tell of a connection that did not come about."""
+    """Return the sentence for a connection that could not be opened."""
     match error:
         case aiohttp.ClientProxyConnectionError() | aiohttp.ClientHttpProxyError():
             return SENTENCES["refused"]["407"]
@@ -505,7 +497,7 @@ def _network_sentence(error: Exception, host: str) -> str:
 
 
 async def _refusal(response: aiohttp.ClientResponse, model: str) -> ApiRefused:
-    """Return the error that a response with a bad status stands for."""
+    """Return the error for a response with a bad status."""
     body = b""
     try:
         async with asyncio.timeout(DRAIN_SECONDS):
@@ -515,11 +507,11 @@ async def _refusal(response: aiohttp.ClientResponse, model: str) -> ApiRefused:
                     break
         error = read_api_error(json.loads(body))
     except (*NETWORK_ERRORS, ValueError, RecursionError):
-        error = ApiError()  # no body, or not JSON: the status says it
+        error = ApiError()  # no body, or not JSON: only the status is known
     status = response.status
-    setback = parse_retry_headers(status, error, response.headers, unix_seconds())
+    failure = parse_retry_headers(status, error, response.headers, unix_seconds())
     sentence = refusal_sentence(status, error, model)
-    return ApiRefused(sentence, setback, request_id_of(response))
+    return ApiRefused(sentence, failure, request_id_of(response))
 
 
 async def container_file(
@@ -529,10 +521,10 @@ async def container_file(
     most_bytes: int,
     deadlines: Deadlines,
 ) -> bytes:
-    """Return the bytes of a file; raises the errors of `transport`.
+    """Return the bytes of a file in a container; raises the same errors as `get`.
 
     `ids` are those of the container and of the file. A file of more than `most_bytes`
-    is an UnreadableAnswer, and not read on.
+    is an UnreadableAnswer; the rest is not read.
     """
     container, file = (quote(part, safe="") for part in ids)
     path = f"/containers/{container}/files/{file}/content"

@@ -1,22 +1,13 @@
 """The stream of a response: bytes in, typed events out.
 
-Bytes of an event stream in, server-sent events out.
-
 Follows the parsing rules of the HTML standard, section 9.2.6, "Interpreting an event
-stream". There is no limit on a line: a `response.completed` snapshot or a partial
-image easily passes a megabyte, which is why the line reader of aiohttp cannot be used
-(responses-api.md §3).
+stream". A line can have any length: the snapshot in `response.completed` or a partial
+image can exceed a megabyte, which is too long for aiohttp's own line reader
+(docs/reference/responses-api.md, "Stream events").
 
-How far the stream of a response has been read.
-
-The closed union of stream events that we act on.
-
-All other events, also those that do not exist yet, are `Unknown`: they keep the
-connection alive, nothing more (responses-api.md §0.5).
-
-A server-sent event, read as one of the stream events that we act on.
-
-Events are told apart by their `type` alone; the `event:` line only repeats it.
+The union of events is closed. All other events, including future ones, are `Unknown`:
+they only show that the connection is alive. The `type` alone identifies an event; the
+`event:` line only repeats it.
 """
 
 import json
@@ -33,7 +24,7 @@ from openai_responses.items import Item
 class ServerSentEvent(NamedTuple):
     """One dispatched event; `data` holds its lines joined by a newline.
 
-    A tuple, because there is one for each token: it is made in half the time.
+    A tuple, because one is created for each token and a tuple takes half the time.
     """
 
     event: str
@@ -41,10 +32,10 @@ class ServerSentEvent(NamedTuple):
 
 
 class EventStreamDecoder:
-    """Turns chunks, cut anywhere, into events.
+    """Turns chunks of any size into events.
 
-    The bytes of an unfinished line are kept as they came and joined once, when the
-    line ends: the work is linear in the length of the stream.
+    The bytes of an unfinished line are kept unchanged and joined once, when the line
+    ends. So the work is linear in the length of the stream.
     """
 
     def __init__(self) -> None:
@@ -70,17 +61,17 @@ class EventStreamDecoder:
         return self._take_lines(chunk)
 
     def close(self) -> list[ServerSentEvent]:
-        """Return the event that the end of the stream cut off after its last line.
+        """Return the event whose final blank line is missing at the end of the stream.
 
-        The standard drops it. Here a terminal event whose blank line is missing is
-        worth more than the rule: without it a finished answer would count as cut.
+        The standard drops it. Here it is kept: if it is the terminal event, a finished
+        answer would otherwise count as cut.
         """
         rest = b"".join(self._fragments)
         self._fragments = []
         return self._take_lines(rest + b"\n\n")
 
     def _take_lines(self, text: bytes) -> list[ServerSentEvent]:
-        """Read the whole lines of `text`; keep what follows the last line end."""
+        """Read the complete lines of `text`; keep what follows the last line end."""
         lines = text.splitlines()
         if text.endswith(b"\r"):
             self._after_cr = True
@@ -89,7 +80,7 @@ class EventStreamDecoder:
         return self._dispatched(lines)
 
     def _dispatched(self, lines: list[bytes]) -> list[ServerSentEvent]:
-        """Return the events that a blank line among `lines` ends."""
+        """Return the events that end with a blank line among `lines`."""
         events = []
         for line in lines:
             field, _, value = line.partition(b":")
@@ -103,19 +94,19 @@ class EventStreamDecoder:
                     text = b"\n".join(self._lines).decode("utf-8", "replace")
                     events.append(ServerSentEvent(name, text))
                 self._event, self._lines = b"", []
-            # id, retry, comments and unknown fields carry nothing we act on
+            # id, retry, comments and unknown fields are not used
         return events
 
 
 _ID = re.compile(r"[A-Za-z0-9_=-]{1,512}")
-"""What may stand in a path; other servers put base64 into their ids."""
+"""Ids that are safe in a path; other servers use base64 in their ids."""
 
 
 class Cursor:
-    """The response that is read, and the number of its last event.
+    """The response that is being read, and the number of its last event.
 
-    `response_id` is empty until the server has named it, `last` is None as long as no
-    event had a number.
+    `response_id` is empty until the server has named it. `last` is None until an event
+    had a number.
     """
 
     def __init__(self, named: Callable[[], object] = lambda: None) -> None:
@@ -125,8 +116,8 @@ class Cursor:
         self.last: int | None = None
 
     def advance(self, event: ServerSentEvent) -> bool:
-        """Note an event that could be read; say whether it had not come before."""
-        # Read a second time: few events of a background run come in a second.
+        """Note an event that could be read; say whether it is new."""
+        # The event is parsed twice; a background run has few events a second.
         wire = {} if event.data == "[DONE]" else json.loads(event.data)
         self.note(wire.get("response"))
         number = wire.get("sequence_number")
@@ -138,7 +129,7 @@ class Cursor:
         return True
 
     def note(self, response: object) -> None:
-        """Remember the id of a response object; what cannot be one is none."""
+        """Remember the id of a response object, if it is a valid id."""
         told: Mapping[str, Any] = response if isinstance(response, Mapping) else {}
         named = told.get("id")
         if isinstance(named, str) and _ID.fullmatch(named):
@@ -188,7 +179,7 @@ class AnnotationAdded(NamedTuple):
 class PartialImage(NamedTuple):
     """`response.image_generation_call.partial_image`: an image as far as it is drawn.
 
-    `image` is base64, `form` its format where the server tells it.
+    `image` is base64; `form` is its format, if the server tells it.
     """
 
     output_index: int
@@ -218,7 +209,7 @@ class ItemDone(NamedTuple):
 class FinalResponse(NamedTuple):
     """`response.completed`, `.incomplete` or `.failed`, with the final snapshot.
 
-    `status` is "cancelled", too, where the response itself was asked for.
+    `status` can also be "cancelled" if the response itself was requested.
     """
 
     status: str
@@ -248,7 +239,7 @@ StreamEvent = ItemEvent | TextDone | FinalResponse | StreamError | Unknown
 
 
 def join_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
-    """Return `events` with neighbouring deltas of one text as one delta."""
+    """Return `events`, with neighbouring deltas of one text joined to one delta."""
     out: list[StreamEvent] = []
     for place, neighbours in groupby(events, _text_place):
         if place is None:
@@ -266,13 +257,13 @@ def _text_place(event: StreamEvent) -> tuple[int, str, int] | None:
 
 _ANNOTATION = "response.output_text.annotation.added"
 _JSON_BLANK = " \t\n\r"
-"""All that may stand around a value (RFC 8259, section 2)."""
+"""White space that is allowed around a value (RFC 8259, section 2)."""
 _JSON_READER = json.JSONDecoder()
 _Reader = Callable[[Mapping[str, Any]], StreamEvent]
 
 
 def parse_event(event: ServerSentEvent) -> StreamEvent:
-    """Return the typed event; raises MalformedEvent when it is not a JSON object."""
+    """Return the typed event; raises MalformedEvent if it is not a JSON object."""
     if event.data == "[DONE]":  # other servers end their streams with it
         return Unknown("[DONE]")
     wire = _event_value(event.data)
@@ -291,7 +282,7 @@ def parse_event(event: ServerSentEvent) -> StreamEvent:
 
 
 def _event_value(text: str) -> object:
-    """Return what `json.loads` would return, in two thirds of its time."""
+    """Return the same as `json.loads`, in two thirds of the time."""
     text = text.strip(_JSON_BLANK)
     try:
         value, end = _JSON_READER.raw_decode(text)
@@ -321,7 +312,7 @@ def _object(value: object) -> dict[str, Any]:
 
 
 def _delta_reader(kind: str, part: str) -> _Reader:
-    """Return the reader of a delta whose place in its item is named by `part`."""
+    """Return the reader of a delta whose place in its item is the field `part`."""
 
     def read(wire: Mapping[str, Any]) -> StreamEvent:
         place, index, text = wire.get(part, 0), wire["output_index"], wire["delta"]
@@ -344,7 +335,7 @@ def _done_reader(kind: str, part: str, field: str) -> _Reader:
 
 def _read_annotation(wire: Mapping[str, Any]) -> StreamEvent:
     annotation, part = wire.get("annotation"), _index(wire.get("content_index", 0))
-    if annotation is None:  # the type allows it; the ended item has them all
+    if annotation is None:  # the type allows it; the final item has all annotations
         return Unknown(_ANNOTATION)
     return AnnotationAdded(_index(wire["output_index"]), part, _object(annotation))
 
@@ -376,7 +367,7 @@ def _final_reader(status: str) -> _Reader:
 
 
 def _read_error(wire: Mapping[str, Any]) -> StreamEvent:
-    # The flat shape has its own `type`, which says "error" and nothing more.
+    # In the flat form `type` is only "error".
     flat = {key: value for key, value in wire.items() if key != "type"}
     return StreamError(read_api_error(flat))
 

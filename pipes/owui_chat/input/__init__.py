@@ -1,1 +1,1 @@
-"""Open WebUI's chat forms as the API's input."""
+"""Open WebUI's chat forms as input of the API."""

@@ -1,21 +1,17 @@
-"""Images and files that people or tools attached, as input parts.
+"""Pictures and files that people or tools attached, as input parts.
 
-Pictures in the forms that the API reads, told by their first bytes.
+The API reads PNG, JPEG, WEBP and GIF without animation; a picture's type is told by its
+first bytes. Documents have the types in the table below.
 
-It reads PNG, JPEG, WEBP, and GIF that does not move.
+Open WebUI stores the files of a user's message, and shows a pipe only the pictures
+(docs/reference/open-webui.md, "Around the user's message"). If something in the current
+message cannot be sent, that is an error. In an earlier message the model gets a note
+instead, so that the chat can continue.
 
-Documents in the form that the API reads, with their types.
-
-What people attached to which message of a chat.
-
-Open WebUI keeps with a message of the user the files it came with, and shows a pipe the
-pictures alone (utils/middleware.py:2124). What cannot be sent with the message that is
-asked is an error; of an earlier message the model is told, so that the chat goes on.
-
-Pictures of tools, given back to the outputs that they came with.
-
-A chat stores them by their addresses; the host reads them for the next request, but
-moves them out of the outputs into a message that no one wrote (utils/misc.py:393).
+A chat stores pictures of tools by their addresses. The host reads them for the next
+request, but moves them out of the outputs into a message that nobody wrote
+(docs/reference/open-webui.md, "The stored output and the next turn"). Here they are put
+back into the outputs.
 """
 
 import base64
@@ -39,14 +35,14 @@ _SIGNATURES = (
     (b"GIF8", "image/gif"),
 )
 _HEAD = 24
-"""Characters of base64 that hold every signature."""
+"""The number of base64 characters that contain every signature."""
 
 _GIF_FRAME = b"\x00\x21\xf9\x04"
-"""What stands in front of each frame of a GIF that has several."""
+"""The bytes before each frame of an animated GIF."""
 
 
 def image_type(content: bytes) -> str:
-    """Return the media type of a picture, or nothing for one that nobody reads."""
+    """Return the media type of a picture; empty if the API cannot read it."""
     if content[:4] == b"RIFF" and content[8:12] == b"WEBP":
         return "image/webp"
     for signature, kind in _SIGNATURES:
@@ -56,15 +52,15 @@ def image_type(content: bytes) -> str:
 
 
 def image_data_url(content: bytes) -> str:
-    """Return a picture as an address that holds it; nothing if nobody reads it."""
+    """Return a picture as a data URL; empty if the API cannot read it."""
     kind = image_type(content)
     return f"data:{kind};base64,{base64.b64encode(content).decode()}" if kind else ""
 
 
 def readable_url(url: str) -> str:
-    """Return the address of a picture, labelled as what it is; nothing if unreadable.
+    """Return the address of a picture with its real type; empty if unreadable.
 
-    A picture on the web is the API's to fetch.
+    The API itself fetches pictures from the web.
     """
     if url.startswith(("https://", "http://")):
         return url
@@ -79,7 +75,7 @@ def image_part(url: str, detail: str) -> Item:
 
 
 def _encoded_type(payload: str) -> str:
-    """Return the media type of a picture in base64; of a GIF all of it is read."""
+    """Return the media type of a picture in base64; a GIF is read completely."""
     try:
         kind = image_type(base64.b64decode(payload[:_HEAD]))
         if kind == "image/gif":
@@ -116,9 +112,10 @@ _PLAIN_TEXT = (
 
 
 def document_type(name: str, declared: str) -> str:
-    """Return the media type of a document that the API reads; else nothing.
+    """Return the media type of a document that the API reads, else an empty text.
 
-    The name comes first: what a browser declares differs from system to system.
+    The name counts first, because the type that browsers declare differs between
+    systems.
     """
     suffix = name.rpartition(".")[2].lower()
     if suffix in _PLAIN_TEXT.split():
@@ -148,7 +145,7 @@ _LARGEST_INPUT = 512_000_000
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
-    """A file at a message, as the host notes it there."""
+    """A file of a message, as the host stores it there."""
 
     file_id: str
     name: str
@@ -161,10 +158,10 @@ def attachments_by_place(
     messages: Mapping[str, Any],
     metadata: Mapping[str, Any],
 ) -> dict[int, list[Attachment]]:
-    """Return what was attached to the user's messages, by their places in the chat.
+    """Return the attachments of the user's messages, by their places in the chat.
 
-    `messages` are those of the chat's row, by id. A chat without a row tells the
-    files of its last message apart from all others; these stand at the first one.
+    `messages` are those of the chat's row, by id. A chat without a row tells only which
+    files belong to its last message; all others are placed at the first message.
     """
     if not messages:
         return _without_row(users_places(stretches), metadata)
@@ -173,7 +170,7 @@ def attachments_by_place(
 
 
 def read_attachments(files: object) -> list[Attachment]:
-    """Return the files that came with a message; knowledge is the host's own."""
+    """Return the files of a message; files of knowledge bases belong to the host."""
     rows = files if isinstance(files, list) else []
     return [
         _attachment(row)
@@ -186,7 +183,7 @@ def read_attachments(files: object) -> list[Attachment]:
 
 
 def add_parts(said: UserMessage, parts: Sequence[Item]) -> UserMessage:
-    """Return a message with `parts` in front, where later changes do not reach them."""
+    """Return a message with `parts` first, where later changes do not reach them."""
     content = [*parts, *content_parts(said.item.get("content"))]
     return UserMessage({**said.item, "content": content})
 
@@ -194,9 +191,10 @@ def add_parts(said: UserMessage, parts: Sequence[Item]) -> UserMessage:
 def resolve_images(
     stretches: Sequence[ChatPart], attached: Mapping[int, Sequence[Attachment]]
 ) -> list[ChatPart]:
-    """Return a chat in which the API can read every picture of a message.
+    """Return a chat in which the API can read every picture.
 
-    Raises InvalidRequest for one that it cannot, by its name, in the message asked.
+    Raises InvalidRequest, with the file's name, for an unreadable one in the current
+    message.
     """
     asked = question_index(stretches)
     return [
@@ -210,12 +208,12 @@ def resolve_images(
 
 
 def question_index(stretches: Sequence[ChatPart]) -> int:
-    """Return the place of the last message of the user."""
+    """Return the place of the user's last message."""
     return max(users_places(stretches), default=-1)
 
 
 def part_or_note(found: Item | str, *, is_asked: bool) -> Item:
-    """Return a part, or the sentence that stands for it in an earlier message."""
+    """Return a part, or the note that replaces it in an earlier message."""
     if not isinstance(found, str):
         return found
     if is_asked:
@@ -224,7 +222,7 @@ def part_or_note(found: Item | str, *, is_asked: bool) -> Item:
 
 
 def check_input_size(items: Sequence[Item]) -> None:
-    """Raise InvalidRequest for more pictures or bytes than one request may hold."""
+    """Raise InvalidRequest for more pictures or bytes than a request may have."""
     contents = [item.get("content") or item.get("output") for item in items]
     parts = [part for content in contents for part in content_parts(content)]
     pictures = sum(item_type(part) == "input_image" for part in parts)
@@ -295,7 +293,7 @@ def _with_readable(
 
 
 def _readable_part(part: Item, name: str) -> Item | str:
-    """Return a picture that the API reads, or why it does not."""
+    """Return a picture that the API can read, or the reason why it cannot."""
     url, shown = str(part["image_url"]), name or "A picture"
     if readable := readable_url(url):
         return image_part(readable, part["detail"])
@@ -306,17 +304,18 @@ def _readable_part(part: Item, name: str) -> Item | str:
 _MADE_UP = "Here are the images from the tool results above. Please analyze them."
 
 UNREADABLE_IMAGE = "[A picture is in a form that you cannot read; the user sees it.]"
-"""What the model gets for a picture of a tool that the API would refuse."""
+"""Replaces a picture of a tool that the API would refuse."""
 
 
 def add_tool_images(
     stretches: Sequence[ChatPart], messages: Mapping[str, Any]
 ) -> list[ChatPart]:
-    """Return a chat without the made-up messages, their pictures at their outputs.
+    """Return a chat with the pictures of tools at their outputs again.
 
-    `messages` are those of the chat's row, by id: they tell how many belong to each
-    output of ours. Of the host's, whose round goes on before it is stored, the last
-    one has them all.
+    The messages that the host made for them are removed. `messages` are those of the
+    chat's row, by id; they tell how many pictures belong to each output of ours. The
+    host's own tool rounds are not stored yet, so there the last output gets all
+    pictures.
     """
     result: list[ChatPart] = []
     counts = _counts(messages)
@@ -337,12 +336,12 @@ def tool_image(url: str) -> Item:
 
 
 def append_images(text: str, images: Sequence[Item]) -> str | list[Item]:
-    """Return the output of a tool: a text, with pictures behind it if there are any."""
+    """Return the output of a tool: a text, followed by pictures if there are any."""
     return [{"type": "input_text", "text": text}, *images] if images else text
 
 
 def _made_up_urls(stretch: ChatPart) -> list[str]:
-    """Return the pictures of a made-up message; of any other none."""
+    """Return the pictures of a message that the host made; empty for any other."""
     if not isinstance(stretch, UserMessage) or stretch.item.get("role") != "user":
         return []
     first, *rest = content_parts(stretch.item.get("content")) or [{}]
@@ -376,7 +375,7 @@ def _assign_images(
 
 
 def _counts(messages: Mapping[str, Any]) -> dict[str, int]:
-    """Return how many pictures the chat stores with each output of ours."""
+    """Return the number of pictures that the chat stores with each output of ours."""
     items = [item for message in messages.values() for item in _output_items(message)]
     return {
         str(item.get("call_id")): len(_images(item))

@@ -1,11 +1,11 @@
-"""The wishes "Add Details" and "More Concise" for an answer that is given anew.
+"""The wishes "Add Details" and "More Concise" for a new version of an answer.
 
-The page sends the words of its own language as a last message of the user
-(`regeneration_prompt`, utils/middleware.py:2146), behind the old answer from 0.12 on,
-behind the question before. A model that has a verbosity is asked with it instead: what
-is sent then ends on the question and begins as the old answer's request did, so that
-the prompt cache and the reasoning before it hold. The old answer is not sent, because
-the new one takes its place.
+The page sends the words of its own language as a last user message, behind the old
+answer from 0.12 on, before that behind the question (docs/reference/open-webui.md,
+"Around the user's message"). If the model has a verbosity, that is set instead. The
+request then ends with the question and begins like the request of the old answer, so
+the prompt cache and the earlier reasoning stay valid. The old answer is not sent,
+because the new one replaces it.
 """
 
 from collections.abc import Sequence
@@ -19,18 +19,18 @@ DIGITS = 8
 
 
 def words_digest(words: str) -> str:
-    """Return what stands in the table for words of the page."""
+    """Return the key of the table for words of the page."""
     return sha256(words.strip().encode("utf-8", "surrogatepass")).hexdigest()[:DIGITS]
 
 
 def take_directive(
     stretches: Sequence[ChatPart], *, is_guided: bool
 ) -> tuple[list[ChatPart], str]:
-    """Return the chat up to its question, and the verbosity that was wished for.
+    """Return the chat up to its question, and the requested verbosity.
 
-    Without such a wish the chat stays as it is, and the verbosity is empty. `is_guided`
-    says that the host told of a wish; an older one does not, but puts it right behind
-    the question. A wish in a person's own words is left to the model.
+    Without such a wish the chat is unchanged and the verbosity empty. `is_guided` says
+    that the host announced a wish; an older host does not, but puts the wish directly
+    behind the question. A wish in a person's own words is left to the model.
     """
     users = [place for place, stretch in enumerate(stretches) if _is_asked(stretch)]
     question, wish = users[-2:] if len(users) > 1 else (0, 0)
@@ -45,7 +45,7 @@ def _is_asked(stretch: ChatPart) -> bool:
 
 
 def _requested_directive(stretch: ChatPart) -> str:
-    """Return the verbosity that a message asks for with the words of the page."""
+    """Return the verbosity that a message with the page's words asks for."""
     digest = words_digest(
         message_text(stretch.item) if isinstance(stretch, UserMessage) else ""
     )

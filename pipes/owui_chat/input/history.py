@@ -1,16 +1,12 @@
 """The input items of a chat's history.
 
-Blocks that earlier writers put into an answer, for people to look at.
+The host decides which items exist; a stored item decides their bytes. Everything
+between two user messages is one run. Inside a run a stored call is placed where the
+host has its card, with its reasoning before it. Stored items without a card are placed
+at their marker.
 
-They are `<details>` of a few types: what a pipe was doing, a summary of the reasoning,
-tools and code as older Open WebUIs stored them (markers.md §2.3). No model wrote them.
-
-Stretches of a chat and its kept items -> input items.
-
-The host decides what exists, the kept item decides its bytes. What lies between two
-messages of the user is one run; inside it a kept call stands where the host has its
-card, with the reasoning that led to it in front, and kept items without a card stand
-where their marker stands.
+`<details>` blocks of earlier writers, which no model wrote, are removed
+(docs/reference/markers.md, "Blocks of earlier pipes").
 """
 
 import re
@@ -27,7 +23,7 @@ from openai_responses.items import (
     is_call,
     is_commentary,
     is_encrypted,
-    is_kept_hosted,
+    is_replayed,
     item_type,
     message_text,
     since_compaction,
@@ -57,17 +53,11 @@ _BLOCK = re.compile(
 
 
 def strip_old_blocks(text: str) -> str:
-    """Return `text` without such blocks; one that is not closed is only text."""
+    """Return `text` without such blocks; a block that is not closed stays as text."""
     if _SIGN not in text or "</details>" not in text:
-        return text  # and below only what lies before the last end is read, once
+        return text  # below, only the text before the last end is read, once
     end = text.rindex("</details>") + len("</details>\n")
     return _BLOCK.sub("", text[:end]) + text[end:]
-
-
-_RETURNED_TYPES = frozenset(
-    {"message", "reasoning", "compaction", *CALL_OUTPUTS, *CALL_OUTPUTS.values()}
-)
-"""What goes back of a run beside hosted items."""
 
 
 def build_input(
@@ -79,9 +69,9 @@ def build_input(
 ) -> list[Item]:
     """Return the input of a request; without a `reader` no reasoning is sent.
 
-    Not `with_tools`, the runs that are over leave out what tools did in them. The
-    result is valid by construction: calls and outputs in pairs, reasoning only with
-    its encrypted content and only in front of what it led to.
+    Without `with_tools` runs that are over do not include what tools did. The result is
+    always valid: calls and outputs come in pairs, and reasoning only with its encrypted
+    content and directly before its product.
     """
     items: list[Item] = []
     run: list[AssistantText | ToolCall | ToolMessage] = []
@@ -94,7 +84,7 @@ def build_input(
         else:
             run.append(stretch)
     items += _RunHistory(run, records, reader).items()
-    # A picture is an input message: only now, or it would part reasoning from text.
+    # A picture is an input message: inserted last, to keep reasoning next to its text.
     return [
         image_message(item) if has_image(item) else item
         for item in drop_orphans(reorder_remote_outputs(since_compaction(items)))
@@ -102,7 +92,7 @@ def build_input(
 
 
 def tool_message_item(returned: ToolMessage, before: Iterable[Item]) -> Item:
-    """Return the input item for what a tool returned; its call is one of `before`."""
+    """Return the input item for a tool's result; its call is one of `before`."""
     call_id = returned.call_id
     calls = (i for i in before if is_call(i) and i.get("call_id") == call_id)
     kind = next(map(item_type, calls), "function_call")
@@ -110,7 +100,7 @@ def tool_message_item(returned: ToolMessage, before: Iterable[Item]) -> Item:
 
 
 class _RunHistory:
-    """The items of one run, put together from the host's and the kept."""
+    """The items of one run, combined from the host's parts and the stored items."""
 
     def __init__(
         self,
@@ -129,7 +119,7 @@ class _RunHistory:
         }
         self._waiting = {
             ulid: [
-                strip_for_replay(item) for item in record.payload if _may_return(item)
+                strip_for_replay(item) for item in record.payload if is_replayed(item)
             ]
             for ulid, record in self._records.items()
         }
@@ -146,7 +136,9 @@ class _RunHistory:
                     waiting.remove(item)
 
     def _takes_out(self, code: Item) -> bool:
-        """Take out of the text what the host has there of `code`, if it has."""
+        """Remove from the text what the host inserted for `code`; say whether it was
+        there.
+        """
         for pieces in [found for found in self._pieces if isinstance(found, list)]:
             for place, piece in enumerate(pieces):
                 rest = remove_code(piece.text, code)
@@ -156,7 +148,7 @@ class _RunHistory:
         return False
 
     def items(self) -> list[Item]:
-        """Return the items of the run in their order."""
+        """Return the items of the run in order."""
         items: list[Item] = []
         for stretch in self._pieces:
             match stretch:
@@ -170,7 +162,7 @@ class _RunHistory:
         return items
 
     def _call(self, call: ToolCall) -> list[Item]:
-        """Return a call in its kept bytes, after what was kept in front of it."""
+        """Return a call in its stored bytes, after the items stored before it."""
         ulid = self._ulid_of_call.get(call.call_id, "")
         waiting = self._waiting.get(ulid, [])
         for place, item in enumerate(waiting):
@@ -180,7 +172,7 @@ class _RunHistory:
         return [_call_item(call)]
 
     def _piece(self, piece: MarkedText) -> list[Item]:
-        """Return what a marker names, then the text behind it."""
+        """Return the items that a marker names, then the text behind it."""
         kept = self._allowed(piece.ulid, self._waiting.pop(piece.ulid, []))
         message = kept.pop() if kept and _is_answer(kept[-1]) else None
         record = self._records.get(piece.ulid)
@@ -193,10 +185,10 @@ class _RunHistory:
         return [*kept, _message_item(message, piece.text)]
 
     def _allowed(self, ulid: str, items: Sequence[Item]) -> list[Item]:
-        """Leave out what this request may not carry: nobody there could read it.
+        """Remove items that nobody at this request's server could read.
 
-        A call whose card is gone stays for now: it tells which reasoning has to leave
-        with it.
+        A call whose card was deleted stays for now, because it tells which reasoning
+        must be removed with it.
         """
         if not items:
             return []
@@ -210,7 +202,7 @@ class _RunHistory:
 
 
 def _call_item(call: ToolCall) -> Item:
-    """Return a call of which only the host knows."""
+    """Return a call that only the host knows."""
     kind, key = "function_call", "arguments"
     if call.is_custom:
         kind, key = "custom_tool_call", "input"
@@ -226,24 +218,18 @@ def _split(
     return stretch
 
 
-def _may_return(item: Item) -> bool:
-    """Say whether a kept item has a place in a later request."""
-    known = item_type(item) in _RETURNED_TYPES or is_kept_hosted(item)
-    return known or has_image(item)
-
-
 def _is_answer(item: Item) -> bool:
-    """Say whether `item` is a message of the model; earlier writers kept others too."""
+    """Say whether `item` is a model's message; earlier writers stored other kinds."""
     return item_type(item) == "message" and item.get("role") == "assistant"
 
 
 def _is_whole_remark(item: Item) -> bool:
-    """Say whether `item` is a remark whose text the host does not give back."""
+    """Say whether `item` is commentary whose text the host does not return."""
     return is_commentary(item) and bool(message_text(item))
 
 
 def _message_item(kept: Item | None, shown: str) -> Item:
-    """Return a message of the model, in its own bytes unless a person edited it."""
+    """Return a message in the model's own bytes, unless a person edited it."""
     part = {"type": "output_text", "text": shown, "annotations": []}
     if kept is None:
         return {"type": "message", "role": "assistant", "content": [part]}
@@ -251,7 +237,7 @@ def _message_item(kept: Item | None, shown: str) -> Item:
         return kept
     parts = kept.get("content")
     if isinstance(parts, list) and len(parts) == 1 and _is_text_part(parts[0]):
-        is_edited = "text" in parts[0]  # then no place in it is where it was
+        is_edited = "text" in parts[0]  # the annotations' positions are no longer valid
         part = {**parts[0], "text": shown, **({"annotations": []} if is_edited else {})}
     return {**kept, "content": [part]}
 

@@ -1,14 +1,10 @@
-"""What was sent in front of and around earlier messages, sent again unchanged.
+"""Everything that was sent before and around earlier messages, sent again unchanged.
 
-The user's words apart from what the host put around them.
-
-Retrieved text, results of a search, notes about files: the host puts them around the
-words that are asked (utils/middleware.py:645, 1444), later around others.
-
-What was sent, reconciled with what is asked.
-
-The host makes instructions and messages anew for each request. What a run sent that
-its chat does not hold is kept with it; later requests begin with the same bytes.
+The host puts retrieved text, search results and notes about files around the user's
+words: first around the current message, later around another one
+(docs/reference/open-webui.md, "Around the user's message"). It also makes instructions
+and messages anew for each request. What a run sent that is not in its chat is stored
+with it, so later requests begin with the same bytes.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,28 +16,30 @@ from owui_chat.messages import ChatPart, Paired, UserMessage
 from owui_chat.storage.records import message_key, text_digest
 
 _MOST_CHARACTERS = 200_000
-"""What is kept of one message; a chat's row is read and written whole."""
+"""The most that is stored of one message; a chat's row is read and written whole."""
 
 _Text = str | tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
 class InjectedContext:
-    """The texts of a message as it was sent; the one with the words, cut around them.
+    """The texts of a message as it was sent; the user's words are cut out of one of
+    them.
 
-    `words` is their digest: edited ones are sent afresh.
+    `words` is the digest of the user's words. If they were edited, the message is sent
+    as the host has it.
     """
 
     words: str
     texts: tuple[_Text, ...]
 
     def wire(self) -> dict[str, Any]:
-        """Return the form that is stored."""
+        """Return the stored form."""
         return {"words": self.words, "texts": list(self.texts)}
 
 
 def find_injected_context(said: UserMessage, words: str) -> InjectedContext | None:
-    """Return what stands around `words`; None: nothing, too much, or other words."""
+    """Return the text around `words`; None if none, too much, or other words."""
     texts: list[_Text] = [
         part["text"] for part in _said_parts(said) if _is_input_text(part)
     ]
@@ -61,7 +59,7 @@ def find_injected_context(said: UserMessage, words: str) -> InjectedContext | No
 def apply_injected_context(
     said: UserMessage, words: str, kept: InjectedContext | None
 ) -> UserMessage:
-    """Return a message as it was sent, unless its words are no longer those."""
+    """Return a message as it was sent, unless its words have changed."""
     if kept is None or kept.words != text_digest(words):
         return said
     parts = _said_parts(said)
@@ -74,7 +72,7 @@ def apply_injected_context(
 
 
 def read_injected_context(wire: object) -> InjectedContext | None:
-    """Return what `wire` says; None where it says nothing that can be read."""
+    """Return the content of `wire`; None if it cannot be read."""
     rows = wire.get("texts") if isinstance(wire, Mapping) else None
     if not isinstance(wire, Mapping) or not isinstance(rows, list):
         return None
@@ -89,7 +87,7 @@ def _read_text(row: object) -> _Text:
 
 
 def _fits(size: int) -> bool:
-    """Say whether there is something, and not too much of it."""
+    """Say whether there is any text, and not too much."""
     return 0 < size <= _MOST_CHARACTERS
 
 
@@ -106,10 +104,10 @@ _SENT_KEY = "sent"
 
 @dataclass(frozen=True, slots=True)
 class SentContext:
-    """What one run sent beside the chat.
+    """What one run sent in addition to the chat.
 
-    `instructions` belong to the first run that kept some; later ones keep the lines
-    that were `new` against what had been told, and those that were `gone`.
+    `instructions` belong to the first run that stored some. Later runs store the lines
+    that were `new` compared with the earlier ones, and those that were `gone`.
     """
 
     injected: InjectedContext | None = None
@@ -118,7 +116,7 @@ class SentContext:
     gone: tuple[str, ...] = ()
 
     def wire(self) -> dict[str, Any]:
-        """Return the form that is stored: only what there is."""
+        """Return the stored form, without empty fields."""
         found = {
             "injected": self.injected and self.injected.wire(),
             "instructions": self.instructions,
@@ -134,7 +132,7 @@ _NOTHING = SentContext()
 def add_sent_context(
     value: Mapping[str, Any], sent: SentContext | None
 ) -> dict[str, Any]:
-    """Return the value of a message's key with what its run sent."""
+    """Return the value of a message's key, with what its run sent."""
     wire = sent.wire() if sent else None
     return {**value, _SENT_KEY: wire} if wire else dict(value)
 
@@ -146,7 +144,7 @@ def read_sent_context(chat: Mapping[str, Any]) -> dict[str, SentContext]:
     for key, value in chat.items():
         wire = value.get(_SENT_KEY) if isinstance(value, Mapping) else None
         if key.startswith(prefix) and isinstance(wire, Mapping):
-            # In an answer's own output the key is not that of the message.
+            # In an answer's own output the key is not the key of the message.
             owner = str(value.get("message_id") or key.removeprefix(prefix))
             found[owner] = _read_context(wire)
     return found
@@ -158,9 +156,9 @@ def capture_sent_context(
     sent: Mapping[str, SentContext],
     instructions: str | None,
 ) -> SentContext:
-    """Return what is sent with the message that is asked, the last of `pairs`.
+    """Return what is sent with the current message, the last of `pairs`.
 
-    `instructions` are None where they may change from turn to turn.
+    `instructions` are None if they may change from turn to turn.
     """
     place = max(pairs)
     asked = stretches[place]
@@ -182,7 +180,7 @@ def capture_sent_context(
 def first_instructions(
     pairs: Mapping[int, Paired], sent: Mapping[str, SentContext]
 ) -> str | None:
-    """Return the instructions as first given in this branch of the chat."""
+    """Return the first instructions in this branch of the chat."""
     found = (one.instructions for one in _in_order(pairs, sent))
     return next((one for one in found if one is not None), None)
 
@@ -192,7 +190,7 @@ def apply_sent_context(
     pairs: Mapping[int, Paired],
     sent: Mapping[str, SentContext],
 ) -> list[ChatPart]:
-    """Return a chat with what was around the messages when they were sent."""
+    """Return a chat with the texts around its messages as they were sent."""
     result: list[ChatPart] = []
     for place, stretch in enumerate(stretches):
         if place in pairs and isinstance(stretch, UserMessage):
@@ -208,7 +206,7 @@ def apply_sent_context(
 
 
 def _news(sent: SentContext) -> list[ChatPart]:
-    """Return the message that tells of changed instructions, if they did."""
+    """Return the message that announces changed instructions, if they changed."""
     lines = ["The instructions have changed."]
     if sent.new:
         lines += ["New lines:", *sent.new]
@@ -223,7 +221,7 @@ def _news(sent: SentContext) -> list[ChatPart]:
 def _told_lines(
     pairs: Mapping[int, Paired], sent: Mapping[str, SentContext]
 ) -> list[str]:
-    """Return the lines that hold after all that was told, in their order."""
+    """Return the lines that are valid after all announced changes, in order."""
     told = _lines(first_instructions(pairs, sent) or "")
     for one in _in_order(pairs, sent):
         told = [line for line in told if line not in one.gone]

@@ -1,6 +1,6 @@
 """Small jobs that the host gives a model: titles, tags, follow-up questions.
 
-The host names the job itself; its prompt quotes the chat, markers included.
+The host names the job. Its prompt quotes the chat, markers included.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,11 +18,12 @@ _TASK_OBJECTS: Mapping[str, tuple[str, dict[str, Any]]] = {
     "image_prompt_generation": ("prompt", _TEXT),
     "autocomplete_generation": ("text", _TEXT),
 }
-"""The one key of the object that the host reads (utils/middleware.py:3666 and on)."""
+"""By task: the one key of the answer's JSON object that the host reads, and its schema
+(docs/reference/open-webui.md, "Tasks")."""
 
 
 def task_messages(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return the messages of a task without the markers of the chat they quote."""
+    """Return the messages of a task without the markers of the quoted chat."""
     return [
         {**message, "content": _clean(message.get("content"))} for message in messages
     ]
@@ -31,9 +32,9 @@ def task_messages(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]
 def task_format(
     task: str, messages: Sequence[Mapping[str, Any]]
 ) -> dict[str, Any] | None:
-    """Return the `text.format` of a task that the host wants as JSON, or None.
+    """Return the `text.format` of a task whose answer the host reads as JSON, or None.
 
-    An administrator's own prompt may ask for something else: the key has to be in it.
+    An administrator's own prompt may ask for something else, so the key must be in it.
     """
     key, value = _TASK_OBJECTS.get(task, ("", {}))
     if not key or not any(f'"{key}"' in str(m.get("content")) for m in messages):
@@ -48,9 +49,9 @@ def task_format(
 
 
 def task_result(text: str, model: str) -> dict[str, Any]:
-    """Return the answer of a task; an empty one where it failed.
+    """Return the answer of a task; an empty one if it failed.
 
-    The host would take the text of an error for a title.
+    The host would use the text of an error as the title.
     """
     message = {"role": "assistant", "content": text}
     return {

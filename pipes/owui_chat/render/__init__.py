@@ -1,1 +1,1 @@
-"""Run events as Open WebUI and its clients show them."""
+"""Shows run events to Open WebUI and to other clients."""

@@ -1,4 +1,4 @@
-"""The chunks that Open WebUI understands beside an answer's text."""
+"""Chunks that Open WebUI understands in addition to an answer's text."""
 
 from typing import Any
 
@@ -12,8 +12,9 @@ def host_usage(
 ) -> dict[str, Any]:
     """Return the counts as the host stores them with a message.
 
-    Sums are for billing; the host's compaction reads `prompt_tokens` as the size of
-    the chat, so those two are of the last turn alone (open-webui.md §14).
+    The sums are for billing. The host's compaction reads `prompt_tokens` as the size of
+    the chat, so `prompt_tokens` and `completion_tokens` are those of the last response
+    (docs/reference/open-webui.md, "Usage").
     """
     newest = last or usage
     return {
@@ -34,7 +35,7 @@ def host_usage(
 def error_chunk(sentence: str) -> Chunk:
     """Return the chunk that marks the message as failed and keeps its text.
 
-    It has no `choices`: with them the host does not look at `error`.
+    It has no `choices`, because with them the host ignores `error`.
     """
     return {"error": {"message": sentence}}
 
@@ -46,7 +47,7 @@ def status_chunk(sentence: str) -> Chunk:
 
 
 def pages_chunk(queries: list[str], pages: list[str]) -> Chunk:
-    """Return a status line that opens to the pages a search found."""
+    """Return a status line that opens to the pages that a search found."""
     sites = "1 site" if len(pages) == 1 else f"{len(pages)} sites"
     sought = f" for {', '.join(queries)}" if queries else ""
     data = {
@@ -59,7 +60,7 @@ def pages_chunk(queries: list[str], pages: list[str]) -> Chunk:
 
 
 def source_chunk(name: str, text: str) -> Chunk:
-    """Return a source below the answer, which opens to show `text`."""
+    """Return a source below the answer that opens to show `text`."""
     data = {
         "source": {"name": name},
         "document": [text],
@@ -69,5 +70,5 @@ def source_chunk(name: str, text: str) -> Chunk:
 
 
 def host_event(event: dict[str, Any]) -> Chunk:
-    """Return a chunk that the host hands to its event emitter (middleware.py:4808)."""
+    """Return a chunk whose event the host hands to its event emitter."""
     return {"event": event, "choices": [{"index": 0, "delta": {}}]}

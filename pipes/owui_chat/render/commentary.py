@@ -1,13 +1,13 @@
-"""Remarks in passing, shown as progress beside the answer.
+"""Commentary of the model, shown as progress beside the answer.
 
-The page draws the text of an item whose type it does not know, at its place between
-the cards, and leaves it out of what it copies, exports, edits and reads aloud; the host
-gives it to no model (utils/misc.py:245 and 351). So a remark is a quotation in an item
-of our own:
+The page draws the text of an item of unknown type at its place between the cards, and
+leaves it out of copies, exports, edits and reading aloud. The host sends it to no model
+(docs/reference/open-webui.md, "Native events" and "The stored output and the next
+turn"). So commentary is a quotation in an item of our own:
 
     {"type": "openai_responses:remark", "id": ..., "content": [{"text": "> ..."}]}
 
-The remark with which a run ends is its answer: there is no other.
+If a run ends with commentary, that is the answer, because there is no other.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,10 +21,10 @@ from owui_chat.storage.output_carrier import COMMENTARY_TYPE, closing_commentary
 
 
 class Commentary:
-    """Shows the remarks of one run; `places` are those of their items, by index."""
+    """Shows the commentary of one run; `indexes` are those of its items."""
 
     def __init__(self, shown: OutputItems, citations: Citations) -> None:
-        """Take the items that the remarks are among, and what numbers sources."""
+        """Take the list of items, and the numbering of sources."""
         self.indexes: dict[int, int] = {}
         self._shown = shown
         self._citations = citations
@@ -36,7 +36,7 @@ class Commentary:
     def render(
         self, event: ItemAdded | TextDelta | ItemDone, marker: str
     ) -> Iterator[Chunk]:
-        """Yield what an event of a remark is to the host; its marker comes with the end."""
+        """Yield the chunks for an event of commentary; its marker comes at its end."""
         match event:
             case ItemAdded():
                 self.indexes[event.output_index] = len(self._shown.items)
@@ -48,7 +48,7 @@ class Commentary:
                 yield from self._end(event, marker)
 
     def end_run(self, output: Sequence[Item]) -> Iterator[Chunk]:
-        """Yield what was held back, and the answer if it was a remark."""
+        """Yield text that was held back, and commentary that is the answer."""
         for index in self.indexes.keys() - self._ended.keys():
             yield from self._grow(index, self._citations.rest(index))
             yield self._whole(index, "incomplete")
@@ -58,10 +58,11 @@ class Commentary:
                 yield from self._become_answer(index, text)
 
     def _grow(self, index: int, text: str) -> Iterator[Chunk]:
-        """Yield the growth; whenever the text has doubled, all of it.
+        """Yield the growth, and the whole text each time it has doubled.
 
-        Of an item of our own only the page lets the text grow; the host waits for
-        whole ones (utils/response.py:592), and stores what it has when a person stops.
+        Deltas extend the text of an unknown item on the page only. The host stores an
+        item when it gets it whole, and that is what is left after Stop
+        (docs/reference/open-webui.md, "Native events").
         """
         if not text:
             return
@@ -74,7 +75,7 @@ class Commentary:
         yield self._whole(index, "in_progress")
 
     def _whole(self, index: int, status: str) -> Chunk:
-        """Return the event that tells the host all that has grown."""
+        """Return the event that gives the host the whole text so far."""
         place, quoted = self.indexes[index], self._quoted[index]
         self._stored[index] = len(quoted)
         return self._shown.end(
@@ -92,7 +93,7 @@ class Commentary:
             yield from self._shown.add_marker(marker)
 
     def _become_answer(self, index: int, text: str) -> Iterator[Chunk]:
-        """Yield the remark as a message, behind its marker if it has one."""
+        """Yield the commentary as a message, behind its marker if it has one."""
         place = self.indexes[index]
         item = self._shown.items[place]
         if index in self._markers:

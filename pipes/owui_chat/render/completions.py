@@ -1,9 +1,4 @@
-"""Run events as Chat Completions, for callers over plain HTTP.
-
-Run events -> `chat.completion.chunk`s, for callers over plain HTTP.
-
-Run events -> one complete result, for callers that asked for no stream.
-"""
+"""Run events as Chat Completions, streamed or in one piece, for plain HTTP clients."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -39,13 +34,13 @@ _FINISH_REASONS = {"max_output_tokens": "length", "content_filter": "content_fil
 class ChunkRenderer:
     """Shows one run as growing text and reasoning.
 
-    Calls that nobody answered are the caller's: they come at the end. Remarks in passing
-    go where the reasoning goes, so that the text is the answer alone; one with which the
-    run ends is the answer, and is said again as such.
+    Open calls are for the client; they come at the end. Commentary is shown as
+    reasoning, so that the text is only the answer. If a run ends with commentary, it is
+    repeated as the answer.
     """
 
     def __init__(self, completion_id: str, created: int, model: str) -> None:
-        """Take what every chunk repeats: its id, its time in seconds, the model."""
+        """Take the fields of every chunk: its id, its time in seconds, the model."""
         self._head = {
             "id": completion_id,
             "object": "chat.completion.chunk",
@@ -60,7 +55,7 @@ class ChunkRenderer:
         self._remarks: dict[int, Item] = {}
 
     def render(self, event: AnswerEventItem, _marker: str = "") -> Iterator[Chunk]:
-        """Yield the chunks to send; nothing is kept for a caller without a chat."""
+        """Yield the chunks to send; a client without a chat stores nothing."""
         match event:
             case ItemAdded() if is_commentary(event.item):
                 self._remarks[event.output_index] = event.item
@@ -147,7 +142,7 @@ class ChunkRenderer:
 
 
 def chat_image(item: Item) -> dict[str, Any]:
-    """Return a picture in the form that clients of Chat Completions know."""
+    """Return a picture in the form of Chat Completions."""
     return {"type": "image_url", "image_url": {"url": image_url(item)}}
 
 
@@ -161,7 +156,7 @@ def chat_tool_call(item: dict[str, Any]) -> dict[str, Any]:
 
 
 def finish_reason(ending: Ending, has_calls: bool) -> str:
-    """Return Chat Completions' word for how an answer ended."""
+    """Return Chat Completions' word for the ending of an answer."""
     if ending.kind == "incomplete":
         return _FINISH_REASONS.get(ending.code or "", "stop")
     return "tool_calls" if has_calls else "stop"
@@ -175,7 +170,8 @@ def completion(
 ) -> dict[str, Any]:
     """Return the `chat.completion` of a run, with the error if it failed.
 
-    What arrived before a failure is in it; when nothing did, the error stands alone.
+    Text that arrived before a failure is included; without any, there is only the
+    error.
     """
     failed = ended.ending.is_failure and ended.ending.kind != "incomplete"
     error = error_chunk(ended.ending.sentence) if failed else {}
@@ -198,10 +194,9 @@ def completion(
 
 
 def completion_text(ended: RunDone) -> str:
-    """Return the text of an answer, its messages apart by a blank line.
+    """Return the text of an answer, with a blank line between its messages.
 
-    Remarks in passing are no part of it, unless the run ends with one or nothing else
-    is said.
+    Commentary is not part of it, unless the run ends with it or has no other text.
     """
     return _GAP.join(map(_clean_text, _messages(ended)))
 
@@ -238,7 +233,7 @@ def _message(ended: RunDone) -> dict[str, Any]:
 
 
 def _progress(ended: RunDone) -> str:
-    """Return what was thought and remarked on the way to the answer."""
+    """Return the reasoning and commentary before the answer."""
     answer = _messages(ended)
     steps = [
         item
@@ -250,7 +245,7 @@ def _progress(ended: RunDone) -> str:
 
 
 def _open_calls(ended: RunDone) -> list[dict[str, Any]]:
-    """Return the calls that were left to the caller."""
+    """Return the calls that are left to the client."""
     answered = {i["call_id"] for i in ended.output if is_call_output(i)}
     calls = [item for item in ended.output if is_call(item)]
     return [chat_tool_call(i) for i in calls if i.get("call_id") not in answered]

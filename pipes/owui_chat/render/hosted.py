@@ -1,24 +1,15 @@
 """The cards of items that OpenAI's own tools make.
 
-Pictures that the API draws, as the page shows them while they grow.
-
 A picture stands above the text, in the message's list of files. The host stores the
-`files` that it is told of; what `chat:message:files` shows is gone at the next reload,
-so that nothing of an unfinished picture is stored (open-webui.md §6).
+`files` of an event; `chat:message:files` reaches only the open page, so nothing of an
+unfinished picture is stored (docs/reference/open-webui.md, "Events and stored files").
 
-Code that the API runs, as the page shows it while it grows.
+The page has cards for searches on the web and in files, which show the queries. The
+pages that were found are in a status line (docs/reference/open-webui.md, "Native
+events").
 
-Searches of the API, on the web and in files, as the page shows them.
-
-The page has a card of its own for both, with what was looked for; the pages that were
-found stand in a status line (open-webui.md §5, §6).
-
-Remote MCP servers as the page shows them.
-
-A call looks like one of the host's own tools. The host never runs it: an output stands
-behind it, or it was not whole (utils/middleware.py:5545).
-
-Which card of the page shows which item of the API's own.
+A call of a remote server looks like a call of the host's own tools. The host never runs
+it, because it has an output, or because it was not complete.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -47,11 +38,11 @@ class ImageHostItem:
     """Shows one picture."""
 
     def __init__(self, shown: OutputItems) -> None:
-        """Take the pictures that this one joins."""
+        """Take the list of items."""
         self._shown = shown
 
     def render(self, event: RunEvent) -> Iterator[Chunk]:
-        """Yield what an event of the picture is to the host."""
+        """Yield the chunks for an event of the picture."""
         match event:
             case ItemAdded():
                 yield status_chunk("Drawing a picture")
@@ -73,7 +64,7 @@ class ImageHostItem:
             yield from self._note(next(iter(notes), _failure(event.item)))
 
     def _note(self, sentence: str) -> Iterator[Chunk]:
-        """Yield a text that the page draws, and that no later turn is given."""
+        """Yield a text that the page draws and that no later turn contains."""
         part = {"type": "output_text", "text": f"*{sentence}*"}
         number = len(self._shown.items)
         note = {"type": "openai_responses:note", "id": f"note_{number}"}
@@ -83,8 +74,8 @@ class ImageHostItem:
 def show_files(shown: OutputItems, card: Mapping[str, Any]) -> Iterator[Chunk]:
     """Yield the files of a card.
 
-    Where a message has several the page would show the last one alone, although the
-    host adds them up.
+    If a message has several, the page would show only the last one, although the host
+    stores all of them.
     """
     files = card.get("files")
     if not files:
@@ -96,9 +87,10 @@ def show_files(shown: OutputItems, card: Mapping[str, Any]) -> Iterator[Chunk]:
 
 
 def _on_the_page(shown: OutputItems, more: list[Item]) -> Chunk:
-    """Return the chunk that puts files on the page alone.
+    """Return the chunk that shows files on the page only.
 
-    With a choice in it the host would send the page all of it twice (middleware.py:5015).
+    It has no choice: otherwise the host would send the pictures to the page twice
+    (docs/reference/open-webui.md, "What a pipe yields").
     """
     data = {"files": [*shown.files, *more]}
     return {**host_event({"type": "chat:message:files", "data": data}), "choices": []}
@@ -118,16 +110,16 @@ _BROKEN_CODE = "The answer broke off before the code had run."
 
 
 class CodeHostItem:
-    """Shows one piece of code, what it printed and the pictures it made."""
+    """Shows one piece of code, its output and its pictures."""
 
     def __init__(self, shown: OutputItems) -> None:
-        """Take the items that this one joins."""
+        """Take the list of items."""
         self._shown = shown
         self._place = len(shown.items)
         self._code: list[str] = []
 
     def render(self, event: RunEvent) -> Iterator[Chunk]:
-        """Yield what an event of the code is to the host."""
+        """Yield the chunks for an event of the code."""
         match event:
             case ItemAdded():
                 card = {
@@ -149,10 +141,10 @@ class CodeHostItem:
 
 
 def end_after_code(shown: OutputItems) -> Iterator[Chunk]:
-    """Yield an item that nobody sees where code would be the last of a run.
+    """Yield an invisible item if code would be the last item of a run.
 
-    In its older mode of tools the host takes such code for a request to run it, and
-    calls the pipe again, up to five times (utils/middleware.py:6117).
+    In its older mode of tools the host would take the code for a request to run it, and
+    call the pipe again (docs/reference/open-webui.md, "Rounds of tools").
     """
     last = shown.items[-1] if shown.items else {}
     if last.get("type") == CODE_CARD:
@@ -165,12 +157,12 @@ class SearchHostItem:
     """Shows one search."""
 
     def __init__(self, shown: OutputItems) -> None:
-        """Take the items that this one joins."""
+        """Take the list of items."""
         self._shown = shown
         self._place = len(shown.items)
 
     def render(self, event: RunEvent) -> Iterator[Chunk]:
-        """Yield what an event of the search is to the host."""
+        """Yield the chunks for an event of the search."""
         match event:
             case ItemAdded():
                 yield self._shown.begin({**_card(event.item), "status": "in_progress"})
@@ -186,7 +178,9 @@ class SearchHostItem:
 
 
 def _card(item: Item) -> Item:
-    """Return a search without what was found: the host would store it for nobody."""
+    """Return a search without its results: the host would store them, and nobody reads
+    them.
+    """
     shown = {k: v for k, v in item.items() if k != "results" and v is not None}
     action = shown.get("action")
     if isinstance(action, dict):
@@ -204,12 +198,12 @@ class McpCallHostItem:
     """Shows one call of a remote server."""
 
     def __init__(self, shown: OutputItems) -> None:
-        """Take the items that this one joins."""
+        """Take the list of items."""
         self._shown = shown
         self._place = len(shown.items)
 
     def render(self, event: RunEvent) -> Iterator[Chunk]:
-        """Yield what an event of the call is to the host."""
+        """Yield the chunks for an event of the call."""
         match event:
             case ItemAdded():
                 begun = {**_remote_card(event.item, "in_progress"), "arguments": ""}
@@ -233,10 +227,10 @@ class McpCallHostItem:
 
 
 class McpListHostItem:
-    """Shows that a server was asked for its tools, in a line."""
+    """Shows in a status line that a server was asked for its tools."""
 
     def __init__(self, shown: OutputItems) -> None:
-        """Take nothing: a line joins no items."""
+        """Take the list of items, which a status line does not need."""
         del shown
 
     def render(self, event: RunEvent) -> Iterator[Chunk]:
@@ -265,7 +259,7 @@ class HostedItem(Protocol):
     """
 
     def render(self, event: RunEvent) -> Iterator[Chunk]:
-        """Yield what an event is to the host."""
+        """Yield the chunks for an event."""
 
 
 HOSTED_ITEMS: Mapping[str, Callable[[OutputItems], HostedItem]] = {
@@ -276,4 +270,4 @@ HOSTED_ITEMS: Mapping[str, Callable[[OutputItems], HostedItem]] = {
     "code_interpreter_call": CodeHostItem,
     "image_generation_call": ImageHostItem,
 }
-"""By the type of the item; what has no card is not shown."""
+"""Cards by the type of the item; an item without a card is not shown."""

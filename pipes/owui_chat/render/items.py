@@ -1,27 +1,20 @@
-"""The output items that the host holds of one message, and the events that make them.
+"""The output items that the host holds for one message, and the events that make them.
 
-Items as the host stores them, for what its page draws of each.
+The host builds these items from events. The place of an item counts over all responses
+of a run, and each event has an empty `choices` delta for stream filters that look for
+one (docs/reference/open-webui.md, "Native events" and "What a pipe yields").
 
-The output items that the host holds of one message, and the events that make them.
+The page shows a call before it has an output. The host would run a call that never gets
+one, even if its arguments are incomplete (docs/reference/open-webui.md, "Rounds of
+tools").
 
-The host reduces such events to its items (utils/response.py:381). Each has a place that
-counts over all turns, and an empty `choices` delta for stream filters that look for one
-(open-webui.md §14).
+The host stores an item of unknown type unchanged and sends it to no model, and the page
+draws nothing for one without `content`. So records can be stored as items:
 
-Calls that the page shows before they have an output.
+    {"type": "openai_responses:kept", "id": "kept_{ulid}",
+     "before": id of a message item, "kept": what a message key would hold}
 
-A call that never gets one the host would run, whatever there is of its arguments
-(middleware.py:5539).
-
-What a run keeps in the host's own stored output of its message.
-
-The page draws nothing for an item of an unknown type that has no `content`, and the
-host stores it as it is but gives it to no model (open-webui.md §0.4, §5):
-
-    {"type": "openai_responses:kept", "id": "kept_{ulid}", "before": id of a message item,
-     "kept": what a message key would hold}
-
-Without an item for `before` it belongs to the end of its message.
+Without an item in `before` the record belongs to the end of its message.
 """
 
 import json
@@ -46,9 +39,9 @@ from owui_chat.storage.output_carrier import (
 
 
 def call_host_item(item: Item) -> Item:
-    """Return a call as the host's own; the text of a custom call is an argument.
+    """Return a call in the host's form; the text of a custom call is an argument.
 
-    A call without a status the host would leave out of the next turn (misc.py:389).
+    The host would leave a call without a status out of the next turn.
     """
     shown = {"status": "completed", **_without_secrets(item)}
     if item_type(item) == "custom_tool_call":
@@ -69,13 +62,13 @@ def output_host_item(event: ToolOutput) -> Item:
 
 
 def broken_off_host_item(call_id: object) -> Item:
-    """Return the output of a call whose answer broke off before the call was whole."""
+    """Return the output of a call that was cut off before it was complete."""
     text = "Error: this was not run, because the answer broke off."
     return _output_item(call_id, [{"type": "input_text", "text": text}], failed=True)
 
 
 def begun_host_item(item: Item) -> Item:
-    """Return an item as it begins: its texts come as growth."""
+    """Return an item at its beginning; its texts follow as growth."""
     begun = {**_without_secrets(item), "status": "in_progress"}
     match item_type(item):
         case "message":
@@ -89,7 +82,7 @@ def begun_host_item(item: Item) -> Item:
 
 
 def message_host_item(item: Item, text: str) -> Item:
-    """Return a message with one text: refusals too are there to be read."""
+    """Return a message with one text; refusals are shown as well."""
     return {
         **item,
         "type": "message",
@@ -100,7 +93,7 @@ def message_host_item(item: Item, text: str) -> Item:
 
 
 def reasoning_host_item(item: Item, seconds: int) -> Item:
-    """Return a thought with its texts as one part each, and how long it took."""
+    """Return reasoning with its texts as one part each, and its duration."""
     shown = {**_without_secrets(item), "status": "completed", "duration": seconds}
     for key in ("summary", "content"):
         parts = [part for part in content_parts(item.get(key)) if part_text(part)]
@@ -111,7 +104,7 @@ def reasoning_host_item(item: Item, seconds: int) -> Item:
 
 
 def _without_secrets(item: Item) -> Item:
-    """Leave out what no reader of the chat can use and nobody else should have."""
+    """Remove fields that readers of the chat cannot use and others should not get."""
     hidden = ("encrypted_content",)
     return {k: v for k, v in item.items() if k not in hidden and v is not None}
 
@@ -141,37 +134,37 @@ _DELTA_TYPES: Mapping[str, str] = {
 
 
 class OutputItems:
-    """Makes the events; `items` and `files` hold what the host has stored so far."""
+    """Makes the events; `items` and `files` are what the host has stored so far."""
 
     def __init__(self) -> None:
-        """Begin with nothing."""
+        """Start without items."""
         self.items: list[Item] = []
         self.files: list[Item] = []
 
     def begin(self, item: Item) -> Chunk:
-        """Return the event of a new item, whose place is the last one."""
+        """Return the event of a new item at the last place."""
         self.items.append(item)
         return _native("output_item.added", len(self.items) - 1, item=item)
 
     def end(self, place: int, item: Item) -> Chunk:
-        """Return the event that puts `item` in the place of what began there."""
+        """Return the event that replaces the item at `place`."""
         self.items[place] = item
         return _native("output_item.done", place, item=item)
 
     def add(self, item: Item) -> Iterator[Chunk]:
-        """Yield the events of an item that is whole at once."""
+        """Yield the events of an item that is complete at once."""
         yield self.begin(item)
         yield self.end(len(self.items) - 1, item)
 
     def add_marker(self, marker: str) -> Iterator[Chunk]:
-        """Yield a message of its own for items that no text followed."""
+        """Yield a separate message for a marker that no text follows."""
         place = len(self.items)
         item = message_host_item({"id": f"msg_kept_{place}"}, marker)
         yield self.begin(begun_host_item(item))
         yield self.end(place, item)
 
     def grow(self, place: int, kind: str, text: str) -> Chunk:
-        """Return the event of more text; `kind` is that of `events.Delta`."""
+        """Return the event of more text; `kind` is that of a delta."""
         part = "summary_index" if kind == "summary" else "content_index"
         item_id = self.items[place].get("id")
         grown = {"item_id": item_id, part: 0, "delta": text}
@@ -187,23 +180,23 @@ class OpenCalls:
     """Closes the cards of one run's calls."""
 
     def __init__(self, shown: OutputItems) -> None:
-        """Take the items that the cards are among."""
+        """Take the list of items."""
         self._shown = shown
         self._places: dict[object, int] = {}
 
     def note(self, call: Item, place: int) -> None:
-        """Note a call that begins at a place."""
+        """Note a call that begins at `place`."""
         self._places[call.get("call_id")] = place
 
     def answer(self, event: ToolOutput) -> Iterator[Chunk]:
-        """Yield the output of a call, as the host would store it (middleware.py:5837)."""
+        """Yield the output of a call in the form in which the host would store it."""
         place = self._places.pop(event.item["call_id"], None)
         if place is not None and event.failed:
             yield self._closed(place, "failed")
         yield from self._shown.add(output_host_item(event))
 
     def break_off(self) -> Iterator[Chunk]:
-        """Yield an end for the calls that a broken answer left open."""
+        """Yield outputs for calls that a broken answer left open."""
         for call_id, place in self._places.items():
             yield self._closed(place, "incomplete")
             yield from self._shown.add(broken_off_host_item(call_id))
@@ -214,7 +207,7 @@ class OpenCalls:
 
 
 class RecordItems:
-    """Puts into one message's output what is kept of it."""
+    """Puts records into one message's output."""
 
     def __init__(self, shown: OutputItems) -> None:
         """Add to `shown`."""
@@ -225,14 +218,14 @@ class RecordItems:
     def render(
         self, event: StoredRecord | TurnDetails, places: Mapping[int, int]
     ) -> Iterator[Chunk]:
-        """Yield the events that store it; `places` are those of the run's items."""
+        """Yield the events that store a record; `places` are those of the items."""
         if isinstance(event, StoredRecord):
             yield from self._keep(event, places)
         else:
             yield from self._carry(event)
 
     def _keep(self, kept: StoredRecord, places: Mapping[int, int]) -> Iterator[Chunk]:
-        """Yield the events of a record, anew if it was stored before."""
+        """Yield the events of a record; one that was stored before is replaced."""
         items = self._shown.items
         if kept.ulid in self._places:
             place = self._places[kept.ulid]
@@ -245,7 +238,7 @@ class RecordItems:
         yield from self._shown.add({**head, "kept": dict(kept.value)})
 
     def _carry(self, carried: TurnDetails) -> Iterator[Chunk]:
-        """Yield the turn's thought again, now with its entries, if it has one."""
+        """Yield a response's reasoning again with its entries, if it has reasoning."""
         items = self._shown.items
         new = range(self._carried_to, len(items))
         self._carried_to = len(items)

@@ -1,14 +1,10 @@
-"""Run events as Open WebUI's native events.
+"""Run events as Open WebUI's native events, and the last status line of an answer.
 
-The last status line of an answer: how long it took, what it used, what it cost.
-
-Run events -> Open WebUI's native events.
-
-The host reduces the Responses API's own events to the output items that it shows and
-stores (utils/response.py:381), so a run looks like Open WebUI's own and survives a
-reload. What we send differs from the wire where the host needs it (open-webui.md §0.9,
-§5, §14): one numbering over all turns, no `response.completed`, no encrypted content,
-and an empty `choices` delta for stream filters that look for one.
+The host builds the items that it shows and stores from events of the Responses API, so
+a run looks like Open WebUI's own and is the same after a reload. The events differ from
+the wire where the host needs it (docs/reference/open-webui.md, "Native events", "What a
+pipe yields" and "Usage"): one numbering over all responses, no `response.completed`, no
+encrypted content, and an empty `choices` delta for stream filters that look for one.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -53,7 +49,7 @@ from owui_chat.storage.output_carrier import AnswerEventItem, StoredRecord, Turn
 
 
 def closing_line(seconds: float, ended: RunDone) -> str:
-    """Return the line, without what nobody told."""
+    """Return the last status line: time, tokens and cost, as far as they are known."""
     parts = [f"Finished in {_duration(seconds)}"]
     if ended.usage:
         parts.append(_tokens(ended.usage))
@@ -76,7 +72,7 @@ def _tokens(usage: Usage) -> str:
 
 
 def _money(dollars: float) -> str:
-    """Return an amount with its first two digits, also of a tiny one."""
+    """Return an amount with its first two digits, even if it is tiny."""
     return f"${dollars:.2f}" if dollars >= 1 else f"${dollars:.2g}"
 
 
@@ -93,10 +89,10 @@ class NativeRenderer:
         *,
         closes: bool = True,
     ) -> None:
-        """Take `now`, in seconds, for the time that a thought took.
+        """Take `now`, a clock in seconds, to measure the time of reasoning.
 
-        `known` are the keys of the sources that the page has already; `closes` says
-        whether a last line tells what the run took.
+        `known` are the keys of the sources that the page already has. `closes` says
+        whether a last status line is shown.
         """
         self._closes = closes
         self._now = now
@@ -118,14 +114,14 @@ class NativeRenderer:
         return self._shown.items
 
     def amend(self, place: int, item: Item) -> Chunk:
-        """Return the event that puts `item` in a place that was shown before."""
+        """Return the event that replaces the item at a place that was shown before."""
         return self._shown.end(place, item)
 
     def render(self, event: AnswerEventItem, marker: str = "") -> Iterator[Chunk]:
         """Yield the events to send.
 
-        `marker` stands in front of the text that grows, behind a remark that ended, or
-        alone at the run's end.
+        `marker` comes before the growing text, after commentary that ended, or alone at
+        the end of the run.
         """
         match event:
             case ItemAdded() if _is_shown(event.item):
@@ -171,7 +167,7 @@ class NativeRenderer:
             yield from card.render(event)
 
     def _beside(self, event: Status | StoredRecord | TurnDetails) -> Iterator[Chunk]:
-        """Yield what is no part of the run's items."""
+        """Yield chunks for events that are not items of the run."""
         if isinstance(event, Status):
             yield status_chunk(event.sentence)
         else:
@@ -229,8 +225,7 @@ class NativeRenderer:
     def _gap(self, event: TextDelta) -> str:
         """Return the blank line between two parts of a thought.
 
-        The page sets the parts of a summary one behind the other, so all parts are
-        shown as one.
+        The page joins the parts of a summary, so all parts are shown as one.
         """
         before = self._parts.get(event.output_index, event.part)
         self._parts[event.output_index] = event.part
@@ -260,7 +255,7 @@ class NativeRenderer:
 
 
 def _is_shown(item: Item) -> bool:
-    """Say whether the host has a card of its own for an item."""
+    """Say whether the host has a card for an item."""
     return item_type(item) in _SHOWN_TYPES and not is_commentary(item)
 
 

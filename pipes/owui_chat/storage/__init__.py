@@ -1,1 +1,1 @@
-"""What of an answer is stored, and how it is found again."""
+"""Storage: what is stored of an answer, and how it is found again."""

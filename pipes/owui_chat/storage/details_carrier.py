@@ -1,20 +1,16 @@
 """Records carried by the `reasoning_details` of reasoning items.
 
-Turns that ride in the host's `reasoning_details`, written and read.
-
-The host stores what a reasoning item carries and gives it back with later requests for
-the same model, but loses its order and its place in the message (open-webui.md §0.3,
-§14). So each entry says to which turn it belongs, with its place there:
+The host stores the details of a reasoning item and returns them with later requests for
+the same model, but without their places in the message (docs/reference/open-webui.md,
+"Reasoning details"). So each entry names its response and its place there:
 
     {"type": "reasoning.encrypted", "data": ..., "item": the rest of the reasoning}
     {"type": "openai_responses.item", "item": ..., "shown": a text, or its length}
     {"type": "openai_responses.turn", "origin": ..., "notes": ...}
 
-A message goes without its text where that is shown as it is.
-
-Messages that carry turns -> messages with markers, with the records they name.
-
-So the history is put together in one way only, whatever keeps its items.
+A message is stored without its text if the shown text is the same. Messages with
+entries are translated to messages with markers and their records, so that the history
+is built in one way for all carriers.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -43,8 +39,9 @@ _TURN = "openai_responses.turn"
 class DetailItem:
     """An item as it is sent again.
 
-    `shown` is the text that the host has of it, or its length where the item, a
-    message, goes without its own; nothing for what has no text there.
+    `shown` is the text that the host has for it, or the length of that text if the
+    item, a message, is stored without its own text. It is empty for an item without
+    text.
     """
 
     item: Item
@@ -53,7 +50,7 @@ class DetailItem:
 
 @dataclass(frozen=True, slots=True)
 class DetailTurn:
-    """A turn as it came back, with what was noted of it."""
+    """A response as it came back, with its notes."""
 
     items: tuple[DetailItem, ...]
     origin: Origin
@@ -66,9 +63,9 @@ def write_details(
     origin: Origin,
     notes: Mapping[str, Any],
 ) -> list[Item]:
-    """Return the entries of a turn, from its items with the text shown of each.
+    """Return the entries of a response, from its items and the text shown for each.
 
-    `name` tells the turn from others of its message.
+    `name` distinguishes the response from others of its message.
     """
     head = {"type": _TURN, "origin": origin.wire(), "notes": dict(notes)}
     entries = [
@@ -83,7 +80,7 @@ def write_details(
 
 
 def read_details(message: Mapping[str, Any]) -> list[DetailTurn]:
-    """Return the turns that a message of the host carries, in their order."""
+    """Return the responses that a message of the host carries, in order."""
     carried = message.get("reasoning_details")
     entries = [e for e in carried if _is_entry(e)] if isinstance(carried, list) else []
     order = list(dict.fromkeys(entry["turn"] for entry in entries))
@@ -105,9 +102,9 @@ def _entry(item: Item, shown: str) -> Item:
 
 
 def _says_just(item: Item, shown: str) -> bool:
-    """Say whether a message holds one text, and the host will give back just that.
+    """Say whether a message has one text that the host will return unchanged.
 
-    It strips the ends of texts.
+    The host strips the ends of texts.
     """
     parts = content_parts(item.get("content"))
     whole = bool(shown) and shown == shown.strip()
@@ -115,7 +112,7 @@ def _says_just(item: Item, shown: str) -> bool:
 
 
 def _is_entry(entry: object) -> bool:
-    """Say whether an entry is one of ours, and whole."""
+    """Say whether an entry is a complete entry of ours."""
     if not isinstance(entry, Mapping) or entry.get("format") != _FORMAT:
         return False
     if not (isinstance(entry.get("turn"), str) and isinstance(entry.get("index"), int)):
@@ -150,14 +147,14 @@ def _carried(entry: Item) -> DetailItem:
 def restore_from_details(
     messages: Sequence[Mapping[str, Any]],
 ) -> tuple[list[Mapping[str, Any]], dict[str, Record]]:
-    """Return the messages with markers for what they carry, and what those name."""
+    """Return the messages with markers for their entries, and the records by id."""
     reading = _Reading()
     return reading.marked(messages), reading.records
 
 
 @dataclass(frozen=True, slots=True)
 class _Stretch:
-    """Items of a turn up to a message whose text the host shows, or to the end."""
+    """Items of a response up to a message with shown text, or up to the end."""
 
     items: tuple[DetailItem, ...]
     origin: Origin
@@ -168,14 +165,14 @@ class _Stretch:
 
 
 class _Reading:
-    """Puts the markers into the messages of one chat."""
+    """Inserts the markers into the messages of one chat."""
 
     def __init__(self) -> None:
         self.records: dict[str, Record] = {}
         self._textless: list[str] = []
 
     def marked(self, messages: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-        """Return the messages; markers without a text stand at the end of their run."""
+        """Return the messages; markers without a text come at the end of their run."""
         found: list[Mapping[str, Any]] = []
         for message in messages:
             is_message = isinstance(message, Mapping)  # else the reader says so
@@ -186,7 +183,7 @@ class _Reading:
         return [*found, *self._rest()]
 
     def _rest(self) -> list[Mapping[str, Any]]:
-        """Return a message for what belongs to calls: those come before it."""
+        """Return a message for the items of calls, which come before the calls."""
         content = "".join(self._textless)
         self._textless = []
         return [{"role": "assistant", "content": content}] if content else []
@@ -194,7 +191,7 @@ class _Reading:
     def _message(
         self, message: Mapping[str, Any], turns: Sequence[DetailTurn]
     ) -> Mapping[str, Any]:
-        """Return a message, each of its texts behind the marker of its items."""
+        """Return a message with each of its texts behind the marker of its items."""
         content = message.get("content")
         stretches = [one for turn in turns for one in _stretches_of(turn)]
         texts = _split_text(content if isinstance(content, str) else "", stretches)
@@ -231,9 +228,9 @@ def _stretches_of(turn: DetailTurn) -> list[_Stretch]:
 
 
 def _split_text(content: str, stretches: Sequence[_Stretch]) -> list[str]:
-    """Return the text of each shown message; the host joins them by a line's end.
+    """Return the text of each shown message; the host joins them with a line feed.
 
-    A text that a person changed so that the places do not fit stays whole.
+    If a person changed the text so that the places do not fit, it stays in one piece.
     """
     lengths = [_shown_length(one.last) for one in stretches if one.last.shown]
     texts, rest = list[str](), content
@@ -250,7 +247,7 @@ def _shown_length(carried: DetailItem) -> int:
 
 
 def _own_text(carried: DetailItem, text: str) -> str:
-    """Return the model's own text where another one is shown, unless it was edited."""
+    """Return the model's own text if another one is shown, unless it was edited."""
     if isinstance(carried.shown, str) and carried.shown.strip() == text.strip():
         return message_text(carried.item)
     return text

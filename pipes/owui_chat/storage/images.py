@@ -32,7 +32,7 @@ def is_stored_image(item: Mapping[str, Any]) -> bool:
 def stored_image_ids(
     stretches: Iterable[ChatPart], records: Mapping[str, Record]
 ) -> list[str]:
-    """Return the ids of the stored pictures that the answers of a chat name."""
+    """Return the ids of the stored pictures in the answers of a chat."""
     drawn = {ulid for ulid, record in records.items() if _has_stored_image(record)}
     if not drawn:
         return []
@@ -49,9 +49,9 @@ def stored_image_ids(
 def restore_images(
     records: Mapping[str, Record], pictures: Mapping[str, str]
 ) -> dict[str, Record]:
-    """Return records with the stored pictures in them, as base64 by their ids.
+    """Return records with the stored pictures in them, as base64 by id.
 
-    A picture that nobody may read any more is left out.
+    A picture that the user may no longer read is left out.
     """
     filled = {
         ulid: replace(record, payload=tuple(_fill_images(record.payload, pictures)))

@@ -1,17 +1,20 @@
-"""The marker grammar: a line of text that names kept items and is never seen.
+"""The marker grammar: a line in the text that names stored items and is invisible.
 
 `[openai_responses:v2:{type}:{ulid}]: #` is a link reference definition, which Markdown
-renders as nothing where one is allowed: on a line of its own after a blank line. We
-write it with blank lines around it, whole in one chunk. `reference` for the forms of
-earlier writers: ids of 16 or 26 characters, with or without a query, in any case;
-v1 links; zero-width blocks. Lines of other pipes are taken out of the text.
+renders as nothing on a line of its own after a blank line. It is written with blank
+lines around it, whole in one chunk.
+
+The forms of earlier writers are read as well: ids of 16 or 26 characters in any case,
+with or without a query; v1 links; zero-width blocks. Lines of other pipes are removed
+from the text. See docs/reference/markers.md, "Our marker" and "Markers of earlier
+pipes".
 """
 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-# A query has a limit, so that a hostile text is read in one pass.
+# A query has a limit, so that a hostile text is read in linear time.
 _V2 = (
     r"\[openai_responses:v2:(?P<kind>[a-z0-9_]{2,30}):(?P<ulid>[0-9a-z]{16}"
     r"(?:[0-9a-z]{10})?)(?:\?[^\]\n]{0,500})?\]:[ \t]*\#?"
@@ -26,15 +29,15 @@ _FOREIGN = (
 )
 _MARKER = re.compile(f"{_V2}|{_V1}|{_ZERO_WIDTH}|{_FOREIGN}", re.IGNORECASE)
 _SIGNS = ("openai_responses:v", "\u2060", "]: #")
-"""A text without any of these holds no marker; looking for them is cheap."""
+"""A text without any of these has no marker; searching for them is cheap."""
 
 
 @dataclass(frozen=True, slots=True)
 class MarkedText:
-    """A piece of text, and the id that the marker in front of it names.
+    """A piece of text, and the id in the marker before it.
 
-    `ulid` is empty for text in front of the first marker, and where another pipe's
-    line was taken out.
+    `ulid` is empty for text before the first marker, and behind a removed line of
+    another pipe.
     """
 
     ulid: str
@@ -42,7 +45,7 @@ class MarkedText:
 
 
 def format_marker(kind: str, ulid: str) -> str:
-    """Return the marker as it stands in the text, blank lines included."""
+    """Return the marker as it is written to the text, blank lines included."""
     return f"\n\n[openai_responses:v2:{kind}:{ulid}]: #\n\n"
 
 
@@ -54,8 +57,8 @@ def has_marker(text: str) -> bool:
 def split_at_markers(text: str) -> Iterator[MarkedText]:
     """Yield the pieces of `text`, each with the marker before it.
 
-    White space at the ends of a piece is the writer's or the host's, never the
-    model's: texts of a model that begin or end with it are kept whole.
+    White space at the ends of a piece comes from the writer or the host, not from the
+    model: texts of a model that begin or end with white space are stored whole.
     """
     if not any(sign in text for sign in _SIGNS):
         yield MarkedText("", text.strip())
@@ -73,7 +76,7 @@ def split_at_markers(text: str) -> Iterator[MarkedText]:
 
 def strip_markers(text: str) -> str:
     """Return `text` as a person reads it."""
-    # More than once, because a line of another pipe may only now stand alone.
+    # Repeated, because a line of another pipe may become a line of its own only now.
     while has_marker(text):
         pieces = (piece.text for piece in split_at_markers(text))
         text = "\n\n".join(piece for piece in pieces if piece)

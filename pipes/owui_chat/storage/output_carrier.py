@@ -1,9 +1,7 @@
 """Records carried by the host's own stored output of a message.
 
-A chat's stored output, read for what is kept in it.
-
-Whatever keeps the items, the history is put together in one way only: here the texts
-get the markers that the chat does not show.
+The history is built in one way for all carriers: here the texts get the markers that
+the chat does not show.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -37,9 +35,9 @@ COMMENTARY_TYPE = "openai_responses:remark"
 
 
 def closing_commentary(output: Sequence[Item]) -> Item | None:
-    """Return the remark after which nothing is said or done in a run, if it is one.
+    """Return the commentary that is the last output of a run, if there is one.
 
-    The same holds for the turn that is the last of a run.
+    The same holds for the last response of a run.
     """
     if open_calls(output):
         return None
@@ -52,9 +50,9 @@ def closing_commentary(output: Sequence[Item]) -> Item | None:
 
 
 def returned_texts(turn: Sequence[tuple[Item, str]]) -> list[tuple[Item, str]]:
-    """Return the items of a turn with the texts that the host gives back of them.
+    """Return the items of a response with the texts that the host returns for them.
 
-    `turn` has the text shown of each; that of a remark it does not give back.
+    `turn` has the shown text of each item; the host does not return that of commentary.
     """
     closing = closing_commentary([item for item, _ in turn])
     return [
@@ -71,9 +69,9 @@ RECORD_ID = "kept_"
 
 @dataclass(frozen=True, slots=True)
 class StoredRecord:
-    """A record to store, `value`, named by its id.
+    """A record to store, `value`, identified by its id.
 
-    `index` is the item of the run whose text it stands in front of, None the end.
+    `index` is the item of the run whose text follows the record, None for the end.
     """
 
     ulid: str
@@ -83,24 +81,24 @@ class StoredRecord:
 
 @dataclass(frozen=True, slots=True)
 class TurnDetails:
-    """The entries of a turn for the `reasoning_details` of its thought."""
+    """The entries of a response for the `reasoning_details` of its reasoning."""
 
     details: Sequence[Item]
 
 
 AnswerEventItem = RunEvent | StoredRecord | TurnDetails
-"""What a view is told: of the run, or of what is kept of it."""
+"""The events of a view: those of the run, and those of its records."""
 
 
 _Answer = list[AssistantText | ToolCall | ToolMessage]
 _Place = tuple[int, int]
-"""The number of a stretch, and where in its text."""
+"""The number of a chat part, and the position in its text."""
 
 
 def output_values(messages: Mapping[str, Any]) -> dict[str, Any]:
-    """Return all that is kept in the outputs of a chat's messages.
+    """Return all values that are stored in the outputs of a chat's messages.
 
-    The values are those of message keys, under keys that no message has.
+    They have the form of message keys' values, under keys that no message has.
     """
     items = (item for message in messages.values() for item in _output_of(message))
     return {
@@ -112,9 +110,9 @@ def output_values(messages: Mapping[str, Any]) -> dict[str, Any]:
 def stored_outputs(
     messages: Mapping[str, Any], tip: str, more: str = ""
 ) -> list[list[Item]]:
-    """Return the outputs of the branch that ends at `tip`, those of a run together.
+    """Return the outputs of the branch that ends at `tip`, grouped by run.
 
-    `more` is a message that the host appends: the one that is to be written anew.
+    `more` is a message that the host appends: the answer that is written anew.
     """
     chain: list[Mapping[str, Any]] = []
     left = dict(messages)
@@ -132,10 +130,10 @@ def stored_outputs(
 def restore_from_outputs(
     stretches: Sequence[ChatPart], runs: Sequence[Sequence[Item]]
 ) -> list[ChatPart]:
-    """Return a chat with markers for what its `runs` keep.
+    """Return a chat with markers for the records in its `runs`.
 
-    From the end, because the host may have left out the oldest; a run that is not in
-    the chat as it is stored stays as it is.
+    Matched from the end, because the host may have left out the oldest messages. A run
+    that differs from the stored chat is not changed.
     """
     waiting = list(runs)
     answers: list[list[ChatPart]] = []
@@ -150,7 +148,9 @@ def restore_from_outputs(
 def _merge_output(
     part: Sequence[ChatPart], waiting: list[Sequence[Item]]
 ) -> list[ChatPart]:
-    """Return an answer with the markers of its run, which then no longer waits."""
+    """Return an answer with the markers of its run, which is then removed from the
+    list.
+    """
     answer: _Answer = [
         stretch for stretch in part if not isinstance(stretch, UserMessage)
     ]
@@ -164,9 +164,9 @@ def _merge_output(
 
 
 def _places(answer: _Answer, run: Sequence[Item]) -> dict[str, _Place] | None:
-    """Return where each message of a run begins; None where the answer is another.
+    """Return the position of each message of a run; None if the answer is another one.
 
-    A remark, of which the host gives nothing back, stands behind what came before it.
+    Commentary, which the host does not return, is placed behind the item before it.
     """
     found: dict[str, _Place] = {}
     place, has_text = (0, 0), False
@@ -185,7 +185,7 @@ def _places(answer: _Answer, run: Sequence[Item]) -> dict[str, _Place] | None:
 
 
 def _find_text(answer: _Answer, place: _Place, text: str) -> _Place | None:
-    """Return where a text stands at `place` or behind it."""
+    """Return the position of a text at or behind `place`."""
     first, start = place
     for number, stretch in enumerate(answer[first:], first):
         if isinstance(stretch, AssistantText):
@@ -203,7 +203,7 @@ def _behind_output(answer: _Answer, item: Item) -> _Place:
 
 
 def _call_ids(answer: _Answer, run: Sequence[Item]) -> set[str]:
-    """Return the ids of the calls that both have."""
+    """Return the ids of the calls that are in both."""
     shown = {stretch.call_id for stretch in answer if isinstance(stretch, ToolCall)}
     return shown & {str(item.get("call_id")) for item in run if is_call(item)}
 
@@ -242,7 +242,7 @@ def _output_of(message: object) -> list[Item]:
 
 
 def _given_text(item: Item) -> str:
-    """Return the text of a message as the host gives it back (utils/misc.py:478)."""
+    """Return the text of a message as the host returns it."""
     parts = content_parts(item.get("content"))
     texts = (p.get("text") for p in parts if p.get("type") == "output_text")
     return "".join(text for text in texts if isinstance(text, str))

@@ -1,15 +1,13 @@
-"""What of a run is recorded, and where its marker stands.
-
-What of a run is kept, and where its marker stands.
+"""Decides what of a run is recorded, and where its marker stands.
 
 Items that the chat does not show (reasoning, the bytes of a call, searches, the `phase`
-of a message) wait until text follows; then one record holds them, and its marker stands
-at the head of that text, or behind a remark in passing, which the record holds whole.
-Reasoning that nothing followed is not kept: given back alone it would be refused.
+of a message) wait until text follows. Then one record holds them, and its marker stands
+at the beginning of that text, or behind commentary, which the record holds whole.
+Reasoning that nothing followed is not stored, because the API would refuse it alone.
 
-The turns of a run as they come to an end, for the host's `reasoning_details`.
-
-A chat without a row keeps nothing else (open-webui.md §5).
+In a chat without a row each finished response is put into the host's
+`reasoning_details`, the only place that such a chat has (docs/reference/open-webui.md,
+"Reasoning details").
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -42,17 +40,17 @@ from owui_chat.storage.output_carrier import (
 from owui_chat.storage.records import Record, text_digest
 
 _UNSHOWN_TEXT: Item = {"type": "output_text", "annotations": []}
-"""A part whose text is the one that follows the marker."""
+"""A part without text; its text is the one behind the marker."""
 
 _EARLIER = -1
-"""The index of items of earlier rounds, in front of all others."""
+"""The index of items of earlier rounds, which come before all others."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecordScope:
-    """What every record of one message has in common.
+    """The common fields of all records of one message.
 
-    `cites` says that texts may be shown otherwise than the model wrote them.
+    `cites` says that texts may be shown differently from what the model wrote.
     """
 
     model: str
@@ -63,7 +61,7 @@ class RecordScope:
 
 
 class Keeping:
-    """Collects the records of one message while its run goes on."""
+    """Collects the records of one message during its run."""
 
     def __init__(
         self,
@@ -72,10 +70,10 @@ class Keeping:
         pending: Iterable[Item] = (),
         known: Iterable[str] = (),
     ) -> None:
-        """Begin with what earlier rounds of the run left `pending`.
+        """Begin with the items that earlier rounds of the run left `pending`.
 
-        `new_record` gives the id and the time of a record when one is made; `known`
-        are the keys of the sources that the page has already.
+        `new_record` gives the id and the time of a new record. `known` are the keys of
+        the sources that the page already has.
         """
         self._citations = Citations(known)
         self._pending = [(_EARLIER, item) for item in pending]
@@ -89,7 +87,7 @@ class Keeping:
 
     @property
     def pending(self) -> list[Item]:
-        """What still waits for its marker, in the order of the wire."""
+        """The items that still wait for a marker, in the order of the wire."""
         return [item for _, item in self._pending]
 
     @property
@@ -98,11 +96,12 @@ class Keeping:
         return self._citations.keys
 
     def feed(self, event: RunEvent) -> Record | None:
-        """Take an event; return a record that has to be written before it is shown.
+        """Take an event; return a record that must be written before the event is
+        shown.
 
-        The record of a message comes with the first growth of its text, and again,
-        changed, with its end when only the end told what has to be kept; that of a
-        remark comes with its end.
+        The record of a message comes with the first growth of its text. It comes again,
+        changed, at the end of the message if only the end told what to store. The
+        record of commentary comes at its end.
         """
         self._citations.feed(event)
         match event:
@@ -125,7 +124,7 @@ class Keeping:
         return None
 
     def closing(self, output: Sequence[Item]) -> Record | None:
-        """Return the record of the remark with which a run ended, if it did.
+        """Return the record of the commentary with which a run ended, if it did.
 
         The chat shows its text as the answer.
         """
@@ -137,15 +136,15 @@ class Keeping:
         return replace(record, shown=text_digest(self._citations.shown_text(ended)))
 
     def rest(self) -> Record | None:
-        """Return a record of what no text followed, at the run's end."""
+        """Return a record of the items that no text followed, at the end of the run."""
         while self._pending and is_reasoning(self._pending[-1][1]):
             self._pending.pop()
         return self._record(()) if self._pending else None
 
     def _wait(self, index: int, item: Item) -> None:
-        """Take an item to its place: parallel calls may end in another order."""
+        """Insert an item at its place; parallel calls may end in another order."""
         if self._is_kept(item):
-            # What a remote server said the chat gives back: its card has it.
+            # The chat returns what a remote server said: its card has it.
             told = [one for one in replay_items(item) if not is_call_output(one)]
             self._pending += [(index, one) for one in told]
             self._pending.sort(key=itemgetter(0))
@@ -160,7 +159,7 @@ class Keeping:
         is_marked = self._author.cites or item.get("phase") or self._after_message
         if not (self._pending or is_marked):
             return None
-        # Without a phase the text itself is all there is to know of the message.
+        # Without a phase, the text is everything that a message has.
         plain = self._pending and not item.get("phase")
         stub = {**strip_for_replay(item), "type": "message", "content": [_UNSHOWN_TEXT]}
         record = self._record(() if plain else (stub,))
@@ -202,10 +201,10 @@ class Keeping:
 
 
 def _without_shown_text(item: Item) -> Item:
-    """Return a message as it is kept: without its text where the chat gives it back.
+    """Return a message as it is stored: without its text, if the chat returns it.
 
-    The host strips the ends of texts, and knows nothing of refusals or of several
-    parts; such a message is kept whole.
+    The host strips the ends of texts and does not know refusals or several parts; such
+    a message is stored whole.
     """
     kept = {**strip_for_replay(item), "type": "message"}  # the short form has no type
     text, content = message_text(item), kept.get("content")
@@ -217,14 +216,14 @@ def _without_shown_text(item: Item) -> Item:
 
 
 class Carrying:
-    """Collects the items of one turn after another."""
+    """Collects the items of one response after the other."""
 
     def __init__(
         self, origin: Origin, new_name: Callable[[], str], known: Iterable[str] = ()
     ) -> None:
-        """Take who makes the items, and names that tell turns apart.
+        """Take the origin of the items, and names that distinguish responses.
 
-        `known` are the keys of the sources that the page has already.
+        `known` are the keys of the sources that the page already has.
         """
         self._origin = origin
         self._new_name = new_name
@@ -232,7 +231,7 @@ class Carrying:
         self._items: dict[int, tuple[Item, str]] = {}
 
     def feed(self, event: RunEvent) -> TurnDetails | None:
-        """Take an event; return what the turn that it ends came to."""
+        """Take an event; at the end of a response return its entries."""
         self._citations.feed(event)
         match event:
             case ItemDone():

@@ -1,23 +1,21 @@
 """Records: what of an answer is stored in the chat, and how the chat stays small.
 
-The layouts of stored items, earlier writers' included.
-
-Ours: one top-level key of the chat's JSON for each assistant message, because the host
-replaces a top-level key whole and answers are written at the same time:
+Each assistant message has its own top-level key of the chat's JSON, because the host
+replaces a top-level key whole and several answers can be written at the same time:
 
     "openai_responses_pipe:{message_id}":
         {"__v": 4, "items": {ulid: record}, "dead": [ulid, ...]}
 
-The seed's: `"openai_responses_pipe": {"__v": 3, "items": {id: record}, ...}`, read and
-never written. A record is the same in both, but for `origin` and `shown`, which only
-ours has, and for `payload`, which in ours may be a list: the items that one marker
-names. Reasoning of records that any key calls dead is not sent again, because the
+Earlier pipes had one key, `"openai_responses_pipe": {"__v": 3, "items": {id: record}}`,
+which is read and never written (docs/reference/markers.md, "Stored items of earlier
+pipes"). A record has the same form in both, with two differences: only ours have
+`origin` and `shown`, and in ours `payload` may be a list, the items that one marker
+names. Reasoning of records that any key lists as dead is not sent again, because the
 server refused it.
 
-What of a chat's kept items goes: that of deleted messages, and the oldest of too much.
-
-The values are those of the keys of messages, in clear, as `stored` writes them. A key
-cannot be taken out of a chat, so a value is emptied; what it calls dead stays.
+Records of deleted messages are removed, and the oldest ones if a chat stores too much.
+A key cannot be removed from a chat, so its value is emptied; its list of dead ids
+stays.
 """
 
 import hashlib
@@ -37,10 +35,10 @@ _VERSION = 4
 class Record:
     """The items that one marker names, in the order of the wire.
 
-    `model` is the host's full model id, `created_at` seconds in UTC. A message item in
-    `payload` whose text part has no `text` takes the text that follows the marker; one
-    that has a text counts as long as `shown` is the digest of what follows; a remark in
-    passing without `shown` has no text in the chat.
+    `model` is the host's full model id, `created_at` seconds in UTC. If the text part
+    of a message in `payload` has no `text`, the text behind the marker is its text. If
+    it has one, it counts as long as `shown` is the digest of the text behind the
+    marker. Commentary without `shown` has no text in the chat.
     """
 
     ulid: str
@@ -58,16 +56,16 @@ class Record:
 
 
 def text_digest(text: str) -> str:
-    """Return what tells whether a shown text was edited; white space around it is free.
+    """Return a digest that tells whether a shown text was edited.
 
-    The host strips it.
+    White space around the text does not count, because the host strips it.
     """
     stripped = text.strip().encode("utf-8", "surrogatepass")
     return hashlib.sha256(stripped).hexdigest()[:32]
 
 
 def message_key(message_id: str) -> str:
-    """Return the top-level key that holds what is kept of one message."""
+    """Return the top-level key that holds the records of one message."""
     return f"{SEED_KEY}:{message_id}"
 
 
@@ -81,15 +79,14 @@ def write_records(
 
 
 def is_pipe_key(key: str) -> bool:
-    """Say whether a top-level key of a chat holds kept items, of any writer."""
+    """Say whether a top-level key of a chat holds records, of any writer."""
     return key == SEED_KEY or key.startswith(f"{SEED_KEY}:")
 
 
 def read_records(chat: Mapping[str, Any]) -> dict[str, Record]:
-    """Return every readable record of a chat's JSON, by its id.
+    """Return every readable record of a chat's JSON, by id.
 
-    A record that is not what a writer writes is no record: its marker then resolves
-    to nothing.
+    A record in an unknown form is ignored; its marker then names nothing.
     """
     values = [value for key, value in chat.items() if is_pipe_key(key)]
     dead = {ulid for value in values for ulid in invalid_ids(value)}
@@ -98,18 +95,18 @@ def read_records(chat: Mapping[str, Any]) -> dict[str, Record]:
 
 
 def invalid_ids(value: object) -> list[str]:
-    """Return the ids that the value of one key calls dead."""
+    """Return the ids that the value of one key lists as dead."""
     dead = value.get("dead") if isinstance(value, Mapping) else None
     return [str(ulid) for ulid in dead] if isinstance(dead, list) else []
 
 
 def created_in(value: object) -> int:
-    """Return when the oldest record in the value of one key was made; 0 for none."""
+    """Return the time of the oldest record in the value of one key; 0 if none."""
     return min((record.created_at for record in _records_in(value)), default=0)
 
 
 def _invalidated(record: Record) -> Record:
-    """Return a record without what only its makers can read."""
+    """Return a record without the items that only their maker can read."""
     rest = tuple(item for item in record.payload if not is_encrypted(item))
     return replace(record, payload=rest)
 
@@ -154,9 +151,9 @@ def _wire(record: Record) -> dict[str, Any]:
 
 
 MAX_STORED_KB = 4096
-"""Most that is kept in one chat: the host reads and writes it whole with every answer."""
+"""The most stored in one chat: the host reads and writes it whole at every answer."""
 
-_KEPT_SHARE = 0.75  # so that not every answer changes what the next request begins with
+_KEPT_SHARE = 0.75  # so that not every answer changes the beginning of the next request
 _SHORT = 500
 _STAYS = ("__v", "dead")
 
@@ -166,11 +163,11 @@ Values = Mapping[str, Any]
 def prune(
     values: Values, messages: Mapping[str, Any], own: str, most: int
 ) -> dict[str, Any]:
-    """Return the values to write anew beside that of the key `own`.
+    """Return the values to write in addition to that of the key `own`.
 
-    `messages` are those of the chat; without any nothing is known of them. Answers
-    that are still growing are left alone, because others write them. What remains has
-    at most `most` characters.
+    `messages` are those of the chat; without any, nothing is known about them. Answers
+    that are still growing are not touched, because others write them. The remaining
+    values have at most `most` characters.
     """
     present = set(map(message_key, messages)) if messages else set(values)
     growing = {message_key(id) for id, message in messages.items() if _grows(message)}
@@ -186,7 +183,7 @@ def prune(
 
 
 def stored_size(value: object) -> int:
-    """Return how many characters a value takes."""
+    """Return the number of characters that a value takes."""
     return len(json.dumps(value, separators=(",", ":")))
 
 
@@ -208,7 +205,7 @@ def _empty_value(value: Values) -> dict[str, Any]:
 
 
 def _prune_values(values: Values, most: int) -> dict[str, Any]:
-    """Return the values that get smaller: outputs shortened first, the oldest first."""
+    """Return the values that get smaller: the oldest first, outputs before items."""
     over = sum(map(stored_size, values.values())) - most
     if over <= 0:
         return {}
@@ -244,7 +241,7 @@ def _short_record(wire: Any) -> Any:
 
 
 def _short_item(item: Any) -> Any:
-    """Return an item whose output, or the logs of whose code, is cut."""
+    """Return an item with a shorter output, or with shorter logs of its code."""
     if not isinstance(item, dict):
         return item
     short: Item = {}

@@ -1,6 +1,7 @@
 """Whether the items of an input belong together.
 
-The rules are numbered as in responses-api.md §2.1.
+The rules are numbered as in docs/reference/responses-api.md, "Refusals of input
+items".
 """
 
 import contextlib

@@ -2,7 +2,8 @@
 
 Refused outright: content that is not ours, or not this organisation's. Dropped and
 reported, on models that bind reasoning to its prefix: content whose history changed
-(responses-api.md §0.2, §2.1 rules 4, 9, 10).
+(docs/reference/responses-api.md, "Changed beginnings", and "Refusals of input items",
+4, 9 and 10).
 """
 
 from collections.abc import Mapping, Sequence

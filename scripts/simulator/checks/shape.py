@@ -241,7 +241,8 @@ Body = Mapping[str, Any]
 ROLES = ("assistant", "system", "developer", "user")
 USER_PARTS = ("input_text", "input_image", "input_file")
 
-# The types ask for an id here; the API does not (responses-api.md §0.4, §2.1).
+# The types ask for an id here; the API does not (docs/reference/responses-api.md,
+# "Items in later requests").
 UNASKED = {
     "reasoning": frozenset({"id"}),
     "function_call": frozenset({"id", "status"}),

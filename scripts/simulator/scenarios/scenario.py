@@ -188,7 +188,7 @@ def end_failed(code: str, text: str) -> Ending:
 
 
 def end_with_error_event(code: str, text: str, *, nested: bool, type: str) -> Ending:
-    """End with an ``error`` event in one of its two shapes (responses-api.md §0.6)."""
+    """End with an ``error`` event in one of its two forms."""
     fields = {"code": code, "message": text, "param": None}
     if nested:
         return Ending("error", {"error": {"type": type, **fields}})

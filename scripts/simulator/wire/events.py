@@ -49,7 +49,8 @@ def _empty_item(item: Item) -> Item:
     if item["type"] == "web_search_call":
         emptied["action"] = {"type": "search"}
     if "encrypted_content" in item:
-        # May be incomplete here (responses-api.md §0.3), so it always is.
+        # May be incomplete here (docs/reference/responses-api.md, "Items in later
+        # requests"), so it always is.
         emptied["encrypted_content"] = item["encrypted_content"][:120]
     if item["type"] == "image_generation_call":
         emptied = {key: item[key] for key in ("id", "type")}

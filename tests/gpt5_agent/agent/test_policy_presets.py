@@ -34,7 +34,7 @@ def read_from_a_file(folder: Path) -> Guide:
 
 
 @pytest.mark.parametrize("make", [built_in, read_from_a_file])
-def test_every_guide_has_the_members_of_the_seed(make: object, tmp_path: Path) -> None:
+def test_every_guide_has_all_members(make: object, tmp_path: Path) -> None:
     """What is made of it does not depend on where it came from."""
     assert callable(make)
 

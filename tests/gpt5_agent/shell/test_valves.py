@@ -23,7 +23,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_defaults_are_the_seeds() -> None:
+def test_defaults_of_the_requirements() -> None:
     """Six rounds, thoughts shown, the full policies (R5, R6)."""
     valves = Valves()
 

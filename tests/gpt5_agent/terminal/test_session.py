@@ -1,8 +1,7 @@
-"""A conversation: every event of the seed reaches both user interfaces."""
+"""A conversation: every event reaches both user interfaces."""
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -98,7 +97,7 @@ class Conversation:
         checked: UserInterface = self.interface
         own = OwnToolSettings(tools=[self.tool], approver=Approver(read_rules(rules)))
         self.session = Session(
-            replace(question(own=own), messages=()),
+            question(own=own)._replace(messages=()),
             checked,
             self.shown.append,
             lambda _asked, _prepared: self.provider,
@@ -117,7 +116,7 @@ class Conversation:
 
 
 @pytest.mark.parametrize("make", [Notebook, Page])
-def test_both_interfaces_are_told_every_event_of_the_seed(
+def test_both_interfaces_get_every_event(
     make: type[Notebook] | type[Page],
 ) -> None:
     """In the same order, with the same content."""

@@ -156,7 +156,7 @@ def test_order_and_nulls_of_arguments_make_no_difference() -> None:
     assert one == other
 
 
-def test_request_holds_what_the_seed_wants() -> None:
+def test_request_has_all_fields() -> None:
     """Name, arguments, the id of the confirmation, a warning."""
     request = build_confirmation_request(CALL)
 

@@ -70,7 +70,7 @@ def test_r24_text_is_told_as_it_is_other_values_as_json(
         ({"type": "resource", "resource": {"uri": "a:b", "text": "Rain."}}, "Rain."),
     ],
 )
-def test_r24_parts_have_the_texts_of_the_seed(part: Json, text: str) -> None:
+def test_r24_parts_have_their_texts(part: Json, text: str) -> None:
     """MCP's parts are parts too."""
     assert answer([part, {"type": "text", "text": "End."}]) == ToolResult(
         f"{text}\nEnd."

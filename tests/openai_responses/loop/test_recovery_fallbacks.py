@@ -1,4 +1,4 @@
-"""Refusals whose cause can be left out; the words are those of the reference."""
+"""Refusals whose cause can be left out, in the words of the API."""
 
 from typing import Any
 

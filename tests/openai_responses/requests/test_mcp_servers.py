@@ -35,7 +35,7 @@ def test_no_servers(text: str) -> None:
 
 
 def test_a_list_and_a_single_object() -> None:
-    """Both forms of the seed; the order is the administrator's."""
+    """Both forms are read; the order is the administrator's."""
     one, two = {"type": "mcp", **CLOCKS}, {"type": "mcp", **DRIVE}
 
     assert read_servers(json.dumps(CLOCKS)) == RemoteServers((one,))

@@ -14,13 +14,13 @@ SCHEMA = {"type": "object", "properties": {"a": {"type": "string"}}}
 
 @pytest.mark.parametrize("value", [True, "true", 1, "1"])
 def test_words_for_true(value: object) -> None:
-    """The seed lists them (§3.8)."""
+    """A bool, a number or a text."""
     assert read_bool("x", value) is True
 
 
 @pytest.mark.parametrize("value", [False, "false", 0, "0"])
 def test_words_for_false(value: object) -> None:
-    """The seed lists them (§3.8)."""
+    """A bool, a number or a text."""
     assert read_bool("x", value) is False
 
 
@@ -69,7 +69,7 @@ def test_no_other_word_is_bool_like(value: object) -> None:
     ],
 )
 def test_format(body: dict[str, Any], form: dict[str, Any] | None) -> None:
-    """Chat Completions' form and the seed's two keys become the API's one."""
+    """Chat Completions' form, and the two keys beside it, become the API's form."""
     assert read_parameters(body)["text"].get("format") == form
 
 
@@ -137,7 +137,7 @@ def test_what_cannot_be_meant(body: dict[str, Any], named: str) -> None:
 def test_both_have_to_want_a_stream(
     setting: bool, asked: object, streams: bool
 ) -> None:
-    """`enable_stream` AND the caller's stream (§3.6)."""
+    """`enable_stream` and the caller's `stream`."""
     items = [{"role": "user", "content": "Hi"}]
     body = {"enable_stream": asked}
     model = resolve_model("gpt-5")

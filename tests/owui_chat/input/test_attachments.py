@@ -100,7 +100,7 @@ def test_messages_that_the_host_left_out_are_missing_in_front() -> None:
 
 
 def test_wish_how_to_answer_anew_has_no_files() -> None:
-    """It is in the request, and in no chat (utils/middleware.py:2147)."""
+    """It is in the request, and in no chat."""
     metadata = {"user_message_id": "q0", "regeneration_message_id": "a0"}
 
     found = attachments_by_place(chat_of(2), tree([pdf("a.pdf")]), metadata)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from earlier_writers import EARLIER, A, B, C, seed_key
+from earlier_writers import EARLIER, A, B, C, earlier_key
 from openai_responses.items import Item, is_call, is_call_output
 from openai_responses.requests.replay import Origin, strip_for_replay
 from owui_chat.input.history import build_input, tool_message_item
@@ -555,15 +555,17 @@ def test_answers_apart_by_a_user_are_runs_of_their_own() -> None:
 # ---------------------------------------------------------------- earlier writers
 
 
-def seed_chat(**payloads: Item) -> dict[str, Record]:
+def earlier_chat(**payloads: Item) -> dict[str, Record]:
     """The records of a chat that an earlier writer kept."""
-    return read_records(seed_key(payloads))
+    return read_records(earlier_key(payloads))
 
 
-def test_chat_of_the_seed_is_replayed() -> None:
+def test_chat_of_an_earlier_writer_is_replayed() -> None:
     """One marker an item, in the text alone; ids and states do not go back."""
     result = {**output("1"), "id": "fco_1", "status": "completed"}
-    records = seed_chat(**{A[:16]: reasoning("1"), B[:16]: call("1"), C[:16]: result})
+    records = earlier_chat(
+        **{A[:16]: reasoning("1"), B[:16]: call("1"), C[:16]: result}
+    )
     line = "\n[openai_responses:v2:{}:{}]: #\n"
     text = (
         line.format("reasoning", A[:16])
@@ -593,7 +595,7 @@ def test_answer_of_each_earlier_writer_is_replayed(
     result = {**output("1"), "id": "fco_1", "status": "completed"}
     payloads = dict(zip(ids, (reasoning("1"), call("1"), result), strict=True))
 
-    found = built([asked("Weather?"), AssistantText(text)], seed_chat(**payloads))
+    found = built([asked("Weather?"), AssistantText(text)], earlier_chat(**payloads))
     lost = built([asked("Weather?"), AssistantText(text)], {})
 
     assert found[1:] == [
@@ -617,7 +619,7 @@ def test_answer_of_each_earlier_writer_is_replayed(
 )
 def test_what_the_server_would_look_up_is_not_sent(item: Item) -> None:
     """It has never stored it."""
-    records = seed_chat(**{A: item, B: reasoning("1")})
+    records = earlier_chat(**{A: item, B: reasoning("1")})
     text = f"{format_marker('reasoning', B)}{format_marker('unknown', A)}It rains."
 
     assert built([AssistantText(text)], records) == [SEALED, answer("It rains.")]
@@ -625,7 +627,7 @@ def test_what_the_server_would_look_up_is_not_sent(item: Item) -> None:
 
 def test_searches_of_earlier_writers_go_back() -> None:
     """Without the pages they found, and under another id."""
-    records = seed_chat(**{A: search("1")})
+    records = earlier_chat(**{A: search("1")})
 
     [found, said] = built([marked(A, "It rains.")], records)
 

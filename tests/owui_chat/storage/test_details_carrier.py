@@ -97,7 +97,7 @@ def stored(host: HostFunctions, rounds: Sequence[Round]) -> list[Item]:
 
 
 def rewritten(item: Item) -> Item:
-    """A call as the host stores it (utils/middleware.py:3095)."""
+    """A call as the host stores it, with its arguments rewritten."""
     return {**item, "arguments": "{}"} if is_call(item) else item
 
 

@@ -27,13 +27,13 @@ def record(*payload: Json, ulid: str = ULID, message_id: str = "m-1") -> Record:
     return Record(ulid, model, 1_795_262_400, payload, message_id, ORIGIN)
 
 
-def seed_chat(**items: Json) -> Json:
+def earlier_chat(**items: Json) -> Json:
     """A chat with the single key of earlier writers."""
     return {"title": "Rain", "openai_responses_pipe": {"__v": 3, "items": items}}
 
 
-def seed_record(**fields: Any) -> Json:
-    """A record as the seed writes it."""
+def earlier_record(**fields: Any) -> Json:
+    """A record as an earlier writer stored it."""
     return {
         "model": "openai_responses.gpt-5.2-high",
         "created_at": 1_750_000_000,
@@ -49,7 +49,7 @@ def test_one_key_for_each_message() -> None:
 
 
 def test_one_item_is_stored_as_itself() -> None:
-    """As the seed does."""
+    """As earlier writers did."""
     assert write_records({ULID: record(SEALED)}) == {
         "__v": 4,
         "items": {
@@ -86,9 +86,9 @@ def test_records_come_back_from_json_as_they_were() -> None:
 
 
 @pytest.mark.parametrize("ulid", [ULID, ID16, ID16.lower()])
-def test_single_key_of_the_seed_is_read(ulid: str) -> None:
+def test_single_key_of_earlier_writers_is_read(ulid: str) -> None:
     """Its origin is what the host's id of the model tells."""
-    read = read_records(seed_chat(**{ulid: seed_record()}))
+    read = read_records(earlier_chat(**{ulid: earlier_record()}))
 
     assert list(read) == [ulid.upper()]
     found = read[ulid.upper()]
@@ -119,12 +119,12 @@ def test_kind_is_what_the_marker_shows(payload: tuple[Json, ...], kind: str) -> 
         {"openai_responses_pipe": []},
         {"openai_responses_pipe": {"items": None}},
         {"openai_responses_pipe": {"items": [1]}},
-        {"openai_responses_pipe_else": {"items": {ULID: seed_record()}}},
-        seed_chat(**{ULID: seed_record(payload=None)}),
-        seed_chat(**{ULID: seed_record(payload="text")}),
-        seed_chat(**{ULID: seed_record(payload=[])}),
-        seed_chat(**{ULID: seed_record(payload={"no": "type"})}),
-        seed_chat(**{ULID: seed_record(payload=[SEALED, None])}),
+        {"openai_responses_pipe_else": {"items": {ULID: earlier_record()}}},
+        earlier_chat(**{ULID: earlier_record(payload=None)}),
+        earlier_chat(**{ULID: earlier_record(payload="text")}),
+        earlier_chat(**{ULID: earlier_record(payload=[])}),
+        earlier_chat(**{ULID: earlier_record(payload={"no": "type"})}),
+        earlier_chat(**{ULID: earlier_record(payload=[SEALED, None])}),
         {"openai_responses_pipe": {"items": {ULID: "no record"}}},
     ],
 )
@@ -135,9 +135,11 @@ def test_what_no_writer_writes_is_no_record(chat: Json) -> None:
 
 def test_record_with_odd_fields_still_counts() -> None:
     """What was kept is worth more than when and by whom."""
-    odd = seed_record(model=None, created_at="yesterday", message_id=None, origin="?")
+    odd = earlier_record(
+        model=None, created_at="yesterday", message_id=None, origin="?"
+    )
 
-    found = read_records(seed_chat(**{ULID: odd}))[ULID]
+    found = read_records(earlier_chat(**{ULID: odd}))[ULID]
 
     assert (found.model, found.created_at, found.message_id) == ("", 0, "")
     assert found.payload == (SEALED,)
@@ -159,7 +161,7 @@ def test_dead_record_has_no_reasoning_whichever_key_says_so() -> None:
     """The rest of it is sent as before; others are left alone."""
     buried, alive = record(SEALED, call("1")), record(SEALED, ulid="B" * 26)
     chat = {
-        **seed_chat(**{ID16: seed_record()}),
+        **earlier_chat(**{ID16: earlier_record()}),
         message_key("m-1"): write_records({ULID: buried, "B" * 26: alive}),
         message_key("m-2"): write_records({}, [ULID, ID16]),
     }

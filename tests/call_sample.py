@@ -46,17 +46,17 @@ def valves_for(sim: Simulator, **more: Any) -> Valves:
     return Valves.model_validate({**given, **more})
 
 
-def asked_of(
+def call_of(
     body: Json,
     valves: Valves,
     caller: Caller | None = None,
     user_valves: UserValves | None = None,
     state: Any = None,
-    around: HostContext | None = None,
+    host: HostContext | None = None,
 ) -> PipeCall:
     """A call of a new pipe for a stored chat; its log keeps every line.
 
-    The host gave it no tools to run unless `around` has some.
+    The host gave it no tools to run unless `host` has some.
     """
     own = user_valves or UserValves()
     return PipeCall(
@@ -67,12 +67,12 @@ def asked_of(
         SimpleNamespace() if state is None else state,
         AccountCapabilities(),
         RunLog(valves.LOG_LEVEL, valve_secrets(valves, own), RUN_ID),
-        around or surroundings(),
+        host or host_context(),
         ThreadPoolExecutor(1),
     )
 
 
-def surroundings(
+def host_context(
     tools: Mapping[str, Mapping[str, Any]] | None = None, **more: Any
 ) -> HostContext:
     """What the host gives beside the chat."""
