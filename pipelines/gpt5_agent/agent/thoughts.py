@@ -416,8 +416,8 @@ def read_answer_text(output: Iterable[Item]) -> str:
 
 
 def _build_thought_events(index: int, name: str, text: str) -> Iterator[RunEvent]:
-    yield ItemAdded(index, build_thought_item(name, [], "in_progress"))
+    thought = _ShownPart(index, name, is_thought=True)
+    yield thought.start_event()
     if text:
-        yield TextDelta(index, "summary", 0, text)
-    summary = [{"type": "summary_text", "text": text}] if text else []
-    yield ItemDone(index, build_thought_item(name, summary))
+        yield thought.add_text(text)
+    yield thought.end_event()

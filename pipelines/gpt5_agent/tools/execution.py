@@ -60,7 +60,7 @@ IMAGE_SENT_TEXT = "image generated and sent to user. Tell user to review it now.
 
 _TOOL_IMAGE_TYPES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 _PART_TYPES = frozenset(
-    {
+    [
         "text",
         "json",
         "link",
@@ -70,7 +70,7 @@ _PART_TYPES = frozenset(
         "file",
         "resource",
         "resource_link",
-    }
+    ]
 )
 
 

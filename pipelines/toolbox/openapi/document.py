@@ -96,7 +96,7 @@ _PARAMETER_LOCATIONS = ("path", "query", "header")
 _RESERVED_HEADERS = frozenset(
     {"accept", "connection", "content-length", "content-type", "host", "te", "upgrade"}
 )
-_SECRET_HEADER_WORDS = (
+_SECRET_HEADER_WORDS = [
     "auth",
     "cookie",
     "forward",
@@ -104,8 +104,8 @@ _SECRET_HEADER_WORDS = (
     "secret",
     "token",
     "transfer",
-)
-"""Headers of which a model does not decide: ours, and those that open doors."""
+]
+"""Headers that the model must not set: ours, and those with credentials."""
 _EXPLODED_STYLES = ("form", "deepObject")
 
 

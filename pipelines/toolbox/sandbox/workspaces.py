@@ -63,9 +63,6 @@ def _remove_if_abandoned(folder: Path) -> None:
             os.close(lock)
 
 
-_BROWSER_IMAGE_TYPES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
-
-
 class SandboxClosed(Exception):
     """The tools were closed; there are no workspaces any more."""
 
@@ -80,11 +77,6 @@ class SandboxFile(NamedTuple):
     name: str
     media_type: str
     path: Path
-
-    @property
-    def is_image(self) -> bool:
-        """Whether every browser can show it."""
-        return self.media_type in _BROWSER_IMAGE_TYPES
 
 
 class Workspace:
