@@ -371,7 +371,6 @@ def drop_orphans(items: Iterable[Item]) -> list[Item]:
 
 
 def _comes_from_outside(item: Mapping[str, Any]) -> bool:
-    """Say whether a model cannot have produced `item`."""
     return is_call_output(item) or item.get("role") in ("user", "system", "developer")
 
 
@@ -881,7 +880,6 @@ def failure_status(failure: Failure) -> str:
 
 
 def _sentence(kind: str, error: ApiError) -> str:
-    """Return the sentence of a kind, by the code or else the type of an error."""
     told = SENTENCES[kind]
     words = (word for word in (error.code, error.type) if word)
     sentence = next((told[word] for word in words if word in told), told[""])
@@ -889,7 +887,6 @@ def _sentence(kind: str, error: ApiError) -> str:
 
 
 def _shown(word: str | None, form: str = " ({})") -> str:
-    """Return a word of the server in the form that is shown, or nothing."""
     known = api_word(word)
     return form.format(known) if known else ""
 
@@ -1109,7 +1106,6 @@ def resolve_model(name: str) -> ResolvedModel:
 
 
 def _named_model(name: str) -> tuple[str, str | None] | None:
-    """Return a real id or one of our names, both without an effort at the end."""
     if name in CATALOG_ROWS or _model_family(name) in CATALOG_ROWS:
         return name, None
     if name in CATALOG_ALIASES:
@@ -1118,7 +1114,6 @@ def _named_model(name: str) -> tuple[str, str | None] | None:
 
 
 def _thinking_or_instant(name: str) -> tuple[str, str | None] | None:
-    """Resolve ChatGPT's words for a model that thinks, or does not."""
     if match := _THINKING_NAME.match(name):
         row = CATALOG_ROWS.get(model_id := match[1] + (match[2] or ""))
         # From gpt-5.1 to 5.4 the default is not to think at all.
@@ -1131,7 +1126,6 @@ def _thinking_or_instant(name: str) -> tuple[str, str | None] | None:
 
 
 def _model_with_effort(name: str) -> tuple[str, str] | None:
-    """Return a model and the effort at the end of the name, if it may accept it."""
     base, _, effort = name.rpartition("-")
     if effort not in REASONING_EFFORTS or name.startswith("ft:"):
         return None
@@ -1145,7 +1139,6 @@ def _model_with_effort(name: str) -> tuple[str, str] | None:
 
 
 def _model_family(model_id: str) -> str:
-    """Return the id without its date, after the redirections of the API itself."""
     undated = _SNAPSHOT_DATE.sub("", model_id)
     return CATALOG_SERVED_AS.get(undated, undated)
 
@@ -1184,7 +1177,6 @@ def _row_facts(row: CatalogRow) -> ModelFacts:
 
 
 def _family_facts(model_id: str) -> ModelFacts:
-    """Return the facts of an id outside the catalog, by family and version."""
     if _O_SERIES_ID.match(model_id):
         return replace(
             _REASONING_FACTS, efforts=("low", "medium", "high"), verbosity=False
@@ -1202,10 +1194,6 @@ def _family_facts(model_id: str) -> ModelFacts:
 
 
 def _shown_name(model_id: str, effort: str | None) -> str:
-    """Return `GPT-5.6 Sol (high)` for `gpt-5.6-sol` with effort high.
-
-    Other ids are not changed.
-    """
     name, notes = model_id, [effort] if effort else []
     if _GPT_VERSION.match(model_id):
         if match := _SNAPSHOT_DATE.search(model_id):
@@ -1397,7 +1385,6 @@ class EventStreamDecoder:
         return self._take_lines(rest + b"\n\n")
 
     def _take_lines(self, text: bytes) -> list[ServerSentEvent]:
-        """Read the complete lines of `text`; keep what follows the last line end."""
         lines = text.splitlines()
         if text.endswith(b"\r"):
             self._after_cr = True
@@ -1406,7 +1393,6 @@ class EventStreamDecoder:
         return self._dispatched(lines)
 
     def _dispatched(self, lines: list[bytes]) -> list[ServerSentEvent]:
-        """Return the events that end with a blank line among `lines`."""
         events = []
         for line in lines:
             field, _, value = line.partition(b":")
@@ -1577,7 +1563,6 @@ def join_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
 
 
 def _text_place(event: StreamEvent) -> tuple[int, str, int] | None:
-    """Return what tells one growing text from another; None for all other events."""
     return event[:3] if isinstance(event, TextDelta) else None
 
 
@@ -1608,7 +1593,6 @@ def parse_event(event: ServerSentEvent) -> StreamEvent:
 
 
 def _event_value(text: str) -> object:
-    """Return the same as `json.loads`, in two thirds of the time."""
     text = text.strip(_JSON_BLANK)
     try:
         value, end = _JSON_READER.raw_decode(text)
@@ -1638,7 +1622,6 @@ def _object(value: object) -> dict[str, Any]:
 
 
 def _delta_reader(kind: str, part: str) -> _Reader:
-    """Return the reader of a delta whose place in its item is the field `part`."""
 
     def read(wire: Mapping[str, Any]) -> StreamEvent:
         place, index, text = wire.get(part, 0), wire["output_index"], wire["delta"]
@@ -1650,7 +1633,6 @@ def _delta_reader(kind: str, part: str) -> _Reader:
 
 
 def _done_reader(kind: str, part: str, field: str) -> _Reader:
-    """Return the reader of a `*.done` event that holds the whole text in `field`."""
 
     def read(wire: Mapping[str, Any]) -> StreamEvent:
         place = _index(wire.get(part, 0))
@@ -1684,7 +1666,6 @@ def _read_item_done(wire: Mapping[str, Any]) -> StreamEvent:
 
 
 def _final_reader(status: str) -> _Reader:
-    """Return the reader of the last event of a response that ends with `status`."""
 
     def read(wire: Mapping[str, Any]) -> StreamEvent:
         return FinalResponse(status, _object(wire["response"]))
@@ -1964,7 +1945,6 @@ def proxy_for(network: Network, url: str) -> str | None:
 
 
 def _environment_proxy(url: str) -> str | None:
-    """Return the proxy that the environment names for `url`, or None."""
     parts, proxies = urlsplit(url), getproxies()
     proxy = proxies.get(parts.scheme) or proxies.get("all")
     # Each call reads the whole environment. If it names no proxy, one call is enough.
@@ -2079,7 +2059,6 @@ def _text_parameter(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _own_object(given: Mapping[str, Any], key: str) -> dict[str, Any]:
-    """Return the caller's object of that name; null inside it means not given."""
     value = given.get(key, {})
     if not isinstance(value, Mapping):
         raise InvalidRequest(_cannot_be_sent(key, "it must be a JSON object"))
@@ -2087,7 +2066,6 @@ def _own_object(given: Mapping[str, Any], key: str) -> dict[str, Any]:
 
 
 def _word(name: str, value: object) -> str:
-    """Return a valid word for `name`; capitals are accepted."""
     word = value.strip().lower() if isinstance(value, str) else ""
     if word not in _WORDS[name]:
         words = ", ".join(_WORDS[name])
@@ -2096,9 +2074,6 @@ def _word(name: str, value: object) -> str:
 
 
 def _format(asked: object, beside: object) -> dict[str, Any] | None:
-    """Return `text.format` from Chat Completions' form, or from `json_schema` beside
-    it.
-    """
     form: Mapping[str, Any] = asked if isinstance(asked, Mapping) else {"type": asked}
     kind = form.get("type")
     if asked is None or kind == "text":
@@ -2116,7 +2091,6 @@ def _format(asked: object, beside: object) -> dict[str, Any] | None:
 
 
 def _schema_fields(value: object) -> dict[str, Any]:
-    """Return name, schema and other fields of a JSON schema, given in any form."""
     read = parse_json_object(value) if isinstance(value, str) else value
     if not isinstance(read, Mapping) or not isinstance(read.get("schema"), Mapping):
         raise InvalidRequest(_NO_SCHEMA)
@@ -2271,7 +2245,6 @@ def build_request(
 def _passed_on(
     model: ResolvedModel, effort: str | None, given: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return the caller's keys that are sent unchanged, if the model accepts them."""
     refused = () if _takes_sampling(model, effort) else _SAMPLING
     return {k: v for k, v in given.items() if k in _PASSED_ON and k not in refused}
 
@@ -2289,13 +2262,11 @@ def _check_output_tokens(request: ResponsesRequest, model: ResolvedModel) -> Non
 def _effort(
     model: ResolvedModel, given: Mapping[str, Any], settings: Settings
 ) -> str | None:
-    """Return the effort to send, or None to leave it to the model."""
     chosen = given["reasoning"].get("effort") or settings.effort or model.effort
     return chosen if chosen and model.takes_effort(chosen) else None
 
 
 def _takes_sampling(model: ResolvedModel, effort: str | None) -> bool:
-    """Say whether temperature, top_p and top_logprobs may be sent."""
     if model.facts.sampling == "with_none":
         return (effort or model.facts.default_effort) == "none"
     return model.facts.sampling == "always"
@@ -2307,7 +2278,6 @@ def _reasoning(
     given: Mapping[str, Any],
     settings: Settings,
 ) -> dict[str, Any]:
-    """Return the `reasoning` object: the caller's own keys, then ours."""
     if not _reasons(model, effort):
         return {}
     own = {k: v for k, v in given["reasoning"].items() if k != "effort"}
@@ -2320,7 +2290,6 @@ def _reasoning(
 def _text_object(
     model: ResolvedModel, given: Mapping[str, Any], settings: Settings
 ) -> dict[str, Any]:
-    """Return the `text` object: the caller's own keys, then the verbosity."""
     own = {k: v for k, v in given["text"].items() if k != "verbosity"}
     verbosity = given["text"].get("verbosity") or settings.verbosity
     if verbosity and model.facts.verbosity:
@@ -2329,18 +2298,15 @@ def _text_object(
 
 
 def _include(model: ResolvedModel, effort: str | None, settings: Settings) -> list[str]:
-    """Ask for encrypted reasoning: with `store: false` nothing else returns it."""
     wanted = _reasons(model, effort) and settings.encrypted_reasoning
     return ["reasoning.encrypted_content"] if wanted else []
 
 
 def _reasons(model: ResolvedModel, effort: str | None) -> bool:
-    """Say whether the model reasons; an unknown model does if an effort is set."""
     return model.facts.reasoning or effort is not None
 
 
 def _first_error(error: ValidationError) -> str:
-    """Return the first error as a sentence, without the value."""
     first = error.errors(include_url=False, include_context=False, include_input=False)[
         0
     ]
@@ -2375,7 +2341,6 @@ def _strict_item(item: Item) -> Item:
 
 
 def _digest(item: Item) -> str:
-    """Return an id that is always the same for the same item, to keep the prefix."""
     told = str(item.get("encrypted_content") or item.get("call_id") or item)
     return hashlib.sha256(told.encode("utf-8", errors="replace")).hexdigest()[:32]
 
@@ -2481,7 +2446,6 @@ def find_fallback(request: ResponsesRequest, error: ApiError) -> Fallback | None
 def _without_reasoning(
     request: ResponsesRequest, error: ApiError
 ) -> ResponsesRequest | None:
-    """Remove all reasoning, because the error does not say which item is unreadable."""
     by_code = error.code == "invalid_encrypted_content"
     if not by_code and not _ITEM_ERRORS.search(error.message):
         return None
@@ -2518,7 +2482,6 @@ def _without_stream(
 def _with_nearest_effort(
     request: ResponsesRequest, error: ApiError
 ) -> ResponsesRequest | None:
-    """Use the effort nearest to the refused one, among those that the error names."""
     reasoning = request.reasoning or {}
     asked = reasoning.get("effort")
     if asked not in REASONING_EFFORTS or "reasoning.effort" not in _about(error):
@@ -2536,7 +2499,6 @@ def _with_nearest_effort(
 def _without_servers(
     request: ResponsesRequest, error: ApiError
 ) -> ResponsesRequest | None:
-    """Remove all remote servers: the error names one, but others may fail as well."""
     tools = request.tools or []
     kept = [tool for tool in tools if tool.get("type") != "mcp"]
     if len(kept) == len(tools) or not _UNREACHED.search(error.message):
@@ -2546,7 +2508,6 @@ def _without_servers(
 
 
 def _about(error: ApiError) -> str:
-    """Return the subject of an error: its parameter, else its message."""
     return error.param or error.message
 
 
@@ -2620,7 +2581,6 @@ class ResponseState:
         return []
 
     def _renumber(self, event: ItemEvent) -> ItemEvent:
-        """Return an event of the wire with its place among all items of the run."""
         if not self._first:
             return event
         return event._replace(output_index=self._first + event.output_index)
@@ -2669,11 +2629,6 @@ class ResponseState:
     def _show_rest(
         self, output_index: int, place: TextPlace, text: str
     ) -> list[RunEvent]:
-        """Show the part of `text` that its deltas did not bring.
-
-        A text that contradicts its deltas cannot be shown as growth; the final item
-        corrects it.
-        """
         texts = self._open[output_index]
         shown = "".join(texts.get(place, ()))
         texts[place] = [text]
@@ -2715,7 +2670,6 @@ class ResponseState:
 
 
 def _removals(transformations: object) -> Mapping[str, int]:
-    """Count the items that the API removed from the input, by reason."""
     return Counter(
         api_word(str(row.get("reason"))) or "unknown"
         for row in content_parts(transformations)
@@ -2748,7 +2702,6 @@ def parse_retry_headers(
 
 
 def _retry_after(headers: Mapping[str, str], now: float) -> float | None:
-    """Return the wait in `retry-after-ms` or `retry-after`, or None."""
     milliseconds = _number(headers.get("retry-after-ms"))
     if milliseconds is not None:
         return milliseconds / 1000
@@ -2763,7 +2716,6 @@ def _retry_after(headers: Mapping[str, str], now: float) -> float | None:
 
 
 def _number(text: str | None) -> float | None:
-    """Return a wait as a finite number that is not negative, or None."""
     try:
         value = float(text or "")
     except ValueError:
@@ -2782,7 +2734,6 @@ _DNS_SECONDS = 300
 
 
 class _Pool:
-    """The session of one event loop, lent to the active runs."""
 
     def __init__(self, idle_seconds: float) -> None:
         self._idle_seconds = idle_seconds
@@ -2984,10 +2935,6 @@ class HttpResponse:
         return self._rescued() or await self.read_any()
 
     def _rescued(self) -> bytes:
-        """Return the bytes that arrived before the connection broke.
-
-        aiohttp puts the exception in front of the unread bytes.
-        """
         content = self._response.content
         content.set_exception(None)  # type: ignore[arg-type]
         return content.read_nowait()
@@ -3098,7 +3045,6 @@ class Connections:
     async def _sent(
         self, endpoint: Endpoint, path: str, body: bytes | None, deadlines: Deadlines
     ) -> AsyncIterator[aiohttp.ClientResponse]:
-        """Lend the response to a request; without a `body` it is a GET."""
         tls = self._trust.context(endpoint.network)
         with self._sessions.pool().lend() as session:
             response = await _send(session, endpoint, path, body, deadlines, tls)
@@ -3150,7 +3096,6 @@ async def _send(
     deadlines: Deadlines,
     tls: ssl.SSLContext | bool,
 ) -> aiohttp.ClientResponse:
-    """Return the response as soon as its head has arrived."""
     url = endpoint.url(path)
     scope = deadlines.scope()
     try:
@@ -3180,7 +3125,6 @@ async def _send(
 
 
 def _network_sentence(error: Exception, host: str) -> str:
-    """Return the sentence for a connection that could not be opened."""
     match error:
         case aiohttp.ClientProxyConnectionError() | aiohttp.ClientHttpProxyError():
             return SENTENCES["refused"]["407"]
@@ -3196,7 +3140,6 @@ def _network_sentence(error: Exception, host: str) -> str:
 
 
 async def _refusal(response: aiohttp.ClientResponse, model: str) -> ApiRefused:
-    """Return the error for a response with a bad status."""
     body = b""
     try:
         async with asyncio.timeout(DRAIN_SECONDS):
@@ -3272,10 +3215,6 @@ def stream_response(
 def _resume_stream(
     path: str, client: Client, state: ResponseState, cursor: Cursor
 ) -> AsyncGenerator[RunEvent, None]:
-    """Request `path`: a response, or the rest of its stream.
-
-    Otherwise like `stream_response`. A response that is still in progress yields nothing.
-    """
     requested = client.connections.get(client.endpoint, path, client.deadlines)
     return _read_response(requested, client, state, cursor)
 
@@ -3286,7 +3225,6 @@ async def _read_response(
     state: ResponseState,
     cursor: Cursor | None,
 ) -> AsyncGenerator[RunEvent, None]:
-    """Yield the events of one response, streamed or not."""
     client.deadlines.start_attempt()
     async with sent as answer:
         state.trace = Trace(answer.request_id, status=200)
@@ -3326,7 +3264,6 @@ async def _read_object(
 async def _read_batch(
     answer: HttpResponse, decoder: EventStreamDecoder
 ) -> list[ServerSentEvent]:
-    """Return the events of the next piece of the body, or of its end."""
     chunk = await answer.read_any()
     return decoder.feed(chunk) if chunk else decoder.close()
 
@@ -3334,10 +3271,6 @@ async def _read_batch(
 def _batch_events(
     batch: list[ServerSentEvent], state: ResponseState, cursor: Cursor | None
 ) -> tuple[list[RunEvent], MalformedEvent | None]:
-    """Return the run events of `batch`, up to the first event that cannot be read.
-
-    Deltas are joined first, so `state` works once for each batch.
-    """
     read: list[StreamEvent] = []
     malformed: MalformedEvent | None = None
     try:
@@ -3353,11 +3286,6 @@ def _batch_events(
 async def _gather_deltas(
     events: list[RunEvent], began: float, join_seconds: float
 ) -> None:
-    """Wait for a moment after a delta.
-
-    Reading less often makes long answers cheap: one pass handles all deltas that
-    arrived. The first delta after a pause is never delayed.
-    """
     last = events[-1] if events else None
     if not isinstance(last, TextDelta) or join_seconds <= 0:
         return
@@ -3373,13 +3301,6 @@ _BROKE = "The connection to the model was lost: fetching the rest of the answer.
 async def _stream_background(
     request: ResponsesRequest, client: Client, state: ResponseState
 ) -> AsyncGenerator[RunEvent, None]:
-    """Send a background `request`, feed its response to `state`, yield its run events.
-
-    Raises the same errors as `stream_response` until the response has an id; after that
-    only ResponseLost, and TimedOut for the total limit. If the caller leaves before the
-    end, by an error, a cancellation or by closing the generator, the response is
-    cancelled, because it would go on to cost money without a reader.
-    """
     background = _BackgroundRun(client, state)
     part = stream_response(request, client, state, background.cursor)
     try:
@@ -3406,7 +3327,6 @@ async def _stream_background(
 
 
 class _BackgroundRun:
-    """The state of a background response, and how to get the rest of it."""
 
     def __init__(self, client: Client, state: ResponseState) -> None:
         self._named = asyncio.Event()
@@ -3496,7 +3416,6 @@ class _BackgroundRun:
         return self._resumable and self.cursor.last is not None
 
     def _backoff(self, error: ResponsesError | None) -> float | None:
-        """Return the wait after a failure; None for a final refusal."""
         failure = error.failure if isinstance(error, ApiRefused) else Failure()
         policy = self._client.limits.resuming
         return retry_wait(policy, self._failures, failure, random_fraction())
@@ -3578,7 +3497,6 @@ class Attempts:
         return Trace(refused.request_id, "", refused.failure.status, refused.error)
 
     def _next(self) -> Status | None:
-        """Return the status before the next attempt; None if there is none."""
         failure = _early_failure(self.error, self.response)
         if failure is None or (self.request.background and _may_run(self.error)):
             return None
@@ -3599,7 +3517,6 @@ class Attempts:
 def _early_failure(
     error: ResponsesError | None, state: ResponseState
 ) -> Failure | None:
-    """Return the failure, if it came before the first event of the answer."""
     if state.refusal:
         return Failure(200, state.refusal)
     if state.event_count:
@@ -3611,13 +3528,6 @@ def _early_failure(
 
 
 def _may_run(error: ResponsesError | None) -> bool:
-    """Say whether the server may be working on the request in spite of `error`.
-
-    Other answers stop with the connection. A background response whose id is unknown
-    goes on; sent again, it would run and be billed twice. So it is sent again only if
-    nothing arrived at the server, or if the API itself refused it. The answer of a
-    gateway does not tell what happened behind it.
-    """
     match error:
         case ConnectionFailed():
             return error.was_sent
@@ -3677,7 +3587,6 @@ def is_within_limits(schema: Mapping[str, Any]) -> bool:
 
 
 def _nodes(node: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """Yield a strict schema and every schema inside it."""
     yield node
     inner = [*node.get("anyOf", ()), *([node["items"]] if "items" in node else ())]
     for key in ("properties", "$defs"):
@@ -3760,7 +3669,6 @@ def strict_schema(schema: Mapping[str, Any]) -> Schema | None:
 
 
 class _StrictRewrite:
-    """Rewrites one schema to the strict form."""
 
     def __init__(self, root: Mapping[str, Any]) -> None:
         self._root = root
@@ -3808,7 +3716,6 @@ class _StrictRewrite:
         return {"$ref": f"#/$defs/{_plain_name(reference_name(node))}"}
 
     def _choice(self, node: Mapping[str, Any], depth: int) -> Schema:
-        """Return a choice; strict mode has only `anyOf`, with nothing beside it."""
         options = node.get("anyOf") or node.get("oneOf")
         beside = node.keys() & {"properties", "items", "enum", "const", "required"}
         beside |= {"oneOf"} if {"anyOf", "oneOf"} <= node.keys() else set()
@@ -3818,7 +3725,6 @@ class _StrictRewrite:
         return {**told, "anyOf": [self._strict(one, depth + 1) for one in options]}
 
     def _merged(self, node: Mapping[str, Any]) -> Schema:
-        """Return an `allOf` as one object, if its parts do not contradict."""
         merged: Schema = {key: node[key] for key in node if key != "allOf"}
         for part in node["allOf"] if isinstance(node["allOf"], list) else [None]:
             found = resolve_reference(part, self._root) if _is_reference(part) else part
@@ -3848,7 +3754,6 @@ class _StrictRewrite:
         return strict
 
     def _object(self, node: Mapping[str, Any], depth: int, is_root: bool) -> Schema:
-        """Return a closed object; an open map has no strict form."""
         properties = node.get("properties") or {}
         said = "additionalProperties" in node or bool(properties) or is_root
         is_open = node.get("additionalProperties", False) is not False
@@ -3885,12 +3790,10 @@ def make_nullable(schema: Schema) -> Schema:
 
 
 def _plain_name(name: str) -> str:
-    """Return the name of a definition in characters that need no escape."""
     return re.sub(r"[^\w.-]", "_", name)
 
 
 def _types_of(node: Mapping[str, Any], enum: object) -> list[str]:
-    """Return the types of a schema, as stated or as derived from its keywords."""
     said = node.get("type") or ("object" if "properties" in node else None)
     if said is None and isinstance(enum, list):
         said = list(dict.fromkeys(_JSON_TYPES.get(type(one), "") for one in enum))
@@ -3905,7 +3808,6 @@ def _is_reference(part: object) -> bool:
 
 
 def _combine(one: Schema, other: Mapping[str, Any]) -> Schema:
-    """Return both schemas as one; raises NotStrict if they contradict."""
     both = dict(one)
     for key, value in other.items():
         if key == "properties" and isinstance(value, Mapping):
@@ -3942,7 +3844,6 @@ def open_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _properties(node: object, root: Mapping[str, Any], depth: int) -> dict[str, Any]:
-    """Return all properties that an object may have, from all of its parts."""
     if not isinstance(node, Mapping) or depth > _DEEPEST_OPEN:
         return {}
     found: dict[str, Any] = {}
@@ -3956,7 +3857,6 @@ def _properties(node: object, root: Mapping[str, Any], depth: int) -> dict[str, 
 
 
 def _with_items(node: Any, depth: int) -> Any:
-    """Return a schema in which every array has `items`."""
     if depth > _DEEPEST_OPEN:
         return node
     if isinstance(node, list):
@@ -3976,7 +3876,6 @@ DEEPEST_ARGUMENT = 40
 
 
 def _is_number(value: Any) -> bool:
-    """Say whether a value is a number; true and non-finite values are not."""
     number = isinstance(value, int | float) and not isinstance(value, bool)
     return number and math.isfinite(value)
 
@@ -4057,7 +3956,6 @@ class SchemaValidator:
     def _in_parts(
         self, value: Any, node: Mapping[str, Any], path: str, depth: int
     ) -> str:
-        """Check a value against `allOf` and against some option of a choice."""
         for part in node.get("allOf") or ():
             found = self.error(value, part, path, depth + 1)
             if found:
@@ -4069,7 +3967,6 @@ class SchemaValidator:
 
 
 def _own_error(value: Any, node: Mapping[str, Any], path: str) -> str:
-    """Check a value against the type of a schema, then against its other keywords."""
     place = path or "object"
     kinds = _known_types(node.get("type"))
     if kinds and not any(_TYPES[kind](value) for kind in kinds):
@@ -4090,13 +3987,11 @@ def _joined(path: str, name: str) -> str:
 
 
 def _listed(words: Sequence[str]) -> str:
-    """Return a few words as a list; leave out a list that is too long for a model."""
     shown = [word if len(word) <= 60 else word[:57] + "..." for word in words[:20]]
     return " or ".join(shown) + (" ..." if len(words) > 20 else "")
 
 
 def _same(one: Any, other: Any) -> bool:
-    """Compare as JSON does: true is not 1."""
     return bool(one == other) and isinstance(one, bool) is isinstance(other, bool)
 
 
@@ -4159,10 +4054,6 @@ def _drop_nulls(value: Any, node: Any, root: Mapping[str, Any], depth: int) -> A
 
 
 def _applicable_schemas(value: Any, node: Any, root: Mapping[str, Any]) -> list[Any]:
-    """Return the schemas that apply to a value, each once.
-
-    Of a choice, the option that the value fits applies.
-    """
     found: dict[int, Any] = {}
     ahead = [node]
     while ahead:
@@ -4189,7 +4080,6 @@ def _parts_of(
 def _chosen_option(
     value: Any, options: list[Any], root: Mapping[str, Any]
 ) -> list[Any]:
-    """Return the option that a value fits; all options if it fits none."""
     check = SchemaValidator(root, lenient=True)
     fitting = (option for option in options if not check.error(value, option))
     first = next(fitting, None)
@@ -4288,13 +4178,11 @@ def _redact_pattern(pattern: re.Pattern[str], text: str) -> str:
 
 
 def _keep_name(found: re.Match[str]) -> str:
-    """Return the mark, with the name that tells which secret was there."""
     name = found[found.lastgroup] if found.lastgroup else ""
     return f"{name}{REDACTED}{'@' if found.lastgroup == 'scheme' else ''}"
 
 
 def _forms(secret: str) -> Iterator[str]:
-    """Yield `secret` as it appears in headers, addresses, JSON and base64."""
     if len(secret) < _SHORTEST_SECRET:
         return
     raw = secret.encode("utf-8", "surrogatepass")
@@ -4307,11 +4195,6 @@ def _forms(secret: str) -> Iterator[str]:
 
 
 def _inside_base64(raw: bytes, offset: int) -> str:
-    """Return the characters that `raw` alone decides when `offset` bytes precede it.
-
-    The password of a `Basic` header follows a user name that we do not know. Only the
-    length of that name modulo three matters.
-    """
     encoded = b64encode(bytes(offset) + raw).decode()
     return encoded[(offset * 8 + 5) // 6 : (offset + len(raw)) * 8 // 6]
 
@@ -4441,7 +4324,6 @@ def _check_named(tool: Mapping[str, Any]) -> None:
 
 
 def _function(function: Mapping[str, Any], strict: bool) -> Item:
-    """Return a function in the API's form; its own `strict` has priority."""
     said = function.get("strict")
     wanted = said if isinstance(said, bool) else strict
     parameters = function.get("parameters")
@@ -4456,7 +4338,6 @@ def _function(function: Mapping[str, Any], strict: bool) -> Item:
 
 
 def _flat_format(custom: Mapping[str, Any]) -> Item:
-    """Return the format of a custom tool, which Chat Completions nests once more."""
     form = custom.get("format")
     grammar = form.get("grammar") if isinstance(form, Mapping) else None
     if not isinstance(grammar, Mapping):
@@ -4505,7 +4386,6 @@ def _tool_choice(choice: Mapping[str, Any], names: ToolNames | None) -> Item:
 
 
 def _check_offered(wanted: Item, tools: Sequence[Item] | None) -> None:
-    """Raise InvalidRequest if a known list of tools does not contain `wanted`."""
     same: list[str] = [key for key in ("type", "server_label") if key in wanted]
     same += ["name"] if wanted["type"] in _CALLED_BY_NAME else []
     if tools is None or any(
@@ -4629,7 +4509,6 @@ def drop_settled_approvals(items: Sequence[Item]) -> list[Item]:
 
 
 def _last_act(items: Sequence[Item], refused: Container[str]) -> int:
-    """Return the place of the last item that the model produced, or -1."""
     acts = (
         place
         for place, item in enumerate(items)
@@ -4639,7 +4518,6 @@ def _last_act(items: Sequence[Item], refused: Container[str]) -> int:
 
 
 def _asked_id(item: Mapping[str, Any]) -> object:
-    """Return the id of the approval request that `item` is or answers, else None."""
     if is_approval_request(item):
         return item["id"]
     return item.get("approval_request_id") if _is_response(item) else None
@@ -4684,7 +4562,6 @@ def _call_output(item: Mapping[str, Any], text: str) -> Item:
 
 
 def _remote_error(item: Mapping[str, Any]) -> str:
-    """Return the error of a remote call in the words of the server or of the API."""
     error = item.get("error")
     if not error:
         return ""
@@ -4733,7 +4610,6 @@ def _goes_back(item: Item, with_reasoning: bool) -> bool:
 
 
 def _demanded(item: Item) -> Item:
-    """Return the fields of a hosted item that are not simply left as they are."""
     kind = kind_of(item)
     demanded = {key: item.get(key) for key in kind.nullable}
     demanded |= {key: item[key] for key in ("id", "status") if item.get(key)}
@@ -4752,7 +4628,6 @@ def _demanded(item: Item) -> Item:
 
 
 def _new_id(own: str) -> str:
-    """Return a new id of the same kind as `own`, always the same for the same item."""
     prefix, _, rest = own.partition("_")
     if rest.startswith(_MADE_HERE):
         return own
@@ -4916,7 +4791,6 @@ def tool_error(sentence: str) -> ToolResult:
 
 @dataclass(frozen=True, slots=True)
 class _ReadyCall:
-    """A call that may run: its tool and its arguments."""
 
     call_id: str
     name: str
@@ -4952,7 +4826,6 @@ async def run_calls(
 
 
 class _Clock:
-    """The remaining time of a batch; it stops while a person is asked."""
 
     def __init__(self, seconds: float) -> None:
         self._loop = asyncio.get_running_loop()
@@ -4988,7 +4861,6 @@ def _cancel(tasks: Iterable[asyncio.Task[ToolResult]]) -> None:
 
 
 def _result(task: asyncio.Task[ToolResult], call: Item, toolset: Toolset) -> ToolResult:
-    """Return the result of a task, or the sentence for an exceeded time limit."""
     if task.done() and not task.cancelled():
         return task.result()
     seconds = toolset.limits.batch_seconds
@@ -4996,7 +4868,6 @@ def _result(task: asyncio.Task[ToolResult], call: Item, toolset: Toolset) -> Too
 
 
 def _check_call(call: Item, tools: CallableTools) -> _ReadyCall | ToolResult:
-    """Return a call that may run, or the result that replaces it."""
     name, call_id = _name(call), str(call["call_id"])
     try:
         arguments = _arguments(call)
@@ -5015,7 +4886,6 @@ def _check_call(call: Item, tools: CallableTools) -> _ReadyCall | ToolResult:
 def _ready_call(
     call_id: str, name: str, arguments: object, tools: CallableTools
 ) -> _ReadyCall | ToolResult:
-    """Return a call whose arguments are valid for its tool."""
     schema = tools.parameters(name)
     if schema is None:
         return tool_error(f"There is no tool named {name}. Use one that is offered.")
@@ -5026,7 +4896,6 @@ def _ready_call(
 
 
 def _arguments(call: Item) -> object:
-    """Return the arguments of a call: its JSON value, or the text of a custom call."""
     if item_type(call) == "custom_tool_call":
         return {"input": call.get("input") or ""}
     text = call.get("arguments")
@@ -5039,7 +4908,6 @@ async def _answer(
     slots: asyncio.Semaphore,
     clock: _Clock,
 ) -> ToolResult:
-    """Run one call within its limits, once it is approved, unless it has a result."""
     if isinstance(found, ToolResult):
         return found
     approver = toolset.approver
@@ -5074,7 +4942,6 @@ async def _call_tool(
 
 
 def _cap_result(answer: ToolResult, characters: int) -> ToolResult:
-    """Return a result with a long text cut in the middle."""
     output = answer.output
     if isinstance(output, str):
         return ToolResult(cap_text(output, characters), answer.failed, answer.card)
@@ -5168,7 +5035,6 @@ def deny_mcp_approvals(requests: Sequence[Item], why: str) -> list[McpApproval]:
 
 
 def _shown_arguments(request: Item) -> Mapping[str, Any]:
-    """Return the arguments as a person is shown them, or their text if invalid."""
     text = str(request.get("arguments") or "{}")
     arguments = parse_json_object(text)
     return {"arguments": text} if arguments is None else arguments
@@ -5234,7 +5100,6 @@ async def run(
 
 
 class _RunState:
-    """The results of the responses of a run so far."""
 
     def __init__(self) -> None:
         self.output: list[Item] = []
@@ -5261,11 +5126,6 @@ class _RunState:
 
 
 class _ToolRound:
-    """The calls and approval requests of one response; each is answered, in order.
-
-    `outputs` are the answers. `was_limited` says whether a limit kept a call from
-    running, `leaves_calls` whether some calls are left to the caller.
-    """
 
     def __init__(
         self, output: Sequence[Item], toolset: Toolset, so_far: _RunState
@@ -5316,7 +5176,6 @@ class _ToolRound:
         return self._so_far.rounds >= self._toolset.rounds
 
     def _allowed(self) -> int:
-        """Return how many of the calls may run."""
         if self._is_over:
             return 0
         left = self._toolset.most_calls - self._so_far.calls
@@ -5333,11 +5192,6 @@ def _refused(call: Item, why: str) -> ToolResult:
 def _next_request(
     attempts: Attempts, toolset: Toolset, so_far: _RunState, round_: _ToolRound
 ) -> ResponsesRequest:
-    """Return the next request: this one, its output, and the outputs of its calls.
-
-    A tool that had to be called has been called; at the limit the last response may
-    call none. The tools stay in the request, because the prompt cache depends on them.
-    """
     request = attempts.request
     # An approval request cannot be answered without the reasoning before it.
     reasoning = toolset.carries_reasoning or bool(round_.requests)
@@ -5540,17 +5394,12 @@ def _entry(item: Item, shown: str) -> Item:
 
 
 def _says_just(item: Item, shown: str) -> bool:
-    """Say whether a message has one text that the host will return unchanged.
-
-    The host strips the ends of texts.
-    """
     parts = content_parts(item.get("content"))
     whole = bool(shown) and shown == shown.strip()
     return whole and [part.get("text") for part in parts] == [shown]
 
 
 def _is_entry(entry: object) -> bool:
-    """Say whether an entry is a complete entry of ours."""
     if not isinstance(entry, Mapping) or entry.get("format") != _FORMAT:
         return False
     if not (isinstance(entry.get("turn"), str) and isinstance(entry.get("index"), int)):
@@ -5592,7 +5441,6 @@ def restore_from_details(
 
 @dataclass(frozen=True, slots=True)
 class _Stretch:
-    """Items of a response up to a message with shown text, or up to the end."""
 
     items: tuple[DetailItem, ...]
     origin: Origin
@@ -5603,7 +5451,6 @@ class _Stretch:
 
 
 class _Reading:
-    """Inserts the markers into the messages of one chat."""
 
     def __init__(self) -> None:
         self.records: dict[str, Record] = {}
@@ -5621,7 +5468,6 @@ class _Reading:
         return [*found, *self._rest()]
 
     def _rest(self) -> list[Mapping[str, Any]]:
-        """Return a message for the items of calls, which come before the calls."""
         content = "".join(self._textless)
         self._textless = []
         return [{"role": "assistant", "content": content}] if content else []
@@ -5629,7 +5475,6 @@ class _Reading:
     def _message(
         self, message: Mapping[str, Any], turns: Sequence[DetailTurn]
     ) -> Mapping[str, Any]:
-        """Return a message with each of its texts behind the marker of its items."""
         content = message.get("content")
         stretches = [one for turn in turns for one in _stretches_of(turn)]
         texts = _split_text(content if isinstance(content, str) else "", stretches)
@@ -5643,7 +5488,6 @@ class _Reading:
         return {**message, "content": "".join([*pieces, *texts])}
 
     def _marker(self, stretch: _Stretch) -> str:
-        """Return the marker of a new record of these items."""
         ulid = f"{len(self.records):026d}"
         payload = tuple(carried.item for carried in stretch.items)
         record = Record(ulid, "", 0, payload, "", stretch.origin)
@@ -5666,10 +5510,6 @@ def _stretches_of(turn: DetailTurn) -> list[_Stretch]:
 
 
 def _split_text(content: str, stretches: Sequence[_Stretch]) -> list[str]:
-    """Return the text of each shown message; the host joins them with a line feed.
-
-    If a person changed the text so that the places do not fit, it stays in one piece.
-    """
     lengths = [_shown_length(one.last) for one in stretches if one.last.shown]
     texts, rest = list[str](), content
     for length in lengths[:-1]:
@@ -5685,7 +5525,6 @@ def _shown_length(carried: DetailItem) -> int:
 
 
 def _own_text(carried: DetailItem, text: str) -> str:
-    """Return the model's own text if another one is shown, unless it was edited."""
     if isinstance(carried.shown, str) and carried.shown.strip() == text.strip():
         return message_text(carried.item)
     return text
@@ -5803,7 +5642,6 @@ def parse_messages(
 
 
 def _chat_parts(message: Mapping[str, Any], detail: str) -> Iterator[ChatPart]:
-    """Yield the parts of one message after the instructions, in order."""
     role, content = message.get("role"), message.get("content")
     match role:
         case "user":
@@ -5837,7 +5675,6 @@ def _calls(tool_calls: object) -> Iterator[ToolCall]:
 
 
 def _output(content: object) -> str | list[Item]:
-    """Return a tool's output; an empty one is kept, because its call needs it."""
     if not isinstance(content, list):
         return "" if content is None else str(content)
     return [_input_part(part, "auto") for part in content]
@@ -5850,7 +5687,6 @@ def _input_message(role: str, content: object, detail: str) -> Item:
 
 
 def _input_part(part: object, detail: str) -> Item:
-    """Return a content part in the API's form."""
     wire = part if isinstance(part, Mapping) else {"type": "text", "text": part}
     match wire.get("type"):
         case "text" | "input_text":
@@ -5868,7 +5704,6 @@ def _input_part(part: object, detail: str) -> Item:
 
 
 def _image_part(wire: Mapping[str, Any], default: str) -> Item:
-    """Return a picture; both forms keep the address and the detail."""
     inner = wire.get("image_url")
     chat_form = inner if isinstance(inner, Mapping) else {"url": inner}
     detail = chat_form.get("detail") or wire.get("detail") or default
@@ -5882,7 +5717,6 @@ def _given(wire: object) -> Item:
 
 
 def _plain_text(content: object) -> str:
-    """Return the text of a system or assistant message in any of its forms."""
     if isinstance(content, list):
         texts = (p.get("text") for p in content if isinstance(p, Mapping))
         return "".join(text for text in texts if isinstance(text, str))
@@ -5947,7 +5781,6 @@ def tool_message_item(returned: ToolMessage, before: Iterable[Item]) -> Item:
 
 
 class _RunHistory:
-    """The items of one run, combined from the host's parts and the stored items."""
 
     def __init__(
         self,
@@ -5983,9 +5816,6 @@ class _RunHistory:
                     waiting.remove(item)
 
     def _takes_out(self, code: Item) -> bool:
-        """Remove from the text what the host inserted for `code`; say whether it was
-        there.
-        """
         for pieces in [found for found in self._pieces if isinstance(found, list)]:
             for place, piece in enumerate(pieces):
                 rest = remove_code(piece.text, code)
@@ -6009,7 +5839,6 @@ class _RunHistory:
         return items
 
     def _call(self, call: ToolCall) -> list[Item]:
-        """Return a call in its stored bytes, after the items stored before it."""
         ulid = self._ulid_of_call.get(call.call_id, "")
         waiting = self._waiting.get(ulid, [])
         for place, item in enumerate(waiting):
@@ -6019,7 +5848,6 @@ class _RunHistory:
         return [_call_item(call)]
 
     def _piece(self, piece: MarkedText) -> list[Item]:
-        """Return the items that a marker names, then the text behind it."""
         kept = self._allowed(piece.ulid, self._waiting.pop(piece.ulid, []))
         message = kept.pop() if kept and _is_answer(kept[-1]) else None
         record = self._records.get(piece.ulid)
@@ -6032,11 +5860,6 @@ class _RunHistory:
         return [*kept, _message_item(message, piece.text)]
 
     def _allowed(self, ulid: str, items: Sequence[Item]) -> list[Item]:
-        """Remove items that nobody at this request's server could read.
-
-        A call whose card was deleted stays for now, because it tells which reasoning
-        must be removed with it.
-        """
         if not items:
             return []
         reader = self._reader
@@ -6049,7 +5872,6 @@ class _RunHistory:
 
 
 def _call_item(call: ToolCall) -> Item:
-    """Return a call that only the host knows."""
     kind, key = "function_call", "arguments"
     if call.is_custom:
         kind, key = "custom_tool_call", "input"
@@ -6066,17 +5888,14 @@ def _split(
 
 
 def _is_answer(item: Item) -> bool:
-    """Say whether `item` is a model's message; earlier writers stored other kinds."""
     return item_type(item) == "message" and item.get("role") == "assistant"
 
 
 def _is_whole_remark(item: Item) -> bool:
-    """Say whether `item` is commentary whose text the host does not return."""
     return is_commentary(item) and bool(message_text(item))
 
 
 def _message_item(kept: Item | None, shown: str) -> Item:
-    """Return a message in the model's own bytes, unless a person edited it."""
     part = {"type": "output_text", "text": shown, "annotations": []}
     if kept is None:
         return {"type": "message", "role": "assistant", "content": [part]}
@@ -6329,7 +6148,6 @@ class Citations:
         return before + self._linked(held.feed(event.text))
 
     def _linked(self, text: str) -> str:
-        """Return a text in which links to pages of a search are numbers."""
         if "](" in text:
             text = LINK.sub(self._linked_number, text)
         return strip_tracking(text)
@@ -6338,7 +6156,6 @@ class Citations:
         return self._number_of_link(link) if is_tracked_url(link["url"]) else link[0]
 
     def _number_of_link(self, link: re.Match[str]) -> str:
-        """Return the number for a link; a label with meaning stays in the text."""
         url, label = strip_tracking(link["url"]), link["label"].strip()
         number = self._number(url)
         names_site = "." in label and " " not in label
@@ -6391,7 +6208,6 @@ def source_keys(sources: Iterable[Mapping[str, Any]]) -> list[str]:
 
 
 def _key(annotation: Item) -> str:
-    """Return the key of a source; empty if the annotation is not a source."""
     match annotation.get("type"):
         case "url_citation":
             return strip_tracking(str(annotation.get("url") or ""))
@@ -6401,11 +6217,6 @@ def _key(annotation: Item) -> str:
 
 
 def _range(annotation: Item, text: str) -> tuple[int, int]:
-    """Return the first position of an annotation's text, and the one behind the last.
-
-    `end_index` is documented as the last character, but in practice it is the one
-    behind it. A file's `index` is the place of the citation.
-    """
     start = annotation.get("start_index", annotation.get("index"))
     last = annotation.get("end_index", annotation.get("index"))
     if not isinstance(start, int) or not isinstance(last, int):
@@ -6417,7 +6228,6 @@ def _range(annotation: Item, text: str) -> tuple[int, int]:
 
 
 def _apply_edits(text: str, edits: Iterable[_Edit]) -> str:
-    """Return `text` with parts of it replaced."""
     pieces, done = [], 0
     for start, end, told in sorted(edits, key=lambda edit: edit[:2]):
         pieces += [text[done:start], told]
@@ -6594,12 +6404,10 @@ class ChunkRenderer:
         return {**self._head, "choices": [choice]}
 
     def _gap(self, event: TextDelta) -> str:
-        """Return the blank line between two messages of one run."""
         before, self._told = self._told, event.output_index
         return "" if before in (None, event.output_index) else "\n\n"
 
     def _thought_gap(self, event: TextDelta) -> str:
-        """Return the blank line between two parts of the reasoning."""
         place = (event.output_index, event.part)
         before, self._thought = self._thought, place
         return "" if before in (None, place) else "\n\n"
@@ -6709,7 +6517,6 @@ def _message(ended: RunDone) -> dict[str, Any]:
 
 
 def _progress(ended: RunDone) -> str:
-    """Return the reasoning and commentary before the answer."""
     answer = _messages(ended)
     steps = [
         item
@@ -6721,7 +6528,6 @@ def _progress(ended: RunDone) -> str:
 
 
 def _open_calls(ended: RunDone) -> list[dict[str, Any]]:
-    """Return the calls that are left to the client."""
     answered = {i["call_id"] for i in ended.output if is_call_output(i)}
     calls = [item for item in ended.output if is_call(item)]
     return [chat_tool_call(i) for i in calls if i.get("call_id") not in answered]
@@ -6796,7 +6602,6 @@ def reasoning_host_item(item: Item, seconds: int) -> Item:
 
 
 def _without_secrets(item: Item) -> Item:
-    """Remove fields that readers of the chat cannot use and others should not get."""
     hidden = ("encrypted_content",)
     return {k: v for k, v in item.items() if k not in hidden and v is not None}
 
@@ -6917,7 +6722,6 @@ class RecordItems:
             yield from self._carry(event)
 
     def _keep(self, kept: StoredRecord, places: Mapping[int, int]) -> Iterator[Chunk]:
-        """Yield the events of a record; one that was stored before is replaced."""
         items = self._shown.items
         if kept.ulid in self._places:
             place = self._places[kept.ulid]
@@ -6930,7 +6734,6 @@ class RecordItems:
         yield from self._shown.add({**head, "kept": dict(kept.value)})
 
     def _carry(self, carried: TurnDetails) -> Iterator[Chunk]:
-        """Yield a response's reasoning again with its entries, if it has reasoning."""
         items = self._shown.items
         new = range(self._carried_to, len(items))
         self._carried_to = len(items)
@@ -6981,12 +6784,6 @@ class Commentary:
                 yield from self._become_answer(index, text)
 
     def _grow(self, index: int, text: str) -> Iterator[Chunk]:
-        """Yield the growth, and the whole text each time it has doubled.
-
-        Deltas extend the text of an unknown item on the page only. The host stores an
-        item when it gets it whole, and that is what is left after Stop
-        (docs/reference/open-webui.md, "Native events").
-        """
         if not text:
             return
         place, before = self.indexes[index], self._quoted[index]
@@ -6998,7 +6795,6 @@ class Commentary:
         yield self._whole(index, "in_progress")
 
     def _whole(self, index: int, status: str) -> Chunk:
-        """Return the event that gives the host the whole text so far."""
         place, quoted = self.indexes[index], self._quoted[index]
         self._stored[index] = len(quoted)
         return self._shown.end(
@@ -7016,7 +6812,6 @@ class Commentary:
             yield from self._shown.add_marker(marker)
 
     def _become_answer(self, index: int, text: str) -> Iterator[Chunk]:
-        """Yield the commentary as a message, behind its marker if it has one."""
         place = self.indexes[index]
         item = self._shown.items[place]
         if index in self._markers:
@@ -7073,7 +6868,6 @@ class ImageHostItem:
             yield from self._note(next(iter(notes), _failure(event.item)))
 
     def _note(self, sentence: str) -> Iterator[Chunk]:
-        """Yield a text that the page draws and that no later turn contains."""
         part = {"type": "output_text", "text": f"*{sentence}*"}
         number = len(self._shown.items)
         note = {"type": "openai_responses:note", "id": f"note_{number}"}
@@ -7096,11 +6890,6 @@ def show_files(shown: OutputItems, card: Mapping[str, Any]) -> Iterator[Chunk]:
 
 
 def _on_the_page(shown: OutputItems, more: list[Item]) -> Chunk:
-    """Return the chunk that shows files on the page only.
-
-    It has no choice: otherwise the host would send the pictures to the page twice
-    (docs/reference/open-webui.md, "What a pipe yields").
-    """
     data = {"files": [*shown.files, *more]}
     return {**host_event({"type": "chat:message:files", "data": data}), "choices": []}
 
@@ -7187,9 +6976,6 @@ class SearchHostItem:
 
 
 def _card(item: Item) -> Item:
-    """Return a search without its results: the host would store them, and nobody reads
-    them.
-    """
     shown = {k: v for k, v in item.items() if k != "results" and v is not None}
     action = shown.get("action")
     if isinstance(action, dict):
@@ -7309,7 +7095,6 @@ def _tokens(usage: Usage) -> str:
 
 
 def _money(dollars: float) -> str:
-    """Return an amount with its first two digits, even if it is tiny."""
     return f"${dollars:.2f}" if dollars >= 1 else f"${dollars:.2g}"
 
 
@@ -7382,10 +7167,6 @@ class NativeRenderer:
     def _hosted(
         self, event: ItemAdded | TextDelta | PartialImage | ItemDone, marker: str
     ) -> Iterator[Chunk]:
-        """Yield what the card of an item of the API's own makes of an event.
-
-        A remark in passing has one too.
-        """
         begins = isinstance(event, ItemAdded) and is_commentary(event.item)
         if not isinstance(event, PartialImage) and (
             begins or event.output_index in self._remarks.indexes
@@ -7404,7 +7185,6 @@ class NativeRenderer:
             yield from card.render(event)
 
     def _beside(self, event: Status | StoredRecord | TurnDetails) -> Iterator[Chunk]:
-        """Yield chunks for events that are not items of the run."""
         if isinstance(event, Status):
             yield status_chunk(event.sentence)
         else:
@@ -7460,10 +7240,6 @@ class NativeRenderer:
             yield self._shown.grow(place, kind, text)
 
     def _gap(self, event: TextDelta) -> str:
-        """Return the blank line between two parts of a thought.
-
-        The page joins the parts of a summary, so all parts are shown as one.
-        """
         before = self._parts.get(event.output_index, event.part)
         self._parts[event.output_index] = event.part
         thought = event.kind in ("summary", "reasoning")
@@ -7492,7 +7268,6 @@ class NativeRenderer:
 
 
 def _is_shown(item: Item) -> bool:
-    """Say whether the host has a card for an item."""
     return item_type(item) in _SHOWN_TYPES and not is_commentary(item)
 
 
@@ -7780,7 +7555,6 @@ def build_seccomp_filter(machine: str) -> bytes | None:
 def _encode_instruction(
     code: int, operand: int, skip_if: int = 0, skip_unless: int = 0
 ) -> bytes:
-    """Return one `struct sock_filter`."""
     return struct.pack("=HBBI", code, skip_if, skip_unless, operand)
 
 
@@ -7830,7 +7604,6 @@ class BubblewrapProcess:
             os.close(self._first_descriptor)
 
     def _open_first_process(self) -> int:
-        """Return a descriptor of the first process's folder."""
         if self._first_descriptor is None:
             told = os.read(self._info_descriptor, 4096)
             number = json.loads(told)["child-pid"] if told else "none"
@@ -7841,7 +7614,6 @@ class BubblewrapProcess:
 
 
 def _sum_process_memory(first: int) -> int:
-    """Return the sum over all processes in the sandbox's own `/proc`."""
     processes = os.open("root/proc", os.O_RDONLY | os.O_DIRECTORY, dir_fd=first)
     try:
         numbers = [name for name in os.listdir(processes) if name.isdigit()]
@@ -7915,7 +7687,6 @@ class BubblewrapBackend:
             return BubblewrapProcess(process, os.dup(told))
 
     def _options(self, limits: SandboxLimits) -> Iterator[str]:
-        """Yield the contents of the sandbox; the last option makes its root read-only."""
         yield from _ISOLATION_OPTIONS.split()
         for name in _DEVICES:
             yield from ("--dev-bind", f"/dev/{name}", f"/dev/{name}")
@@ -7959,7 +7730,6 @@ def _find_bwrap() -> str:
 
 
 def _library_options() -> Iterator[str]:
-    """Yield the options for /lib and the like: links into /usr on most systems."""
     for path in (Path("/lib"), Path("/lib64")):
         if path.is_symlink():
             yield from ("--symlink", os.readlink(path), str(path))
@@ -8062,7 +7832,6 @@ class ContainerBackend:
         return ContainerProcess(process, (path, "rm", "--force", name))
 
     def _options(self, limits: SandboxLimits) -> Iterator[str]:
-        """Yield the limits; files in a tmpfs count as memory here."""
         rooms = {"/work": limits.disk, "/tmp": limits.disk}
         if self._wheels:
             rooms["/packages"] = limits.packages
@@ -8707,7 +8476,6 @@ class Sandbox:
 
 
 class _SandboxRun:
-    """What is under way between us and one cell."""
 
     def __init__(self, cell: SandboxProcess, limits: SandboxLimits) -> None:
         process = cell.process
@@ -8753,7 +8521,6 @@ class _SandboxRun:
                     raise self._stop_error("reply")
 
     async def _read_stderr(self) -> None:
-        """Keep the beginning; the sandbox waits if there is more."""
         while len(self._stderr_text) < _STDERR_BYTES:
             if not (piece := await self._stderr.read(_STDERR_BYTES)):
                 return
@@ -8879,7 +8646,6 @@ class WorkspaceRoot:
 
 
 def _lock_folder(folder: Path) -> int:
-    """Return a locked descriptor of a folder; raises OSError if it is locked."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
         fcntl = import_module("fcntl")  # Windows has none, but must load this module
@@ -8891,15 +8657,11 @@ def _lock_folder(folder: Path) -> int:
 
 
 def _remove_if_abandoned(folder: Path) -> None:
-    """Remove a folder of our own user unless it is in use."""
     if folder.lstat().st_uid == os.geteuid():
         with suppress(OSError):
             lock = _lock_folder(folder)
             shutil.rmtree(folder, ignore_errors=True)
             os.close(lock)
-
-
-_BROWSER_IMAGE_TYPES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 
 
 class SandboxClosed(Exception):
@@ -8916,11 +8678,6 @@ class SandboxFile(NamedTuple):
     name: str
     media_type: str
     path: Path
-
-    @property
-    def is_image(self) -> bool:
-        """Whether every browser can show it."""
-        return self.media_type in _BROWSER_IMAGE_TYPES
 
 
 class Workspace:
@@ -9031,7 +8788,6 @@ class WorkspacePool:
         return Workspace(folder, self._limits)
 
     def _release(self, chat: Hashable, workspace: Workspace) -> None:
-        """Start the idle timer; remove the least recently used if there are too many."""
         if workspace.borrowers or self._is_closed:
             return
         loop = asyncio.get_running_loop()
@@ -9073,7 +8829,6 @@ def _copy_slice(part: FileSlice, source: Path, target: Path) -> None:
 
 
 def _printable_name(name: str) -> str:
-    """Return the last part of a path in a form that can be shown."""
     last = name.rsplit("/", 1)[-1]
     return "".join(sign if sign.isprintable() else "_" for sign in last) or "file"
 
@@ -9255,7 +9010,6 @@ def _describe_run(reply: SandboxReply, notes: str) -> str:
 
 
 def _read_result_value(result: object) -> object:
-    """Return the value of the last expression, or its repr."""
     try:
         wire = json.loads(str(result)) if result else {}
     except (ValueError, RecursionError):
@@ -9264,7 +9018,6 @@ def _read_result_value(result: object) -> object:
 
 
 def _list_notes(answer: Mapping[str, Any], limits: SandboxLimits) -> Iterator[str]:
-    """Yield a sentence for each unexpected event."""
     if stopped := answer.get("stopped"):
         yield _STOP_SENTENCES.get(str(stopped), "The code was stopped.").format(limits)
     status = answer.get("status")
@@ -9719,7 +9472,6 @@ _TOOL_SERVER_LABEL = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,31}")
 
 
 def _is_web_address(text: str) -> bool:
-    """Say whether a text is an http or https address without a password."""
     try:
         parts = urlsplit(text)
         is_sound = bool(parts.hostname) and parts.port != 0 and "@" not in parts.netloc
@@ -9918,10 +9670,6 @@ class _InvalidEntry(Exception):
 def _referenced_secrets(
     revealed: Iterable[tuple[str, str]], typed: StringMap
 ) -> list[str]:
-    """Return the secrets that stood behind references.
-
-    Of a header also the part after its scheme, which may be repeated alone.
-    """
     plain = set(typed.values())
     texts = [text for _, text in revealed if text not in plain]
     return [one for text in texts for one in (text, *text.split()[1:])]
@@ -9974,7 +9722,6 @@ class McpHttpTransport:
             pass
 
     async def _reply(self, message: RpcMessage) -> None:
-        """Answer the server's request, if it is one; a running call is not repeated."""
         reply = build_rpc_reply(message)
         try:
             if reply is not None:
@@ -10200,7 +9947,6 @@ class McpStdioTransport:
             await self._child.close()
 
     def _receive_line(self, line: bytes) -> bool:
-        """Read a line of the program; a line that is no message is ignored."""
         self._unrelated_messages += 1
         text = redact_secrets(line.decode("utf-8", "replace"), self._entry.secrets)
         try:
@@ -10330,9 +10076,6 @@ class McpSession:
     async def _request_with_retry(
         self, method: str, params: Mapping[str, Any]
     ) -> RpcMessage:
-        """Return a result; a session that the server has forgotten is opened again
-        once.
-        """
         opened = self._open_count
         try:
             return await self._request(method, params)
@@ -10346,9 +10089,6 @@ class McpSession:
             raise RemoteError(f"{self._name} ends its sessions at once.") from None
 
     async def _request(self, method: str, params: Mapping[str, Any]) -> RpcMessage:
-        """Return the result of a request; an abandoned request is cancelled at the
-        server.
-        """
         request = build_rpc_request(next(self._numbers), method, params)
         try:
             asking = self._transport.request(request)
@@ -10366,7 +10106,6 @@ class McpSession:
         return result
 
     def _cancel_request(self, request: RpcMessage) -> None:
-        """Tell the server in the background that nobody waits for an answer."""
         parting = asyncio.create_task(self._notify_cancelled(request["id"]))
         self._cancellations.add(parting)
         parting.add_done_callback(self._cancellations.discard)
@@ -10402,7 +10141,7 @@ class McpClient:
             async with aclosing(self._session.list_tools()) as rows:
                 async for row in rows:
                     spec = _read_tool_spec(row)
-                    if spec is not None and self._allows(spec):
+                    if spec and is_tool_allowed(self._entry.allowed, spec.own_name):
                         found.setdefault(spec.own_name, spec)
                     if len(found) == MAX_TOOLS_PER_SERVER:
                         break
@@ -10430,9 +10169,6 @@ class McpClient:
             reason = truncate_text(str(refused), _MAX_ERROR_CHARACTERS)
             return build_error_result(reason)
 
-    def _allows(self, spec: RemoteToolSpec) -> bool:
-        return is_tool_allowed(self._entry.allowed, spec.own_name)
-
 
 def _read_tool_spec(row: Mapping[str, Any]) -> RemoteToolSpec | None:
     name, schema = row.get("name"), row.get("inputSchema")
@@ -10447,7 +10183,6 @@ def _read_tool_spec(row: Mapping[str, Any]) -> RemoteToolSpec | None:
 
 
 def _read_tool_result(result: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a result with the parts that MCP defines."""
     content = result.get("content")
     rows = content if isinstance(content, list) else []
     parts = [
@@ -10492,7 +10227,6 @@ def resolve_openapi_reference(
 
 
 def _follow_pointer(reference: object, document: Mapping[str, Any]) -> Any:
-    """Return the target of a reference (RFC 6901) inside the document."""
     if not isinstance(reference, str) or not reference.startswith("#/"):
         raise InvalidOpenApiSchema
     node: Any = document
@@ -10534,7 +10268,6 @@ class OpenApiSchemas:
         }
 
     def _define(self, reference: str, levels: int) -> str:
-        """Copy a referenced schema to `definitions`; return its name there."""
         if reference not in self._names:
             if len(self._names) == _MAX_DEFINITIONS:
                 raise InvalidOpenApiSchema
@@ -10551,7 +10284,7 @@ _PARAMETER_LOCATIONS = ("path", "query", "header")
 _RESERVED_HEADERS = frozenset(
     {"accept", "connection", "content-length", "content-type", "host", "te", "upgrade"}
 )
-_SECRET_HEADER_WORDS = (
+_SECRET_HEADER_WORDS = [
     "auth",
     "cookie",
     "forward",
@@ -10559,8 +10292,8 @@ _SECRET_HEADER_WORDS = (
     "secret",
     "token",
     "transfer",
-)
-"""Headers of which a model does not decide: ours, and those that open doors."""
+]
+"""Headers that the model must not set: ours, and those with credentials."""
 _EXPLODED_STYLES = ("form", "deepObject")
 
 
@@ -10749,11 +10482,6 @@ class OpenApiDocument(NamedTuple):
         )
 
     def _base_url(self, *holders: Mapping[str, Any]) -> str:
-        """Return the base of an operation; raises InvalidOpenApiSchema for another
-        host.
-
-        Only the path comes from the document; an administrator chose the host.
-        """
         if self.base_url:
             return _replace_path(self.base_url, urlsplit(self.base_url).path)
         lists = [holder.get("servers") for holder in (*holders, self.content)]
@@ -10785,7 +10513,6 @@ def _replace_path(url: str, path: str) -> str:
 
 
 def _server_url(server: object) -> str:
-    """Return the address of a server, its variables replaced by their defaults."""
     said = server if isinstance(server, Mapping) else {}
     variables = said.get("variables")
     url = str(said.get("url") or "/")
@@ -10850,10 +10577,6 @@ def build_openapi_request(
 
 
 def _fill_path(url: str, given: Mapping[OpenApiParameter, Any]) -> str:
-    """Return the URL with its path parameters.
-
-    Each stays inside its own segment: `..` would lead to another operation.
-    """
     texts = {
         parameter.name: quote(_serialize_parameter(parameter, value), safe="")
         for parameter, value in given.items()
@@ -10869,7 +10592,6 @@ def _fill_path(url: str, given: Mapping[OpenApiParameter, Any]) -> str:
 
 
 def _query_pairs(parameter: OpenApiParameter, value: Any) -> Iterator[tuple[str, str]]:
-    """Yield a value as pairs of a query (OpenAPI 3.1, Parameter Object)."""
     match value:
         case dict() if parameter.style == "deepObject":
             for key, one in value.items():
@@ -10981,7 +10703,12 @@ class OpenApiClient:
         try:
             content = json.loads(body)
             document = OpenApiDocument(content, self._entry.url, self._entry.base_url)
-            found = [one for one in document.operations() if self._allows(one)]
+            allowed = self._entry.allowed
+            found = [
+                one
+                for one in document.operations()
+                if is_tool_allowed(allowed, one.spec.own_name)
+            ]
         except (ValueError, RecursionError, InvalidOpenApiSchema):
             raise RemoteError(
                 f"{self._name} has no OpenAPI document of version 3, as JSON, at its "
@@ -10997,9 +10724,6 @@ class OpenApiClient:
     async def close(self) -> None:
         """Close what is open."""
         await self._connection.close()
-
-    def _allows(self, operation: OpenApiOperation) -> bool:
-        return is_tool_allowed(self._entry.allowed, operation.spec.own_name)
 
     async def _load_document(self) -> bytes:
         url = self._entry.url
@@ -11025,7 +10749,6 @@ class OpenApiClient:
         return answer.as_tool_result()
 
     async def _send(self, request: OpenApiRequest) -> OpenApiResponse:
-        """Send a request; follow redirections on the same host."""
         url = request.url
         for _ in range(_MAX_REDIRECTED_REQUESTS):
             headers = {**request.headers, **self._headers_for(url)}
@@ -11041,7 +10764,6 @@ class OpenApiClient:
         raise RemoteError(f"{self._name} sends calls round in circles.")
 
     async def _read_response(self, response: aiohttp.ClientResponse) -> OpenApiResponse:
-        """Return an answer: the beginning of a text, or a whole file."""
         status, kind = response.status, response.content_type
         if not is_text_type(kind):
             content = await self._connection.read_body(response, MAX_REMOTE_BYTES)
@@ -11053,14 +10775,12 @@ class OpenApiClient:
         return OpenApiResponse(status, kind, text=text, is_whole=is_whole)
 
     def _headers_for(self, url: str) -> dict[str, str]:
-        """Return our headers, for our host only."""
         home = self._entry.base_url or self._entry.url
         is_home = web_origin(url) == web_origin(home)
         return dict(self._entry.headers) if is_home else {}
 
 
 def _should_follow(status: int, method: str) -> bool:
-    """Say whether a redirection repeats the same request."""
     return status in _METHOD_PRESERVING_STATUSES or (
         method == "GET" and status in _REDIRECT_STATUSES
     )
@@ -11114,7 +10834,6 @@ class AvailableTools(NamedTuple):
 
 
 class _CachedTools(NamedTuple):
-    """What a server offered, or its problem; valid up to a time."""
 
     expires_at: float
     tools: tuple[Any, ...] = ()
@@ -11173,7 +10892,6 @@ class ToolServers:
         return self._cache[key]
 
     def _close_in_background(self, server: ToolServerClient) -> None:
-        """Close in a task of its own: a run that was stopped cannot wait."""
         closing = asyncio.create_task(server.close())
         self._closing.add(closing)
         closing.add_done_callback(self._closing.discard)
@@ -11818,7 +11536,6 @@ def _read_first_text(message: Message) -> str:
 
 
 def _parse_window(policy: str) -> int:
-    """Return how many turns a policy keeps; 0 is all."""
     if policy in ("", "all"):
         return 0
     match = _WINDOW_PATTERN.fullmatch(policy)
@@ -11986,7 +11703,6 @@ def _option_error(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> st
 
 
 def _read_options(node: object) -> list[str]:
-    """Return the allowed values: `enum` of JSON Schema, or `options`."""
     if not isinstance(node, Mapping):
         return []
     options = node.get("enum") or node.get("options")
@@ -11994,7 +11710,6 @@ def _read_options(node: object) -> list[str]:
 
 
 def _option_text(value: Any) -> str:
-    """Return a value in the form in which options are compared."""
     if isinstance(value, Mapping) and "value" in value:
         return _option_text(value["value"])
     return str(value).lower() if isinstance(value, bool) else str(value)
@@ -12002,41 +11717,25 @@ def _option_text(value: Any) -> str:
 
 # ==== gpt5_agent.tools.confirmations: A person's approval of a call: requested through Open WebUI, read back, used once.
 
-_HARM_WARNINGS: Mapping[str, str] = {
-    "delete": "It can delete things.",
-    "remove": "It can delete things.",
-    "drop": "It can delete things.",
-    "write": "It can change things.",
-    "update": "It can change things.",
-    "move": "It can change things.",
-    "create": "It can change things.",
-    "send": "It can send things to others.",
-    "post": "It can send things to others.",
-    "publish": "It can send things to others.",
-    "pay": "It can spend money.",
-    "buy": "It can spend money.",
-    "order": "It can spend money.",
-    "execute": "It runs code.",
-    "exec": "It runs code.",
-    "run": "It runs code.",
-    "shell": "It runs code.",
+_HARMFUL_WORDS: Mapping[str, str] = {
+    "It can delete things.": "delete remove drop",
+    "It can change things.": "write update move create",
+    "It can send things to others.": "send post publish",
+    "It can spend money.": "pay buy order",
+    "It runs code.": "execute exec run shell",
 }
-"""Words in the names of tools that can do harm, with what to warn of."""
+"""What to warn of, and the words in a tool's name that say so."""
 
 
 def find_security_warning(name: str) -> Mapping[str, str] | None:
     """Return the warning for a tool whose name contains a word that means harm."""
-    words = "".join(
-        one if one.isalnum() else " " for one in _split_camel_case(name)
-    ).split()
-    reason = next(
-        (_HARM_WARNINGS[word] for word in words if word in _HARM_WARNINGS), None
-    )
-    return {"level": "high", "reason": reason} if reason else None
-
-
-def _split_camel_case(name: str) -> str:
-    return "".join(f" {one.lower()}" if one.isupper() else one for one in name)
+    spaced = (f" {one.lower()}" if one.isupper() else one for one in name)
+    letters = (one if one.isalnum() else " " for one in "".join(spaced))
+    for word in "".join(letters).split():
+        for reason, words in _HARMFUL_WORDS.items():
+            if word in words.split():
+                return {"level": "high", "reason": reason}
+    return None
 
 
 MAX_QUESTIONS = 3
@@ -12147,7 +11846,6 @@ def read_tool_calls(message: Message) -> list[Mapping[str, Any]]:
 
 
 def _without_nulls(value: Any) -> Any:
-    """Return a value without its nulls: those are removed before a tool runs."""
     if isinstance(value, Mapping):
         return {
             key: _without_nulls(one) for key, one in value.items() if one is not None
@@ -12278,7 +11976,6 @@ def _messages_since_user(messages: Sequence[Message]) -> Sequence[Message]:
 
 
 def _read_outputs(messages: Sequence[Message]) -> dict[str, str]:
-    """Return the outputs by call; a list of parts counts as empty."""
     returned = (one for one in messages if one.get("role") == "tool")
     return {
         str(one.get("tool_call_id")): str(one.get("content") or "") for one in returned
@@ -12444,7 +12141,6 @@ def _is_nonempty_text(value: Any) -> bool:
 
 
 def _wrap_in_tag(text: str, tag: str) -> str:
-    """Return a block in its tag, unless it brings the tag itself."""
     inner = text.strip()
     if inner.startswith(f"<{tag}>") and inner.endswith(f"</{tag}>"):
         return inner
@@ -12574,7 +12270,7 @@ IMAGE_SENT_TEXT = "image generated and sent to user. Tell user to review it now.
 
 _TOOL_IMAGE_TYPES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 _PART_TYPES = frozenset(
-    {
+    [
         "text",
         "json",
         "link",
@@ -12584,12 +12280,11 @@ _PART_TYPES = frozenset(
         "file",
         "resource",
         "resource_link",
-    }
+    ]
 )
 
 
 class _ResultPart(NamedTuple):
-    """A part, for the model and for the page."""
 
     text: str
     image: str = ""
@@ -12664,7 +12359,6 @@ def _build_link_part(url: object) -> _ResultPart:
 
 
 def _build_resource_part(resource: object) -> _ResultPart:
-    """Convert a resource of MCP, which has a text or a blob."""
     found = resource if isinstance(resource, Mapping) else {}
     if isinstance(found.get("text"), str):
         return _ResultPart(found["text"])
@@ -12673,7 +12367,6 @@ def _build_resource_part(resource: object) -> _ResultPart:
 
 
 def _build_file_part(content: bytes, mime: str, name: str) -> _ResultPart:
-    """Convert bytes: an image goes to the page, another file to the tool's card."""
     if len(content) > MAX_TOOL_FILE_BYTES:
         raise InvalidRequest("the file is larger than 5 MB")
     own = basename(name) or "file"
@@ -12810,10 +12503,6 @@ def _resolve_calling_model(name: str) -> ResolvedModel:
 def _build_history(
     messages: Sequence[Message], reader: Origin, earlier: EarlierRounds
 ) -> tuple[str, list[Item]]:
-    """Return the system's text and the items of a chat.
-
-    An answer whose calls are still open stands at the end: it goes on from there.
-    """
     closed = _drop_last_turn_details(messages) if earlier.open_turn else messages
     marked, records = restore_from_details(drop_question_calls(closed))
     said, stretches = parse_messages(marked)
@@ -12863,7 +12552,6 @@ def _build_instructions(
 
 
 def _offer_functions(asked: AgentRequest) -> _OfferedFunctions:
-    """Return the host's tools and ours; ours win over one of the same name."""
     specs = asked.body.get("tools")
     hosts = responses_tools(specs if isinstance(specs, list) else [])
     ours = responses_tools([describe_tool(tool) for tool in asked.own_tools.tools])
@@ -12890,7 +12578,6 @@ def _read_host_schemas(
 
 
 def _merge_body(asked: AgentRequest, offer: _OfferedFunctions) -> dict[str, Any]:
-    """Return the caller's keys; the guide's temperature is the default."""
     guide = asked.persona.guide
     usual = {"temperature": guide.temperature} if guide else {}
     given = {k: v for k, v in asked.body.items() if v is not None}
@@ -13043,19 +12730,24 @@ class CallDecisions(NamedTuple):
             call for call in self.calls if call["call_id"] not in self.host_call_ids
         ]
 
+    @property
+    def made_calls(self) -> list[Item]:
+        """The calls that run here."""
+        return [call for call in self.own_calls if call["call_id"] not in self.refusals]
+
 
 class RoundCalls:
     """Decides about the calls of a run, and runs those that are ours."""
 
     def __init__(
-        self, asked: AgentRequest, prepared: PreparedRun, ledger: RunTotals
+        self, asked: AgentRequest, prepared: PreparedRun, totals: RunTotals
     ) -> None:
         """Start with the failures and the approvals of earlier rounds."""
         self._own = asked.own_tools
         self._log = asked.log
         self._tools = prepared.own_tools
         self._host_schemas = prepared.host_schemas
-        self._totals = ledger
+        self._totals = totals
         self._confirmations = Confirmations(prepared.earlier_rounds.answers)
         self._guard = CallGuard(self._schema)
         for call in prepared.earlier_rounds.failed:
@@ -13106,10 +12798,7 @@ class RoundCalls:
         self, found: CallDecisions
     ) -> AsyncGenerator[tuple[Item, ToolResult], None]:
         """Yield the calls that are answered here with their results, in their order."""
-        made = [
-            call for call in found.own_calls if call["call_id"] not in found.refusals
-        ]
-        async with aclosing(run_calls(made, self._toolset())) as running:
+        async with aclosing(run_calls(found.made_calls, self._toolset())) as running:
             for call in found.own_calls:
                 refused = found.refusals.get(call["call_id"])
                 if refused is not None:
@@ -13134,10 +12823,6 @@ class RoundCalls:
             return ask is not None and await ask(call_id, name, arguments)
 
     def _resolve_for_rules(self, call: Item) -> Item:
-        """Return the call to apply the rules to: that of the tool that will run.
-
-        If the rules are stricter for the tool that passes it on, they win.
-        """
         if call["name"] in self._tools.names:
             return call
         return max(resolve_host_call(call), call, key=self._strictness)
@@ -13166,16 +12851,16 @@ class CallEvents:
 
     def __init__(
         self,
-        calling: RoundCalls,
+        round_calls: RoundCalls,
         steps: StepLog,
         transcript: Transcript,
-        ledger: RunTotals,
+        totals: RunTotals,
     ) -> None:
         """Write outputs to `transcript`, their number to `totals`."""
-        self._round_calls = calling
+        self._round_calls = round_calls
         self._steps = steps
         self._transcript = transcript
-        self._totals = ledger
+        self._totals = totals
 
     def ask(self, found: CallDecisions) -> Iterator[AgentEvent]:
         """Yield the approval requests; the host shows a card for them."""
@@ -13194,13 +12879,10 @@ class CallEvents:
     ) -> AsyncGenerator[AgentEvent, None]:
         """Answer our calls; yield each with its step of the log."""
         self._totals.calls += len(found.calls)
-        made = [
-            call for call in found.own_calls if call["call_id"] not in found.refusals
-        ]
-        if made:
+        if found.made_calls:
             yield StateChanged("executing_tool")
         steps: dict[str, StepStarted] = {}
-        for call in made:
+        for call in found.made_calls:
             step = self._steps.start(
                 "tool",
                 f"CALL {call['name']}",
@@ -13297,7 +12979,6 @@ def _find_tag(text: str) -> tuple[int, str]:
 
 
 def _count_partial_tag(text: str) -> int:
-    """Return how many characters at the end of `text` may begin a tag."""
     lowered = text[-len(_THINK_CLOSE) :].lower()
     for length in range(min(len(lowered), len(_THINK_CLOSE) - 1), 0, -1):
         if any(
@@ -13309,7 +12990,6 @@ def _count_partial_tag(text: str) -> int:
 
 @dataclass(slots=True)
 class _ShownPart:
-    """A piece with a place of its own; `name` is its id."""
 
     index: int
     name: str
@@ -13443,7 +13123,6 @@ class MessageParts:
         return piece
 
     def _end_last(self) -> Iterator[RunEvent]:
-        """Yield the end of the last part; a message in one part ends unchanged."""
         if not self._pieces:
             return
         last, own = self._pieces[-1], message_text(self._item)
@@ -13547,10 +13226,6 @@ class ThoughtFilter:
         yield event._replace(output_index=self._indexes[event.output_index])
 
     def _handle_call(self, call: Item) -> Iterator[RunEvent]:
-        """Turn the texts of this round into thoughts, because it calls a tool.
-
-        A round without text gets a thought of ours.
-        """
         for message in self._messages.values():
             yield from message.become_thought()
         self._store_texts()
@@ -13602,11 +13277,11 @@ def read_answer_text(output: Iterable[Item]) -> str:
 
 
 def _build_thought_events(index: int, name: str, text: str) -> Iterator[RunEvent]:
-    yield ItemAdded(index, build_thought_item(name, [], "in_progress"))
+    thought = _ShownPart(index, name, is_thought=True)
+    yield thought.start_event()
     if text:
-        yield TextDelta(index, "summary", 0, text)
-    summary = [{"type": "summary_text", "text": text}] if text else []
-    yield ItemDone(index, build_thought_item(name, summary))
+        yield thought.add_text(text)
+    yield thought.end_event()
 
 
 # ==== gpt5_agent.agent.provider: The Responses API as the agent's provider.
@@ -13672,7 +13347,6 @@ class ResponsesProvider:
         return next_tool_choice(choice) if self._has_run else choice
 
     def _apply_fallback(self, cause: str, sent: Sequence[Item]) -> None:
-        """Leave out of later requests what the server refused in this one."""
         match cause:
             case "reasoning":
                 self._invalid_reasoning += filter(is_reasoning, sent)
@@ -13706,19 +13380,19 @@ class Agent:
         asked: AgentRequest,
         prepared: PreparedRun,
         provider: Provider,
-        ledger: RunTotals,
+        totals: RunTotals,
     ) -> None:
         """Send nothing yet."""
         self.is_over = True
         self.answer: list[Item] = []
         self._prepared = prepared
         self._provider = provider
-        self._totals = ledger
+        self._totals = totals
         self._steps = StepLog(asked.log, monotonic_seconds, debug=asked.debug)
         self._transcript = Transcript(prepared.request.input)
-        self._round_calls = RoundCalls(asked, prepared, ledger)
+        self._round_calls = RoundCalls(asked, prepared, totals)
         self._call_events = CallEvents(
-            self._round_calls, self._steps, self._transcript, ledger
+            self._round_calls, self._steps, self._transcript, totals
         )
         self._continues = True
         self._round_began = 0.0
@@ -13726,9 +13400,9 @@ class Agent:
 
     def build_run_end(self) -> RunDone:
         """Return how the run ended, with all its output."""
-        ledger, last = self._totals, self._run_end
+        totals, last = self._totals, self._run_end
         output = tuple(self._transcript.output)
-        return RunDone(last.ending, ledger.usage, ledger.last_usage, output, last.trace)
+        return RunDone(last.ending, totals.usage, totals.last_usage, output, last.trace)
 
     async def run(self) -> AsyncGenerator[AgentEvent, None]:
         """Run round after round; yield what happens."""
@@ -13736,16 +13410,11 @@ class Agent:
             yield Status(self._prepared.note)
         for source in self._prepared.sources:
             yield source
-        first = (
-            self._resume_round()
-            if self._prepared.earlier_rounds.open_turn
-            else self._run_round()
-        )
-        async with aclosing(first) as events:
-            async for event in events:
-                yield event
+        resumes = bool(self._prepared.earlier_rounds.open_turn)
         while self._continues:
-            async with aclosing(self._run_round()) as events:
+            round_ = self._resume_round() if resumes else self._run_round()
+            resumes = False
+            async with aclosing(round_) as events:
                 async for event in events:
                     yield event
 
@@ -13891,11 +13560,11 @@ async def run_agent(
     Raises nothing of ours: what cannot be asked is an ending. Exactly one RunDone
     comes; ReadyForInput is the last event, unless the host has to go on first.
     """
-    ledger = RunTotals(asked.budget, asyncio.get_running_loop().time)
+    totals = RunTotals(asked.budget, asyncio.get_running_loop().time)
     agent, kind = None, "cancelled"
     try:
         try:
-            agent = _start_agent(asked, make_provider, ledger)
+            agent = _start_agent(asked, make_provider, totals)
         except ResponsesError as refused:
             ended = RunDone(ending_of_exception(refused, has_begun=False))
         else:
@@ -13905,22 +13574,22 @@ async def run_agent(
             ended = agent.build_run_end()
         kind = ended.ending.kind
         text = read_answer_text(agent.answer) if agent else ""
-        metadata = _build_metadata(asked, ledger, kind)
+        metadata = _build_metadata(asked, totals, kind)
         over = agent is None or agent.is_over
         for last in _final_events(ended, text, metadata) if over else (ended,):
             yield last
     finally:
         if agent is None or agent.is_over:
-            asked.on_end(_build_metadata(asked, ledger, kind))
+            asked.on_end(_build_metadata(asked, totals, kind))
 
 
 def _start_agent(
-    asked: AgentRequest, make_provider: MakeProvider, ledger: RunTotals
+    asked: AgentRequest, make_provider: MakeProvider, totals: RunTotals
 ) -> Agent:
     prepared = prepare_run(asked)
     earlier = prepared.earlier_rounds
-    ledger.add_earlier(earlier.rounds, earlier.calls, earlier.usage, earlier.seconds)
-    return Agent(asked, prepared, make_provider(asked, prepared), ledger)
+    totals.add_earlier(earlier.rounds, earlier.calls, earlier.usage, earlier.seconds)
+    return Agent(asked, prepared, make_provider(asked, prepared), totals)
 
 
 def _final_events(
@@ -13935,10 +13604,10 @@ def _final_events(
     yield ReadyForInput()
 
 
-def _build_metadata(asked: AgentRequest, ledger: RunTotals, ending: str) -> RunMetadata:
+def _build_metadata(asked: AgentRequest, totals: RunTotals, ending: str) -> RunMetadata:
     model = resolve_model(asked.model)
     prices = asked.prices or model.facts.prices
-    return ledger.metadata(asked.strategy, model.id, ending, prices)
+    return totals.metadata(asked.strategy, model.id, ending, prices)
 
 
 # ==== gpt5_agent.shell.bridge: Makes an async iterator a plain iterator for a server's threads.
@@ -14007,7 +13676,6 @@ class AnswerReader:
             self._pieces.put(None)
 
     async def _watch(self, filling: asyncio.Task[Any] | None) -> None:
-        """Cancel `filling` when the lease has ended; wait while a reader waits."""
         rest = self._lease_seconds
         while rest > 0:
             await asyncio.sleep(rest)
@@ -14084,7 +13752,6 @@ class AsyncBridge:
         return begun.get()
 
     async def _run_loop(self, begun: SimpleQueue[asyncio.AbstractEventLoop]) -> None:
-        """Run until we are closed, then leave nothing in the loop."""
         begun.put(asyncio.get_running_loop())
         await self._closing.wait()
         tasks = asyncio.all_tasks() - {asyncio.current_task()}
@@ -14248,7 +13915,6 @@ def _decrypt(token: str) -> str:
 
 
 def _import_fernet() -> Any:
-    """Return the package, which the Pipelines server's requirements bring, or None."""
     try:
         return import_module("cryptography.fernet")
     except ImportError:
@@ -14265,7 +13931,6 @@ def _sealing_key_path() -> str:
 
 
 def _write_sealing_key(key: bytes) -> None:
-    """Write a key that only its owner can read, unless there is one."""
     try:
         place = os.open(
             _sealing_key_path(), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600
@@ -14600,10 +14265,6 @@ class SandboxTool:
 
 
 def _build_file_parts(files: Iterable[SandboxFile]) -> list[dict[str, Any]]:
-    """Return the files as parts, together no larger than one file may be.
-
-    The host keeps them in the chat. A file that a later run has removed is left out.
-    """
     parts: list[dict[str, Any]] = []
     left = MAX_TOOL_FILE_BYTES
     for file in files:
@@ -14626,6 +14287,25 @@ def _read_content(file: SandboxFile, most: int) -> bytes | None:
     except OSError:
         return None
     return content if len(content) <= most else None
+
+
+def build_server_settings(
+    mcp: str, openapi: str, *, allows_programs: bool = False
+) -> ToolServerSettings:
+    """Return the servers; raises InvalidRequest if a whole valve cannot be read."""
+    return ToolServerSettings(
+        reveal_secret(mcp, "MCP_SERVERS_JSON"),
+        reveal_secret(openapi, "OPENAPI_SERVERS_JSON"),
+        allows_programs,
+        _reveal_or_none,
+    )
+
+
+def _reveal_or_none(text: str) -> str | None:
+    try:
+        return reveal_secret(text, "an entry")
+    except InvalidRequest:
+        return None
 
 
 _SandboxKey = tuple[SandboxLimits, str]
@@ -14683,12 +14363,10 @@ class OwnToolPool:
 
 def read_server_settings(valves: Valves) -> ToolServerSettings:
     """Return the servers that the valves name; raises InvalidRequest."""
-    mcp, openapi = "MCP_SERVERS_JSON", "OPENAPI_SERVERS_JSON"
-    return ToolServerSettings(
-        mcp=reveal_secret(valves.MCP_SERVERS_JSON, mcp),
-        openapi=reveal_secret(valves.OPENAPI_SERVERS_JSON, openapi),
+    return build_server_settings(
+        valves.MCP_SERVERS_JSON,
+        valves.OPENAPI_SERVERS_JSON,
         allows_programs=valves.ALLOW_STDIO,
-        reveal=_reveal_entry,
     )
 
 
@@ -14696,13 +14374,6 @@ def list_server_secrets(servers: ToolServerSettings) -> list[str]:
     """Return what is sent to servers and must be in no line of the log."""
     found = [entry for read in servers.read_entries() for entry in read.entries]
     return [secret for entry in found for secret in entry.secrets]
-
-
-def _reveal_entry(stored: str) -> str | None:
-    try:
-        return reveal_secret(stored, "the entry")
-    except InvalidRequest:
-        return None
 
 
 def _build_sandbox_limits(valves: Valves) -> SandboxLimits:
@@ -15070,10 +14741,6 @@ class HostRenderer:
             yield from build_image_chunks(event)
 
     def _attach_details(self, event: RoundEnded) -> Iterator[Chunk]:
-        """Yield the thought of a round again, now with its details.
-
-        If the host goes on and there is no thought, one is made.
-        """
         place = self._thought_place()
         if place is None and event.goes_on:
             for shown in self._thoughts.build_carrier():
@@ -15268,7 +14935,6 @@ async def _stream_chunks(
 
 
 async def _run_task(call: PipelineCall, log: AgentLog) -> Chunk:
-    """Return a title, tags or the like, without the loop; empty if it failed."""
     text = ""
     try:
         log.hide(valve_secrets(build_endpoint(call.question.valves)))
@@ -15292,7 +14958,6 @@ def _read_task_text(ended: RunDone, log: AgentLog) -> str:
 
 
 def _convert_to_chunk(result: Chunk) -> Chunk:
-    """Return a complete result as the one chunk of a stream."""
     (choice,) = result["choices"]
     return {**result, "choices": [{**choice, "delta": choice["message"]}]}
 
@@ -15302,7 +14967,6 @@ def _make_completion_fields(caller: PipelineCaller) -> tuple[str, int, str]:
 
 
 def _report_exception(error: Exception, log: AgentLog) -> str:
-    """Log why there is no answer; return the sentence to show."""
     if isinstance(error, ResponsesError):
         log.warn(f"nothing was sent: {error}")
         return log.with_error_id(str(error))
@@ -15391,7 +15055,6 @@ class Pipeline:
 
 
 def _raise_thread_limit() -> None:
-    """Raise the limit of the running loop; without anyio there is none."""
     try:
         threads = import_module("anyio.to_thread")
     except ImportError:

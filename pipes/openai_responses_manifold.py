@@ -486,7 +486,6 @@ def failure_status(failure: Failure) -> str:
 
 
 def _sentence(kind: str, error: ApiError) -> str:
-    """Return the sentence of a kind, by the code or else the type of an error."""
     told = SENTENCES[kind]
     words = (word for word in (error.code, error.type) if word)
     sentence = next((told[word] for word in words if word in told), told[""])
@@ -494,7 +493,6 @@ def _sentence(kind: str, error: ApiError) -> str:
 
 
 def _shown(word: str | None, form: str = " ({})") -> str:
-    """Return a word of the server in the form that is shown, or nothing."""
     known = api_word(word)
     return form.format(known) if known else ""
 
@@ -762,7 +760,6 @@ def drop_orphans(items: Iterable[Item]) -> list[Item]:
 
 
 def _comes_from_outside(item: Mapping[str, Any]) -> bool:
-    """Say whether a model cannot have produced `item`."""
     return is_call_output(item) or item.get("role") in ("user", "system", "developer")
 
 
@@ -1128,7 +1125,6 @@ def resolve_model(name: str) -> ResolvedModel:
 
 
 def _named_model(name: str) -> tuple[str, str | None] | None:
-    """Return a real id or one of our names, both without an effort at the end."""
     if name in CATALOG_ROWS or _model_family(name) in CATALOG_ROWS:
         return name, None
     if name in CATALOG_ALIASES:
@@ -1137,7 +1133,6 @@ def _named_model(name: str) -> tuple[str, str | None] | None:
 
 
 def _thinking_or_instant(name: str) -> tuple[str, str | None] | None:
-    """Resolve ChatGPT's words for a model that thinks, or does not."""
     if match := _THINKING_NAME.match(name):
         row = CATALOG_ROWS.get(model_id := match[1] + (match[2] or ""))
         # From gpt-5.1 to 5.4 the default is not to think at all.
@@ -1150,7 +1145,6 @@ def _thinking_or_instant(name: str) -> tuple[str, str | None] | None:
 
 
 def _model_with_effort(name: str) -> tuple[str, str] | None:
-    """Return a model and the effort at the end of the name, if it may accept it."""
     base, _, effort = name.rpartition("-")
     if effort not in REASONING_EFFORTS or name.startswith("ft:"):
         return None
@@ -1164,7 +1158,6 @@ def _model_with_effort(name: str) -> tuple[str, str] | None:
 
 
 def _model_family(model_id: str) -> str:
-    """Return the id without its date, after the redirections of the API itself."""
     undated = _SNAPSHOT_DATE.sub("", model_id)
     return CATALOG_SERVED_AS.get(undated, undated)
 
@@ -1203,7 +1196,6 @@ def _row_facts(row: CatalogRow) -> ModelFacts:
 
 
 def _family_facts(model_id: str) -> ModelFacts:
-    """Return the facts of an id outside the catalog, by family and version."""
     if _O_SERIES_ID.match(model_id):
         return replace(
             _REASONING_FACTS, efforts=("low", "medium", "high"), verbosity=False
@@ -1221,10 +1213,6 @@ def _family_facts(model_id: str) -> ModelFacts:
 
 
 def _shown_name(model_id: str, effort: str | None) -> str:
-    """Return `GPT-5.6 Sol (high)` for `gpt-5.6-sol` with effort high.
-
-    Other ids are not changed.
-    """
     name, notes = model_id, [effort] if effort else []
     if _GPT_VERSION.match(model_id):
         if match := _SNAPSHOT_DATE.search(model_id):
@@ -1340,7 +1328,6 @@ def _read_override(model: str, row: object) -> Override:
 
 
 def _can_be(key: str, value: object) -> bool:
-    """Say whether `value` is allowed for the fact named `key`."""
     if key in _YES_OR_NO_FACTS:
         return isinstance(value, bool)
     if key in _NUMBER_FACTS:
@@ -1537,7 +1524,6 @@ class EventStreamDecoder:
         return self._take_lines(rest + b"\n\n")
 
     def _take_lines(self, text: bytes) -> list[ServerSentEvent]:
-        """Read the complete lines of `text`; keep what follows the last line end."""
         lines = text.splitlines()
         if text.endswith(b"\r"):
             self._after_cr = True
@@ -1546,7 +1532,6 @@ class EventStreamDecoder:
         return self._dispatched(lines)
 
     def _dispatched(self, lines: list[bytes]) -> list[ServerSentEvent]:
-        """Return the events that end with a blank line among `lines`."""
         events = []
         for line in lines:
             field, _, value = line.partition(b":")
@@ -1717,7 +1702,6 @@ def join_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
 
 
 def _text_place(event: StreamEvent) -> tuple[int, str, int] | None:
-    """Return what tells one growing text from another; None for all other events."""
     return event[:3] if isinstance(event, TextDelta) else None
 
 
@@ -1748,7 +1732,6 @@ def parse_event(event: ServerSentEvent) -> StreamEvent:
 
 
 def _event_value(text: str) -> object:
-    """Return the same as `json.loads`, in two thirds of the time."""
     text = text.strip(_JSON_BLANK)
     try:
         value, end = _JSON_READER.raw_decode(text)
@@ -1778,7 +1761,6 @@ def _object(value: object) -> dict[str, Any]:
 
 
 def _delta_reader(kind: str, part: str) -> _Reader:
-    """Return the reader of a delta whose place in its item is the field `part`."""
 
     def read(wire: Mapping[str, Any]) -> StreamEvent:
         place, index, text = wire.get(part, 0), wire["output_index"], wire["delta"]
@@ -1790,7 +1772,6 @@ def _delta_reader(kind: str, part: str) -> _Reader:
 
 
 def _done_reader(kind: str, part: str, field: str) -> _Reader:
-    """Return the reader of a `*.done` event that holds the whole text in `field`."""
 
     def read(wire: Mapping[str, Any]) -> StreamEvent:
         place = _index(wire.get(part, 0))
@@ -1824,7 +1805,6 @@ def _read_item_done(wire: Mapping[str, Any]) -> StreamEvent:
 
 
 def _final_reader(status: str) -> _Reader:
-    """Return the reader of the last event of a response that ends with `status`."""
 
     def read(wire: Mapping[str, Any]) -> StreamEvent:
         return FinalResponse(status, _object(wire["response"]))
@@ -2031,13 +2011,11 @@ def _redact_pattern(pattern: re.Pattern[str], text: str) -> str:
 
 
 def _keep_name(found: re.Match[str]) -> str:
-    """Return the mark, with the name that tells which secret was there."""
     name = found[found.lastgroup] if found.lastgroup else ""
     return f"{name}{REDACTED}{'@' if found.lastgroup == 'scheme' else ''}"
 
 
 def _forms(secret: str) -> Iterator[str]:
-    """Yield `secret` as it appears in headers, addresses, JSON and base64."""
     if len(secret) < _SHORTEST_SECRET:
         return
     raw = secret.encode("utf-8", "surrogatepass")
@@ -2050,11 +2028,6 @@ def _forms(secret: str) -> Iterator[str]:
 
 
 def _inside_base64(raw: bytes, offset: int) -> str:
-    """Return the characters that `raw` alone decides when `offset` bytes precede it.
-
-    The password of a `Basic` header follows a user name that we do not know. Only the
-    length of that name modulo three matters.
-    """
     encoded = b64encode(bytes(offset) + raw).decode()
     return encoded[(offset * 8 + 5) // 6 : (offset + len(raw)) * 8 // 6]
 
@@ -2224,7 +2197,6 @@ def proxy_for(network: Network, url: str) -> str | None:
 
 
 def _environment_proxy(url: str) -> str | None:
-    """Return the proxy that the environment names for `url`, or None."""
     parts, proxies = urlsplit(url), getproxies()
     proxy = proxies.get(parts.scheme) or proxies.get("all")
     # Each call reads the whole environment. If it names no proxy, one call is enough.
@@ -2246,7 +2218,6 @@ def parse_retry_headers(
 
 
 def _retry_after(headers: Mapping[str, str], now: float) -> float | None:
-    """Return the wait in `retry-after-ms` or `retry-after`, or None."""
     milliseconds = _number(headers.get("retry-after-ms"))
     if milliseconds is not None:
         return milliseconds / 1000
@@ -2261,7 +2232,6 @@ def _retry_after(headers: Mapping[str, str], now: float) -> float | None:
 
 
 def _number(text: str | None) -> float | None:
-    """Return a wait as a finite number that is not negative, or None."""
     try:
         value = float(text or "")
     except ValueError:
@@ -2280,7 +2250,6 @@ _DNS_SECONDS = 300
 
 
 class _Pool:
-    """The session of one event loop, lent to the active runs."""
 
     def __init__(self, idle_seconds: float) -> None:
         self._idle_seconds = idle_seconds
@@ -2482,10 +2451,6 @@ class HttpResponse:
         return self._rescued() or await self.read_any()
 
     def _rescued(self) -> bytes:
-        """Return the bytes that arrived before the connection broke.
-
-        aiohttp puts the exception in front of the unread bytes.
-        """
         content = self._response.content
         content.set_exception(None)  # type: ignore[arg-type]
         return content.read_nowait()
@@ -2596,7 +2561,6 @@ class Connections:
     async def _sent(
         self, endpoint: Endpoint, path: str, body: bytes | None, deadlines: Deadlines
     ) -> AsyncIterator[aiohttp.ClientResponse]:
-        """Lend the response to a request; without a `body` it is a GET."""
         tls = self._trust.context(endpoint.network)
         with self._sessions.pool().lend() as session:
             response = await _send(session, endpoint, path, body, deadlines, tls)
@@ -2648,7 +2612,6 @@ async def _send(
     deadlines: Deadlines,
     tls: ssl.SSLContext | bool,
 ) -> aiohttp.ClientResponse:
-    """Return the response as soon as its head has arrived."""
     url = endpoint.url(path)
     scope = deadlines.scope()
     try:
@@ -2678,7 +2641,6 @@ async def _send(
 
 
 def _network_sentence(error: Exception, host: str) -> str:
-    """Return the sentence for a connection that could not be opened."""
     match error:
         case aiohttp.ClientProxyConnectionError() | aiohttp.ClientHttpProxyError():
             return SENTENCES["refused"]["407"]
@@ -2694,7 +2656,6 @@ def _network_sentence(error: Exception, host: str) -> str:
 
 
 async def _refusal(response: aiohttp.ClientResponse, model: str) -> ApiRefused:
-    """Return the error for a response with a bad status."""
     body = b""
     try:
         async with asyncio.timeout(DRAIN_SECONDS):
@@ -2785,7 +2746,6 @@ def is_within_limits(schema: Mapping[str, Any]) -> bool:
 
 
 def _nodes(node: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """Yield a strict schema and every schema inside it."""
     yield node
     inner = [*node.get("anyOf", ()), *([node["items"]] if "items" in node else ())]
     for key in ("properties", "$defs"):
@@ -2868,7 +2828,6 @@ def strict_schema(schema: Mapping[str, Any]) -> Schema | None:
 
 
 class _StrictRewrite:
-    """Rewrites one schema to the strict form."""
 
     def __init__(self, root: Mapping[str, Any]) -> None:
         self._root = root
@@ -2916,7 +2875,6 @@ class _StrictRewrite:
         return {"$ref": f"#/$defs/{_plain_name(reference_name(node))}"}
 
     def _choice(self, node: Mapping[str, Any], depth: int) -> Schema:
-        """Return a choice; strict mode has only `anyOf`, with nothing beside it."""
         options = node.get("anyOf") or node.get("oneOf")
         beside = node.keys() & {"properties", "items", "enum", "const", "required"}
         beside |= {"oneOf"} if {"anyOf", "oneOf"} <= node.keys() else set()
@@ -2926,7 +2884,6 @@ class _StrictRewrite:
         return {**told, "anyOf": [self._strict(one, depth + 1) for one in options]}
 
     def _merged(self, node: Mapping[str, Any]) -> Schema:
-        """Return an `allOf` as one object, if its parts do not contradict."""
         merged: Schema = {key: node[key] for key in node if key != "allOf"}
         for part in node["allOf"] if isinstance(node["allOf"], list) else [None]:
             found = resolve_reference(part, self._root) if _is_reference(part) else part
@@ -2956,7 +2913,6 @@ class _StrictRewrite:
         return strict
 
     def _object(self, node: Mapping[str, Any], depth: int, is_root: bool) -> Schema:
-        """Return a closed object; an open map has no strict form."""
         properties = node.get("properties") or {}
         said = "additionalProperties" in node or bool(properties) or is_root
         is_open = node.get("additionalProperties", False) is not False
@@ -2993,12 +2949,10 @@ def make_nullable(schema: Schema) -> Schema:
 
 
 def _plain_name(name: str) -> str:
-    """Return the name of a definition in characters that need no escape."""
     return re.sub(r"[^\w.-]", "_", name)
 
 
 def _types_of(node: Mapping[str, Any], enum: object) -> list[str]:
-    """Return the types of a schema, as stated or as derived from its keywords."""
     said = node.get("type") or ("object" if "properties" in node else None)
     if said is None and isinstance(enum, list):
         said = list(dict.fromkeys(_JSON_TYPES.get(type(one), "") for one in enum))
@@ -3013,7 +2967,6 @@ def _is_reference(part: object) -> bool:
 
 
 def _combine(one: Schema, other: Mapping[str, Any]) -> Schema:
-    """Return both schemas as one; raises NotStrict if they contradict."""
     both = dict(one)
     for key, value in other.items():
         if key == "properties" and isinstance(value, Mapping):
@@ -3050,7 +3003,6 @@ def open_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _properties(node: object, root: Mapping[str, Any], depth: int) -> dict[str, Any]:
-    """Return all properties that an object may have, from all of its parts."""
     if not isinstance(node, Mapping) or depth > _DEEPEST_OPEN:
         return {}
     found: dict[str, Any] = {}
@@ -3064,7 +3016,6 @@ def _properties(node: object, root: Mapping[str, Any], depth: int) -> dict[str, 
 
 
 def _with_items(node: Any, depth: int) -> Any:
-    """Return a schema in which every array has `items`."""
     if depth > _DEEPEST_OPEN:
         return node
     if isinstance(node, list):
@@ -3207,7 +3158,6 @@ def _check_named(tool: Mapping[str, Any]) -> None:
 
 
 def _function(function: Mapping[str, Any], strict: bool) -> Item:
-    """Return a function in the API's form; its own `strict` has priority."""
     said = function.get("strict")
     wanted = said if isinstance(said, bool) else strict
     parameters = function.get("parameters")
@@ -3222,7 +3172,6 @@ def _function(function: Mapping[str, Any], strict: bool) -> Item:
 
 
 def _flat_format(custom: Mapping[str, Any]) -> Item:
-    """Return the format of a custom tool, which Chat Completions nests once more."""
     form = custom.get("format")
     grammar = form.get("grammar") if isinstance(form, Mapping) else None
     if not isinstance(grammar, Mapping):
@@ -3271,7 +3220,6 @@ def _tool_choice(choice: Mapping[str, Any], names: ToolNames | None) -> Item:
 
 
 def _check_offered(wanted: Item, tools: Sequence[Item] | None) -> None:
-    """Raise InvalidRequest if a known list of tools does not contain `wanted`."""
     same: list[str] = [key for key in ("type", "server_label") if key in wanted]
     same += ["name"] if wanted["type"] in _CALLED_BY_NAME else []
     if tools is None or any(
@@ -3395,7 +3343,6 @@ def drop_settled_approvals(items: Sequence[Item]) -> list[Item]:
 
 
 def _last_act(items: Sequence[Item], refused: Container[str]) -> int:
-    """Return the place of the last item that the model produced, or -1."""
     acts = (
         place
         for place, item in enumerate(items)
@@ -3405,7 +3352,6 @@ def _last_act(items: Sequence[Item], refused: Container[str]) -> int:
 
 
 def _asked_id(item: Mapping[str, Any]) -> object:
-    """Return the id of the approval request that `item` is or answers, else None."""
     if is_approval_request(item):
         return item["id"]
     return item.get("approval_request_id") if _is_response(item) else None
@@ -3450,7 +3396,6 @@ def _call_output(item: Mapping[str, Any], text: str) -> Item:
 
 
 def _remote_error(item: Mapping[str, Any]) -> str:
-    """Return the error of a remote call in the words of the server or of the API."""
     error = item.get("error")
     if not error:
         return ""
@@ -3499,7 +3444,6 @@ def _goes_back(item: Item, with_reasoning: bool) -> bool:
 
 
 def _demanded(item: Item) -> Item:
-    """Return the fields of a hosted item that are not simply left as they are."""
     kind = kind_of(item)
     demanded = {key: item.get(key) for key in kind.nullable}
     demanded |= {key: item[key] for key in ("id", "status") if item.get(key)}
@@ -3518,7 +3462,6 @@ def _demanded(item: Item) -> Item:
 
 
 def _new_id(own: str) -> str:
-    """Return a new id of the same kind as `own`, always the same for the same item."""
     prefix, _, rest = own.partition("_")
     if rest.startswith(_MADE_HERE):
         return own
@@ -3603,7 +3546,6 @@ def _text_parameter(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _own_object(given: Mapping[str, Any], key: str) -> dict[str, Any]:
-    """Return the caller's object of that name; null inside it means not given."""
     value = given.get(key, {})
     if not isinstance(value, Mapping):
         raise InvalidRequest(_cannot_be_sent(key, "it must be a JSON object"))
@@ -3611,7 +3553,6 @@ def _own_object(given: Mapping[str, Any], key: str) -> dict[str, Any]:
 
 
 def _word(name: str, value: object) -> str:
-    """Return a valid word for `name`; capitals are accepted."""
     word = value.strip().lower() if isinstance(value, str) else ""
     if word not in _WORDS[name]:
         words = ", ".join(_WORDS[name])
@@ -3620,9 +3561,6 @@ def _word(name: str, value: object) -> str:
 
 
 def _format(asked: object, beside: object) -> dict[str, Any] | None:
-    """Return `text.format` from Chat Completions' form, or from `json_schema` beside
-    it.
-    """
     form: Mapping[str, Any] = asked if isinstance(asked, Mapping) else {"type": asked}
     kind = form.get("type")
     if asked is None or kind == "text":
@@ -3640,7 +3578,6 @@ def _format(asked: object, beside: object) -> dict[str, Any] | None:
 
 
 def _schema_fields(value: object) -> dict[str, Any]:
-    """Return name, schema and other fields of a JSON schema, given in any form."""
     read = parse_json_object(value) if isinstance(value, str) else value
     if not isinstance(read, Mapping) or not isinstance(read.get("schema"), Mapping):
         raise InvalidRequest(_NO_SCHEMA)
@@ -3795,7 +3732,6 @@ def build_request(
 def _passed_on(
     model: ResolvedModel, effort: str | None, given: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return the caller's keys that are sent unchanged, if the model accepts them."""
     refused = () if _takes_sampling(model, effort) else _SAMPLING
     return {k: v for k, v in given.items() if k in _PASSED_ON and k not in refused}
 
@@ -3813,13 +3749,11 @@ def _check_output_tokens(request: ResponsesRequest, model: ResolvedModel) -> Non
 def _effort(
     model: ResolvedModel, given: Mapping[str, Any], settings: Settings
 ) -> str | None:
-    """Return the effort to send, or None to leave it to the model."""
     chosen = given["reasoning"].get("effort") or settings.effort or model.effort
     return chosen if chosen and model.takes_effort(chosen) else None
 
 
 def _takes_sampling(model: ResolvedModel, effort: str | None) -> bool:
-    """Say whether temperature, top_p and top_logprobs may be sent."""
     if model.facts.sampling == "with_none":
         return (effort or model.facts.default_effort) == "none"
     return model.facts.sampling == "always"
@@ -3831,7 +3765,6 @@ def _reasoning(
     given: Mapping[str, Any],
     settings: Settings,
 ) -> dict[str, Any]:
-    """Return the `reasoning` object: the caller's own keys, then ours."""
     if not _reasons(model, effort):
         return {}
     own = {k: v for k, v in given["reasoning"].items() if k != "effort"}
@@ -3844,7 +3777,6 @@ def _reasoning(
 def _text_object(
     model: ResolvedModel, given: Mapping[str, Any], settings: Settings
 ) -> dict[str, Any]:
-    """Return the `text` object: the caller's own keys, then the verbosity."""
     own = {k: v for k, v in given["text"].items() if k != "verbosity"}
     verbosity = given["text"].get("verbosity") or settings.verbosity
     if verbosity and model.facts.verbosity:
@@ -3853,18 +3785,15 @@ def _text_object(
 
 
 def _include(model: ResolvedModel, effort: str | None, settings: Settings) -> list[str]:
-    """Ask for encrypted reasoning: with `store: false` nothing else returns it."""
     wanted = _reasons(model, effort) and settings.encrypted_reasoning
     return ["reasoning.encrypted_content"] if wanted else []
 
 
 def _reasons(model: ResolvedModel, effort: str | None) -> bool:
-    """Say whether the model reasons; an unknown model does if an effort is set."""
     return model.facts.reasoning or effort is not None
 
 
 def _first_error(error: ValidationError) -> str:
-    """Return the first error as a sentence, without the value."""
     first = error.errors(include_url=False, include_context=False, include_input=False)[
         0
     ]
@@ -3927,7 +3856,6 @@ def _strict_item(item: Item) -> Item:
 
 
 def _digest(item: Item) -> str:
-    """Return an id that is always the same for the same item, to keep the prefix."""
     told = str(item.get("encrypted_content") or item.get("call_id") or item)
     return hashlib.sha256(told.encode("utf-8", errors="replace")).hexdigest()[:32]
 
@@ -4033,7 +3961,6 @@ def find_fallback(request: ResponsesRequest, error: ApiError) -> Fallback | None
 def _without_reasoning(
     request: ResponsesRequest, error: ApiError
 ) -> ResponsesRequest | None:
-    """Remove all reasoning, because the error does not say which item is unreadable."""
     by_code = error.code == "invalid_encrypted_content"
     if not by_code and not _ITEM_ERRORS.search(error.message):
         return None
@@ -4070,7 +3997,6 @@ def _without_stream(
 def _with_nearest_effort(
     request: ResponsesRequest, error: ApiError
 ) -> ResponsesRequest | None:
-    """Use the effort nearest to the refused one, among those that the error names."""
     reasoning = request.reasoning or {}
     asked = reasoning.get("effort")
     if asked not in REASONING_EFFORTS or "reasoning.effort" not in _about(error):
@@ -4088,7 +4014,6 @@ def _with_nearest_effort(
 def _without_servers(
     request: ResponsesRequest, error: ApiError
 ) -> ResponsesRequest | None:
-    """Remove all remote servers: the error names one, but others may fail as well."""
     tools = request.tools or []
     kept = [tool for tool in tools if tool.get("type") != "mcp"]
     if len(kept) == len(tools) or not _UNREACHED.search(error.message):
@@ -4098,7 +4023,6 @@ def _without_servers(
 
 
 def _about(error: ApiError) -> str:
-    """Return the subject of an error: its parameter, else its message."""
     return error.param or error.message
 
 
@@ -4172,7 +4096,6 @@ class ResponseState:
         return []
 
     def _renumber(self, event: ItemEvent) -> ItemEvent:
-        """Return an event of the wire with its place among all items of the run."""
         if not self._first:
             return event
         return event._replace(output_index=self._first + event.output_index)
@@ -4221,11 +4144,6 @@ class ResponseState:
     def _show_rest(
         self, output_index: int, place: TextPlace, text: str
     ) -> list[RunEvent]:
-        """Show the part of `text` that its deltas did not bring.
-
-        A text that contradicts its deltas cannot be shown as growth; the final item
-        corrects it.
-        """
         texts = self._open[output_index]
         shown = "".join(texts.get(place, ()))
         texts[place] = [text]
@@ -4267,7 +4185,6 @@ class ResponseState:
 
 
 def _removals(transformations: object) -> Mapping[str, int]:
-    """Count the items that the API removed from the input, by reason."""
     return Counter(
         api_word(str(row.get("reason"))) or "unknown"
         for row in content_parts(transformations)
@@ -4346,10 +4263,6 @@ def stream_response(
 def _resume_stream(
     path: str, client: Client, state: ResponseState, cursor: Cursor
 ) -> AsyncGenerator[RunEvent, None]:
-    """Request `path`: a response, or the rest of its stream.
-
-    Otherwise like `stream_response`. A response that is still in progress yields nothing.
-    """
     requested = client.connections.get(client.endpoint, path, client.deadlines)
     return _read_response(requested, client, state, cursor)
 
@@ -4360,7 +4273,6 @@ async def _read_response(
     state: ResponseState,
     cursor: Cursor | None,
 ) -> AsyncGenerator[RunEvent, None]:
-    """Yield the events of one response, streamed or not."""
     client.deadlines.start_attempt()
     async with sent as answer:
         state.trace = Trace(answer.request_id, status=200)
@@ -4400,7 +4312,6 @@ async def _read_object(
 async def _read_batch(
     answer: HttpResponse, decoder: EventStreamDecoder
 ) -> list[ServerSentEvent]:
-    """Return the events of the next piece of the body, or of its end."""
     chunk = await answer.read_any()
     return decoder.feed(chunk) if chunk else decoder.close()
 
@@ -4408,10 +4319,6 @@ async def _read_batch(
 def _batch_events(
     batch: list[ServerSentEvent], state: ResponseState, cursor: Cursor | None
 ) -> tuple[list[RunEvent], MalformedEvent | None]:
-    """Return the run events of `batch`, up to the first event that cannot be read.
-
-    Deltas are joined first, so `state` works once for each batch.
-    """
     read: list[StreamEvent] = []
     malformed: MalformedEvent | None = None
     try:
@@ -4427,11 +4334,6 @@ def _batch_events(
 async def _gather_deltas(
     events: list[RunEvent], began: float, join_seconds: float
 ) -> None:
-    """Wait for a moment after a delta.
-
-    Reading less often makes long answers cheap: one pass handles all deltas that
-    arrived. The first delta after a pause is never delayed.
-    """
     last = events[-1] if events else None
     if not isinstance(last, TextDelta) or join_seconds <= 0:
         return
@@ -4447,13 +4349,6 @@ _BROKE = "The connection to the model was lost: fetching the rest of the answer.
 async def _stream_background(
     request: ResponsesRequest, client: Client, state: ResponseState
 ) -> AsyncGenerator[RunEvent, None]:
-    """Send a background `request`, feed its response to `state`, yield its run events.
-
-    Raises the same errors as `stream_response` until the response has an id; after that
-    only ResponseLost, and TimedOut for the total limit. If the caller leaves before the
-    end, by an error, a cancellation or by closing the generator, the response is
-    cancelled, because it would go on to cost money without a reader.
-    """
     background = _BackgroundRun(client, state)
     part = stream_response(request, client, state, background.cursor)
     try:
@@ -4480,7 +4375,6 @@ async def _stream_background(
 
 
 class _BackgroundRun:
-    """The state of a background response, and how to get the rest of it."""
 
     def __init__(self, client: Client, state: ResponseState) -> None:
         self._named = asyncio.Event()
@@ -4570,7 +4464,6 @@ class _BackgroundRun:
         return self._resumable and self.cursor.last is not None
 
     def _backoff(self, error: ResponsesError | None) -> float | None:
-        """Return the wait after a failure; None for a final refusal."""
         failure = error.failure if isinstance(error, ApiRefused) else Failure()
         policy = self._client.limits.resuming
         return retry_wait(policy, self._failures, failure, random_fraction())
@@ -4652,7 +4545,6 @@ class Attempts:
         return Trace(refused.request_id, "", refused.failure.status, refused.error)
 
     def _next(self) -> Status | None:
-        """Return the status before the next attempt; None if there is none."""
         failure = _early_failure(self.error, self.response)
         if failure is None or (self.request.background and _may_run(self.error)):
             return None
@@ -4673,7 +4565,6 @@ class Attempts:
 def _early_failure(
     error: ResponsesError | None, state: ResponseState
 ) -> Failure | None:
-    """Return the failure, if it came before the first event of the answer."""
     if state.refusal:
         return Failure(200, state.refusal)
     if state.event_count:
@@ -4685,13 +4576,6 @@ def _early_failure(
 
 
 def _may_run(error: ResponsesError | None) -> bool:
-    """Say whether the server may be working on the request in spite of `error`.
-
-    Other answers stop with the connection. A background response whose id is unknown
-    goes on; sent again, it would run and be billed twice. So it is sent again only if
-    nothing arrived at the server, or if the API itself refused it. The answer of a
-    gateway does not tell what happened behind it.
-    """
     match error:
         case ConnectionFailed():
             return error.was_sent
@@ -4708,7 +4592,6 @@ DEEPEST_ARGUMENT = 40
 
 
 def _is_number(value: Any) -> bool:
-    """Say whether a value is a number; true and non-finite values are not."""
     number = isinstance(value, int | float) and not isinstance(value, bool)
     return number and math.isfinite(value)
 
@@ -4789,7 +4672,6 @@ class SchemaValidator:
     def _in_parts(
         self, value: Any, node: Mapping[str, Any], path: str, depth: int
     ) -> str:
-        """Check a value against `allOf` and against some option of a choice."""
         for part in node.get("allOf") or ():
             found = self.error(value, part, path, depth + 1)
             if found:
@@ -4801,7 +4683,6 @@ class SchemaValidator:
 
 
 def _own_error(value: Any, node: Mapping[str, Any], path: str) -> str:
-    """Check a value against the type of a schema, then against its other keywords."""
     place = path or "object"
     kinds = _known_types(node.get("type"))
     if kinds and not any(_TYPES[kind](value) for kind in kinds):
@@ -4822,13 +4703,11 @@ def _joined(path: str, name: str) -> str:
 
 
 def _listed(words: Sequence[str]) -> str:
-    """Return a few words as a list; leave out a list that is too long for a model."""
     shown = [word if len(word) <= 60 else word[:57] + "..." for word in words[:20]]
     return " or ".join(shown) + (" ..." if len(words) > 20 else "")
 
 
 def _same(one: Any, other: Any) -> bool:
-    """Compare as JSON does: true is not 1."""
     return bool(one == other) and isinstance(one, bool) is isinstance(other, bool)
 
 
@@ -4891,10 +4770,6 @@ def _drop_nulls(value: Any, node: Any, root: Mapping[str, Any], depth: int) -> A
 
 
 def _applicable_schemas(value: Any, node: Any, root: Mapping[str, Any]) -> list[Any]:
-    """Return the schemas that apply to a value, each once.
-
-    Of a choice, the option that the value fits applies.
-    """
     found: dict[int, Any] = {}
     ahead = [node]
     while ahead:
@@ -4921,7 +4796,6 @@ def _parts_of(
 def _chosen_option(
     value: Any, options: list[Any], root: Mapping[str, Any]
 ) -> list[Any]:
-    """Return the option that a value fits; all options if it fits none."""
     check = SchemaValidator(root, lenient=True)
     fitting = (option for option in options if not check.error(value, option))
     first = next(fitting, None)
@@ -5080,7 +4954,6 @@ def tool_error(sentence: str) -> ToolResult:
 
 @dataclass(frozen=True, slots=True)
 class _ReadyCall:
-    """A call that may run: its tool and its arguments."""
 
     call_id: str
     name: str
@@ -5116,7 +4989,6 @@ async def run_calls(
 
 
 class _Clock:
-    """The remaining time of a batch; it stops while a person is asked."""
 
     def __init__(self, seconds: float) -> None:
         self._loop = asyncio.get_running_loop()
@@ -5152,7 +5024,6 @@ def _cancel(tasks: Iterable[asyncio.Task[ToolResult]]) -> None:
 
 
 def _result(task: asyncio.Task[ToolResult], call: Item, toolset: Toolset) -> ToolResult:
-    """Return the result of a task, or the sentence for an exceeded time limit."""
     if task.done() and not task.cancelled():
         return task.result()
     seconds = toolset.limits.batch_seconds
@@ -5160,7 +5031,6 @@ def _result(task: asyncio.Task[ToolResult], call: Item, toolset: Toolset) -> Too
 
 
 def _check_call(call: Item, tools: CallableTools) -> _ReadyCall | ToolResult:
-    """Return a call that may run, or the result that replaces it."""
     name, call_id = _name(call), str(call["call_id"])
     try:
         arguments = _arguments(call)
@@ -5179,7 +5049,6 @@ def _check_call(call: Item, tools: CallableTools) -> _ReadyCall | ToolResult:
 def _ready_call(
     call_id: str, name: str, arguments: object, tools: CallableTools
 ) -> _ReadyCall | ToolResult:
-    """Return a call whose arguments are valid for its tool."""
     schema = tools.parameters(name)
     if schema is None:
         return tool_error(f"There is no tool named {name}. Use one that is offered.")
@@ -5190,7 +5059,6 @@ def _ready_call(
 
 
 def _arguments(call: Item) -> object:
-    """Return the arguments of a call: its JSON value, or the text of a custom call."""
     if item_type(call) == "custom_tool_call":
         return {"input": call.get("input") or ""}
     text = call.get("arguments")
@@ -5203,7 +5071,6 @@ async def _answer(
     slots: asyncio.Semaphore,
     clock: _Clock,
 ) -> ToolResult:
-    """Run one call within its limits, once it is approved, unless it has a result."""
     if isinstance(found, ToolResult):
         return found
     approver = toolset.approver
@@ -5238,7 +5105,6 @@ async def _call_tool(
 
 
 def _cap_result(answer: ToolResult, characters: int) -> ToolResult:
-    """Return a result with a long text cut in the middle."""
     output = answer.output
     if isinstance(output, str):
         return ToolResult(cap_text(output, characters), answer.failed, answer.card)
@@ -5332,7 +5198,6 @@ def deny_mcp_approvals(requests: Sequence[Item], why: str) -> list[McpApproval]:
 
 
 def _shown_arguments(request: Item) -> Mapping[str, Any]:
-    """Return the arguments as a person is shown them, or their text if invalid."""
     text = str(request.get("arguments") or "{}")
     arguments = parse_json_object(text)
     return {"arguments": text} if arguments is None else arguments
@@ -5398,7 +5263,6 @@ async def run(
 
 
 class _RunState:
-    """The results of the responses of a run so far."""
 
     def __init__(self) -> None:
         self.output: list[Item] = []
@@ -5425,11 +5289,6 @@ class _RunState:
 
 
 class _ToolRound:
-    """The calls and approval requests of one response; each is answered, in order.
-
-    `outputs` are the answers. `was_limited` says whether a limit kept a call from
-    running, `leaves_calls` whether some calls are left to the caller.
-    """
 
     def __init__(
         self, output: Sequence[Item], toolset: Toolset, so_far: _RunState
@@ -5480,7 +5339,6 @@ class _ToolRound:
         return self._so_far.rounds >= self._toolset.rounds
 
     def _allowed(self) -> int:
-        """Return how many of the calls may run."""
         if self._is_over:
             return 0
         left = self._toolset.most_calls - self._so_far.calls
@@ -5497,11 +5355,6 @@ def _refused(call: Item, why: str) -> ToolResult:
 def _next_request(
     attempts: Attempts, toolset: Toolset, so_far: _RunState, round_: _ToolRound
 ) -> ResponsesRequest:
-    """Return the next request: this one, its output, and the outputs of its calls.
-
-    A tool that had to be called has been called; at the limit the last response may
-    call none. The tools stay in the request, because the prompt cache depends on them.
-    """
     request = attempts.request
     # An approval request cannot be answered without the reasoning before it.
     reasoning = toolset.carries_reasoning or bool(round_.requests)
@@ -5571,7 +5424,6 @@ def _family(name: str) -> str:
 
 
 def _version(name: str) -> tuple[tuple[int, ...], str]:
-    """Return a key that sorts ids by age; a plain name comes after a longer one."""
     match = _VERSIONED_ID.match(name)
     numbers: Iterable[str] = match[1].split(".") if match else ()
     return tuple(map(int, numbers)), name
@@ -5600,7 +5452,6 @@ def retirement_notice(model: ResolvedModel, today: date) -> str:
 
 
 def _date(text: str | None) -> date | None:
-    """Return the day of an ISO date; None for any other text."""
     try:
         return date.fromisoformat(text) if text else None
     except ValueError:
@@ -5696,7 +5547,6 @@ def _are_headers(value: object) -> bool:
 
 
 def _is_filter(value: object) -> bool:
-    """Say whether a value selects tools, by name or by what they do."""
     forms = {"tool_names": _are_names, "read_only": _is_switch}
     return _has_forms(value, forms)
 
@@ -5819,7 +5669,6 @@ def _servers_error(what: str) -> str:
 
 
 def _secret_values(value: object) -> list[str]:
-    """Return the texts of a value, and the words in them that grant access."""
     if isinstance(value, Mapping):
         return [text for inner in value.values() for text in _secret_values(inner)]
     if isinstance(value, list):
@@ -5833,7 +5682,6 @@ def _secret_values(value: object) -> list[str]:
 
 
 def _given_fields(row: object) -> Mapping[str, Any]:
-    """Return the fields of a description; null means not given."""
     fields = row if isinstance(row, Mapping) else {}
     return {key: value for key, value in fields.items() if value is not None}
 
@@ -5841,7 +5689,6 @@ def _given_fields(row: object) -> Mapping[str, Any]:
 def _server_error(
     row: object, fields: Mapping[str, Any], before: Mapping[str, Item]
 ) -> str | None:
-    """Return what is wrong with a description, or None."""
     if not isinstance(row, Mapping):
         return "it is no JSON object"
     if "server_label" not in fields:
@@ -5920,7 +5767,6 @@ def _line(
     request_id: str,
     fields: Mapping[str, Any],
 ) -> str:
-    """Return the line: the fields of all events, and those of this event."""
     known_host = _fitting(_HOST_NAME, host)
     line = {
         "event": f"responses_api_{event}",
@@ -5934,21 +5780,18 @@ def _line(
 
 
 def _fitting(shape: re.Pattern[str], value: object) -> str | None:
-    """Return `value` if it has the expected form and looks like no secret."""
     if not isinstance(value, str) or not shape.fullmatch(value):
         return None
     return value if redact(value) == value else None
 
 
 def _response_format(payload: Mapping[str, Any]) -> str | None:
-    """Return the kind of format that was asked for; the schema is never read."""
     wanted = _mapping_or_empty(_mapping_or_empty(payload.get("text")).get("format"))
     kind = wanted.get("type", "text")
     return kind if isinstance(kind, str) and kind in _FORMATS else None
 
 
 def _message_count(items: object) -> int:
-    """Return the number of messages; the API takes a text as one message."""
     if isinstance(items, str):
         return 1
     found = (_mapping_or_empty(item) for item in _list(items))
@@ -6364,7 +6207,6 @@ class Citations:
         return before + self._linked(held.feed(event.text))
 
     def _linked(self, text: str) -> str:
-        """Return a text in which links to pages of a search are numbers."""
         if "](" in text:
             text = LINK.sub(self._linked_number, text)
         return strip_tracking(text)
@@ -6373,7 +6215,6 @@ class Citations:
         return self._number_of_link(link) if is_tracked_url(link["url"]) else link[0]
 
     def _number_of_link(self, link: re.Match[str]) -> str:
-        """Return the number for a link; a label with meaning stays in the text."""
         url, label = strip_tracking(link["url"]), link["label"].strip()
         number = self._number(url)
         names_site = "." in label and " " not in label
@@ -6426,7 +6267,6 @@ def source_keys(sources: Iterable[Mapping[str, Any]]) -> list[str]:
 
 
 def _key(annotation: Item) -> str:
-    """Return the key of a source; empty if the annotation is not a source."""
     match annotation.get("type"):
         case "url_citation":
             return strip_tracking(str(annotation.get("url") or ""))
@@ -6436,11 +6276,6 @@ def _key(annotation: Item) -> str:
 
 
 def _range(annotation: Item, text: str) -> tuple[int, int]:
-    """Return the first position of an annotation's text, and the one behind the last.
-
-    `end_index` is documented as the last character, but in practice it is the one
-    behind it. A file's `index` is the place of the citation.
-    """
     start = annotation.get("start_index", annotation.get("index"))
     last = annotation.get("end_index", annotation.get("index"))
     if not isinstance(start, int) or not isinstance(last, int):
@@ -6452,7 +6287,6 @@ def _range(annotation: Item, text: str) -> tuple[int, int]:
 
 
 def _apply_edits(text: str, edits: Iterable[_Edit]) -> str:
-    """Return `text` with parts of it replaced."""
     pieces, done = [], 0
     for start, end, told in sorted(edits, key=lambda edit: edit[:2]):
         pieces += [text[done:start], told]
@@ -6547,7 +6381,6 @@ def parse_messages(
 
 
 def _chat_parts(message: Mapping[str, Any], detail: str) -> Iterator[ChatPart]:
-    """Yield the parts of one message after the instructions, in order."""
     role, content = message.get("role"), message.get("content")
     match role:
         case "user":
@@ -6581,7 +6414,6 @@ def _calls(tool_calls: object) -> Iterator[ToolCall]:
 
 
 def _output(content: object) -> str | list[Item]:
-    """Return a tool's output; an empty one is kept, because its call needs it."""
     if not isinstance(content, list):
         return "" if content is None else str(content)
     return [_input_part(part, "auto") for part in content]
@@ -6594,7 +6426,6 @@ def _input_message(role: str, content: object, detail: str) -> Item:
 
 
 def _input_part(part: object, detail: str) -> Item:
-    """Return a content part in the API's form."""
     wire = part if isinstance(part, Mapping) else {"type": "text", "text": part}
     match wire.get("type"):
         case "text" | "input_text":
@@ -6612,7 +6443,6 @@ def _input_part(part: object, detail: str) -> Item:
 
 
 def _image_part(wire: Mapping[str, Any], default: str) -> Item:
-    """Return a picture; both forms keep the address and the detail."""
     inner = wire.get("image_url")
     chat_form = inner if isinstance(inner, Mapping) else {"url": inner}
     detail = chat_form.get("detail") or wire.get("detail") or default
@@ -6626,7 +6456,6 @@ def _given(wire: object) -> Item:
 
 
 def _plain_text(content: object) -> str:
-    """Return the text of a system or assistant message in any of its forms."""
     if isinstance(content, list):
         texts = (p.get("text") for p in content if isinstance(p, Mapping))
         return "".join(text for text in texts if isinstance(text, str))
@@ -6678,7 +6507,6 @@ def users_places(stretches: Sequence[ChatPart]) -> list[int]:
 def _users_chain(
     messages: Mapping[str, Any], message_id: str, answer_id: str
 ) -> Iterator[Paired]:
-    """Yield the user's messages from `message_id` back to the first."""
     seen = set[str]()
     while isinstance(message := messages.get(message_id), Mapping):
         if message_id in seen:
@@ -6773,7 +6601,6 @@ def created_in(value: object) -> int:
 
 
 def _invalidated(record: Record) -> Record:
-    """Return a record without the items that only their maker can read."""
     rest = tuple(item for item in record.payload if not is_encrypted(item))
     return replace(record, payload=rest)
 
@@ -6872,7 +6699,6 @@ def _empty_value(value: Values) -> dict[str, Any]:
 
 
 def _prune_values(values: Values, most: int) -> dict[str, Any]:
-    """Return the values that get smaller: the oldest first, outputs before items."""
     over = sum(map(stored_size, values.values())) - most
     if over <= 0:
         return {}
@@ -6908,7 +6734,6 @@ def _short_record(wire: Any) -> Any:
 
 
 def _short_item(item: Any) -> Any:
-    """Return an item with a shorter output, or with shorter logs of its code."""
     if not isinstance(item, dict):
         return item
     short: Item = {}
@@ -7048,9 +6873,6 @@ def restore_from_outputs(
 def _merge_output(
     part: Sequence[ChatPart], waiting: list[Sequence[Item]]
 ) -> list[ChatPart]:
-    """Return an answer with the markers of its run, which is then removed from the
-    list.
-    """
     answer: _Answer = [
         stretch for stretch in part if not isinstance(stretch, UserMessage)
     ]
@@ -7064,10 +6886,6 @@ def _merge_output(
 
 
 def _places(answer: _Answer, run: Sequence[Item]) -> dict[str, _Place] | None:
-    """Return the position of each message of a run; None if the answer is another one.
-
-    Commentary, which the host does not return, is placed behind the item before it.
-    """
     found: dict[str, _Place] = {}
     place, has_text = (0, 0), False
     for item in run:
@@ -7085,7 +6903,6 @@ def _places(answer: _Answer, run: Sequence[Item]) -> dict[str, _Place] | None:
 
 
 def _find_text(answer: _Answer, place: _Place, text: str) -> _Place | None:
-    """Return the position of a text at or behind `place`."""
     first, start = place
     for number, stretch in enumerate(answer[first:], first):
         if isinstance(stretch, AssistantText):
@@ -7103,7 +6920,6 @@ def _behind_output(answer: _Answer, item: Item) -> _Place:
 
 
 def _call_ids(answer: _Answer, run: Sequence[Item]) -> set[str]:
-    """Return the ids of the calls that are in both."""
     shown = {stretch.call_id for stretch in answer if isinstance(stretch, ToolCall)}
     return shown & {str(item.get("call_id")) for item in run if is_call(item)}
 
@@ -7137,12 +6953,10 @@ def _with_lines(answered: AssistantText, lines: Mapping[int, str]) -> AssistantT
 
 
 def _output_of(message: object) -> list[Item]:
-    """Return the output items of a stored message."""
     return content_parts(message.get("output")) if isinstance(message, Mapping) else []
 
 
 def _given_text(item: Item) -> str:
-    """Return the text of a message as the host returns it."""
     parts = content_parts(item.get("content"))
     texts = (p.get("text") for p in parts if p.get("type") == "output_text")
     return "".join(text for text in texts if isinstance(text, str))
@@ -7252,12 +7066,10 @@ class ChunkRenderer:
         return {**self._head, "choices": [choice]}
 
     def _gap(self, event: TextDelta) -> str:
-        """Return the blank line between two messages of one run."""
         before, self._told = self._told, event.output_index
         return "" if before in (None, event.output_index) else "\n\n"
 
     def _thought_gap(self, event: TextDelta) -> str:
-        """Return the blank line between two parts of the reasoning."""
         place = (event.output_index, event.part)
         before, self._thought = self._thought, place
         return "" if before in (None, place) else "\n\n"
@@ -7367,7 +7179,6 @@ def _message(ended: RunDone) -> dict[str, Any]:
 
 
 def _progress(ended: RunDone) -> str:
-    """Return the reasoning and commentary before the answer."""
     answer = _messages(ended)
     steps = [
         item
@@ -7379,7 +7190,6 @@ def _progress(ended: RunDone) -> str:
 
 
 def _open_calls(ended: RunDone) -> list[dict[str, Any]]:
-    """Return the calls that are left to the client."""
     answered = {i["call_id"] for i in ended.output if is_call_output(i)}
     calls = [item for item in ended.output if is_call(item)]
     return [chat_tool_call(i) for i in calls if i.get("call_id") not in answered]
@@ -7454,7 +7264,6 @@ def reasoning_host_item(item: Item, seconds: int) -> Item:
 
 
 def _without_secrets(item: Item) -> Item:
-    """Remove fields that readers of the chat cannot use and others should not get."""
     hidden = ("encrypted_content",)
     return {k: v for k, v in item.items() if k not in hidden and v is not None}
 
@@ -7575,7 +7384,6 @@ class RecordItems:
             yield from self._carry(event)
 
     def _keep(self, kept: StoredRecord, places: Mapping[int, int]) -> Iterator[Chunk]:
-        """Yield the events of a record; one that was stored before is replaced."""
         items = self._shown.items
         if kept.ulid in self._places:
             place = self._places[kept.ulid]
@@ -7588,7 +7396,6 @@ class RecordItems:
         yield from self._shown.add({**head, "kept": dict(kept.value)})
 
     def _carry(self, carried: TurnDetails) -> Iterator[Chunk]:
-        """Yield a response's reasoning again with its entries, if it has reasoning."""
         items = self._shown.items
         new = range(self._carried_to, len(items))
         self._carried_to = len(items)
@@ -7639,12 +7446,6 @@ class Commentary:
                 yield from self._become_answer(index, text)
 
     def _grow(self, index: int, text: str) -> Iterator[Chunk]:
-        """Yield the growth, and the whole text each time it has doubled.
-
-        Deltas extend the text of an unknown item on the page only. The host stores an
-        item when it gets it whole, and that is what is left after Stop
-        (docs/reference/open-webui.md, "Native events").
-        """
         if not text:
             return
         place, before = self.indexes[index], self._quoted[index]
@@ -7656,7 +7457,6 @@ class Commentary:
         yield self._whole(index, "in_progress")
 
     def _whole(self, index: int, status: str) -> Chunk:
-        """Return the event that gives the host the whole text so far."""
         place, quoted = self.indexes[index], self._quoted[index]
         self._stored[index] = len(quoted)
         return self._shown.end(
@@ -7674,7 +7474,6 @@ class Commentary:
             yield from self._shown.add_marker(marker)
 
     def _become_answer(self, index: int, text: str) -> Iterator[Chunk]:
-        """Yield the commentary as a message, behind its marker if it has one."""
         place = self.indexes[index]
         item = self._shown.items[place]
         if index in self._markers:
@@ -7784,7 +7583,6 @@ class ImageHostItem:
             yield from self._note(next(iter(notes), _failure(event.item)))
 
     def _note(self, sentence: str) -> Iterator[Chunk]:
-        """Yield a text that the page draws and that no later turn contains."""
         part = {"type": "output_text", "text": f"*{sentence}*"}
         number = len(self._shown.items)
         note = {"type": "openai_responses:note", "id": f"note_{number}"}
@@ -7807,11 +7605,6 @@ def show_files(shown: OutputItems, card: Mapping[str, Any]) -> Iterator[Chunk]:
 
 
 def _on_the_page(shown: OutputItems, more: list[Item]) -> Chunk:
-    """Return the chunk that shows files on the page only.
-
-    It has no choice: otherwise the host would send the pictures to the page twice
-    (docs/reference/open-webui.md, "What a pipe yields").
-    """
     data = {"files": [*shown.files, *more]}
     return {**host_event({"type": "chat:message:files", "data": data}), "choices": []}
 
@@ -7898,9 +7691,6 @@ class SearchHostItem:
 
 
 def _card(item: Item) -> Item:
-    """Return a search without its results: the host would store them, and nobody reads
-    them.
-    """
     shown = {k: v for k, v in item.items() if k != "results" and v is not None}
     action = shown.get("action")
     if isinstance(action, dict):
@@ -8020,7 +7810,6 @@ def _tokens(usage: Usage) -> str:
 
 
 def _money(dollars: float) -> str:
-    """Return an amount with its first two digits, even if it is tiny."""
     return f"${dollars:.2f}" if dollars >= 1 else f"${dollars:.2g}"
 
 
@@ -8093,10 +7882,6 @@ class NativeRenderer:
     def _hosted(
         self, event: ItemAdded | TextDelta | PartialImage | ItemDone, marker: str
     ) -> Iterator[Chunk]:
-        """Yield what the card of an item of the API's own makes of an event.
-
-        A remark in passing has one too.
-        """
         begins = isinstance(event, ItemAdded) and is_commentary(event.item)
         if not isinstance(event, PartialImage) and (
             begins or event.output_index in self._remarks.indexes
@@ -8115,7 +7900,6 @@ class NativeRenderer:
             yield from card.render(event)
 
     def _beside(self, event: Status | StoredRecord | TurnDetails) -> Iterator[Chunk]:
-        """Yield chunks for events that are not items of the run."""
         if isinstance(event, Status):
             yield status_chunk(event.sentence)
         else:
@@ -8171,10 +7955,6 @@ class NativeRenderer:
             yield self._shown.grow(place, kind, text)
 
     def _gap(self, event: TextDelta) -> str:
-        """Return the blank line between two parts of a thought.
-
-        The page joins the parts of a summary, so all parts are shown as one.
-        """
         before = self._parts.get(event.output_index, event.part)
         self._parts[event.output_index] = event.part
         thought = event.kind in ("summary", "reasoning")
@@ -8203,7 +7983,6 @@ class NativeRenderer:
 
 
 def _is_shown(item: Item) -> bool:
-    """Say whether the host has a card for an item."""
     return item_type(item) in _SHOWN_TYPES and not is_commentary(item)
 
 
@@ -8290,17 +8069,12 @@ def _entry(item: Item, shown: str) -> Item:
 
 
 def _says_just(item: Item, shown: str) -> bool:
-    """Say whether a message has one text that the host will return unchanged.
-
-    The host strips the ends of texts.
-    """
     parts = content_parts(item.get("content"))
     whole = bool(shown) and shown == shown.strip()
     return whole and [part.get("text") for part in parts] == [shown]
 
 
 def _is_entry(entry: object) -> bool:
-    """Say whether an entry is a complete entry of ours."""
     if not isinstance(entry, Mapping) or entry.get("format") != _FORMAT:
         return False
     if not (isinstance(entry.get("turn"), str) and isinstance(entry.get("index"), int)):
@@ -8342,7 +8116,6 @@ def restore_from_details(
 
 @dataclass(frozen=True, slots=True)
 class _Stretch:
-    """Items of a response up to a message with shown text, or up to the end."""
 
     items: tuple[DetailItem, ...]
     origin: Origin
@@ -8353,7 +8126,6 @@ class _Stretch:
 
 
 class _Reading:
-    """Inserts the markers into the messages of one chat."""
 
     def __init__(self) -> None:
         self.records: dict[str, Record] = {}
@@ -8371,7 +8143,6 @@ class _Reading:
         return [*found, *self._rest()]
 
     def _rest(self) -> list[Mapping[str, Any]]:
-        """Return a message for the items of calls, which come before the calls."""
         content = "".join(self._textless)
         self._textless = []
         return [{"role": "assistant", "content": content}] if content else []
@@ -8379,7 +8150,6 @@ class _Reading:
     def _message(
         self, message: Mapping[str, Any], turns: Sequence[DetailTurn]
     ) -> Mapping[str, Any]:
-        """Return a message with each of its texts behind the marker of its items."""
         content = message.get("content")
         stretches = [one for turn in turns for one in _stretches_of(turn)]
         texts = _split_text(content if isinstance(content, str) else "", stretches)
@@ -8393,7 +8163,6 @@ class _Reading:
         return {**message, "content": "".join([*pieces, *texts])}
 
     def _marker(self, stretch: _Stretch) -> str:
-        """Return the marker of a new record of these items."""
         ulid = f"{len(self.records):026d}"
         payload = tuple(carried.item for carried in stretch.items)
         record = Record(ulid, "", 0, payload, "", stretch.origin)
@@ -8416,10 +8185,6 @@ def _stretches_of(turn: DetailTurn) -> list[_Stretch]:
 
 
 def _split_text(content: str, stretches: Sequence[_Stretch]) -> list[str]:
-    """Return the text of each shown message; the host joins them with a line feed.
-
-    If a person changed the text so that the places do not fit, it stays in one piece.
-    """
     lengths = [_shown_length(one.last) for one in stretches if one.last.shown]
     texts, rest = list[str](), content
     for length in lengths[:-1]:
@@ -8435,7 +8200,6 @@ def _shown_length(carried: DetailItem) -> int:
 
 
 def _own_text(carried: DetailItem, text: str) -> str:
-    """Return the model's own text if another one is shown, unless it was edited."""
     if isinstance(carried.shown, str) and carried.shown.strip() == text.strip():
         return message_text(carried.item)
     return text
@@ -8614,7 +8378,6 @@ class Keeping:
         return self._record(()) if self._pending else None
 
     def _wait(self, index: int, item: Item) -> None:
-        """Insert an item at its place; parallel calls may end in another order."""
         if self._is_kept(item):
             # The chat returns what a remote server said: its card has it.
             told = [one for one in replay_items(item) if not is_call_output(one)]
@@ -8639,7 +8402,6 @@ class Keeping:
         return record
 
     def _amend(self, ended: ItemDone, shown: str) -> Record | None:
-        """Return the record of an ended message, if it is not what was written."""
         record = self._records.pop(ended.output_index, None)
         if record is None:
             return None
@@ -8654,7 +8416,6 @@ class Keeping:
         return None if payload == record.payload else replace(record, payload=payload)
 
     def _remark(self, ended: ItemDone) -> Record | None:
-        """Return the record of a remark, whose text the host does not give back."""
         if not message_text(ended.item).strip():
             return None
         self._after_message = True
@@ -8673,11 +8434,6 @@ class Keeping:
 
 
 def _without_shown_text(item: Item) -> Item:
-    """Return a message as it is stored: without its text, if the chat returns it.
-
-    The host strips the ends of texts and does not know refusals or several parts; such
-    a message is stored whole.
-    """
     kept = {**strip_for_replay(item), "type": "message"}  # the short form has no type
     text, content = message_text(item), kept.get("content")
     parts = content if isinstance(content, list) else []
@@ -8767,7 +8523,6 @@ def image_part(url: str, detail: str) -> Item:
 
 
 def _encoded_type(payload: str) -> str:
-    """Return the media type of a picture in base64; a GIF is read completely."""
     try:
         kind = image_type(base64.b64decode(payload[:_HEAD]))
         if kind == "image/gif":
@@ -8950,7 +8705,6 @@ def _without_row(
 
 
 def _knowledge_ids(model: object) -> set[str]:
-    """Return the ids of the files that an administrator gave to a model."""
     found = model
     for key in ("info", "meta", "knowledge"):
         found = found.get(key) if isinstance(found, Mapping) else None
@@ -8985,7 +8739,6 @@ def _with_readable(
 
 
 def _readable_part(part: Item, name: str) -> Item | str:
-    """Return a picture that the API can read, or the reason why it cannot."""
     url, shown = str(part["image_url"]), name or "A picture"
     if readable := readable_url(url):
         return image_part(readable, part["detail"])
@@ -9033,7 +8786,6 @@ def append_images(text: str, images: Sequence[Item]) -> str | list[Item]:
 
 
 def _made_up_urls(stretch: ChatPart) -> list[str]:
-    """Return the pictures of a message that the host made; empty for any other."""
     if not isinstance(stretch, UserMessage) or stretch.item.get("role") != "user":
         return []
     first, *rest = content_parts(stretch.item.get("content")) or [{}]
@@ -9054,7 +8806,6 @@ def _last_outputs(stretches: Sequence[ChatPart]) -> list[ToolMessage]:
 def _assign_images(
     outputs: Sequence[ToolMessage], urls: Sequence[str], counts: Mapping[str, int]
 ) -> list[ChatPart]:
-    """Return `outputs` with their pictures."""
     shares = [counts.get(output.call_id, 0) for output in outputs]
     if sum(shares) != len(urls):
         shares = [*[0] * (len(outputs) - 1), len(urls)]
@@ -9067,7 +8818,6 @@ def _assign_images(
 
 
 def _counts(messages: Mapping[str, Any]) -> dict[str, int]:
-    """Return the number of pictures that the chat stores with each output of ours."""
     items = [item for message in messages.values() for item in _output_items(message)]
     return {
         str(item.get("call_id")): len(_images(item))
@@ -9085,7 +8835,7 @@ def _images(item: Item) -> list[Item]:
     return [part for part in parts if part.get("type") == "input_image"]
 
 
-# ==== owui_chat.input.directive_words: The words of Open WebUI's page for two wishes, in each of its languages.
+# ==== owui_chat.input.directive_words: What Open WebUI's page says for two wishes, in each of its languages.
 
 DETAILED = """
 03a45bb5 078c8e28 0d4183f6 0e91ef99 10d840ee 138dcec3 13b536eb 15a9dcdd 163e471a
@@ -9140,7 +8890,6 @@ def _is_asked(stretch: ChatPart) -> bool:
 
 
 def _requested_directive(stretch: ChatPart) -> str:
-    """Return the verbosity that a message with the page's words asks for."""
     digest = words_digest(
         message_text(stretch.item) if isinstance(stretch, UserMessage) else ""
     )
@@ -9207,7 +8956,6 @@ def tool_message_item(returned: ToolMessage, before: Iterable[Item]) -> Item:
 
 
 class _RunHistory:
-    """The items of one run, combined from the host's parts and the stored items."""
 
     def __init__(
         self,
@@ -9243,9 +8991,6 @@ class _RunHistory:
                     waiting.remove(item)
 
     def _takes_out(self, code: Item) -> bool:
-        """Remove from the text what the host inserted for `code`; say whether it was
-        there.
-        """
         for pieces in [found for found in self._pieces if isinstance(found, list)]:
             for place, piece in enumerate(pieces):
                 rest = remove_code(piece.text, code)
@@ -9269,7 +9014,6 @@ class _RunHistory:
         return items
 
     def _call(self, call: ToolCall) -> list[Item]:
-        """Return a call in its stored bytes, after the items stored before it."""
         ulid = self._ulid_of_call.get(call.call_id, "")
         waiting = self._waiting.get(ulid, [])
         for place, item in enumerate(waiting):
@@ -9279,7 +9023,6 @@ class _RunHistory:
         return [_call_item(call)]
 
     def _piece(self, piece: MarkedText) -> list[Item]:
-        """Return the items that a marker names, then the text behind it."""
         kept = self._allowed(piece.ulid, self._waiting.pop(piece.ulid, []))
         message = kept.pop() if kept and _is_answer(kept[-1]) else None
         record = self._records.get(piece.ulid)
@@ -9292,11 +9035,6 @@ class _RunHistory:
         return [*kept, _message_item(message, piece.text)]
 
     def _allowed(self, ulid: str, items: Sequence[Item]) -> list[Item]:
-        """Remove items that nobody at this request's server could read.
-
-        A call whose card was deleted stays for now, because it tells which reasoning
-        must be removed with it.
-        """
         if not items:
             return []
         reader = self._reader
@@ -9309,7 +9047,6 @@ class _RunHistory:
 
 
 def _call_item(call: ToolCall) -> Item:
-    """Return a call that only the host knows."""
     kind, key = "function_call", "arguments"
     if call.is_custom:
         kind, key = "custom_tool_call", "input"
@@ -9326,17 +9063,14 @@ def _split(
 
 
 def _is_answer(item: Item) -> bool:
-    """Say whether `item` is a model's message; earlier writers stored other kinds."""
     return item_type(item) == "message" and item.get("role") == "assistant"
 
 
 def _is_whole_remark(item: Item) -> bool:
-    """Say whether `item` is commentary whose text the host does not return."""
     return is_commentary(item) and bool(message_text(item))
 
 
 def _message_item(kept: Item | None, shown: str) -> Item:
-    """Return a message in the model's own bytes, unless a person edited it."""
     part = {"type": "output_text", "text": shown, "annotations": []}
     if kept is None:
         return {"type": "message", "role": "assistant", "content": [part]}
@@ -9427,7 +9161,6 @@ def _read_text(row: object) -> _Text:
 
 
 def _fits(size: int) -> bool:
-    """Say whether there is any text, and not too much."""
     return 0 < size <= _MOST_CHARACTERS
 
 
@@ -9546,7 +9279,6 @@ def apply_sent_context(
 
 
 def _news(sent: SentContext) -> list[ChatPart]:
-    """Return the message that announces changed instructions, if they changed."""
     lines = ["The instructions have changed."]
     if sent.new:
         lines += ["New lines:", *sent.new]
@@ -9561,7 +9293,6 @@ def _news(sent: SentContext) -> list[ChatPart]:
 def _told_lines(
     pairs: Mapping[int, Paired], sent: Mapping[str, SentContext]
 ) -> list[str]:
-    """Return the lines that are valid after all announced changes, in order."""
     told = _lines(first_instructions(pairs, sent) or "")
     for one in _in_order(pairs, sent):
         told = [line for line in told if line not in one.gone]
@@ -9602,7 +9333,6 @@ _Choice = Literal["inherit", "on", "off"]
 def _valve(
     default: object, description: str, *, secret: bool = False, **limits: Any
 ) -> Any:
-    """Return the field of a valve; the page shows `Default` instead of its default."""
     return Field(
         default=default,
         description=f"{description} {default_sentence(default)}",
@@ -9619,7 +9349,6 @@ def default_sentence(default: object) -> str:
 
 
 def _clamp(value: object, least: int, most: int, default: int) -> int:
-    """Return a number within its limits; the default for anything else."""
     try:
         number = float(str(value).strip())
         return int(min(max(number, least), most))
@@ -9962,7 +9691,6 @@ class Valves(BaseModel):
     @field_validator("PROMPT_CACHE_KEY", mode="before")
     @classmethod
     def _rename_cache_keys(cls, value: object) -> object:
-        """Read stored words of an earlier version: both stood for the user."""
         return "user" if value in ("id", "email") else value
 
     @field_validator("MAX_RETRIES", mode="before")
@@ -10364,12 +10092,6 @@ def _level_number(name: str) -> int:
 
 
 def _write(level: str, line: str) -> None:
-    """Hand `line` to the handlers of the server.
-
-    The logger's level belongs to the server and to other copies of the pipe, so it is
-    not changed: the record goes to the handlers directly. Those of Open WebUI drop
-    levels below INFO, so a DEBUG line is sent as INFO and says that it is DEBUG.
-    """
     number = max(_LEVELS[level], logging.INFO)
     text = line if _LEVELS[level] == number else f"{level} {line}"
     record = _LOGGER.makeRecord(_LOGGER.name, number, "pipe", 0, text, (), None)
@@ -10788,7 +10510,6 @@ async def store_file(
 
 
 def _host_name(module: str, name: str) -> Any:
-    """Return a name of the host; raises InvalidRequest if it does not exist."""
     try:
         return getattr(import_module(f"open_webui.{module}"), name)
     except (ImportError, AttributeError):
@@ -10855,7 +10576,6 @@ async def add_documents(
 
 
 class _DocumentReader:
-    """Reads the documents of one request, up to its limit."""
 
     def __init__(self, user: Any, wanted: str) -> None:
         self._user = user
@@ -10893,7 +10613,6 @@ class _DocumentReader:
         return part
 
     def _kind(self, name: str, declared: str) -> str:
-        """Return the type of a document that is wanted, else an empty text."""
         kind = document_type(name, declared)
         return kind if self._wanted == "all" or kind == PDF_TYPE else ""
 
@@ -11014,11 +10733,6 @@ def withheld_tools(
 
 
 def _ask_in_page(event_call: EventCall) -> Ask:
-    """Return the way to show the host's approval card.
-
-    Without an answer the host returns an object, so only True is an approval
-    (docs/reference/open-webui.md, "Dialogs").
-    """
 
     async def ask(call_id: str, name: str, arguments: Mapping[str, Any]) -> bool:
         tool_call = {"id": call_id, "name": name, "arguments": dict(arguments)}
@@ -11155,7 +10869,6 @@ class HostTools:
     async def _answer(
         self, name: str, tool: Mapping[str, Any], params: dict[str, Any], result: Any
     ) -> ToolResult:
-        """Return a result as the host would store and show it."""
         host = self._host
         shown = terminal_file(name, params, result, tool, host.metadata) or result
         user = await user_model(str(host.metadata.get("user_id") or ""))
@@ -11178,11 +10891,6 @@ class HostTools:
 async def _server_result(
     function: Callable[..., Coroutine[Any, Any, Any]], params: Mapping[str, Any]
 ) -> Any:
-    """Return what an MCP server says, also of a call that failed.
-
-    That is meant for the model; the host raises it as a bare Exception
-    (utils/mcp/client.py), and what else may be raised is nothing that a server said.
-    """
     try:
         return await function(**params)
     except Exception as error:
@@ -11194,11 +10902,6 @@ async def _server_result(
 def _run_at_once(
     function: Callable[..., Coroutine[Any, Any, Any]], params: Mapping[str, Any]
 ) -> Any:
-    """Return the result of a coroutine function that never waits.
-
-    The coroutine is made here, on the thread, so that none is left over when the call
-    is given up before its turn.
-    """
     coroutine = function(**params)
     try:
         coroutine.send(None)
@@ -11258,11 +10961,6 @@ def _web_search(valves: Valves) -> Item:
 
 
 def _location(text: str) -> Item:
-    """Return the location of the user.
-
-    A location with only its type prevents the API from assuming the United States
-    (docs/reference/responses-api.md, "Hosted tools").
-    """
     if text.strip().startswith("{"):
         given = parse_json_object(text)
     else:
@@ -11284,7 +10982,6 @@ def _words_of_list(text: str) -> list[str]:
 
 
 def _domain(address: str) -> str:
-    """Return the domain of an address, which is the form that the API needs."""
     return address.rpartition("://")[2].partition("/")[0]
 
 
@@ -11607,7 +11304,6 @@ async def open_store(caller: Caller, valves: Valves) -> ChatStore | None:
 
 
 def _encrypted_ids(records: Mapping[str, Record]) -> set[str]:
-    """Return the ids of the records that only their maker can read."""
     return {
         ulid
         for ulid, record in records.items()
@@ -11616,7 +11312,6 @@ def _encrypted_ids(records: Mapping[str, Record]) -> set[str]:
 
 
 def _messages_of(chat: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the messages of a chat as the host stores them, by their ids."""
     history = chat.get(_HISTORY)
     messages = history.get("messages") if isinstance(history, Mapping) else None
     return messages if isinstance(messages, Mapping) else {}
@@ -11627,7 +11322,6 @@ def _decrypt_values(kept: Mapping[str, Any], seal: Encryption) -> dict[str, Any]
 
 
 def _encryption(valves: Valves) -> Encryption:
-    """Return the seal of this server; raises InvalidRequest where there can be none."""
     secret = valves.STORE_ENCRYPTION_KEY.strip() or server_secret()
     if not secret:
         raise InvalidRequest(
@@ -11706,10 +11400,6 @@ def _cache_key(caller: Caller, kind: str) -> str | None:
 
 
 def _hashed(kind: str, value: str) -> str | None:
-    """Return a stable hash of `value` that does not reveal it; None for no value.
-
-    The ids are random UUIDs, so nobody can find them by trying.
-    """
     named = f"openai_responses:{kind}:{value}"
     return sha256(named.encode()).hexdigest()[:48] if value else None
 
@@ -11769,7 +11459,6 @@ def _is_stable(valves: Valves, model: ResolvedModel) -> bool:
 
 
 def _is_new(call: PipeCall, store: ChatStore) -> bool:
-    """Say whether this is the first request for the current message."""
     message_id = call.caller.message_id
     continues = call.host.metadata.get("assistant_message_id")
     is_begun = message_id in store.sent or load_round(call.state, message_id)
@@ -11822,7 +11511,6 @@ async def build_chat_request(call: PipeCall) -> PreparedRequest:
 
 
 def _body(call: PipeCall, choice: object, verbosity: str) -> dict[str, Any]:
-    """Return the caller's keys; a wish for this one answer has priority over them."""
     body = {**call.body, "tool_choice": choice}
     if verbosity:
         text = body.get("text")
@@ -11842,7 +11530,6 @@ def _tools(call: PipeCall, model: ResolvedModel) -> OfferedTools:
 
 
 def _runs_calls(call: PipeCall, offered: OfferedTools) -> bool:
-    """Say whether calls are run here, because none must be left to others."""
     known = offered.names.known
     ours = call.valves.TOOL_EXECUTION == "pipe" and bool(known)
     return ours and all(name in call.host.tools for name in known)
@@ -11878,7 +11565,6 @@ async def _with_attachments(
     store: ChatStore | None,
     model: ResolvedModel,
 ) -> list[ChatPart]:
-    """Return the chat with its attachments, in forms that the API can read."""
     messages, metadata = store.messages if store else {}, call.host.metadata
     attached = attachments_by_place(parts, messages, metadata)
     parts = resolve_images(parts, attached)
@@ -11895,7 +11581,6 @@ async def _history(
     records: Mapping[str, Record],
     origin: Origin,
 ) -> list[Item]:
-    """Return the input of a chat's history."""
     reader = origin if call.valves.remembers_reasoning() else None
     user_id = call.caller.user_id
     records = await load_stored_images(records, parts, user_id)
@@ -11907,7 +11592,6 @@ async def _history(
 
 
 def _toolset(call: PipeCall, offered: OfferedTools) -> Toolset:
-    """Return what runs the calls here, unless others must run one of them."""
     host, valves = call.host, call.valves
     log = partial(call.log.line, "DEBUG")
     approver = build_approver(valves, host.metadata, host.event_call, log)
@@ -11953,10 +11637,6 @@ def build_task_request(call: PipeCall) -> PreparedRequest:
 
 
 def _task_model(call: PipeCall, endpoint: Endpoint) -> ResolvedModel:
-    """Return the model for tasks: the valve's, or the chat's own.
-
-    A server other than OpenAI's may not have the default model.
-    """
     wanted, valves = call.valves.TASK_MODEL.strip(), call.valves
     chosen = "TASK_MODEL" in valves.model_fields_set
     if wanted and (chosen or endpoint.host == Endpoint(DEFAULT_BASE_URL, "").host):
@@ -11998,11 +11678,6 @@ class ArtifactStore:
         return event._replace(card=card) if card else event
 
     async def _card(self, item: Item) -> Mapping[str, Any]:
-        """Return what to show beside an item.
-
-        Callers over HTTP get pictures whole, and files where there is a stream to put
-        their addresses below the text.
-        """
         caller = self._prepared.call.caller
         host_reads = caller.host_reads
         if is_image_call(item) and host_reads and item.get("result"):
@@ -12028,7 +11703,6 @@ class ArtifactStore:
         return _made_card(files=files, notes=notes)
 
     async def _cited(self, cited: Iterable[Item], text: str) -> Mapping[str, Any]:
-        """Return the card of a text that names files in a container."""
         files: list[Item] = []
         notes: list[str] = []
         links: dict[str, str] = {}
@@ -12054,7 +11728,6 @@ class ArtifactStore:
     async def _fetched(
         self, citation: Item, name: str, deadlines: Deadlines
     ) -> Item | str:
-        """Return a stored file of a container, or why there is none."""
         ids = str(citation.get("container_id")), str(citation.get("file_id"))
         try:
             content = await container_file(
@@ -12076,7 +11749,6 @@ class ArtifactStore:
         )
 
     async def _store(self, file: NewFile) -> Item | None:
-        """Store a file; what a run made twice is stored and shown once."""
         digest = await asyncio.to_thread(_fingerprint, file.content)
         if digest not in self._stored:
             caller, host = self._prepared.call.caller, self._prepared.call.host
@@ -12098,7 +11770,6 @@ def _fingerprint(content: bytes) -> str:
 
 
 def _read_data_url(url: str) -> tuple[str, bytes]:
-    """Return the type and the bytes of a picture; no bytes for any other address."""
     head, _, encoded = url.partition(";base64,")
     kind = head.removeprefix("data:")
     if not head.startswith("data:image/"):
@@ -12181,7 +11852,6 @@ def with_error_id(call: PipeCall, sentence: str) -> str:
 
 
 def _missing_features(prepared: PreparedRequest) -> list[str]:
-    """Return what the caller or the user chose in vain; a title has nothing of it."""
     own, body = prepared.call.user_valves, prepared.call.body
     if prepared.call.caller.task:
         return []
@@ -12191,7 +11861,6 @@ def _missing_features(prepared: PreparedRequest) -> list[str]:
 
 
 def _report_removals(call: PipeCall, removed: Mapping[str, int]) -> None:
-    """Write what the API took out of the input; past turns may be meant to leave."""
     if removed:
         meant = removed.keys() <= {"turn_boundary"}
         counts = ", ".join(f"{count} {reason}" for reason, count in removed.items())
@@ -12305,7 +11974,6 @@ async def notices_of(prepared: PreparedRequest) -> list[str]:
 
 
 def _mistakes(prepared: PreparedRequest) -> list[str]:
-    """Return what an administrator has to put right."""
     call = prepared.call
     other = is_of_another_version(call.host.metadata)
     found = [permission_error(call.valves), OTHER_VERSION if other else ""]
@@ -12342,7 +12010,6 @@ async def answer_events(
 
 
 def _carrying(prepared: PreparedRequest) -> Carrying | None:
-    """Return the collector for a chat without a row that the host reads."""
     call = prepared.call
     remembers = call.valves.remembers_reasoning() and not call.caller.task
     if prepared.store or not call.caller.host_reads or not remembers:
@@ -12353,7 +12020,6 @@ def _carrying(prepared: PreparedRequest) -> Carrying | None:
 async def _events_with_markers(
     prepared: PreparedRequest, connections: Connections
 ) -> _Run:
-    """Run `job` and yield its events with their markers."""
     pending = prepared.round.pending if prepared.round else ()
     keeping = Keeping(
         _record_scope(prepared), _new_record, pending, prepared.call.known_sources
@@ -12410,11 +12076,6 @@ def _new_record() -> tuple[str, int]:
 
 
 async def _apply_fallback(prepared: PreparedRequest, note: Status) -> PreparedRequest:
-    """Remember the cause of a refusal, so that later requests avoid it.
-
-    Returns the job with the changed request, because the next round of tools begins
-    with what is sent now.
-    """
     report_note(prepared, note)
     prepared.call.capabilities.note(prepared.endpoint, note.cause)
     if note.cause != "reasoning":
@@ -12428,7 +12089,6 @@ async def _apply_fallback(prepared: PreparedRequest, note: Status) -> PreparedRe
 
 
 def _end(prepared: PreparedRequest, keeping: Keeping, ended: RunDone) -> Record | None:
-    """Hand the round over to the host's tools, or return the record that is left."""
     call = prepared.call
     delegates = not prepared.runs_tools and call.caller.host_reads
     is_open = bool(open_calls(ended.output)) and not ended.ending.is_failure
@@ -12448,7 +12108,6 @@ def _end(prepared: PreparedRequest, keeping: Keeping, ended: RunDone) -> Record 
 async def _stored_marker(
     prepared: PreparedRequest, record: Record | None, marked: set[str]
 ) -> str:
-    """Store `record`; return its marker unless it is among the `marked` already."""
     if record is None or prepared.store is None:
         return ""
     await prepared.store.write(record)
@@ -12488,7 +12147,6 @@ async def fetch_models(endpoint: Endpoint, connections: Connections) -> list[str
 
 @dataclass(slots=True)
 class _Known:
-    """What was found for one key, and until when it is not asked for again."""
 
     ids: list[str] | None = None
     until: float = 0.0
@@ -12569,7 +12227,6 @@ def _newest(valves: Valves, listing: Listing, connections: Connections) -> list[
 
 
 def _overrides(valves: Valves) -> Overrides:
-    """Return what the administrator says of models; the chat tells of a mistake."""
     try:
         return read_overrides(valves.MODEL_OVERRIDES_JSON)
     except ResponsesError:
@@ -12664,11 +12321,6 @@ class Diagnostics:
         )
 
     async def _complaint(self, **more: Any) -> str:
-        """Return what stands against a small request; nothing when it is answered.
-
-        An answer that ends for want of tokens is one; a remedy that a chat would use
-        in silence (`healing`) is what is looked for.
-        """
         small = {"max_output_tokens": _FEWEST_TOKENS, "stream": False, **more}
         request = ResponsesRequest(model=self._model.id, input=[_PING], **small)
         remedy, ended = "", RunDone(CUT)
@@ -12776,11 +12428,6 @@ class Pipe:
         return await self._complete(call)
 
     async def _stream(self, call: PipeCall) -> AsyncGenerator[Chunk, None]:
-        """Yield the answer in the form that the reader of the stream understands.
-
-        Nothing is raised: the host would drop the text that was shown
-        (docs/reference/open-webui.md, "Errors and Stop").
-        """
         if call.caller.host_reads:
             view: NativeRenderer | ChunkRenderer = _native_view(call)
         else:
@@ -12799,7 +12446,6 @@ class Pipe:
             yield source_chunk("Log of this answer", call.log.text())
 
     async def _complete(self, call: PipeCall) -> Chunk:
-        """Return the whole answer at once, with the output items for the host."""
         view = _native_view(call)
         try:
             ended = await self._watch(call, self._answer(call), view)
@@ -12814,7 +12460,6 @@ class Pipe:
         return result | told | ({"output": view.items} if view.items else {})
 
     async def _do_task(self, call: PipeCall) -> Chunk:
-        """Return a title, tags or the like; an empty text when it failed."""
         view, text = _native_view(call), ""
         try:
             events = answer_events(build_task_request(call), self._connections)
@@ -12825,7 +12470,6 @@ class Pipe:
         return task_result(text, call.caller.host_model)
 
     async def _answer(self, call: PipeCall) -> AsyncGenerator[AnswerEvent, None]:
-        """Yield the events of a chat's answer, or of a check of the set-up."""
         if is_check_command(call):
             events = run_diagnostics(call, self._connections)
         else:
@@ -12840,7 +12484,6 @@ class Pipe:
         events: AsyncGenerator[AnswerEvent, None],
         view: NativeRenderer,
     ) -> RunDone:
-        """Read `events` to their end; `view` keeps the items for the host."""
         ended = RunDone(CUT)
         async with aclosing(events):
             async for event, marker in events:
@@ -12856,7 +12499,6 @@ def _user_valves(
     user: Mapping[str, Any] | None,
     metadata: Mapping[str, Any] | None,
 ) -> UserValves:
-    """Return the user's settings and switches, as far as the user may change them."""
     stored = (user or {}).get("valves")
     chosen = stored if isinstance(stored, UserValves) else UserValves()
     return allowed_user_valves(
@@ -12869,25 +12511,21 @@ def _native_view(call: PipeCall) -> NativeRenderer:
 
 
 async def _tell_page(call: PipeCall, chunk: Chunk) -> None:
-    """Send a status or a source: without a stream the host reads none of them."""
     emit = call.host.event_emitter
     if "event" in chunk and emit is not None and call.caller.host_reads:
         await emit(chunk["event"])
 
 
 def _response_head(call: PipeCall) -> tuple[str, int, str]:
-    """Return the id, the time and the model that a result or its chunks carry."""
     return f"chatcmpl-{new_ulid()}", unix_seconds(), call.caller.host_model
 
 
 def _shows_log(call: PipeCall) -> bool:
-    """Say whether the log of a failed answer is shown below it."""
     wanted = call.user_valves.SHOW_LOG_ON_ERROR and call.caller.is_admin
     return wanted and call.caller.host_reads
 
 
 def _sentence_of(call: PipeCall, error: Exception) -> str:
-    """Log why there is no answer; return the sentence to show."""
     if isinstance(error, ResponsesError):
         return report_refusal(call, str(error))
     call.log.line("ERROR", describe_exception(error))
