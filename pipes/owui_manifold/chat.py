@@ -8,7 +8,6 @@ titles, tags and the like: a small request without tools or stored items.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from hashlib import sha256
 from typing import Any
 
 from openai_responses.endpoint import DEFAULT_BASE_URL, Endpoint
@@ -16,7 +15,7 @@ from openai_responses.items import Item
 from openai_responses.loop.attempts import Limits
 from openai_responses.loop.tools import Toolset
 from openai_responses.models.choice import choose_auto_model
-from openai_responses.models.resolve import ResolvedModel, resolve_with_overrides
+from openai_responses.models.resolve import ResolvedModel
 from openai_responses.requests.build import ResponsesRequest, Settings, build_request
 from openai_responses.requests.replay import Origin, origin_at
 from openai_responses.requests.tools import is_hosted_tool, next_tool_choice
@@ -40,25 +39,20 @@ from owui_chat.storage.output_carrier import restore_from_outputs
 from owui_chat.storage.records import Record
 from owui_manifold.config import (
     build_toolset,
+    default_parameters,
     is_background_model,
     request_settings,
     run_limits,
+    usable,
 )
-from owui_manifold.context import (
-    Caller,
-    PipeCall,
-    messages_of,
-    model_of,
-    overrides_of,
-    user_endpoint,
-)
+from owui_manifold.context import PipeCall
 from owui_manifold.files import add_documents, load_stored_images
 from owui_manifold.host import require_floor, user_model
 from owui_manifold.host_tools import HostTools, build_approver, withheld_tools
 from owui_manifold.hosted_tools import OfferedTools, hosted_tools, offer_tools
 from owui_manifold.rounds import DelegatedRound, continue_input, load_round
 from owui_manifold.store import ChatStore, open_store
-from owui_manifold.valves import UserValves, Valves
+from owui_manifold.valves import Valves
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,55 +80,6 @@ class PreparedRequest:
         return self.toolset is not None and self.toolset.runs_calls
 
 
-_LEAST_THRESHOLD = 1000
-"""A smaller threshold would compact every answer."""
-
-
-def default_parameters(
-    caller: Caller, valves: Valves, user: UserValves
-) -> dict[str, Any]:
-    """Return the API's parameters for which the caller's body has no value.
-
-    The same chat and user always get the same values, because the prompt cache and,
-    from gpt-6.2 on, encrypted reasoning depend on them
-    (docs/reference/responses-api.md, "Changed beginnings").
-    """
-    own = user.SERVICE_TIER
-    tier = valves.SERVICE_TIER if own == "inherit" else own
-    wanted = {
-        "safety_identifier": _hashed("user", caller.user_id),
-        "prompt_cache_key": _cache_key(caller, valves.PROMPT_CACHE_KEY),
-        "service_tier": tier if tier != "auto" else None,
-        "truncation": valves.TRUNCATION if valves.TRUNCATION != "disabled" else None,
-        "max_output_tokens": valves.MAX_OUTPUT_TOKENS or None,
-        "context_management": _compaction(valves.COMPACTION_TOKENS),
-    }
-    return {name: value for name, value in wanted.items() if value is not None}
-
-
-def _compaction(threshold: int) -> list[dict[str, Any]] | None:
-    if not threshold:
-        return None
-    most = max(threshold, _LEAST_THRESHOLD)
-    return [{"type": "compaction", "compact_threshold": most}]
-
-
-def _cache_key(caller: Caller, kind: str) -> str | None:
-    if kind == "off":
-        return None
-    chat = caller.chat_id if kind == "chat" else ""
-    return _hashed("chat", chat) or _hashed("cache", caller.user_id)
-
-
-def _hashed(kind: str, value: str) -> str | None:
-    """Return a stable hash of `value` that does not reveal it; None for no value.
-
-    The ids are random UUIDs, so nobody can find them by trying.
-    """
-    named = f"openai_responses:{kind}:{value}"
-    return sha256(named.encode()).hexdigest()[:48] if value else None
-
-
 def choose_chat_model(
     call: PipeCall, parts: Sequence[ChatPart], store: ChatStore | None
 ) -> tuple[ResolvedModel, str]:
@@ -147,8 +92,8 @@ def choose_chat_model(
         earlier={record.origin.family for record in records},
     )
     if choice is None:
-        return model_of(call), ""
-    model = resolve_with_overrides(choice.model, overrides_of(call.valves))
+        return call.model, ""
+    model = call.resolve(choice.model)
     return model, f"{model.name} answers: {choice.why}."
 
 
@@ -175,7 +120,7 @@ def restore_prefix(
     pairs = pair_messages(parts, store.messages, call.host.metadata)
     if not pairs:
         return instructions, parts
-    is_stable = _is_stable(call.valves, model)
+    is_stable = _is_stable(call.config.valves, model)
     if _is_new(call, store):
         given = instructions if is_stable else None
         store.set_sent(capture_sent_context(parts, pairs, store.sent, given))
@@ -200,11 +145,11 @@ def _is_new(call: PipeCall, store: ChatStore) -> bool:
 async def build_chat_request(call: PipeCall) -> PreparedRequest:
     """Return the request for a chat; raises InvalidRequest for what cannot be sent."""
     require_floor()
-    endpoint = user_endpoint(call)
-    detail = call.valves.IMAGE_DETAIL
-    messages, carried = restore_from_details(messages_of(call.body))
+    endpoint = usable(call.config.endpoint)
+    detail = call.config.valves.IMAGE_DETAIL
+    messages, carried = restore_from_details(call.messages)
     instructions, parts = parse_messages(messages, detail)
-    store = await open_store(call.caller, call.valves)
+    store = await open_store(call.caller, call.config.valves)
     model, why = choose_chat_model(call, parts, store)
     verbosity = ""
     if model.facts.verbosity:
@@ -234,7 +179,7 @@ async def build_chat_request(call: PipeCall) -> PreparedRequest:
         request,
         endpoint,
         origin,
-        run_limits(call.valves, tools_ran=before is not None),
+        run_limits(call.config.valves, tools_ran=before is not None),
         store,
         before,
         _toolset(call, tools),
@@ -253,38 +198,36 @@ def _body(call: PipeCall, choice: object, verbosity: str) -> dict[str, Any]:
 
 
 def _tools(call: PipeCall, model: ResolvedModel) -> OfferedTools:
-    features = call.host.metadata.get("features")
-    hosted = hosted_tools(call.valves, call.user_valves, features, model)
-    offered = offer_tools(call.body, model, call.valves, hosted)
+    hosted = hosted_tools(call.config, model)
+    offered = offer_tools(call.body, model, call.config.valves, hosted)
     if _runs_calls(call, offered):
         return offered
-    withheld = withheld_tools(call.valves, call.host.tools)
-    return offer_tools(call.body, model, call.valves, hosted, withheld)
+    withheld = withheld_tools(call.config, call.host.tools)
+    return offer_tools(call.body, model, call.config.valves, hosted, withheld)
 
 
 def _runs_calls(call: PipeCall, offered: OfferedTools) -> bool:
     """Say whether calls are run here, because none must be left to others."""
     known = offered.names.known
-    ours = call.valves.TOOL_EXECUTION == "pipe" and bool(known)
+    ours = call.config.valves.TOOL_EXECUTION == "pipe" and bool(known)
     return ours and all(name in call.host.tools for name in known)
 
 
 def _settings(
     call: PipeCall, endpoint: Endpoint, tools: OfferedTools, model: ResolvedModel
 ) -> Settings:
-    defaults = default_parameters(call.caller, call.valves, call.user_valves)
+    defaults = default_parameters(call.config, call.caller.user_id, call.caller.chat_id)
     if endpoint.is_azure:  # it does not support compaction
         defaults.pop("context_management", None)
     if any(
         map(is_hosted_tool, tools.items)
     ):  # the API counts only calls of hosted tools
-        defaults["max_tool_calls"] = call.valves.MAX_TOOL_CALLS
+        defaults["max_tool_calls"] = call.config.valves.MAX_TOOL_CALLS
     names = (model.id, model.family, call.caller.model)
-    background = is_background_model(call.valves, names)
+    background = is_background_model(call.config.valves, names)
     # Without a stream a background answer has no encrypted reasoning.
     settings = request_settings(
-        call.valves,
-        call.user_valves,
+        call.config,
         streams=call.caller.streams or background,
         tools=tools.items,
         refused=call.capabilities.of(endpoint),
@@ -303,7 +246,7 @@ async def _with_attachments(
     messages, metadata = store.messages if store else {}, call.host.metadata
     attached = attachments_by_place(parts, messages, metadata)
     parts = resolve_images(parts, attached)
-    wanted = call.valves.FILE_INPUT
+    wanted = call.config.valves.FILE_INPUT
     if wanted == "off" or not model.facts.vision or not any(attached.values()):
         return parts
     user = await user_model(call.caller.user_id)
@@ -317,11 +260,11 @@ async def _history(
     origin: Origin,
 ) -> list[Item]:
     """Return the input of a chat's history."""
-    reader = origin if call.valves.remembers_reasoning() else None
+    reader = origin if call.config.valves.remembers_reasoning() else None
     user_id = call.caller.user_id
     records = await load_stored_images(records, parts, user_id)
     items = build_input(
-        parts, records, reader, with_tools=call.valves.PERSIST_TOOL_RESULTS
+        parts, records, reader, with_tools=call.config.valves.PERSIST_TOOL_RESULTS
     )
     check_input_size(items)
     return items
@@ -329,9 +272,9 @@ async def _history(
 
 def _toolset(call: PipeCall, offered: OfferedTools) -> Toolset:
     """Return what runs the calls here, unless others must run one of them."""
-    host, valves = call.host, call.valves
+    host, valves = call.host, call.config.valves
     log = partial(call.log.line, "DEBUG")
-    approver = build_approver(valves, host.metadata, host.event_call, log)
+    approver = build_approver(call.config, host, log)
     tools = HostTools(host, offered.names, call.threads)
     return build_toolset(
         valves,
@@ -355,9 +298,9 @@ _NOT_FOR_TASKS = frozenset(
 def build_task_request(call: PipeCall) -> PreparedRequest:
     """Return the request for a title, tags or the like; raises InvalidRequest."""
     require_floor()
-    endpoint = user_endpoint(call)
+    endpoint = usable(call.config.endpoint)
     model = _task_model(call, endpoint)
-    messages = task_messages(messages_of(call.body))
+    messages = task_messages(call.messages)
     instructions, parts = parse_messages(messages)
     body = {k: v for k, v in call.body.items() if k not in _NOT_FOR_TASKS}
     form = task_format(call.caller.task, messages)
@@ -369,7 +312,7 @@ def build_task_request(call: PipeCall) -> PreparedRequest:
     items = build_input(parts, {}, None)
     request = build_request(model, instructions, items, body, settings)
     origin = origin_at(model.family, endpoint)
-    limits = run_limits(call.valves, tools_ran=False)
+    limits = run_limits(call.config.valves, tools_ran=False)
     return PreparedRequest(call, request, endpoint, origin, limits)
 
 
@@ -378,8 +321,8 @@ def _task_model(call: PipeCall, endpoint: Endpoint) -> ResolvedModel:
 
     A server other than OpenAI's may not have the default model.
     """
-    wanted, valves = call.valves.TASK_MODEL.strip(), call.valves
+    wanted, valves = call.config.valves.TASK_MODEL.strip(), call.config.valves
     chosen = "TASK_MODEL" in valves.model_fields_set
     if wanted and (chosen or endpoint.host == Endpoint(DEFAULT_BASE_URL, "").host):
-        return resolve_with_overrides(wanted, overrides_of(valves))
-    return model_of(call)
+        return call.resolve(wanted)
+    return call.model
