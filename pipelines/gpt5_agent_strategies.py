@@ -77,7 +77,7 @@ from contextlib import (
     nullcontext,
     suppress,
 )
-from dataclasses import asdict, astuple, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, replace
 from email.utils import parsedate_to_datetime
 from fnmatch import fnmatchcase
 from functools import partial
@@ -305,7 +305,7 @@ def message_text(item: Mapping[str, Any]) -> str:
 
 
 def content_parts(content: object) -> list[Item]:
-    """Return the parts of a content; anything else that a server sends is left out."""
+    """Return the parts of a content; what is no part is left out."""
     rows = content if isinstance(content, list) else []
     return [row for row in rows if isinstance(row, dict)]
 
@@ -371,7 +371,6 @@ def drop_orphans(items: Iterable[Item]) -> list[Item]:
 
 
 def _comes_from_outside(item: Mapping[str, Any]) -> bool:
-    """Say whether a model cannot have produced `item`."""
     return is_call_output(item) or item.get("role") in ("user", "system", "developer")
 
 
@@ -527,7 +526,7 @@ def _texts(values: object) -> list[str]:
     return [row for row in rows if isinstance(row, str) and row]
 
 
-# ==== openai_responses.errors: The exceptions of this package, and the error of the API as it can be read.
+# ==== openai_responses.errors: The exceptions of this package, and the error that the API reports.
 
 
 class ResponsesError(Exception):
@@ -571,13 +570,10 @@ class MalformedEvent(ResponsesError):
     """An event of a stream whose payload is not a JSON object."""
 
 
-@dataclass(frozen=True, slots=True)
-class ApiError:
+class ApiError(NamedTuple):
     """The error that the API reports (docs/reference/responses-api.md, "Errors").
 
-    The same four fields come in an HTTP body, in a `response.failed` and in both forms
-    of the `error` event. `message` is the server's text. It can quote a key or a
-    prompt, so it is never shown as it is.
+    `message` is the server's text. It can quote a key or a prompt, so it is never shown.
     """
 
     code: str | None = None
@@ -586,17 +582,15 @@ class ApiError:
     message: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
+class Failure(NamedTuple):
     """A failure before the first event, with what it says about trying again.
 
     `status` is None if no HTTP answer came, and 200 if the stream began with an error.
-    `retry_after` is the wait in seconds that the server asked for. `should_retry` is
-    what the server said about trying again.
+    `retry_after` is in seconds; `should_retry` is the server's own word.
     """
 
     status: int | None = None
-    error: ApiError = field(default_factory=ApiError)
+    error: ApiError = ApiError()
     retry_after: float | None = None
     should_retry: bool | None = None
 
@@ -789,13 +783,8 @@ EndingKind = Literal[
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class Ending:
-    """How a run ended.
-
-    `code` is the API's word for the cause, if it gave one. `sentence` is empty when
-    there is nothing to say.
-    """
+class Ending(NamedTuple):
+    """How a run ended: the API's word for the cause, and a sentence if there is one."""
 
     kind: EndingKind
     code: str | None = None
@@ -827,7 +816,7 @@ def ending_of_failure(kind: Literal["failed", "error"], error: ApiError) -> Endi
 
 
 def ending_of_exception(error: ResponsesError, has_begun: bool) -> Ending:
-    """Return the ending of a run that was stopped by one of our errors.
+    """Return the ending of a run that one of our errors stopped.
 
     `has_begun` says whether an event had arrived; if so, the answer was cut.
     """
@@ -856,7 +845,7 @@ def failure_sentence(error: ApiError) -> str:
 def refusal_sentence(status: int, error: ApiError, model: str) -> str:
     """Return the sentence for an HTTP status of 400 or more.
 
-    `model` is the id that was asked for: it comes from the chat, not from the server.
+    `model` is the id from the chat, not from the server.
     """
     facts = {"model": model, "status": str(status)}
     refused, failed = SENTENCES["refused"], SENTENCES["failed"]
@@ -881,7 +870,6 @@ def failure_status(failure: Failure) -> str:
 
 
 def _sentence(kind: str, error: ApiError) -> str:
-    """Return the sentence of a kind, by the code or else the type of an error."""
     told = SENTENCES[kind]
     words = (word for word in (error.code, error.type) if word)
     sentence = next((told[word] for word in words if word in told), told[""])
@@ -889,7 +877,6 @@ def _sentence(kind: str, error: ApiError) -> str:
 
 
 def _shown(word: str | None, form: str = " ({})") -> str:
-    """Return a word of the server in the form that is shown, or nothing."""
     known = api_word(word)
     return form.format(known) if known else ""
 
@@ -897,8 +884,8 @@ def _shown(word: str | None, form: str = " ({})") -> str:
 def api_word(word: str | None) -> str | None:
     """Return `word` if it can be a word of the API, else None.
 
-    Codes and parameter names consist of small letters, digits, dots, brackets and
-    underscores. Anything else, for example a key, is not a word of the API.
+    Such words consist of small letters, digits, dots, brackets and underscores; a key does
+    not.
     """
     known = any(word in told for told in SENTENCES.values())
     return word if word and (known or _WORD.fullmatch(word)) else None
@@ -934,7 +921,7 @@ class CatalogRow(NamedTuple):
 
     efforts: str
     default_effort: str | None
-    sampling: Literal["always", "with_none", "never"]
+    sampling: str  # "always", "with_none" or "never"
     traits: str
     max_output_tokens: int | None
     context: int | None
@@ -943,79 +930,103 @@ class CatalogRow(NamedTuple):
     successor: str | None
 
 
+_USUAL_TRAITS = "reasoning summary functions hosted vision"
+
 # Facts as of 2026-11-21. A dated snapshot has a row only where it differs from its model.
 # Prices are US dollars for a million tokens at the standard tier: input, cached, cache_write, output.
-# fmt: off
-CATALOG_ROWS: dict[str, CatalogRow] = {
-    "chatgpt-4o-latest": CatalogRow("", None, "always", "vision", None, None, None, "2026-02-17", "gpt-5.5"),
-    "codex-mini-latest": CatalogRow("", None, "never", "reasoning summary functions vision", None, None, None, "2026-02-12", "gpt-5.4-mini"),
-    "gpt-3.5-turbo": CatalogRow("", None, "always", "functions", 4096, 16385, (0.5, None, None, 1.5), "2026-10-23", "gpt-5.6-terra"),
-    "gpt-3.5-turbo-0125": CatalogRow("", None, "always", "functions", 4096, 16385, (0.5, None, None, 1.5), "2026-10-23", "gpt-5.6-terra"),
-    "gpt-3.5-turbo-1106": CatalogRow("", None, "always", "functions", 4096, 16385, (1.0, None, None, 2.0), "2026-09-28", "gpt-5.6-terra"),
-    "gpt-4": CatalogRow("", None, "always", "functions", 4096, 8192, (30.0, None, None, 60.0), "2026-10-23", "gpt-5.6-sol"),
-    "gpt-4-0125-preview": CatalogRow("", None, "always", "functions", None, None, None, "2026-03-26", "gpt-5.6-sol"),
-    "gpt-4-0314": CatalogRow("", None, "always", "functions", None, None, None, "2026-03-26", "gpt-5.6-sol"),
-    "gpt-4-0613": CatalogRow("", None, "always", "functions", 4096, 8192, (30.0, None, None, 60.0), "2026-10-23", "gpt-5.6-sol"),
-    "gpt-4-1106-preview": CatalogRow("", None, "always", "functions", 4096, 128000, (10.0, None, None, 30.0), "2026-10-23", "gpt-5.6-sol"),
-    "gpt-4-turbo": CatalogRow("", None, "always", "functions vision", 4096, 128000, (10.0, None, None, 30.0), "2026-10-23", "gpt-5.6-sol"),
-    "gpt-4-turbo-preview": CatalogRow("", None, "always", "functions", None, None, None, "2026-03-26", "gpt-5.6-sol"),
-    "gpt-4.1": CatalogRow("", None, "always", "functions hosted vision", 32768, 1047576, (2.0, 0.5, None, 8.0), "2027-01-14", "gpt-6-luna"),
-    "gpt-4.1-mini": CatalogRow("", None, "always", "functions hosted vision", 32768, 1047576, (0.4, 0.1, None, 1.6), "2027-01-14", "gpt-6-luna"),
-    "gpt-4.1-nano": CatalogRow("", None, "always", "functions vision", 32768, 1047576, (0.1, 0.025, None, 0.4), "2026-10-23", "gpt-5.6-luna"),
-    "gpt-4o": CatalogRow("", None, "always", "functions hosted vision", 16384, 128000, (2.5, 1.25, None, 10.0), "2027-01-14", "gpt-6-luna"),
-    "gpt-4o-2024-05-13": CatalogRow("", None, "always", "functions hosted vision", 4096, 128000, (5.0, None, None, 15.0), "2026-10-23", "gpt-5.6-sol"),
-    "gpt-4o-mini": CatalogRow("", None, "always", "functions hosted vision", 16384, 128000, (0.15, 0.075, None, 0.6), "2027-01-14", "gpt-6-luna"),
-    "gpt-5": CatalogRow("minimal low medium high", "medium", "never", "reasoning summary verbosity functions hosted vision", 128000, 400000, (1.25, 0.125, None, 10.0), "2026-12-11", "gpt-6.1-sol"),
-    "gpt-5-chat-latest": CatalogRow("", None, "always", "vision", 16384, 128000, (1.25, 0.125, None, 10.0), "2026-07-23", "gpt-5.5"),
-    "gpt-5-codex": CatalogRow("low medium high", "medium", "never", "reasoning summary functions hosted vision", 128000, 400000, (1.25, 0.125, None, 10.0), "2026-07-23", "gpt-5.4"),
-    "gpt-5-mini": CatalogRow("minimal low medium high", "medium", "never", "reasoning summary verbosity functions hosted vision", 128000, 400000, (0.25, 0.025, None, 2.0), "2026-12-11", "gpt-6.1-terra"),
-    "gpt-5-nano": CatalogRow("minimal low medium high", "medium", "never", "reasoning summary verbosity functions hosted vision", 128000, 400000, (0.05, 0.005, None, 0.4), "2026-12-11", "gpt-6-luna"),
-    "gpt-5-pro": CatalogRow("high", "high", "never", "reasoning summary verbosity functions hosted vision", 272000, 400000, (15.0, None, None, 120.0), "2026-12-11", "gpt-6.1-sol"),
-    "gpt-5.1": CatalogRow("none low medium high", "none", "with_none", "reasoning summary verbosity functions hosted vision", 128000, 400000, (1.25, 0.125, None, 10.0), "2027-04-01", "gpt-6.1-sol"),
-    "gpt-5.1-chat-latest": CatalogRow("medium", "medium", "never", "reasoning summary verbosity functions vision", 16384, 128000, (1.25, 0.125, None, 10.0), "2026-07-23", "gpt-5.5"),
-    "gpt-5.1-codex": CatalogRow("low medium high", "medium", "never", "reasoning summary functions hosted vision", 128000, 400000, (1.25, 0.125, None, 10.0), "2026-07-23", "gpt-6.1-sol"),
-    "gpt-5.1-codex-max": CatalogRow("low medium high xhigh", "medium", "never", "reasoning summary functions hosted vision", 128000, 400000, (1.25, 0.125, None, 10.0), "2026-07-23", "gpt-5.4"),
-    "gpt-5.1-codex-mini": CatalogRow("low medium high", "medium", "never", "reasoning summary functions hosted vision", 128000, 400000, (0.25, 0.025, None, 2.0), "2026-07-23", "gpt-5.4-mini"),
-    "gpt-5.2": CatalogRow("none low medium high xhigh", "none", "with_none", "reasoning summary verbosity functions hosted vision", 128000, 400000, (1.75, 0.175, None, 14.0), None, None),
-    "gpt-5.2-chat-latest": CatalogRow("medium", "medium", "never", "reasoning summary verbosity functions vision", 16384, 128000, (1.75, 0.175, None, 14.0), "2026-08-10", "gpt-5.5"),
-    "gpt-5.2-codex": CatalogRow("low medium high xhigh", None, "never", "reasoning summary functions hosted vision", 128000, 400000, (1.75, 0.175, None, 14.0), "2026-07-23", "gpt-5.4"),
-    "gpt-5.2-pro": CatalogRow("medium high xhigh", "medium", "never", "reasoning summary verbosity functions hosted vision", 128000, 400000, (21.0, None, None, 168.0), None, None),
-    "gpt-5.3-chat-latest": CatalogRow("medium", "medium", "never", "reasoning summary verbosity functions vision", 16384, 128000, (1.75, 0.175, None, 14.0), "2026-08-10", "gpt-5.5"),
-    "gpt-5.3-codex": CatalogRow("none low medium high xhigh", "none", "with_none", "reasoning summary phase functions hosted vision", 128000, 400000, (1.75, 0.175, None, 14.0), "2027-04-01", "gpt-6.1-sol"),
-    "gpt-5.4": CatalogRow("none low medium high xhigh", "none", "with_none", "reasoning summary verbosity phase functions hosted vision", 128000, 1050000, (2.5, 0.25, None, 15.0), None, None),
-    "gpt-5.4-mini": CatalogRow("none low medium high xhigh", "none", "with_none", "reasoning summary verbosity phase functions hosted vision", 128000, 400000, (0.75, 0.075, None, 4.5), None, None),
-    "gpt-5.4-nano": CatalogRow("none low medium high xhigh", "none", "with_none", "reasoning summary verbosity phase functions hosted vision", 128000, 400000, (0.2, 0.02, None, 1.25), "2027-04-01", "gpt-6-luna"),
-    "gpt-5.4-pro": CatalogRow("medium high xhigh", "medium", "never", "reasoning summary verbosity phase functions hosted vision", 128000, 1050000, (30.0, None, None, 180.0), None, None),
-    "gpt-5.5": CatalogRow("none low medium high xhigh", "medium", "with_none", "reasoning summary verbosity phase functions hosted vision", 128000, 1050000, (5.0, 0.5, None, 30.0), None, None),
-    "gpt-5.5-pro": CatalogRow("medium high xhigh", "medium", "never", "reasoning summary verbosity phase functions hosted vision", 128000, 1050000, (30.0, None, None, 180.0), None, None),
-    "gpt-5.6-cyber": CatalogRow("none low medium high xhigh max", "medium", "with_none", "reasoning summary verbosity phase functions hosted vision", 128000, 400000, (12.5, 1.25, 15.625, 75.0), None, None),
-    "gpt-5.6-luna": CatalogRow("none low medium high xhigh max", "medium", "with_none", "reasoning summary verbosity phase functions hosted vision", 128000, 1050000, (0.2, 0.02, 0.25, 1.2), None, None),
-    "gpt-5.6-sol": CatalogRow("none low medium high xhigh max", "medium", "with_none", "reasoning summary verbosity phase functions hosted vision", 128000, 1050000, (4, 0.4, 5.0, 20), None, None),
-    "gpt-5.6-terra": CatalogRow("none low medium high xhigh max", "medium", "with_none", "reasoning summary verbosity phase functions hosted vision", 128000, 1050000, (2.0, 0.2, 2.5, 12.0), None, None),
-    "gpt-6-astra": CatalogRow("low medium high xhigh max", None, "never", "reasoning summary verbosity phase functions hosted vision", 128000, 1050000, (10.0, 1.0, 12.5, 50.0), None, None),
-    "gpt-6-astra-law": CatalogRow("low medium high xhigh max", None, "never", "reasoning summary verbosity phase functions hosted vision", 128000, 1050000, (10.0, 1.0, None, 50.0), None, None),
-    "gpt-6-cyber": CatalogRow("", None, "never", "reasoning summary verbosity phase functions hosted vision", None, None, None, None, None),
-    "gpt-6-luna": CatalogRow("none low medium high xhigh max", "medium", "with_none", "reasoning summary verbosity phase functions hosted vision", 128000, 1050000, (0.1, 0.01, 0.125, 0.5), None, None),
-    "gpt-6-rosalind": CatalogRow("", None, "never", "reasoning summary verbosity phase functions hosted vision", 128000, 1050000, (15.0, 1.5, 18.75, 75.0), None, None),
-    "gpt-6-sol": CatalogRow("none low medium high xhigh max", "medium", "with_none", "reasoning summary verbosity phase functions hosted vision", 128000, 1050000, (2.0, 0.2, 2.5, 10.0), None, None),
-    "gpt-6.1-sol": CatalogRow("low medium high xhigh max", "medium", "never", "reasoning summary verbosity phase functions hosted vision", 128000, 1050000, (2.0, 0.1, 2.5, 10.0), None, None),
-    "gpt-6.1-terra": CatalogRow("none low medium high xhigh max", "medium", "with_none", "reasoning summary verbosity phase functions hosted vision", 128000, 1050000, (1.0, 0.05, 1.25, 5.0), None, None),
-    "gpt-6.2-astra": CatalogRow("low medium high xhigh max", None, "never", "reasoning summary verbosity phase functions hosted vision prefix_bound", 128000, 1050000, (8, None, None, 40), None, None),
-    "gpt-6.2-astra-law": CatalogRow("", None, "never", "reasoning summary verbosity phase functions hosted vision prefix_bound", None, None, None, None, None),
-    "gpt-6.2-sol": CatalogRow("low medium high xhigh max", None, "never", "reasoning summary verbosity phase functions hosted vision prefix_bound", 128000, 1050000, (2, None, None, 10), None, None),
-    "gpt-daybreak-blue-latest": CatalogRow("", None, "never", "reasoning summary phase functions hosted vision", 128000, 1050000, (4.0, 0.4, 5.0, 20.0), None, None),
-    "gpt-daybreak-red-latest": CatalogRow("", None, "never", "reasoning summary phase functions hosted vision", 128000, 400000, (12.5, 1.25, 15.625, 75.0), None, None),
-    "gpt-rosalind-research": CatalogRow("", None, "never", "reasoning summary phase functions hosted vision", None, None, (5.0, 0.5, None, 25.0), None, None),
-    "o1": CatalogRow("low medium high", "medium", "never", "reasoning functions vision", 100000, 200000, (15.0, 7.5, None, 60.0), "2026-10-23", "gpt-5.6-sol"),
-    "o1-pro": CatalogRow("low medium high", "medium", "never", "reasoning functions vision", 100000, 200000, (150.0, None, None, 600.0), "2026-10-23", "gpt-5.6-sol"),
-    "o3": CatalogRow("low medium high", "medium", "never", "reasoning summary functions hosted vision", 100000, 200000, (2.0, 0.5, None, 8.0), "2026-12-11", "gpt-6.1-sol"),
-    "o3-deep-research": CatalogRow("low medium high", "medium", "never", "reasoning summary hosted vision", 100000, 200000, (10.0, 2.5, None, 40.0), "2026-07-23", "gpt-5.4-pro"),
-    "o3-mini": CatalogRow("low medium high", "medium", "never", "reasoning summary functions", 100000, 200000, (1.1, 0.55, None, 4.4), "2026-10-23", "gpt-5.6-sol"),
-    "o3-pro": CatalogRow("low medium high", "medium", "never", "reasoning summary functions hosted vision", 100000, 200000, (20.0, None, None, 80.0), "2026-12-11", "gpt-6.1-sol"),
-    "o4-mini": CatalogRow("low medium high", "medium", "never", "reasoning summary functions hosted vision", 100000, 200000, (1.1, 0.275, None, 4.4), "2026-10-23", "gpt-5.6-terra"),
-    "o4-mini-deep-research": CatalogRow("low medium high", "medium", "never", "reasoning summary hosted vision", 100000, 200000, (2.0, 0.5, None, 8.0), "2026-07-23", "gpt-5.4-pro"),
-}
-# fmt: on
+_TABLE = """
+model|efforts|default_effort|sampling|traits|max_output_tokens|context|prices|shutdown|successor
+chatgpt-4o-latest|||always|vision||||2026-02-17|gpt-5.5
+codex-mini-latest|||never|reasoning summary functions vision||||2026-02-12|gpt-5.4-mini
+gpt-3.5-turbo|||always|functions|4096|16385|0.5 - - 1.5|2026-10-23|gpt-5.6-terra
+gpt-3.5-turbo-0125|||always|functions|4096|16385|0.5 - - 1.5|2026-10-23|gpt-5.6-terra
+gpt-3.5-turbo-1106|||always|functions|4096|16385|1 - - 2|2026-09-28|gpt-5.6-terra
+gpt-4|||always|functions|4096|8192|30 - - 60|2026-10-23|gpt-5.6-sol
+gpt-4-0125-preview|||always|functions||||2026-03-26|gpt-5.6-sol
+gpt-4-0314|||always|functions||||2026-03-26|gpt-5.6-sol
+gpt-4-0613|||always|functions|4096|8192|30 - - 60|2026-10-23|gpt-5.6-sol
+gpt-4-1106-preview|||always|functions|4096|128000|10 - - 30|2026-10-23|gpt-5.6-sol
+gpt-4-turbo|||always|functions vision|4096|128000|10 - - 30|2026-10-23|gpt-5.6-sol
+gpt-4-turbo-preview|||always|functions||||2026-03-26|gpt-5.6-sol
+gpt-4.1|||always|functions hosted vision|32768|1047576|2 0.5 - 8|2027-01-14|gpt-6-luna
+gpt-4.1-mini|||always|functions hosted vision|32768|1047576|0.4 0.1 - 1.6|2027-01-14|gpt-6-luna
+gpt-4.1-nano|||always|functions vision|32768|1047576|0.1 0.025 - 0.4|2026-10-23|gpt-5.6-luna
+gpt-4o|||always|functions hosted vision|16384|128000|2.5 1.25 - 10|2027-01-14|gpt-6-luna
+gpt-4o-2024-05-13|||always|functions hosted vision|4096|128000|5 - - 15|2026-10-23|gpt-5.6-sol
+gpt-4o-mini|||always|functions hosted vision|16384|128000|0.15 0.075 - 0.6|2027-01-14|gpt-6-luna
+gpt-5|minimal low medium high|medium|never|usual verbosity|128000|400000|1.25 0.125 - 10|2026-12-11|gpt-6.1-sol
+gpt-5-chat-latest|||always|vision|16384|128000|1.25 0.125 - 10|2026-07-23|gpt-5.5
+gpt-5-codex|low medium high|medium|never|usual|128000|400000|1.25 0.125 - 10|2026-07-23|gpt-5.4
+gpt-5-mini|minimal low medium high|medium|never|usual verbosity|128000|400000|0.25 0.025 - 2|2026-12-11|gpt-6.1-terra
+gpt-5-nano|minimal low medium high|medium|never|usual verbosity|128000|400000|0.05 0.005 - 0.4|2026-12-11|gpt-6-luna
+gpt-5-pro|high|high|never|usual verbosity|272000|400000|15 - - 120|2026-12-11|gpt-6.1-sol
+gpt-5.1|none low medium high|none|with_none|usual verbosity|128000|400000|1.25 0.125 - 10|2027-04-01|gpt-6.1-sol
+gpt-5.1-chat-latest|medium|medium|never|reasoning summary verbosity functions vision|16384|128000|1.25 0.125 - 10|2026-07-23|gpt-5.5
+gpt-5.1-codex|low medium high|medium|never|usual|128000|400000|1.25 0.125 - 10|2026-07-23|gpt-6.1-sol
+gpt-5.1-codex-max|low medium high xhigh|medium|never|usual|128000|400000|1.25 0.125 - 10|2026-07-23|gpt-5.4
+gpt-5.1-codex-mini|low medium high|medium|never|usual|128000|400000|0.25 0.025 - 2|2026-07-23|gpt-5.4-mini
+gpt-5.2|none low medium high xhigh|none|with_none|usual verbosity|128000|400000|1.75 0.175 - 14||
+gpt-5.2-chat-latest|medium|medium|never|reasoning summary verbosity functions vision|16384|128000|1.75 0.175 - 14|2026-08-10|gpt-5.5
+gpt-5.2-codex|low medium high xhigh||never|usual|128000|400000|1.75 0.175 - 14|2026-07-23|gpt-5.4
+gpt-5.2-pro|medium high xhigh|medium|never|usual verbosity|128000|400000|21 - - 168||
+gpt-5.3-chat-latest|medium|medium|never|reasoning summary verbosity functions vision|16384|128000|1.75 0.175 - 14|2026-08-10|gpt-5.5
+gpt-5.3-codex|none low medium high xhigh|none|with_none|usual phase|128000|400000|1.75 0.175 - 14|2027-04-01|gpt-6.1-sol
+gpt-5.4|none low medium high xhigh|none|with_none|usual verbosity phase|128000|1050000|2.5 0.25 - 15||
+gpt-5.4-mini|none low medium high xhigh|none|with_none|usual verbosity phase|128000|400000|0.75 0.075 - 4.5||
+gpt-5.4-nano|none low medium high xhigh|none|with_none|usual verbosity phase|128000|400000|0.2 0.02 - 1.25|2027-04-01|gpt-6-luna
+gpt-5.4-pro|medium high xhigh|medium|never|usual verbosity phase|128000|1050000|30 - - 180||
+gpt-5.5|none low medium high xhigh|medium|with_none|usual verbosity phase|128000|1050000|5 0.5 - 30||
+gpt-5.5-pro|medium high xhigh|medium|never|usual verbosity phase|128000|1050000|30 - - 180||
+gpt-5.6-cyber|none low medium high xhigh max|medium|with_none|usual verbosity phase|128000|400000|12.5 1.25 15.625 75||
+gpt-5.6-luna|none low medium high xhigh max|medium|with_none|usual verbosity phase|128000|1050000|0.2 0.02 0.25 1.2||
+gpt-5.6-sol|none low medium high xhigh max|medium|with_none|usual verbosity phase|128000|1050000|4 0.4 5 20||
+gpt-5.6-terra|none low medium high xhigh max|medium|with_none|usual verbosity phase|128000|1050000|2 0.2 2.5 12||
+gpt-6-astra|low medium high xhigh max||never|usual verbosity phase|128000|1050000|10 1 12.5 50||
+gpt-6-astra-law|low medium high xhigh max||never|usual verbosity phase|128000|1050000|10 1 - 50||
+gpt-6-cyber|||never|usual verbosity phase|||||
+gpt-6-luna|none low medium high xhigh max|medium|with_none|usual verbosity phase|128000|1050000|0.1 0.01 0.125 0.5||
+gpt-6-rosalind|||never|usual verbosity phase|128000|1050000|15 1.5 18.75 75||
+gpt-6-sol|none low medium high xhigh max|medium|with_none|usual verbosity phase|128000|1050000|2 0.2 2.5 10||
+gpt-6.1-sol|low medium high xhigh max|medium|never|usual verbosity phase|128000|1050000|2 0.1 2.5 10||
+gpt-6.1-terra|none low medium high xhigh max|medium|with_none|usual verbosity phase|128000|1050000|1 0.05 1.25 5||
+gpt-6.2-astra|low medium high xhigh max||never|usual verbosity phase prefix_bound|128000|1050000|8 - - 40||
+gpt-6.2-astra-law|||never|usual verbosity phase prefix_bound|||||
+gpt-6.2-sol|low medium high xhigh max||never|usual verbosity phase prefix_bound|128000|1050000|2 - - 10||
+gpt-daybreak-blue-latest|||never|usual phase|128000|1050000|4 0.4 5 20||
+gpt-daybreak-red-latest|||never|usual phase|128000|400000|12.5 1.25 15.625 75||
+gpt-rosalind-research|||never|usual phase|||5 0.5 - 25||
+o1|low medium high|medium|never|reasoning functions vision|100000|200000|15 7.5 - 60|2026-10-23|gpt-5.6-sol
+o1-pro|low medium high|medium|never|reasoning functions vision|100000|200000|150 - - 600|2026-10-23|gpt-5.6-sol
+o3|low medium high|medium|never|usual|100000|200000|2 0.5 - 8|2026-12-11|gpt-6.1-sol
+o3-deep-research|low medium high|medium|never|reasoning summary hosted vision|100000|200000|10 2.5 - 40|2026-07-23|gpt-5.4-pro
+o3-mini|low medium high|medium|never|reasoning summary functions|100000|200000|1.1 0.55 - 4.4|2026-10-23|gpt-5.6-sol
+o3-pro|low medium high|medium|never|usual|100000|200000|20 - - 80|2026-12-11|gpt-6.1-sol
+o4-mini|low medium high|medium|never|usual|100000|200000|1.1 0.275 - 4.4|2026-10-23|gpt-5.6-terra
+o4-mini-deep-research|low medium high|medium|never|reasoning summary hosted vision|100000|200000|2 0.5 - 8|2026-07-23|gpt-5.4-pro
+"""
+
+
+def _parse_row(line: str) -> tuple[str, CatalogRow]:
+    name, efforts, effort, sampling, traits, output, context, *rest = line.split("|")
+    prices, shutdown, successor = rest
+    one, two, three, four = (
+        None if price == "-" else float(price)
+        for price in (prices or "- - - -").split()
+    )
+    return name, CatalogRow(
+        efforts,
+        effort or None,
+        sampling,
+        traits.replace("usual", _USUAL_TRAITS),
+        int(output) if output else None,
+        int(context) if context else None,
+        (one, two, three, four) if prices else None,
+        shutdown or None,
+        successor or None,
+    )
+
+
+CATALOG_ROWS: dict[str, CatalogRow] = dict(map(_parse_row, _TABLE.split("\n")[2:-1]))
 
 # Ids that the API itself serves with another model.
 CATALOG_SERVED_AS: dict[str, str] = {
@@ -1052,14 +1063,13 @@ class ModelPrices(NamedTuple):
     output: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class ModelFacts:
+class ModelFacts(NamedTuple):
     """What a model accepts, its limits and its prices; None where unknown."""
 
     reasoning: bool  # takes a `reasoning` parameter
     efforts: tuple[str, ...]  # lowest first; empty: none, or unknown
     default_effort: str | None  # what the API uses when none is sent
-    sampling: Literal["always", "with_none", "never"]  # temperature, top_p, logprobs
+    sampling: str  # "always", "with_none" or "never": temperature, top_p, logprobs
     summary: bool
     verbosity: bool
     phase: bool
@@ -1075,8 +1085,7 @@ class ModelFacts:
     known_family: bool = True  # False: the name says nothing, the facts are cautious
 
 
-@dataclass(frozen=True, slots=True)
-class ResolvedModel:
+class ResolvedModel(NamedTuple):
     """A resolved name: what to send, who can read its reasoning, what to call it."""
 
     id: str  # sent as `model`
@@ -1109,7 +1118,6 @@ def resolve_model(name: str) -> ResolvedModel:
 
 
 def _named_model(name: str) -> tuple[str, str | None] | None:
-    """Return a real id or one of our names, both without an effort at the end."""
     if name in CATALOG_ROWS or _model_family(name) in CATALOG_ROWS:
         return name, None
     if name in CATALOG_ALIASES:
@@ -1118,7 +1126,6 @@ def _named_model(name: str) -> tuple[str, str | None] | None:
 
 
 def _thinking_or_instant(name: str) -> tuple[str, str | None] | None:
-    """Resolve ChatGPT's words for a model that thinks, or does not."""
     if match := _THINKING_NAME.match(name):
         row = CATALOG_ROWS.get(model_id := match[1] + (match[2] or ""))
         # From gpt-5.1 to 5.4 the default is not to think at all.
@@ -1131,7 +1138,6 @@ def _thinking_or_instant(name: str) -> tuple[str, str | None] | None:
 
 
 def _model_with_effort(name: str) -> tuple[str, str] | None:
-    """Return a model and the effort at the end of the name, if it may accept it."""
     base, _, effort = name.rpartition("-")
     if effort not in REASONING_EFFORTS or name.startswith("ft:"):
         return None
@@ -1145,7 +1151,6 @@ def _model_with_effort(name: str) -> tuple[str, str] | None:
 
 
 def _model_family(model_id: str) -> str:
-    """Return the id without its date, after the redirections of the API itself."""
     undated = _SNAPSHOT_DATE.sub("", model_id)
     return CATALOG_SERVED_AS.get(undated, undated)
 
@@ -1157,55 +1162,37 @@ def _model_facts(model_id: str) -> ModelFacts:
     if match := _WRAPPED_ID.match(model_id):
         # A fine-tuned model ends with its base but has prices of its own, and so
         # has a router.
-        return replace(_model_facts(match[1]), prices=None)
+        return _model_facts(match[1])._replace(prices=None)
     return _family_facts(model_id)
 
 
 def _row_facts(row: CatalogRow) -> ModelFacts:
-    traits = row.traits.split()
-    return ModelFacts(
-        reasoning="reasoning" in traits,
-        efforts=tuple(row.efforts.split()),
-        default_effort=row.default_effort,
-        sampling=row.sampling,
-        summary="summary" in traits,
-        verbosity="verbosity" in traits,
-        phase="phase" in traits,
-        functions="functions" in traits,
-        hosted="hosted" in traits,
-        vision="vision" in traits,
-        prefix_bound="prefix_bound" in traits,
-        max_output_tokens=row.max_output_tokens,
-        context=row.context,
-        shutdown=row.shutdown,
-        successor=row.successor,
-        prices=ModelPrices(*row.prices) if row.prices else None,
-    )
+    facts: dict[str, Any] = row._asdict()
+    traits = facts.pop("traits").split()
+    facts |= {name: name in traits for name in _YES_OR_NO_FACTS - {"known_family"}}
+    facts["efforts"] = tuple(row.efforts.split())
+    facts["prices"] = ModelPrices(*row.prices) if row.prices else None
+    return ModelFacts(**facts)
 
 
 def _family_facts(model_id: str) -> ModelFacts:
-    """Return the facts of an id outside the catalog, by family and version."""
     if _O_SERIES_ID.match(model_id):
-        return replace(
-            _REASONING_FACTS, efforts=("low", "medium", "high"), verbosity=False
+        return _REASONING_FACTS._replace(
+            efforts=("low", "medium", "high"), verbosity=False
         )
     match = _GPT_VERSION.match(model_id)
     if not match:
         # A deployment can have any name; only its administrator knows its facts.
-        return replace(_PLAIN_FACTS, hosted=True, known_family=False)
+        return _PLAIN_FACTS._replace(hosted=True, known_family=False)
     version = (int(match[1]), int(match[2] or 0))
     if version < (5, 0):
         return _PLAIN_FACTS
-    return replace(
-        _REASONING_FACTS, phase=version >= (5, 3), prefix_bound=version >= (6, 2)
+    return _REASONING_FACTS._replace(
+        phase=version >= (5, 3), prefix_bound=version >= (6, 2)
     )
 
 
 def _shown_name(model_id: str, effort: str | None) -> str:
-    """Return `GPT-5.6 Sol (high)` for `gpt-5.6-sol` with effort high.
-
-    Other ids are not changed.
-    """
     name, notes = model_id, [effort] if effort else []
     if _GPT_VERSION.match(model_id):
         if match := _SNAPSHOT_DATE.search(model_id):
@@ -1239,8 +1226,7 @@ _REASONING_FACTS = ModelFacts(
 # For gpt-4 and for ids that say nothing (another vendor, an Azure deployment): a model
 # that does not reason refuses `reasoning` and its `include` with a 400, and a reasoning
 # model works without them. So they are sent only if an effort is asked for.
-_PLAIN_FACTS = replace(
-    _REASONING_FACTS,
+_PLAIN_FACTS = _REASONING_FACTS._replace(
     reasoning=False,
     sampling="always",
     summary=False,
@@ -1249,14 +1235,18 @@ _PLAIN_FACTS = replace(
 )
 
 
+_YES_OR_NO_FACTS = frozenset(
+    name for name, fact in _PLAIN_FACTS._asdict().items() if isinstance(fact, bool)
+)
+
+
 # ==== openai_responses.models.usage: The tokens that a run used, added up over its responses, and what they cost.
 
 
-@dataclass(frozen=True, slots=True)
-class Usage:
+class Usage(NamedTuple):
     """Counts of one response, or of several added together.
 
-    `cached` is part of `input`, `reasoning` is part of `output`
+    `cached` is part of `input`, `reasoning` of `output`
     (docs/reference/responses-api.md, "Usage").
     """
 
@@ -1272,15 +1262,12 @@ def add_usage(one: Usage | None, other: Usage | None) -> Usage | None:
     """Return the sum, field by field; a missing count is 0."""
     if one is None or other is None:
         return one or other
-    pairs = zip(astuple(one), astuple(other), strict=True)
+    pairs = zip(one, other, strict=True)
     return Usage(*(a + b for a, b in pairs))
 
 
 def read_usage(wire: object) -> Usage | None:
-    """Return the counts of a response's `usage`, or None if it has none.
-
-    Other servers leave fields out or send null; a missing count is 0.
-    """
+    """Return the counts of a response's `usage`, or None if it has none."""
     if not isinstance(wire, Mapping):
         return None
     inputs = _mapping(wire.get("input_tokens_details"))
@@ -1348,10 +1335,7 @@ def _cost_of_tools(output: Iterable[Item]) -> float:
 
 
 class ServerSentEvent(NamedTuple):
-    """One dispatched event; `data` holds its lines joined by a newline.
-
-    A tuple, because one is created for each token and a tuple takes half the time.
-    """
+    """One dispatched event; `data` holds its lines joined by a newline."""
 
     event: str
     data: str
@@ -1360,8 +1344,8 @@ class ServerSentEvent(NamedTuple):
 class EventStreamDecoder:
     """Turns chunks of any size into events.
 
-    The bytes of an unfinished line are kept unchanged and joined once, when the line
-    ends. So the work is linear in the length of the stream.
+    The bytes of an unfinished line are joined once, when the line ends, so the work is
+    linear in the length of the stream.
     """
 
     def __init__(self) -> None:
@@ -1389,15 +1373,14 @@ class EventStreamDecoder:
     def close(self) -> list[ServerSentEvent]:
         """Return the event whose final blank line is missing at the end of the stream.
 
-        The standard drops it. Here it is kept: if it is the terminal event, a finished
-        answer would otherwise count as cut.
+        The standard drops it, but without its terminal event a finished answer would count as
+        cut.
         """
         rest = b"".join(self._fragments)
         self._fragments = []
         return self._take_lines(rest + b"\n\n")
 
     def _take_lines(self, text: bytes) -> list[ServerSentEvent]:
-        """Read the complete lines of `text`; keep what follows the last line end."""
         lines = text.splitlines()
         if text.endswith(b"\r"):
             self._after_cr = True
@@ -1406,7 +1389,6 @@ class EventStreamDecoder:
         return self._dispatched(lines)
 
     def _dispatched(self, lines: list[bytes]) -> list[ServerSentEvent]:
-        """Return the events that end with a blank line among `lines`."""
         events = []
         for line in lines:
             field, _, value = line.partition(b":")
@@ -1468,12 +1450,11 @@ NO_CARD: Mapping[str, Any] = MappingProxyType({})
 
 
 class TextDelta(NamedTuple):
-    """More of a text that grows while we read.
+    """An addition to a text that grows.
 
-    `kind` says which: the "text" or "refusal" of a message, the "summary" or the raw
-    "reasoning" of a reasoning item, the "arguments" of a call (a custom call's input
-    and a remote server's too), the "code" that the API runs. `part` is the content or
-    summary index, 0 for arguments and code.
+    `kind` is the "text" or "refusal" of a message, the "summary" or raw "reasoning" of a
+    reasoning item, the "arguments" of a call, or the "code" that the API runs. `part` is
+    the content or summary index, 0 for arguments and code.
     """
 
     output_index: int
@@ -1492,10 +1473,7 @@ class TextDone(NamedTuple):
 
 
 class AnnotationAdded(NamedTuple):
-    """`response.output_text.annotation.added`: what a place in a text refers to.
-
-    `annotation` is the wire's own; the ended item has it again.
-    """
+    """`response.output_text.annotation.added`: what a place in a text refers to."""
 
     output_index: int
     part: int
@@ -1577,7 +1555,6 @@ def join_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
 
 
 def _text_place(event: StreamEvent) -> tuple[int, str, int] | None:
-    """Return what tells one growing text from another; None for all other events."""
     return event[:3] if isinstance(event, TextDelta) else None
 
 
@@ -1608,7 +1585,6 @@ def parse_event(event: ServerSentEvent) -> StreamEvent:
 
 
 def _event_value(text: str) -> object:
-    """Return the same as `json.loads`, in two thirds of the time."""
     text = text.strip(_JSON_BLANK)
     try:
         value, end = _JSON_READER.raw_decode(text)
@@ -1638,7 +1614,6 @@ def _object(value: object) -> dict[str, Any]:
 
 
 def _delta_reader(kind: str, part: str) -> _Reader:
-    """Return the reader of a delta whose place in its item is the field `part`."""
 
     def read(wire: Mapping[str, Any]) -> StreamEvent:
         place, index, text = wire.get(part, 0), wire["output_index"], wire["delta"]
@@ -1650,7 +1625,6 @@ def _delta_reader(kind: str, part: str) -> _Reader:
 
 
 def _done_reader(kind: str, part: str, field: str) -> _Reader:
-    """Return the reader of a `*.done` event that holds the whole text in `field`."""
 
     def read(wire: Mapping[str, Any]) -> StreamEvent:
         place = _index(wire.get(part, 0))
@@ -1684,8 +1658,6 @@ def _read_item_done(wire: Mapping[str, Any]) -> StreamEvent:
 
 
 def _final_reader(status: str) -> _Reader:
-    """Return the reader of the last event of a response that ends with `status`."""
-
     def read(wire: Mapping[str, Any]) -> StreamEvent:
         return FinalResponse(status, _object(wire["response"]))
 
@@ -1730,7 +1702,7 @@ _READERS: Mapping[str, _Reader] = {
 }
 
 
-# ==== openai_responses.loop.events: The closed union of what a run reports to those who show it or record it.
+# ==== openai_responses.loop.events: What a run reports to those who show it or record it.
 
 
 class ToolOutput(NamedTuple):
@@ -1746,7 +1718,7 @@ class ToolOutput(NamedTuple):
 
 
 class ResponseDone(NamedTuple):
-    """One response ended in an orderly way; `usage` is None when it was not told."""
+    """One response ended; `usage` is None if the server did not tell it."""
 
     response_id: str
     status: str
@@ -1754,45 +1726,42 @@ class ResponseDone(NamedTuple):
 
 
 class Status(NamedTuple):
-    """Something a person should know while they wait, as a status line.
+    """A status line for the person who waits.
 
-    `cause` names what was given up to get an answer (`recovery.Fallback`), or is empty.
+    `cause` is that of a `Fallback`, or empty.
     """
 
     sentence: str
     cause: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Trace:
-    """What the log needs to know of the last response.
+class Trace(NamedTuple):
+    """What the log needs to know about the last response.
 
-    `request_id` is OpenAI's own id of the request, `model` what answered it, `status`
-    the HTTP status, if there was one, `error` what the API said went wrong, `removed`
-    how many items the API took out of the input, by the reason.
+    `request_id` is OpenAI's own, `model` the one that answered, `status` that of HTTP, and
+    `removed` counts the items that the API took out of the input, by reason.
     """
 
     request_id: str = ""
     model: str = ""
     status: int | None = None
-    error: ApiError = field(default_factory=ApiError)
-    removed: Mapping[str, int] = field(default_factory=dict)
+    error: ApiError = ApiError()
+    removed: Mapping[str, int] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
-class RunDone:
+class RunDone(NamedTuple):
     """The last event of every run, however it ended.
 
-    `usage` adds up all turns, `last_usage` is that of the last one; `output` holds the
-    items of the whole run that ended, outputs of calls among them; `cost` is in US
-    dollars, None where it is unknown or nobody asked.
+    `usage` adds up all responses, `last_usage` is that of the last one. `output` holds the
+    finished items of the whole run, outputs of calls among them. `cost` is in US dollars,
+    None if unknown.
     """
 
     ending: Ending
     usage: Usage | None = None
     last_usage: Usage | None = None
     output: tuple[Item, ...] = ()
-    trace: Trace = field(default_factory=Trace)
+    trace: Trace = Trace()
     cost: float | None = None
 
 
@@ -1808,10 +1777,10 @@ _AZURE_HOSTS = (".azure.com", ".azure.us", ".azure.cn")
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """How a server is reached. The address of a proxy can contain a password.
+    """How a server is reached; the address of a proxy can contain a password.
 
-    `ca_bundle` is the path of a file with certificates, `proxy` an address. If they are
-    empty, the system's certificates and the environment's proxy are used.
+    An empty `ca_bundle` (a file) or `proxy` (an address) means the system's certificates
+    and the environment's proxy.
     """
 
     verify_ssl: bool = True
@@ -1821,10 +1790,9 @@ class Network:
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """The address and the key of a server.
+    """The address and the key of a server; an address can contain a password.
 
-    Neither is in a `repr`: an address can contain a password. `strict` asks for
-    requests in the form that servers other than OpenAI's accept.
+    `strict` asks for requests in the form that servers other than OpenAI's accept.
     """
 
     base_url: str = field(repr=False)
@@ -1853,24 +1821,22 @@ class Endpoint:
         return self.host.endswith(_AZURE_HOSTS)
 
     def account(self) -> str:
-        """Return a name for this key at this address, which does not reveal the key."""
+        """Return a name for this key at this address that does not reveal the key."""
         told = f"{self.base_url}\n{self.organization}\n{self.api_key}"
         return sha256(told.encode("utf-8", errors="replace")).hexdigest()
 
     def owner(self) -> str:
         """Return a short name for the owner of encrypted reasoning, without the key.
 
-        Keys of one organisation can read each other's reasoning, if the organisation is
-        known.
+        Keys of one organisation can read each other's reasoning.
         """
         told = f"{self.host}\n{self.organization or self.api_key.strip()}"
         return sha256(told.encode("utf-8", errors="replace")).hexdigest()[:16]
 
     def headers(self) -> dict[str, str]:
-        """Return the headers of a request; Azure has its own header for the key.
+        """Return the headers of a request.
 
-        The administrator's own headers have priority: a gateway may need another
-        Authorization.
+        The administrator's own headers have priority: a gateway may need another Authorization.
         """
         key = self.api_key.strip()
         ours = {"api-key": key} if self.is_azure else {"Authorization": f"Bearer {key}"}
@@ -1887,8 +1853,7 @@ class Endpoint:
 def normalize_base_url(text: str) -> str:
     """Return `text` as the address that paths are appended to.
 
-    Takes what people paste: with or without `/v1`, with a slash at the end, or with
-    the `/responses` of the endpoint itself.
+    `/v1` may be missing, a slash or the endpoint's `/responses` may be at the end.
     """
     parts = url_parts(text.strip() or DEFAULT_BASE_URL)
     if parts is None:
@@ -1964,7 +1929,6 @@ def proxy_for(network: Network, url: str) -> str | None:
 
 
 def _environment_proxy(url: str) -> str | None:
-    """Return the proxy that the environment names for `url`, or None."""
     parts, proxies = urlsplit(url), getproxies()
     proxy = proxies.get(parts.scheme) or proxies.get("all")
     # Each call reads the whole environment. If it names no proxy, one call is enough.
@@ -1987,7 +1951,7 @@ def monotonic_seconds() -> float:
 
 
 def random_fraction() -> float:
-    """Return a number from 0 to 1, so that waits do not all end at the same time."""
+    """Return a number from 0 to 1, to spread waits."""
     return random.random()
 
 
@@ -2031,10 +1995,9 @@ _NO_SCHEMA = (
 def read_parameters(body: Mapping[str, Any]) -> dict[str, Any]:
     """Return the caller's keys with the API's names; raises InvalidRequest.
 
-    `reasoning` and `text` are objects; keys that Chat Completions has beside them are
-    moved into them. Keys that the API does not have are still in the result. The API
-    has no `stop`; a caller that gives one gets `truncation: "disabled"`
-    (docs/parameters.md).
+    `reasoning` and `text` are objects that hold what Chat Completions has beside them. Keys
+    that the API does not have are still in the result. The API has no `stop`: it gets
+    `truncation: "disabled"` (docs/parameters.md).
     """
     given = {key: value for key, value in body.items() if value is not None}
     for theirs, ours in _RENAMED.items():
@@ -2079,7 +2042,6 @@ def _text_parameter(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _own_object(given: Mapping[str, Any], key: str) -> dict[str, Any]:
-    """Return the caller's object of that name; null inside it means not given."""
     value = given.get(key, {})
     if not isinstance(value, Mapping):
         raise InvalidRequest(_cannot_be_sent(key, "it must be a JSON object"))
@@ -2087,7 +2049,6 @@ def _own_object(given: Mapping[str, Any], key: str) -> dict[str, Any]:
 
 
 def _word(name: str, value: object) -> str:
-    """Return a valid word for `name`; capitals are accepted."""
     word = value.strip().lower() if isinstance(value, str) else ""
     if word not in _WORDS[name]:
         words = ", ".join(_WORDS[name])
@@ -2096,9 +2057,6 @@ def _word(name: str, value: object) -> str:
 
 
 def _format(asked: object, beside: object) -> dict[str, Any] | None:
-    """Return `text.format` from Chat Completions' form, or from `json_schema` beside
-    it.
-    """
     form: Mapping[str, Any] = asked if isinstance(asked, Mapping) else {"type": asked}
     kind = form.get("type")
     if asked is None or kind == "text":
@@ -2116,7 +2074,6 @@ def _format(asked: object, beside: object) -> dict[str, Any] | None:
 
 
 def _schema_fields(value: object) -> dict[str, Any]:
-    """Return name, schema and other fields of a JSON schema, given in any form."""
     read = parse_json_object(value) if isinstance(value, str) else value
     if not isinstance(read, Mapping) or not isinstance(read.get("schema"), Mapping):
         raise InvalidRequest(_NO_SCHEMA)
@@ -2210,12 +2167,10 @@ class ResponsesRequest(BaseModel):
         return {name: value for name, value in fields.items() if value is not None}
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(NamedTuple):
     """What the administrator and the user chose, used where the request says nothing.
 
-    `effort`, `summary` and `verbosity` are None if nothing was chosen. `defaults` are
-    further parameters by name.
+    None means that nothing was chosen. `defaults` are further parameters by name.
     """
 
     effort: str | None = None
@@ -2224,9 +2179,9 @@ class Settings:
     stream: bool = True
     background: bool = False
     encrypted_reasoning: bool = True
-    tools: Sequence[Item] = field(default=())
+    tools: Sequence[Item] = ()
     parallel_tool_calls: bool | None = None
-    defaults: Mapping[str, Any] = field(default_factory=dict)
+    defaults: Mapping[str, Any] = MappingProxyType({})
 
 
 def build_request(
@@ -2271,7 +2226,6 @@ def build_request(
 def _passed_on(
     model: ResolvedModel, effort: str | None, given: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return the caller's keys that are sent unchanged, if the model accepts them."""
     refused = () if _takes_sampling(model, effort) else _SAMPLING
     return {k: v for k, v in given.items() if k in _PASSED_ON and k not in refused}
 
@@ -2289,13 +2243,11 @@ def _check_output_tokens(request: ResponsesRequest, model: ResolvedModel) -> Non
 def _effort(
     model: ResolvedModel, given: Mapping[str, Any], settings: Settings
 ) -> str | None:
-    """Return the effort to send, or None to leave it to the model."""
     chosen = given["reasoning"].get("effort") or settings.effort or model.effort
     return chosen if chosen and model.takes_effort(chosen) else None
 
 
 def _takes_sampling(model: ResolvedModel, effort: str | None) -> bool:
-    """Say whether temperature, top_p and top_logprobs may be sent."""
     if model.facts.sampling == "with_none":
         return (effort or model.facts.default_effort) == "none"
     return model.facts.sampling == "always"
@@ -2307,7 +2259,6 @@ def _reasoning(
     given: Mapping[str, Any],
     settings: Settings,
 ) -> dict[str, Any]:
-    """Return the `reasoning` object: the caller's own keys, then ours."""
     if not _reasons(model, effort):
         return {}
     own = {k: v for k, v in given["reasoning"].items() if k != "effort"}
@@ -2320,7 +2271,6 @@ def _reasoning(
 def _text_object(
     model: ResolvedModel, given: Mapping[str, Any], settings: Settings
 ) -> dict[str, Any]:
-    """Return the `text` object: the caller's own keys, then the verbosity."""
     own = {k: v for k, v in given["text"].items() if k != "verbosity"}
     verbosity = given["text"].get("verbosity") or settings.verbosity
     if verbosity and model.facts.verbosity:
@@ -2329,18 +2279,15 @@ def _text_object(
 
 
 def _include(model: ResolvedModel, effort: str | None, settings: Settings) -> list[str]:
-    """Ask for encrypted reasoning: with `store: false` nothing else returns it."""
     wanted = _reasons(model, effort) and settings.encrypted_reasoning
     return ["reasoning.encrypted_content"] if wanted else []
 
 
 def _reasons(model: ResolvedModel, effort: str | None) -> bool:
-    """Say whether the model reasons; an unknown model does if an effort is set."""
     return model.facts.reasoning or effort is not None
 
 
 def _first_error(error: ValidationError) -> str:
-    """Return the first error as a sentence, without the value."""
     first = error.errors(include_url=False, include_context=False, include_input=False)[
         0
     ]
@@ -2375,7 +2322,6 @@ def _strict_item(item: Item) -> Item:
 
 
 def _digest(item: Item) -> str:
-    """Return an id that is always the same for the same item, to keep the prefix."""
     told = str(item.get("encrypted_content") or item.get("call_id") or item)
     return hashlib.sha256(told.encode("utf-8", errors="replace")).hexdigest()[:32]
 
@@ -2406,8 +2352,7 @@ _RETRIED_CODES = frozenset(
 _FIRST_WAIT, _LONGEST_WAIT = 0.5, 8.0
 
 
-@dataclass(frozen=True, slots=True)
-class RetryPolicy:
+class RetryPolicy(NamedTuple):
     """How often to retry, and the longest wait in seconds."""
 
     max_retries: int = 1
@@ -2457,8 +2402,7 @@ _UNREACHED = re.compile(r"retrieving tool list from MCP server", re.IGNORECASE)
 _NAMED_VALUES = re.compile(r"'([a-z]{1,10})'")
 
 
-@dataclass(frozen=True, slots=True)
-class Fallback:
+class Fallback(NamedTuple):
     """A changed request, and what was given up for it.
 
     `cause` is "reasoning", "summary", "stream", "effort" or "servers".
@@ -2481,7 +2425,6 @@ def find_fallback(request: ResponsesRequest, error: ApiError) -> Fallback | None
 def _without_reasoning(
     request: ResponsesRequest, error: ApiError
 ) -> ResponsesRequest | None:
-    """Remove all reasoning, because the error does not say which item is unreadable."""
     by_code = error.code == "invalid_encrypted_content"
     if not by_code and not _ITEM_ERRORS.search(error.message):
         return None
@@ -2518,7 +2461,6 @@ def _without_stream(
 def _with_nearest_effort(
     request: ResponsesRequest, error: ApiError
 ) -> ResponsesRequest | None:
-    """Use the effort nearest to the refused one, among those that the error names."""
     reasoning = request.reasoning or {}
     asked = reasoning.get("effort")
     if asked not in REASONING_EFFORTS or "reasoning.effort" not in _about(error):
@@ -2536,7 +2478,6 @@ def _with_nearest_effort(
 def _without_servers(
     request: ResponsesRequest, error: ApiError
 ) -> ResponsesRequest | None:
-    """Remove all remote servers: the error names one, but others may fail as well."""
     tools = request.tools or []
     kept = [tool for tool in tools if tool.get("type") != "mcp"]
     if len(kept) == len(tools) or not _UNREACHED.search(error.message):
@@ -2546,7 +2487,6 @@ def _without_servers(
 
 
 def _about(error: ApiError) -> str:
-    """Return the subject of an error: its parameter, else its message."""
     return error.param or error.message
 
 
@@ -2603,7 +2543,7 @@ class ResponseState:
             case TextDelta():
                 return self._grow(event)
             case TextDone():
-                return self._replace(event)
+                return self._end_text(event)
             case AnnotationAdded() | PartialImage() if event.output_index in self._open:
                 return [self._renumber(event)]
             case ItemAdded():
@@ -2613,14 +2553,13 @@ class ResponseState:
             case FinalResponse():
                 return self._finish(event)
             case StreamError():
-                self.trace = replace(self.trace, error=event.error)
+                self.trace = self.trace._replace(error=event.error)
                 self.ending = ending_of_failure("error", event.error)
                 # As the only event, an error event stands for a bad HTTP status.
                 self.refusal = event.error if self.event_count == 1 else None
         return []
 
     def _renumber(self, event: ItemEvent) -> ItemEvent:
-        """Return an event of the wire with its place among all items of the run."""
         if not self._first:
             return event
         return event._replace(output_index=self._first + event.output_index)
@@ -2635,7 +2574,7 @@ class ResponseState:
         texts.setdefault((event.kind, event.part), []).append(event.text)
         return [self._renumber(event)]
 
-    def _replace(self, event: TextDone) -> list[RunEvent]:
+    def _end_text(self, event: TextDone) -> list[RunEvent]:
         if event.output_index not in self._open:
             self._keep(event)
             return []
@@ -2669,11 +2608,6 @@ class ResponseState:
     def _show_rest(
         self, output_index: int, place: TextPlace, text: str
     ) -> list[RunEvent]:
-        """Show the part of `text` that its deltas did not bring.
-
-        A text that contradicts its deltas cannot be shown as growth; the final item
-        corrects it.
-        """
         texts = self._open[output_index]
         shown = "".join(texts.get(place, ()))
         texts[place] = [text]
@@ -2685,8 +2619,7 @@ class ResponseState:
         response = event.response
         self.usage = read_usage(response.get("usage"))
         self.ending = _ending_of(event.status, response)
-        self.trace = replace(
-            self.trace,
+        self.trace = self.trace._replace(
             model=str(response.get("model") or ""),
             error=read_api_error(response.get("error")),
             removed=_removals(response.get("input_transformations")),
@@ -2715,7 +2648,6 @@ class ResponseState:
 
 
 def _removals(transformations: object) -> Mapping[str, int]:
-    """Count the items that the API removed from the input, by reason."""
     return Counter(
         api_word(str(row.get("reason"))) or "unknown"
         for row in content_parts(transformations)
@@ -2748,7 +2680,6 @@ def parse_retry_headers(
 
 
 def _retry_after(headers: Mapping[str, str], now: float) -> float | None:
-    """Return the wait in `retry-after-ms` or `retry-after`, or None."""
     milliseconds = _number(headers.get("retry-after-ms"))
     if milliseconds is not None:
         return milliseconds / 1000
@@ -2763,7 +2694,6 @@ def _retry_after(headers: Mapping[str, str], now: float) -> float | None:
 
 
 def _number(text: str | None) -> float | None:
-    """Return a wait as a finite number that is not negative, or None."""
     try:
         value = float(text or "")
     except ValueError:
@@ -2782,7 +2712,6 @@ _DNS_SECONDS = 300
 
 
 class _Pool:
-    """The session of one event loop, lent to the active runs."""
 
     def __init__(self, idle_seconds: float) -> None:
         self._idle_seconds = idle_seconds
@@ -2808,7 +2737,6 @@ class _Pool:
                 self._timer = loop.call_later(self._idle_seconds, self.close_later)
 
     async def close(self) -> None:
-        """Close the session now, if there is one."""
         if self._timer is not None:
             self._timer.cancel()
         session, self._session = self._session, None
@@ -2874,14 +2802,12 @@ def _new_session() -> aiohttp.ClientSession:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Timeouts:
+class Timeouts(NamedTuple):
     """Limits in seconds; a `total` of 0 means no limit.
 
-    `first_event` runs from sending to the first event, `idle` from one event to the
-    next; a `keepalive` counts as an event. Reasoning at high effort is silent for
-    minutes, so there is no total limit by default. The time of tools and of people does
-    not count in it.
+    `first_event` runs from sending to the first event, `idle` from one event to the next; a
+    `keepalive` counts as an event. Reasoning can be silent for minutes, so there is no
+    total limit by default, and the time of tools and of people does not count in it.
     """
 
     connect: float = 30.0
@@ -2984,10 +2910,6 @@ class HttpResponse:
         return self._rescued() or await self.read_any()
 
     def _rescued(self) -> bytes:
-        """Return the bytes that arrived before the connection broke.
-
-        aiohttp puts the exception in front of the unread bytes.
-        """
         content = self._response.content
         content.set_exception(None)  # type: ignore[arg-type]
         return content.read_nowait()
@@ -2996,9 +2918,8 @@ class HttpResponse:
     def paused(self) -> Iterator[None]:
         """Leave arriving bytes with the operating system for a while.
 
-        Otherwise the event loop wakes up for every packet although nothing is read. If
-        aiohttp itself has stopped reading, because its buffer is full, reading stays
-        stopped.
+        Otherwise the event loop wakes up for every packet although nothing is read. If aiohttp
+        has stopped reading, because its buffer is full, it stays so.
         """
         connection = self._response.connection  # None once the body has ended
         transport = connection.transport if connection else None
@@ -3072,8 +2993,8 @@ class Connections:
     ) -> AsyncIterator[HttpResponse]:
         """Send `payload` and lend the answer.
 
-        Raises ApiRefused, ConnectionFailed, TimedOut or InvalidRequest. Leaving early
-        closes the connection, which stops the work at the server.
+        Raises ApiRefused, ConnectionFailed, TimedOut or InvalidRequest. Leaving early closes
+        the connection, which stops the work at the server.
         """
         body, limits = _json_body(payload), deadlines or Deadlines(Timeouts())
         async with self._sent(endpoint, path, body, limits) as response:
@@ -3098,7 +3019,6 @@ class Connections:
     async def _sent(
         self, endpoint: Endpoint, path: str, body: bytes | None, deadlines: Deadlines
     ) -> AsyncIterator[aiohttp.ClientResponse]:
-        """Lend the response to a request; without a `body` it is a GET."""
         tls = self._trust.context(endpoint.network)
         with self._sessions.pool().lend() as session:
             response = await _send(session, endpoint, path, body, deadlines, tls)
@@ -3150,7 +3070,6 @@ async def _send(
     deadlines: Deadlines,
     tls: ssl.SSLContext | bool,
 ) -> aiohttp.ClientResponse:
-    """Return the response as soon as its head has arrived."""
     url = endpoint.url(path)
     scope = deadlines.scope()
     try:
@@ -3180,7 +3099,6 @@ async def _send(
 
 
 def _network_sentence(error: Exception, host: str) -> str:
-    """Return the sentence for a connection that could not be opened."""
     match error:
         case aiohttp.ClientProxyConnectionError() | aiohttp.ClientHttpProxyError():
             return SENTENCES["refused"]["407"]
@@ -3196,7 +3114,6 @@ def _network_sentence(error: Exception, host: str) -> str:
 
 
 async def _refusal(response: aiohttp.ClientResponse, model: str) -> ApiRefused:
-    """Return the error for a response with a bad status."""
     body = b""
     try:
         async with asyncio.timeout(DRAIN_SECONDS):
@@ -3222,25 +3139,22 @@ _THOUGHT_SHARE = 0.1
 the answer must not wait for them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(NamedTuple):
     """How a run behaves towards viewers and towards the server.
 
-    `join_seconds` is the shortest time between two events that show more of an answer;
-    what arrives in between is shown together. `resuming` is how many requests in a row
-    for the rest of a background response may fail. `poll_seconds` is the wait while the
-    server says that it is still working on one.
+    `join_seconds` is the shortest time between two events that show more of an answer.
+    `resuming` limits the requests in a row for the rest of a background response,
+    `poll_seconds` is the wait while the server is still working on one.
     """
 
     join_seconds: float = 0.05
-    timeouts: Timeouts = field(default_factory=Timeouts)
-    retries: RetryPolicy = field(default_factory=RetryPolicy)
+    timeouts: Timeouts = Timeouts()
+    retries: RetryPolicy = RetryPolicy()
     resuming: RetryPolicy = _RESUMING
     poll_seconds: float = 5.0
 
 
-@dataclass(frozen=True, slots=True)
-class Client:
+class Client(NamedTuple):
     """How to reach the server: address, connections and limits."""
 
     endpoint: Endpoint
@@ -3272,10 +3186,6 @@ def stream_response(
 def _resume_stream(
     path: str, client: Client, state: ResponseState, cursor: Cursor
 ) -> AsyncGenerator[RunEvent, None]:
-    """Request `path`: a response, or the rest of its stream.
-
-    Otherwise like `stream_response`. A response that is still in progress yields nothing.
-    """
     requested = client.connections.get(client.endpoint, path, client.deadlines)
     return _read_response(requested, client, state, cursor)
 
@@ -3286,7 +3196,6 @@ async def _read_response(
     state: ResponseState,
     cursor: Cursor | None,
 ) -> AsyncGenerator[RunEvent, None]:
-    """Yield the events of one response, streamed or not."""
     client.deadlines.start_attempt()
     async with sent as answer:
         state.trace = Trace(answer.request_id, status=200)
@@ -3326,7 +3235,6 @@ async def _read_object(
 async def _read_batch(
     answer: HttpResponse, decoder: EventStreamDecoder
 ) -> list[ServerSentEvent]:
-    """Return the events of the next piece of the body, or of its end."""
     chunk = await answer.read_any()
     return decoder.feed(chunk) if chunk else decoder.close()
 
@@ -3334,10 +3242,6 @@ async def _read_batch(
 def _batch_events(
     batch: list[ServerSentEvent], state: ResponseState, cursor: Cursor | None
 ) -> tuple[list[RunEvent], MalformedEvent | None]:
-    """Return the run events of `batch`, up to the first event that cannot be read.
-
-    Deltas are joined first, so `state` works once for each batch.
-    """
     read: list[StreamEvent] = []
     malformed: MalformedEvent | None = None
     try:
@@ -3353,11 +3257,6 @@ def _batch_events(
 async def _gather_deltas(
     events: list[RunEvent], began: float, join_seconds: float
 ) -> None:
-    """Wait for a moment after a delta.
-
-    Reading less often makes long answers cheap: one pass handles all deltas that
-    arrived. The first delta after a pause is never delayed.
-    """
     last = events[-1] if events else None
     if not isinstance(last, TextDelta) or join_seconds <= 0:
         return
@@ -3373,13 +3272,6 @@ _BROKE = "The connection to the model was lost: fetching the rest of the answer.
 async def _stream_background(
     request: ResponsesRequest, client: Client, state: ResponseState
 ) -> AsyncGenerator[RunEvent, None]:
-    """Send a background `request`, feed its response to `state`, yield its run events.
-
-    Raises the same errors as `stream_response` until the response has an id; after that
-    only ResponseLost, and TimedOut for the total limit. If the caller leaves before the
-    end, by an error, a cancellation or by closing the generator, the response is
-    cancelled, because it would go on to cost money without a reader.
-    """
     background = _BackgroundRun(client, state)
     part = stream_response(request, client, state, background.cursor)
     try:
@@ -3406,8 +3298,6 @@ async def _stream_background(
 
 
 class _BackgroundRun:
-    """The state of a background response, and how to get the rest of it."""
-
     def __init__(self, client: Client, state: ResponseState) -> None:
         self._named = asyncio.Event()
         self.cursor = Cursor(self._named.set)
@@ -3496,7 +3386,6 @@ class _BackgroundRun:
         return self._resumable and self.cursor.last is not None
 
     def _backoff(self, error: ResponsesError | None) -> float | None:
-        """Return the wait after a failure; None for a final refusal."""
         failure = error.failure if isinstance(error, ApiRefused) else Failure()
         policy = self._client.limits.resuming
         return retry_wait(policy, self._failures, failure, random_fraction())
@@ -3578,7 +3467,6 @@ class Attempts:
         return Trace(refused.request_id, "", refused.failure.status, refused.error)
 
     def _next(self) -> Status | None:
-        """Return the status before the next attempt; None if there is none."""
         failure = _early_failure(self.error, self.response)
         if failure is None or (self.request.background and _may_run(self.error)):
             return None
@@ -3599,7 +3487,6 @@ class Attempts:
 def _early_failure(
     error: ResponsesError | None, state: ResponseState
 ) -> Failure | None:
-    """Return the failure, if it came before the first event of the answer."""
     if state.refusal:
         return Failure(200, state.refusal)
     if state.event_count:
@@ -3611,13 +3498,6 @@ def _early_failure(
 
 
 def _may_run(error: ResponsesError | None) -> bool:
-    """Say whether the server may be working on the request in spite of `error`.
-
-    Other answers stop with the connection. A background response whose id is unknown
-    goes on; sent again, it would run and be billed twice. So it is sent again only if
-    nothing arrived at the server, or if the API itself refused it. The answer of a
-    gateway does not tell what happened behind it.
-    """
     match error:
         case ConnectionFailed():
             return error.was_sent
@@ -3677,7 +3557,6 @@ def is_within_limits(schema: Mapping[str, Any]) -> bool:
 
 
 def _nodes(node: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """Yield a strict schema and every schema inside it."""
     yield node
     inner = [*node.get("anyOf", ()), *([node["items"]] if "items" in node else ())]
     for key in ("properties", "$defs"):
@@ -3747,9 +3626,8 @@ class NotStrict(Exception):
 def strict_schema(schema: Mapping[str, Any]) -> Schema | None:
     """Return a function's parameters for strict mode; None if that is impossible.
 
-    Everything that the result allows is also allowed by the given schema, except the
-    nulls of optional properties and limits that only a description can express
-    (`minLength`).
+    What the result allows the given schema allows too, except nulls of optional properties
+    and limits that only a description can express (`minLength`).
     """
     try:
         return _StrictRewrite(schema).result()
@@ -3760,13 +3638,10 @@ def strict_schema(schema: Mapping[str, Any]) -> Schema | None:
 
 
 class _StrictRewrite:
-    """Rewrites one schema to the strict form."""
-
     def __init__(self, root: Mapping[str, Any]) -> None:
         self._root = root
 
     def result(self) -> Schema:
-        """Return the strict form; raises NotStrict."""
         root = {k: v for k, v in self._root.items() if k not in DEFINITIONS}
         if root.keys() & {"anyOf", "oneOf", "$ref", "enum", "const"}:
             raise NotStrict
@@ -3808,7 +3683,6 @@ class _StrictRewrite:
         return {"$ref": f"#/$defs/{_plain_name(reference_name(node))}"}
 
     def _choice(self, node: Mapping[str, Any], depth: int) -> Schema:
-        """Return a choice; strict mode has only `anyOf`, with nothing beside it."""
         options = node.get("anyOf") or node.get("oneOf")
         beside = node.keys() & {"properties", "items", "enum", "const", "required"}
         beside |= {"oneOf"} if {"anyOf", "oneOf"} <= node.keys() else set()
@@ -3818,7 +3692,6 @@ class _StrictRewrite:
         return {**told, "anyOf": [self._strict(one, depth + 1) for one in options]}
 
     def _merged(self, node: Mapping[str, Any]) -> Schema:
-        """Return an `allOf` as one object, if its parts do not contradict."""
         merged: Schema = {key: node[key] for key in node if key != "allOf"}
         for part in node["allOf"] if isinstance(node["allOf"], list) else [None]:
             found = resolve_reference(part, self._root) if _is_reference(part) else part
@@ -3848,7 +3721,6 @@ class _StrictRewrite:
         return strict
 
     def _object(self, node: Mapping[str, Any], depth: int, is_root: bool) -> Schema:
-        """Return a closed object; an open map has no strict form."""
         properties = node.get("properties") or {}
         said = "additionalProperties" in node or bool(properties) or is_root
         is_open = node.get("additionalProperties", False) is not False
@@ -3885,12 +3757,10 @@ def make_nullable(schema: Schema) -> Schema:
 
 
 def _plain_name(name: str) -> str:
-    """Return the name of a definition in characters that need no escape."""
     return re.sub(r"[^\w.-]", "_", name)
 
 
 def _types_of(node: Mapping[str, Any], enum: object) -> list[str]:
-    """Return the types of a schema, as stated or as derived from its keywords."""
     said = node.get("type") or ("object" if "properties" in node else None)
     if said is None and isinstance(enum, list):
         said = list(dict.fromkeys(_JSON_TYPES.get(type(one), "") for one in enum))
@@ -3905,7 +3775,6 @@ def _is_reference(part: object) -> bool:
 
 
 def _combine(one: Schema, other: Mapping[str, Any]) -> Schema:
-    """Return both schemas as one; raises NotStrict if they contradict."""
     both = dict(one)
     for key, value in other.items():
         if key == "properties" and isinstance(value, Mapping):
@@ -3942,7 +3811,6 @@ def open_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _properties(node: object, root: Mapping[str, Any], depth: int) -> dict[str, Any]:
-    """Return all properties that an object may have, from all of its parts."""
     if not isinstance(node, Mapping) or depth > _DEEPEST_OPEN:
         return {}
     found: dict[str, Any] = {}
@@ -3956,7 +3824,6 @@ def _properties(node: object, root: Mapping[str, Any], depth: int) -> dict[str, 
 
 
 def _with_items(node: Any, depth: int) -> Any:
-    """Return a schema in which every array has `items`."""
     if depth > _DEEPEST_OPEN:
         return node
     if isinstance(node, list):
@@ -3976,7 +3843,6 @@ DEEPEST_ARGUMENT = 40
 
 
 def _is_number(value: Any) -> bool:
-    """Say whether a value is a number; true and non-finite values are not."""
     number = isinstance(value, int | float) and not isinstance(value, bool)
     return number and math.isfinite(value)
 
@@ -3996,8 +3862,8 @@ _TYPES: Mapping[str, Callable[[Any], bool]] = {
 class SchemaValidator:
     """Checks values against the parts of one schema.
 
-    If it is `lenient`, null is always allowed for an optional property. Results are
-    remembered by the identity of the objects, so a check must not outlive them.
+    If it is `lenient`, null is allowed for every optional property. Results are remembered
+    by the identity of the objects, so a check must not outlive them.
     """
 
     root: Mapping[str, Any]
@@ -4057,7 +3923,6 @@ class SchemaValidator:
     def _in_parts(
         self, value: Any, node: Mapping[str, Any], path: str, depth: int
     ) -> str:
-        """Check a value against `allOf` and against some option of a choice."""
         for part in node.get("allOf") or ():
             found = self.error(value, part, path, depth + 1)
             if found:
@@ -4069,7 +3934,6 @@ class SchemaValidator:
 
 
 def _own_error(value: Any, node: Mapping[str, Any], path: str) -> str:
-    """Check a value against the type of a schema, then against its other keywords."""
     place = path or "object"
     kinds = _known_types(node.get("type"))
     if kinds and not any(_TYPES[kind](value) for kind in kinds):
@@ -4090,13 +3954,11 @@ def _joined(path: str, name: str) -> str:
 
 
 def _listed(words: Sequence[str]) -> str:
-    """Return a few words as a list; leave out a list that is too long for a model."""
     shown = [word if len(word) <= 60 else word[:57] + "..." for word in words[:20]]
     return " or ".join(shown) + (" ..." if len(words) > 20 else "")
 
 
 def _same(one: Any, other: Any) -> bool:
-    """Compare as JSON does: true is not 1."""
     return bool(one == other) and isinstance(one, bool) is isinstance(other, bool)
 
 
@@ -4105,10 +3967,7 @@ _ODD_SCHEMA = (TypeError, AttributeError, ValueError)
 
 
 def argument_error(arguments: object, schema: Mapping[str, Any]) -> str | None:
-    """Return the error in the arguments as a sentence for the model; None if valid.
-
-    Nulls that mean "not given" are valid.
-    """
+    """Return the error in the arguments as a sentence for the model; None if valid."""
     if not isinstance(arguments, Mapping):
         return "The arguments must be a JSON object."
     given = drop_optional_nulls(arguments, schema)
@@ -4124,8 +3983,8 @@ def drop_optional_nulls(
 ) -> dict[str, Any]:
     """Return the arguments without the nulls that mean "not given".
 
-    A null means that if its property is optional and must not be null itself. If the
-    schema is a choice, the option that the model chose decides.
+    A null means that if its property is optional and must not be null itself. In a choice,
+    the option that the model chose decides.
     """
     try:
         return dict(_drop_nulls(arguments, schema, schema, 0))
@@ -4159,10 +4018,6 @@ def _drop_nulls(value: Any, node: Any, root: Mapping[str, Any], depth: int) -> A
 
 
 def _applicable_schemas(value: Any, node: Any, root: Mapping[str, Any]) -> list[Any]:
-    """Return the schemas that apply to a value, each once.
-
-    Of a choice, the option that the value fits applies.
-    """
     found: dict[int, Any] = {}
     ahead = [node]
     while ahead:
@@ -4189,14 +4044,13 @@ def _parts_of(
 def _chosen_option(
     value: Any, options: list[Any], root: Mapping[str, Any]
 ) -> list[Any]:
-    """Return the option that a value fits; all options if it fits none."""
     check = SchemaValidator(root, lenient=True)
     fitting = (option for option in options if not check.error(value, option))
     first = next(fitting, None)
     return options if first is None else [first]
 
 
-# ==== openai_responses.redaction: Removes secrets from text.
+# ==== openai_responses.redaction: Removes secrets from text: known values in every form, then what looks like a secret.
 
 REDACTED = "[redacted]"
 
@@ -4240,8 +4094,7 @@ _LOOKS_SECRET = re.compile(
 def redact(text: str, secrets: Iterable[str] = ()) -> str:
     """Return `text` with `[redacted]` in place of `secrets` and of what looks like one.
 
-    A second call changes nothing. Secrets of fewer than six characters are ignored,
-    because they would be found in ordinary words.
+    Secrets of fewer than six characters are ignored: ordinary words contain them.
     """
     known = {form for secret in secrets for form in _forms(secret.strip())}
     if known:
@@ -4262,15 +4115,15 @@ def header_secrets(value: str) -> list[str]:
 def redact_line(text: str, secrets: Iterable[str] = ()) -> str:
     """Return `text` redacted and as one line, safe to write to a log.
 
-    Texts of tools, pages and programs get there. A line end in them would fake a line
-    of the log, and an escape sequence would act on the terminal that shows it.
+    A line end of a tool's text would fake a line of the log, and an escape sequence would
+    act on the terminal that shows it.
     """
     line = "\\n".join(redact(text, secrets).splitlines())
     return "".join(one if one.isprintable() else _escaped(one) for one in line)
 
 
 def describe_exception(error: BaseException) -> str:
-    """Return what a log may say of a foreign exception: its type and its place.
+    """Return the type and the place of a foreign exception, for a log.
 
     Its text may quote a header or a prompt.
     """
@@ -4288,13 +4141,11 @@ def _redact_pattern(pattern: re.Pattern[str], text: str) -> str:
 
 
 def _keep_name(found: re.Match[str]) -> str:
-    """Return the mark, with the name that tells which secret was there."""
     name = found[found.lastgroup] if found.lastgroup else ""
     return f"{name}{REDACTED}{'@' if found.lastgroup == 'scheme' else ''}"
 
 
 def _forms(secret: str) -> Iterator[str]:
-    """Yield `secret` as it appears in headers, addresses, JSON and base64."""
     if len(secret) < _SHORTEST_SECRET:
         return
     raw = secret.encode("utf-8", "surrogatepass")
@@ -4307,16 +4158,11 @@ def _forms(secret: str) -> Iterator[str]:
 
 
 def _inside_base64(raw: bytes, offset: int) -> str:
-    """Return the characters that `raw` alone decides when `offset` bytes precede it.
-
-    The password of a `Basic` header follows a user name that we do not know. Only the
-    length of that name modulo three matters.
-    """
     encoded = b64encode(bytes(offset) + raw).decode()
     return encoded[(offset * 8 + 5) // 6 : (offset + len(raw)) * 8 // 6]
 
 
-# ==== openai_responses.requests.tools: Tools of a chat body or of the host in the API's form, with names that the API allows.
+# ==== openai_responses.requests.tools: Tools of a chat body or of the host in the API's form, with names that it allows.
 
 _ALLOWED = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _FORBIDDEN = re.compile(r"[^a-zA-Z0-9_-]")
@@ -4324,12 +4170,11 @@ _STEM = 51  # of 64; the rest is `_` and the digest
 _DIGEST = 12
 
 
-@dataclass(frozen=True, slots=True)
-class ToolNames:
+class ToolNames(NamedTuple):
     """Translates the names of tools for the API and back; `known` are their own names.
 
-    The translation of a name depends only on the name itself, so it is the same in the
-    next request. The exception is a name that another known tool already has.
+    The translation depends only on the name itself, so the next request has the same one,
+    unless another known tool has that name.
     """
 
     known: tuple[str, ...] = ()
@@ -4371,9 +4216,9 @@ def responses_tools(
 ) -> list[Item]:
     """Return the tools of a chat body, or of the host, in the API's form.
 
-    Chat Completions nests a function under `function`, the host has it without a
-    `type`. The API has it flat and needs `parameters` and `strict`. With `strict` every
-    function becomes strict whose schema allows it. Other tools are not changed.
+    Chat Completions nests a function under `function`, the host has it without a `type`;
+    the API has it flat and needs `parameters` and `strict`. With `strict` every function
+    becomes strict whose schema allows it.
     """
     return [_responses_tool(spec, strict) for spec in specs]
 
@@ -4381,8 +4226,7 @@ def responses_tools(
 def merge_tools(*groups: Sequence[Item]) -> list[Item]:
     """Return the tools of all groups, each once; a later one replaces an earlier one.
 
-    Functions and custom tools are equal by name, MCP servers by label, all others by
-    type.
+    Functions and custom tools are equal by name, MCP servers by label, others by type.
     """
     tools = [tool for group in groups for tool in group]
     return list({_identity(tool): tool for tool in tools}.values())
@@ -4396,8 +4240,8 @@ def responses_tool_choice(
 ) -> object:
     """Return `tool_choice` in the API's form, where a named function is not nested.
 
-    A bare name is accepted. Raises InvalidRequest for a tool that is not among `tools`,
-    if those are known. `names` translates the tool's own name.
+    A bare name is accepted. Raises InvalidRequest for a tool that is not among `tools`, if
+    those are known.
     """
     if choice is None or choice in _MODES:
         return choice
@@ -4441,7 +4285,6 @@ def _check_named(tool: Mapping[str, Any]) -> None:
 
 
 def _function(function: Mapping[str, Any], strict: bool) -> Item:
-    """Return a function in the API's form; its own `strict` has priority."""
     said = function.get("strict")
     wanted = said if isinstance(said, bool) else strict
     parameters = function.get("parameters")
@@ -4456,7 +4299,6 @@ def _function(function: Mapping[str, Any], strict: bool) -> Item:
 
 
 def _flat_format(custom: Mapping[str, Any]) -> Item:
-    """Return the format of a custom tool, which Chat Completions nests once more."""
     form = custom.get("format")
     grammar = form.get("grammar") if isinstance(form, Mapping) else None
     if not isinstance(grammar, Mapping):
@@ -4505,7 +4347,6 @@ def _tool_choice(choice: Mapping[str, Any], names: ToolNames | None) -> Item:
 
 
 def _check_offered(wanted: Item, tools: Sequence[Item] | None) -> None:
-    """Raise InvalidRequest if a known list of tools does not contain `wanted`."""
     same: list[str] = [key for key in ("type", "server_label") if key in wanted]
     same += ["name"] if wanted["type"] in _CALLED_BY_NAME else []
     if tools is None or any(
@@ -4519,8 +4360,7 @@ def _check_offered(wanted: Item, tools: Sequence[Item] | None) -> None:
 # ==== openai_responses.requests.replay: Output items of earlier responses, in the form in which they are sent again.
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
+class Origin(NamedTuple):
     """The model family, the server's name, and the account that produced an item.
 
     `endpoint` and `account` are empty if an earlier writer did not store them.
@@ -4563,10 +4403,7 @@ _REMOTE_SIGN = "mcp"
 
 
 def remote_name(item: Mapping[str, Any]) -> str:
-    """Return the name of a remote tool: its server's label, then its own name.
-
-    Open WebUI names the tools of its own MCP servers in the same way.
-    """
+    """Return the name of a remote tool: its server's label, then its own name."""
     return ToolNames().sent_name(f"{item.get('server_label')}_{item.get('name')}")
 
 
@@ -4629,7 +4466,6 @@ def drop_settled_approvals(items: Sequence[Item]) -> list[Item]:
 
 
 def _last_act(items: Sequence[Item], refused: Container[str]) -> int:
-    """Return the place of the last item that the model produced, or -1."""
     acts = (
         place
         for place, item in enumerate(items)
@@ -4639,7 +4475,6 @@ def _last_act(items: Sequence[Item], refused: Container[str]) -> int:
 
 
 def _asked_id(item: Mapping[str, Any]) -> object:
-    """Return the id of the approval request that `item` is or answers, else None."""
     if is_approval_request(item):
         return item["id"]
     return item.get("approval_request_id") if _is_response(item) else None
@@ -4648,7 +4483,7 @@ def _asked_id(item: Mapping[str, Any]) -> object:
 def reorder_remote_outputs(items: Iterable[Item]) -> list[Item]:
     """Return `items` with the output of each remote call directly behind it.
 
-    Otherwise calls that ran at the same time would be in the host's order.
+    Calls that ran at the same time are in the host's order.
     """
     rows = list(items)
     outputs = {
@@ -4684,7 +4519,6 @@ def _call_output(item: Mapping[str, Any], text: str) -> Item:
 
 
 def _remote_error(item: Mapping[str, Any]) -> str:
-    """Return the error of a remote call in the words of the server or of the API."""
     error = item.get("error")
     if not error:
         return ""
@@ -4733,7 +4567,6 @@ def _goes_back(item: Item, with_reasoning: bool) -> bool:
 
 
 def _demanded(item: Item) -> Item:
-    """Return the fields of a hosted item that are not simply left as they are."""
     kind = kind_of(item)
     demanded = {key: item.get(key) for key in kind.nullable}
     demanded |= {key: item[key] for key in ("id", "status") if item.get(key)}
@@ -4752,7 +4585,6 @@ def _demanded(item: Item) -> Item:
 
 
 def _new_id(own: str) -> str:
-    """Return a new id of the same kind as `own`, always the same for the same item."""
     prefix, _, rest = own.partition("_")
     if rest.startswith(_MADE_HERE):
         return own
@@ -4838,8 +4670,7 @@ def read_rules(text: str) -> list[tuple[str, Approval]]:
     return rules
 
 
-@dataclass(frozen=True, slots=True)
-class ToolResult:
+class ToolResult(NamedTuple):
     """The result of a tool.
 
     `output` is for the model: a text, or content parts with pictures. `card` holds what
@@ -4848,7 +4679,7 @@ class ToolResult:
 
     output: str | list[Item]
     failed: bool = False
-    card: Mapping[str, Any] = field(default_factory=dict)
+    card: Mapping[str, Any] = NO_CARD
 
 
 class CallableTools(Protocol):
@@ -4862,8 +4693,7 @@ class CallableTools(Protocol):
     ) -> tuple[str, dict[str, Any]] | None:
         """Return the own name of the tool that a call will run, and its arguments.
 
-        A tool that only passes calls on names another tool. None if there is no such
-        tool.
+        A tool that only passes calls on names another tool; None if there is no such tool.
         """
 
     def is_interactive(self, name: str) -> bool:
@@ -4873,8 +4703,7 @@ class CallableTools(Protocol):
         """Run a tool; an exception counts as a failure of the tool."""
 
 
-@dataclass(frozen=True, slots=True)
-class CallLimits:
+class CallLimits(NamedTuple):
     """Limits of calls: how many at once, how many seconds, how much output."""
 
     at_once: int = 8
@@ -4883,8 +4712,7 @@ class CallLimits:
     characters: int = 100_000
 
 
-@dataclass(frozen=True, slots=True)
-class Toolset:
+class Toolset(NamedTuple):
     """What a run needs to answer calls and approval requests itself.
 
     `log` takes lines about failed tools. `rounds` limits the responses with calls,
@@ -4894,9 +4722,9 @@ class Toolset:
     """
 
     tools: CallableTools
-    approver: Approver = field(default_factory=Approver)
-    limits: CallLimits = field(default_factory=CallLimits)
-    log: Callable[[str], object] = field(default=str)
+    approver: Approver = Approver()
+    limits: CallLimits = CallLimits()
+    log: Callable[[str], object] = str
     rounds: int = 10
     most_calls: int = 100
     carries_reasoning: bool = True
@@ -4914,9 +4742,7 @@ def tool_error(sentence: str) -> ToolResult:
     return ToolResult(f"Error: {sentence}", failed=True)
 
 
-@dataclass(frozen=True, slots=True)
-class _ReadyCall:
-    """A call that may run: its tool and its arguments."""
+class _ReadyCall(NamedTuple):
 
     call_id: str
     name: str
@@ -4952,7 +4778,6 @@ async def run_calls(
 
 
 class _Clock:
-    """The remaining time of a batch; it stops while a person is asked."""
 
     def __init__(self, seconds: float) -> None:
         self._loop = asyncio.get_running_loop()
@@ -4988,7 +4813,6 @@ def _cancel(tasks: Iterable[asyncio.Task[ToolResult]]) -> None:
 
 
 def _result(task: asyncio.Task[ToolResult], call: Item, toolset: Toolset) -> ToolResult:
-    """Return the result of a task, or the sentence for an exceeded time limit."""
     if task.done() and not task.cancelled():
         return task.result()
     seconds = toolset.limits.batch_seconds
@@ -4996,7 +4820,6 @@ def _result(task: asyncio.Task[ToolResult], call: Item, toolset: Toolset) -> Too
 
 
 def _check_call(call: Item, tools: CallableTools) -> _ReadyCall | ToolResult:
-    """Return a call that may run, or the result that replaces it."""
     name, call_id = _name(call), str(call["call_id"])
     try:
         arguments = _arguments(call)
@@ -5015,7 +4838,6 @@ def _check_call(call: Item, tools: CallableTools) -> _ReadyCall | ToolResult:
 def _ready_call(
     call_id: str, name: str, arguments: object, tools: CallableTools
 ) -> _ReadyCall | ToolResult:
-    """Return a call whose arguments are valid for its tool."""
     schema = tools.parameters(name)
     if schema is None:
         return tool_error(f"There is no tool named {name}. Use one that is offered.")
@@ -5026,7 +4848,6 @@ def _ready_call(
 
 
 def _arguments(call: Item) -> object:
-    """Return the arguments of a call: its JSON value, or the text of a custom call."""
     if item_type(call) == "custom_tool_call":
         return {"input": call.get("input") or ""}
     text = call.get("arguments")
@@ -5039,7 +4860,6 @@ async def _answer(
     slots: asyncio.Semaphore,
     clock: _Clock,
 ) -> ToolResult:
-    """Run one call within its limits, once it is approved, unless it has a result."""
     if isinstance(found, ToolResult):
         return found
     approver = toolset.approver
@@ -5074,7 +4894,6 @@ async def _call_tool(
 
 
 def _cap_result(answer: ToolResult, characters: int) -> ToolResult:
-    """Return a result with a long text cut in the middle."""
     output = answer.output
     if isinstance(output, str):
         return ToolResult(cap_text(output, characters), answer.failed, answer.card)
@@ -5106,8 +4925,7 @@ def _is_interactive(found: _ReadyCall | ToolResult, toolset: Toolset) -> bool:
     return isinstance(found, _ReadyCall) and toolset.tools.is_interactive(found.name)
 
 
-@dataclass(frozen=True, slots=True)
-class McpApproval:
+class McpApproval(NamedTuple):
     """The decision about one approval request; `refusal` says why it is denied."""
 
     request: Item
@@ -5168,7 +4986,6 @@ def deny_mcp_approvals(requests: Sequence[Item], why: str) -> list[McpApproval]:
 
 
 def _shown_arguments(request: Item) -> Mapping[str, Any]:
-    """Return the arguments as a person is shown them, or their text if invalid."""
     text = str(request.get("arguments") or "{}")
     arguments = parse_json_object(text)
     return {"arguments": text} if arguments is None else arguments
@@ -5191,12 +5008,12 @@ async def run(
     limits: Limits,
     toolset: Toolset | None = None,
 ) -> AsyncGenerator[RunEvent, None]:
-    """Send `request` and report what happens; ends with exactly one RunEnded.
+    """Send `request` and report what happens; ends with exactly one RunDone.
 
-    With a `toolset` that runs them, calls are answered here. Without one they are left
-    open for the caller, unless their response broke off. Raises none of our own
-    exceptions: a refusal is an ending. Cancelling it, or closing the generator, closes
-    the connection and cancels the tools.
+    With a `toolset` that runs them, calls are answered here; otherwise they are left open
+    for the caller, unless their response broke off. A refusal is an ending, not an
+    exception. Cancelling it, or closing the generator, closes the connection and cancels
+    the tools.
     """
     client = Client(endpoint, connections, limits, Deadlines(limits.timeouts))
     retries = limits.retries
@@ -5234,8 +5051,6 @@ async def run(
 
 
 class _RunState:
-    """The results of the responses of a run so far."""
-
     def __init__(self) -> None:
         self.output: list[Item] = []
         self.usage: Usage | None = None
@@ -5244,12 +5059,10 @@ class _RunState:
         self.is_last_response = False
 
     def add_response(self, attempts: Attempts) -> None:
-        """Add the results of a response."""
         self.output += attempts.response.output
         self.usage = add_usage(self.usage, attempts.response.usage)
 
     def add_output(self, call: Item, answer: ToolResult) -> ToolOutput:
-        """Add the output of a call; return its event."""
         item, index = output_item(call, answer), len(self.output)
         self.output.append(item)
         return ToolOutput(index, item, answer.failed, answer.card)
@@ -5261,11 +5074,6 @@ class _RunState:
 
 
 class _ToolRound:
-    """The calls and approval requests of one response; each is answered, in order.
-
-    `outputs` are the answers. `was_limited` says whether a limit kept a call from
-    running, `leaves_calls` whether some calls are left to the caller.
-    """
 
     def __init__(
         self, output: Sequence[Item], toolset: Toolset, so_far: _RunState
@@ -5281,11 +5089,9 @@ class _ToolRound:
 
     @property
     def has_work(self) -> bool:
-        """Whether there is anything to answer."""
         return bool(self._calls or self.requests)
 
     async def answers(self) -> AsyncGenerator[RunEvent, None]:
-        """Answer everything, yield the events, and add to the run's output."""
         for consent in await self._consents():
             for event in consent.events(len(self._so_far.output)):
                 yield event
@@ -5316,7 +5122,6 @@ class _ToolRound:
         return self._so_far.rounds >= self._toolset.rounds
 
     def _allowed(self) -> int:
-        """Return how many of the calls may run."""
         if self._is_over:
             return 0
         left = self._toolset.most_calls - self._so_far.calls
@@ -5333,11 +5138,6 @@ def _refused(call: Item, why: str) -> ToolResult:
 def _next_request(
     attempts: Attempts, toolset: Toolset, so_far: _RunState, round_: _ToolRound
 ) -> ResponsesRequest:
-    """Return the next request: this one, its output, and the outputs of its calls.
-
-    A tool that had to be called has been called; at the limit the last response may
-    call none. The tools stay in the request, because the prompt cache depends on them.
-    """
     request = attempts.request
     # An approval request cannot be answered without the reasoning before it.
     reasoning = toolset.carries_reasoning or bool(round_.requests)
@@ -5540,17 +5340,12 @@ def _entry(item: Item, shown: str) -> Item:
 
 
 def _says_just(item: Item, shown: str) -> bool:
-    """Say whether a message has one text that the host will return unchanged.
-
-    The host strips the ends of texts.
-    """
     parts = content_parts(item.get("content"))
     whole = bool(shown) and shown == shown.strip()
     return whole and [part.get("text") for part in parts] == [shown]
 
 
 def _is_entry(entry: object) -> bool:
-    """Say whether an entry is a complete entry of ours."""
     if not isinstance(entry, Mapping) or entry.get("format") != _FORMAT:
         return False
     if not (isinstance(entry.get("turn"), str) and isinstance(entry.get("index"), int)):
@@ -5591,8 +5386,7 @@ def restore_from_details(
 
 
 @dataclass(frozen=True, slots=True)
-class _Stretch:
-    """Items of a response up to a message with shown text, or up to the end."""
+class _Span:
 
     items: tuple[DetailItem, ...]
     origin: Origin
@@ -5603,7 +5397,6 @@ class _Stretch:
 
 
 class _Reading:
-    """Inserts the markers into the messages of one chat."""
 
     def __init__(self) -> None:
         self.records: dict[str, Record] = {}
@@ -5621,7 +5414,6 @@ class _Reading:
         return [*found, *self._rest()]
 
     def _rest(self) -> list[Mapping[str, Any]]:
-        """Return a message for the items of calls, which come before the calls."""
         content = "".join(self._textless)
         self._textless = []
         return [{"role": "assistant", "content": content}] if content else []
@@ -5629,48 +5421,42 @@ class _Reading:
     def _message(
         self, message: Mapping[str, Any], turns: Sequence[DetailTurn]
     ) -> Mapping[str, Any]:
-        """Return a message with each of its texts behind the marker of its items."""
         content = message.get("content")
-        stretches = [one for turn in turns for one in _stretches_of(turn)]
-        texts = _split_text(content if isinstance(content, str) else "", stretches)
+        spans = [one for turn in turns for one in _spans_of(turn)]
+        texts = _split_text(content if isinstance(content, str) else "", spans)
         pieces: list[str] = []
-        for stretch in stretches:
-            line = self._marker(stretch)
-            if stretch.last.shown and texts:
-                pieces += [line, _own_text(stretch.last, texts.pop(0))]
+        for span in spans:
+            line = self._marker(span)
+            if span.last.shown and texts:
+                pieces += [line, _own_text(span.last, texts.pop(0))]
             else:
                 self._textless.append(line)
         return {**message, "content": "".join([*pieces, *texts])}
 
-    def _marker(self, stretch: _Stretch) -> str:
-        """Return the marker of a new record of these items."""
+    def _marker(self, span: _Span) -> str:
         ulid = f"{len(self.records):026d}"
-        payload = tuple(carried.item for carried in stretch.items)
-        record = Record(ulid, "", 0, payload, "", stretch.origin)
-        if stretch.last.shown:
-            shown = text_digest(message_text(stretch.last.item))
+        payload = tuple(carried.item for carried in span.items)
+        record = Record(ulid, "", 0, payload, "", span.origin)
+        if span.last.shown:
+            shown = text_digest(message_text(span.last.item))
             record = replace(record, shown=shown)
         self.records[ulid] = record
         return format_marker(record.kind, ulid)
 
 
-def _stretches_of(turn: DetailTurn) -> list[_Stretch]:
-    found: list[_Stretch] = []
+def _spans_of(turn: DetailTurn) -> list[_Span]:
+    found: list[_Span] = []
     begun: list[DetailItem] = []
     for carried in turn.items:
         begun.append(carried)
         if carried.shown:
-            found.append(_Stretch(tuple(begun), turn.origin))
+            found.append(_Span(tuple(begun), turn.origin))
             begun = []
-    return [*found, _Stretch(tuple(begun), turn.origin)] if begun else found
+    return [*found, _Span(tuple(begun), turn.origin)] if begun else found
 
 
-def _split_text(content: str, stretches: Sequence[_Stretch]) -> list[str]:
-    """Return the text of each shown message; the host joins them with a line feed.
-
-    If a person changed the text so that the places do not fit, it stays in one piece.
-    """
-    lengths = [_shown_length(one.last) for one in stretches if one.last.shown]
+def _split_text(content: str, spans: Sequence[_Span]) -> list[str]:
+    lengths = [_shown_length(one.last) for one in spans if one.last.shown]
     texts, rest = list[str](), content
     for length in lengths[:-1]:
         if rest[length : length + 1] != "\n":
@@ -5685,7 +5471,6 @@ def _shown_length(carried: DetailItem) -> int:
 
 
 def _own_text(carried: DetailItem, text: str) -> str:
-    """Return the model's own text if another one is shown, unless it was edited."""
     if isinstance(carried.shown, str) and carried.shown.strip() == text.strip():
         return message_text(carried.item)
     return text
@@ -5747,23 +5532,61 @@ def remove_code(text: str, item: Mapping[str, Any]) -> str | None:
 # ==== owui_chat.messages: A chat body as Open WebUI sends it, parsed into its parts.
 
 
-@dataclass(frozen=True, slots=True)
-class UserMessage:
-    """A message that no model wrote: an input message, ready to be sent."""
+class Attachment(NamedTuple):
+    """A file at a message, as the host notes it there."""
+
+    file_id: str
+    name: str
+    content_type: str
+    is_image: bool
+    """The host itself puts an image into the message."""
+
+
+class StoredMessage(NamedTuple):
+    """A message of the user as the chat's row holds it."""
+
+    row: Mapping[str, Any]
+    answer_id: str
+    """Names the answer to it in this branch of the chat; empty without one."""
+
+    @property
+    def words(self) -> str:
+        """What the user wrote."""
+        content = self.row.get("content")
+        return content if isinstance(content, str) else ""
+
+
+class UserMessage(NamedTuple):
+    """A message that no model wrote."""
 
     item: Item
+    """An input message, ready to be sent."""
+    stored: StoredMessage | None = None
+    attachments: Sequence[Attachment] = ()
+
+    @property
+    def is_from_user(self) -> bool:
+        """Whether it is no instruction."""
+        return self.item.get("role") == "user"
+
+    @property
+    def content(self) -> list[Item]:
+        """The parts of the input message."""
+        return content_parts(self.item.get("content"))
+
+    def with_content(self, parts: Sequence[Item]) -> Self:
+        """Return this message with other parts."""
+        return self._replace(item={**self.item, "content": list(parts)})
 
 
-@dataclass(frozen=True, slots=True)
-class AssistantText:
-    """The text of an assistant's message, as the host returns it."""
+class AssistantText(NamedTuple):
+    """Text of an assistant's message, as the host gives it back."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class ToolCall:
-    """A tool call of an assistant's message; a custom call has an input instead."""
+class ToolCall(NamedTuple):
+    """A tool call of an assistant's message; the arguments of a custom one are a text."""
 
     call_id: str
     name: str
@@ -5771,9 +5594,8 @@ class ToolCall:
     is_custom: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ToolMessage:
-    """The result of a call: a text, or parts with pictures."""
+class ToolMessage(NamedTuple):
+    """What a tool returned for a call: a text, or parts with pictures."""
 
     call_id: str
     output: str | list[Item]
@@ -5787,9 +5609,9 @@ def parse_messages(
 ) -> tuple[str, list[ChatPart]]:
     """Return the instructions and the parts of a chat.
 
-    System messages at the beginning are the instructions, in order; later ones stay in
-    place. Pictures without a `detail` get the given one. Raises InvalidRequest for
-    content that the API does not accept.
+    The system messages at the head, in order, are the instructions; later ones stand
+    at their place. Pictures without a `detail` get this one. Raises InvalidRequest for
+    what the API cannot take.
     """
     if not all(isinstance(message, Mapping) for message in messages):
         raise InvalidRequest("A message of this chat is not an object with a role.")
@@ -5798,12 +5620,11 @@ def parse_messages(
         head += 1
     texts = [_plain_text(message.get("content")) for message in messages[:head]]
     instructions = "\n\n".join(text for text in texts if text)
-    stretches = [s for message in messages[head:] for s in _chat_parts(message, detail)]
-    return instructions, stretches
+    rest = messages[head:]
+    return instructions, [part for m in rest for part in _chat_parts(m, detail)]
 
 
 def _chat_parts(message: Mapping[str, Any], detail: str) -> Iterator[ChatPart]:
-    """Yield the parts of one message after the instructions, in order."""
     role, content = message.get("role"), message.get("content")
     match role:
         case "user":
@@ -5837,7 +5658,6 @@ def _calls(tool_calls: object) -> Iterator[ToolCall]:
 
 
 def _output(content: object) -> str | list[Item]:
-    """Return a tool's output; an empty one is kept, because its call needs it."""
     if not isinstance(content, list):
         return "" if content is None else str(content)
     return [_input_part(part, "auto") for part in content]
@@ -5850,7 +5670,6 @@ def _input_message(role: str, content: object, detail: str) -> Item:
 
 
 def _input_part(part: object, detail: str) -> Item:
-    """Return a content part in the API's form."""
     wire = part if isinstance(part, Mapping) else {"type": "text", "text": part}
     match wire.get("type"):
         case "text" | "input_text":
@@ -5868,7 +5687,6 @@ def _input_part(part: object, detail: str) -> Item:
 
 
 def _image_part(wire: Mapping[str, Any], default: str) -> Item:
-    """Return a picture; both forms keep the address and the detail."""
     inner = wire.get("image_url")
     chat_form = inner if isinstance(inner, Mapping) else {"url": inner}
     detail = chat_form.get("detail") or wire.get("detail") or default
@@ -5882,7 +5700,6 @@ def _given(wire: object) -> Item:
 
 
 def _plain_text(content: object) -> str:
-    """Return the text of a system or assistant message in any of its forms."""
     if isinstance(content, list):
         texts = (p.get("text") for p in content if isinstance(p, Mapping))
         return "".join(text for text in texts if isinstance(text, str))
@@ -5908,7 +5725,7 @@ def strip_old_blocks(text: str) -> str:
 
 
 def build_input(
-    stretches: Iterable[ChatPart],
+    parts: Iterable[ChatPart],
     records: Mapping[str, Record],
     reader: Origin | None,
     *,
@@ -5922,14 +5739,14 @@ def build_input(
     """
     items: list[Item] = []
     run: list[AssistantText | ToolCall | ToolMessage] = []
-    for stretch in stretches:
-        if isinstance(stretch, UserMessage):
+    for part in parts:
+        if isinstance(part, UserMessage):
             past = _RunHistory(run, records, reader).items()
             items += past if with_tools else drop_hosted_tool_items(past)
-            items.append(stretch.item)
+            items.append(part.item)
             run = []
         else:
-            run.append(stretch)
+            run.append(part)
     items += _RunHistory(run, records, reader).items()
     # A picture is an input message: inserted last, to keep reasoning next to its text.
     return [
@@ -5947,7 +5764,6 @@ def tool_message_item(returned: ToolMessage, before: Iterable[Item]) -> Item:
 
 
 class _RunHistory:
-    """The items of one run, combined from the host's parts and the stored items."""
 
     def __init__(
         self,
@@ -5955,7 +5771,7 @@ class _RunHistory:
         records: Mapping[str, Record],
         reader: Origin | None,
     ) -> None:
-        self._pieces = [_split(stretch) for stretch in run]
+        self._pieces = [_split(part) for part in run]
         self._reader = reader
         self._records = {
             piece.ulid: records[piece.ulid]
@@ -5983,9 +5799,6 @@ class _RunHistory:
                     waiting.remove(item)
 
     def _takes_out(self, code: Item) -> bool:
-        """Remove from the text what the host inserted for `code`; say whether it was
-        there.
-        """
         for pieces in [found for found in self._pieces if isinstance(found, list)]:
             for place, piece in enumerate(pieces):
                 rest = remove_code(piece.text, code)
@@ -5997,19 +5810,18 @@ class _RunHistory:
     def items(self) -> list[Item]:
         """Return the items of the run in order."""
         items: list[Item] = []
-        for stretch in self._pieces:
-            match stretch:
+        for part in self._pieces:
+            match part:
                 case ToolCall():
-                    items += self._call(stretch)
+                    items += self._call(part)
                 case ToolMessage():
-                    items.append(tool_message_item(stretch, items))
+                    items.append(tool_message_item(part, items))
                 case _:
-                    for piece in stretch:
+                    for piece in part:
                         items += self._piece(piece)
         return items
 
     def _call(self, call: ToolCall) -> list[Item]:
-        """Return a call in its stored bytes, after the items stored before it."""
         ulid = self._ulid_of_call.get(call.call_id, "")
         waiting = self._waiting.get(ulid, [])
         for place, item in enumerate(waiting):
@@ -6019,7 +5831,6 @@ class _RunHistory:
         return [_call_item(call)]
 
     def _piece(self, piece: MarkedText) -> list[Item]:
-        """Return the items that a marker names, then the text behind it."""
         kept = self._allowed(piece.ulid, self._waiting.pop(piece.ulid, []))
         message = kept.pop() if kept and _is_answer(kept[-1]) else None
         record = self._records.get(piece.ulid)
@@ -6032,11 +5843,6 @@ class _RunHistory:
         return [*kept, _message_item(message, piece.text)]
 
     def _allowed(self, ulid: str, items: Sequence[Item]) -> list[Item]:
-        """Remove items that nobody at this request's server could read.
-
-        A call whose card was deleted stays for now, because it tells which reasoning
-        must be removed with it.
-        """
         if not items:
             return []
         reader = self._reader
@@ -6049,7 +5855,6 @@ class _RunHistory:
 
 
 def _call_item(call: ToolCall) -> Item:
-    """Return a call that only the host knows."""
     kind, key = "function_call", "arguments"
     if call.is_custom:
         kind, key = "custom_tool_call", "input"
@@ -6058,25 +5863,22 @@ def _call_item(call: ToolCall) -> Item:
 
 
 def _split(
-    stretch: AssistantText | ToolCall | ToolMessage,
+    part: AssistantText | ToolCall | ToolMessage,
 ) -> list[MarkedText] | ToolCall | ToolMessage:
-    if isinstance(stretch, AssistantText):
-        return list(split_at_markers(strip_old_blocks(stretch.text)))
-    return stretch
+    if isinstance(part, AssistantText):
+        return list(split_at_markers(strip_old_blocks(part.text)))
+    return part
 
 
 def _is_answer(item: Item) -> bool:
-    """Say whether `item` is a model's message; earlier writers stored other kinds."""
     return item_type(item) == "message" and item.get("role") == "assistant"
 
 
 def _is_whole_remark(item: Item) -> bool:
-    """Say whether `item` is commentary whose text the host does not return."""
     return is_commentary(item) and bool(message_text(item))
 
 
 def _message_item(kept: Item | None, shown: str) -> Item:
-    """Return a message in the model's own bytes, unless a person edited it."""
     part = {"type": "output_text", "text": shown, "annotations": []}
     if kept is None:
         return {"type": "message", "role": "assistant", "content": [part]}
@@ -6329,7 +6131,6 @@ class Citations:
         return before + self._linked(held.feed(event.text))
 
     def _linked(self, text: str) -> str:
-        """Return a text in which links to pages of a search are numbers."""
         if "](" in text:
             text = LINK.sub(self._linked_number, text)
         return strip_tracking(text)
@@ -6338,7 +6139,6 @@ class Citations:
         return self._number_of_link(link) if is_tracked_url(link["url"]) else link[0]
 
     def _number_of_link(self, link: re.Match[str]) -> str:
-        """Return the number for a link; a label with meaning stays in the text."""
         url, label = strip_tracking(link["url"]), link["label"].strip()
         number = self._number(url)
         names_site = "." in label and " " not in label
@@ -6391,7 +6191,6 @@ def source_keys(sources: Iterable[Mapping[str, Any]]) -> list[str]:
 
 
 def _key(annotation: Item) -> str:
-    """Return the key of a source; empty if the annotation is not a source."""
     match annotation.get("type"):
         case "url_citation":
             return strip_tracking(str(annotation.get("url") or ""))
@@ -6401,11 +6200,6 @@ def _key(annotation: Item) -> str:
 
 
 def _range(annotation: Item, text: str) -> tuple[int, int]:
-    """Return the first position of an annotation's text, and the one behind the last.
-
-    `end_index` is documented as the last character, but in practice it is the one
-    behind it. A file's `index` is the place of the citation.
-    """
     start = annotation.get("start_index", annotation.get("index"))
     last = annotation.get("end_index", annotation.get("index"))
     if not isinstance(start, int) or not isinstance(last, int):
@@ -6417,7 +6211,6 @@ def _range(annotation: Item, text: str) -> tuple[int, int]:
 
 
 def _apply_edits(text: str, edits: Iterable[_Edit]) -> str:
-    """Return `text` with parts of it replaced."""
     pieces, done = [], 0
     for start, end, told in sorted(edits, key=lambda edit: edit[:2]):
         pieces += [text[done:start], told]
@@ -6594,12 +6387,10 @@ class ChunkRenderer:
         return {**self._head, "choices": [choice]}
 
     def _gap(self, event: TextDelta) -> str:
-        """Return the blank line between two messages of one run."""
         before, self._told = self._told, event.output_index
         return "" if before in (None, event.output_index) else "\n\n"
 
     def _thought_gap(self, event: TextDelta) -> str:
-        """Return the blank line between two parts of the reasoning."""
         place = (event.output_index, event.part)
         before, self._thought = self._thought, place
         return "" if before in (None, place) else "\n\n"
@@ -6709,7 +6500,6 @@ def _message(ended: RunDone) -> dict[str, Any]:
 
 
 def _progress(ended: RunDone) -> str:
-    """Return the reasoning and commentary before the answer."""
     answer = _messages(ended)
     steps = [
         item
@@ -6721,7 +6511,6 @@ def _progress(ended: RunDone) -> str:
 
 
 def _open_calls(ended: RunDone) -> list[dict[str, Any]]:
-    """Return the calls that are left to the client."""
     answered = {i["call_id"] for i in ended.output if is_call_output(i)}
     calls = [item for item in ended.output if is_call(item)]
     return [chat_tool_call(i) for i in calls if i.get("call_id") not in answered]
@@ -6796,7 +6585,6 @@ def reasoning_host_item(item: Item, seconds: int) -> Item:
 
 
 def _without_secrets(item: Item) -> Item:
-    """Remove fields that readers of the chat cannot use and others should not get."""
     hidden = ("encrypted_content",)
     return {k: v for k, v in item.items() if k not in hidden and v is not None}
 
@@ -6917,7 +6705,6 @@ class RecordItems:
             yield from self._carry(event)
 
     def _keep(self, kept: StoredRecord, places: Mapping[int, int]) -> Iterator[Chunk]:
-        """Yield the events of a record; one that was stored before is replaced."""
         items = self._shown.items
         if kept.ulid in self._places:
             place = self._places[kept.ulid]
@@ -6930,7 +6717,6 @@ class RecordItems:
         yield from self._shown.add({**head, "kept": dict(kept.value)})
 
     def _carry(self, carried: TurnDetails) -> Iterator[Chunk]:
-        """Yield a response's reasoning again with its entries, if it has reasoning."""
         items = self._shown.items
         new = range(self._carried_to, len(items))
         self._carried_to = len(items)
@@ -6981,12 +6767,6 @@ class Commentary:
                 yield from self._become_answer(index, text)
 
     def _grow(self, index: int, text: str) -> Iterator[Chunk]:
-        """Yield the growth, and the whole text each time it has doubled.
-
-        Deltas extend the text of an unknown item on the page only. The host stores an
-        item when it gets it whole, and that is what is left after Stop
-        (docs/reference/open-webui.md, "Native events").
-        """
         if not text:
             return
         place, before = self.indexes[index], self._quoted[index]
@@ -6998,7 +6778,6 @@ class Commentary:
         yield self._whole(index, "in_progress")
 
     def _whole(self, index: int, status: str) -> Chunk:
-        """Return the event that gives the host the whole text so far."""
         place, quoted = self.indexes[index], self._quoted[index]
         self._stored[index] = len(quoted)
         return self._shown.end(
@@ -7016,7 +6795,6 @@ class Commentary:
             yield from self._shown.add_marker(marker)
 
     def _become_answer(self, index: int, text: str) -> Iterator[Chunk]:
-        """Yield the commentary as a message, behind its marker if it has one."""
         place = self.indexes[index]
         item = self._shown.items[place]
         if index in self._markers:
@@ -7073,7 +6851,6 @@ class ImageHostItem:
             yield from self._note(next(iter(notes), _failure(event.item)))
 
     def _note(self, sentence: str) -> Iterator[Chunk]:
-        """Yield a text that the page draws and that no later turn contains."""
         part = {"type": "output_text", "text": f"*{sentence}*"}
         number = len(self._shown.items)
         note = {"type": "openai_responses:note", "id": f"note_{number}"}
@@ -7096,11 +6873,6 @@ def show_files(shown: OutputItems, card: Mapping[str, Any]) -> Iterator[Chunk]:
 
 
 def _on_the_page(shown: OutputItems, more: list[Item]) -> Chunk:
-    """Return the chunk that shows files on the page only.
-
-    It has no choice: otherwise the host would send the pictures to the page twice
-    (docs/reference/open-webui.md, "What a pipe yields").
-    """
     data = {"files": [*shown.files, *more]}
     return {**host_event({"type": "chat:message:files", "data": data}), "choices": []}
 
@@ -7187,9 +6959,6 @@ class SearchHostItem:
 
 
 def _card(item: Item) -> Item:
-    """Return a search without its results: the host would store them, and nobody reads
-    them.
-    """
     shown = {k: v for k, v in item.items() if k != "results" and v is not None}
     action = shown.get("action")
     if isinstance(action, dict):
@@ -7309,7 +7078,6 @@ def _tokens(usage: Usage) -> str:
 
 
 def _money(dollars: float) -> str:
-    """Return an amount with its first two digits, even if it is tiny."""
     return f"${dollars:.2f}" if dollars >= 1 else f"${dollars:.2g}"
 
 
@@ -7382,10 +7150,6 @@ class NativeRenderer:
     def _hosted(
         self, event: ItemAdded | TextDelta | PartialImage | ItemDone, marker: str
     ) -> Iterator[Chunk]:
-        """Yield what the card of an item of the API's own makes of an event.
-
-        A remark in passing has one too.
-        """
         begins = isinstance(event, ItemAdded) and is_commentary(event.item)
         if not isinstance(event, PartialImage) and (
             begins or event.output_index in self._remarks.indexes
@@ -7404,7 +7168,6 @@ class NativeRenderer:
             yield from card.render(event)
 
     def _beside(self, event: Status | StoredRecord | TurnDetails) -> Iterator[Chunk]:
-        """Yield chunks for events that are not items of the run."""
         if isinstance(event, Status):
             yield status_chunk(event.sentence)
         else:
@@ -7460,10 +7223,6 @@ class NativeRenderer:
             yield self._shown.grow(place, kind, text)
 
     def _gap(self, event: TextDelta) -> str:
-        """Return the blank line between two parts of a thought.
-
-        The page joins the parts of a summary, so all parts are shown as one.
-        """
         before = self._parts.get(event.output_index, event.part)
         self._parts[event.output_index] = event.part
         thought = event.kind in ("summary", "reasoning")
@@ -7492,7 +7251,6 @@ class NativeRenderer:
 
 
 def _is_shown(item: Item) -> bool:
-    """Say whether the host has a card for an item."""
     return item_type(item) in _SHOWN_TYPES and not is_commentary(item)
 
 
@@ -7780,7 +7538,6 @@ def build_seccomp_filter(machine: str) -> bytes | None:
 def _encode_instruction(
     code: int, operand: int, skip_if: int = 0, skip_unless: int = 0
 ) -> bytes:
-    """Return one `struct sock_filter`."""
     return struct.pack("=HBBI", code, skip_if, skip_unless, operand)
 
 
@@ -7830,7 +7587,6 @@ class BubblewrapProcess:
             os.close(self._first_descriptor)
 
     def _open_first_process(self) -> int:
-        """Return a descriptor of the first process's folder."""
         if self._first_descriptor is None:
             told = os.read(self._info_descriptor, 4096)
             number = json.loads(told)["child-pid"] if told else "none"
@@ -7841,7 +7597,6 @@ class BubblewrapProcess:
 
 
 def _sum_process_memory(first: int) -> int:
-    """Return the sum over all processes in the sandbox's own `/proc`."""
     processes = os.open("root/proc", os.O_RDONLY | os.O_DIRECTORY, dir_fd=first)
     try:
         numbers = [name for name in os.listdir(processes) if name.isdigit()]
@@ -7915,7 +7670,6 @@ class BubblewrapBackend:
             return BubblewrapProcess(process, os.dup(told))
 
     def _options(self, limits: SandboxLimits) -> Iterator[str]:
-        """Yield the contents of the sandbox; the last option makes its root read-only."""
         yield from _ISOLATION_OPTIONS.split()
         for name in _DEVICES:
             yield from ("--dev-bind", f"/dev/{name}", f"/dev/{name}")
@@ -7959,7 +7713,6 @@ def _find_bwrap() -> str:
 
 
 def _library_options() -> Iterator[str]:
-    """Yield the options for /lib and the like: links into /usr on most systems."""
     for path in (Path("/lib"), Path("/lib64")):
         if path.is_symlink():
             yield from ("--symlink", os.readlink(path), str(path))
@@ -8062,7 +7815,6 @@ class ContainerBackend:
         return ContainerProcess(process, (path, "rm", "--force", name))
 
     def _options(self, limits: SandboxLimits) -> Iterator[str]:
-        """Yield the limits; files in a tmpfs count as memory here."""
         rooms = {"/work": limits.disk, "/tmp": limits.disk}
         if self._wheels:
             rooms["/packages"] = limits.packages
@@ -8710,7 +8462,6 @@ class Sandbox:
 
 
 class _SandboxRun:
-    """What is under way between us and one cell."""
 
     def __init__(self, cell: SandboxProcess, limits: SandboxLimits) -> None:
         process = cell.process
@@ -8756,7 +8507,6 @@ class _SandboxRun:
                     raise self._stop_error("reply")
 
     async def _read_stderr(self) -> None:
-        """Keep the beginning; the sandbox waits if there is more."""
         while len(self._stderr_text) < _STDERR_BYTES:
             if not (piece := await self._stderr.read(_STDERR_BYTES)):
                 return
@@ -8882,7 +8632,6 @@ class WorkspaceRoot:
 
 
 def _lock_folder(folder: Path) -> int:
-    """Return a locked descriptor of a folder; raises OSError if it is locked."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
         fcntl = import_module("fcntl")  # Windows has none, but must load this module
@@ -8894,7 +8643,6 @@ def _lock_folder(folder: Path) -> int:
 
 
 def _remove_if_abandoned(folder: Path) -> None:
-    """Remove a folder of our own user unless it is in use."""
     if folder.lstat().st_uid == os.geteuid():
         with suppress(OSError):
             lock = _lock_folder(folder)
@@ -9035,7 +8783,6 @@ class WorkspacePool:
         return Workspace(folder, self._limits)
 
     def _release(self, chat: Hashable, workspace: Workspace) -> None:
-        """Start the idle timer; remove the least recently used if there are too many."""
         if workspace.borrowers or self._is_closed:
             return
         loop = asyncio.get_running_loop()
@@ -9077,7 +8824,6 @@ def _copy_slice(part: FileSlice, source: Path, target: Path) -> None:
 
 
 def _printable_name(name: str) -> str:
-    """Return the last part of a path in a form that can be shown."""
     last = name.rsplit("/", 1)[-1]
     return "".join(sign if sign.isprintable() else "_" for sign in last) or "file"
 
@@ -9260,7 +9006,6 @@ def _describe_run(reply: SandboxReply, notes: str) -> str:
 
 
 def _read_result_value(result: object) -> object:
-    """Return the value of the last expression, or its repr."""
     try:
         wire = json.loads(str(result)) if result else {}
     except (ValueError, RecursionError):
@@ -9269,7 +9014,6 @@ def _read_result_value(result: object) -> object:
 
 
 def _list_notes(answer: Mapping[str, Any], limits: SandboxLimits) -> Iterator[str]:
-    """Yield a sentence for each unexpected event."""
     if stopped := answer.get("stopped"):
         yield _STOP_SENTENCES.get(str(stopped), "The code was stopped.").format(limits)
     status = answer.get("status")
@@ -9725,7 +9469,6 @@ _TOOL_SERVER_LABEL = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,31}")
 
 
 def _is_web_address(text: str) -> bool:
-    """Say whether a text is an http or https address without a password."""
     try:
         parts = urlsplit(text)
         is_sound = bool(parts.hostname) and parts.port != 0 and "@" not in parts.netloc
@@ -9926,10 +9669,6 @@ class _InvalidEntry(Exception):
 def _referenced_secrets(
     revealed: Iterable[tuple[str, str]], typed: StringMap
 ) -> list[str]:
-    """Return the secrets that stood behind references.
-
-    Of a header also the part after its scheme, which may be repeated alone.
-    """
     plain = set(typed.values())
     texts = [text for _, text in revealed if text not in plain]
     return [one for text in texts for one in (text, *text.split()[1:])]
@@ -9982,7 +9721,6 @@ class McpHttpTransport:
             pass
 
     async def _reply(self, message: RpcMessage) -> None:
-        """Answer the server's request, if it is one; a running call is not repeated."""
         reply = build_rpc_reply(message)
         try:
             if reply is not None:
@@ -10208,7 +9946,6 @@ class McpStdioTransport:
             await self._child.close()
 
     def _receive_line(self, line: bytes) -> bool:
-        """Read a line of the program; a line that is no message is ignored."""
         self._unrelated_messages += 1
         text = redact_secrets(line.decode("utf-8", "replace"), self._entry.secrets)
         try:
@@ -10338,9 +10075,6 @@ class McpSession:
     async def _request_with_retry(
         self, method: str, params: Mapping[str, Any]
     ) -> RpcMessage:
-        """Return a result; a session that the server has forgotten is opened again
-        once.
-        """
         opened = self._open_count
         try:
             return await self._request(method, params)
@@ -10354,9 +10088,6 @@ class McpSession:
             raise RemoteError(f"{self._name} ends its sessions at once.") from None
 
     async def _request(self, method: str, params: Mapping[str, Any]) -> RpcMessage:
-        """Return the result of a request; an abandoned request is cancelled at the
-        server.
-        """
         request = build_rpc_request(next(self._numbers), method, params)
         try:
             asking = self._transport.request(request)
@@ -10374,7 +10105,6 @@ class McpSession:
         return result
 
     def _cancel_request(self, request: RpcMessage) -> None:
-        """Tell the server in the background that nobody waits for an answer."""
         parting = asyncio.create_task(self._notify_cancelled(request["id"]))
         self._cancellations.add(parting)
         parting.add_done_callback(self._cancellations.discard)
@@ -10455,7 +10185,6 @@ def _read_tool_spec(row: Mapping[str, Any]) -> RemoteToolSpec | None:
 
 
 def _read_tool_result(result: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a result with the parts that MCP defines."""
     content = result.get("content")
     rows = content if isinstance(content, list) else []
     parts = [
@@ -10500,7 +10229,6 @@ def resolve_openapi_reference(
 
 
 def _follow_pointer(reference: object, document: Mapping[str, Any]) -> Any:
-    """Return the target of a reference (RFC 6901) inside the document."""
     if not isinstance(reference, str) or not reference.startswith("#/"):
         raise InvalidOpenApiSchema
     node: Any = document
@@ -10542,7 +10270,6 @@ class OpenApiSchemas:
         }
 
     def _define(self, reference: str, levels: int) -> str:
-        """Copy a referenced schema to `definitions`; return its name there."""
         if reference not in self._names:
             if len(self._names) == _MAX_DEFINITIONS:
                 raise InvalidOpenApiSchema
@@ -10760,11 +10487,6 @@ class OpenApiDocument:
         )
 
     def _base_url(self, *holders: Mapping[str, Any]) -> str:
-        """Return the base of an operation; raises InvalidOpenApiSchema for another
-        host.
-
-        Only the path comes from the document; an administrator chose the host.
-        """
         if self.base_url:
             return _replace_path(self.base_url, urlsplit(self.base_url).path)
         lists = [holder.get("servers") for holder in (*holders, self.content)]
@@ -10796,7 +10518,6 @@ def _replace_path(url: str, path: str) -> str:
 
 
 def _server_url(server: object) -> str:
-    """Return the address of a server, its variables replaced by their defaults."""
     said = server if isinstance(server, Mapping) else {}
     variables = said.get("variables")
     url = str(said.get("url") or "/")
@@ -10862,10 +10583,6 @@ def build_openapi_request(
 
 
 def _fill_path(url: str, given: Mapping[OpenApiParameter, Any]) -> str:
-    """Return the URL with its path parameters.
-
-    Each stays inside its own segment: `..` would lead to another operation.
-    """
     texts = {
         parameter.name: quote(_serialize_parameter(parameter, value), safe="")
         for parameter, value in given.items()
@@ -10881,7 +10598,6 @@ def _fill_path(url: str, given: Mapping[OpenApiParameter, Any]) -> str:
 
 
 def _query_pairs(parameter: OpenApiParameter, value: Any) -> Iterator[tuple[str, str]]:
-    """Yield a value as pairs of a query (OpenAPI 3.1, Parameter Object)."""
     match value:
         case dict() if parameter.style == "deepObject":
             for key, one in value.items():
@@ -11038,7 +10754,6 @@ class OpenApiClient:
         return answer.as_tool_result()
 
     async def _send(self, request: OpenApiRequest) -> OpenApiResponse:
-        """Send a request; follow redirections on the same host."""
         url = request.url
         for _ in range(_MAX_REDIRECTED_REQUESTS):
             headers = {**request.headers, **self._headers_for(url)}
@@ -11054,7 +10769,6 @@ class OpenApiClient:
         raise RemoteError(f"{self._name} sends calls round in circles.")
 
     async def _read_response(self, response: aiohttp.ClientResponse) -> OpenApiResponse:
-        """Return an answer: the beginning of a text, or a whole file."""
         status, kind = response.status, response.content_type
         if not is_text_type(kind):
             content = await self._connection.read_body(response, MAX_REMOTE_BYTES)
@@ -11066,14 +10780,12 @@ class OpenApiClient:
         return OpenApiResponse(status, kind, text=text, is_whole=is_whole)
 
     def _headers_for(self, url: str) -> dict[str, str]:
-        """Return our headers, for our host only."""
         home = self._entry.base_url or self._entry.url
         is_home = web_origin(url) == web_origin(home)
         return dict(self._entry.headers) if is_home else {}
 
 
 def _should_follow(status: int, method: str) -> bool:
-    """Say whether a redirection repeats the same request."""
     return status in _METHOD_PRESERVING_STATUSES or (
         method == "GET" and status in _REDIRECT_STATUSES
     )
@@ -11130,7 +10842,6 @@ class AvailableTools:
 
 @dataclass(frozen=True, slots=True)
 class _CachedTools:
-    """What a server offered, or its problem; valid up to a time."""
 
     expires_at: float
     tools: tuple[Any, ...] = ()
@@ -11189,7 +10900,6 @@ class ToolServers:
         return self._cache[key]
 
     def _close_in_background(self, server: ToolServerClient) -> None:
-        """Close in a task of its own: a run that was stopped cannot wait."""
         closing = asyncio.create_task(server.close())
         self._closing.add(closing)
         closing.add_done_callback(self._closing.discard)
@@ -11649,14 +11359,14 @@ class RunTotals:
 
 
 def dump_usage(usage: Usage | None) -> dict[str, int]:
-    """Return the counts in their stored form."""
-    return asdict(usage) if usage else {}
+    """Return the counts as they are noted."""
+    return usage._asdict() if usage else {}
 
 
 def read_usage_note(wire: object) -> Usage | None:
     """Return stored counts; None for anything else."""
     given: Mapping[str, Any] = wire if isinstance(wire, Mapping) else {}
-    counts = {field.name: given.get(field.name) for field in fields(Usage)}
+    counts = {name: given.get(name) for name in Usage._fields}
     numbers = {k: v for k, v in counts.items() if isinstance(v, int) and v >= 0}
     return Usage(**numbers) if numbers else None
 
@@ -11850,7 +11560,6 @@ def _read_first_text(message: Message) -> str:
 
 
 def _parse_window(policy: str) -> int:
-    """Return how many turns a policy keeps; 0 is all."""
     if policy in ("", "all"):
         return 0
     match = _WINDOW_PATTERN.fullmatch(policy)
@@ -12018,7 +11727,6 @@ def _option_error(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> st
 
 
 def _read_options(node: object) -> list[str]:
-    """Return the allowed values of a parameter; `options` is the specification's word."""
     if not isinstance(node, Mapping):
         return []
     options = node.get("enum") or node.get("options")
@@ -12026,7 +11734,6 @@ def _read_options(node: object) -> list[str]:
 
 
 def _option_text(value: Any) -> str:
-    """Return a value in the form in which options are compared."""
     if isinstance(value, Mapping) and "value" in value:
         return _option_text(value["value"])
     return str(value).lower() if isinstance(value, bool) else str(value)
@@ -12179,7 +11886,6 @@ def read_tool_calls(message: Message) -> list[Mapping[str, Any]]:
 
 
 def _without_nulls(value: Any) -> Any:
-    """Return a value without its nulls: those are removed before a tool runs."""
     if isinstance(value, Mapping):
         return {
             key: _without_nulls(one) for key, one in value.items() if one is not None
@@ -12311,7 +12017,6 @@ def _messages_since_user(messages: Sequence[Message]) -> Sequence[Message]:
 
 
 def _read_outputs(messages: Sequence[Message]) -> dict[str, str]:
-    """Return the outputs by call; a list of parts counts as empty."""
     returned = (one for one in messages if one.get("role") == "tool")
     return {
         str(one.get("tool_call_id")): str(one.get("content") or "") for one in returned
@@ -12477,7 +12182,6 @@ def _is_nonempty_text(value: Any) -> bool:
 
 
 def _wrap_in_tag(text: str, tag: str) -> str:
-    """Return a block in its tag, unless it brings the tag itself."""
     inner = text.strip()
     if inner.startswith(f"<{tag}>") and inner.endswith(f"</{tag}>"):
         return inner
@@ -12624,7 +12328,6 @@ _PART_TYPES = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class _ResultPart:
-    """A part, for the model and for the page."""
 
     text: str
     image: str = ""
@@ -12699,7 +12402,6 @@ def _build_link_part(url: object) -> _ResultPart:
 
 
 def _build_resource_part(resource: object) -> _ResultPart:
-    """Convert a resource of MCP, which has a text or a blob."""
     found = resource if isinstance(resource, Mapping) else {}
     if isinstance(found.get("text"), str):
         return _ResultPart(found["text"])
@@ -12708,7 +12410,6 @@ def _build_resource_part(resource: object) -> _ResultPart:
 
 
 def _build_file_part(content: bytes, mime: str, name: str) -> _ResultPart:
-    """Convert bytes: an image goes to the page, another file to the tool's card."""
     if len(content) > MAX_TOOL_FILE_BYTES:
         raise InvalidRequest("the file is larger than 5 MB")
     own = basename(name) or "file"
@@ -12824,7 +12525,7 @@ def prepare_run(asked: AgentRequest) -> PreparedRun:
         _build_instructions(asked, style, said, sources),
         [*(build_memory_items(guide) if guide else ()), *items],
         _merge_body(asked, offer),
-        replace(asked.settings, tools=offer.tools),
+        asked.settings._replace(tools=offer.tools),
     )
     own = OwnTools(asked.own_tools.tools, asked.own_tools.files_root)
     schemas = _read_host_schemas(offer, own)
@@ -12847,10 +12548,6 @@ def _resolve_calling_model(name: str) -> ResolvedModel:
 def _build_history(
     messages: Sequence[Message], reader: Origin, earlier: EarlierRounds
 ) -> tuple[str, list[Item]]:
-    """Return the system's text and the items of a chat.
-
-    An answer whose calls are still open stands at the end: it goes on from there.
-    """
     closed = _drop_last_turn_details(messages) if earlier.open_turn else messages
     marked, records = restore_from_details(drop_question_calls(closed))
     said, stretches = parse_messages(marked)
@@ -12900,7 +12597,6 @@ def _build_instructions(
 
 
 def _offer_functions(asked: AgentRequest) -> _OfferedFunctions:
-    """Return the host's tools and ours; ours win over one of the same name."""
     specs = asked.body.get("tools")
     hosts = responses_tools(specs if isinstance(specs, list) else [])
     ours = responses_tools([describe_tool(tool) for tool in asked.own_tools.tools])
@@ -12927,7 +12623,6 @@ def _read_host_schemas(
 
 
 def _merge_body(asked: AgentRequest, offer: _OfferedFunctions) -> dict[str, Any]:
-    """Return the caller's keys; the guide's temperature is the default."""
     guide = asked.persona.guide
     usual = {"temperature": guide.temperature} if guide else {}
     given = {k: v for k, v in asked.body.items() if v is not None}
@@ -13158,7 +12853,7 @@ class RoundCalls:
     def _toolset(self) -> Toolset:
         limits, left = self._own.limits, self._totals.seconds_left
         if left is not None:
-            limits = replace(limits, batch_seconds=min(limits.batch_seconds, left))
+            limits = limits._replace(batch_seconds=min(limits.batch_seconds, left))
         tools = GuardedTools(self._tools, self._guard, self._log)
         return Toolset(tools, self._approver, limits, self._log)
 
@@ -13172,10 +12867,6 @@ class RoundCalls:
             return ask is not None and await ask(call_id, name, arguments)
 
     def _resolve_for_rules(self, call: Item) -> Item:
-        """Return the call to apply the rules to: that of the tool that will run.
-
-        If the rules are stricter for the tool that passes it on, they win.
-        """
         if call["name"] in self._tools.names:
             return call
         return max(resolve_host_call(call), call, key=self._strictness)
@@ -13336,7 +13027,6 @@ def _find_tag(text: str) -> tuple[int, str]:
 
 
 def _count_partial_tag(text: str) -> int:
-    """Return how many characters at the end of `text` may begin a tag."""
     lowered = text[-len(_THINK_CLOSE) :].lower()
     for length in range(min(len(lowered), len(_THINK_CLOSE) - 1), 0, -1):
         if any(
@@ -13348,7 +13038,6 @@ def _count_partial_tag(text: str) -> int:
 
 @dataclass(slots=True)
 class _ShownPart:
-    """A piece with a place of its own; `name` is its id."""
 
     index: int
     name: str
@@ -13482,7 +13171,6 @@ class MessageParts:
         return piece
 
     def _end_last(self) -> Iterator[RunEvent]:
-        """Yield the end of the last part; a message in one part ends unchanged."""
         if not self._pieces:
             return
         last, own = self._pieces[-1], message_text(self._item)
@@ -13586,10 +13274,6 @@ class ThoughtFilter:
         yield event._replace(output_index=self._indexes[event.output_index])
 
     def _handle_call(self, call: Item) -> Iterator[RunEvent]:
-        """Turn the texts of this round into thoughts, because it calls a tool.
-
-        A round without text gets a thought of ours.
-        """
         for message in self._messages.values():
             yield from message.become_thought()
         self._store_texts()
@@ -13688,7 +13372,7 @@ class ResponsesProvider:
         ]
         limits = config.limits
         if self._has_run:
-            limits = replace(limits, retries=RetryPolicy(0))
+            limits = limits._replace(retries=RetryPolicy(0))
         request = self._request.model_copy(
             update={"input": sent, "tool_choice": self._tool_choice(bool(tools))}
         )
@@ -13712,7 +13396,6 @@ class ResponsesProvider:
         return next_tool_choice(choice) if self._has_run else choice
 
     def _apply_fallback(self, cause: str, sent: Sequence[Item]) -> None:
-        """Leave out of later requests what the server refused in this one."""
         match cause:
             case "reasoning":
                 self._invalid_reasoning += filter(is_reasoning, sent)
@@ -14047,7 +13730,6 @@ class AnswerReader:
             self._pieces.put(None)
 
     async def _watch(self, filling: asyncio.Task[Any] | None) -> None:
-        """Cancel `filling` when the lease has ended; wait while a reader waits."""
         rest = self._lease_seconds
         while rest > 0:
             await asyncio.sleep(rest)
@@ -14124,7 +13806,6 @@ class AsyncBridge:
         return begun.get()
 
     async def _run_loop(self, begun: SimpleQueue[asyncio.AbstractEventLoop]) -> None:
-        """Run until we are closed, then leave nothing in the loop."""
         begun.put(asyncio.get_running_loop())
         await self._closing.wait()
         tasks = asyncio.all_tasks() - {asyncio.current_task()}
@@ -14288,7 +13969,6 @@ def _decrypt(token: str) -> str:
 
 
 def _import_fernet() -> Any:
-    """Return the package, which the Pipelines server's requirements bring, or None."""
     try:
         return import_module("cryptography.fernet")
     except ImportError:
@@ -14305,7 +13985,6 @@ def _sealing_key_path() -> str:
 
 
 def _write_sealing_key(key: bytes) -> None:
-    """Write a key that only its owner can read, unless there is one."""
     try:
         place = os.open(
             _sealing_key_path(), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600
@@ -14640,10 +14319,6 @@ class SandboxTool:
 
 
 def _build_file_parts(files: Iterable[SandboxFile]) -> list[dict[str, Any]]:
-    """Return the files as parts, together no larger than one file may be.
-
-    The host keeps them in the chat. A file that a later run has removed is left out.
-    """
     parts: list[dict[str, Any]] = []
     left = MAX_TOOL_FILE_BYTES
     for file in files:
@@ -15070,7 +14745,7 @@ class HostRenderer:
         The page shows no finish_reason: an answer that ended early needs its sentence.
         """
         items, ending = self._native.items, self._run_end.ending
-        shown = replace(self._run_end, output=tuple(items))
+        shown = self._run_end._replace(output=tuple(items))
         result = completion(shown, completion_id, created, model)
         early = error_chunk(ending.sentence) if ending.is_failure else {}
         stored = {"output": items} if items else {}
@@ -15112,10 +14787,6 @@ class HostRenderer:
             yield from build_image_chunks(event)
 
     def _attach_details(self, event: RoundEnded) -> Iterator[Chunk]:
-        """Yield the thought of a round again, now with its details.
-
-        If the host goes on and there is no thought, one is made.
-        """
         place = self._thought_place()
         if place is None and event.goes_on:
             for shown in self._thoughts.build_carrier():
@@ -15172,8 +14843,8 @@ class ClientRenderer:
                         yield {**self._head, **chunk}
 
     def result(self, completion_id: str, created: int, model: str) -> Chunk:
-        """Return the complete answer."""
-        shown = replace(self._run_end, output=tuple(self._items.values()))
+        """Return the whole answer at once."""
+        shown = self._run_end._replace(output=tuple(self._items.values()))
         result = completion(shown, completion_id, created, model)
         return {**result, **metadata_fields(self._metadata)}
 
@@ -15311,7 +14982,6 @@ async def _stream_chunks(
 
 
 async def _run_task(call: PipelineCall, log: AgentLog) -> Chunk:
-    """Return a title, tags or the like, without the loop; empty if it failed."""
     text = ""
     try:
         log.hide(valve_secrets(build_endpoint(call.question.valves)))
@@ -15335,7 +15005,6 @@ def _read_task_text(ended: RunDone, log: AgentLog) -> str:
 
 
 def _convert_to_chunk(result: Chunk) -> Chunk:
-    """Return a complete result as the one chunk of a stream."""
     (choice,) = result["choices"]
     return {**result, "choices": [{**choice, "delta": choice["message"]}]}
 
@@ -15345,7 +15014,6 @@ def _make_completion_fields(caller: PipelineCaller) -> tuple[str, int, str]:
 
 
 def _report_exception(error: Exception, log: AgentLog) -> str:
-    """Log why there is no answer; return the sentence to show."""
     if isinstance(error, ResponsesError):
         log.warn(f"nothing was sent: {error}")
         return log.with_error_id(str(error))
@@ -15434,7 +15102,6 @@ class Pipeline:
 
 
 def _raise_thread_limit() -> None:
-    """Raise the limit of the running loop; without anyio there is none."""
     try:
         threads = import_module("anyio.to_thread")
     except ImportError:

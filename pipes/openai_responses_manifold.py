@@ -65,7 +65,7 @@ from contextlib import (
     suppress,
 )
 from contextvars import copy_context
-from dataclasses import astuple, dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from fnmatch import fnmatchcase
@@ -115,7 +115,7 @@ def monotonic_seconds() -> float:
 
 
 def random_fraction() -> float:
-    """Return a number from 0 to 1, so that waits do not all end at the same time."""
+    """Return a number from 0 to 1, to spread waits."""
     return random.random()
 
 
@@ -139,7 +139,7 @@ def encode_ulid(milliseconds: int, randomness: int) -> str:
     return "".join(digits)
 
 
-# ==== openai_responses.errors: The exceptions of this package, and the error of the API as it can be read.
+# ==== openai_responses.errors: The exceptions of this package, and the error that the API reports.
 
 
 class ResponsesError(Exception):
@@ -183,13 +183,10 @@ class MalformedEvent(ResponsesError):
     """An event of a stream whose payload is not a JSON object."""
 
 
-@dataclass(frozen=True, slots=True)
-class ApiError:
+class ApiError(NamedTuple):
     """The error that the API reports (docs/reference/responses-api.md, "Errors").
 
-    The same four fields come in an HTTP body, in a `response.failed` and in both forms
-    of the `error` event. `message` is the server's text. It can quote a key or a
-    prompt, so it is never shown as it is.
+    `message` is the server's text. It can quote a key or a prompt, so it is never shown.
     """
 
     code: str | None = None
@@ -198,17 +195,15 @@ class ApiError:
     message: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
+class Failure(NamedTuple):
     """A failure before the first event, with what it says about trying again.
 
     `status` is None if no HTTP answer came, and 200 if the stream began with an error.
-    `retry_after` is the wait in seconds that the server asked for. `should_retry` is
-    what the server said about trying again.
+    `retry_after` is in seconds; `should_retry` is the server's own word.
     """
 
     status: int | None = None
-    error: ApiError = field(default_factory=ApiError)
+    error: ApiError = ApiError()
     retry_after: float | None = None
     should_retry: bool | None = None
 
@@ -401,13 +396,8 @@ EndingKind = Literal[
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class Ending:
-    """How a run ended.
-
-    `code` is the API's word for the cause, if it gave one. `sentence` is empty when
-    there is nothing to say.
-    """
+class Ending(NamedTuple):
+    """How a run ended: the API's word for the cause, and a sentence if there is one."""
 
     kind: EndingKind
     code: str | None = None
@@ -439,7 +429,7 @@ def ending_of_failure(kind: Literal["failed", "error"], error: ApiError) -> Endi
 
 
 def ending_of_exception(error: ResponsesError, has_begun: bool) -> Ending:
-    """Return the ending of a run that was stopped by one of our errors.
+    """Return the ending of a run that one of our errors stopped.
 
     `has_begun` says whether an event had arrived; if so, the answer was cut.
     """
@@ -468,7 +458,7 @@ def failure_sentence(error: ApiError) -> str:
 def refusal_sentence(status: int, error: ApiError, model: str) -> str:
     """Return the sentence for an HTTP status of 400 or more.
 
-    `model` is the id that was asked for: it comes from the chat, not from the server.
+    `model` is the id from the chat, not from the server.
     """
     facts = {"model": model, "status": str(status)}
     refused, failed = SENTENCES["refused"], SENTENCES["failed"]
@@ -493,7 +483,6 @@ def failure_status(failure: Failure) -> str:
 
 
 def _sentence(kind: str, error: ApiError) -> str:
-    """Return the sentence of a kind, by the code or else the type of an error."""
     told = SENTENCES[kind]
     words = (word for word in (error.code, error.type) if word)
     sentence = next((told[word] for word in words if word in told), told[""])
@@ -501,7 +490,6 @@ def _sentence(kind: str, error: ApiError) -> str:
 
 
 def _shown(word: str | None, form: str = " ({})") -> str:
-    """Return a word of the server in the form that is shown, or nothing."""
     known = api_word(word)
     return form.format(known) if known else ""
 
@@ -509,8 +497,8 @@ def _shown(word: str | None, form: str = " ({})") -> str:
 def api_word(word: str | None) -> str | None:
     """Return `word` if it can be a word of the API, else None.
 
-    Codes and parameter names consist of small letters, digits, dots, brackets and
-    underscores. Anything else, for example a key, is not a word of the API.
+    Such words consist of small letters, digits, dots, brackets and underscores; a key does
+    not.
     """
     known = any(word in told for told in SENTENCES.values())
     return word if word and (known or _WORD.fullmatch(word)) else None
@@ -703,7 +691,7 @@ def message_text(item: Mapping[str, Any]) -> str:
 
 
 def content_parts(content: object) -> list[Item]:
-    """Return the parts of a content; anything else that a server sends is left out."""
+    """Return the parts of a content; what is no part is left out."""
     rows = content if isinstance(content, list) else []
     return [row for row in rows if isinstance(row, dict)]
 
@@ -769,7 +757,6 @@ def drop_orphans(items: Iterable[Item]) -> list[Item]:
 
 
 def _comes_from_outside(item: Mapping[str, Any]) -> bool:
-    """Say whether a model cannot have produced `item`."""
     return is_call_output(item) or item.get("role") in ("user", "system", "developer")
 
 
@@ -952,7 +939,7 @@ class CatalogRow(NamedTuple):
 
     efforts: str
     default_effort: str | None
-    sampling: Literal["always", "with_none", "never"]
+    sampling: str  # "always", "with_none" or "never"
     traits: str
     max_output_tokens: int | None
     context: int | None
@@ -961,79 +948,103 @@ class CatalogRow(NamedTuple):
     successor: str | None
 
 
+_USUAL_TRAITS = "reasoning summary functions hosted vision"
+
 # Facts as of 2026-11-21. A dated snapshot has a row only where it differs from its model.
 # Prices are US dollars for a million tokens at the standard tier: input, cached, cache_write, output.
-# fmt: off
-CATALOG_ROWS: dict[str, CatalogRow] = {
-    "chatgpt-4o-latest": CatalogRow("", None, "always", "vision", None, None, None, "2026-02-17", "gpt-5.5"),
-    "codex-mini-latest": CatalogRow("", None, "never", "reasoning summary functions vision", None, None, None, "2026-02-12", "gpt-5.4-mini"),
-    "gpt-3.5-turbo": CatalogRow("", None, "always", "functions", 4096, 16385, (0.5, None, None, 1.5), "2026-10-23", "gpt-5.6-terra"),
-    "gpt-3.5-turbo-0125": CatalogRow("", None, "always", "functions", 4096, 16385, (0.5, None, None, 1.5), "2026-10-23", "gpt-5.6-terra"),
-    "gpt-3.5-turbo-1106": CatalogRow("", None, "always", "functions", 4096, 16385, (1.0, None, None, 2.0), "2026-09-28", "gpt-5.6-terra"),
-    "gpt-4": CatalogRow("", None, "always", "functions", 4096, 8192, (30.0, None, None, 60.0), "2026-10-23", "gpt-5.6-sol"),
-    "gpt-4-0125-preview": CatalogRow("", None, "always", "functions", None, None, None, "2026-03-26", "gpt-5.6-sol"),
-    "gpt-4-0314": CatalogRow("", None, "always", "functions", None, None, None, "2026-03-26", "gpt-5.6-sol"),
-    "gpt-4-0613": CatalogRow("", None, "always", "functions", 4096, 8192, (30.0, None, None, 60.0), "2026-10-23", "gpt-5.6-sol"),
-    "gpt-4-1106-preview": CatalogRow("", None, "always", "functions", 4096, 128000, (10.0, None, None, 30.0), "2026-10-23", "gpt-5.6-sol"),
-    "gpt-4-turbo": CatalogRow("", None, "always", "functions vision", 4096, 128000, (10.0, None, None, 30.0), "2026-10-23", "gpt-5.6-sol"),
-    "gpt-4-turbo-preview": CatalogRow("", None, "always", "functions", None, None, None, "2026-03-26", "gpt-5.6-sol"),
-    "gpt-4.1": CatalogRow("", None, "always", "functions hosted vision", 32768, 1047576, (2.0, 0.5, None, 8.0), "2027-01-14", "gpt-6-luna"),
-    "gpt-4.1-mini": CatalogRow("", None, "always", "functions hosted vision", 32768, 1047576, (0.4, 0.1, None, 1.6), "2027-01-14", "gpt-6-luna"),
-    "gpt-4.1-nano": CatalogRow("", None, "always", "functions vision", 32768, 1047576, (0.1, 0.025, None, 0.4), "2026-10-23", "gpt-5.6-luna"),
-    "gpt-4o": CatalogRow("", None, "always", "functions hosted vision", 16384, 128000, (2.5, 1.25, None, 10.0), "2027-01-14", "gpt-6-luna"),
-    "gpt-4o-2024-05-13": CatalogRow("", None, "always", "functions hosted vision", 4096, 128000, (5.0, None, None, 15.0), "2026-10-23", "gpt-5.6-sol"),
-    "gpt-4o-mini": CatalogRow("", None, "always", "functions hosted vision", 16384, 128000, (0.15, 0.075, None, 0.6), "2027-01-14", "gpt-6-luna"),
-    "gpt-5": CatalogRow("minimal low medium high", "medium", "never", "reasoning summary verbosity functions hosted vision", 128000, 400000, (1.25, 0.125, None, 10.0), "2026-12-11", "gpt-6.1-sol"),
-    "gpt-5-chat-latest": CatalogRow("", None, "always", "vision", 16384, 128000, (1.25, 0.125, None, 10.0), "2026-07-23", "gpt-5.5"),
-    "gpt-5-codex": CatalogRow("low medium high", "medium", "never", "reasoning summary functions hosted vision", 128000, 400000, (1.25, 0.125, None, 10.0), "2026-07-23", "gpt-5.4"),
-    "gpt-5-mini": CatalogRow("minimal low medium high", "medium", "never", "reasoning summary verbosity functions hosted vision", 128000, 400000, (0.25, 0.025, None, 2.0), "2026-12-11", "gpt-6.1-terra"),
-    "gpt-5-nano": CatalogRow("minimal low medium high", "medium", "never", "reasoning summary verbosity functions hosted vision", 128000, 400000, (0.05, 0.005, None, 0.4), "2026-12-11", "gpt-6-luna"),
-    "gpt-5-pro": CatalogRow("high", "high", "never", "reasoning summary verbosity functions hosted vision", 272000, 400000, (15.0, None, None, 120.0), "2026-12-11", "gpt-6.1-sol"),
-    "gpt-5.1": CatalogRow("none low medium high", "none", "with_none", "reasoning summary verbosity functions hosted vision", 128000, 400000, (1.25, 0.125, None, 10.0), "2027-04-01", "gpt-6.1-sol"),
-    "gpt-5.1-chat-latest": CatalogRow("medium", "medium", "never", "reasoning summary verbosity functions vision", 16384, 128000, (1.25, 0.125, None, 10.0), "2026-07-23", "gpt-5.5"),
-    "gpt-5.1-codex": CatalogRow("low medium high", "medium", "never", "reasoning summary functions hosted vision", 128000, 400000, (1.25, 0.125, None, 10.0), "2026-07-23", "gpt-6.1-sol"),
-    "gpt-5.1-codex-max": CatalogRow("low medium high xhigh", "medium", "never", "reasoning summary functions hosted vision", 128000, 400000, (1.25, 0.125, None, 10.0), "2026-07-23", "gpt-5.4"),
-    "gpt-5.1-codex-mini": CatalogRow("low medium high", "medium", "never", "reasoning summary functions hosted vision", 128000, 400000, (0.25, 0.025, None, 2.0), "2026-07-23", "gpt-5.4-mini"),
-    "gpt-5.2": CatalogRow("none low medium high xhigh", "none", "with_none", "reasoning summary verbosity functions hosted vision", 128000, 400000, (1.75, 0.175, None, 14.0), None, None),
-    "gpt-5.2-chat-latest": CatalogRow("medium", "medium", "never", "reasoning summary verbosity functions vision", 16384, 128000, (1.75, 0.175, None, 14.0), "2026-08-10", "gpt-5.5"),
-    "gpt-5.2-codex": CatalogRow("low medium high xhigh", None, "never", "reasoning summary functions hosted vision", 128000, 400000, (1.75, 0.175, None, 14.0), "2026-07-23", "gpt-5.4"),
-    "gpt-5.2-pro": CatalogRow("medium high xhigh", "medium", "never", "reasoning summary verbosity functions hosted vision", 128000, 400000, (21.0, None, None, 168.0), None, None),
-    "gpt-5.3-chat-latest": CatalogRow("medium", "medium", "never", "reasoning summary verbosity functions vision", 16384, 128000, (1.75, 0.175, None, 14.0), "2026-08-10", "gpt-5.5"),
-    "gpt-5.3-codex": CatalogRow("none low medium high xhigh", "none", "with_none", "reasoning summary phase functions hosted vision", 128000, 400000, (1.75, 0.175, None, 14.0), "2027-04-01", "gpt-6.1-sol"),
-    "gpt-5.4": CatalogRow("none low medium high xhigh", "none", "with_none", "reasoning summary verbosity phase functions hosted vision", 128000, 1050000, (2.5, 0.25, None, 15.0), None, None),
-    "gpt-5.4-mini": CatalogRow("none low medium high xhigh", "none", "with_none", "reasoning summary verbosity phase functions hosted vision", 128000, 400000, (0.75, 0.075, None, 4.5), None, None),
-    "gpt-5.4-nano": CatalogRow("none low medium high xhigh", "none", "with_none", "reasoning summary verbosity phase functions hosted vision", 128000, 400000, (0.2, 0.02, None, 1.25), "2027-04-01", "gpt-6-luna"),
-    "gpt-5.4-pro": CatalogRow("medium high xhigh", "medium", "never", "reasoning summary verbosity phase functions hosted vision", 128000, 1050000, (30.0, None, None, 180.0), None, None),
-    "gpt-5.5": CatalogRow("none low medium high xhigh", "medium", "with_none", "reasoning summary verbosity phase functions hosted vision", 128000, 1050000, (5.0, 0.5, None, 30.0), None, None),
-    "gpt-5.5-pro": CatalogRow("medium high xhigh", "medium", "never", "reasoning summary verbosity phase functions hosted vision", 128000, 1050000, (30.0, None, None, 180.0), None, None),
-    "gpt-5.6-cyber": CatalogRow("none low medium high xhigh max", "medium", "with_none", "reasoning summary verbosity phase functions hosted vision", 128000, 400000, (12.5, 1.25, 15.625, 75.0), None, None),
-    "gpt-5.6-luna": CatalogRow("none low medium high xhigh max", "medium", "with_none", "reasoning summary verbosity phase functions hosted vision", 128000, 1050000, (0.2, 0.02, 0.25, 1.2), None, None),
-    "gpt-5.6-sol": CatalogRow("none low medium high xhigh max", "medium", "with_none", "reasoning summary verbosity phase functions hosted vision", 128000, 1050000, (4, 0.4, 5.0, 20), None, None),
-    "gpt-5.6-terra": CatalogRow("none low medium high xhigh max", "medium", "with_none", "reasoning summary verbosity phase functions hosted vision", 128000, 1050000, (2.0, 0.2, 2.5, 12.0), None, None),
-    "gpt-6-astra": CatalogRow("low medium high xhigh max", None, "never", "reasoning summary verbosity phase functions hosted vision", 128000, 1050000, (10.0, 1.0, 12.5, 50.0), None, None),
-    "gpt-6-astra-law": CatalogRow("low medium high xhigh max", None, "never", "reasoning summary verbosity phase functions hosted vision", 128000, 1050000, (10.0, 1.0, None, 50.0), None, None),
-    "gpt-6-cyber": CatalogRow("", None, "never", "reasoning summary verbosity phase functions hosted vision", None, None, None, None, None),
-    "gpt-6-luna": CatalogRow("none low medium high xhigh max", "medium", "with_none", "reasoning summary verbosity phase functions hosted vision", 128000, 1050000, (0.1, 0.01, 0.125, 0.5), None, None),
-    "gpt-6-rosalind": CatalogRow("", None, "never", "reasoning summary verbosity phase functions hosted vision", 128000, 1050000, (15.0, 1.5, 18.75, 75.0), None, None),
-    "gpt-6-sol": CatalogRow("none low medium high xhigh max", "medium", "with_none", "reasoning summary verbosity phase functions hosted vision", 128000, 1050000, (2.0, 0.2, 2.5, 10.0), None, None),
-    "gpt-6.1-sol": CatalogRow("low medium high xhigh max", "medium", "never", "reasoning summary verbosity phase functions hosted vision", 128000, 1050000, (2.0, 0.1, 2.5, 10.0), None, None),
-    "gpt-6.1-terra": CatalogRow("none low medium high xhigh max", "medium", "with_none", "reasoning summary verbosity phase functions hosted vision", 128000, 1050000, (1.0, 0.05, 1.25, 5.0), None, None),
-    "gpt-6.2-astra": CatalogRow("low medium high xhigh max", None, "never", "reasoning summary verbosity phase functions hosted vision prefix_bound", 128000, 1050000, (8, None, None, 40), None, None),
-    "gpt-6.2-astra-law": CatalogRow("", None, "never", "reasoning summary verbosity phase functions hosted vision prefix_bound", None, None, None, None, None),
-    "gpt-6.2-sol": CatalogRow("low medium high xhigh max", None, "never", "reasoning summary verbosity phase functions hosted vision prefix_bound", 128000, 1050000, (2, None, None, 10), None, None),
-    "gpt-daybreak-blue-latest": CatalogRow("", None, "never", "reasoning summary phase functions hosted vision", 128000, 1050000, (4.0, 0.4, 5.0, 20.0), None, None),
-    "gpt-daybreak-red-latest": CatalogRow("", None, "never", "reasoning summary phase functions hosted vision", 128000, 400000, (12.5, 1.25, 15.625, 75.0), None, None),
-    "gpt-rosalind-research": CatalogRow("", None, "never", "reasoning summary phase functions hosted vision", None, None, (5.0, 0.5, None, 25.0), None, None),
-    "o1": CatalogRow("low medium high", "medium", "never", "reasoning functions vision", 100000, 200000, (15.0, 7.5, None, 60.0), "2026-10-23", "gpt-5.6-sol"),
-    "o1-pro": CatalogRow("low medium high", "medium", "never", "reasoning functions vision", 100000, 200000, (150.0, None, None, 600.0), "2026-10-23", "gpt-5.6-sol"),
-    "o3": CatalogRow("low medium high", "medium", "never", "reasoning summary functions hosted vision", 100000, 200000, (2.0, 0.5, None, 8.0), "2026-12-11", "gpt-6.1-sol"),
-    "o3-deep-research": CatalogRow("low medium high", "medium", "never", "reasoning summary hosted vision", 100000, 200000, (10.0, 2.5, None, 40.0), "2026-07-23", "gpt-5.4-pro"),
-    "o3-mini": CatalogRow("low medium high", "medium", "never", "reasoning summary functions", 100000, 200000, (1.1, 0.55, None, 4.4), "2026-10-23", "gpt-5.6-sol"),
-    "o3-pro": CatalogRow("low medium high", "medium", "never", "reasoning summary functions hosted vision", 100000, 200000, (20.0, None, None, 80.0), "2026-12-11", "gpt-6.1-sol"),
-    "o4-mini": CatalogRow("low medium high", "medium", "never", "reasoning summary functions hosted vision", 100000, 200000, (1.1, 0.275, None, 4.4), "2026-10-23", "gpt-5.6-terra"),
-    "o4-mini-deep-research": CatalogRow("low medium high", "medium", "never", "reasoning summary hosted vision", 100000, 200000, (2.0, 0.5, None, 8.0), "2026-07-23", "gpt-5.4-pro"),
-}
-# fmt: on
+_TABLE = """
+model|efforts|default_effort|sampling|traits|max_output_tokens|context|prices|shutdown|successor
+chatgpt-4o-latest|||always|vision||||2026-02-17|gpt-5.5
+codex-mini-latest|||never|reasoning summary functions vision||||2026-02-12|gpt-5.4-mini
+gpt-3.5-turbo|||always|functions|4096|16385|0.5 - - 1.5|2026-10-23|gpt-5.6-terra
+gpt-3.5-turbo-0125|||always|functions|4096|16385|0.5 - - 1.5|2026-10-23|gpt-5.6-terra
+gpt-3.5-turbo-1106|||always|functions|4096|16385|1 - - 2|2026-09-28|gpt-5.6-terra
+gpt-4|||always|functions|4096|8192|30 - - 60|2026-10-23|gpt-5.6-sol
+gpt-4-0125-preview|||always|functions||||2026-03-26|gpt-5.6-sol
+gpt-4-0314|||always|functions||||2026-03-26|gpt-5.6-sol
+gpt-4-0613|||always|functions|4096|8192|30 - - 60|2026-10-23|gpt-5.6-sol
+gpt-4-1106-preview|||always|functions|4096|128000|10 - - 30|2026-10-23|gpt-5.6-sol
+gpt-4-turbo|||always|functions vision|4096|128000|10 - - 30|2026-10-23|gpt-5.6-sol
+gpt-4-turbo-preview|||always|functions||||2026-03-26|gpt-5.6-sol
+gpt-4.1|||always|functions hosted vision|32768|1047576|2 0.5 - 8|2027-01-14|gpt-6-luna
+gpt-4.1-mini|||always|functions hosted vision|32768|1047576|0.4 0.1 - 1.6|2027-01-14|gpt-6-luna
+gpt-4.1-nano|||always|functions vision|32768|1047576|0.1 0.025 - 0.4|2026-10-23|gpt-5.6-luna
+gpt-4o|||always|functions hosted vision|16384|128000|2.5 1.25 - 10|2027-01-14|gpt-6-luna
+gpt-4o-2024-05-13|||always|functions hosted vision|4096|128000|5 - - 15|2026-10-23|gpt-5.6-sol
+gpt-4o-mini|||always|functions hosted vision|16384|128000|0.15 0.075 - 0.6|2027-01-14|gpt-6-luna
+gpt-5|minimal low medium high|medium|never|usual verbosity|128000|400000|1.25 0.125 - 10|2026-12-11|gpt-6.1-sol
+gpt-5-chat-latest|||always|vision|16384|128000|1.25 0.125 - 10|2026-07-23|gpt-5.5
+gpt-5-codex|low medium high|medium|never|usual|128000|400000|1.25 0.125 - 10|2026-07-23|gpt-5.4
+gpt-5-mini|minimal low medium high|medium|never|usual verbosity|128000|400000|0.25 0.025 - 2|2026-12-11|gpt-6.1-terra
+gpt-5-nano|minimal low medium high|medium|never|usual verbosity|128000|400000|0.05 0.005 - 0.4|2026-12-11|gpt-6-luna
+gpt-5-pro|high|high|never|usual verbosity|272000|400000|15 - - 120|2026-12-11|gpt-6.1-sol
+gpt-5.1|none low medium high|none|with_none|usual verbosity|128000|400000|1.25 0.125 - 10|2027-04-01|gpt-6.1-sol
+gpt-5.1-chat-latest|medium|medium|never|reasoning summary verbosity functions vision|16384|128000|1.25 0.125 - 10|2026-07-23|gpt-5.5
+gpt-5.1-codex|low medium high|medium|never|usual|128000|400000|1.25 0.125 - 10|2026-07-23|gpt-6.1-sol
+gpt-5.1-codex-max|low medium high xhigh|medium|never|usual|128000|400000|1.25 0.125 - 10|2026-07-23|gpt-5.4
+gpt-5.1-codex-mini|low medium high|medium|never|usual|128000|400000|0.25 0.025 - 2|2026-07-23|gpt-5.4-mini
+gpt-5.2|none low medium high xhigh|none|with_none|usual verbosity|128000|400000|1.75 0.175 - 14||
+gpt-5.2-chat-latest|medium|medium|never|reasoning summary verbosity functions vision|16384|128000|1.75 0.175 - 14|2026-08-10|gpt-5.5
+gpt-5.2-codex|low medium high xhigh||never|usual|128000|400000|1.75 0.175 - 14|2026-07-23|gpt-5.4
+gpt-5.2-pro|medium high xhigh|medium|never|usual verbosity|128000|400000|21 - - 168||
+gpt-5.3-chat-latest|medium|medium|never|reasoning summary verbosity functions vision|16384|128000|1.75 0.175 - 14|2026-08-10|gpt-5.5
+gpt-5.3-codex|none low medium high xhigh|none|with_none|usual phase|128000|400000|1.75 0.175 - 14|2027-04-01|gpt-6.1-sol
+gpt-5.4|none low medium high xhigh|none|with_none|usual verbosity phase|128000|1050000|2.5 0.25 - 15||
+gpt-5.4-mini|none low medium high xhigh|none|with_none|usual verbosity phase|128000|400000|0.75 0.075 - 4.5||
+gpt-5.4-nano|none low medium high xhigh|none|with_none|usual verbosity phase|128000|400000|0.2 0.02 - 1.25|2027-04-01|gpt-6-luna
+gpt-5.4-pro|medium high xhigh|medium|never|usual verbosity phase|128000|1050000|30 - - 180||
+gpt-5.5|none low medium high xhigh|medium|with_none|usual verbosity phase|128000|1050000|5 0.5 - 30||
+gpt-5.5-pro|medium high xhigh|medium|never|usual verbosity phase|128000|1050000|30 - - 180||
+gpt-5.6-cyber|none low medium high xhigh max|medium|with_none|usual verbosity phase|128000|400000|12.5 1.25 15.625 75||
+gpt-5.6-luna|none low medium high xhigh max|medium|with_none|usual verbosity phase|128000|1050000|0.2 0.02 0.25 1.2||
+gpt-5.6-sol|none low medium high xhigh max|medium|with_none|usual verbosity phase|128000|1050000|4 0.4 5 20||
+gpt-5.6-terra|none low medium high xhigh max|medium|with_none|usual verbosity phase|128000|1050000|2 0.2 2.5 12||
+gpt-6-astra|low medium high xhigh max||never|usual verbosity phase|128000|1050000|10 1 12.5 50||
+gpt-6-astra-law|low medium high xhigh max||never|usual verbosity phase|128000|1050000|10 1 - 50||
+gpt-6-cyber|||never|usual verbosity phase|||||
+gpt-6-luna|none low medium high xhigh max|medium|with_none|usual verbosity phase|128000|1050000|0.1 0.01 0.125 0.5||
+gpt-6-rosalind|||never|usual verbosity phase|128000|1050000|15 1.5 18.75 75||
+gpt-6-sol|none low medium high xhigh max|medium|with_none|usual verbosity phase|128000|1050000|2 0.2 2.5 10||
+gpt-6.1-sol|low medium high xhigh max|medium|never|usual verbosity phase|128000|1050000|2 0.1 2.5 10||
+gpt-6.1-terra|none low medium high xhigh max|medium|with_none|usual verbosity phase|128000|1050000|1 0.05 1.25 5||
+gpt-6.2-astra|low medium high xhigh max||never|usual verbosity phase prefix_bound|128000|1050000|8 - - 40||
+gpt-6.2-astra-law|||never|usual verbosity phase prefix_bound|||||
+gpt-6.2-sol|low medium high xhigh max||never|usual verbosity phase prefix_bound|128000|1050000|2 - - 10||
+gpt-daybreak-blue-latest|||never|usual phase|128000|1050000|4 0.4 5 20||
+gpt-daybreak-red-latest|||never|usual phase|128000|400000|12.5 1.25 15.625 75||
+gpt-rosalind-research|||never|usual phase|||5 0.5 - 25||
+o1|low medium high|medium|never|reasoning functions vision|100000|200000|15 7.5 - 60|2026-10-23|gpt-5.6-sol
+o1-pro|low medium high|medium|never|reasoning functions vision|100000|200000|150 - - 600|2026-10-23|gpt-5.6-sol
+o3|low medium high|medium|never|usual|100000|200000|2 0.5 - 8|2026-12-11|gpt-6.1-sol
+o3-deep-research|low medium high|medium|never|reasoning summary hosted vision|100000|200000|10 2.5 - 40|2026-07-23|gpt-5.4-pro
+o3-mini|low medium high|medium|never|reasoning summary functions|100000|200000|1.1 0.55 - 4.4|2026-10-23|gpt-5.6-sol
+o3-pro|low medium high|medium|never|usual|100000|200000|20 - - 80|2026-12-11|gpt-6.1-sol
+o4-mini|low medium high|medium|never|usual|100000|200000|1.1 0.275 - 4.4|2026-10-23|gpt-5.6-terra
+o4-mini-deep-research|low medium high|medium|never|reasoning summary hosted vision|100000|200000|2 0.5 - 8|2026-07-23|gpt-5.4-pro
+"""
+
+
+def _parse_row(line: str) -> tuple[str, CatalogRow]:
+    name, efforts, effort, sampling, traits, output, context, *rest = line.split("|")
+    prices, shutdown, successor = rest
+    one, two, three, four = (
+        None if price == "-" else float(price)
+        for price in (prices or "- - - -").split()
+    )
+    return name, CatalogRow(
+        efforts,
+        effort or None,
+        sampling,
+        traits.replace("usual", _USUAL_TRAITS),
+        int(output) if output else None,
+        int(context) if context else None,
+        (one, two, three, four) if prices else None,
+        shutdown or None,
+        successor or None,
+    )
+
+
+CATALOG_ROWS: dict[str, CatalogRow] = dict(map(_parse_row, _TABLE.split("\n")[2:-1]))
 
 # Ids that the API itself serves with another model.
 CATALOG_SERVED_AS: dict[str, str] = {
@@ -1070,14 +1081,13 @@ class ModelPrices(NamedTuple):
     output: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class ModelFacts:
+class ModelFacts(NamedTuple):
     """What a model accepts, its limits and its prices; None where unknown."""
 
     reasoning: bool  # takes a `reasoning` parameter
     efforts: tuple[str, ...]  # lowest first; empty: none, or unknown
     default_effort: str | None  # what the API uses when none is sent
-    sampling: Literal["always", "with_none", "never"]  # temperature, top_p, logprobs
+    sampling: str  # "always", "with_none" or "never": temperature, top_p, logprobs
     summary: bool
     verbosity: bool
     phase: bool
@@ -1093,8 +1103,7 @@ class ModelFacts:
     known_family: bool = True  # False: the name says nothing, the facts are cautious
 
 
-@dataclass(frozen=True, slots=True)
-class ResolvedModel:
+class ResolvedModel(NamedTuple):
     """A resolved name: what to send, who can read its reasoning, what to call it."""
 
     id: str  # sent as `model`
@@ -1127,7 +1136,6 @@ def resolve_model(name: str) -> ResolvedModel:
 
 
 def _named_model(name: str) -> tuple[str, str | None] | None:
-    """Return a real id or one of our names, both without an effort at the end."""
     if name in CATALOG_ROWS or _model_family(name) in CATALOG_ROWS:
         return name, None
     if name in CATALOG_ALIASES:
@@ -1136,7 +1144,6 @@ def _named_model(name: str) -> tuple[str, str | None] | None:
 
 
 def _thinking_or_instant(name: str) -> tuple[str, str | None] | None:
-    """Resolve ChatGPT's words for a model that thinks, or does not."""
     if match := _THINKING_NAME.match(name):
         row = CATALOG_ROWS.get(model_id := match[1] + (match[2] or ""))
         # From gpt-5.1 to 5.4 the default is not to think at all.
@@ -1149,7 +1156,6 @@ def _thinking_or_instant(name: str) -> tuple[str, str | None] | None:
 
 
 def _model_with_effort(name: str) -> tuple[str, str] | None:
-    """Return a model and the effort at the end of the name, if it may accept it."""
     base, _, effort = name.rpartition("-")
     if effort not in REASONING_EFFORTS or name.startswith("ft:"):
         return None
@@ -1163,7 +1169,6 @@ def _model_with_effort(name: str) -> tuple[str, str] | None:
 
 
 def _model_family(model_id: str) -> str:
-    """Return the id without its date, after the redirections of the API itself."""
     undated = _SNAPSHOT_DATE.sub("", model_id)
     return CATALOG_SERVED_AS.get(undated, undated)
 
@@ -1175,55 +1180,37 @@ def _model_facts(model_id: str) -> ModelFacts:
     if match := _WRAPPED_ID.match(model_id):
         # A fine-tuned model ends with its base but has prices of its own, and so
         # has a router.
-        return replace(_model_facts(match[1]), prices=None)
+        return _model_facts(match[1])._replace(prices=None)
     return _family_facts(model_id)
 
 
 def _row_facts(row: CatalogRow) -> ModelFacts:
-    traits = row.traits.split()
-    return ModelFacts(
-        reasoning="reasoning" in traits,
-        efforts=tuple(row.efforts.split()),
-        default_effort=row.default_effort,
-        sampling=row.sampling,
-        summary="summary" in traits,
-        verbosity="verbosity" in traits,
-        phase="phase" in traits,
-        functions="functions" in traits,
-        hosted="hosted" in traits,
-        vision="vision" in traits,
-        prefix_bound="prefix_bound" in traits,
-        max_output_tokens=row.max_output_tokens,
-        context=row.context,
-        shutdown=row.shutdown,
-        successor=row.successor,
-        prices=ModelPrices(*row.prices) if row.prices else None,
-    )
+    facts: dict[str, Any] = row._asdict()
+    traits = facts.pop("traits").split()
+    facts |= {name: name in traits for name in _YES_OR_NO_FACTS - {"known_family"}}
+    facts["efforts"] = tuple(row.efforts.split())
+    facts["prices"] = ModelPrices(*row.prices) if row.prices else None
+    return ModelFacts(**facts)
 
 
 def _family_facts(model_id: str) -> ModelFacts:
-    """Return the facts of an id outside the catalog, by family and version."""
     if _O_SERIES_ID.match(model_id):
-        return replace(
-            _REASONING_FACTS, efforts=("low", "medium", "high"), verbosity=False
+        return _REASONING_FACTS._replace(
+            efforts=("low", "medium", "high"), verbosity=False
         )
     match = _GPT_VERSION.match(model_id)
     if not match:
         # A deployment can have any name; only its administrator knows its facts.
-        return replace(_PLAIN_FACTS, hosted=True, known_family=False)
+        return _PLAIN_FACTS._replace(hosted=True, known_family=False)
     version = (int(match[1]), int(match[2] or 0))
     if version < (5, 0):
         return _PLAIN_FACTS
-    return replace(
-        _REASONING_FACTS, phase=version >= (5, 3), prefix_bound=version >= (6, 2)
+    return _REASONING_FACTS._replace(
+        phase=version >= (5, 3), prefix_bound=version >= (6, 2)
     )
 
 
 def _shown_name(model_id: str, effort: str | None) -> str:
-    """Return `GPT-5.6 Sol (high)` for `gpt-5.6-sol` with effort high.
-
-    Other ids are not changed.
-    """
     name, notes = model_id, [effort] if effort else []
     if _GPT_VERSION.match(model_id):
         if match := _SNAPSHOT_DATE.search(model_id):
@@ -1257,8 +1244,7 @@ _REASONING_FACTS = ModelFacts(
 # For gpt-4 and for ids that say nothing (another vendor, an Azure deployment): a model
 # that does not reason refuses `reasoning` and its `include` with a 400, and a reasoning
 # model works without them. So they are sent only if an effort is asked for.
-_PLAIN_FACTS = replace(
-    _REASONING_FACTS,
+_PLAIN_FACTS = _REASONING_FACTS._replace(
     reasoning=False,
     sampling="always",
     summary=False,
@@ -1268,20 +1254,19 @@ _PLAIN_FACTS = replace(
 
 
 _YES_OR_NO_FACTS = frozenset(
-    f.name for f in fields(ModelFacts) if f.type in (bool, "bool")
+    name for name, fact in _PLAIN_FACTS._asdict().items() if isinstance(fact, bool)
 )
 _NUMBER_FACTS = frozenset({"max_output_tokens", "context"})
 _TEXT_FACTS = frozenset({"default_effort", "shutdown", "successor"})
 _SAMPLINGS = ("always", "with_none", "never")
 
 
-@dataclass(frozen=True, slots=True)
-class Override:
+class Override(NamedTuple):
     """What an administrator says about one model; empty texts say nothing."""
 
     like: str = ""
     name: str = ""
-    facts: Mapping[str, Any] = field(default_factory=dict)
+    facts: Mapping[str, Any] = MappingProxyType({})
 
 
 Overrides = Mapping[str, Override]
@@ -1311,15 +1296,15 @@ def resolve_with_overrides(name: str, overrides: Overrides) -> ResolvedModel:
     if base in overrides and effort in REASONING_EFFORTS:
         model = _apply_override(base, overrides[base])
         if model.takes_effort(effort):
-            return replace(model, effort=effort, name=f"{model.name} ({effort})")
+            return model._replace(effort=effort, name=f"{model.name} ({effort})")
     return resolve_model(name)
 
 
 def _apply_override(name: str, said: Override) -> ResolvedModel:
     model = resolve_model(said.like or name)
-    facts = replace(model.facts, **said.facts)
+    facts = model.facts._replace(**said.facts)
     if not said.like:
-        return replace(model, facts=facts, name=said.name or model.name)
+        return model._replace(facts=facts, name=said.name or model.name)
     return ResolvedModel(
         id=name, family=name, effort=None, facts=facts, name=said.name or name
     )
@@ -1339,7 +1324,6 @@ def _read_override(model: str, row: object) -> Override:
 
 
 def _can_be(key: str, value: object) -> bool:
-    """Say whether `value` is allowed for the fact named `key`."""
     if key in _YES_OR_NO_FACTS:
         return isinstance(value, bool)
     if key in _NUMBER_FACTS:
@@ -1362,11 +1346,10 @@ def _entry_error(model: str, what: str) -> str:
 # ==== openai_responses.models.usage: The tokens that a run used, added up over its responses, and what they cost.
 
 
-@dataclass(frozen=True, slots=True)
-class Usage:
+class Usage(NamedTuple):
     """Counts of one response, or of several added together.
 
-    `cached` is part of `input`, `reasoning` is part of `output`
+    `cached` is part of `input`, `reasoning` of `output`
     (docs/reference/responses-api.md, "Usage").
     """
 
@@ -1382,15 +1365,12 @@ def add_usage(one: Usage | None, other: Usage | None) -> Usage | None:
     """Return the sum, field by field; a missing count is 0."""
     if one is None or other is None:
         return one or other
-    pairs = zip(astuple(one), astuple(other), strict=True)
+    pairs = zip(one, other, strict=True)
     return Usage(*(a + b for a, b in pairs))
 
 
 def read_usage(wire: object) -> Usage | None:
-    """Return the counts of a response's `usage`, or None if it has none.
-
-    Other servers leave fields out or send null; a missing count is 0.
-    """
+    """Return the counts of a response's `usage`, or None if it has none."""
     if not isinstance(wire, Mapping):
         return None
     inputs = _mapping(wire.get("input_tokens_details"))
@@ -1487,10 +1467,7 @@ def _read_row(row: object) -> ModelPrices:
 
 
 class ServerSentEvent(NamedTuple):
-    """One dispatched event; `data` holds its lines joined by a newline.
-
-    A tuple, because one is created for each token and a tuple takes half the time.
-    """
+    """One dispatched event; `data` holds its lines joined by a newline."""
 
     event: str
     data: str
@@ -1499,8 +1476,8 @@ class ServerSentEvent(NamedTuple):
 class EventStreamDecoder:
     """Turns chunks of any size into events.
 
-    The bytes of an unfinished line are kept unchanged and joined once, when the line
-    ends. So the work is linear in the length of the stream.
+    The bytes of an unfinished line are joined once, when the line ends, so the work is
+    linear in the length of the stream.
     """
 
     def __init__(self) -> None:
@@ -1528,15 +1505,14 @@ class EventStreamDecoder:
     def close(self) -> list[ServerSentEvent]:
         """Return the event whose final blank line is missing at the end of the stream.
 
-        The standard drops it. Here it is kept: if it is the terminal event, a finished
-        answer would otherwise count as cut.
+        The standard drops it, but without its terminal event a finished answer would count as
+        cut.
         """
         rest = b"".join(self._fragments)
         self._fragments = []
         return self._take_lines(rest + b"\n\n")
 
     def _take_lines(self, text: bytes) -> list[ServerSentEvent]:
-        """Read the complete lines of `text`; keep what follows the last line end."""
         lines = text.splitlines()
         if text.endswith(b"\r"):
             self._after_cr = True
@@ -1545,7 +1521,6 @@ class EventStreamDecoder:
         return self._dispatched(lines)
 
     def _dispatched(self, lines: list[bytes]) -> list[ServerSentEvent]:
-        """Return the events that end with a blank line among `lines`."""
         events = []
         for line in lines:
             field, _, value = line.partition(b":")
@@ -1607,12 +1582,11 @@ NO_CARD: Mapping[str, Any] = MappingProxyType({})
 
 
 class TextDelta(NamedTuple):
-    """More of a text that grows while we read.
+    """An addition to a text that grows.
 
-    `kind` says which: the "text" or "refusal" of a message, the "summary" or the raw
-    "reasoning" of a reasoning item, the "arguments" of a call (a custom call's input
-    and a remote server's too), the "code" that the API runs. `part` is the content or
-    summary index, 0 for arguments and code.
+    `kind` is the "text" or "refusal" of a message, the "summary" or raw "reasoning" of a
+    reasoning item, the "arguments" of a call, or the "code" that the API runs. `part` is
+    the content or summary index, 0 for arguments and code.
     """
 
     output_index: int
@@ -1631,10 +1605,7 @@ class TextDone(NamedTuple):
 
 
 class AnnotationAdded(NamedTuple):
-    """`response.output_text.annotation.added`: what a place in a text refers to.
-
-    `annotation` is the wire's own; the ended item has it again.
-    """
+    """`response.output_text.annotation.added`: what a place in a text refers to."""
 
     output_index: int
     part: int
@@ -1716,7 +1687,6 @@ def join_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
 
 
 def _text_place(event: StreamEvent) -> tuple[int, str, int] | None:
-    """Return what tells one growing text from another; None for all other events."""
     return event[:3] if isinstance(event, TextDelta) else None
 
 
@@ -1747,7 +1717,6 @@ def parse_event(event: ServerSentEvent) -> StreamEvent:
 
 
 def _event_value(text: str) -> object:
-    """Return the same as `json.loads`, in two thirds of the time."""
     text = text.strip(_JSON_BLANK)
     try:
         value, end = _JSON_READER.raw_decode(text)
@@ -1777,7 +1746,6 @@ def _object(value: object) -> dict[str, Any]:
 
 
 def _delta_reader(kind: str, part: str) -> _Reader:
-    """Return the reader of a delta whose place in its item is the field `part`."""
 
     def read(wire: Mapping[str, Any]) -> StreamEvent:
         place, index, text = wire.get(part, 0), wire["output_index"], wire["delta"]
@@ -1789,7 +1757,6 @@ def _delta_reader(kind: str, part: str) -> _Reader:
 
 
 def _done_reader(kind: str, part: str, field: str) -> _Reader:
-    """Return the reader of a `*.done` event that holds the whole text in `field`."""
 
     def read(wire: Mapping[str, Any]) -> StreamEvent:
         place = _index(wire.get(part, 0))
@@ -1823,8 +1790,6 @@ def _read_item_done(wire: Mapping[str, Any]) -> StreamEvent:
 
 
 def _final_reader(status: str) -> _Reader:
-    """Return the reader of the last event of a response that ends with `status`."""
-
     def read(wire: Mapping[str, Any]) -> StreamEvent:
         return FinalResponse(status, _object(wire["response"]))
 
@@ -1869,7 +1834,7 @@ _READERS: Mapping[str, _Reader] = {
 }
 
 
-# ==== openai_responses.loop.events: The closed union of what a run reports to those who show it or record it.
+# ==== openai_responses.loop.events: What a run reports to those who show it or record it.
 
 
 class ToolOutput(NamedTuple):
@@ -1885,7 +1850,7 @@ class ToolOutput(NamedTuple):
 
 
 class ResponseDone(NamedTuple):
-    """One response ended in an orderly way; `usage` is None when it was not told."""
+    """One response ended; `usage` is None if the server did not tell it."""
 
     response_id: str
     status: str
@@ -1893,52 +1858,49 @@ class ResponseDone(NamedTuple):
 
 
 class Status(NamedTuple):
-    """Something a person should know while they wait, as a status line.
+    """A status line for the person who waits.
 
-    `cause` names what was given up to get an answer (`recovery.Fallback`), or is empty.
+    `cause` is that of a `Fallback`, or empty.
     """
 
     sentence: str
     cause: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Trace:
-    """What the log needs to know of the last response.
+class Trace(NamedTuple):
+    """What the log needs to know about the last response.
 
-    `request_id` is OpenAI's own id of the request, `model` what answered it, `status`
-    the HTTP status, if there was one, `error` what the API said went wrong, `removed`
-    how many items the API took out of the input, by the reason.
+    `request_id` is OpenAI's own, `model` the one that answered, `status` that of HTTP, and
+    `removed` counts the items that the API took out of the input, by reason.
     """
 
     request_id: str = ""
     model: str = ""
     status: int | None = None
-    error: ApiError = field(default_factory=ApiError)
-    removed: Mapping[str, int] = field(default_factory=dict)
+    error: ApiError = ApiError()
+    removed: Mapping[str, int] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
-class RunDone:
+class RunDone(NamedTuple):
     """The last event of every run, however it ended.
 
-    `usage` adds up all turns, `last_usage` is that of the last one; `output` holds the
-    items of the whole run that ended, outputs of calls among them; `cost` is in US
-    dollars, None where it is unknown or nobody asked.
+    `usage` adds up all responses, `last_usage` is that of the last one. `output` holds the
+    finished items of the whole run, outputs of calls among them. `cost` is in US dollars,
+    None if unknown.
     """
 
     ending: Ending
     usage: Usage | None = None
     last_usage: Usage | None = None
     output: tuple[Item, ...] = ()
-    trace: Trace = field(default_factory=Trace)
+    trace: Trace = Trace()
     cost: float | None = None
 
 
 RunEvent = ItemEvent | ToolOutput | ResponseDone | Status | RunDone
 
 
-# ==== openai_responses.redaction: Removes secrets from text.
+# ==== openai_responses.redaction: Removes secrets from text: known values in every form, then what looks like a secret.
 
 REDACTED = "[redacted]"
 
@@ -1982,8 +1944,7 @@ _LOOKS_SECRET = re.compile(
 def redact(text: str, secrets: Iterable[str] = ()) -> str:
     """Return `text` with `[redacted]` in place of `secrets` and of what looks like one.
 
-    A second call changes nothing. Secrets of fewer than six characters are ignored,
-    because they would be found in ordinary words.
+    Secrets of fewer than six characters are ignored: ordinary words contain them.
     """
     known = {form for secret in secrets for form in _forms(secret.strip())}
     if known:
@@ -2004,15 +1965,15 @@ def header_secrets(value: str) -> list[str]:
 def redact_line(text: str, secrets: Iterable[str] = ()) -> str:
     """Return `text` redacted and as one line, safe to write to a log.
 
-    Texts of tools, pages and programs get there. A line end in them would fake a line
-    of the log, and an escape sequence would act on the terminal that shows it.
+    A line end of a tool's text would fake a line of the log, and an escape sequence would
+    act on the terminal that shows it.
     """
     line = "\\n".join(redact(text, secrets).splitlines())
     return "".join(one if one.isprintable() else _escaped(one) for one in line)
 
 
 def describe_exception(error: BaseException) -> str:
-    """Return what a log may say of a foreign exception: its type and its place.
+    """Return the type and the place of a foreign exception, for a log.
 
     Its text may quote a header or a prompt.
     """
@@ -2030,13 +1991,11 @@ def _redact_pattern(pattern: re.Pattern[str], text: str) -> str:
 
 
 def _keep_name(found: re.Match[str]) -> str:
-    """Return the mark, with the name that tells which secret was there."""
     name = found[found.lastgroup] if found.lastgroup else ""
     return f"{name}{REDACTED}{'@' if found.lastgroup == 'scheme' else ''}"
 
 
 def _forms(secret: str) -> Iterator[str]:
-    """Yield `secret` as it appears in headers, addresses, JSON and base64."""
     if len(secret) < _SHORTEST_SECRET:
         return
     raw = secret.encode("utf-8", "surrogatepass")
@@ -2049,11 +2008,6 @@ def _forms(secret: str) -> Iterator[str]:
 
 
 def _inside_base64(raw: bytes, offset: int) -> str:
-    """Return the characters that `raw` alone decides when `offset` bytes precede it.
-
-    The password of a `Basic` header follows a user name that we do not know. Only the
-    length of that name modulo three matters.
-    """
     encoded = b64encode(bytes(offset) + raw).decode()
     return encoded[(offset * 8 + 5) // 6 : (offset + len(raw)) * 8 // 6]
 
@@ -2067,10 +2021,10 @@ _AZURE_HOSTS = (".azure.com", ".azure.us", ".azure.cn")
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """How a server is reached. The address of a proxy can contain a password.
+    """How a server is reached; the address of a proxy can contain a password.
 
-    `ca_bundle` is the path of a file with certificates, `proxy` an address. If they are
-    empty, the system's certificates and the environment's proxy are used.
+    An empty `ca_bundle` (a file) or `proxy` (an address) means the system's certificates
+    and the environment's proxy.
     """
 
     verify_ssl: bool = True
@@ -2080,10 +2034,9 @@ class Network:
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """The address and the key of a server.
+    """The address and the key of a server; an address can contain a password.
 
-    Neither is in a `repr`: an address can contain a password. `strict` asks for
-    requests in the form that servers other than OpenAI's accept.
+    `strict` asks for requests in the form that servers other than OpenAI's accept.
     """
 
     base_url: str = field(repr=False)
@@ -2112,24 +2065,22 @@ class Endpoint:
         return self.host.endswith(_AZURE_HOSTS)
 
     def account(self) -> str:
-        """Return a name for this key at this address, which does not reveal the key."""
+        """Return a name for this key at this address that does not reveal the key."""
         told = f"{self.base_url}\n{self.organization}\n{self.api_key}"
         return sha256(told.encode("utf-8", errors="replace")).hexdigest()
 
     def owner(self) -> str:
         """Return a short name for the owner of encrypted reasoning, without the key.
 
-        Keys of one organisation can read each other's reasoning, if the organisation is
-        known.
+        Keys of one organisation can read each other's reasoning.
         """
         told = f"{self.host}\n{self.organization or self.api_key.strip()}"
         return sha256(told.encode("utf-8", errors="replace")).hexdigest()[:16]
 
     def headers(self) -> dict[str, str]:
-        """Return the headers of a request; Azure has its own header for the key.
+        """Return the headers of a request.
 
-        The administrator's own headers have priority: a gateway may need another
-        Authorization.
+        The administrator's own headers have priority: a gateway may need another Authorization.
         """
         key = self.api_key.strip()
         ours = {"api-key": key} if self.is_azure else {"Authorization": f"Bearer {key}"}
@@ -2146,8 +2097,7 @@ class Endpoint:
 def normalize_base_url(text: str) -> str:
     """Return `text` as the address that paths are appended to.
 
-    Takes what people paste: with or without `/v1`, with a slash at the end, or with
-    the `/responses` of the endpoint itself.
+    `/v1` may be missing, a slash or the endpoint's `/responses` may be at the end.
     """
     parts = url_parts(text.strip() or DEFAULT_BASE_URL)
     if parts is None:
@@ -2223,7 +2173,6 @@ def proxy_for(network: Network, url: str) -> str | None:
 
 
 def _environment_proxy(url: str) -> str | None:
-    """Return the proxy that the environment names for `url`, or None."""
     parts, proxies = urlsplit(url), getproxies()
     proxy = proxies.get(parts.scheme) or proxies.get("all")
     # Each call reads the whole environment. If it names no proxy, one call is enough.
@@ -2245,7 +2194,6 @@ def parse_retry_headers(
 
 
 def _retry_after(headers: Mapping[str, str], now: float) -> float | None:
-    """Return the wait in `retry-after-ms` or `retry-after`, or None."""
     milliseconds = _number(headers.get("retry-after-ms"))
     if milliseconds is not None:
         return milliseconds / 1000
@@ -2260,7 +2208,6 @@ def _retry_after(headers: Mapping[str, str], now: float) -> float | None:
 
 
 def _number(text: str | None) -> float | None:
-    """Return a wait as a finite number that is not negative, or None."""
     try:
         value = float(text or "")
     except ValueError:
@@ -2279,7 +2226,6 @@ _DNS_SECONDS = 300
 
 
 class _Pool:
-    """The session of one event loop, lent to the active runs."""
 
     def __init__(self, idle_seconds: float) -> None:
         self._idle_seconds = idle_seconds
@@ -2305,7 +2251,6 @@ class _Pool:
                 self._timer = loop.call_later(self._idle_seconds, self.close_later)
 
     async def close(self) -> None:
-        """Close the session now, if there is one."""
         if self._timer is not None:
             self._timer.cancel()
         session, self._session = self._session, None
@@ -2371,14 +2316,12 @@ def _new_session() -> aiohttp.ClientSession:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Timeouts:
+class Timeouts(NamedTuple):
     """Limits in seconds; a `total` of 0 means no limit.
 
-    `first_event` runs from sending to the first event, `idle` from one event to the
-    next; a `keepalive` counts as an event. Reasoning at high effort is silent for
-    minutes, so there is no total limit by default. The time of tools and of people does
-    not count in it.
+    `first_event` runs from sending to the first event, `idle` from one event to the next; a
+    `keepalive` counts as an event. Reasoning can be silent for minutes, so there is no
+    total limit by default, and the time of tools and of people does not count in it.
     """
 
     connect: float = 30.0
@@ -2481,10 +2424,6 @@ class HttpResponse:
         return self._rescued() or await self.read_any()
 
     def _rescued(self) -> bytes:
-        """Return the bytes that arrived before the connection broke.
-
-        aiohttp puts the exception in front of the unread bytes.
-        """
         content = self._response.content
         content.set_exception(None)  # type: ignore[arg-type]
         return content.read_nowait()
@@ -2493,9 +2432,8 @@ class HttpResponse:
     def paused(self) -> Iterator[None]:
         """Leave arriving bytes with the operating system for a while.
 
-        Otherwise the event loop wakes up for every packet although nothing is read. If
-        aiohttp itself has stopped reading, because its buffer is full, reading stays
-        stopped.
+        Otherwise the event loop wakes up for every packet although nothing is read. If aiohttp
+        has stopped reading, because its buffer is full, it stays so.
         """
         connection = self._response.connection  # None once the body has ended
         transport = connection.transport if connection else None
@@ -2569,8 +2507,8 @@ class Connections:
     ) -> AsyncIterator[HttpResponse]:
         """Send `payload` and lend the answer.
 
-        Raises ApiRefused, ConnectionFailed, TimedOut or InvalidRequest. Leaving early
-        closes the connection, which stops the work at the server.
+        Raises ApiRefused, ConnectionFailed, TimedOut or InvalidRequest. Leaving early closes
+        the connection, which stops the work at the server.
         """
         body, limits = _json_body(payload), deadlines or Deadlines(Timeouts())
         async with self._sent(endpoint, path, body, limits) as response:
@@ -2595,7 +2533,6 @@ class Connections:
     async def _sent(
         self, endpoint: Endpoint, path: str, body: bytes | None, deadlines: Deadlines
     ) -> AsyncIterator[aiohttp.ClientResponse]:
-        """Lend the response to a request; without a `body` it is a GET."""
         tls = self._trust.context(endpoint.network)
         with self._sessions.pool().lend() as session:
             response = await _send(session, endpoint, path, body, deadlines, tls)
@@ -2647,7 +2584,6 @@ async def _send(
     deadlines: Deadlines,
     tls: ssl.SSLContext | bool,
 ) -> aiohttp.ClientResponse:
-    """Return the response as soon as its head has arrived."""
     url = endpoint.url(path)
     scope = deadlines.scope()
     try:
@@ -2677,7 +2613,6 @@ async def _send(
 
 
 def _network_sentence(error: Exception, host: str) -> str:
-    """Return the sentence for a connection that could not be opened."""
     match error:
         case aiohttp.ClientProxyConnectionError() | aiohttp.ClientHttpProxyError():
             return SENTENCES["refused"]["407"]
@@ -2693,7 +2628,6 @@ def _network_sentence(error: Exception, host: str) -> str:
 
 
 async def _refusal(response: aiohttp.ClientResponse, model: str) -> ApiRefused:
-    """Return the error for a response with a bad status."""
     body = b""
     try:
         async with asyncio.timeout(DRAIN_SECONDS):
@@ -2719,8 +2653,8 @@ async def container_file(
 ) -> bytes:
     """Return the bytes of a file in a container; raises the same errors as `get`.
 
-    `ids` are those of the container and of the file. A file of more than `most_bytes`
-    is an UnreadableAnswer; the rest is not read.
+    `ids` are those of the container and of the file. More than `most_bytes` is an
+    UnreadableAnswer; the rest is not read.
     """
     container, file = (quote(part, safe="") for part in ids)
     path = f"/containers/{container}/files/{file}/content"
@@ -2784,7 +2718,6 @@ def is_within_limits(schema: Mapping[str, Any]) -> bool:
 
 
 def _nodes(node: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """Yield a strict schema and every schema inside it."""
     yield node
     inner = [*node.get("anyOf", ()), *([node["items"]] if "items" in node else ())]
     for key in ("properties", "$defs"):
@@ -2854,9 +2787,8 @@ class NotStrict(Exception):
 def strict_schema(schema: Mapping[str, Any]) -> Schema | None:
     """Return a function's parameters for strict mode; None if that is impossible.
 
-    Everything that the result allows is also allowed by the given schema, except the
-    nulls of optional properties and limits that only a description can express
-    (`minLength`).
+    What the result allows the given schema allows too, except nulls of optional properties
+    and limits that only a description can express (`minLength`).
     """
     try:
         return _StrictRewrite(schema).result()
@@ -2867,13 +2799,10 @@ def strict_schema(schema: Mapping[str, Any]) -> Schema | None:
 
 
 class _StrictRewrite:
-    """Rewrites one schema to the strict form."""
-
     def __init__(self, root: Mapping[str, Any]) -> None:
         self._root = root
 
     def result(self) -> Schema:
-        """Return the strict form; raises NotStrict."""
         root = {k: v for k, v in self._root.items() if k not in DEFINITIONS}
         if root.keys() & {"anyOf", "oneOf", "$ref", "enum", "const"}:
             raise NotStrict
@@ -2915,7 +2844,6 @@ class _StrictRewrite:
         return {"$ref": f"#/$defs/{_plain_name(reference_name(node))}"}
 
     def _choice(self, node: Mapping[str, Any], depth: int) -> Schema:
-        """Return a choice; strict mode has only `anyOf`, with nothing beside it."""
         options = node.get("anyOf") or node.get("oneOf")
         beside = node.keys() & {"properties", "items", "enum", "const", "required"}
         beside |= {"oneOf"} if {"anyOf", "oneOf"} <= node.keys() else set()
@@ -2925,7 +2853,6 @@ class _StrictRewrite:
         return {**told, "anyOf": [self._strict(one, depth + 1) for one in options]}
 
     def _merged(self, node: Mapping[str, Any]) -> Schema:
-        """Return an `allOf` as one object, if its parts do not contradict."""
         merged: Schema = {key: node[key] for key in node if key != "allOf"}
         for part in node["allOf"] if isinstance(node["allOf"], list) else [None]:
             found = resolve_reference(part, self._root) if _is_reference(part) else part
@@ -2955,7 +2882,6 @@ class _StrictRewrite:
         return strict
 
     def _object(self, node: Mapping[str, Any], depth: int, is_root: bool) -> Schema:
-        """Return a closed object; an open map has no strict form."""
         properties = node.get("properties") or {}
         said = "additionalProperties" in node or bool(properties) or is_root
         is_open = node.get("additionalProperties", False) is not False
@@ -2992,12 +2918,10 @@ def make_nullable(schema: Schema) -> Schema:
 
 
 def _plain_name(name: str) -> str:
-    """Return the name of a definition in characters that need no escape."""
     return re.sub(r"[^\w.-]", "_", name)
 
 
 def _types_of(node: Mapping[str, Any], enum: object) -> list[str]:
-    """Return the types of a schema, as stated or as derived from its keywords."""
     said = node.get("type") or ("object" if "properties" in node else None)
     if said is None and isinstance(enum, list):
         said = list(dict.fromkeys(_JSON_TYPES.get(type(one), "") for one in enum))
@@ -3012,7 +2936,6 @@ def _is_reference(part: object) -> bool:
 
 
 def _combine(one: Schema, other: Mapping[str, Any]) -> Schema:
-    """Return both schemas as one; raises NotStrict if they contradict."""
     both = dict(one)
     for key, value in other.items():
         if key == "properties" and isinstance(value, Mapping):
@@ -3049,7 +2972,6 @@ def open_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _properties(node: object, root: Mapping[str, Any], depth: int) -> dict[str, Any]:
-    """Return all properties that an object may have, from all of its parts."""
     if not isinstance(node, Mapping) or depth > _DEEPEST_OPEN:
         return {}
     found: dict[str, Any] = {}
@@ -3063,7 +2985,6 @@ def _properties(node: object, root: Mapping[str, Any], depth: int) -> dict[str, 
 
 
 def _with_items(node: Any, depth: int) -> Any:
-    """Return a schema in which every array has `items`."""
     if depth > _DEEPEST_OPEN:
         return node
     if isinstance(node, list):
@@ -3076,7 +2997,7 @@ def _with_items(node: Any, depth: int) -> Any:
     return {**whole, "items": {}} if is_array and "items" not in whole else whole
 
 
-# ==== openai_responses.requests.tools: Tools of a chat body or of the host in the API's form, with names that the API allows.
+# ==== openai_responses.requests.tools: Tools of a chat body or of the host in the API's form, with names that it allows.
 
 _ALLOWED = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _FORBIDDEN = re.compile(r"[^a-zA-Z0-9_-]")
@@ -3084,12 +3005,11 @@ _STEM = 51  # of 64; the rest is `_` and the digest
 _DIGEST = 12
 
 
-@dataclass(frozen=True, slots=True)
-class ToolNames:
+class ToolNames(NamedTuple):
     """Translates the names of tools for the API and back; `known` are their own names.
 
-    The translation of a name depends only on the name itself, so it is the same in the
-    next request. The exception is a name that another known tool already has.
+    The translation depends only on the name itself, so the next request has the same one,
+    unless another known tool has that name.
     """
 
     known: tuple[str, ...] = ()
@@ -3131,9 +3051,9 @@ def responses_tools(
 ) -> list[Item]:
     """Return the tools of a chat body, or of the host, in the API's form.
 
-    Chat Completions nests a function under `function`, the host has it without a
-    `type`. The API has it flat and needs `parameters` and `strict`. With `strict` every
-    function becomes strict whose schema allows it. Other tools are not changed.
+    Chat Completions nests a function under `function`, the host has it without a `type`;
+    the API has it flat and needs `parameters` and `strict`. With `strict` every function
+    becomes strict whose schema allows it.
     """
     return [_responses_tool(spec, strict) for spec in specs]
 
@@ -3146,8 +3066,7 @@ def is_hosted_tool(tool: Mapping[str, Any]) -> bool:
 def merge_tools(*groups: Sequence[Item]) -> list[Item]:
     """Return the tools of all groups, each once; a later one replaces an earlier one.
 
-    Functions and custom tools are equal by name, MCP servers by label, all others by
-    type.
+    Functions and custom tools are equal by name, MCP servers by label, others by type.
     """
     tools = [tool for group in groups for tool in group]
     return list({_identity(tool): tool for tool in tools}.values())
@@ -3161,8 +3080,8 @@ def responses_tool_choice(
 ) -> object:
     """Return `tool_choice` in the API's form, where a named function is not nested.
 
-    A bare name is accepted. Raises InvalidRequest for a tool that is not among `tools`,
-    if those are known. `names` translates the tool's own name.
+    A bare name is accepted. Raises InvalidRequest for a tool that is not among `tools`, if
+    those are known.
     """
     if choice is None or choice in _MODES:
         return choice
@@ -3206,7 +3125,6 @@ def _check_named(tool: Mapping[str, Any]) -> None:
 
 
 def _function(function: Mapping[str, Any], strict: bool) -> Item:
-    """Return a function in the API's form; its own `strict` has priority."""
     said = function.get("strict")
     wanted = said if isinstance(said, bool) else strict
     parameters = function.get("parameters")
@@ -3221,7 +3139,6 @@ def _function(function: Mapping[str, Any], strict: bool) -> Item:
 
 
 def _flat_format(custom: Mapping[str, Any]) -> Item:
-    """Return the format of a custom tool, which Chat Completions nests once more."""
     form = custom.get("format")
     grammar = form.get("grammar") if isinstance(form, Mapping) else None
     if not isinstance(grammar, Mapping):
@@ -3270,7 +3187,6 @@ def _tool_choice(choice: Mapping[str, Any], names: ToolNames | None) -> Item:
 
 
 def _check_offered(wanted: Item, tools: Sequence[Item] | None) -> None:
-    """Raise InvalidRequest if a known list of tools does not contain `wanted`."""
     same: list[str] = [key for key in ("type", "server_label") if key in wanted]
     same += ["name"] if wanted["type"] in _CALLED_BY_NAME else []
     if tools is None or any(
@@ -3284,8 +3200,7 @@ def _check_offered(wanted: Item, tools: Sequence[Item] | None) -> None:
 # ==== openai_responses.requests.replay: Output items of earlier responses, in the form in which they are sent again.
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
+class Origin(NamedTuple):
     """The model family, the server's name, and the account that produced an item.
 
     `endpoint` and `account` are empty if an earlier writer did not store them.
@@ -3328,10 +3243,7 @@ _REMOTE_SIGN = "mcp"
 
 
 def remote_name(item: Mapping[str, Any]) -> str:
-    """Return the name of a remote tool: its server's label, then its own name.
-
-    Open WebUI names the tools of its own MCP servers in the same way.
-    """
+    """Return the name of a remote tool: its server's label, then its own name."""
     return ToolNames().sent_name(f"{item.get('server_label')}_{item.get('name')}")
 
 
@@ -3394,7 +3306,6 @@ def drop_settled_approvals(items: Sequence[Item]) -> list[Item]:
 
 
 def _last_act(items: Sequence[Item], refused: Container[str]) -> int:
-    """Return the place of the last item that the model produced, or -1."""
     acts = (
         place
         for place, item in enumerate(items)
@@ -3404,7 +3315,6 @@ def _last_act(items: Sequence[Item], refused: Container[str]) -> int:
 
 
 def _asked_id(item: Mapping[str, Any]) -> object:
-    """Return the id of the approval request that `item` is or answers, else None."""
     if is_approval_request(item):
         return item["id"]
     return item.get("approval_request_id") if _is_response(item) else None
@@ -3413,7 +3323,7 @@ def _asked_id(item: Mapping[str, Any]) -> object:
 def reorder_remote_outputs(items: Iterable[Item]) -> list[Item]:
     """Return `items` with the output of each remote call directly behind it.
 
-    Otherwise calls that ran at the same time would be in the host's order.
+    Calls that ran at the same time are in the host's order.
     """
     rows = list(items)
     outputs = {
@@ -3449,7 +3359,6 @@ def _call_output(item: Mapping[str, Any], text: str) -> Item:
 
 
 def _remote_error(item: Mapping[str, Any]) -> str:
-    """Return the error of a remote call in the words of the server or of the API."""
     error = item.get("error")
     if not error:
         return ""
@@ -3498,7 +3407,6 @@ def _goes_back(item: Item, with_reasoning: bool) -> bool:
 
 
 def _demanded(item: Item) -> Item:
-    """Return the fields of a hosted item that are not simply left as they are."""
     kind = kind_of(item)
     demanded = {key: item.get(key) for key in kind.nullable}
     demanded |= {key: item[key] for key in ("id", "status") if item.get(key)}
@@ -3517,7 +3425,6 @@ def _demanded(item: Item) -> Item:
 
 
 def _new_id(own: str) -> str:
-    """Return a new id of the same kind as `own`, always the same for the same item."""
     prefix, _, rest = own.partition("_")
     if rest.startswith(_MADE_HERE):
         return own
@@ -3554,10 +3461,9 @@ _NO_SCHEMA = (
 def read_parameters(body: Mapping[str, Any]) -> dict[str, Any]:
     """Return the caller's keys with the API's names; raises InvalidRequest.
 
-    `reasoning` and `text` are objects; keys that Chat Completions has beside them are
-    moved into them. Keys that the API does not have are still in the result. The API
-    has no `stop`; a caller that gives one gets `truncation: "disabled"`
-    (docs/parameters.md).
+    `reasoning` and `text` are objects that hold what Chat Completions has beside them. Keys
+    that the API does not have are still in the result. The API has no `stop`: it gets
+    `truncation: "disabled"` (docs/parameters.md).
     """
     given = {key: value for key, value in body.items() if value is not None}
     for theirs, ours in _RENAMED.items():
@@ -3602,7 +3508,6 @@ def _text_parameter(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _own_object(given: Mapping[str, Any], key: str) -> dict[str, Any]:
-    """Return the caller's object of that name; null inside it means not given."""
     value = given.get(key, {})
     if not isinstance(value, Mapping):
         raise InvalidRequest(_cannot_be_sent(key, "it must be a JSON object"))
@@ -3610,7 +3515,6 @@ def _own_object(given: Mapping[str, Any], key: str) -> dict[str, Any]:
 
 
 def _word(name: str, value: object) -> str:
-    """Return a valid word for `name`; capitals are accepted."""
     word = value.strip().lower() if isinstance(value, str) else ""
     if word not in _WORDS[name]:
         words = ", ".join(_WORDS[name])
@@ -3619,9 +3523,6 @@ def _word(name: str, value: object) -> str:
 
 
 def _format(asked: object, beside: object) -> dict[str, Any] | None:
-    """Return `text.format` from Chat Completions' form, or from `json_schema` beside
-    it.
-    """
     form: Mapping[str, Any] = asked if isinstance(asked, Mapping) else {"type": asked}
     kind = form.get("type")
     if asked is None or kind == "text":
@@ -3639,7 +3540,6 @@ def _format(asked: object, beside: object) -> dict[str, Any] | None:
 
 
 def _schema_fields(value: object) -> dict[str, Any]:
-    """Return name, schema and other fields of a JSON schema, given in any form."""
     read = parse_json_object(value) if isinstance(value, str) else value
     if not isinstance(read, Mapping) or not isinstance(read.get("schema"), Mapping):
         raise InvalidRequest(_NO_SCHEMA)
@@ -3733,12 +3633,10 @@ class ResponsesRequest(BaseModel):
         return {name: value for name, value in fields.items() if value is not None}
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(NamedTuple):
     """What the administrator and the user chose, used where the request says nothing.
 
-    `effort`, `summary` and `verbosity` are None if nothing was chosen. `defaults` are
-    further parameters by name.
+    None means that nothing was chosen. `defaults` are further parameters by name.
     """
 
     effort: str | None = None
@@ -3747,9 +3645,9 @@ class Settings:
     stream: bool = True
     background: bool = False
     encrypted_reasoning: bool = True
-    tools: Sequence[Item] = field(default=())
+    tools: Sequence[Item] = ()
     parallel_tool_calls: bool | None = None
-    defaults: Mapping[str, Any] = field(default_factory=dict)
+    defaults: Mapping[str, Any] = MappingProxyType({})
 
 
 def build_request(
@@ -3794,7 +3692,6 @@ def build_request(
 def _passed_on(
     model: ResolvedModel, effort: str | None, given: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return the caller's keys that are sent unchanged, if the model accepts them."""
     refused = () if _takes_sampling(model, effort) else _SAMPLING
     return {k: v for k, v in given.items() if k in _PASSED_ON and k not in refused}
 
@@ -3812,13 +3709,11 @@ def _check_output_tokens(request: ResponsesRequest, model: ResolvedModel) -> Non
 def _effort(
     model: ResolvedModel, given: Mapping[str, Any], settings: Settings
 ) -> str | None:
-    """Return the effort to send, or None to leave it to the model."""
     chosen = given["reasoning"].get("effort") or settings.effort or model.effort
     return chosen if chosen and model.takes_effort(chosen) else None
 
 
 def _takes_sampling(model: ResolvedModel, effort: str | None) -> bool:
-    """Say whether temperature, top_p and top_logprobs may be sent."""
     if model.facts.sampling == "with_none":
         return (effort or model.facts.default_effort) == "none"
     return model.facts.sampling == "always"
@@ -3830,7 +3725,6 @@ def _reasoning(
     given: Mapping[str, Any],
     settings: Settings,
 ) -> dict[str, Any]:
-    """Return the `reasoning` object: the caller's own keys, then ours."""
     if not _reasons(model, effort):
         return {}
     own = {k: v for k, v in given["reasoning"].items() if k != "effort"}
@@ -3843,7 +3737,6 @@ def _reasoning(
 def _text_object(
     model: ResolvedModel, given: Mapping[str, Any], settings: Settings
 ) -> dict[str, Any]:
-    """Return the `text` object: the caller's own keys, then the verbosity."""
     own = {k: v for k, v in given["text"].items() if k != "verbosity"}
     verbosity = given["text"].get("verbosity") or settings.verbosity
     if verbosity and model.facts.verbosity:
@@ -3852,18 +3745,15 @@ def _text_object(
 
 
 def _include(model: ResolvedModel, effort: str | None, settings: Settings) -> list[str]:
-    """Ask for encrypted reasoning: with `store: false` nothing else returns it."""
     wanted = _reasons(model, effort) and settings.encrypted_reasoning
     return ["reasoning.encrypted_content"] if wanted else []
 
 
 def _reasons(model: ResolvedModel, effort: str | None) -> bool:
-    """Say whether the model reasons; an unknown model does if an effort is set."""
     return model.facts.reasoning or effort is not None
 
 
 def _first_error(error: ValidationError) -> str:
-    """Return the first error as a sentence, without the value."""
     first = error.errors(include_url=False, include_context=False, include_input=False)[
         0
     ]
@@ -3883,10 +3773,9 @@ _LONGEST_NAME = 40
 def dropped_parameters(
     asked: Mapping[str, Any], request: ResponsesRequest
 ) -> list[str]:
-    """Return the names that were not sent: unknown to the API, or rejected by the
-    model.
+    """Return the API's names of parameters that it does not know or the model rejects.
 
-    They are the API's names, `reasoning.effort` for a field inside an object.
+    A field inside an object is named like `reasoning.effort`.
     """
     given, sent = read_parameters(asked), request.payload()
     names = [
@@ -3926,7 +3815,6 @@ def _strict_item(item: Item) -> Item:
 
 
 def _digest(item: Item) -> str:
-    """Return an id that is always the same for the same item, to keep the prefix."""
     told = str(item.get("encrypted_content") or item.get("call_id") or item)
     return hashlib.sha256(told.encode("utf-8", errors="replace")).hexdigest()[:32]
 
@@ -3957,8 +3845,7 @@ _RETRIED_CODES = frozenset(
 _FIRST_WAIT, _LONGEST_WAIT = 0.5, 8.0
 
 
-@dataclass(frozen=True, slots=True)
-class RetryPolicy:
+class RetryPolicy(NamedTuple):
     """How often to retry, and the longest wait in seconds."""
 
     max_retries: int = 1
@@ -4008,8 +3895,7 @@ _UNREACHED = re.compile(r"retrieving tool list from MCP server", re.IGNORECASE)
 _NAMED_VALUES = re.compile(r"'([a-z]{1,10})'")
 
 
-@dataclass(frozen=True, slots=True)
-class Fallback:
+class Fallback(NamedTuple):
     """A changed request, and what was given up for it.
 
     `cause` is "reasoning", "summary", "stream", "effort" or "servers".
@@ -4032,7 +3918,6 @@ def find_fallback(request: ResponsesRequest, error: ApiError) -> Fallback | None
 def _without_reasoning(
     request: ResponsesRequest, error: ApiError
 ) -> ResponsesRequest | None:
-    """Remove all reasoning, because the error does not say which item is unreadable."""
     by_code = error.code == "invalid_encrypted_content"
     if not by_code and not _ITEM_ERRORS.search(error.message):
         return None
@@ -4069,7 +3954,6 @@ def _without_stream(
 def _with_nearest_effort(
     request: ResponsesRequest, error: ApiError
 ) -> ResponsesRequest | None:
-    """Use the effort nearest to the refused one, among those that the error names."""
     reasoning = request.reasoning or {}
     asked = reasoning.get("effort")
     if asked not in REASONING_EFFORTS or "reasoning.effort" not in _about(error):
@@ -4087,7 +3971,6 @@ def _with_nearest_effort(
 def _without_servers(
     request: ResponsesRequest, error: ApiError
 ) -> ResponsesRequest | None:
-    """Remove all remote servers: the error names one, but others may fail as well."""
     tools = request.tools or []
     kept = [tool for tool in tools if tool.get("type") != "mcp"]
     if len(kept) == len(tools) or not _UNREACHED.search(error.message):
@@ -4097,7 +3980,6 @@ def _without_servers(
 
 
 def _about(error: ApiError) -> str:
-    """Return the subject of an error: its parameter, else its message."""
     return error.param or error.message
 
 
@@ -4154,7 +4036,7 @@ class ResponseState:
             case TextDelta():
                 return self._grow(event)
             case TextDone():
-                return self._replace(event)
+                return self._end_text(event)
             case AnnotationAdded() | PartialImage() if event.output_index in self._open:
                 return [self._renumber(event)]
             case ItemAdded():
@@ -4164,14 +4046,13 @@ class ResponseState:
             case FinalResponse():
                 return self._finish(event)
             case StreamError():
-                self.trace = replace(self.trace, error=event.error)
+                self.trace = self.trace._replace(error=event.error)
                 self.ending = ending_of_failure("error", event.error)
                 # As the only event, an error event stands for a bad HTTP status.
                 self.refusal = event.error if self.event_count == 1 else None
         return []
 
     def _renumber(self, event: ItemEvent) -> ItemEvent:
-        """Return an event of the wire with its place among all items of the run."""
         if not self._first:
             return event
         return event._replace(output_index=self._first + event.output_index)
@@ -4186,7 +4067,7 @@ class ResponseState:
         texts.setdefault((event.kind, event.part), []).append(event.text)
         return [self._renumber(event)]
 
-    def _replace(self, event: TextDone) -> list[RunEvent]:
+    def _end_text(self, event: TextDone) -> list[RunEvent]:
         if event.output_index not in self._open:
             self._keep(event)
             return []
@@ -4220,11 +4101,6 @@ class ResponseState:
     def _show_rest(
         self, output_index: int, place: TextPlace, text: str
     ) -> list[RunEvent]:
-        """Show the part of `text` that its deltas did not bring.
-
-        A text that contradicts its deltas cannot be shown as growth; the final item
-        corrects it.
-        """
         texts = self._open[output_index]
         shown = "".join(texts.get(place, ()))
         texts[place] = [text]
@@ -4236,8 +4112,7 @@ class ResponseState:
         response = event.response
         self.usage = read_usage(response.get("usage"))
         self.ending = _ending_of(event.status, response)
-        self.trace = replace(
-            self.trace,
+        self.trace = self.trace._replace(
             model=str(response.get("model") or ""),
             error=read_api_error(response.get("error")),
             removed=_removals(response.get("input_transformations")),
@@ -4266,7 +4141,6 @@ class ResponseState:
 
 
 def _removals(transformations: object) -> Mapping[str, int]:
-    """Count the items that the API removed from the input, by reason."""
     return Counter(
         api_word(str(row.get("reason"))) or "unknown"
         for row in content_parts(transformations)
@@ -4295,25 +4169,22 @@ _THOUGHT_SHARE = 0.1
 the answer must not wait for them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(NamedTuple):
     """How a run behaves towards viewers and towards the server.
 
-    `join_seconds` is the shortest time between two events that show more of an answer;
-    what arrives in between is shown together. `resuming` is how many requests in a row
-    for the rest of a background response may fail. `poll_seconds` is the wait while the
-    server says that it is still working on one.
+    `join_seconds` is the shortest time between two events that show more of an answer.
+    `resuming` limits the requests in a row for the rest of a background response,
+    `poll_seconds` is the wait while the server is still working on one.
     """
 
     join_seconds: float = 0.05
-    timeouts: Timeouts = field(default_factory=Timeouts)
-    retries: RetryPolicy = field(default_factory=RetryPolicy)
+    timeouts: Timeouts = Timeouts()
+    retries: RetryPolicy = RetryPolicy()
     resuming: RetryPolicy = _RESUMING
     poll_seconds: float = 5.0
 
 
-@dataclass(frozen=True, slots=True)
-class Client:
+class Client(NamedTuple):
     """How to reach the server: address, connections and limits."""
 
     endpoint: Endpoint
@@ -4345,10 +4216,6 @@ def stream_response(
 def _resume_stream(
     path: str, client: Client, state: ResponseState, cursor: Cursor
 ) -> AsyncGenerator[RunEvent, None]:
-    """Request `path`: a response, or the rest of its stream.
-
-    Otherwise like `stream_response`. A response that is still in progress yields nothing.
-    """
     requested = client.connections.get(client.endpoint, path, client.deadlines)
     return _read_response(requested, client, state, cursor)
 
@@ -4359,7 +4226,6 @@ async def _read_response(
     state: ResponseState,
     cursor: Cursor | None,
 ) -> AsyncGenerator[RunEvent, None]:
-    """Yield the events of one response, streamed or not."""
     client.deadlines.start_attempt()
     async with sent as answer:
         state.trace = Trace(answer.request_id, status=200)
@@ -4399,7 +4265,6 @@ async def _read_object(
 async def _read_batch(
     answer: HttpResponse, decoder: EventStreamDecoder
 ) -> list[ServerSentEvent]:
-    """Return the events of the next piece of the body, or of its end."""
     chunk = await answer.read_any()
     return decoder.feed(chunk) if chunk else decoder.close()
 
@@ -4407,10 +4272,6 @@ async def _read_batch(
 def _batch_events(
     batch: list[ServerSentEvent], state: ResponseState, cursor: Cursor | None
 ) -> tuple[list[RunEvent], MalformedEvent | None]:
-    """Return the run events of `batch`, up to the first event that cannot be read.
-
-    Deltas are joined first, so `state` works once for each batch.
-    """
     read: list[StreamEvent] = []
     malformed: MalformedEvent | None = None
     try:
@@ -4426,11 +4287,6 @@ def _batch_events(
 async def _gather_deltas(
     events: list[RunEvent], began: float, join_seconds: float
 ) -> None:
-    """Wait for a moment after a delta.
-
-    Reading less often makes long answers cheap: one pass handles all deltas that
-    arrived. The first delta after a pause is never delayed.
-    """
     last = events[-1] if events else None
     if not isinstance(last, TextDelta) or join_seconds <= 0:
         return
@@ -4446,13 +4302,6 @@ _BROKE = "The connection to the model was lost: fetching the rest of the answer.
 async def _stream_background(
     request: ResponsesRequest, client: Client, state: ResponseState
 ) -> AsyncGenerator[RunEvent, None]:
-    """Send a background `request`, feed its response to `state`, yield its run events.
-
-    Raises the same errors as `stream_response` until the response has an id; after that
-    only ResponseLost, and TimedOut for the total limit. If the caller leaves before the
-    end, by an error, a cancellation or by closing the generator, the response is
-    cancelled, because it would go on to cost money without a reader.
-    """
     background = _BackgroundRun(client, state)
     part = stream_response(request, client, state, background.cursor)
     try:
@@ -4479,8 +4328,6 @@ async def _stream_background(
 
 
 class _BackgroundRun:
-    """The state of a background response, and how to get the rest of it."""
-
     def __init__(self, client: Client, state: ResponseState) -> None:
         self._named = asyncio.Event()
         self.cursor = Cursor(self._named.set)
@@ -4569,7 +4416,6 @@ class _BackgroundRun:
         return self._resumable and self.cursor.last is not None
 
     def _backoff(self, error: ResponsesError | None) -> float | None:
-        """Return the wait after a failure; None for a final refusal."""
         failure = error.failure if isinstance(error, ApiRefused) else Failure()
         policy = self._client.limits.resuming
         return retry_wait(policy, self._failures, failure, random_fraction())
@@ -4651,7 +4497,6 @@ class Attempts:
         return Trace(refused.request_id, "", refused.failure.status, refused.error)
 
     def _next(self) -> Status | None:
-        """Return the status before the next attempt; None if there is none."""
         failure = _early_failure(self.error, self.response)
         if failure is None or (self.request.background and _may_run(self.error)):
             return None
@@ -4672,7 +4517,6 @@ class Attempts:
 def _early_failure(
     error: ResponsesError | None, state: ResponseState
 ) -> Failure | None:
-    """Return the failure, if it came before the first event of the answer."""
     if state.refusal:
         return Failure(200, state.refusal)
     if state.event_count:
@@ -4684,13 +4528,6 @@ def _early_failure(
 
 
 def _may_run(error: ResponsesError | None) -> bool:
-    """Say whether the server may be working on the request in spite of `error`.
-
-    Other answers stop with the connection. A background response whose id is unknown
-    goes on; sent again, it would run and be billed twice. So it is sent again only if
-    nothing arrived at the server, or if the API itself refused it. The answer of a
-    gateway does not tell what happened behind it.
-    """
     match error:
         case ConnectionFailed():
             return error.was_sent
@@ -4707,7 +4544,6 @@ DEEPEST_ARGUMENT = 40
 
 
 def _is_number(value: Any) -> bool:
-    """Say whether a value is a number; true and non-finite values are not."""
     number = isinstance(value, int | float) and not isinstance(value, bool)
     return number and math.isfinite(value)
 
@@ -4727,8 +4563,8 @@ _TYPES: Mapping[str, Callable[[Any], bool]] = {
 class SchemaValidator:
     """Checks values against the parts of one schema.
 
-    If it is `lenient`, null is always allowed for an optional property. Results are
-    remembered by the identity of the objects, so a check must not outlive them.
+    If it is `lenient`, null is allowed for every optional property. Results are remembered
+    by the identity of the objects, so a check must not outlive them.
     """
 
     root: Mapping[str, Any]
@@ -4788,7 +4624,6 @@ class SchemaValidator:
     def _in_parts(
         self, value: Any, node: Mapping[str, Any], path: str, depth: int
     ) -> str:
-        """Check a value against `allOf` and against some option of a choice."""
         for part in node.get("allOf") or ():
             found = self.error(value, part, path, depth + 1)
             if found:
@@ -4800,7 +4635,6 @@ class SchemaValidator:
 
 
 def _own_error(value: Any, node: Mapping[str, Any], path: str) -> str:
-    """Check a value against the type of a schema, then against its other keywords."""
     place = path or "object"
     kinds = _known_types(node.get("type"))
     if kinds and not any(_TYPES[kind](value) for kind in kinds):
@@ -4821,13 +4655,11 @@ def _joined(path: str, name: str) -> str:
 
 
 def _listed(words: Sequence[str]) -> str:
-    """Return a few words as a list; leave out a list that is too long for a model."""
     shown = [word if len(word) <= 60 else word[:57] + "..." for word in words[:20]]
     return " or ".join(shown) + (" ..." if len(words) > 20 else "")
 
 
 def _same(one: Any, other: Any) -> bool:
-    """Compare as JSON does: true is not 1."""
     return bool(one == other) and isinstance(one, bool) is isinstance(other, bool)
 
 
@@ -4836,10 +4668,7 @@ _ODD_SCHEMA = (TypeError, AttributeError, ValueError)
 
 
 def argument_error(arguments: object, schema: Mapping[str, Any]) -> str | None:
-    """Return the error in the arguments as a sentence for the model; None if valid.
-
-    Nulls that mean "not given" are valid.
-    """
+    """Return the error in the arguments as a sentence for the model; None if valid."""
     if not isinstance(arguments, Mapping):
         return "The arguments must be a JSON object."
     given = drop_optional_nulls(arguments, schema)
@@ -4855,8 +4684,8 @@ def drop_optional_nulls(
 ) -> dict[str, Any]:
     """Return the arguments without the nulls that mean "not given".
 
-    A null means that if its property is optional and must not be null itself. If the
-    schema is a choice, the option that the model chose decides.
+    A null means that if its property is optional and must not be null itself. In a choice,
+    the option that the model chose decides.
     """
     try:
         return dict(_drop_nulls(arguments, schema, schema, 0))
@@ -4890,10 +4719,6 @@ def _drop_nulls(value: Any, node: Any, root: Mapping[str, Any], depth: int) -> A
 
 
 def _applicable_schemas(value: Any, node: Any, root: Mapping[str, Any]) -> list[Any]:
-    """Return the schemas that apply to a value, each once.
-
-    Of a choice, the option that the value fits applies.
-    """
     found: dict[int, Any] = {}
     ahead = [node]
     while ahead:
@@ -4920,7 +4745,6 @@ def _parts_of(
 def _chosen_option(
     value: Any, options: list[Any], root: Mapping[str, Any]
 ) -> list[Any]:
-    """Return the option that a value fits; all options if it fits none."""
     check = SchemaValidator(root, lenient=True)
     fitting = (option for option in options if not check.error(value, option))
     first = next(fitting, None)
@@ -5001,8 +4825,7 @@ def read_rules(text: str) -> list[tuple[str, Approval]]:
     return rules
 
 
-@dataclass(frozen=True, slots=True)
-class ToolResult:
+class ToolResult(NamedTuple):
     """The result of a tool.
 
     `output` is for the model: a text, or content parts with pictures. `card` holds what
@@ -5011,7 +4834,7 @@ class ToolResult:
 
     output: str | list[Item]
     failed: bool = False
-    card: Mapping[str, Any] = field(default_factory=dict)
+    card: Mapping[str, Any] = NO_CARD
 
 
 class CallableTools(Protocol):
@@ -5025,8 +4848,7 @@ class CallableTools(Protocol):
     ) -> tuple[str, dict[str, Any]] | None:
         """Return the own name of the tool that a call will run, and its arguments.
 
-        A tool that only passes calls on names another tool. None if there is no such
-        tool.
+        A tool that only passes calls on names another tool; None if there is no such tool.
         """
 
     def is_interactive(self, name: str) -> bool:
@@ -5036,8 +4858,7 @@ class CallableTools(Protocol):
         """Run a tool; an exception counts as a failure of the tool."""
 
 
-@dataclass(frozen=True, slots=True)
-class CallLimits:
+class CallLimits(NamedTuple):
     """Limits of calls: how many at once, how many seconds, how much output."""
 
     at_once: int = 8
@@ -5046,8 +4867,7 @@ class CallLimits:
     characters: int = 100_000
 
 
-@dataclass(frozen=True, slots=True)
-class Toolset:
+class Toolset(NamedTuple):
     """What a run needs to answer calls and approval requests itself.
 
     `log` takes lines about failed tools. `rounds` limits the responses with calls,
@@ -5057,9 +4877,9 @@ class Toolset:
     """
 
     tools: CallableTools
-    approver: Approver = field(default_factory=Approver)
-    limits: CallLimits = field(default_factory=CallLimits)
-    log: Callable[[str], object] = field(default=str)
+    approver: Approver = Approver()
+    limits: CallLimits = CallLimits()
+    log: Callable[[str], object] = str
     rounds: int = 10
     most_calls: int = 100
     carries_reasoning: bool = True
@@ -5077,9 +4897,7 @@ def tool_error(sentence: str) -> ToolResult:
     return ToolResult(f"Error: {sentence}", failed=True)
 
 
-@dataclass(frozen=True, slots=True)
-class _ReadyCall:
-    """A call that may run: its tool and its arguments."""
+class _ReadyCall(NamedTuple):
 
     call_id: str
     name: str
@@ -5115,7 +4933,6 @@ async def run_calls(
 
 
 class _Clock:
-    """The remaining time of a batch; it stops while a person is asked."""
 
     def __init__(self, seconds: float) -> None:
         self._loop = asyncio.get_running_loop()
@@ -5151,7 +4968,6 @@ def _cancel(tasks: Iterable[asyncio.Task[ToolResult]]) -> None:
 
 
 def _result(task: asyncio.Task[ToolResult], call: Item, toolset: Toolset) -> ToolResult:
-    """Return the result of a task, or the sentence for an exceeded time limit."""
     if task.done() and not task.cancelled():
         return task.result()
     seconds = toolset.limits.batch_seconds
@@ -5159,7 +4975,6 @@ def _result(task: asyncio.Task[ToolResult], call: Item, toolset: Toolset) -> Too
 
 
 def _check_call(call: Item, tools: CallableTools) -> _ReadyCall | ToolResult:
-    """Return a call that may run, or the result that replaces it."""
     name, call_id = _name(call), str(call["call_id"])
     try:
         arguments = _arguments(call)
@@ -5178,7 +4993,6 @@ def _check_call(call: Item, tools: CallableTools) -> _ReadyCall | ToolResult:
 def _ready_call(
     call_id: str, name: str, arguments: object, tools: CallableTools
 ) -> _ReadyCall | ToolResult:
-    """Return a call whose arguments are valid for its tool."""
     schema = tools.parameters(name)
     if schema is None:
         return tool_error(f"There is no tool named {name}. Use one that is offered.")
@@ -5189,7 +5003,6 @@ def _ready_call(
 
 
 def _arguments(call: Item) -> object:
-    """Return the arguments of a call: its JSON value, or the text of a custom call."""
     if item_type(call) == "custom_tool_call":
         return {"input": call.get("input") or ""}
     text = call.get("arguments")
@@ -5202,7 +5015,6 @@ async def _answer(
     slots: asyncio.Semaphore,
     clock: _Clock,
 ) -> ToolResult:
-    """Run one call within its limits, once it is approved, unless it has a result."""
     if isinstance(found, ToolResult):
         return found
     approver = toolset.approver
@@ -5237,7 +5049,6 @@ async def _call_tool(
 
 
 def _cap_result(answer: ToolResult, characters: int) -> ToolResult:
-    """Return a result with a long text cut in the middle."""
     output = answer.output
     if isinstance(output, str):
         return ToolResult(cap_text(output, characters), answer.failed, answer.card)
@@ -5269,8 +5080,7 @@ def _is_interactive(found: _ReadyCall | ToolResult, toolset: Toolset) -> bool:
     return isinstance(found, _ReadyCall) and toolset.tools.is_interactive(found.name)
 
 
-@dataclass(frozen=True, slots=True)
-class McpApproval:
+class McpApproval(NamedTuple):
     """The decision about one approval request; `refusal` says why it is denied."""
 
     request: Item
@@ -5331,7 +5141,6 @@ def deny_mcp_approvals(requests: Sequence[Item], why: str) -> list[McpApproval]:
 
 
 def _shown_arguments(request: Item) -> Mapping[str, Any]:
-    """Return the arguments as a person is shown them, or their text if invalid."""
     text = str(request.get("arguments") or "{}")
     arguments = parse_json_object(text)
     return {"arguments": text} if arguments is None else arguments
@@ -5354,12 +5163,12 @@ async def run(
     limits: Limits,
     toolset: Toolset | None = None,
 ) -> AsyncGenerator[RunEvent, None]:
-    """Send `request` and report what happens; ends with exactly one RunEnded.
+    """Send `request` and report what happens; ends with exactly one RunDone.
 
-    With a `toolset` that runs them, calls are answered here. Without one they are left
-    open for the caller, unless their response broke off. Raises none of our own
-    exceptions: a refusal is an ending. Cancelling it, or closing the generator, closes
-    the connection and cancels the tools.
+    With a `toolset` that runs them, calls are answered here; otherwise they are left open
+    for the caller, unless their response broke off. A refusal is an ending, not an
+    exception. Cancelling it, or closing the generator, closes the connection and cancels
+    the tools.
     """
     client = Client(endpoint, connections, limits, Deadlines(limits.timeouts))
     retries = limits.retries
@@ -5397,8 +5206,6 @@ async def run(
 
 
 class _RunState:
-    """The results of the responses of a run so far."""
-
     def __init__(self) -> None:
         self.output: list[Item] = []
         self.usage: Usage | None = None
@@ -5407,12 +5214,10 @@ class _RunState:
         self.is_last_response = False
 
     def add_response(self, attempts: Attempts) -> None:
-        """Add the results of a response."""
         self.output += attempts.response.output
         self.usage = add_usage(self.usage, attempts.response.usage)
 
     def add_output(self, call: Item, answer: ToolResult) -> ToolOutput:
-        """Add the output of a call; return its event."""
         item, index = output_item(call, answer), len(self.output)
         self.output.append(item)
         return ToolOutput(index, item, answer.failed, answer.card)
@@ -5424,11 +5229,6 @@ class _RunState:
 
 
 class _ToolRound:
-    """The calls and approval requests of one response; each is answered, in order.
-
-    `outputs` are the answers. `was_limited` says whether a limit kept a call from
-    running, `leaves_calls` whether some calls are left to the caller.
-    """
 
     def __init__(
         self, output: Sequence[Item], toolset: Toolset, so_far: _RunState
@@ -5444,11 +5244,9 @@ class _ToolRound:
 
     @property
     def has_work(self) -> bool:
-        """Whether there is anything to answer."""
         return bool(self._calls or self.requests)
 
     async def answers(self) -> AsyncGenerator[RunEvent, None]:
-        """Answer everything, yield the events, and add to the run's output."""
         for consent in await self._consents():
             for event in consent.events(len(self._so_far.output)):
                 yield event
@@ -5479,7 +5277,6 @@ class _ToolRound:
         return self._so_far.rounds >= self._toolset.rounds
 
     def _allowed(self) -> int:
-        """Return how many of the calls may run."""
         if self._is_over:
             return 0
         left = self._toolset.most_calls - self._so_far.calls
@@ -5496,11 +5293,6 @@ def _refused(call: Item, why: str) -> ToolResult:
 def _next_request(
     attempts: Attempts, toolset: Toolset, so_far: _RunState, round_: _ToolRound
 ) -> ResponsesRequest:
-    """Return the next request: this one, its output, and the outputs of its calls.
-
-    A tool that had to be called has been called; at the limit the last response may
-    call none. The tools stay in the request, because the prompt cache depends on them.
-    """
     request = attempts.request
     # An approval request cannot be answered without the reasoning before it.
     reasoning = toolset.carries_reasoning or bool(round_.requests)
@@ -5512,7 +5304,7 @@ def _next_request(
     return request.model_copy(update={"input": items, "tool_choice": choice})
 
 
-# ==== openai_responses.models.choice: Which models are offered, which model an automatic name means, and which models retire.
+# ==== openai_responses.models.choice: Which models are offered, which model an automatic name means, and which retire.
 
 _VERSIONED_ID = re.compile(r"gpt-(\d+(?:\.\d+)?)(?:-([a-z]+))?$")
 _CHAT_ID = re.compile(r"(?:gpt-\d|o\d|chatgpt-|gpt-[a-z]+-)[a-z0-9.\-]*$")
@@ -5570,7 +5362,6 @@ def _family(name: str) -> str:
 
 
 def _version(name: str) -> tuple[tuple[int, ...], str]:
-    """Return a key that sorts ids by age; a plain name comes after a longer one."""
     match = _VERSIONED_ID.match(name)
     numbers: Iterable[str] = match[1].split(".") if match else ()
     return tuple(map(int, numbers)), name
@@ -5585,10 +5376,7 @@ _NOTICE_DAYS = 30
 
 
 def retirement_notice(model: ResolvedModel, today: date) -> str:
-    """Return a sentence about the end of a model, empty if there is nothing to say yet.
-
-    It names the successor if the catalog knows one.
-    """
+    """Return a sentence about the end of a model, empty if there is nothing to say yet."""
     ending = _date(model.facts.shutdown)
     if ending is None or today < ending - timedelta(days=_NOTICE_DAYS):
         return ""
@@ -5599,7 +5387,6 @@ def retirement_notice(model: ResolvedModel, today: date) -> str:
 
 
 def _date(text: str | None) -> date | None:
-    """Return the day of an ISO date; None for any other text."""
     try:
         return date.fromisoformat(text) if text else None
     except ValueError:
@@ -5622,8 +5409,7 @@ _LONG_QUESTION = 600
 _ATTACHED = ("input_file", "input_image")
 
 
-@dataclass(frozen=True, slots=True)
-class ModelChoice:
+class ModelChoice(NamedTuple):
     """A model, and the reason for the choice as the end of a sentence."""
 
     model: str
@@ -5635,8 +5421,8 @@ def choose_auto_model(
 ) -> ModelChoice | None:
     """Return the choice for an automatic name, None for any other name.
 
-    `first` is the first message of the user. `tools` says whether the user chose some.
-    `earlier` holds the families of the models that answered in this chat.
+    `first` is the user's first message, `tools` says whether the user chose some, `earlier`
+    holds the families of the models that answered in this chat.
     """
     candidates = AUTO_MODELS.get(name)
     if candidates is None:
@@ -5695,7 +5481,6 @@ def _are_headers(value: object) -> bool:
 
 
 def _is_filter(value: object) -> bool:
-    """Say whether a value selects tools, by name or by what they do."""
     forms = {"tool_names": _are_names, "read_only": _is_switch}
     return _has_forms(value, forms)
 
@@ -5748,18 +5533,16 @@ _NO_SECRETS = frozenset(
 """Keys whose values are never secret; other values may be."""
 
 
-@dataclass(frozen=True, slots=True)
-class RemoteServers:
+class RemoteServers(NamedTuple):
     """The servers that can be offered, and messages for an administrator.
 
-    `complaints` say why a server is left out, `notes` which field of a server is not
-    sent.
+    `complaints` say why a server is left out, `notes` which fields are not sent.
     """
 
     tools: tuple[Item, ...] = ()
     complaints: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
-    secrets: tuple[str, ...] = field(default=(), compare=False, repr=False)
+    secrets: tuple[str, ...] = ()
     """Every text of the descriptions that may be secret."""
 
 
@@ -5820,7 +5603,6 @@ def _servers_error(what: str) -> str:
 
 
 def _secret_values(value: object) -> list[str]:
-    """Return the texts of a value, and the words in them that grant access."""
     if isinstance(value, Mapping):
         return [text for inner in value.values() for text in _secret_values(inner)]
     if isinstance(value, list):
@@ -5834,7 +5616,6 @@ def _secret_values(value: object) -> list[str]:
 
 
 def _given_fields(row: object) -> Mapping[str, Any]:
-    """Return the fields of a description; null means not given."""
     fields = row if isinstance(row, Mapping) else {}
     return {key: value for key, value in fields.items() if value is not None}
 
@@ -5842,7 +5623,6 @@ def _given_fields(row: object) -> Mapping[str, Any]:
 def _server_error(
     row: object, fields: Mapping[str, Any], before: Mapping[str, Item]
 ) -> str | None:
-    """Return what is wrong with a description, or None."""
     if not isinstance(row, Mapping):
         return "it is no JSON object"
     if "server_label" not in fields:
@@ -5904,7 +5684,7 @@ def audit_error(
     error: ApiError,
     status: int | None = None,
 ) -> str:
-    """Return the line for a request that failed. No `status` means no answer came."""
+    """Return the line for a request that failed; `status` is None if no answer came."""
     fields = {
         "status_code": status,
         "code": _fitting(_API_WORD, error.code),
@@ -5921,7 +5701,6 @@ def _line(
     request_id: str,
     fields: Mapping[str, Any],
 ) -> str:
-    """Return the line: the fields of all events, and those of this event."""
     known_host = _fitting(_HOST_NAME, host)
     line = {
         "event": f"responses_api_{event}",
@@ -5935,21 +5714,18 @@ def _line(
 
 
 def _fitting(shape: re.Pattern[str], value: object) -> str | None:
-    """Return `value` if it has the expected form and looks like no secret."""
     if not isinstance(value, str) or not shape.fullmatch(value):
         return None
     return value if redact(value) == value else None
 
 
 def _response_format(payload: Mapping[str, Any]) -> str | None:
-    """Return the kind of format that was asked for; the schema is never read."""
     wanted = _mapping_or_empty(_mapping_or_empty(payload.get("text")).get("format"))
     kind = wanted.get("type", "text")
     return kind if isinstance(kind, str) and kind in _FORMATS else None
 
 
 def _message_count(items: object) -> int:
-    """Return the number of messages; the API takes a text as one message."""
     if isinstance(items, str):
         return 1
     found = (_mapping_or_empty(item) for item in _list(items))
@@ -6365,7 +6141,6 @@ class Citations:
         return before + self._linked(held.feed(event.text))
 
     def _linked(self, text: str) -> str:
-        """Return a text in which links to pages of a search are numbers."""
         if "](" in text:
             text = LINK.sub(self._linked_number, text)
         return strip_tracking(text)
@@ -6374,7 +6149,6 @@ class Citations:
         return self._number_of_link(link) if is_tracked_url(link["url"]) else link[0]
 
     def _number_of_link(self, link: re.Match[str]) -> str:
-        """Return the number for a link; a label with meaning stays in the text."""
         url, label = strip_tracking(link["url"]), link["label"].strip()
         number = self._number(url)
         names_site = "." in label and " " not in label
@@ -6427,7 +6201,6 @@ def source_keys(sources: Iterable[Mapping[str, Any]]) -> list[str]:
 
 
 def _key(annotation: Item) -> str:
-    """Return the key of a source; empty if the annotation is not a source."""
     match annotation.get("type"):
         case "url_citation":
             return strip_tracking(str(annotation.get("url") or ""))
@@ -6437,11 +6210,6 @@ def _key(annotation: Item) -> str:
 
 
 def _range(annotation: Item, text: str) -> tuple[int, int]:
-    """Return the first position of an annotation's text, and the one behind the last.
-
-    `end_index` is documented as the last character, but in practice it is the one
-    behind it. A file's `index` is the place of the citation.
-    """
     start = annotation.get("start_index", annotation.get("index"))
     last = annotation.get("end_index", annotation.get("index"))
     if not isinstance(start, int) or not isinstance(last, int):
@@ -6453,7 +6221,6 @@ def _range(annotation: Item, text: str) -> tuple[int, int]:
 
 
 def _apply_edits(text: str, edits: Iterable[_Edit]) -> str:
-    """Return `text` with parts of it replaced."""
     pieces, done = [], 0
     for start, end, told in sorted(edits, key=lambda edit: edit[:2]):
         pieces += [text[done:start], told]
@@ -6492,23 +6259,61 @@ def _url_citation(annotation: Item, text: str, before: int) -> Item:
 # ==== owui_chat.messages: A chat body as Open WebUI sends it, parsed into its parts.
 
 
-@dataclass(frozen=True, slots=True)
-class UserMessage:
-    """A message that no model wrote: an input message, ready to be sent."""
+class Attachment(NamedTuple):
+    """A file at a message, as the host notes it there."""
+
+    file_id: str
+    name: str
+    content_type: str
+    is_image: bool
+    """The host itself puts an image into the message."""
+
+
+class StoredMessage(NamedTuple):
+    """A message of the user as the chat's row holds it."""
+
+    row: Mapping[str, Any]
+    answer_id: str
+    """Names the answer to it in this branch of the chat; empty without one."""
+
+    @property
+    def words(self) -> str:
+        """What the user wrote."""
+        content = self.row.get("content")
+        return content if isinstance(content, str) else ""
+
+
+class UserMessage(NamedTuple):
+    """A message that no model wrote."""
 
     item: Item
+    """An input message, ready to be sent."""
+    stored: StoredMessage | None = None
+    attachments: Sequence[Attachment] = ()
+
+    @property
+    def is_from_user(self) -> bool:
+        """Whether it is no instruction."""
+        return self.item.get("role") == "user"
+
+    @property
+    def content(self) -> list[Item]:
+        """The parts of the input message."""
+        return content_parts(self.item.get("content"))
+
+    def with_content(self, parts: Sequence[Item]) -> Self:
+        """Return this message with other parts."""
+        return self._replace(item={**self.item, "content": list(parts)})
 
 
-@dataclass(frozen=True, slots=True)
-class AssistantText:
-    """The text of an assistant's message, as the host returns it."""
+class AssistantText(NamedTuple):
+    """Text of an assistant's message, as the host gives it back."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class ToolCall:
-    """A tool call of an assistant's message; a custom call has an input instead."""
+class ToolCall(NamedTuple):
+    """A tool call of an assistant's message; the arguments of a custom one are a text."""
 
     call_id: str
     name: str
@@ -6516,9 +6321,8 @@ class ToolCall:
     is_custom: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ToolMessage:
-    """The result of a call: a text, or parts with pictures."""
+class ToolMessage(NamedTuple):
+    """What a tool returned for a call: a text, or parts with pictures."""
 
     call_id: str
     output: str | list[Item]
@@ -6532,9 +6336,9 @@ def parse_messages(
 ) -> tuple[str, list[ChatPart]]:
     """Return the instructions and the parts of a chat.
 
-    System messages at the beginning are the instructions, in order; later ones stay in
-    place. Pictures without a `detail` get the given one. Raises InvalidRequest for
-    content that the API does not accept.
+    The system messages at the head, in order, are the instructions; later ones stand
+    at their place. Pictures without a `detail` get this one. Raises InvalidRequest for
+    what the API cannot take.
     """
     if not all(isinstance(message, Mapping) for message in messages):
         raise InvalidRequest("A message of this chat is not an object with a role.")
@@ -6543,12 +6347,11 @@ def parse_messages(
         head += 1
     texts = [_plain_text(message.get("content")) for message in messages[:head]]
     instructions = "\n\n".join(text for text in texts if text)
-    stretches = [s for message in messages[head:] for s in _chat_parts(message, detail)]
-    return instructions, stretches
+    rest = messages[head:]
+    return instructions, [part for m in rest for part in _chat_parts(m, detail)]
 
 
 def _chat_parts(message: Mapping[str, Any], detail: str) -> Iterator[ChatPart]:
-    """Yield the parts of one message after the instructions, in order."""
     role, content = message.get("role"), message.get("content")
     match role:
         case "user":
@@ -6582,7 +6385,6 @@ def _calls(tool_calls: object) -> Iterator[ToolCall]:
 
 
 def _output(content: object) -> str | list[Item]:
-    """Return a tool's output; an empty one is kept, because its call needs it."""
     if not isinstance(content, list):
         return "" if content is None else str(content)
     return [_input_part(part, "auto") for part in content]
@@ -6595,7 +6397,6 @@ def _input_message(role: str, content: object, detail: str) -> Item:
 
 
 def _input_part(part: object, detail: str) -> Item:
-    """Return a content part in the API's form."""
     wire = part if isinstance(part, Mapping) else {"type": "text", "text": part}
     match wire.get("type"):
         case "text" | "input_text":
@@ -6613,7 +6414,6 @@ def _input_part(part: object, detail: str) -> Item:
 
 
 def _image_part(wire: Mapping[str, Any], default: str) -> Item:
-    """Return a picture; both forms keep the address and the detail."""
     inner = wire.get("image_url")
     chat_form = inner if isinstance(inner, Mapping) else {"url": inner}
     detail = chat_form.get("detail") or wire.get("detail") or default
@@ -6627,70 +6427,59 @@ def _given(wire: object) -> Item:
 
 
 def _plain_text(content: object) -> str:
-    """Return the text of a system or assistant message in any of its forms."""
     if isinstance(content, list):
         texts = (p.get("text") for p in content if isinstance(p, Mapping))
         return "".join(text for text in texts if isinstance(text, str))
     return content if isinstance(content, str) else ""
 
 
-@dataclass(frozen=True, slots=True)
-class Paired:
-    """A user's message as the row holds it, and the id of the answer to it."""
-
-    message: Mapping[str, Any]
-    answer_id: str
-
-    @property
-    def words(self) -> str:
-        """The text that the user wrote."""
-        content = self.message.get("content")
-        return content if isinstance(content, str) else ""
-
-
-def pair_messages(
-    stretches: Sequence[ChatPart],
-    messages: Mapping[str, Any],
-    metadata: Mapping[str, Any],
-) -> dict[int, Paired]:
-    """Return the stored messages by their places in the chat.
-
-    `messages` are those of the chat's row, by id. The answer to the last one is being
-    written.
-    """
-    places = users_places(stretches)
-    if metadata.get("regeneration_message_id"):
-        places = places[:-1]  # the wish for another answer is not stored in the chat
-    asked, answer = map(metadata.get, ("user_message_id", "message_id"))
-    chain = _users_chain(messages, str(asked or ""), str(answer or ""))
-    # Matched from the end, because the host may have left out the oldest messages.
-    return dict(zip(reversed(places), chain, strict=False))
-
-
-def users_places(stretches: Sequence[ChatPart]) -> list[int]:
-    """Return the places of the user's messages."""
+def user_messages(parts: Sequence[ChatPart]) -> list[int]:
+    """Return where the messages of the user are among the parts."""
     return [
         place
-        for place, stretch in enumerate(stretches)
-        if isinstance(stretch, UserMessage) and stretch.item.get("role") == "user"
+        for place, part in enumerate(parts)
+        if isinstance(part, UserMessage) and part.is_from_user
     ]
 
 
-def _users_chain(
-    messages: Mapping[str, Any], message_id: str, answer_id: str
-) -> Iterator[Paired]:
-    """Yield the user's messages from `message_id` back to the first."""
+def attach_stored_messages(
+    parts: Sequence[ChatPart], rows: Mapping[str, Any], metadata: Mapping[str, Any]
+) -> list[ChatPart]:
+    """Return a chat in which each message of the user has its stored one.
+
+    `rows` are the messages of the chat's row, by id. The host may have left out the
+    oldest messages: they are paired from the end.
+    """
+    result, places = list(parts), user_messages(parts)
+    if metadata.get("regeneration_message_id"):
+        places = places[:-1]  # how to answer again is in the request alone
+    asked, answer = map(metadata.get, ("user_message_id", "message_id"))
+    branch = _stored_branch(rows, str(asked or ""), str(answer or ""))
+    for place, stored in zip(reversed(places), branch, strict=False):
+        part = result[place]
+        if isinstance(part, UserMessage):
+            result[place] = part._replace(stored=stored)
+    return result
+
+
+def stored_messages(parts: Sequence[ChatPart]) -> list[StoredMessage]:
+    """Return the stored messages of a chat, in order."""
+    found = (part.stored for part in parts if isinstance(part, UserMessage))
+    return [stored for stored in found if stored]
+
+
+def _stored_branch(
+    rows: Mapping[str, Any], message_id: str, answer_id: str
+) -> Iterator[StoredMessage]:
     seen = set[str]()
-    while isinstance(message := messages.get(message_id), Mapping):
-        if message_id in seen:
-            return
+    while isinstance(row := rows.get(message_id), Mapping) and message_id not in seen:
         seen.add(message_id)
-        if message.get("role") == "user":
-            yield Paired(message, answer_id)
+        if row.get("role") == "user":
+            yield StoredMessage(row, answer_id)
             answer_id = ""
         else:
             answer_id = message_id
-        message_id = str(message.get("parentId") or "")
+        message_id = str(row.get("parentId") or "")
 
 
 # ==== owui_chat.storage.records: Records: what of an answer is stored in the chat, and how the chat stays small.
@@ -6774,7 +6563,6 @@ def created_in(value: object) -> int:
 
 
 def _invalidated(record: Record) -> Record:
-    """Return a record without the items that only their maker can read."""
     rest = tuple(item for item in record.payload if not is_encrypted(item))
     return replace(record, payload=rest)
 
@@ -6873,7 +6661,6 @@ def _empty_value(value: Values) -> dict[str, Any]:
 
 
 def _prune_values(values: Values, most: int) -> dict[str, Any]:
-    """Return the values that get smaller: the oldest first, outputs before items."""
     over = sum(map(stored_size, values.values())) - most
     if over <= 0:
         return {}
@@ -6909,7 +6696,6 @@ def _short_record(wire: Any) -> Any:
 
 
 def _short_item(item: Any) -> Any:
-    """Return an item with a shorter output, or with shorter logs of its code."""
     if not isinstance(item, dict):
         return item
     short: Item = {}
@@ -6993,7 +6779,7 @@ AnswerEventItem = RunEvent | StoredRecord | TurnDetails
 
 _Answer = list[AssistantText | ToolCall | ToolMessage]
 _Place = tuple[int, int]
-"""The number of a chat part, and the position in its text."""
+"""The number of a part, and where in its text."""
 
 
 def output_values(messages: Mapping[str, Any]) -> dict[str, Any]:
@@ -7029,7 +6815,7 @@ def stored_outputs(
 
 
 def restore_from_outputs(
-    stretches: Sequence[ChatPart], runs: Sequence[Sequence[Item]]
+    parts: Sequence[ChatPart], runs: Sequence[Sequence[Item]]
 ) -> list[ChatPart]:
     """Return a chat with markers for the records in its `runs`.
 
@@ -7039,36 +6825,27 @@ def restore_from_outputs(
     waiting = list(runs)
     answers: list[list[ChatPart]] = []
     for is_said, group in groupby(
-        reversed(stretches), lambda s: isinstance(s, UserMessage)
+        reversed(parts), lambda part: isinstance(part, UserMessage)
     ):
-        part = [*group][::-1]
-        answers.insert(0, part if is_said else _merge_output(part, waiting))
-    return [stretch for part in answers for stretch in part]
+        found = [*group][::-1]
+        answers.insert(0, found if is_said else _merge_output(found, waiting))
+    return [part for answer in answers for part in answer]
 
 
 def _merge_output(
-    part: Sequence[ChatPart], waiting: list[Sequence[Item]]
+    parts: Sequence[ChatPart], waiting: list[Sequence[Item]]
 ) -> list[ChatPart]:
-    """Return an answer with the markers of its run, which is then removed from the
-    list.
-    """
-    answer: _Answer = [
-        stretch for stretch in part if not isinstance(stretch, UserMessage)
-    ]
+    answer: _Answer = [part for part in parts if not isinstance(part, UserMessage)]
     for number in reversed(range(len(waiting))):
         places = _places(answer, waiting[number])
         if places is not None:
             kept = list(filter(_is_kept, waiting[number]))
             del waiting[number:]
             return [*_with_markers(answer, kept, places)]
-    return list(part)
+    return list(parts)
 
 
 def _places(answer: _Answer, run: Sequence[Item]) -> dict[str, _Place] | None:
-    """Return the position of each message of a run; None if the answer is another one.
-
-    Commentary, which the host does not return, is placed behind the item before it.
-    """
     found: dict[str, _Place] = {}
     place, has_text = (0, 0), False
     for item in run:
@@ -7086,26 +6863,24 @@ def _places(answer: _Answer, run: Sequence[Item]) -> dict[str, _Place] | None:
 
 
 def _find_text(answer: _Answer, place: _Place, text: str) -> _Place | None:
-    """Return the position of a text at or behind `place`."""
     first, start = place
-    for number, stretch in enumerate(answer[first:], first):
-        if isinstance(stretch, AssistantText):
-            at = stretch.text.find(text, start if number == first else 0)
+    for number, part in enumerate(answer[first:], first):
+        if isinstance(part, AssistantText):
+            at = part.text.find(text, start if number == first else 0)
             if at >= 0:
                 return number, at
     return None
 
 
 def _behind_output(answer: _Answer, item: Item) -> _Place:
-    for number, stretch in enumerate(answer):
-        if isinstance(stretch, ToolMessage) and stretch.call_id == item.get("call_id"):
+    for number, part in enumerate(answer):
+        if isinstance(part, ToolMessage) and part.call_id == item.get("call_id"):
             return number + 1, 0
     return 0, 0
 
 
 def _call_ids(answer: _Answer, run: Sequence[Item]) -> set[str]:
-    """Return the ids of the calls that are in both."""
-    shown = {stretch.call_id for stretch in answer if isinstance(stretch, ToolCall)}
+    shown = {part.call_id for part in answer if isinstance(part, ToolCall)}
     return shown & {str(item.get("call_id")) for item in run if is_call(item)}
 
 
@@ -7119,13 +6894,13 @@ def _with_markers(
             continue  # its text is gone
         place = place or (len(answer), 0)
         lines[place] = lines.get(place, "") + format_marker("items", _ulid(item))
-    for number, stretch in enumerate(answer):
+    for number, part in enumerate(answer):
         here = {at: line for (n, at), line in lines.items() if n == number}
-        if isinstance(stretch, AssistantText):
-            yield _with_lines(stretch, here)
+        if isinstance(part, AssistantText):
+            yield _with_lines(part, here)
         else:
             yield from map(AssistantText, here.values())
-            yield stretch
+            yield part
     if last := lines.get((len(answer), 0)):
         yield AssistantText(last)
 
@@ -7138,12 +6913,10 @@ def _with_lines(answered: AssistantText, lines: Mapping[int, str]) -> AssistantT
 
 
 def _output_of(message: object) -> list[Item]:
-    """Return the output items of a stored message."""
     return content_parts(message.get("output")) if isinstance(message, Mapping) else []
 
 
 def _given_text(item: Item) -> str:
-    """Return the text of a message as the host returns it."""
     parts = content_parts(item.get("content"))
     texts = (p.get("text") for p in parts if p.get("type") == "output_text")
     return "".join(text for text in texts if isinstance(text, str))
@@ -7253,12 +7026,10 @@ class ChunkRenderer:
         return {**self._head, "choices": [choice]}
 
     def _gap(self, event: TextDelta) -> str:
-        """Return the blank line between two messages of one run."""
         before, self._told = self._told, event.output_index
         return "" if before in (None, event.output_index) else "\n\n"
 
     def _thought_gap(self, event: TextDelta) -> str:
-        """Return the blank line between two parts of the reasoning."""
         place = (event.output_index, event.part)
         before, self._thought = self._thought, place
         return "" if before in (None, place) else "\n\n"
@@ -7368,7 +7139,6 @@ def _message(ended: RunDone) -> dict[str, Any]:
 
 
 def _progress(ended: RunDone) -> str:
-    """Return the reasoning and commentary before the answer."""
     answer = _messages(ended)
     steps = [
         item
@@ -7380,7 +7150,6 @@ def _progress(ended: RunDone) -> str:
 
 
 def _open_calls(ended: RunDone) -> list[dict[str, Any]]:
-    """Return the calls that are left to the client."""
     answered = {i["call_id"] for i in ended.output if is_call_output(i)}
     calls = [item for item in ended.output if is_call(item)]
     return [chat_tool_call(i) for i in calls if i.get("call_id") not in answered]
@@ -7455,7 +7224,6 @@ def reasoning_host_item(item: Item, seconds: int) -> Item:
 
 
 def _without_secrets(item: Item) -> Item:
-    """Remove fields that readers of the chat cannot use and others should not get."""
     hidden = ("encrypted_content",)
     return {k: v for k, v in item.items() if k not in hidden and v is not None}
 
@@ -7576,7 +7344,6 @@ class RecordItems:
             yield from self._carry(event)
 
     def _keep(self, kept: StoredRecord, places: Mapping[int, int]) -> Iterator[Chunk]:
-        """Yield the events of a record; one that was stored before is replaced."""
         items = self._shown.items
         if kept.ulid in self._places:
             place = self._places[kept.ulid]
@@ -7589,7 +7356,6 @@ class RecordItems:
         yield from self._shown.add({**head, "kept": dict(kept.value)})
 
     def _carry(self, carried: TurnDetails) -> Iterator[Chunk]:
-        """Yield a response's reasoning again with its entries, if it has reasoning."""
         items = self._shown.items
         new = range(self._carried_to, len(items))
         self._carried_to = len(items)
@@ -7640,12 +7406,6 @@ class Commentary:
                 yield from self._become_answer(index, text)
 
     def _grow(self, index: int, text: str) -> Iterator[Chunk]:
-        """Yield the growth, and the whole text each time it has doubled.
-
-        Deltas extend the text of an unknown item on the page only. The host stores an
-        item when it gets it whole, and that is what is left after Stop
-        (docs/reference/open-webui.md, "Native events").
-        """
         if not text:
             return
         place, before = self.indexes[index], self._quoted[index]
@@ -7657,7 +7417,6 @@ class Commentary:
         yield self._whole(index, "in_progress")
 
     def _whole(self, index: int, status: str) -> Chunk:
-        """Return the event that gives the host the whole text so far."""
         place, quoted = self.indexes[index], self._quoted[index]
         self._stored[index] = len(quoted)
         return self._shown.end(
@@ -7675,7 +7434,6 @@ class Commentary:
             yield from self._shown.add_marker(marker)
 
     def _become_answer(self, index: int, text: str) -> Iterator[Chunk]:
-        """Yield the commentary as a message, behind its marker if it has one."""
         place = self.indexes[index]
         item = self._shown.items[place]
         if index in self._markers:
@@ -7785,7 +7543,6 @@ class ImageHostItem:
             yield from self._note(next(iter(notes), _failure(event.item)))
 
     def _note(self, sentence: str) -> Iterator[Chunk]:
-        """Yield a text that the page draws and that no later turn contains."""
         part = {"type": "output_text", "text": f"*{sentence}*"}
         number = len(self._shown.items)
         note = {"type": "openai_responses:note", "id": f"note_{number}"}
@@ -7808,11 +7565,6 @@ def show_files(shown: OutputItems, card: Mapping[str, Any]) -> Iterator[Chunk]:
 
 
 def _on_the_page(shown: OutputItems, more: list[Item]) -> Chunk:
-    """Return the chunk that shows files on the page only.
-
-    It has no choice: otherwise the host would send the pictures to the page twice
-    (docs/reference/open-webui.md, "What a pipe yields").
-    """
     data = {"files": [*shown.files, *more]}
     return {**host_event({"type": "chat:message:files", "data": data}), "choices": []}
 
@@ -7899,9 +7651,6 @@ class SearchHostItem:
 
 
 def _card(item: Item) -> Item:
-    """Return a search without its results: the host would store them, and nobody reads
-    them.
-    """
     shown = {k: v for k, v in item.items() if k != "results" and v is not None}
     action = shown.get("action")
     if isinstance(action, dict):
@@ -8021,7 +7770,6 @@ def _tokens(usage: Usage) -> str:
 
 
 def _money(dollars: float) -> str:
-    """Return an amount with its first two digits, even if it is tiny."""
     return f"${dollars:.2f}" if dollars >= 1 else f"${dollars:.2g}"
 
 
@@ -8094,10 +7842,6 @@ class NativeRenderer:
     def _hosted(
         self, event: ItemAdded | TextDelta | PartialImage | ItemDone, marker: str
     ) -> Iterator[Chunk]:
-        """Yield what the card of an item of the API's own makes of an event.
-
-        A remark in passing has one too.
-        """
         begins = isinstance(event, ItemAdded) and is_commentary(event.item)
         if not isinstance(event, PartialImage) and (
             begins or event.output_index in self._remarks.indexes
@@ -8116,7 +7860,6 @@ class NativeRenderer:
             yield from card.render(event)
 
     def _beside(self, event: Status | StoredRecord | TurnDetails) -> Iterator[Chunk]:
-        """Yield chunks for events that are not items of the run."""
         if isinstance(event, Status):
             yield status_chunk(event.sentence)
         else:
@@ -8172,10 +7915,6 @@ class NativeRenderer:
             yield self._shown.grow(place, kind, text)
 
     def _gap(self, event: TextDelta) -> str:
-        """Return the blank line between two parts of a thought.
-
-        The page joins the parts of a summary, so all parts are shown as one.
-        """
         before = self._parts.get(event.output_index, event.part)
         self._parts[event.output_index] = event.part
         thought = event.kind in ("summary", "reasoning")
@@ -8204,7 +7943,6 @@ class NativeRenderer:
 
 
 def _is_shown(item: Item) -> bool:
-    """Say whether the host has a card for an item."""
     return item_type(item) in _SHOWN_TYPES and not is_commentary(item)
 
 
@@ -8291,17 +8029,12 @@ def _entry(item: Item, shown: str) -> Item:
 
 
 def _says_just(item: Item, shown: str) -> bool:
-    """Say whether a message has one text that the host will return unchanged.
-
-    The host strips the ends of texts.
-    """
     parts = content_parts(item.get("content"))
     whole = bool(shown) and shown == shown.strip()
     return whole and [part.get("text") for part in parts] == [shown]
 
 
 def _is_entry(entry: object) -> bool:
-    """Say whether an entry is a complete entry of ours."""
     if not isinstance(entry, Mapping) or entry.get("format") != _FORMAT:
         return False
     if not (isinstance(entry.get("turn"), str) and isinstance(entry.get("index"), int)):
@@ -8342,8 +8075,7 @@ def restore_from_details(
 
 
 @dataclass(frozen=True, slots=True)
-class _Stretch:
-    """Items of a response up to a message with shown text, or up to the end."""
+class _Span:
 
     items: tuple[DetailItem, ...]
     origin: Origin
@@ -8354,7 +8086,6 @@ class _Stretch:
 
 
 class _Reading:
-    """Inserts the markers into the messages of one chat."""
 
     def __init__(self) -> None:
         self.records: dict[str, Record] = {}
@@ -8372,7 +8103,6 @@ class _Reading:
         return [*found, *self._rest()]
 
     def _rest(self) -> list[Mapping[str, Any]]:
-        """Return a message for the items of calls, which come before the calls."""
         content = "".join(self._textless)
         self._textless = []
         return [{"role": "assistant", "content": content}] if content else []
@@ -8380,48 +8110,42 @@ class _Reading:
     def _message(
         self, message: Mapping[str, Any], turns: Sequence[DetailTurn]
     ) -> Mapping[str, Any]:
-        """Return a message with each of its texts behind the marker of its items."""
         content = message.get("content")
-        stretches = [one for turn in turns for one in _stretches_of(turn)]
-        texts = _split_text(content if isinstance(content, str) else "", stretches)
+        spans = [one for turn in turns for one in _spans_of(turn)]
+        texts = _split_text(content if isinstance(content, str) else "", spans)
         pieces: list[str] = []
-        for stretch in stretches:
-            line = self._marker(stretch)
-            if stretch.last.shown and texts:
-                pieces += [line, _own_text(stretch.last, texts.pop(0))]
+        for span in spans:
+            line = self._marker(span)
+            if span.last.shown and texts:
+                pieces += [line, _own_text(span.last, texts.pop(0))]
             else:
                 self._textless.append(line)
         return {**message, "content": "".join([*pieces, *texts])}
 
-    def _marker(self, stretch: _Stretch) -> str:
-        """Return the marker of a new record of these items."""
+    def _marker(self, span: _Span) -> str:
         ulid = f"{len(self.records):026d}"
-        payload = tuple(carried.item for carried in stretch.items)
-        record = Record(ulid, "", 0, payload, "", stretch.origin)
-        if stretch.last.shown:
-            shown = text_digest(message_text(stretch.last.item))
+        payload = tuple(carried.item for carried in span.items)
+        record = Record(ulid, "", 0, payload, "", span.origin)
+        if span.last.shown:
+            shown = text_digest(message_text(span.last.item))
             record = replace(record, shown=shown)
         self.records[ulid] = record
         return format_marker(record.kind, ulid)
 
 
-def _stretches_of(turn: DetailTurn) -> list[_Stretch]:
-    found: list[_Stretch] = []
+def _spans_of(turn: DetailTurn) -> list[_Span]:
+    found: list[_Span] = []
     begun: list[DetailItem] = []
     for carried in turn.items:
         begun.append(carried)
         if carried.shown:
-            found.append(_Stretch(tuple(begun), turn.origin))
+            found.append(_Span(tuple(begun), turn.origin))
             begun = []
-    return [*found, _Stretch(tuple(begun), turn.origin)] if begun else found
+    return [*found, _Span(tuple(begun), turn.origin)] if begun else found
 
 
-def _split_text(content: str, stretches: Sequence[_Stretch]) -> list[str]:
-    """Return the text of each shown message; the host joins them with a line feed.
-
-    If a person changed the text so that the places do not fit, it stays in one piece.
-    """
-    lengths = [_shown_length(one.last) for one in stretches if one.last.shown]
+def _split_text(content: str, spans: Sequence[_Span]) -> list[str]:
+    lengths = [_shown_length(one.last) for one in spans if one.last.shown]
     texts, rest = list[str](), content
     for length in lengths[:-1]:
         if rest[length : length + 1] != "\n":
@@ -8436,7 +8160,6 @@ def _shown_length(carried: DetailItem) -> int:
 
 
 def _own_text(carried: DetailItem, text: str) -> str:
-    """Return the model's own text if another one is shown, unless it was edited."""
     if isinstance(carried.shown, str) and carried.shown.strip() == text.strip():
         return message_text(carried.item)
     return text
@@ -8464,13 +8187,13 @@ def is_stored_image(item: Mapping[str, Any]) -> bool:
 
 
 def stored_image_ids(
-    stretches: Iterable[ChatPart], records: Mapping[str, Record]
+    parts: Iterable[ChatPart], records: Mapping[str, Record]
 ) -> list[str]:
     """Return the ids of the stored pictures in the answers of a chat."""
     drawn = {ulid for ulid, record in records.items() if _has_stored_image(record)}
     if not drawn:
         return []
-    texts = (s.text for s in stretches if isinstance(s, AssistantText))
+    texts = (p.text for p in parts if isinstance(p, AssistantText))
     named = {piece.ulid for text in texts for piece in split_at_markers(text)}
     return [
         item["stored"]
@@ -8615,7 +8338,6 @@ class Keeping:
         return self._record(()) if self._pending else None
 
     def _wait(self, index: int, item: Item) -> None:
-        """Insert an item at its place; parallel calls may end in another order."""
         if self._is_kept(item):
             # The chat returns what a remote server said: its card has it.
             told = [one for one in replay_items(item) if not is_call_output(one)]
@@ -8640,7 +8362,6 @@ class Keeping:
         return record
 
     def _amend(self, ended: ItemDone, shown: str) -> Record | None:
-        """Return the record of an ended message, if it is not what was written."""
         record = self._records.pop(ended.output_index, None)
         if record is None:
             return None
@@ -8655,7 +8376,6 @@ class Keeping:
         return None if payload == record.payload else replace(record, payload=payload)
 
     def _remark(self, ended: ItemDone) -> Record | None:
-        """Return the record of a remark, whose text the host does not give back."""
         if not message_text(ended.item).strip():
             return None
         self._after_message = True
@@ -8674,11 +8394,6 @@ class Keeping:
 
 
 def _without_shown_text(item: Item) -> Item:
-    """Return a message as it is stored: without its text, if the chat returns it.
-
-    The host strips the ends of texts and does not know refusals or several parts; such
-    a message is stored whole.
-    """
     kept = {**strip_for_replay(item), "type": "message"}  # the short form has no type
     text, content = message_text(item), kept.get("content")
     parts = content if isinstance(content, list) else []
@@ -8768,7 +8483,6 @@ def image_part(url: str, detail: str) -> Item:
 
 
 def _encoded_type(payload: str) -> str:
-    """Return the media type of a picture in base64; a GIF is read completely."""
     try:
         kind = image_type(base64.b64decode(payload[:_HEAD]))
         if kind == "image/gif":
@@ -8836,34 +8550,38 @@ _MOST_PICTURES = 1500
 _LARGEST_INPUT = 512_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class Attachment:
-    """A file of a message, as the host stores it there."""
+def attach_files(
+    parts: Sequence[ChatPart], rows: Mapping[str, Any], metadata: Mapping[str, Any]
+) -> list[ChatPart]:
+    """Return a chat in which the user's messages have the files they came with.
 
-    file_id: str
-    name: str
-    content_type: str
-    is_image: bool  # the host itself puts it into the message
-
-
-def attachments_by_place(
-    stretches: Sequence[ChatPart],
-    messages: Mapping[str, Any],
-    metadata: Mapping[str, Any],
-) -> dict[int, list[Attachment]]:
-    """Return the attachments of the user's messages, by their places in the chat.
-
-    `messages` are those of the chat's row, by id. A chat without a row tells only which
-    files belong to its last message; all others are placed at the first message.
+    `rows` are the messages of the chat's row. A chat without a row tells the files of
+    its last message apart from all others; those are put at the first one.
     """
-    if not messages:
-        return _without_row(users_places(stretches), metadata)
-    pairs = pair_messages(stretches, messages, metadata).items()
-    return {place: read_attachments(one.message.get("files")) for place, one in pairs}
+    result, places = list(parts), user_messages(parts)
+    if not rows:
+        own, others = _files_without_row(metadata)
+        _add_files(result, places[-1:], own)
+        _add_files(result, places[:1], others)
+        return result
+    for place in places:
+        part = result[place]
+        if isinstance(part, UserMessage) and part.stored:
+            _add_files(result, [place], read_attachments(part.stored.row.get("files")))
+    return result
+
+
+def _add_files(
+    parts: list[ChatPart], places: Sequence[int], files: Sequence[Attachment]
+) -> None:
+    for place in places:
+        part = parts[place]
+        if isinstance(part, UserMessage):
+            parts[place] = part._replace(attachments=(*files, *part.attachments))
 
 
 def read_attachments(files: object) -> list[Attachment]:
-    """Return the files of a message; files of knowledge bases belong to the host."""
+    """Return the files that came with a message; the host reads knowledge itself."""
     rows = files if isinstance(files, list) else []
     return [
         _attachment(row)
@@ -8875,34 +8593,26 @@ def read_attachments(files: object) -> list[Attachment]:
     ]
 
 
-def add_parts(said: UserMessage, parts: Sequence[Item]) -> UserMessage:
-    """Return a message with `parts` first, where later changes do not reach them."""
-    content = [*parts, *content_parts(said.item.get("content"))]
-    return UserMessage({**said.item, "content": content})
-
-
-def resolve_images(
-    stretches: Sequence[ChatPart], attached: Mapping[int, Sequence[Attachment]]
-) -> list[ChatPart]:
-    """Return a chat in which the API can read every picture.
+def resolve_images(parts: Sequence[ChatPart]) -> list[ChatPart]:
+    """Return a chat in which the API can read every picture of a message.
 
     Raises InvalidRequest, with the file's name, for an unreadable one in the current
     message.
     """
-    asked = question_index(stretches)
+    question = question_index(parts)
     return [
         (
-            _with_readable(stretch, attached.get(place, ()), is_asked=place == asked)
-            if isinstance(stretch, UserMessage)
-            else stretch
+            _with_readable(part, is_asked=place == question)
+            if isinstance(part, UserMessage)
+            else part
         )
-        for place, stretch in enumerate(stretches)
+        for place, part in enumerate(parts)
     ]
 
 
-def question_index(stretches: Sequence[ChatPart]) -> int:
-    """Return the place of the user's last message."""
-    return max(users_places(stretches), default=-1)
+def question_index(parts: Sequence[ChatPart]) -> int:
+    """Return the place of the last message of the user."""
+    return max(user_messages(parts), default=-1)
 
 
 def part_or_note(found: Item | str, *, is_asked: bool) -> Item:
@@ -8930,9 +8640,9 @@ def check_input_size(items: Sequence[Item]) -> None:
         )
 
 
-def _without_row(
-    places: Sequence[int], metadata: Mapping[str, Any]
-) -> dict[int, list[Attachment]]:
+def _files_without_row(
+    metadata: Mapping[str, Any],
+) -> tuple[list[Attachment], list[Attachment]]:
     message = metadata.get("user_message")
     own = read_attachments(
         message.get("files") if isinstance(message, Mapping) else None
@@ -8943,15 +8653,10 @@ def _without_row(
         for found in read_attachments(metadata.get("files"))
         if found.file_id not in knowledge and found not in own
     ]
-    if not places:
-        return {}
-    if len(places) == 1:
-        return {places[0]: [*others, *own]}
-    return {places[0]: others, places[-1]: own}
+    return own, others
 
 
 def _knowledge_ids(model: object) -> set[str]:
-    """Return the ids of the files that an administrator gave to a model."""
     found = model
     for key in ("info", "meta", "knowledge"):
         found = found.get(key) if isinstance(found, Mapping) else None
@@ -8967,26 +8672,24 @@ def _attachment(row: Mapping[str, Any]) -> Attachment:
     )
 
 
-def _with_readable(
-    said: UserMessage, attached: Sequence[Attachment], *, is_asked: bool
-) -> UserMessage:
-    parts = content_parts(said.item.get("content"))
+def _with_readable(message: UserMessage, *, is_asked: bool) -> UserMessage:
+    parts = message.content
     shown = [part for part in parts if part.get("image_url")]
-    names = [found.name for found in attached if found.is_image]
+    names = [found.name for found in message.attachments if found.is_image]
     named = iter(names if len(names) == len(shown) else ())
-    checked = [
-        (
-            part_or_note(_readable_part(part, next(named, "")), is_asked=is_asked)
-            if part.get("image_url")
-            else part
-        )
-        for part in parts
-    ]
-    return UserMessage({**said.item, "content": checked})
+    return message.with_content(
+        [
+            (
+                part_or_note(_readable_part(part, next(named, "")), is_asked=is_asked)
+                if part.get("image_url")
+                else part
+            )
+            for part in parts
+        ]
+    )
 
 
 def _readable_part(part: Item, name: str) -> Item | str:
-    """Return a picture that the API can read, or the reason why it cannot."""
     url, shown = str(part["image_url"]), name or "A picture"
     if readable := readable_url(url):
         return image_part(readable, part["detail"])
@@ -8994,28 +8697,27 @@ def _readable_part(part: Item, name: str) -> Item | str:
     return (_UNKNOWN_PICTURE if held else GONE_FILE).format(shown)
 
 
-_MADE_UP = "Here are the images from the tool results above. Please analyze them."
+_HOST_PROMPT = "Here are the images from the tool results above. Please analyze them."
 
 UNREADABLE_IMAGE = "[A picture is in a form that you cannot read; the user sees it.]"
 """Replaces a picture of a tool that the API would refuse."""
 
 
 def add_tool_images(
-    stretches: Sequence[ChatPart], messages: Mapping[str, Any]
+    parts: Sequence[ChatPart], rows: Mapping[str, Any]
 ) -> list[ChatPart]:
-    """Return a chat with the pictures of tools at their outputs again.
+    """Return a chat without the host's own messages, their pictures at their outputs.
 
-    The messages that the host made for them are removed. `messages` are those of the
-    chat's row, by id; they tell how many pictures belong to each output of ours. The
-    host's own tool rounds are not stored yet, so there the last output gets all
-    pictures.
+    `rows` are the messages of the chat's row: they tell how many pictures belong to
+    each output of ours. Of the host's outputs, whose round goes on before it is stored,
+    the last one has them all.
     """
     result: list[ChatPart] = []
-    counts = _counts(messages)
-    for stretch in stretches:
-        urls, outputs = _made_up_urls(stretch), _last_outputs(result)
+    counts = _image_counts(rows)
+    for part in parts:
+        urls, outputs = _tool_image_urls(part), _last_outputs(result)
         if not urls or not outputs:
-            result.append(stretch)
+            result.append(part)
             continue
         result[-len(outputs) :] = _assign_images(outputs, urls, counts)
     return result
@@ -9033,29 +8735,28 @@ def append_images(text: str, images: Sequence[Item]) -> str | list[Item]:
     return [{"type": "input_text", "text": text}, *images] if images else text
 
 
-def _made_up_urls(stretch: ChatPart) -> list[str]:
-    """Return the pictures of a message that the host made; empty for any other."""
-    if not isinstance(stretch, UserMessage) or stretch.item.get("role") != "user":
+def _tool_image_urls(part: ChatPart) -> list[str]:
+    if not isinstance(part, UserMessage) or not part.is_from_user:
         return []
-    first, *rest = content_parts(stretch.item.get("content")) or [{}]
-    if first.get("text") != _MADE_UP or not all(part.get("image_url") for part in rest):
+    first, *images = part.content or [{}]
+    is_made = first.get("text") == _HOST_PROMPT
+    if not is_made or not all(image.get("image_url") for image in images):
         return []
-    return [str(part["image_url"]) for part in rest]
+    return [str(image["image_url"]) for image in images]
 
 
-def _last_outputs(stretches: Sequence[ChatPart]) -> list[ToolMessage]:
+def _last_outputs(parts: Sequence[ChatPart]) -> list[ToolMessage]:
     outputs: list[ToolMessage] = []
-    for stretch in reversed(stretches):
-        if not isinstance(stretch, ToolMessage):
+    for part in reversed(parts):
+        if not isinstance(part, ToolMessage):
             break
-        outputs.insert(0, stretch)
+        outputs.insert(0, part)
     return outputs
 
 
 def _assign_images(
     outputs: Sequence[ToolMessage], urls: Sequence[str], counts: Mapping[str, int]
 ) -> list[ChatPart]:
-    """Return `outputs` with their pictures."""
     shares = [counts.get(output.call_id, 0) for output in outputs]
     if sum(shares) != len(urls):
         shares = [*[0] * (len(outputs) - 1), len(urls)]
@@ -9063,27 +8764,24 @@ def _assign_images(
     result: list[ChatPart] = []
     for output, share in zip(outputs, shares, strict=True):
         images = [tool_image(next(left)) for _ in range(share)]
-        result.append(replace(output, output=append_images(str(output.output), images)))
+        with_images = append_images(str(output.output), images)
+        result.append(output._replace(output=with_images))
     return result
 
 
-def _counts(messages: Mapping[str, Any]) -> dict[str, int]:
-    """Return the number of pictures that the chat stores with each output of ours."""
-    items = [item for message in messages.values() for item in _output_items(message)]
+def _image_counts(rows: Mapping[str, Any]) -> dict[str, int]:
+    outputs = (row.get("output") for row in rows.values() if isinstance(row, Mapping))
+    items = [item for output in outputs for item in content_parts(output)]
     return {
-        str(item.get("call_id")): len(_images(item))
+        str(item.get("call_id")): _image_count(item)
         for item in items
         if item.get("id") == f"fco_{item.get('call_id')}"  # as our cards have it
     }
 
 
-def _output_items(message: object) -> list[Item]:
-    return content_parts(message.get("output")) if isinstance(message, Mapping) else []
-
-
-def _images(item: Item) -> list[Item]:
+def _image_count(item: Item) -> int:
     parts = content_parts(item.get("output"))
-    return [part for part in parts if part.get("type") == "input_image"]
+    return sum(part.get("type") == "input_image" for part in parts)
 
 
 # ==== owui_chat.input.directive_words: What Open WebUI's page says for two wishes, in each of its languages.
@@ -9120,7 +8818,7 @@ def words_digest(words: str) -> str:
 
 
 def take_directive(
-    stretches: Sequence[ChatPart], *, is_guided: bool
+    parts: Sequence[ChatPart], *, is_guided: bool
 ) -> tuple[list[ChatPart], str]:
     """Return the chat up to its question, and the requested verbosity.
 
@@ -9128,22 +8826,17 @@ def take_directive(
     that the host announced a wish; an older host does not, but puts the wish directly
     behind the question. A wish in a person's own words is left to the model.
     """
-    users = [place for place, stretch in enumerate(stretches) if _is_asked(stretch)]
+    users = user_messages(parts)
     question, wish = users[-2:] if len(users) > 1 else (0, 0)
-    verbosity = _requested_directive(stretches[wish]) if wish else ""
+    verbosity = _requested_verbosity(parts[wish]) if wish else ""
     if not verbosity or not (is_guided or wish == question + 1):
-        return list(stretches), ""
-    return [*stretches[: question + 1], *stretches[wish + 1 :]], verbosity
+        return list(parts), ""
+    return [*parts[: question + 1], *parts[wish + 1 :]], verbosity
 
 
-def _is_asked(stretch: ChatPart) -> bool:
-    return isinstance(stretch, UserMessage) and stretch.item.get("role") == "user"
-
-
-def _requested_directive(stretch: ChatPart) -> str:
-    """Return the verbosity that a message with the page's words asks for."""
+def _requested_verbosity(part: ChatPart) -> str:
     digest = words_digest(
-        message_text(stretch.item) if isinstance(stretch, UserMessage) else ""
+        message_text(part.item) if isinstance(part, UserMessage) else ""
     )
     if digest in DETAILED.split():
         return "high"
@@ -9169,7 +8862,7 @@ def strip_old_blocks(text: str) -> str:
 
 
 def build_input(
-    stretches: Iterable[ChatPart],
+    parts: Iterable[ChatPart],
     records: Mapping[str, Record],
     reader: Origin | None,
     *,
@@ -9183,14 +8876,14 @@ def build_input(
     """
     items: list[Item] = []
     run: list[AssistantText | ToolCall | ToolMessage] = []
-    for stretch in stretches:
-        if isinstance(stretch, UserMessage):
+    for part in parts:
+        if isinstance(part, UserMessage):
             past = _RunHistory(run, records, reader).items()
             items += past if with_tools else drop_hosted_tool_items(past)
-            items.append(stretch.item)
+            items.append(part.item)
             run = []
         else:
-            run.append(stretch)
+            run.append(part)
     items += _RunHistory(run, records, reader).items()
     # A picture is an input message: inserted last, to keep reasoning next to its text.
     return [
@@ -9208,7 +8901,6 @@ def tool_message_item(returned: ToolMessage, before: Iterable[Item]) -> Item:
 
 
 class _RunHistory:
-    """The items of one run, combined from the host's parts and the stored items."""
 
     def __init__(
         self,
@@ -9216,7 +8908,7 @@ class _RunHistory:
         records: Mapping[str, Record],
         reader: Origin | None,
     ) -> None:
-        self._pieces = [_split(stretch) for stretch in run]
+        self._pieces = [_split(part) for part in run]
         self._reader = reader
         self._records = {
             piece.ulid: records[piece.ulid]
@@ -9244,9 +8936,6 @@ class _RunHistory:
                     waiting.remove(item)
 
     def _takes_out(self, code: Item) -> bool:
-        """Remove from the text what the host inserted for `code`; say whether it was
-        there.
-        """
         for pieces in [found for found in self._pieces if isinstance(found, list)]:
             for place, piece in enumerate(pieces):
                 rest = remove_code(piece.text, code)
@@ -9258,19 +8947,18 @@ class _RunHistory:
     def items(self) -> list[Item]:
         """Return the items of the run in order."""
         items: list[Item] = []
-        for stretch in self._pieces:
-            match stretch:
+        for part in self._pieces:
+            match part:
                 case ToolCall():
-                    items += self._call(stretch)
+                    items += self._call(part)
                 case ToolMessage():
-                    items.append(tool_message_item(stretch, items))
+                    items.append(tool_message_item(part, items))
                 case _:
-                    for piece in stretch:
+                    for piece in part:
                         items += self._piece(piece)
         return items
 
     def _call(self, call: ToolCall) -> list[Item]:
-        """Return a call in its stored bytes, after the items stored before it."""
         ulid = self._ulid_of_call.get(call.call_id, "")
         waiting = self._waiting.get(ulid, [])
         for place, item in enumerate(waiting):
@@ -9280,7 +8968,6 @@ class _RunHistory:
         return [_call_item(call)]
 
     def _piece(self, piece: MarkedText) -> list[Item]:
-        """Return the items that a marker names, then the text behind it."""
         kept = self._allowed(piece.ulid, self._waiting.pop(piece.ulid, []))
         message = kept.pop() if kept and _is_answer(kept[-1]) else None
         record = self._records.get(piece.ulid)
@@ -9293,11 +8980,6 @@ class _RunHistory:
         return [*kept, _message_item(message, piece.text)]
 
     def _allowed(self, ulid: str, items: Sequence[Item]) -> list[Item]:
-        """Remove items that nobody at this request's server could read.
-
-        A call whose card was deleted stays for now, because it tells which reasoning
-        must be removed with it.
-        """
         if not items:
             return []
         reader = self._reader
@@ -9310,7 +8992,6 @@ class _RunHistory:
 
 
 def _call_item(call: ToolCall) -> Item:
-    """Return a call that only the host knows."""
     kind, key = "function_call", "arguments"
     if call.is_custom:
         kind, key = "custom_tool_call", "input"
@@ -9319,25 +9000,22 @@ def _call_item(call: ToolCall) -> Item:
 
 
 def _split(
-    stretch: AssistantText | ToolCall | ToolMessage,
+    part: AssistantText | ToolCall | ToolMessage,
 ) -> list[MarkedText] | ToolCall | ToolMessage:
-    if isinstance(stretch, AssistantText):
-        return list(split_at_markers(strip_old_blocks(stretch.text)))
-    return stretch
+    if isinstance(part, AssistantText):
+        return list(split_at_markers(strip_old_blocks(part.text)))
+    return part
 
 
 def _is_answer(item: Item) -> bool:
-    """Say whether `item` is a model's message; earlier writers stored other kinds."""
     return item_type(item) == "message" and item.get("role") == "assistant"
 
 
 def _is_whole_remark(item: Item) -> bool:
-    """Say whether `item` is commentary whose text the host does not return."""
     return is_commentary(item) and bool(message_text(item))
 
 
 def _message_item(kept: Item | None, shown: str) -> Item:
-    """Return a message in the model's own bytes, unless a person edited it."""
     part = {"type": "output_text", "text": shown, "annotations": []}
     if kept is None:
         return {"type": "message", "role": "assistant", "content": [part]}
@@ -9362,10 +9040,8 @@ _MOST_CHARACTERS = 200_000
 _Text = str | tuple[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class InjectedContext:
-    """The texts of a message as it was sent; the user's words are cut out of one of
-    them.
+class InjectedContext(NamedTuple):
+    """The texts of a message as it was sent; the one with the words, cut around them.
 
     `words` is the digest of the user's words. If they were edited, the message is sent
     as the host has it.
@@ -9379,41 +9055,38 @@ class InjectedContext:
         return {"words": self.words, "texts": list(self.texts)}
 
 
-def find_injected_context(said: UserMessage, words: str) -> InjectedContext | None:
-    """Return the text around `words`; None if none, too much, or other words."""
-    texts: list[_Text] = [
-        part["text"] for part in _said_parts(said) if _is_input_text(part)
-    ]
+def _find_injected_context(
+    message: UserMessage, stored: StoredMessage
+) -> InjectedContext | None:
+    words = stored.words
+    texts: list[_Text] = [p["text"] for p in message.content if _is_input_text(p)]
     size = sum(map(len, texts)) - len(words)
     for place, text in enumerate(texts):
         if isinstance(text, str) and words in text:
             before, _, after = text.rpartition(words) if words else (text, "", "")
             texts[place] = (before, after)
-            return (
-                InjectedContext(text_digest(words), tuple(texts))
-                if _fits(size)
-                else None
-            )
+            fits = 0 < size <= _MOST_CHARACTERS
+            return InjectedContext(text_digest(words), tuple(texts)) if fits else None
     return None
 
 
-def apply_injected_context(
-    said: UserMessage, words: str, kept: InjectedContext | None
+def _apply_injected_context(
+    message: UserMessage, words: str, injected: InjectedContext | None
 ) -> UserMessage:
-    """Return a message as it was sent, unless its words have changed."""
-    if kept is None or kept.words != text_digest(words):
-        return said
-    parts = _said_parts(said)
+    if injected is None or injected.words != text_digest(words):
+        return message
+    parts = message.content
     if not any(_is_input_text(part) and words in part["text"] for part in parts):
-        return said
-    whole = [t if isinstance(t, str) else f"{t[0]}{words}{t[1]}" for t in kept.texts]
+        return message
+    whole = [
+        t if isinstance(t, str) else f"{t[0]}{words}{t[1]}" for t in injected.texts
+    ]
     texts = [{"type": "input_text", "text": text} for text in whole]
     others = [part for part in parts if not _is_input_text(part)]
-    return UserMessage({**said.item, "content": [*texts, *others]})
+    return message.with_content([*texts, *others])
 
 
-def read_injected_context(wire: object) -> InjectedContext | None:
-    """Return the content of `wire`; None if it cannot be read."""
+def _read_injected_context(wire: object) -> InjectedContext | None:
     rows = wire.get("texts") if isinstance(wire, Mapping) else None
     if not isinstance(wire, Mapping) or not isinstance(rows, list):
         return None
@@ -9427,15 +9100,6 @@ def _read_text(row: object) -> _Text:
     return str(row)
 
 
-def _fits(size: int) -> bool:
-    """Say whether there is any text, and not too much."""
-    return 0 < size <= _MOST_CHARACTERS
-
-
-def _said_parts(said: UserMessage) -> list[Item]:
-    return content_parts(said.item.get("content"))
-
-
 def _is_input_text(part: Item) -> bool:
     return part.get("type") == "input_text"
 
@@ -9443,9 +9107,8 @@ def _is_input_text(part: Item) -> bool:
 _SENT_KEY = "sent"
 
 
-@dataclass(frozen=True, slots=True)
-class SentContext:
-    """What one run sent in addition to the chat.
+class SentContext(NamedTuple):
+    """What one run sent beside the chat.
 
     `instructions` belong to the first run that stored some. Later runs store the lines
     that were `new` compared with the earlier ones, and those that were `gone`.
@@ -9492,62 +9155,52 @@ def read_sent_context(chat: Mapping[str, Any]) -> dict[str, SentContext]:
 
 
 def capture_sent_context(
-    stretches: Sequence[ChatPart],
-    pairs: Mapping[int, Paired],
+    parts: Sequence[ChatPart],
     sent: Mapping[str, SentContext],
     instructions: str | None,
 ) -> SentContext:
-    """Return what is sent with the current message, the last of `pairs`.
+    """Return what is sent with the message that is asked, the last one that is stored.
 
     `instructions` are None if they may change from turn to turn.
     """
-    place = max(pairs)
-    asked = stretches[place]
-    words = pairs[place].words
-    injected = (
-        find_injected_context(asked, words) if isinstance(asked, UserMessage) else None
+    messages = (part for part in reversed(parts) if isinstance(part, UserMessage))
+    injected = next(
+        (_find_injected_context(m, m.stored) for m in messages if m.stored), None
     )
     if instructions is None:
         return SentContext(injected)
-    if first_instructions(pairs, sent) is None:
+    if first_instructions(parts, sent) is None:
         return SentContext(injected, instructions)
-    told, given = _told_lines(pairs, sent), _lines(instructions)
+    told, given = _told_lines(parts, sent), _lines(instructions)
     new = tuple(line for line in given if line not in told)
-    return SentContext(
-        injected, new=new, gone=tuple(line for line in told if line not in given)
-    )
+    gone = tuple(line for line in told if line not in given)
+    return SentContext(injected, new=new, gone=gone)
 
 
 def first_instructions(
-    pairs: Mapping[int, Paired], sent: Mapping[str, SentContext]
+    parts: Sequence[ChatPart], sent: Mapping[str, SentContext]
 ) -> str | None:
-    """Return the first instructions in this branch of the chat."""
-    found = (one.instructions for one in _in_order(pairs, sent))
+    """Return the instructions as first given in this branch of the chat."""
+    found = (one.instructions for one in _in_order(parts, sent))
     return next((one for one in found if one is not None), None)
 
 
 def apply_sent_context(
-    stretches: Sequence[ChatPart],
-    pairs: Mapping[int, Paired],
-    sent: Mapping[str, SentContext],
+    parts: Sequence[ChatPart], sent: Mapping[str, SentContext]
 ) -> list[ChatPart]:
-    """Return a chat with the texts around its messages as they were sent."""
-    result: list[ChatPart] = []
-    for place, stretch in enumerate(stretches):
-        if place in pairs and isinstance(stretch, UserMessage):
-            one = sent.get(pairs[place].answer_id, _NOTHING)
-            words = pairs[place].words
-            result += [
-                *_news(one),
-                apply_injected_context(stretch, words, one.injected),
-            ]
-        else:
-            result.append(stretch)
-    return result
+    """Return a chat with what was around the messages when they were sent."""
+    return [again for part in parts for again in _as_sent(part, sent)]
+
+
+def _as_sent(part: ChatPart, sent: Mapping[str, SentContext]) -> list[ChatPart]:
+    if not isinstance(part, UserMessage) or part.stored is None:
+        return [part]
+    context, words = sent.get(part.stored.answer_id, _NOTHING), part.stored.words
+    message = _apply_injected_context(part, words, context.injected)
+    return [*_news(context), message]
 
 
 def _news(sent: SentContext) -> list[ChatPart]:
-    """Return the message that announces changed instructions, if they changed."""
     lines = ["The instructions have changed."]
     if sent.new:
         lines += ["New lines:", *sent.new]
@@ -9560,20 +9213,19 @@ def _news(sent: SentContext) -> list[ChatPart]:
 
 
 def _told_lines(
-    pairs: Mapping[int, Paired], sent: Mapping[str, SentContext]
+    parts: Sequence[ChatPart], sent: Mapping[str, SentContext]
 ) -> list[str]:
-    """Return the lines that are valid after all announced changes, in order."""
-    told = _lines(first_instructions(pairs, sent) or "")
-    for one in _in_order(pairs, sent):
+    told = _lines(first_instructions(parts, sent) or "")
+    for one in _in_order(parts, sent):
         told = [line for line in told if line not in one.gone]
         told += one.new
     return told
 
 
 def _in_order(
-    pairs: Mapping[int, Paired], sent: Mapping[str, SentContext]
+    parts: Sequence[ChatPart], sent: Mapping[str, SentContext]
 ) -> list[SentContext]:
-    return [sent.get(pairs[place].answer_id, _NOTHING) for place in sorted(pairs)]
+    return [sent.get(one.answer_id, _NOTHING) for one in stored_messages(parts)]
 
 
 def _lines(text: str) -> list[str]:
@@ -9583,7 +9235,7 @@ def _lines(text: str) -> list[str]:
 def _read_context(wire: Mapping[str, Any]) -> SentContext:
     given = wire.get("instructions")
     return SentContext(
-        read_injected_context(wire.get("injected")),
+        _read_injected_context(wire.get("injected")),
         given if isinstance(given, str) else None,
         _read_lines(wire.get("new")),
         _read_lines(wire.get("gone")),
@@ -9603,7 +9255,6 @@ _Choice = Literal["inherit", "on", "off"]
 def _valve(
     default: object, description: str, *, secret: bool = False, **limits: Any
 ) -> Any:
-    """Return the field of a valve; the page shows `Default` instead of its default."""
     return Field(
         default=default,
         description=f"{description} {default_sentence(default)}",
@@ -9620,7 +9271,6 @@ def default_sentence(default: object) -> str:
 
 
 def _clamp(value: object, least: int, most: int, default: int) -> int:
-    """Return a number within its limits; the default for anything else."""
     try:
         number = float(str(value).strip())
         return int(min(max(number, least), most))
@@ -9963,7 +9613,6 @@ class Valves(BaseModel):
     @field_validator("PROMPT_CACHE_KEY", mode="before")
     @classmethod
     def _rename_cache_keys(cls, value: object) -> object:
-        """Read stored words of an earlier version: both stood for the user."""
         return "user" if value in ("id", "email") else value
 
     @field_validator("MAX_RETRIES", mode="before")
@@ -10177,7 +9826,6 @@ _CHOICES: Mapping[str, str] = {
 
 
 def _with_switches(user: UserValves, metadata: Mapping[str, Any]) -> UserValves:
-    """Return a user's settings, changed by the composer switches of this message."""
     given = metadata.get(_FILTER_KEY)
     if not isinstance(given, Mapping) or given.get("version") != _FILTER_VERSION:
         return user
@@ -10194,7 +9842,6 @@ def _filter_error(metadata: Mapping[str, Any]) -> str:
 
 
 def _allowed_choices(user: UserValves, valves: Valves, is_admin: bool) -> UserValves:
-    """Return a user's settings without those that they may not change."""
     words = _permitted_words(valves)
     if is_admin or "all" in words:
         return user
@@ -10232,7 +9879,6 @@ def _adapter(form: Any) -> TypeAdapter[Any]:
 
 
 def _json_value(form: Any, text: str, problem: str, example: str) -> Any:
-    """Return the value of a JSON valve; an empty valve is an empty object."""
     try:
         return _adapter(form).validate_json(text.strip() or "{}", strict=True)
     except ValidationError:
@@ -10249,22 +9895,23 @@ def _valve_error(problem: str, example: str) -> InvalidRequest:
 def _extra_headers(valves: Valves) -> _Headers:
     problem = "EXTRA_HEADERS is not a JSON object of texts"
     example = '{"X-Team": "blue"}'
-    return _json_value(dict[str, str], valves.EXTRA_HEADERS, problem, example)
+    text = valves.EXTRA_HEADERS
+    headers: _Headers = _json_value(dict[str, str], text, problem, example)
+    return headers
 
 
 def _image_options(valves: Valves) -> Item:
     problem = "IMAGE_GENERATION_OPTIONS is not a JSON object"
     example = '{"quality": "high"}'
-    return _json_value(
-        dict[str, Any], valves.IMAGE_GENERATION_OPTIONS, problem, example
-    )
+    text = valves.IMAGE_GENERATION_OPTIONS
+    options: Item = _json_value(dict[str, Any], text, problem, example)
+    return options
 
 
 _PLACE = ("city", "region", "country", "timezone")
 
 
 def _location(text: str) -> Mapping[str, str]:
-    """Return the place of WEB_SEARCH_USER_LOCATION, by the API's names."""
     problem = "WEB_SEARCH_USER_LOCATION is neither a JSON object nor a place"
     example = "Bern, BE, CH, Europe/Zurich (city, region, country, timezone)"
     words = [word.strip() for word in text.split(",")]
@@ -10306,11 +9953,6 @@ def build_endpoint(valves: Valves) -> Endpoint:
 def _user_endpoint(
     valves: Valves, headers: _Headers | InvalidRequest, own_key: str, is_admin: bool
 ) -> Endpoint:
-    """Return where a user's requests go; raises InvalidRequest.
-
-    Organization, project and billed headers belong to the administrator's account, so
-    they are not sent with a user's own key.
-    """
     if not own_key:
         if valves.USER_API_KEYS == "required" and not is_admin:
             raise InvalidRequest(_NO_OWN_KEY)
@@ -10413,7 +10055,6 @@ def _cache_key(kind: str, user_id: str, chat_id: str) -> str | None:
 
 
 def _hash_id(kind: str, value: str) -> str | None:
-    """Return a stable name for an id, which is random and cannot be guessed."""
     text = f"openai_responses:{kind}:{value}"
     return sha256(text.encode()).hexdigest()[:48] if value else None
 
@@ -10572,12 +10213,6 @@ def _level_number(name: str) -> int:
 
 
 def _write(level: str, line: str) -> None:
-    """Hand `line` to the handlers of the server.
-
-    The logger's level belongs to the server and to other copies of the pipe, so it is
-    not changed: the record goes to the handlers directly. Those of Open WebUI drop
-    levels below INFO, so a DEBUG line is sent as INFO and says that it is DEBUG.
-    """
     number = max(_LEVELS[level], logging.INFO)
     text = line if _LEVELS[level] == number else f"{level} {line}"
     record = _LOGGER.makeRecord(_LOGGER.name, number, "pipe", 0, text, (), None)
@@ -10942,7 +10577,6 @@ async def store_file(
 
 
 def _host_name(module: str, name: str) -> Any:
-    """Return a name of the host; raises InvalidRequest if it does not exist."""
     try:
         return getattr(import_module(f"open_webui.{module}"), name)
     except (ImportError, AttributeError):
@@ -10987,29 +10621,25 @@ async def read_tool_image(address: str, user: Any) -> Item:
 
 
 async def add_documents(
-    stretches: Sequence[ChatPart],
-    attached: Mapping[int, Sequence[Attachment]],
-    user: Any,
-    wanted: str,
+    parts: Sequence[ChatPart], user: Any, wanted: str
 ) -> list[ChatPart]:
     """Return a chat with the documents that the model reads itself.
 
-    `wanted` is `pdf` or `all`. Raises InvalidRequest for a document of the current
-    message that cannot be sent.
+    They stand in front, where later changes do not reach them. `wanted` is `pdf` or
+    `all`. Raises InvalidRequest for one that cannot be sent with the message that is
+    asked.
     """
-    result, asked = list(stretches), question_index(stretches)
+    result, question = list(parts), question_index(parts)
     documents = _DocumentReader(user, wanted)
-    for place in sorted(attached):
-        found = [await documents.part(file) for file in attached[place]]
-        parts = [part_or_note(f, is_asked=place == asked) for f in found if f]
-        said = result[place]
-        if parts and isinstance(said, UserMessage):
-            result[place] = add_parts(said, parts)
+    for place, part in enumerate(parts):
+        if isinstance(part, UserMessage) and part.attachments:
+            found = [await documents.part(file) for file in part.attachments]
+            read = [part_or_note(f, is_asked=place == question) for f in found if f]
+            result[place] = part.with_content([*read, *part.content])
     return result
 
 
 class _DocumentReader:
-    """Reads the documents of one request, up to its limit."""
 
     def __init__(self, user: Any, wanted: str) -> None:
         self._user = user
@@ -11047,7 +10677,6 @@ class _DocumentReader:
         return part
 
     def _kind(self, name: str, declared: str) -> str:
-        """Return the type of a document that is wanted, else an empty text."""
         kind = document_type(name, declared)
         return kind if self._wanted == "all" or kind == PDF_TYPE else ""
 
@@ -11105,13 +10734,13 @@ async def split_result_files(
 
 
 async def load_stored_images(
-    records: Mapping[str, Record], stretches: Sequence[ChatPart], user_id: str
+    records: Mapping[str, Record], parts: Sequence[ChatPart], user_id: str
 ) -> Mapping[str, Record]:
     """Return a chat's records with the pictures that its answers name.
 
     Pictures that the user may not read, or that no longer exist, are left out.
     """
-    wanted = stored_image_ids(stretches, records)
+    wanted = stored_image_ids(parts, records)
     user = await user_model(user_id) if wanted else None
     pictures: dict[str, str] = {}
     for file_id in dict.fromkeys(wanted):
@@ -11165,11 +10794,6 @@ def withheld_tools(
 
 
 def _ask_in_page(event_call: EventCall) -> Ask:
-    """Return the way to show the host's approval card.
-
-    Without an answer the host returns an object, so only True is an approval
-    (docs/reference/open-webui.md, "Dialogs").
-    """
 
     async def ask(call_id: str, name: str, arguments: Mapping[str, Any]) -> bool:
         tool_call = {"id": call_id, "name": name, "arguments": dict(arguments)}
@@ -11306,7 +10930,6 @@ class HostTools:
     async def _answer(
         self, name: str, tool: Mapping[str, Any], params: dict[str, Any], result: Any
     ) -> ToolResult:
-        """Return a result as the host would store and show it."""
         host = self._host
         shown = terminal_file(name, params, result, tool, host.metadata) or result
         user = await user_model(str(host.metadata.get("user_id") or ""))
@@ -11329,11 +10952,6 @@ class HostTools:
 async def _server_result(
     function: Callable[..., Coroutine[Any, Any, Any]], params: Mapping[str, Any]
 ) -> Any:
-    """Return what an MCP server says, also of a call that failed.
-
-    That is meant for the model; the host raises it as a bare Exception
-    (utils/mcp/client.py), and what else may be raised is nothing that a server said.
-    """
     try:
         return await function(**params)
     except Exception as error:
@@ -11345,11 +10963,6 @@ async def _server_result(
 def _run_at_once(
     function: Callable[..., Coroutine[Any, Any, Any]], params: Mapping[str, Any]
 ) -> Any:
-    """Return the result of a coroutine function that never waits.
-
-    The coroutine is made here, on the thread, so that none is left over when the call
-    is given up before its turn.
-    """
     coroutine = function(**params)
     try:
         coroutine.send(None)
@@ -11402,11 +11015,6 @@ def hosted_tools(config: Config, model: ResolvedModel) -> HostedTools:
 
 
 def _web_search(config: Config) -> Item:
-    """Return the web search.
-
-    A location with only its type keeps the API from assuming the United States
-    (docs/reference/responses-api.md, "Hosted tools").
-    """
     tool: Item = {
         "type": "web_search",
         "search_context_size": config.valves.WEB_SEARCH_CONTEXT_SIZE,
@@ -11667,7 +11275,6 @@ async def open_store(caller: Caller, valves: Valves) -> ChatStore | None:
 
 
 def _encrypted_ids(records: Mapping[str, Record]) -> set[str]:
-    """Return the ids of the records that only their maker can read."""
     return {
         ulid
         for ulid, record in records.items()
@@ -11676,7 +11283,6 @@ def _encrypted_ids(records: Mapping[str, Record]) -> set[str]:
 
 
 def _messages_of(chat: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the messages of a chat as the host stores them, by their ids."""
     history = chat.get(_HISTORY)
     messages = history.get("messages") if isinstance(history, Mapping) else None
     return messages if isinstance(messages, Mapping) else {}
@@ -11687,7 +11293,6 @@ def _decrypt_values(kept: Mapping[str, Any], seal: Encryption) -> dict[str, Any]
 
 
 def _encryption(valves: Valves) -> Encryption:
-    """Return the seal of this server; raises InvalidRequest where there can be none."""
     secret = valves.STORE_ENCRYPTION_KEY.strip() or server_secret()
     if not secret:
         raise InvalidRequest(
@@ -11744,7 +11349,7 @@ def choose_chat_model(
 
 def _first_question(parts: Sequence[ChatPart]) -> Item | None:
     for part in parts:
-        if isinstance(part, UserMessage) and part.item.get("role") == "user":
+        if isinstance(part, UserMessage) and part.is_from_user:
             return part.item
     return None
 
@@ -11760,18 +11365,15 @@ def restore_prefix(
 
     What is sent for the first time is given to `store`.
     """
-    if store is None:
-        return instructions, parts
-    pairs = pair_messages(parts, store.messages, call.host.metadata)
-    if not pairs:
+    if store is None or not stored_messages(parts):
         return instructions, parts
     is_stable = _is_stable(call.config.valves, model)
     if _is_new(call, store):
         given = instructions if is_stable else None
-        store.set_sent(capture_sent_context(parts, pairs, store.sent, given))
-    first = first_instructions(pairs, store.sent) if is_stable else None
-    told = apply_sent_context(parts, pairs, store.sent)
-    return instructions if first is None else first, told
+        store.set_sent(capture_sent_context(parts, store.sent, given))
+    first = first_instructions(parts, store.sent) if is_stable else None
+    parts = apply_sent_context(parts, store.sent)
+    return instructions if first is None else first, parts
 
 
 def _is_stable(valves: Valves, model: ResolvedModel) -> bool:
@@ -11780,7 +11382,6 @@ def _is_stable(valves: Valves, model: ResolvedModel) -> bool:
 
 
 def _is_new(call: PipeCall, store: ChatStore) -> bool:
-    """Say whether this is the first request for the current message."""
     message_id = call.caller.message_id
     continues = call.host.metadata.get("assistant_message_id")
     is_begun = message_id in store.sent or load_round(call.state, message_id)
@@ -11791,29 +11392,32 @@ async def build_chat_request(call: PipeCall) -> PreparedRequest:
     """Return the request for a chat; raises InvalidRequest for what cannot be sent."""
     require_floor()
     endpoint = usable(call.config.endpoint)
-    detail = call.config.valves.IMAGE_DETAIL
-    messages, carried = restore_from_details(call.messages)
+    metadata, detail = call.host.metadata, call.config.valves.IMAGE_DETAIL
+    rewritten = str(metadata.get("regeneration_message_id") or "")
+    before = load_round(call.state, call.caller.message_id)
+    messages, records = restore_from_details(call.messages)
     instructions, parts = parse_messages(messages, detail)
     store = await open_store(call.caller, call.config.valves)
+    rows = store.messages if store else {}
     model, why = choose_chat_model(call, parts, store)
+    origin = origin_at(model.family, endpoint)
+    parts = add_tool_images(parts, rows)
+    parts = attach_stored_messages(parts, rows, metadata)
     verbosity = ""
     if model.facts.verbosity:
-        guided = bool(call.host.metadata.get("regeneration_message_id"))
-        parts, verbosity = take_directive(parts, is_guided=guided)
-    origin = origin_at(model.family, endpoint)
-    before = load_round(call.state, call.caller.message_id)
-    parts = add_tool_images(parts, store.messages if store else {})
+        parts, verbosity = take_directive(parts, is_guided=bool(rewritten))
     if store:
-        rewritten = str(call.host.metadata.get("regeneration_message_id") or "")
         parts = restore_from_outputs(parts, store.stored_outputs(rewritten))
-        carried |= store.records
+        records |= store.records
     items = continue_input(before, parts) if before else None
     if before:
         instructions = before.instructions
     instructions, parts = restore_prefix(call, instructions, parts, store, model)
     if items is None:
-        parts = await _with_attachments(call, parts, store, model)
-        items = await _history(call, parts, carried, origin)
+        parts = attach_files(parts, rows, metadata)
+        parts = resolve_images(parts)
+        parts = await _with_documents(call, parts, model)
+        items = await _history(call, parts, records, origin)
     tools = _tools(call, model)
     choice = next_tool_choice(tools.choice) if before else tools.choice
     body = _body(call, choice, verbosity)
@@ -11833,7 +11437,6 @@ async def build_chat_request(call: PipeCall) -> PreparedRequest:
 
 
 def _body(call: PipeCall, choice: object, verbosity: str) -> dict[str, Any]:
-    """Return the caller's keys; a wish for this one answer has priority over them."""
     body = {**call.body, "tool_choice": choice}
     if verbosity:
         text = body.get("text")
@@ -11852,7 +11455,6 @@ def _tools(call: PipeCall, model: ResolvedModel) -> OfferedTools:
 
 
 def _runs_calls(call: PipeCall, offered: OfferedTools) -> bool:
-    """Say whether calls are run here, because none must be left to others."""
     known = offered.names.known
     ours = call.config.valves.TOOL_EXECUTION == "pipe" and bool(known)
     return ours and all(name in call.host.tools for name in known)
@@ -11878,24 +11480,20 @@ def _settings(
         refused=call.capabilities.of(endpoint),
         defaults=defaults,
     )
-    return replace(settings, background=background)
+    return settings._replace(background=background)
 
 
-async def _with_attachments(
-    call: PipeCall,
-    parts: list[ChatPart],
-    store: ChatStore | None,
-    model: ResolvedModel,
+async def _with_documents(
+    call: PipeCall, parts: list[ChatPart], model: ResolvedModel
 ) -> list[ChatPart]:
-    """Return the chat with its attachments, in forms that the API can read."""
-    messages, metadata = store.messages if store else {}, call.host.metadata
-    attached = attachments_by_place(parts, messages, metadata)
-    parts = resolve_images(parts, attached)
     wanted = call.config.valves.FILE_INPUT
-    if wanted == "off" or not model.facts.vision or not any(attached.values()):
+    has_files = any(
+        isinstance(part, UserMessage) and part.attachments for part in parts
+    )
+    if wanted == "off" or not model.facts.vision or not has_files:
         return parts
     user = await user_model(call.caller.user_id)
-    return await add_documents(parts, attached, user, wanted)
+    return await add_documents(parts, user, wanted)
 
 
 async def _history(
@@ -11904,7 +11502,6 @@ async def _history(
     records: Mapping[str, Record],
     origin: Origin,
 ) -> list[Item]:
-    """Return the input of a chat's history."""
     reader = origin if call.config.valves.remembers_reasoning() else None
     user_id = call.caller.user_id
     records = await load_stored_images(records, parts, user_id)
@@ -11916,7 +11513,6 @@ async def _history(
 
 
 def _toolset(call: PipeCall, offered: OfferedTools) -> Toolset:
-    """Return what runs the calls here, unless others must run one of them."""
     host, valves = call.host, call.config.valves
     log = partial(call.log.line, "DEBUG")
     approver = build_approver(call.config, host, log)
@@ -11962,10 +11558,6 @@ def build_task_request(call: PipeCall) -> PreparedRequest:
 
 
 def _task_model(call: PipeCall, endpoint: Endpoint) -> ResolvedModel:
-    """Return the model for tasks: the valve's, or the chat's own.
-
-    A server other than OpenAI's may not have the default model.
-    """
     wanted, valves = call.config.valves.TASK_MODEL.strip(), call.config.valves
     chosen = "TASK_MODEL" in valves.model_fields_set
     if wanted and (chosen or endpoint.host == Endpoint(DEFAULT_BASE_URL, "").host):
@@ -12007,11 +11599,6 @@ class ArtifactStore:
         return event._replace(card=card) if card else event
 
     async def _card(self, item: Item) -> Mapping[str, Any]:
-        """Return what to show beside an item.
-
-        Callers over HTTP get pictures whole, and files where there is a stream to put
-        their addresses below the text.
-        """
         caller = self._prepared.call.caller
         host_reads = caller.host_reads
         if is_image_call(item) and host_reads and item.get("result"):
@@ -12037,7 +11624,6 @@ class ArtifactStore:
         return _made_card(files=files, notes=notes)
 
     async def _cited(self, cited: Iterable[Item], text: str) -> Mapping[str, Any]:
-        """Return the card of a text that names files in a container."""
         files: list[Item] = []
         notes: list[str] = []
         links: dict[str, str] = {}
@@ -12063,7 +11649,6 @@ class ArtifactStore:
     async def _fetched(
         self, citation: Item, name: str, deadlines: Deadlines
     ) -> Item | str:
-        """Return a stored file of a container, or why there is none."""
         ids = str(citation.get("container_id")), str(citation.get("file_id"))
         try:
             content = await container_file(
@@ -12085,7 +11670,6 @@ class ArtifactStore:
         )
 
     async def _store(self, file: NewFile) -> Item | None:
-        """Store a file; what a run made twice is stored and shown once."""
         digest = await asyncio.to_thread(_fingerprint, file.content)
         if digest not in self._stored:
             caller, host = self._prepared.call.caller, self._prepared.call.host
@@ -12107,7 +11691,6 @@ def _fingerprint(content: bytes) -> str:
 
 
 def _read_data_url(url: str) -> tuple[str, bytes]:
-    """Return the type and the bytes of a picture; no bytes for any other address."""
     head, _, encoded = url.partition(";base64,")
     kind = head.removeprefix("data:")
     if not head.startswith("data:image/"):
@@ -12180,8 +11763,8 @@ def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
     )
     own_key_is_wrong = trace.status == _UNAUTHORIZED and call.config.own_key
     sentence = _WRONG_OWN_KEY if own_key_is_wrong else ended.ending.sentence
-    told = replace(ended.ending, sentence=with_error_id(call, sentence))
-    return replace(ended, ending=told)
+    ending = ended.ending._replace(sentence=with_error_id(call, sentence))
+    return ended._replace(ending=ending)
 
 
 def report_refusal(call: PipeCall, sentence: str) -> str:
@@ -12196,7 +11779,6 @@ def with_error_id(call: PipeCall, sentence: str) -> str:
 
 
 def _missing_features(prepared: PreparedRequest) -> list[str]:
-    """Return what the caller or the user chose in vain; a title has nothing of it."""
     call, config = prepared.call, prepared.call.config
     if call.caller.task:
         return []
@@ -12206,7 +11788,6 @@ def _missing_features(prepared: PreparedRequest) -> list[str]:
 
 
 def _report_removals(call: PipeCall, removed: Mapping[str, int]) -> None:
-    """Write what the API took out of the input; past turns may be meant to leave."""
     if removed:
         meant = removed.keys() <= {"turn_boundary"}
         counts = ", ".join(f"{count} {reason}" for reason, count in removed.items())
@@ -12243,7 +11824,7 @@ def add_cost(prepared: PreparedRequest, ended: RunDone) -> RunDone:
         call.log.line("WARNING", str(error))
         return ended
     prices = own.get(request.model, facts.prices)
-    return replace(ended, cost=cost_of_run(ended.usage, prices, ended.output))
+    return ended._replace(cost=cost_of_run(ended.usage, prices, ended.output))
 
 
 _HOW = (
@@ -12347,7 +11928,6 @@ async def answer_events(
 
 
 def _carrying(prepared: PreparedRequest) -> Carrying | None:
-    """Return the collector for a chat without a row that the host reads."""
     call = prepared.call
     remembers = call.config.valves.remembers_reasoning() and not call.caller.task
     if prepared.store or not call.caller.host_reads or not remembers:
@@ -12358,7 +11938,6 @@ def _carrying(prepared: PreparedRequest) -> Carrying | None:
 async def _events_with_markers(
     prepared: PreparedRequest, connections: Connections
 ) -> _Run:
-    """Run `job` and yield its events with their markers."""
     pending = prepared.round.pending if prepared.round else ()
     keeping = Keeping(
         _record_scope(prepared), _new_record, pending, prepared.call.known_sources
@@ -12418,11 +11997,6 @@ def _new_record() -> tuple[str, int]:
 
 
 async def _apply_fallback(prepared: PreparedRequest, note: Status) -> PreparedRequest:
-    """Remember the cause of a refusal, so that later requests avoid it.
-
-    Returns the job with the changed request, because the next round of tools begins
-    with what is sent now.
-    """
     report_note(prepared, note)
     prepared.call.capabilities.note(prepared.endpoint, note.cause)
     if note.cause != "reasoning":
@@ -12436,7 +12010,6 @@ async def _apply_fallback(prepared: PreparedRequest, note: Status) -> PreparedRe
 
 
 def _end(prepared: PreparedRequest, keeping: Keeping, ended: RunDone) -> Record | None:
-    """Hand the round over to the host's tools, or return the record that is left."""
     call = prepared.call
     delegates = not prepared.runs_tools and call.caller.host_reads
     is_open = bool(open_calls(ended.output)) and not ended.ending.is_failure
@@ -12456,7 +12029,6 @@ def _end(prepared: PreparedRequest, keeping: Keeping, ended: RunDone) -> Record 
 async def _stored_marker(
     prepared: PreparedRequest, record: Record | None, marked: set[str]
 ) -> str:
-    """Store `record`; return its marker unless it is among the `marked` already."""
     if record is None or prepared.store is None:
         return ""
     await prepared.store.write(record)
@@ -12496,7 +12068,6 @@ async def fetch_models(endpoint: Endpoint, connections: Connections) -> list[str
 
 @dataclass(slots=True)
 class _Known:
-    """What was found for one key, and until when it is not asked for again."""
 
     ids: list[str] | None = None
     until: float = 0.0
@@ -12602,7 +12173,7 @@ class Diagnostics:
         self._model = model
         self._endpoint = endpoint
         self._connections = connections
-        self._limits = replace(limits, retries=RetryPolicy(0))
+        self._limits = limits._replace(retries=RetryPolicy(0))
 
     async def events(
         self, listed: Sequence[ResolvedModel], hosted: Sequence[Item]
@@ -12664,11 +12235,6 @@ class Diagnostics:
         )
 
     async def _complaint(self, **more: Any) -> str:
-        """Return what stands against a small request; nothing when it is answered.
-
-        An answer that ends for want of tokens is one; a remedy that a chat would use
-        in silence (`healing`) is what is looked for.
-        """
         small = {"max_output_tokens": _FEWEST_TOKENS, "stream": False, **more}
         request = ResponsesRequest(model=self._model.id, input=[_PING], **small)
         remedy, ended = "", RunDone(CUT)
@@ -12772,11 +12338,6 @@ class Pipe:
         return await self._complete(call)
 
     async def _stream(self, call: PipeCall) -> AsyncGenerator[Chunk, None]:
-        """Yield the answer in the form that the reader of the stream understands.
-
-        Nothing is raised: the host would drop the text that was shown
-        (docs/reference/open-webui.md, "Errors and Stop").
-        """
         if call.caller.host_reads:
             view: NativeRenderer | ChunkRenderer = _native_view(call)
         else:
@@ -12795,7 +12356,6 @@ class Pipe:
             yield source_chunk("Log of this answer", call.log.text())
 
     async def _complete(self, call: PipeCall) -> Chunk:
-        """Return the whole answer at once, with the output items for the host."""
         view = _native_view(call)
         try:
             ended = await self._watch(call, self._answer(call), view)
@@ -12810,7 +12370,6 @@ class Pipe:
         return result | told | ({"output": view.items} if view.items else {})
 
     async def _do_task(self, call: PipeCall) -> Chunk:
-        """Return a title, tags or the like; an empty text when it failed."""
         view, text = _native_view(call), ""
         try:
             events = answer_events(build_task_request(call), self._connections)
@@ -12821,7 +12380,6 @@ class Pipe:
         return task_result(text, call.caller.host_model)
 
     async def _answer(self, call: PipeCall) -> AsyncGenerator[AnswerEvent, None]:
-        """Yield the events of a chat's answer, or of a check of the set-up."""
         if is_check_command(call):
             events = run_diagnostics(call, self._connections)
         else:
@@ -12836,7 +12394,6 @@ class Pipe:
         events: AsyncGenerator[AnswerEvent, None],
         view: NativeRenderer,
     ) -> RunDone:
-        """Read `events` to their end; `view` keeps the items for the host."""
         ended = RunDone(CUT)
         async with aclosing(events):
             async for event, marker in events:
@@ -12851,19 +12408,16 @@ def _native_view(call: PipeCall) -> NativeRenderer:
 
 
 async def _tell_page(call: PipeCall, chunk: Chunk) -> None:
-    """Send a status or a source: without a stream the host reads none of them."""
     emit = call.host.event_emitter
     if "event" in chunk and emit is not None and call.caller.host_reads:
         await emit(chunk["event"])
 
 
 def _response_head(call: PipeCall) -> tuple[str, int, str]:
-    """Return the id, the time and the model that a result or its chunks carry."""
     return f"chatcmpl-{new_ulid()}", unix_seconds(), call.caller.host_model
 
 
 def _sentence_of(call: PipeCall, error: Exception) -> str:
-    """Log why there is no answer; return the sentence to show."""
     if isinstance(error, ResponsesError):
         return report_refusal(call, str(error))
     call.log.line("ERROR", describe_exception(error))

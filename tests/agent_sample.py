@@ -72,7 +72,7 @@ class ScriptedProvider:
         *events, ended = run_of(*answer)
         assert isinstance(ended, RunDone)
         if not answer:
-            yield ModelAnswer(True, run_end=replace(ended, ending=CUT))
+            yield ModelAnswer(True, run_end=ended._replace(ending=CUT))
             return
         for event in events:
             yield event

@@ -5,7 +5,6 @@ with the older way of tools, errors in REMOTE_MCP_SERVERS_JSON.
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from openai_responses.audit import audit_error, audit_request, audit_success
 from openai_responses.clock import utc_today
@@ -80,8 +79,8 @@ def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
     )
     own_key_is_wrong = trace.status == _UNAUTHORIZED and call.config.own_key
     sentence = _WRONG_OWN_KEY if own_key_is_wrong else ended.ending.sentence
-    told = replace(ended.ending, sentence=with_error_id(call, sentence))
-    return replace(ended, ending=told)
+    ending = ended.ending._replace(sentence=with_error_id(call, sentence))
+    return ended._replace(ending=ending)
 
 
 def report_refusal(call: PipeCall, sentence: str) -> str:
@@ -143,7 +142,7 @@ def add_cost(prepared: PreparedRequest, ended: RunDone) -> RunDone:
         call.log.line("WARNING", str(error))
         return ended
     prices = own.get(request.model, facts.prices)
-    return replace(ended, cost=cost_of_run(ended.usage, prices, ended.output))
+    return ended._replace(cost=cost_of_run(ended.usage, prices, ended.output))
 
 
 _HOW = (
