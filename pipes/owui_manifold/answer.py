@@ -138,8 +138,8 @@ async def _apply_fallback(prepared: PreparedRequest, note: Status) -> PreparedRe
     if prepared.store:
         await prepared.store.invalidate_reasoning()
     rest = [item for item in prepared.request.input if not is_encrypted(item)]
-    return replace(
-        prepared, request=prepared.request.model_copy(update={"input": rest})
+    return prepared._replace(
+        request=prepared.request.model_copy(update={"input": rest})
     )
 
 
