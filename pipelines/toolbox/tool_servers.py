@@ -7,9 +7,8 @@ connects to no server. Sessions are never shared, because they may know their us
 import asyncio
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from time import monotonic
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from toolbox.mcp.client import McpClient
 from toolbox.openapi.client import OpenApiClient
@@ -51,8 +50,7 @@ class ToolServerClient(Protocol):
         """Close what was opened."""
 
 
-@dataclass(frozen=True, slots=True)
-class ToolServerSettings:
+class ToolServerSettings(NamedTuple):
     """The servers in the valves; `allows_programs` is for MCP over stdio."""
 
     mcp: str = ""
@@ -67,16 +65,14 @@ class ToolServerSettings:
         return mcp.read_entries(self.mcp), openapi.read_entries(self.openapi)
 
 
-@dataclass(frozen=True, slots=True)
-class AvailableTools:
+class AvailableTools(NamedTuple):
     """The tools of a run, and the problems of servers for an administrator."""
 
     tools: tuple[RemoteTool, ...] = ()
     problems: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class _CachedTools:
+class _CachedTools(NamedTuple):
     """What a server offered, or its problem; valid up to a time."""
 
     expires_at: float

@@ -3,8 +3,7 @@
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from gpt5_agent.events import ContextSource
 from gpt5_agent.ports import Guide
@@ -74,8 +73,7 @@ _TOOL_IMAGES_PREFIX = "Here are the images from the tool results above."
 (docs/reference/open-webui.md, "The stored output and the next turn")."""
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryWindow:
+class MemoryWindow(NamedTuple):
     """The messages that remain, and a note about the others."""
 
     messages: Sequence[Message]

@@ -5,9 +5,8 @@ Models from GPT-5.5 on follow short policies better.
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from os.path import commonpath, getsize, join, realpath
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -132,8 +131,7 @@ def _wrap_in_tag(text: str, tag: str) -> str:
 _MAX_PRESET_CHARACTERS = 1_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class Preset:
+class Preset(NamedTuple):
     """A built-in guide."""
 
     system_prompt: str

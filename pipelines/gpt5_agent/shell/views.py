@@ -5,7 +5,6 @@ events to its listeners.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict
 from typing import Any
 
 from gpt5_agent.agent.accounting import format_step
@@ -43,7 +42,7 @@ def metadata_fields(metadata: RunMetadata | None) -> dict[str, Any]:
 
 
 def build_image_chunks(event: ToolOutput) -> Iterator[Chunk]:
-    """Yield the images of a tool; the host stores them (middleware.py:5130)."""
+    """Yield the pictures of a tool, which the host stores as files."""
     urls = event.card.get("images", ())
     images = [{"type": "image_url", "image_url": {"url": url}} for url in urls]
     if images:
@@ -151,11 +150,11 @@ class HostRenderer:
 
     def on_new_message(self, message: NewMessage) -> None:
         """Report a complete answer."""
-        self._queue_event("new_message", asdict(message))
+        self._queue_event("new_message", message._asdict())
 
     def on_tool_call_request(self, request: ToolCallRequested) -> None:
         """Report a call that waits for approval; the host shows a card for it."""
-        self._queue_event("tool_call_request", asdict(request))
+        self._queue_event("tool_call_request", request._asdict())
 
     def on_ready_for_input(self) -> None:
         """Report that the next message can come."""

@@ -9,11 +9,11 @@ import base64
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from mimetypes import guess_type
 from os.path import basename, commonpath, isabs, isfile, join, realpath
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from gpt5_agent.ports import Tool
 from openai_responses.errors import InvalidRequest
@@ -60,7 +60,7 @@ IMAGE_SENT_TEXT = "image generated and sent to user. Tell user to review it now.
 
 _TOOL_IMAGE_TYPES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 _PART_TYPES = frozenset(
-    {
+    [
         "text",
         "json",
         "link",
@@ -70,17 +70,16 @@ _PART_TYPES = frozenset(
         "file",
         "resource",
         "resource_link",
-    }
+    ]
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _ResultPart:
+class _ResultPart(NamedTuple):
     """A part, for the model and for the page."""
 
     text: str
     image: str = ""
-    file: Mapping[str, Any] = field(default_factory=dict)
+    file: Mapping[str, Any] = MappingProxyType({})
 
 
 ReadFile = Callable[[str], bytes]

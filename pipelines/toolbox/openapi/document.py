@@ -8,8 +8,7 @@ configured; only the path comes from the document.
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import unquote, urljoin, urlsplit
 
 from toolbox.remote_tools import RemoteToolSpec, is_schema_small
@@ -97,7 +96,7 @@ _PARAMETER_LOCATIONS = ("path", "query", "header")
 _RESERVED_HEADERS = frozenset(
     {"accept", "connection", "content-length", "content-type", "host", "te", "upgrade"}
 )
-_SECRET_HEADER_WORDS = (
+_SECRET_HEADER_WORDS = [
     "auth",
     "cookie",
     "forward",
@@ -105,13 +104,12 @@ _SECRET_HEADER_WORDS = (
     "secret",
     "token",
     "transfer",
-)
-"""Headers of which a model does not decide: ours, and those that open doors."""
+]
+"""Headers that the model must not set: ours, and those with credentials."""
 _EXPLODED_STYLES = ("form", "deepObject")
 
 
-@dataclass(frozen=True, slots=True)
-class OpenApiParameter:
+class OpenApiParameter(NamedTuple):
     """A parameter; `argument` is its name in the tool, `style` its serialization.
 
     `json` is the style of a parameter with a media type.
@@ -229,8 +227,7 @@ _PATH_PATTERN = re.compile(r"(?:/[^?#]*)+")
 _PATH_PARAMETER = re.compile(r"\{([^{}]*)\}")
 
 
-@dataclass(frozen=True, slots=True)
-class OpenApiOperation:
+class OpenApiOperation(NamedTuple):
     """A tool that is a request; `url` has its path parameters in braces.
 
     `body` is the argument that is sent as JSON, or empty.
@@ -243,8 +240,7 @@ class OpenApiOperation:
     body: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class OpenApiDocument:
+class OpenApiDocument(NamedTuple):
     """A document loaded from `url`; its calls go to `base_url` if that is set."""
 
     content: Any

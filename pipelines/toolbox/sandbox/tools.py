@@ -6,8 +6,7 @@ The tools are offered only if a working sandbox was found.
 import asyncio
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from toolbox.sandbox.backend import SandboxBackend, SandboxLimits, SandboxUnavailable
 from toolbox.sandbox.bubblewrap import BubblewrapBackend, find_interpreters
@@ -147,8 +146,7 @@ _STOP_SENTENCES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class SandboxResult:
+class SandboxResult(NamedTuple):
     """The answer of a tool: a text for the model, files for the host to store."""
 
     text: str
