@@ -8,7 +8,7 @@ description: GPT models over the Responses API, with reasoning that is remembere
 
 Built by scripts/bundle.py from pipes/; do not edit. In reading order
 
-    openai_responses  clock, errors, endings, items, json_input, models.catalog,
+    openai_responses  clock, errors, endings, json_input, items, models.catalog,
                       models.resolve, models.usage, transport.stream, loop.events,
                       redaction, endpoint, transport.connections, requests.json_schema,
                       requests.tools, requests.replay, requests.parameters,
@@ -497,6 +497,41 @@ def api_word(word: str | None) -> str | None:
     return word if word and (known or _WORD.fullmatch(word)) else None
 
 
+# ==== openai_responses.json_input: JSON that people and models wrote, which may be invalid.
+
+
+def parse_json_object(text: object) -> dict[str, Any] | None:
+    """Return the JSON object of a text, None for anything else."""
+    try:
+        found = json.loads(text) if isinstance(text, str) else None
+    except (ValueError, RecursionError):  # the latter for thousands of brackets
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def parse_string_map(text: str) -> Mapping[str, str] | None:
+    """Return the JSON object of a text whose values are texts; {} for no text."""
+    found = parse_json_object(text.strip() or "{}")
+    if found is None or not all(isinstance(one, str) for one in found.values()):
+        return None
+    return found
+
+
+def as_mapping(value: object) -> Mapping[str, Any]:
+    """Return a JSON object, an empty one for anything else."""
+    return value if isinstance(value, Mapping) else {}
+
+
+def as_list(value: object) -> list[Any]:
+    """Return a JSON array, an empty one for anything else."""
+    return value if isinstance(value, list) else []
+
+
+def as_text(value: object) -> str:
+    """Return a text, an empty one for anything else."""
+    return value if isinstance(value, str) else ""
+
+
 # ==== openai_responses.items: The API's items: their kinds, their texts, and how calls and outputs belong together.
 
 Item = dict[str, Any]
@@ -685,14 +720,12 @@ def message_text(item: Mapping[str, Any]) -> str:
 
 def content_parts(content: object) -> list[Item]:
     """Return the parts of a content; what is no part is left out."""
-    rows = content if isinstance(content, list) else []
-    return [row for row in rows if isinstance(row, dict)]
+    return [row for row in as_list(content) if isinstance(row, dict)]
 
 
 def part_text(part: Mapping[str, Any]) -> str:
     """Return the text of one content part, or nothing."""
-    text = part.get("text") or part.get("refusal")
-    return text if isinstance(text, str) else ""
+    return as_text(part.get("text") or part.get("refusal"))
 
 
 def open_calls(items: Sequence[Item]) -> list[Item]:
@@ -701,7 +734,7 @@ def open_calls(items: Sequence[Item]) -> list[Item]:
     return [i for i in items if is_call(i) and i.get("call_id") not in answered]
 
 
-def paired_places(items: Sequence[Mapping[str, Any]]) -> set[int]:
+def _paired_places(items: Sequence[Mapping[str, Any]]) -> set[int]:
     """Return the places of the calls and outputs that are pairs.
 
     An output answers an earlier call of its own kind; a `call_id` counts once.
@@ -729,7 +762,7 @@ def drop_orphans(items: Iterable[Item]) -> list[Item]:
     (docs/reference/responses-api.md, "Refusals of input items", 5).
     """
     rows = list(items)
-    pairs = paired_places(rows)
+    pairs = _paired_places(rows)
     kept: list[Item] = []
     dangling: list[Item] = []  # reasoning whose product has not come yet
     lost_call = False
@@ -762,19 +795,14 @@ def item_texts(item: Mapping[str, Any]) -> Iterator[tuple[TextPlace, str]]:
     """Yield the place and the text of everything in `item` that deltas can grow."""
     kind = kind_of(item)
     for text_kind, field in kind.parts:
-        parts = item.get(field)
-        for index, part in enumerate(parts if isinstance(parts, list) else ()):
+        for index, part in enumerate(as_list(item.get(field))):
             if isinstance(part, Mapping):
                 is_refusal = part.get("type") == "refusal"
                 found = part.get("refusal" if is_refusal else "text")
-                yield ("refusal" if is_refusal else text_kind, index), _string(found)
+                yield ("refusal" if is_refusal else text_kind, index), as_text(found)
     if kind.text:
         text_kind, field = kind.text
-        yield (text_kind, 0), _string(item.get(field))
-
-
-def _string(value: object) -> str:
-    return value if isinstance(value, str) else ""
+        yield (text_kind, 0), as_text(item.get(field))
 
 
 _READABLE_FORMATS = ("png", "jpeg", "webp")
@@ -788,17 +816,17 @@ def is_image_call(item: Mapping[str, Any]) -> bool:
 def has_image(item: Mapping[str, Any]) -> bool:
     """Say whether `item` holds a picture that can be sent back to the model."""
     has_result = is_image_call(item) and bool(item.get("result"))
-    return has_result and image_format(item) in _READABLE_FORMATS
+    return has_result and _image_format(item) in _READABLE_FORMATS
 
 
-def image_format(item: Mapping[str, Any]) -> str:
+def _image_format(item: Mapping[str, Any]) -> str:
     """Return the format of a drawn picture, such as `png`."""
     return str(item.get("output_format") or "png")
 
 
 def image_url(item: Mapping[str, Any]) -> str:
     """Return a drawn picture as a data URL."""
-    kind = {"svg": "svg+xml"}.get(image_format(item), image_format(item))
+    kind = {"svg": "svg+xml"}.get(_image_format(item), _image_format(item))
     return f"data:image/{kind};base64,{item['result']}"
 
 
@@ -828,7 +856,10 @@ def is_host_returned(item: Mapping[str, Any]) -> bool:
         return False
     if item.get("status") in _UNFINISHED:
         return False
-    if name == "web_search_call" and _action(item).get("type") not in _ACTIONS:
+    if (
+        name == "web_search_call"
+        and as_mapping(item.get("action")).get("type") not in _ACTIONS
+    ):
         return False
     if name == "mcp_list_tools" and item.get("error"):
         return False  # without a list the API asks the server again
@@ -873,14 +904,13 @@ def search_queries(item: Mapping[str, Any]) -> list[str]:
     """Return the queries of a search, on the web or in files."""
     if item_type(item) == "file_search_call":
         return _texts(item.get("queries"))
-    action = _action(item)
+    action = as_mapping(item.get("action"))
     return _texts(action.get("queries")) or _texts([action.get("query")])
 
 
 def search_pages(item: Mapping[str, Any]) -> list[str]:
     """Return the addresses of the pages that a search found, each once."""
-    sources = _action(item).get("sources")
-    rows = sources if isinstance(sources, list) else []
+    rows = as_list(as_mapping(item.get("action")).get("sources"))
     urls = [row.get("url") for row in rows if isinstance(row, Mapping)]
     return list(dict.fromkeys(_texts(urls)))
 
@@ -901,34 +931,8 @@ def _tool_kind(tool: Item) -> ItemKind:
     return _TOOL_KINDS.get(str(tool.get("type")), _OTHER_KIND)
 
 
-def _action(item: Mapping[str, Any]) -> Mapping[str, Any]:
-    action = item.get("action")
-    return action if isinstance(action, Mapping) else {}
-
-
 def _texts(values: object) -> list[str]:
-    rows = values if isinstance(values, list) else []
-    return [row for row in rows if isinstance(row, str) and row]
-
-
-# ==== openai_responses.json_input: JSON that people and models wrote, which may be invalid.
-
-
-def parse_json_object(text: object) -> dict[str, Any] | None:
-    """Return the JSON object of a text, None for anything else."""
-    try:
-        found = json.loads(text) if isinstance(text, str) else None
-    except (ValueError, RecursionError):  # the latter for thousands of brackets
-        return None
-    return found if isinstance(found, dict) else None
-
-
-def parse_string_map(text: str) -> Mapping[str, str] | None:
-    """Return the JSON object of a text whose values are texts; {} for no text."""
-    found = parse_json_object(text.strip() or "{}")
-    if found is None or not all(isinstance(one, str) for one in found.values()):
-        return None
-    return found
+    return [row for row in as_list(values) if isinstance(row, str) and row]
 
 
 # ==== openai_responses.models.catalog: The table of models, generated from `scripts/catalog/models.json`; do not edit.
@@ -1266,7 +1270,7 @@ _TEXT_FACTS = frozenset({"default_effort", "shutdown", "successor"})
 _SAMPLINGS = ("always", "with_none", "never")
 
 
-class Override(NamedTuple):
+class _Override(NamedTuple):
     """What an administrator says about one model; empty texts say nothing."""
 
     like: str = ""
@@ -1274,10 +1278,10 @@ class Override(NamedTuple):
     facts: Mapping[str, Any] = MappingProxyType({})
 
 
-Overrides = Mapping[str, Override]
+Overrides = Mapping[str, _Override]
 
 
-def read_overrides(text: str) -> dict[str, Override]:
+def read_overrides(text: str) -> dict[str, _Override]:
     """Return the overrides of a JSON object by model id; raises InvalidRequest."""
     if not text.strip():
         return {}
@@ -1305,7 +1309,7 @@ def resolve_with_overrides(name: str, overrides: Overrides) -> ResolvedModel:
     return resolve_model(name)
 
 
-def _apply_override(name: str, said: Override) -> ResolvedModel:
+def _apply_override(name: str, said: _Override) -> ResolvedModel:
     model = resolve_model(said.like or name)
     facts = model.facts._replace(**said.facts)
     if not said.like:
@@ -1315,7 +1319,7 @@ def _apply_override(name: str, said: Override) -> ResolvedModel:
     )
 
 
-def _read_override(model: str, row: object) -> Override:
+def _read_override(model: str, row: object) -> _Override:
     if not isinstance(row, Mapping):
         raise InvalidRequest(_entry_error(model, "is no JSON object"))
     said = dict(row)
@@ -1325,7 +1329,7 @@ def _read_override(model: str, row: object) -> Override:
             raise InvalidRequest(_entry_error(model, f"has a wrong {str(key)[:40]}"))
     if "efforts" in said:
         said["efforts"] = tuple(said["efforts"])
-    return Override(**texts, facts=said)
+    return _Override(**texts, facts=said)
 
 
 def _can_be(key: str, value: object) -> bool:
@@ -1378,8 +1382,8 @@ def read_usage(wire: object) -> Usage | None:
     """Return the counts of a response's `usage`, or None if it has none."""
     if not isinstance(wire, Mapping):
         return None
-    inputs = _mapping(wire.get("input_tokens_details"))
-    outputs = _mapping(wire.get("output_tokens_details"))
+    inputs = as_mapping(wire.get("input_tokens_details"))
+    outputs = as_mapping(wire.get("output_tokens_details"))
     given, made = _count(wire.get("input_tokens")), _count(wire.get("output_tokens"))
     return Usage(
         input=given,
@@ -1389,10 +1393,6 @@ def read_usage(wire: object) -> Usage | None:
         cache_writes=_count(inputs.get("cache_write_tokens")),
         reasoning=_count(outputs.get("reasoning_tokens")),
     )
-
-
-def _mapping(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
 
 
 def _count(value: object) -> int:
@@ -1575,8 +1575,7 @@ class Cursor:
 
     def note(self, response: object) -> None:
         """Remember the id of a response object, if it is a valid id."""
-        told: Mapping[str, Any] = response if isinstance(response, Mapping) else {}
-        named = told.get("id")
+        named = as_mapping(response).get("id")
         if isinstance(named, str) and _ID.fullmatch(named):
             self.response_id = named
             self._named()
@@ -1789,12 +1788,11 @@ def _read_partial_image(wire: Mapping[str, Any]) -> StreamEvent:
     )
 
 
-def _read_item_added(wire: Mapping[str, Any]) -> StreamEvent:
-    return ItemAdded(_index(wire["output_index"]), _object(wire["item"]))
+def _item_reader(event: type[ItemAdded] | type[ItemDone]) -> _Reader:
+    def read(wire: Mapping[str, Any]) -> StreamEvent:
+        return event(_index(wire["output_index"]), _object(wire["item"]))
 
-
-def _read_item_done(wire: Mapping[str, Any]) -> StreamEvent:
-    return ItemDone(_index(wire["output_index"]), _object(wire["item"]))
+    return read
 
 
 def _final_reader(status: str) -> _Reader:
@@ -1810,31 +1808,29 @@ def _read_error(wire: Mapping[str, Any]) -> StreamEvent:
     return StreamError(read_api_error(flat))
 
 
+_TEXT_EVENTS = (
+    ("output_text", "text", "content_index", "text"),
+    ("refusal", "refusal", "content_index", "refusal"),
+    ("reasoning_summary_text", "summary", "summary_index", "text"),
+    ("reasoning_text", "reasoning", "content_index", "text"),
+    ("function_call_arguments", "arguments", "part", "arguments"),
+    ("custom_tool_call_input", "arguments", "part", "input"),
+    ("mcp_call_arguments", "arguments", "part", "arguments"),
+    ("code_interpreter_call_code", "code", "part", "code"),
+)
+"""Texts that grow: the events' name, the kind, the field of its place, and the field of
+the whole text."""
+
 _READERS: Mapping[str, _Reader] = {
-    "response.output_text.delta": _delta_reader("text", "content_index"),
-    "response.output_text.done": _done_reader("text", "content_index", "text"),
-    "response.refusal.delta": _delta_reader("refusal", "content_index"),
-    "response.refusal.done": _done_reader("refusal", "content_index", "refusal"),
-    "response.reasoning_summary_text.delta": _delta_reader("summary", "summary_index"),
-    "response.reasoning_summary_text.done": _done_reader(
-        "summary", "summary_index", "text"
-    ),
-    "response.reasoning_text.delta": _delta_reader("reasoning", "content_index"),
-    "response.reasoning_text.done": _done_reader("reasoning", "content_index", "text"),
-    "response.function_call_arguments.delta": _delta_reader("arguments", "part"),
-    "response.function_call_arguments.done": _done_reader(
-        "arguments", "part", "arguments"
-    ),
-    "response.custom_tool_call_input.delta": _delta_reader("arguments", "part"),
-    "response.custom_tool_call_input.done": _done_reader("arguments", "part", "input"),
-    "response.code_interpreter_call_code.delta": _delta_reader("code", "part"),
-    "response.code_interpreter_call_code.done": _done_reader("code", "part", "code"),
-    "response.mcp_call_arguments.delta": _delta_reader("arguments", "part"),
-    "response.mcp_call_arguments.done": _done_reader("arguments", "part", "arguments"),
+    **{
+        f"response.{name}.delta": _delta_reader(*kind)
+        for name, *kind, _ in _TEXT_EVENTS
+    },
+    **{f"response.{name}.done": _done_reader(*kind) for name, *kind in _TEXT_EVENTS},
     _ANNOTATION: _read_annotation,
     "response.image_generation_call.partial_image": _read_partial_image,
-    "response.output_item.added": _read_item_added,
-    "response.output_item.done": _read_item_done,
+    "response.output_item.added": _item_reader(ItemAdded),
+    "response.output_item.done": _item_reader(ItemDone),
     "response.completed": _final_reader("completed"),
     "response.incomplete": _final_reader("incomplete"),
     "response.failed": _final_reader("failed"),
@@ -1910,7 +1906,7 @@ RunEvent = ItemEvent | ToolOutput | ResponseDone | Status | RunDone
 
 # ==== openai_responses.redaction: Removes secrets from text: known values in every form, then what looks like a secret.
 
-REDACTED = "[redacted]"
+_REDACTED = "[redacted]"
 
 _SHORTEST_SECRET = 6
 
@@ -1995,12 +1991,14 @@ def _escaped(sign: str) -> str:
 
 
 def _redact_pattern(pattern: re.Pattern[str], text: str) -> str:
-    return REDACTED.join(pattern.sub(_keep_name, part) for part in text.split(REDACTED))
+    return _REDACTED.join(
+        pattern.sub(_keep_name, part) for part in text.split(_REDACTED)
+    )
 
 
 def _keep_name(found: re.Match[str]) -> str:
     name = found[found.lastgroup] if found.lastgroup else ""
-    return f"{name}{REDACTED}{'@' if found.lastgroup == 'scheme' else ''}"
+    return f"{name}{_REDACTED}{'@' if found.lastgroup == 'scheme' else ''}"
 
 
 def _forms(secret: str) -> Iterator[str]:
@@ -2062,7 +2060,7 @@ class Endpoint:
 
     def url(self, path: str) -> str:
         """Return the address of `path`; raises InvalidRequest for an unusable base."""
-        base = normalize_base_url(self.base_url)
+        base = _normalize_base_url(self.base_url)
         query = urlsplit(self.base_url.strip()).query  # Azure's api-version
         joint = "&" if "?" in path else "?"
         return base + path + (query and joint + query)
@@ -2070,7 +2068,7 @@ class Endpoint:
     @property
     def host(self) -> str:
         """The server's name; raises InvalidRequest for an unusable base."""
-        return urlsplit(normalize_base_url(self.base_url)).hostname or ""
+        return urlsplit(_normalize_base_url(self.base_url)).hostname or ""
 
     @property
     def is_azure(self) -> bool:
@@ -2107,7 +2105,7 @@ class Endpoint:
         return {**kept, **self.extra_headers}
 
 
-def normalize_base_url(text: str) -> str:
+def _normalize_base_url(text: str) -> str:
     """Return `text` as the address that paths are appended to.
 
     `/v1` may be missing, a slash or the endpoint's `/responses` may be at the end.
@@ -2387,13 +2385,13 @@ class Deadlines:
         return TimedOut("total_timeout" if self._end <= self._next else self._kind)
 
 
-DRAIN_SECONDS = 1.0
+_DRAIN_SECONDS = 1.0
 """For reading the rest of a body, which is not needed."""
 
 _REQUEST_ID = re.compile(r"(?:req_)?[0-9a-fA-F-]{1,64}")
 """Nothing that could be a key or a word, because the log shows the id."""
 
-NETWORK_ERRORS = (aiohttp.ClientError, TimeoutError, OSError)
+_NETWORK_ERRORS = (aiohttp.ClientError, TimeoutError, OSError)
 
 
 class HttpResponse:
@@ -2414,7 +2412,7 @@ class HttpResponse:
     @property
     def request_id(self) -> str:
         """OpenAI's own id of the request, for the log."""
-        return request_id_of(self._response)
+        return _request_id_of(self._response)
 
     async def chunks(self) -> AsyncGenerator[bytes, None]:
         """Yield the body as it arrives, in pieces of any length."""
@@ -2431,7 +2429,7 @@ class HttpResponse:
                 chunk = await self._response.content.readany()
             self.is_read = not chunk
             return chunk
-        except NETWORK_ERRORS:
+        except _NETWORK_ERRORS:
             if scope.expired():
                 raise self._deadlines.timeout_error() from None
             self._broke = True
@@ -2468,10 +2466,10 @@ class HttpResponse:
     async def drain(self) -> None:
         """Read the rest after the last event, so that the connection can be reused."""
         try:
-            async with asyncio.timeout(DRAIN_SECONDS):
+            async with asyncio.timeout(_DRAIN_SECONDS):
                 async for _ in self._response.content.iter_any():
                     pass
-        except NETWORK_ERRORS:
+        except _NETWORK_ERRORS:
             self._response.close()
 
     async def response_object(self) -> dict[str, Any]:
@@ -2490,7 +2488,7 @@ class HttpResponse:
         raise UnreadableAnswer(SENTENCES["unreadable"][""])
 
 
-def request_id_of(response: aiohttp.ClientResponse) -> str:
+def _request_id_of(response: aiohttp.ClientResponse) -> str:
     """Return the server's id of a request, if it looks like one."""
     told = response.headers.get("x-request-id", "")
     return told if _REQUEST_ID.fullmatch(told) else ""
@@ -2617,7 +2615,7 @@ async def _send(
                 proxy=proxy_for(endpoint.network, url),
                 timeout=aiohttp.ClientTimeout(sock_connect=deadlines.timeouts.connect),
             )
-    except NETWORK_ERRORS as error:
+    except _NETWORK_ERRORS as error:
         if scope.expired():
             raise deadlines.timeout_error() from None
         raise ConnectionFailed(
@@ -2649,18 +2647,18 @@ def _network_sentence(error: Exception, host: str) -> str:
 async def _refusal(response: aiohttp.ClientResponse, model: str) -> ApiRefused:
     body = b""
     try:
-        async with asyncio.timeout(DRAIN_SECONDS):
+        async with asyncio.timeout(_DRAIN_SECONDS):
             async for piece in response.content.iter_any():
                 body += piece
                 if len(body) > _MAX_ERROR_BODY:
                     break
         error = read_api_error(json.loads(body))
-    except (*NETWORK_ERRORS, ValueError, RecursionError):
+    except (*_NETWORK_ERRORS, ValueError, RecursionError):
         error = ApiError()  # no body, or not JSON: only the status is known
     status = response.status
     failure = parse_retry_headers(status, error, response.headers, unix_seconds())
     sentence = refusal_sentence(status, error, model)
-    return ApiRefused(sentence, failure, request_id_of(response))
+    return ApiRefused(sentence, failure, _request_id_of(response))
 
 
 async def container_file(
@@ -2689,13 +2687,13 @@ async def container_file(
 
 # ==== openai_responses.requests.json_schema: JSON Schemas of tools in the two forms that the API takes: strict and open.
 
-DEFINITIONS = ("$defs", "definitions")
+_DEFINITIONS = ("$defs", "definitions")
 
 
 def definitions(schema: Mapping[str, Any]) -> dict[str, Any]:
     """Return the named parts of a schema, from both places where they can be."""
     found: dict[str, Any] = {}
-    for key in DEFINITIONS:
+    for key in _DEFINITIONS:
         named = schema.get(key)
         for name, part in named.items() if isinstance(named, Mapping) else ():
             # Two parts with one name and different content: neither can be used.
@@ -2707,13 +2705,13 @@ def resolve_reference(node: Any, root: Mapping[str, Any]) -> Any:
     """Return the part of `root` that a `$ref` names, or None; `#` is the root itself."""
     if node.get("$ref") == "#":
         return root
-    return definitions(root).get(reference_name(node))
+    return definitions(root).get(_reference_name(node))
 
 
-def reference_name(node: Any) -> str:
+def _reference_name(node: Any) -> str:
     """Return the name of the definition that a `$ref` points to, or an empty text."""
     steps = str(node.get("$ref")).split("/")
-    if len(steps) == 3 and steps[0] == "#" and steps[1] in DEFINITIONS:
+    if len(steps) == 3 and steps[0] == "#" and steps[1] in _DEFINITIONS:
         return steps[2].replace("~1", "/").replace("~0", "~")
     return ""
 
@@ -2722,17 +2720,20 @@ _MOST_PROPERTIES, _MOST_VALUES, _MOST_TEXT = 5000, 1000, 120_000
 _LONG_ENUM, _LONG_ENUM_CHARACTERS = 250, 15_000
 
 
-def is_within_limits(schema: Mapping[str, Any]) -> bool:
-    """Say whether strict mode accepts a strict schema of this size."""
+def _is_within_limits(schema: Mapping[str, Any]) -> bool:
     nodes = list(_nodes(schema))
     properties = [name for node in nodes for name in node.get("properties", ())]
     enums = [list(map(str, node.get("enum", ()))) for node in nodes]
     values = [value for enum in enums for value in enum]
+    texts = [*properties, *schema.get("$defs", ()), *values]
     return (
         len(properties) <= _MOST_PROPERTIES
         and len(values) <= _MOST_VALUES
-        and _length([*properties, *schema.get("$defs", ()), *values]) <= _MOST_TEXT
-        and all(map(_is_short, enums))
+        and sum(map(len, texts)) <= _MOST_TEXT
+        and all(
+            len(enum) <= _LONG_ENUM or sum(map(len, enum)) <= _LONG_ENUM_CHARACTERS
+            for enum in enums
+        )
     )
 
 
@@ -2743,14 +2744,6 @@ def _nodes(node: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
         inner += node.get(key, {}).values()
     for one in inner:
         yield from _nodes(one)
-
-
-def _is_short(enum: list[str]) -> bool:
-    return len(enum) <= _LONG_ENUM or _length(enum) <= _LONG_ENUM_CHARACTERS
-
-
-def _length(texts: list[str]) -> int:
-    return sum(map(len, texts))
 
 
 Schema = dict[str, Any]
@@ -2775,13 +2768,8 @@ _STRICT_FORMATS = frozenset(
 _NARROWING = frozenset(
     {
         *("not", "if", "then", "else", "dependentRequired", "dependentSchemas"),
-        *(
-            "dependencies",
-            "patternProperties",
-            "propertyNames",
-            "prefixItems",
-            "contains",
-        ),
+        *("dependencies", "patternProperties", "propertyNames", "prefixItems"),
+        "contains",
         *("unevaluatedProperties", "unevaluatedItems", "$dynamicRef", "$recursiveRef"),
     }
 )
@@ -2799,7 +2787,7 @@ _ALL_TYPES = {*_JSON_TYPES.values(), "object", "array"}
 _DEEPEST_STRICT = 10
 
 
-class NotStrict(Exception):
+class _NotStrict(Exception):
     """The schema has no strict form."""
 
 
@@ -2811,10 +2799,8 @@ def strict_schema(schema: Mapping[str, Any]) -> Schema | None:
     """
     try:
         return _StrictRewrite(schema).result()
-    except (NotStrict, RecursionError):
-        return None
-    except (TypeError, AttributeError, ValueError):
-        return None  # a server may send something that is not a schema
+    except (_NotStrict, RecursionError, TypeError, AttributeError, ValueError):
+        return None  # what a server sends need not be a schema
 
 
 class _StrictRewrite:
@@ -2822,45 +2808,48 @@ class _StrictRewrite:
         self._root = root
 
     def result(self) -> Schema:
-        root = {k: v for k, v in self._root.items() if k not in DEFINITIONS}
+        root = {k: v for k, v in self._root.items() if k not in _DEFINITIONS}
         if root.keys() & {"anyOf", "oneOf", "$ref", "enum", "const"}:
-            raise NotStrict
-        closed = {"type": "object", "properties": {}, **root}
-        strict = self._strict(closed, 1, is_root=True)
+            raise _NotStrict
+        closed = {
+            **{"type": "object", "properties": {}, "additionalProperties": False},
+            **root,
+        }
+        strict = self._strict(closed, 1)
         if strict["type"] != "object":
-            raise NotStrict
+            raise _NotStrict
         named = definitions(self._root)
         parts = {_plain_name(name): self._strict(named[name], 1) for name in named}
         whole = {**strict, "$defs": parts} if parts else strict
-        if len(parts) < len(named) or not is_within_limits(whole):
-            raise NotStrict
+        if len(parts) < len(named) or not _is_within_limits(whole):
+            raise _NotStrict
         return whole
 
-    def _strict(self, node: Any, depth: int, is_root: bool = False) -> Schema:
+    def _strict(self, node: Any, depth: int) -> Schema:
         if (
             not isinstance(node, Mapping)
             or depth > _DEEPEST_STRICT
             or node.keys() & _NARROWING
         ):
-            raise NotStrict
+            raise _NotStrict
         if node.get("nullable") is True:
             rest = {key: value for key, value in node.items() if key != "nullable"}
-            return make_nullable(self._strict(rest, depth, is_root))
+            return _make_nullable(self._strict(rest, depth))
         if "allOf" in node:
-            return self._strict(self._merged(node), depth, is_root)
+            return self._strict(self._merged(node), depth)
         if "$ref" in node:
             return self._reference(node)
         if "anyOf" in node or "oneOf" in node:
             return self._choice(node, depth)
-        return self._plain(node, depth, is_root)
+        return self._plain(node, depth)
 
     def _reference(self, node: Mapping[str, Any]) -> Schema:
         found = resolve_reference(node, self._root)
         if found is None:
-            raise NotStrict
+            raise _NotStrict
         if found is self._root:
             return {"$ref": "#"}
-        return {"$ref": f"#/$defs/{_plain_name(reference_name(node))}"}
+        return {"$ref": f"#/$defs/{_plain_name(_reference_name(node))}"}
 
     def _choice(self, node: Mapping[str, Any], depth: int) -> Schema:
         """Return a choice; strict mode has only `anyOf`, with nothing beside it."""
@@ -2868,7 +2857,7 @@ class _StrictRewrite:
         beside = node.keys() & {"properties", "items", "enum", "const", "required"}
         beside |= {"oneOf"} if {"anyOf", "oneOf"} <= node.keys() else set()
         if not isinstance(options, list) or not options or beside:
-            raise NotStrict
+            raise _NotStrict
         told = {"description": node["description"]} if "description" in node else {}
         return {**told, "anyOf": [self._strict(one, depth + 1) for one in options]}
 
@@ -2877,11 +2866,11 @@ class _StrictRewrite:
         for part in node["allOf"] if isinstance(node["allOf"], list) else [None]:
             found = resolve_reference(part, self._root) if _is_reference(part) else part
             if not isinstance(found, Mapping) or "allOf" in found:
-                raise NotStrict
+                raise _NotStrict
             merged = _combine(merged, found)
         return merged
 
-    def _plain(self, node: Mapping[str, Any], depth: int, is_root: bool) -> Schema:
+    def _plain(self, node: Mapping[str, Any], depth: int) -> Schema:
         strict = {key: node[key] for key in node if key in _KEPT}
         for bound, limit in _BOUNDS:
             if strict.get(bound) is True and limit in strict:  # OpenAPI 3.0
@@ -2896,24 +2885,24 @@ class _StrictRewrite:
         if kinds:
             strict["type"] = kinds[0] if len(kinds) == 1 else kinds
         if "object" in kinds:
-            strict |= self._object(node, depth, is_root)
+            strict |= self._object(node, depth)
         if "array" in kinds:
             strict["items"] = self._strict(node.get("items"), depth + 1)
         return strict
 
-    def _object(self, node: Mapping[str, Any], depth: int, is_root: bool) -> Schema:
+    def _object(self, node: Mapping[str, Any], depth: int) -> Schema:
         properties = node.get("properties") or {}
-        said = "additionalProperties" in node or bool(properties) or is_root
+        said = "additionalProperties" in node or bool(properties)
         is_open = node.get("additionalProperties", False) is not False
         if is_open or not said or not isinstance(properties, Mapping):
-            raise NotStrict
+            raise _NotStrict
         required = node.get("required") or ()
         if not set(required) <= set(properties):
-            raise NotStrict
+            raise _NotStrict
         strict = {}
         for name, part in properties.items():
             made = self._strict(part, depth + 1)
-            strict[name] = made if name in required else make_nullable(made)
+            strict[name] = made if name in required else _make_nullable(made)
         return {
             "properties": strict,
             "required": list(strict),
@@ -2921,7 +2910,7 @@ class _StrictRewrite:
         }
 
 
-def make_nullable(schema: Schema) -> Schema:
+def _make_nullable(schema: Schema) -> Schema:
     """Return a strict schema that also allows null."""
     kinds = schema.get("type")
     if kinds is None or kinds in ("object", "array"):
@@ -2947,7 +2936,7 @@ def _types_of(node: Mapping[str, Any], enum: object) -> list[str]:
         said = list(dict.fromkeys(_JSON_TYPES.get(type(one), "") for one in enum))
     kinds = [said] if isinstance(said, str) else said
     if not isinstance(kinds, list) or not kinds or not set(kinds) <= _ALL_TYPES:
-        raise NotStrict
+        raise _NotStrict
     return kinds
 
 
@@ -2961,12 +2950,12 @@ def _combine(one: Schema, other: Mapping[str, Any]) -> Schema:
         if key == "properties" and isinstance(value, Mapping):
             mine = both.get(key) or {}
             if any(name in mine and mine[name] != value[name] for name in value):
-                raise NotStrict
+                raise _NotStrict
             both[key] = {**mine, **value}
         elif key == "required":
             both[key] = list(dict.fromkeys([*both.get(key, ()), *value]))
         elif key in both and both[key] != value and key not in ("description", "title"):
-            raise NotStrict
+            raise _NotStrict
         else:
             both.setdefault(key, value)
     return both
@@ -3147,8 +3136,7 @@ def _check_named(tool: Mapping[str, Any]) -> None:
 def _function(function: Mapping[str, Any], strict: bool) -> Item:
     said = function.get("strict")
     wanted = said if isinstance(said, bool) else strict
-    parameters = function.get("parameters")
-    parameters = parameters if isinstance(parameters, Mapping) else {}
+    parameters = as_mapping(function.get("parameters"))
     made = strict_schema(parameters) if wanted else None
     tool: Item = {"type": "function", "name": function["name"]}
     if function.get("description"):
@@ -3159,8 +3147,7 @@ def _function(function: Mapping[str, Any], strict: bool) -> Item:
 
 
 def _flat_format(custom: Mapping[str, Any]) -> Item:
-    form = custom.get("format")
-    grammar = form.get("grammar") if isinstance(form, Mapping) else None
+    grammar = as_mapping(custom.get("format")).get("grammar")
     if not isinstance(grammar, Mapping):
         return {}
     return {"format": {"type": "grammar", **grammar}}
@@ -3198,8 +3185,7 @@ def _tool_choice(choice: Mapping[str, Any], names: ToolNames | None) -> Item:
             raise InvalidRequest("The tool choice names no tool.")
         wanted["name"] = names.sent_name(wanted["name"]) if names else wanted["name"]
     if kind == "allowed_tools":
-        listed = wanted.get("tools")
-        chosen = listed if isinstance(listed, list) else []
+        chosen = as_list(wanted.get("tools"))
         wanted["tools"] = [
             _tool_choice(one, names) for one in chosen if isinstance(one, Mapping)
         ]
@@ -3280,11 +3266,6 @@ def remote_call(item: Mapping[str, Any]) -> Item:
 def remote_output(item: Mapping[str, Any]) -> Item:
     """Return the output of an `mcp_call`, or its error."""
     return _call_output(item, _remote_error(item) or str(item.get("output") or ""))
-
-
-def remote_pair(item: Mapping[str, Any]) -> list[Item]:
-    """Return an `mcp_call` as the call and output that later requests contain."""
-    return [remote_call(item), remote_output(item)]
 
 
 def refused_pair(request: Mapping[str, Any], why: str) -> list[Item]:
@@ -3410,7 +3391,7 @@ def strip_for_replay(item: Item) -> Item:
 def replay_items(item: Item) -> list[Item]:
     """Return the items that represent an output item in later requests, in order."""
     if item_type(item) == "mcp_call":
-        return remote_pair(item)
+        return [remote_call(item), remote_output(item)]
     return [image_message(item) if has_image(item) else strip_for_replay(item)]
 
 
@@ -3580,32 +3561,6 @@ def _cannot_be_sent(name: str, why: str) -> str:
 
 _SAMPLING = ("temperature", "top_p", "top_logprobs")
 
-_PASSED_ON = frozenset(
-    {
-        "access_programs",
-        "context_management",
-        "image",
-        "max_output_tokens",
-        "max_tool_calls",
-        "metadata",
-        "moderation",
-        "parallel_tool_calls",
-        "prompt_cache_key",
-        "prompt_cache_options",
-        "prompt_cache_retention",
-        "safety_identifier",
-        "service_tier",
-        "temperature",
-        "tool_choice",
-        "top_logprobs",
-        "top_p",
-        "truncation",
-    }
-)
-"""Keys of a caller that are sent unchanged. A caller cannot set keys that store
-something at the API or refer to stored things (`store`, `background`, `conversation`,
-`previous_response_id`, `prompt`); `user` is deprecated."""
-
 _IN_BACKGROUND = {"background": True, "store": True}
 """Background mode requires that the response is stored."""
 
@@ -3652,6 +3607,14 @@ class ResponsesRequest(BaseModel):
         """Return the JSON object to send, without fields that are not set."""
         fields = {name: getattr(self, name) for name in type(self).model_fields}
         return {name: value for name, value in fields.items() if value is not None}
+
+
+_PASSED_ON = ResponsesRequest.model_fields.keys() - {
+    *("model", "input", "instructions", "stream", "store", "background"),
+    *("include", "reasoning", "text", "tools"),
+}
+"""Keys of a caller that are sent unchanged. Keys that store something at the server, or
+name something stored, are not the caller's to set; `user` is deprecated."""
 
 
 class Settings(NamedTuple):
@@ -3811,15 +3774,9 @@ def dropped_parameters(
 
 
 _OPENAI_ONLY = (
-    "access_programs",
-    "context_management",
-    "image",
-    "moderation",
-    "prompt_cache_key",
-    "prompt_cache_options",
-    "prompt_cache_retention",
-    "safety_identifier",
-    "stream_options",
+    *("access_programs", "context_management", "image", "moderation"),
+    *("prompt_cache_key", "prompt_cache_options", "prompt_cache_retention"),
+    *("safety_identifier", "stream_options"),
 )
 
 
@@ -4147,8 +4104,7 @@ class ResponseState:
             removed=_removals(response.get("input_transformations")),
         )
         events: list[RunEvent] = []
-        output = response.get("output")
-        for output_index, item in enumerate(output if isinstance(output, list) else ()):
+        for output_index, item in enumerate(as_list(response.get("output"))):
             if isinstance(item, dict):
                 events += self._end(ItemDone(output_index, item))
         response_id = str(response.get("id") or "")
@@ -4179,9 +4135,8 @@ def _removals(transformations: object) -> Mapping[str, int]:
 
 def _ending_of(status: str, response: Mapping[str, Any]) -> Ending:
     if status == "incomplete":
-        details = response.get("incomplete_details")
-        reason = details.get("reason") if isinstance(details, Mapping) else None
-        return ending_of_incomplete(reason if isinstance(reason, str) else None)
+        details = as_mapping(response.get("incomplete_details"))
+        return ending_of_incomplete(as_text(details.get("reason")) or None)
     if status == "cancelled":  # by another client: after our own we read no answer
         return ending_of_incomplete(status)
     if status == "failed":
@@ -4591,7 +4546,7 @@ def _may_run(error: ResponsesError | None) -> bool:
 
 # ==== openai_responses.loop.arguments: Checks the arguments that a model gives a function against the function's schema.
 
-DEEPEST_ARGUMENT = 40
+_DEEPEST_ARGUMENT = 40
 """How deep values and references of schemas are followed."""
 
 
@@ -4612,7 +4567,7 @@ _TYPES: Mapping[str, Callable[[Any], bool]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class SchemaValidator:
+class _SchemaValidator:
     """Checks values against the parts of one schema.
 
     If it is `lenient`, null is allowed for every optional property. Results are remembered
@@ -4625,7 +4580,7 @@ class SchemaValidator:
 
     def error(self, value: Any, node: Any, path: str = "", depth: int = 0) -> str:
         """Return the path and the error there; empty if `value` is valid for `node`."""
-        if not isinstance(node, Mapping) or depth > DEEPEST_ARGUMENT:
+        if not isinstance(node, Mapping) or depth > _DEEPEST_ARGUMENT:
             return ""
         # A schema can refer to the same part several times, and to itself.
         place = (path, id(value), id(node))
@@ -4726,7 +4681,7 @@ def argument_error(arguments: object, schema: Mapping[str, Any]) -> str | None:
         return "The arguments must be a JSON object."
     given = drop_optional_nulls(arguments, schema)
     try:
-        found = SchemaValidator(schema).error(given, schema)
+        found = _SchemaValidator(schema).error(given, schema)
     except _ODD_SCHEMA:
         return None
     return f"The argument {found}." if found else None
@@ -4747,7 +4702,7 @@ def drop_optional_nulls(
 
 
 def _drop_nulls(value: Any, node: Any, root: Mapping[str, Any], depth: int) -> Any:
-    if depth > DEEPEST_ARGUMENT or not isinstance(value, Mapping | list):
+    if depth > _DEEPEST_ARGUMENT or not isinstance(value, Mapping | list):
         return value
     forms = _applicable_schemas(value, node, root)
     if isinstance(value, list):
@@ -4760,7 +4715,7 @@ def _drop_nulls(value: Any, node: Any, root: Mapping[str, Any], depth: int) -> A
             known.setdefault(name, []).append(part)
         required |= set(form.get("required") or ())
     whole = {name: {"allOf": parts} for name, parts in known.items()}
-    may_be_null = SchemaValidator(root)
+    may_be_null = _SchemaValidator(root)
     return {
         name: _drop_nulls(one, whole.get(name), root, depth + 1)
         for name, one in value.items()
@@ -4800,7 +4755,7 @@ def _chosen_option(
     value: Any, options: list[Any], root: Mapping[str, Any]
 ) -> list[Any]:
     """Return the option that a value fits; all options if it fits none."""
-    check = SchemaValidator(root, lenient=True)
+    check = _SchemaValidator(root, lenient=True)
     fitting = (option for option in options if not check.error(value, option))
     first = next(fitting, None)
     return options if first is None else [first]
@@ -5385,12 +5340,12 @@ _CLOSED_CIRCLES = frozenset({"cyber", "rosalind"})
 
 def list_ids(answer: object) -> list[str]:
     """Return the ids of `GET /models`, of chat models alone."""
-    rows = answer.get("data") if isinstance(answer, Mapping) else None
-    found = (_id(row) for row in (rows if isinstance(rows, list) else ()))
-    return [name for name in found if is_chat_model(name)]
+    rows = as_list(as_mapping(answer).get("data"))
+    names = (as_text(as_mapping(row).get("id")) for row in rows)
+    return [name for name in names if _is_chat_model(name)]
 
 
-def is_chat_model(name: str) -> bool:
+def _is_chat_model(name: str) -> bool:
     """Say whether an id belongs to a model that answers in text.
 
     Ids of other servers, which follow no rule of OpenAI's, count as such.
@@ -5433,11 +5388,6 @@ def _version(name: str) -> tuple[tuple[int, ...], str]:
     match = _VERSIONED_ID.match(name)
     numbers: Iterable[str] = match[1].split(".") if match else ()
     return tuple(map(int, numbers)), name
-
-
-def _id(row: Any) -> str:
-    name = row.get("id") if isinstance(row, Mapping) else None
-    return name if isinstance(name, str) else ""
 
 
 _NOTICE_DAYS = 30
@@ -5525,7 +5475,7 @@ def _reason_for_large(first: Mapping[str, Any], tools: bool) -> str:
 _SERVER_LABEL = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 
 
-def is_server_label(value: object) -> bool:
+def _is_server_label(value: object) -> bool:
     """Say whether the API accepts a text as `server_label`."""
     return isinstance(value, str) and bool(_SERVER_LABEL.fullmatch(value))
 
@@ -5572,9 +5522,9 @@ def _has_forms(value: object, forms: Mapping[str, Callable[[object], bool]]) -> 
     return all(key in forms and forms[key](inner) for key, inner in value.items())
 
 
-SERVER_FIELDS: Mapping[str, tuple[Callable[[object], bool], str]] = {
+_SERVER_FIELDS: Mapping[str, tuple[Callable[[object], bool], str]] = {
     "server_label": (
-        is_server_label,
+        _is_server_label,
         "a letter followed by up to 63 letters, digits, hyphens and underscores",
     ),
     "server_url": (_is_address, "an address that begins with http:// or https://"),
@@ -5588,16 +5538,7 @@ SERVER_FIELDS: Mapping[str, tuple[Callable[[object], bool], str]] = {
 """The keys that are sent, each with its test and a description of valid values."""
 
 
-_NO_SECRETS = frozenset(
-    {
-        "allowed_tools",
-        "connector_id",
-        "require_approval",
-        "server_description",
-        "server_label",
-        "type",
-    }
-)
+_NO_SECRETS = {"type", *_SERVER_FIELDS} - {"server_url", "authorization", "headers"}
 """Keys whose values are never secret; other values may be."""
 
 
@@ -5627,16 +5568,16 @@ def read_servers(text: str) -> RemoteServers:
     for number, row in enumerate(rows, 1):
         fields = _given_fields(row)
         label = fields.get("server_label")
-        name = str(label) if is_server_label(label) else f"server {number}"
+        name = str(label) if _is_server_label(label) else f"server {number}"
         complaint = _server_error(row, fields, tools)
         if complaint:
             complaints.append(
                 _servers_error(f"{name} is left out, because {complaint}")
             )
             continue
-        known = {key: fields[key] for key in SERVER_FIELDS if key in fields}
+        known = {key: fields[key] for key in _SERVER_FIELDS if key in fields}
         tools[name.lower()] = {"type": "mcp", **known}
-        unknown = ", ".join(sorted(fields.keys() - {*SERVER_FIELDS, "type"}))
+        unknown = ", ".join(sorted(fields.keys() - {*_SERVER_FIELDS, "type"}))
         notes += (
             [_servers_error(f"keys of {name} are not sent: {unknown}")]
             if unknown
@@ -5682,8 +5623,7 @@ def _secret_values(value: object) -> list[str]:
 
 
 def _given_fields(row: object) -> Mapping[str, Any]:
-    fields = row if isinstance(row, Mapping) else {}
-    return {key: value for key, value in fields.items() if value is not None}
+    return {k: value for k, value in as_mapping(row).items() if value is not None}
 
 
 def _server_error(
@@ -5693,7 +5633,7 @@ def _server_error(
         return "it is no JSON object"
     if "server_label" not in fields:
         return "it has no server_label"
-    for key, (fits, expected) in SERVER_FIELDS.items():
+    for key, (fits, expected) in _SERVER_FIELDS.items():
         if key in fields and not fits(fields[key]):
             return f"its {key} is not {expected}"
     if fields["server_label"].lower() in before:
@@ -5722,7 +5662,7 @@ def audit_request(payload: Mapping[str, Any], host: str, request_id: str) -> str
     fields = {
         "response_format": _response_format(payload),
         "stream": payload.get("stream") is True,
-        "tool_count": len(_list(payload.get("tools"))),
+        "tool_count": len(as_list(payload.get("tools"))),
         "input_message_count": _message_count(payload.get("input")),
     }
     return _line("request", payload, host, request_id, fields)
@@ -5787,7 +5727,7 @@ def _fitting(shape: re.Pattern[str], value: object) -> str | None:
 
 
 def _response_format(payload: Mapping[str, Any]) -> str | None:
-    wanted = _mapping_or_empty(_mapping_or_empty(payload.get("text")).get("format"))
+    wanted = as_mapping(as_mapping(payload.get("text")).get("format"))
     kind = wanted.get("type", "text")
     return kind if isinstance(kind, str) and kind in _FORMATS else None
 
@@ -5796,16 +5736,8 @@ def _message_count(items: object) -> int:
     """Return the number of messages; a text is one message."""
     if isinstance(items, str):
         return 1
-    found = (_mapping_or_empty(item) for item in _list(items))
+    found = (as_mapping(item) for item in as_list(items))
     return sum(item.get("type", "message") == "message" for item in found if item)
-
-
-def _list(value: object) -> list[Any]:
-    return value if isinstance(value, list) else []
-
-
-def _mapping_or_empty(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
 
 
 # ==== owui_chat.storage.markers: The marker grammar: a line in the text that names stored items and is invisible.
