@@ -54,7 +54,6 @@ import time
 from asyncio import StreamReader, StreamWriter, Task
 from asyncio.subprocess import DEVNULL, PIPE, Process
 from base64 import b64encode
-from codecs import getincrementaldecoder
 from collections import Counter
 from collections.abc import (
     AsyncGenerator,
@@ -84,7 +83,6 @@ from fnmatch import fnmatchcase
 from functools import partial
 from hashlib import sha256
 from importlib import import_module
-from io import IncrementalNewlineDecoder
 from itertools import count, groupby
 from mimetypes import guess_type
 from operator import attrgetter
@@ -334,7 +332,7 @@ def since_compaction(items: Sequence[Item]) -> list[Item]:
 
 
 def message_text(item: Mapping[str, Any]) -> str:
-    """Return the text that a person reads in a message: its text and its refusals."""
+    """Return the text and the refusals of a message."""
     content = item.get("content")
     if isinstance(content, str):
         return content
@@ -358,10 +356,6 @@ def open_calls(items: Sequence[Item]) -> list[Item]:
 
 
 def _paired_places(items: Sequence[Mapping[str, Any]]) -> set[int]:
-    """Return the places of the calls and outputs that are pairs.
-
-    An output answers an earlier call of its own kind; a `call_id` counts once.
-    """
     calls: dict[str, int] = {}
     outputs: dict[str, int] = {}
     for place, item in enumerate(items):
@@ -406,7 +400,6 @@ def drop_orphans(items: Iterable[Item]) -> list[Item]:
 
 
 def _comes_from_outside(item: Mapping[str, Any]) -> bool:
-    """Say whether a model cannot have produced `item`."""
     return is_call_output(item) or item.get("role") in ("user", "system", "developer")
 
 
@@ -443,7 +436,6 @@ def has_image(item: Mapping[str, Any]) -> bool:
 
 
 def _image_format(item: Mapping[str, Any]) -> str:
-    """Return the format of a drawn picture, such as `png`."""
     return str(item.get("output_format") or "png")
 
 
@@ -456,8 +448,7 @@ def image_url(item: Mapping[str, Any]) -> str:
 def image_message(item: Mapping[str, Any]) -> Item:
     """Return a drawn picture as an input message.
 
-    The item itself cannot go back: the API would look it up by an id that it never
-    stored.
+    The API would look the item itself up by an id that it never stored.
     """
     part = {"type": "input_image", "detail": "auto", "image_url": image_url(item)}
     return {"type": "message", "role": "user", "content": [part]}
@@ -502,10 +493,7 @@ def is_replayed(item: Mapping[str, Any]) -> bool:
 
 
 def drop_hosted_tool_items(items: Iterable[Item]) -> list[Item]:
-    """Return `items` without calls, their outputs and the reasoning before them.
-
-    Lists of remote tools and pictures stay.
-    """
+    """Return `items` without calls, their outputs and the reasoning before them."""
     kept: list[Item] = []
     dangling: list[Item] = []  # reasoning whose product has not come yet
     for item in items:
@@ -557,7 +545,7 @@ def _texts(values: object) -> list[str]:
 
 
 class ResponsesError(Exception):
-    """Any exception that this package raises on purpose; may be shown to a person."""
+    """What this package raises on purpose; its text may be shown to a person."""
 
 
 class InvalidRequest(ResponsesError):
@@ -610,7 +598,7 @@ class ApiError(NamedTuple):
 
 
 class Failure(NamedTuple):
-    """A failure before the first event, with what it says about trying again.
+    """A failure before the first event.
 
     `status` is None if no HTTP answer came, and 200 if the stream began with an error.
     `retry_after` is in seconds; `should_retry` is the server's own word.
@@ -837,7 +825,7 @@ def ending_of_incomplete(reason: str | None) -> Ending:
 
 
 def ending_of_failure(kind: Literal["failed", "error"], error: ApiError) -> Ending:
-    """Return the ending of a `response.failed` ("failed") or an `error` event."""
+    """Return the ending of a `response.failed` ("failed") or an `error` event ("error")."""
     code = api_word(error.code or error.type)
     return Ending(kind, code, failure_sentence(error))
 
@@ -1133,7 +1121,6 @@ def _named_model(name: str) -> tuple[str, str | None] | None:
 
 
 def _thinking_or_instant(name: str) -> tuple[str, str | None] | None:
-    """Resolve ChatGPT's words for a model that thinks, or does not."""
     if match := _THINKING_NAME.match(name):
         row = CATALOG_ROWS.get(model_id := match[1] + (match[2] or ""))
         # From gpt-5.1 to 5.4 the default is not to think at all.
@@ -1159,7 +1146,6 @@ def _model_with_effort(name: str) -> tuple[str, str] | None:
 
 
 def _model_family(model_id: str) -> str:
-    """Return the id without its date, after the redirections of the API itself."""
     undated = _SNAPSHOT_DATE.sub("", model_id)
     return CATALOG_SERVED_AS.get(undated, undated)
 
@@ -1202,7 +1188,6 @@ def _family_facts(model_id: str) -> ModelFacts:
 
 
 def _shown_name(model_id: str, effort: str | None) -> str:
-    """Return `GPT-5.6 Sol (high)` for `gpt-5.6-sol` with effort high; other ids stay."""
     name, notes = model_id, [effort] if effort else []
     if _GPT_VERSION.match(model_id):
         if match := _SNAPSHOT_DATE.search(model_id):
@@ -1419,8 +1404,7 @@ _ID = re.compile(r"[A-Za-z0-9_=-]{1,512}")
 class Cursor:
     """The response that is being read, and the number of its last event.
 
-    `response_id` is empty until the server has named it. `last` is None until an event
-    had a number.
+    `response_id` is empty until the server has named it.
     """
 
     def __init__(self, named: Callable[[], object] = lambda: None) -> None:
@@ -1590,7 +1574,6 @@ def parse_event(event: ServerSentEvent) -> StreamEvent:
 
 
 def _event_value(text: str) -> object:
-    """Return the same as `json.loads`, in two thirds of the time."""
     text = text.strip(_JSON_BLANK)
     try:
         value, end = _JSON_READER.raw_decode(text)
@@ -1620,7 +1603,6 @@ def _object(value: object) -> dict[str, Any]:
 
 
 def _delta_reader(kind: str, part: str) -> _Reader:
-    """Return the reader of a delta whose place in its item is the field `part`."""
 
     def read(wire: Mapping[str, Any]) -> StreamEvent:
         place, index, text = wire.get(part, 0), wire["output_index"], wire["delta"]
@@ -1632,7 +1614,6 @@ def _delta_reader(kind: str, part: str) -> _Reader:
 
 
 def _done_reader(kind: str, part: str, field: str) -> _Reader:
-    """Return the reader of a `*.done` event that holds the whole text in `field`."""
 
     def read(wire: Mapping[str, Any]) -> StreamEvent:
         place = _index(wire.get(part, 0))
@@ -1713,7 +1694,7 @@ _READERS: Mapping[str, _Reader] = {
 class ToolOutput(NamedTuple):
     """A call got its output; `item` is the input item that gives it to the model.
 
-    `card` holds what a host shows beside it (`files`, `embeds`).
+    `card` is that of the tool's result.
     """
 
     output_index: int
@@ -1817,7 +1798,7 @@ class Endpoint:
 
     @property
     def host(self) -> str:
-        """The server's name; raises InvalidRequest for an unusable base."""
+        """The server's name; raises InvalidRequest like `url`."""
         return urlsplit(_normalize_base_url(self.base_url)).hostname or ""
 
     @property
@@ -1856,10 +1837,6 @@ class Endpoint:
 
 
 def _normalize_base_url(text: str) -> str:
-    """Return `text` as the address that paths are appended to.
-
-    `/v1` may be missing, a slash or the endpoint's `/responses` may be at the end.
-    """
     parts = url_parts(text.strip() or DEFAULT_BASE_URL)
     if parts is None:
         raise InvalidRequest(
@@ -2180,8 +2157,8 @@ def build_request(
 ) -> ResponsesRequest:
     """Return the request for a chat; raises InvalidRequest for what cannot be sent.
 
-    `body` holds the caller's keys, with the names of Chat Completions or of the API.
-    The effort is the caller's, else the user's, else the one in the model's alias.
+    `body` holds the caller's keys, with the names of Chat Completions or of the API. The
+    effort is the caller's, else the user's, else the one in the model's name.
     """
     if not items:
         raise InvalidRequest("There is no message to answer. Write one and send it.")
@@ -2271,7 +2248,6 @@ def _include(model: ResolvedModel, effort: str | None, settings: Settings) -> li
 
 
 def _reasons(model: ResolvedModel, effort: str | None) -> bool:
-    """Say whether the model reasons; an unknown model does if an effort is set."""
     return model.facts.reasoning or effort is not None
 
 
@@ -2324,12 +2300,7 @@ QUOTA_CODES = frozenset(
 
 _RETRIED_STATUS = frozenset({408, 409, 429})
 _RETRIED_CODES = frozenset(
-    {
-        "rate_limit_exceeded",
-        "server_error",
-        "server_is_overloaded",
-        "slow_down",
-    }
+    {"rate_limit_exceeded", "server_error", "server_is_overloaded", "slow_down"}
 )
 _FIRST_WAIT, _LONGEST_WAIT = 0.5, 8.0
 
@@ -2357,18 +2328,14 @@ def retry_wait(
 
 def _is_retried(failure: Failure) -> bool:
     words = {failure.error.code, failure.error.type}
-    if words & QUOTA_CODES or _is_limit_of_spending(failure.error.code):
+    suffixes = ("_spend_limit_exceeded", "_usage_limit_exceeded")
+    if words & QUOTA_CODES or (failure.error.code or "").endswith(suffixes):
         return False
     if failure.should_retry is not None:
         return failure.should_retry
     if failure.status in (None, 200):
         return words == {None} or bool(words & _RETRIED_CODES)
     return failure.status in _RETRIED_STATUS or failure.status >= 500
-
-
-def _is_limit_of_spending(code: str | None) -> bool:
-    suffixes = ("_spend_limit_exceeded", "_usage_limit_exceeded")
-    return bool(code) and str(code).endswith(suffixes)
 
 
 _ITEM_ERRORS = re.compile(
@@ -2385,10 +2352,7 @@ _NAMED_VALUES = re.compile(r"'([a-z]{1,10})'")
 
 
 class Fallback(NamedTuple):
-    """A changed request, and what was given up for it.
-
-    `cause` is "reasoning", "summary", "stream", "effort" or "servers".
-    """
+    """A changed request, and what was given up for it: `cause` names the fallback."""
 
     cause: str
     request: ResponsesRequest
@@ -2397,100 +2361,94 @@ class Fallback(NamedTuple):
 
 def find_fallback(request: ResponsesRequest, error: ApiError) -> Fallback | None:
     """Return a request without the cause of `error`, if it can be left out."""
-    for cause, heal in _FALLBACKS.items():
-        changed = heal(request, error)
+    for cause, (change, sentence) in _FALLBACKS.items():
+        changed = change(request, error)
         if changed is not None:
-            return Fallback(cause, changed, _SENTENCES[cause])
+            return Fallback(cause, request.model_copy(update=changed), sentence)
     return None
 
 
-def _without_reasoning(
-    request: ResponsesRequest, error: ApiError
-) -> ResponsesRequest | None:
-    """Remove all reasoning, because the error does not say which item is unreadable."""
+_Fields = dict[str, Any]
+
+
+def _without_reasoning(request: ResponsesRequest, error: ApiError) -> _Fields | None:
     by_code = error.code == "invalid_encrypted_content"
     if not by_code and not _ITEM_ERRORS.search(error.message):
         return None
-    kept = [item for item in request.input if not is_encrypted(item)]
     # The ids of hosted items are our own, and the API requires them.
-    without_ids = [
+    items = [
         item if is_hosted(item) else {k: v for k, v in item.items() if k != "id"}
-        for item in kept
+        for item in request.input
+        if not is_encrypted(item)
     ]
-    if without_ids == request.input:
-        return None
-    return request.model_copy(update={"input": without_ids})
+    return None if items == request.input else {"input": items}
 
 
-def _without_summary(
-    request: ResponsesRequest, error: ApiError
-) -> ResponsesRequest | None:
+def _without_summary(request: ResponsesRequest, error: ApiError) -> _Fields | None:
     reasoning = request.reasoning or {}
-    if "summary" not in reasoning or "reasoning.summary" not in _about(error):
+    if "summary" not in reasoning or "reasoning.summary" not in _subject(error):
         return None
     rest = {key: value for key, value in reasoning.items() if key != "summary"}
-    return request.model_copy(update={"reasoning": rest or None})
+    return {"reasoning": rest or None}
 
 
-def _without_stream(
-    request: ResponsesRequest, error: ApiError
-) -> ResponsesRequest | None:
+def _without_stream(request: ResponsesRequest, error: ApiError) -> _Fields | None:
     refused = error.param == "stream" or _NOT_ALLOWED_TO_STREAM.search(error.message)
-    if not request.stream or not refused:
-        return None
-    return request.model_copy(update={"stream": False})
+    return {"stream": False} if request.stream and refused else None
 
 
-def _with_nearest_effort(
-    request: ResponsesRequest, error: ApiError
-) -> ResponsesRequest | None:
+def _with_nearest_effort(request: ResponsesRequest, error: ApiError) -> _Fields | None:
     reasoning = request.reasoning or {}
     asked = reasoning.get("effort")
-    if asked not in REASONING_EFFORTS or "reasoning.effort" not in _about(error):
+    if asked not in REASONING_EFFORTS or "reasoning.effort" not in _subject(error):
         return None
-    order = list(REASONING_EFFORTS)
-    named = {word for word in _NAMED_VALUES.findall(error.message) if word in order}
-    others = sorted(named - {asked}, key=order.index)
-    if not others:
+    order = REASONING_EFFORTS.index
+    named = set(_NAMED_VALUES.findall(error.message)) & {*REASONING_EFFORTS} - {asked}
+    if not named:
         return None
-    place = order.index(asked)
-    nearest = min(others, key=lambda effort: abs(order.index(effort) - place))
-    return request.model_copy(update={"reasoning": {**reasoning, "effort": nearest}})
+    nearest = min(
+        sorted(named, key=order), key=lambda one: abs(order(one) - order(asked))
+    )
+    return {"reasoning": {**reasoning, "effort": nearest}}
 
 
-def _without_servers(
-    request: ResponsesRequest, error: ApiError
-) -> ResponsesRequest | None:
-    """Remove all remote servers: the error names one, but others may fail as well."""
+def _without_servers(request: ResponsesRequest, error: ApiError) -> _Fields | None:
     tools = request.tools or []
     kept = [tool for tool in tools if tool.get("type") != "mcp"]
     if len(kept) == len(tools) or not _UNREACHED.search(error.message):
         return None
     choice = request.tool_choice if kept and request.tool_choice == "none" else None
-    return request.model_copy(update={"tools": kept or None, "tool_choice": choice})
+    return {"tools": kept or None, "tool_choice": choice}
 
 
-def _about(error: ApiError) -> str:
+def _subject(error: ApiError) -> str:
     return error.param or error.message
 
 
-_FallbackRule = Callable[[ResponsesRequest, ApiError], ResponsesRequest | None]
+_Change = Callable[[ResponsesRequest, ApiError], _Fields | None]
 
-_FALLBACKS: Mapping[str, _FallbackRule] = {
-    "reasoning": _without_reasoning,
-    "summary": _without_summary,
-    "stream": _without_stream,
-    "effort": _with_nearest_effort,
-    "servers": _without_servers,
-}
-
-_SENTENCES: Mapping[str, str] = {
-    "reasoning": "The server could not read earlier reasoning of this chat: "
-    "answering without it.",
-    "summary": "This organisation gets no reasoning summaries: answering without.",
-    "stream": "This organisation may not stream: the answer comes in one piece.",
-    "effort": "The model does not have this effort: answering with the nearest one.",
-    "servers": "A remote MCP server cannot be reached: answering without such tools.",
+_FALLBACKS: Mapping[str, tuple[_Change, str]] = {
+    "reasoning": (
+        _without_reasoning,
+        "The server could not read earlier reasoning of this chat: "
+        "answering without it.",
+    ),
+    "summary": (
+        _without_summary,
+        "This organisation gets no reasoning summaries: answering without.",
+    ),
+    "stream": (
+        _without_stream,
+        "This organisation may not stream: the answer comes in one piece.",
+    ),
+    "effort": (
+        _with_nearest_effort,
+        "The model does not have this effort: answering with the nearest one.",
+    ),
+    "servers": (
+        _without_servers,
+        "A remote MCP server cannot be reached: answering without such tools.",
+    ),
 }
 
 
@@ -2544,7 +2502,6 @@ class ResponseState:
         return []
 
     def _renumber(self, event: ItemEvent) -> ItemEvent:
-        """Return an event with its place among all items of the run."""
         if not self._first:
             return event
         return event._replace(output_index=self._first + event.output_index)
@@ -2593,10 +2550,6 @@ class ResponseState:
     def _show_rest(
         self, output_index: int, place: TextPlace, text: str
     ) -> list[RunEvent]:
-        """Show the part of `text` that its deltas did not bring.
-
-        A text that contradicts its deltas is corrected by the final item alone.
-        """
         texts = self._open[output_index]
         shown = "".join(texts.get(place, ()))
         texts[place] = [text]
@@ -2699,7 +2652,6 @@ _DNS_SECONDS = 300
 
 
 class _Pool:
-    """The session of one event loop, lent to the active runs."""
 
     def __init__(self, idle_seconds: float) -> None:
         self._idle_seconds = idle_seconds
@@ -2724,18 +2676,20 @@ class _Pool:
                 loop = asyncio.get_running_loop()
                 self._timer = loop.call_later(self._idle_seconds, self.close_later)
 
-    async def close(self) -> None:
+    def _take_session(self) -> aiohttp.ClientSession | None:
         if self._timer is not None:
             self._timer.cancel()
         session, self._session = self._session, None
+        return session
+
+    async def close(self) -> None:
+        session = self._take_session()
         if session is not None:
             await session.close()
 
     def close_later(self) -> None:
         """Close the session in a task of its own, for callers that cannot wait."""
-        if self._timer is not None:
-            self._timer.cancel()
-        session, self._session = self._session, None  # now, so that no run borrows it
+        session = self._take_session()
         if session is None:
             return
         # In a task that is referenced until it is done: closing a connector from a
@@ -2898,10 +2852,6 @@ class HttpResponse:
         return self._rescued() or await self.read_any()
 
     def _rescued(self) -> bytes:
-        """Return the bytes that arrived before the connection broke.
-
-        aiohttp puts the exception in front of the unread bytes.
-        """
         content = self._response.content
         content.set_exception(None)  # type: ignore[arg-type]
         return content.read_nowait()
@@ -2951,7 +2901,6 @@ class HttpResponse:
 
 
 def _request_id_of(response: aiohttp.ClientResponse) -> str:
-    """Return the server's id of a request, if it looks like one."""
     told = response.headers.get("x-request-id", "")
     return told if _REQUEST_ID.fullmatch(told) else ""
 
@@ -2969,9 +2918,9 @@ _POST_TIMEOUTS = Timeouts(connect=10, first_event=20, total=30)
 class Connections:
     """Sends requests over the pooled sessions of one pipe."""
 
-    def __init__(self, idle_seconds: float | None = None) -> None:
+    def __init__(self, idle_seconds: float = _IDLE_SECONDS) -> None:
         """Open nothing yet; close a session after `idle_seconds` without a run."""
-        self._sessions = Sessions() if idle_seconds is None else Sessions(idle_seconds)
+        self._sessions = Sessions(idle_seconds)
         self._trust = Trust()
         self._later: set[asyncio.Task[None]] = set()
 
@@ -3011,7 +2960,6 @@ class Connections:
     async def _sent(
         self, endpoint: Endpoint, path: str, body: bytes | None, deadlines: Deadlines
     ) -> AsyncIterator[aiohttp.ClientResponse]:
-        """Lend the response to a request; without a `body` it is a GET."""
         tls = self._trust.context(endpoint.network)
         with self._sessions.pool().lend() as session:
             response = await _send(session, endpoint, path, body, deadlines, tls)
@@ -3164,7 +3112,7 @@ def stream_response(
 ) -> AsyncGenerator[RunEvent, None]:
     """Send `request`, feed the answer to `state`, and yield its run events.
 
-    A `cursor` notes the position in the stream. Raises the errors of `Connections` and
+    A `cursor` notes the position in the stream. Raises the errors of `Connections.post` and
     MalformedEvent. Cancelling it, or closing the generator, closes the connection.
     """
     payload = request.payload()
@@ -3179,10 +3127,6 @@ def stream_response(
 def _resume_stream(
     path: str, client: Client, state: ResponseState, cursor: Cursor
 ) -> AsyncGenerator[RunEvent, None]:
-    """Request `path`: a response, or the rest of its stream.
-
-    A response that is still in progress yields nothing.
-    """
     requested = client.connections.get(client.endpoint, path, client.deadlines)
     return _read_response(requested, client, state, cursor)
 
@@ -3239,7 +3183,6 @@ async def _read_batch(
 def _batch_events(
     batch: list[ServerSentEvent], state: ResponseState, cursor: Cursor | None
 ) -> tuple[list[RunEvent], MalformedEvent | None]:
-    """Return the run events of `batch`, up to the first event that cannot be read."""
     read: list[StreamEvent] = []
     malformed: MalformedEvent | None = None
     try:
@@ -3255,11 +3198,6 @@ def _batch_events(
 async def _gather_deltas(
     events: list[RunEvent], began: float, join_seconds: float
 ) -> None:
-    """Wait for a moment after a delta.
-
-    Reading less often makes long answers cheap: one pass handles all deltas that arrived.
-    The first delta after a pause is never delayed.
-    """
     last = events[-1] if events else None
     if not isinstance(last, TextDelta) or join_seconds <= 0:
         return
@@ -3275,12 +3213,6 @@ _BROKE = "The connection to the model was lost: fetching the rest of the answer.
 async def _stream_background(
     request: ResponsesRequest, client: Client, state: ResponseState
 ) -> AsyncGenerator[RunEvent, None]:
-    """Send a background `request`, feed its response to `state`, yield its run events.
-
-    Once the response has an id, raises only ResponseLost, and TimedOut for the total limit.
-    If the caller leaves before the end, the response is cancelled, because it would go on
-    to cost money without a reader.
-    """
     background = _BackgroundRun(client, state)
     part = stream_response(request, client, state, background.cursor)
     try:
@@ -3362,7 +3294,6 @@ class _BackgroundRun:
         return self._within_limits(wait)
 
     def next_part(self) -> AsyncGenerator[RunEvent, None]:
-        """Return the rest of the stream, or the current state of the response."""
         path = f"/responses/{self.cursor.response_id}"
         if not self._asks:
             path += f"?stream=true&starting_after={self.cursor.last}"
@@ -3414,11 +3345,7 @@ _GATEWAY_STATUS = frozenset({408, 502, 504, *range(520, 525)})
 
 
 class Attempts:
-    """The attempts at one response.
-
-    When `events` has ended, `response` holds the answer, `request` the request that it
-    answers, and `error` the error of ours that stopped it, if any.
-    """
+    """The attempts at one response: `response`, the `request` that it answers, and `error`."""
 
     def __init__(
         self,
@@ -3476,7 +3403,6 @@ class Attempts:
         return Trace(refused.request_id, "", refused.failure.status, refused.error)
 
     def _next(self) -> Status | None:
-        """Return the status before the next attempt; None if there is none."""
         failure = _early_failure(self.error, self.response)
         if failure is None or (self.request.background and _may_run(self.error)):
             return None
@@ -3508,12 +3434,6 @@ def _early_failure(
 
 
 def _may_run(error: ResponsesError | None) -> bool:
-    """Say whether the server may be working on the request in spite of `error`.
-
-    A background response whose id is unknown goes on; sent again, it would be billed twice.
-    So it is sent again only if nothing arrived at the server or the API itself refused it.
-    The answer of a gateway does not tell what happened behind it.
-    """
     match error:
         case ConnectionFailed():
             return error.was_sent
@@ -3547,7 +3467,6 @@ def resolve_reference(node: Any, root: Mapping[str, Any]) -> Any:
 
 
 def _reference_name(node: Any) -> str:
-    """Return the name of the definition that a `$ref` points to, or an empty text."""
     steps = str(node.get("$ref")).split("/")
     if len(steps) == 3 and steps[0] == "#" and steps[1] in _DEFINITIONS:
         return steps[2].replace("~1", "/").replace("~0", "~")
@@ -3690,7 +3609,6 @@ class _StrictRewrite:
         return {"$ref": f"#/$defs/{_plain_name(_reference_name(node))}"}
 
     def _choice(self, node: Mapping[str, Any], depth: int) -> Schema:
-        """Return a choice; strict mode has only `anyOf`, with nothing beside it."""
         options = node.get("anyOf") or node.get("oneOf")
         beside = node.keys() & {"properties", "items", "enum", "const", "required"}
         beside |= {"oneOf"} if {"anyOf", "oneOf"} <= node.keys() else set()
@@ -3749,7 +3667,6 @@ class _StrictRewrite:
 
 
 def _make_nullable(schema: Schema) -> Schema:
-    """Return a strict schema that also allows null."""
     kinds = schema.get("type")
     if kinds is None or kinds in ("object", "array"):
         told = {"description": schema["description"]} if "description" in schema else {}
@@ -3868,11 +3785,6 @@ _TYPES: Mapping[str, Callable[[Any], bool]] = {
 
 @dataclass(frozen=True, slots=True)
 class _SchemaValidator:
-    """Checks values against the parts of one schema.
-
-    If it is `lenient`, null is allowed for every optional property. Results are remembered
-    by the identity of the objects, so a check must not outlive them.
-    """
 
     root: Mapping[str, Any]
     lenient: bool = False
@@ -3967,7 +3879,6 @@ def _listed(words: Sequence[str]) -> str:
 
 
 def _same(one: Any, other: Any) -> bool:
-    """Compare as JSON does: true is not 1."""
     return bool(one == other) and isinstance(one, bool) is isinstance(other, bool)
 
 
@@ -4027,7 +3938,6 @@ def _drop_nulls(value: Any, node: Any, root: Mapping[str, Any], depth: int) -> A
 
 
 def _applicable_schemas(value: Any, node: Any, root: Mapping[str, Any]) -> list[Any]:
-    """Return the schemas that apply to a value, each once; of a choice, the fitting option."""
     found: dict[int, Any] = {}
     ahead = [node]
     while ahead:
@@ -4054,7 +3964,6 @@ def _parts_of(
 def _chosen_option(
     value: Any, options: list[Any], root: Mapping[str, Any]
 ) -> list[Any]:
-    """Return the option that a value fits; all options if it fits none."""
     check = _SchemaValidator(root, lenient=True)
     fitting = (option for option in options if not check.error(value, option))
     first = next(fitting, None)
@@ -4159,7 +4068,6 @@ def _keep_name(found: re.Match[str]) -> str:
 
 
 def _forms(secret: str) -> Iterator[str]:
-    """Yield `secret` as it appears in headers, addresses, JSON and base64."""
     if len(secret) < _SHORTEST_SECRET:
         return
     raw = secret.encode("utf-8", "surrogatepass")
@@ -4172,10 +4080,6 @@ def _forms(secret: str) -> Iterator[str]:
 
 
 def _inside_base64(raw: bytes, offset: int) -> str:
-    """Return the characters that `raw` alone decides when `offset` bytes precede it.
-
-    The password of a `Basic` header follows a user name of unknown length.
-    """
     encoded = b64encode(bytes(offset) + raw).decode()
     return encoded[(offset * 8 + 5) // 6 : (offset + len(raw)) * 8 // 6]
 
@@ -4455,8 +4359,7 @@ def is_approval_request(item: Mapping[str, Any]) -> bool:
 def drop_settled_approvals(items: Sequence[Item]) -> list[Item]:
     """Return `items` without approvals that are over.
 
-    An approval that the model has not acted on yet stays, because the next response
-    does. A request that nobody answered cannot be sent.
+    One that the model has not acted on stays; a request without an answer cannot be sent.
     """
     requests = {item["id"]: item for item in items if is_approval_request(item)}
     last = _last_act(items, {_remote_call_id(request) for request in requests.values()})
@@ -4547,7 +4450,7 @@ _MADE_HERE = "replayed"
 def strip_for_replay(item: Item) -> Item:
     """Return `item` in the form that is sent again: without ids, status and nulls.
 
-    Inside a message's content `logprobs` are removed, in a search `action.sources`.
+    `logprobs` of a message and `action.sources` of a search are removed, too.
     """
     kept = {k: v for k, v in item.items() if k not in _NEVER_REPLAYED and v is not None}
     if item_type(item) == "message" and isinstance(kept.get("content"), list):
@@ -4595,7 +4498,6 @@ def _demanded(item: Item) -> Item:
 
 
 def _new_id(own: str) -> str:
-    """Return an id of the kind of `own`, always the same for the same item."""
     prefix, _, rest = own.partition("_")
     if rest.startswith(_MADE_HERE):
         return own
@@ -4617,10 +4519,7 @@ Ask = Callable[[str, str, Mapping[str, Any]], Awaitable[bool]]
 
 @dataclass(frozen=True, slots=True)
 class Approver:
-    """The rules of a request, and the way to ask a person if they do not decide.
-
-    `log` takes a line when asking failed.
-    """
+    """The rules of a request, and the way to ask a person if they do not decide."""
 
     rules: Sequence[tuple[str, Approval]] = ()
     default_rule: Approval = "auto"
@@ -4682,10 +4581,9 @@ def read_rules(text: str) -> list[tuple[str, Approval]]:
 
 
 class ToolResult(NamedTuple):
-    """The result of a tool.
+    """The result of a tool: an `output` for the model, and a `card`.
 
-    `output` is for the model: a text, or content parts with pictures. `card` holds what
-    the host shows beside it (`files`, `embeds`).
+    A card holds what the host shows beside it (`files`, `embeds`).
     """
 
     output: str | list[Item]
@@ -4749,12 +4647,11 @@ def output_item(call: Item, answer: ToolResult) -> Item:
 
 
 def tool_error(sentence: str) -> ToolResult:
-    """Return the result of a call that failed, with a sentence for the model."""
+    """Return the result of a failed call, as a sentence for the model."""
     return ToolResult(f"Error: {sentence}", failed=True)
 
 
 class _ReadyCall(NamedTuple):
-    """A call that may run: its tool and its arguments."""
 
     call_id: str
     name: str
@@ -4790,7 +4687,6 @@ async def run_calls(
 
 
 class _Clock:
-    """The remaining time of a batch; it stops while a person is asked."""
 
     def __init__(self, seconds: float) -> None:
         self._loop = asyncio.get_running_loop()
@@ -5087,11 +4983,6 @@ class _RunState:
 
 
 class _ToolRound:
-    """The calls and approval requests of one response; each is answered, in order.
-
-    `was_limited` says whether a limit kept a call from running, `leaves_calls` whether some
-    calls are left to the caller.
-    """
 
     def __init__(
         self, output: Sequence[Item], toolset: Toolset, so_far: _RunState
@@ -5110,27 +5001,28 @@ class _ToolRound:
         return bool(self._calls or self.requests)
 
     async def answers(self) -> AsyncGenerator[RunEvent, None]:
-        for consent in await self._consents():
-            for event in consent.events(len(self._so_far.output)):
+        for approval in await self._approvals():
+            for event in approval.events(len(self._so_far.output)):
                 yield event
-            self.outputs.append(consent.response)
-            self._so_far.output += consent.items
+            self.outputs.append(approval.response)
+            self._so_far.output += approval.items
         allowed = self._allowed()
         async with aclosing(run_calls(self._calls[:allowed], self._toolset)) as ended:
             async for call, answer in ended:
                 yield self._add_output(call, answer)
+        why = _ROUNDS_USED_UP if self._is_over else _CALLS_USED_UP
         for call in self._calls[allowed:]:
-            yield self._add_output(call, _refused(call, self._why()))
+            yield self._add_output(call, _refused(call, why))
         self.was_limited = allowed < len(self._calls) or self._is_over
         self._so_far.rounds += 1
         self._so_far.calls += allowed
 
     def _add_output(self, call: Item, answer: ToolResult) -> ToolOutput:
-        told = self._so_far.add_output(call, answer)
-        self.outputs.append(told.item)
-        return told
+        event = self._so_far.add_output(call, answer)
+        self.outputs.append(event.item)
+        return event
 
-    async def _consents(self) -> list[McpApproval]:
+    async def _approvals(self) -> list[McpApproval]:
         if self._is_over:
             return deny_mcp_approvals(self.requests, _ROUNDS_USED_UP)
         return await ask_mcp_approvals(self.requests, self._toolset.approver)
@@ -5145,9 +5037,6 @@ class _ToolRound:
         left = self._toolset.most_calls - self._so_far.calls
         return max(0, min(left, len(self._calls)))
 
-    def _why(self) -> str:
-        return _ROUNDS_USED_UP if self._is_over else _CALLS_USED_UP
-
 
 def _refused(call: Item, why: str) -> ToolResult:
     return tool_error(f"{call.get('name')} {why}")
@@ -5156,11 +5045,6 @@ def _refused(call: Item, why: str) -> ToolResult:
 def _next_request(
     attempts: Attempts, toolset: Toolset, so_far: _RunState, round_: _ToolRound
 ) -> ResponsesRequest:
-    """Return the next request: this one, its output, and the outputs of its calls.
-
-    A tool that had to be called has been called; at the limit the last response may call
-    none. The tools stay in the request for the prompt cache.
-    """
     request = attempts.request
     # An approval request cannot be answered without the reasoning before it.
     reasoning = toolset.carries_reasoning or bool(round_.requests)
@@ -5363,17 +5247,12 @@ def _entry(item: Item, shown: str) -> Item:
 
 
 def _says_just(item: Item, shown: str) -> bool:
-    """Say whether a message has one text that the host will return unchanged.
-
-    The host strips the ends of texts.
-    """
     parts = content_parts(item.get("content"))
     whole = bool(shown) and shown == shown.strip()
     return whole and [part.get("text") for part in parts] == [shown]
 
 
 def _is_entry(entry: object) -> bool:
-    """Say whether an entry is a complete entry of ours."""
     if not isinstance(entry, Mapping) or entry.get("format") != _FORMAT:
         return False
     if not (isinstance(entry.get("turn"), str) and isinstance(entry.get("index"), int)):
@@ -5414,8 +5293,7 @@ def restore_from_details(
 
 
 @dataclass(frozen=True, slots=True)
-class _Stretch:
-    """Items of a response up to a message with shown text, or up to the end."""
+class _Span:
 
     items: tuple[DetailItem, ...]
     origin: Origin
@@ -5426,7 +5304,6 @@ class _Stretch:
 
 
 class _Reading:
-    """Inserts the markers into the messages of one chat."""
 
     def __init__(self) -> None:
         self.records: dict[str, Record] = {}
@@ -5444,7 +5321,6 @@ class _Reading:
         return [*found, *self._rest()]
 
     def _rest(self) -> list[Mapping[str, Any]]:
-        """Return a message for the items of calls, which come before the calls."""
         content = "".join(self._textless)
         self._textless = []
         return [{"role": "assistant", "content": content}] if content else []
@@ -5452,48 +5328,42 @@ class _Reading:
     def _message(
         self, message: Mapping[str, Any], turns: Sequence[DetailTurn]
     ) -> Mapping[str, Any]:
-        """Return a message with each of its texts behind the marker of its items."""
         content = message.get("content")
-        stretches = [one for turn in turns for one in _stretches_of(turn)]
-        texts = _split_text(content if isinstance(content, str) else "", stretches)
+        spans = [one for turn in turns for one in _spans_of(turn)]
+        texts = _split_text(content if isinstance(content, str) else "", spans)
         pieces: list[str] = []
-        for stretch in stretches:
-            line = self._marker(stretch)
-            if stretch.last.shown and texts:
-                pieces += [line, _own_text(stretch.last, texts.pop(0))]
+        for span in spans:
+            line = self._marker(span)
+            if span.last.shown and texts:
+                pieces += [line, _own_text(span.last, texts.pop(0))]
             else:
                 self._textless.append(line)
         return {**message, "content": "".join([*pieces, *texts])}
 
-    def _marker(self, stretch: _Stretch) -> str:
-        """Return the marker of a new record of these items."""
+    def _marker(self, span: _Span) -> str:
         ulid = f"{len(self.records):026d}"
-        payload = tuple(carried.item for carried in stretch.items)
-        record = Record(ulid, "", 0, payload, "", stretch.origin)
-        if stretch.last.shown:
-            shown = text_digest(message_text(stretch.last.item))
+        payload = tuple(carried.item for carried in span.items)
+        record = Record(ulid, "", 0, payload, "", span.origin)
+        if span.last.shown:
+            shown = text_digest(message_text(span.last.item))
             record = replace(record, shown=shown)
         self.records[ulid] = record
         return format_marker(record.kind, ulid)
 
 
-def _stretches_of(turn: DetailTurn) -> list[_Stretch]:
-    found: list[_Stretch] = []
+def _spans_of(turn: DetailTurn) -> list[_Span]:
+    found: list[_Span] = []
     begun: list[DetailItem] = []
     for carried in turn.items:
         begun.append(carried)
         if carried.shown:
-            found.append(_Stretch(tuple(begun), turn.origin))
+            found.append(_Span(tuple(begun), turn.origin))
             begun = []
-    return [*found, _Stretch(tuple(begun), turn.origin)] if begun else found
+    return [*found, _Span(tuple(begun), turn.origin)] if begun else found
 
 
-def _split_text(content: str, stretches: Sequence[_Stretch]) -> list[str]:
-    """Return the text of each shown message; the host joins them with a line feed.
-
-    If a person changed the text so that the places do not fit, it stays in one piece.
-    """
-    lengths = [_shown_length(one.last) for one in stretches if one.last.shown]
+def _split_text(content: str, spans: Sequence[_Span]) -> list[str]:
+    lengths = [_shown_length(one.last) for one in spans if one.last.shown]
     texts, rest = list[str](), content
     for length in lengths[:-1]:
         if rest[length : length + 1] != "\n":
@@ -5508,7 +5378,6 @@ def _shown_length(carried: DetailItem) -> int:
 
 
 def _own_text(carried: DetailItem, text: str) -> str:
-    """Return the model's own text if another one is shown, unless it was edited."""
     if isinstance(carried.shown, str) and carried.shown.strip() == text.strip():
         return message_text(carried.item)
     return text
@@ -5570,23 +5439,61 @@ def remove_code(text: str, item: Mapping[str, Any]) -> str | None:
 # ==== owui_chat.messages: A chat body as Open WebUI sends it, parsed into its parts.
 
 
-@dataclass(frozen=True, slots=True)
-class UserMessage:
-    """A message that no model wrote: an input message, ready to be sent."""
+class Attachment(NamedTuple):
+    """A file at a message, as the host notes it there."""
+
+    file_id: str
+    name: str
+    content_type: str
+    is_image: bool
+    """The host itself puts an image into the message."""
+
+
+class StoredMessage(NamedTuple):
+    """A message of the user as the chat's row holds it."""
+
+    row: Mapping[str, Any]
+    answer_id: str
+    """Names the answer to it in this branch of the chat; empty without one."""
+
+    @property
+    def words(self) -> str:
+        """What the user wrote."""
+        content = self.row.get("content")
+        return content if isinstance(content, str) else ""
+
+
+class UserMessage(NamedTuple):
+    """A message that no model wrote."""
 
     item: Item
+    """An input message, ready to be sent."""
+    stored: StoredMessage | None = None
+    attachments: Sequence[Attachment] = ()
+
+    @property
+    def is_from_user(self) -> bool:
+        """Whether it is no instruction."""
+        return self.item.get("role") == "user"
+
+    @property
+    def content(self) -> list[Item]:
+        """The parts of the input message."""
+        return content_parts(self.item.get("content"))
+
+    def with_content(self, parts: Sequence[Item]) -> Self:
+        """Return this message with other parts."""
+        return self._replace(item={**self.item, "content": list(parts)})
 
 
-@dataclass(frozen=True, slots=True)
-class AssistantText:
-    """The text of an assistant's message, as the host returns it."""
+class AssistantText(NamedTuple):
+    """Text of an assistant's message, as the host gives it back."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class ToolCall:
-    """A tool call of an assistant's message; a custom call has an input instead."""
+class ToolCall(NamedTuple):
+    """A tool call of an assistant's message; the arguments of a custom one are a text."""
 
     call_id: str
     name: str
@@ -5594,9 +5501,8 @@ class ToolCall:
     is_custom: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ToolMessage:
-    """The result of a call: a text, or parts with pictures."""
+class ToolMessage(NamedTuple):
+    """What a tool returned for a call: a text, or parts with pictures."""
 
     call_id: str
     output: str | list[Item]
@@ -5610,9 +5516,9 @@ def parse_messages(
 ) -> tuple[str, list[ChatPart]]:
     """Return the instructions and the parts of a chat.
 
-    System messages at the beginning are the instructions, in order; later ones stay in
-    place. Pictures without a `detail` get the given one. Raises InvalidRequest for
-    content that the API does not accept.
+    The system messages at the head, in order, are the instructions; later ones stand
+    at their place. Pictures without a `detail` get this one. Raises InvalidRequest for
+    what the API cannot take.
     """
     if not all(isinstance(message, Mapping) for message in messages):
         raise InvalidRequest("A message of this chat is not an object with a role.")
@@ -5621,12 +5527,11 @@ def parse_messages(
         head += 1
     texts = [_plain_text(message.get("content")) for message in messages[:head]]
     instructions = "\n\n".join(text for text in texts if text)
-    stretches = [s for message in messages[head:] for s in _chat_parts(message, detail)]
-    return instructions, stretches
+    rest = messages[head:]
+    return instructions, [part for m in rest for part in _chat_parts(m, detail)]
 
 
 def _chat_parts(message: Mapping[str, Any], detail: str) -> Iterator[ChatPart]:
-    """Yield the parts of one message after the instructions, in order."""
     role, content = message.get("role"), message.get("content")
     match role:
         case "user":
@@ -5660,7 +5565,6 @@ def _calls(tool_calls: object) -> Iterator[ToolCall]:
 
 
 def _output(content: object) -> str | list[Item]:
-    """Return a tool's output; an empty one is kept, because its call needs it."""
     if not isinstance(content, list):
         return "" if content is None else str(content)
     return [_input_part(part, "auto") for part in content]
@@ -5673,7 +5577,6 @@ def _input_message(role: str, content: object, detail: str) -> Item:
 
 
 def _input_part(part: object, detail: str) -> Item:
-    """Return a content part in the API's form."""
     wire = part if isinstance(part, Mapping) else {"type": "text", "text": part}
     match wire.get("type"):
         case "text" | "input_text":
@@ -5691,7 +5594,6 @@ def _input_part(part: object, detail: str) -> Item:
 
 
 def _image_part(wire: Mapping[str, Any], default: str) -> Item:
-    """Return a picture; both forms keep the address and the detail."""
     inner = wire.get("image_url")
     chat_form = inner if isinstance(inner, Mapping) else {"url": inner}
     detail = chat_form.get("detail") or wire.get("detail") or default
@@ -5705,7 +5607,6 @@ def _given(wire: object) -> Item:
 
 
 def _plain_text(content: object) -> str:
-    """Return the text of a system or assistant message in any of its forms."""
     if isinstance(content, list):
         texts = (p.get("text") for p in content if isinstance(p, Mapping))
         return "".join(text for text in texts if isinstance(text, str))
@@ -5731,7 +5632,7 @@ def strip_old_blocks(text: str) -> str:
 
 
 def build_input(
-    stretches: Iterable[ChatPart],
+    parts: Iterable[ChatPart],
     records: Mapping[str, Record],
     reader: Origin | None,
     *,
@@ -5745,14 +5646,14 @@ def build_input(
     """
     items: list[Item] = []
     run: list[AssistantText | ToolCall | ToolMessage] = []
-    for stretch in stretches:
-        if isinstance(stretch, UserMessage):
+    for part in parts:
+        if isinstance(part, UserMessage):
             past = _RunHistory(run, records, reader).items()
             items += past if with_tools else drop_hosted_tool_items(past)
-            items.append(stretch.item)
+            items.append(part.item)
             run = []
         else:
-            run.append(stretch)
+            run.append(part)
     items += _RunHistory(run, records, reader).items()
     # A picture is an input message: inserted last, to keep reasoning next to its text.
     return [
@@ -5770,7 +5671,6 @@ def tool_message_item(returned: ToolMessage, before: Iterable[Item]) -> Item:
 
 
 class _RunHistory:
-    """The items of one run, combined from the host's parts and the stored items."""
 
     def __init__(
         self,
@@ -5778,7 +5678,7 @@ class _RunHistory:
         records: Mapping[str, Record],
         reader: Origin | None,
     ) -> None:
-        self._pieces = [_split(stretch) for stretch in run]
+        self._pieces = [_split(part) for part in run]
         self._reader = reader
         self._records = {
             piece.ulid: records[piece.ulid]
@@ -5806,9 +5706,6 @@ class _RunHistory:
                     waiting.remove(item)
 
     def _takes_out(self, code: Item) -> bool:
-        """Remove from the text what the host inserted for `code`; say whether it was
-        there.
-        """
         for pieces in [found for found in self._pieces if isinstance(found, list)]:
             for place, piece in enumerate(pieces):
                 rest = remove_code(piece.text, code)
@@ -5820,19 +5717,18 @@ class _RunHistory:
     def items(self) -> list[Item]:
         """Return the items of the run in order."""
         items: list[Item] = []
-        for stretch in self._pieces:
-            match stretch:
+        for part in self._pieces:
+            match part:
                 case ToolCall():
-                    items += self._call(stretch)
+                    items += self._call(part)
                 case ToolMessage():
-                    items.append(tool_message_item(stretch, items))
+                    items.append(tool_message_item(part, items))
                 case _:
-                    for piece in stretch:
+                    for piece in part:
                         items += self._piece(piece)
         return items
 
     def _call(self, call: ToolCall) -> list[Item]:
-        """Return a call in its stored bytes, after the items stored before it."""
         ulid = self._ulid_of_call.get(call.call_id, "")
         waiting = self._waiting.get(ulid, [])
         for place, item in enumerate(waiting):
@@ -5842,7 +5738,6 @@ class _RunHistory:
         return [_call_item(call)]
 
     def _piece(self, piece: MarkedText) -> list[Item]:
-        """Return the items that a marker names, then the text behind it."""
         kept = self._allowed(piece.ulid, self._waiting.pop(piece.ulid, []))
         message = kept.pop() if kept and _is_answer(kept[-1]) else None
         record = self._records.get(piece.ulid)
@@ -5855,11 +5750,6 @@ class _RunHistory:
         return [*kept, _message_item(message, piece.text)]
 
     def _allowed(self, ulid: str, items: Sequence[Item]) -> list[Item]:
-        """Remove items that nobody at this request's server could read.
-
-        A call whose card was deleted stays for now, because it tells which reasoning
-        must be removed with it.
-        """
         if not items:
             return []
         reader = self._reader
@@ -5872,7 +5762,6 @@ class _RunHistory:
 
 
 def _call_item(call: ToolCall) -> Item:
-    """Return a call that only the host knows."""
     kind, key = "function_call", "arguments"
     if call.is_custom:
         kind, key = "custom_tool_call", "input"
@@ -5881,25 +5770,22 @@ def _call_item(call: ToolCall) -> Item:
 
 
 def _split(
-    stretch: AssistantText | ToolCall | ToolMessage,
+    part: AssistantText | ToolCall | ToolMessage,
 ) -> list[MarkedText] | ToolCall | ToolMessage:
-    if isinstance(stretch, AssistantText):
-        return list(split_at_markers(strip_old_blocks(stretch.text)))
-    return stretch
+    if isinstance(part, AssistantText):
+        return list(split_at_markers(strip_old_blocks(part.text)))
+    return part
 
 
 def _is_answer(item: Item) -> bool:
-    """Say whether `item` is a model's message; earlier writers stored other kinds."""
     return item_type(item) == "message" and item.get("role") == "assistant"
 
 
 def _is_whole_remark(item: Item) -> bool:
-    """Say whether `item` is commentary whose text the host does not return."""
     return is_commentary(item) and bool(message_text(item))
 
 
 def _message_item(kept: Item | None, shown: str) -> Item:
-    """Return a message in the model's own bytes, unless a person edited it."""
     part = {"type": "output_text", "text": shown, "annotations": []}
     if kept is None:
         return {"type": "message", "role": "assistant", "content": [part]}
@@ -6152,7 +6038,6 @@ class Citations:
         return before + self._linked(held.feed(event.text))
 
     def _linked(self, text: str) -> str:
-        """Return a text in which links to pages of a search are numbers."""
         if "](" in text:
             text = LINK.sub(self._linked_number, text)
         return strip_tracking(text)
@@ -6161,7 +6046,6 @@ class Citations:
         return self._number_of_link(link) if is_tracked_url(link["url"]) else link[0]
 
     def _number_of_link(self, link: re.Match[str]) -> str:
-        """Return the number for a link; a label with meaning stays in the text."""
         url, label = strip_tracking(link["url"]), link["label"].strip()
         number = self._number(url)
         names_site = "." in label and " " not in label
@@ -6214,7 +6098,6 @@ def source_keys(sources: Iterable[Mapping[str, Any]]) -> list[str]:
 
 
 def _key(annotation: Item) -> str:
-    """Return the key of a source; empty if the annotation is not a source."""
     match annotation.get("type"):
         case "url_citation":
             return strip_tracking(str(annotation.get("url") or ""))
@@ -6224,11 +6107,6 @@ def _key(annotation: Item) -> str:
 
 
 def _range(annotation: Item, text: str) -> tuple[int, int]:
-    """Return the first position of an annotation's text, and the one behind the last.
-
-    `end_index` is documented as the last character, but in practice it is the one
-    behind it. A file's `index` is the place of the citation.
-    """
     start = annotation.get("start_index", annotation.get("index"))
     last = annotation.get("end_index", annotation.get("index"))
     if not isinstance(start, int) or not isinstance(last, int):
@@ -6240,7 +6118,6 @@ def _range(annotation: Item, text: str) -> tuple[int, int]:
 
 
 def _apply_edits(text: str, edits: Iterable[_Edit]) -> str:
-    """Return `text` with parts of it replaced."""
     pieces, done = [], 0
     for start, end, told in sorted(edits, key=lambda edit: edit[:2]):
         pieces += [text[done:start], told]
@@ -6417,12 +6294,10 @@ class ChunkRenderer:
         return {**self._head, "choices": [choice]}
 
     def _gap(self, event: TextDelta) -> str:
-        """Return the blank line between two messages of one run."""
         before, self._told = self._told, event.output_index
         return "" if before in (None, event.output_index) else "\n\n"
 
     def _thought_gap(self, event: TextDelta) -> str:
-        """Return the blank line between two parts of the reasoning."""
         place = (event.output_index, event.part)
         before, self._thought = self._thought, place
         return "" if before in (None, place) else "\n\n"
@@ -6532,7 +6407,6 @@ def _message(ended: RunDone) -> dict[str, Any]:
 
 
 def _progress(ended: RunDone) -> str:
-    """Return the reasoning and commentary before the answer."""
     answer = _messages(ended)
     steps = [
         item
@@ -6544,7 +6418,6 @@ def _progress(ended: RunDone) -> str:
 
 
 def _open_calls(ended: RunDone) -> list[dict[str, Any]]:
-    """Return the calls that are left to the client."""
     answered = {i["call_id"] for i in ended.output if is_call_output(i)}
     calls = [item for item in ended.output if is_call(item)]
     return [chat_tool_call(i) for i in calls if i.get("call_id") not in answered]
@@ -6619,7 +6492,6 @@ def reasoning_host_item(item: Item, seconds: int) -> Item:
 
 
 def _without_secrets(item: Item) -> Item:
-    """Remove fields that readers of the chat cannot use and others should not get."""
     hidden = ("encrypted_content",)
     return {k: v for k, v in item.items() if k not in hidden and v is not None}
 
@@ -6740,7 +6612,6 @@ class RecordItems:
             yield from self._carry(event)
 
     def _keep(self, kept: StoredRecord, places: Mapping[int, int]) -> Iterator[Chunk]:
-        """Yield the events of a record; one that was stored before is replaced."""
         items = self._shown.items
         if kept.ulid in self._places:
             place = self._places[kept.ulid]
@@ -6753,7 +6624,6 @@ class RecordItems:
         yield from self._shown.add({**head, "kept": dict(kept.value)})
 
     def _carry(self, carried: TurnDetails) -> Iterator[Chunk]:
-        """Yield a response's reasoning again with its entries, if it has reasoning."""
         items = self._shown.items
         new = range(self._carried_to, len(items))
         self._carried_to = len(items)
@@ -6804,12 +6674,6 @@ class Commentary:
                 yield from self._become_answer(index, text)
 
     def _grow(self, index: int, text: str) -> Iterator[Chunk]:
-        """Yield the growth, and the whole text each time it has doubled.
-
-        Deltas extend the text of an unknown item on the page only. The host stores an
-        item when it gets it whole, and that is what is left after Stop
-        (docs/reference/open-webui.md, "Native events").
-        """
         if not text:
             return
         place, before = self.indexes[index], self._quoted[index]
@@ -6821,7 +6685,6 @@ class Commentary:
         yield self._whole(index, "in_progress")
 
     def _whole(self, index: int, status: str) -> Chunk:
-        """Return the event that gives the host the whole text so far."""
         place, quoted = self.indexes[index], self._quoted[index]
         self._stored[index] = len(quoted)
         return self._shown.end(
@@ -6839,7 +6702,6 @@ class Commentary:
             yield from self._shown.add_marker(marker)
 
     def _become_answer(self, index: int, text: str) -> Iterator[Chunk]:
-        """Yield the commentary as a message, behind its marker if it has one."""
         place = self.indexes[index]
         item = self._shown.items[place]
         if index in self._markers:
@@ -6896,7 +6758,6 @@ class ImageHostItem:
             yield from self._note(next(iter(notes), _failure(event.item)))
 
     def _note(self, sentence: str) -> Iterator[Chunk]:
-        """Yield a text that the page draws and that no later turn contains."""
         part = {"type": "output_text", "text": f"*{sentence}*"}
         number = len(self._shown.items)
         note = {"type": "openai_responses:note", "id": f"note_{number}"}
@@ -6919,11 +6780,6 @@ def show_files(shown: OutputItems, card: Mapping[str, Any]) -> Iterator[Chunk]:
 
 
 def _on_the_page(shown: OutputItems, more: list[Item]) -> Chunk:
-    """Return the chunk that shows files on the page only.
-
-    It has no choice: otherwise the host would send the pictures to the page twice
-    (docs/reference/open-webui.md, "What a pipe yields").
-    """
     data = {"files": [*shown.files, *more]}
     return {**host_event({"type": "chat:message:files", "data": data}), "choices": []}
 
@@ -7010,9 +6866,6 @@ class SearchHostItem:
 
 
 def _card(item: Item) -> Item:
-    """Return a search without its results: the host would store them, and nobody reads
-    them.
-    """
     shown = {k: v for k, v in item.items() if k != "results" and v is not None}
     action = shown.get("action")
     if isinstance(action, dict):
@@ -7132,7 +6985,6 @@ def _tokens(usage: Usage) -> str:
 
 
 def _money(dollars: float) -> str:
-    """Return an amount with its first two digits, even if it is tiny."""
     return f"${dollars:.2f}" if dollars >= 1 else f"${dollars:.2g}"
 
 
@@ -7205,10 +7057,6 @@ class NativeRenderer:
     def _hosted(
         self, event: ItemAdded | TextDelta | PartialImage | ItemDone, marker: str
     ) -> Iterator[Chunk]:
-        """Yield what the card of an item of the API's own makes of an event.
-
-        A remark in passing has one too.
-        """
         begins = isinstance(event, ItemAdded) and is_commentary(event.item)
         if not isinstance(event, PartialImage) and (
             begins or event.output_index in self._remarks.indexes
@@ -7227,7 +7075,6 @@ class NativeRenderer:
             yield from card.render(event)
 
     def _beside(self, event: Status | StoredRecord | TurnDetails) -> Iterator[Chunk]:
-        """Yield chunks for events that are not items of the run."""
         if isinstance(event, Status):
             yield status_chunk(event.sentence)
         else:
@@ -7283,10 +7130,6 @@ class NativeRenderer:
             yield self._shown.grow(place, kind, text)
 
     def _gap(self, event: TextDelta) -> str:
-        """Return the blank line between two parts of a thought.
-
-        The page joins the parts of a summary, so all parts are shown as one.
-        """
         before = self._parts.get(event.output_index, event.part)
         self._parts[event.output_index] = event.part
         thought = event.kind in ("summary", "reasoning")
@@ -7315,7 +7158,6 @@ class NativeRenderer:
 
 
 def _is_shown(item: Item) -> bool:
-    """Say whether the host has a card for an item."""
     return item_type(item) in _SHOWN_TYPES and not is_commentary(item)
 
 
@@ -7405,13 +7247,13 @@ MEBIBYTE = 1024 * 1024
 class SandboxLimits:
     """The limits of one run; sizes are in bytes.
 
-    `memory` is what all processes of a run hold together, `processes` counts threads
-    as well. The workspace and the folder for temporary files have `disk` each, a
-    single file at most `file`; a workspace keeps `files` files and folders. `output`
-    holds for what is printed, for the result and for a file that is read. `returned`
-    files of a run are handed out. `packages` is the room for installed dependencies.
+    `memory` is for all processes of a run together, `processes` counts threads as well.
+    The workspace and the folder for temporary files have `disk` each, a single file at
+    most `file`; a workspace keeps `files` files and folders. `output` limits what is
+    printed, the result, and a file that is read. `returned_files` of a run are handed
+    out. `packages` is the space for installed dependencies.
 
-    A chat's workspace is forgotten when it was not used for `idle_seconds`, or when
+    A chat's workspace is removed when it was not used for `idle_seconds`, or when
     `chats` others were used since.
     """
 
@@ -7430,10 +7272,10 @@ class SandboxLimits:
 
 
 class ProcessHandle:
-    """Holds on to one process that leads a group."""
+    """Refers to one process that leads a group."""
 
     def __init__(self, number: int) -> None:
-        """Hold a child process that was just started."""
+        """Refer to a child process that was just started."""
         self._number = number
         self._descriptor: int | None = None
         with suppress(ProcessLookupError):  # it has ended already
@@ -7447,14 +7289,14 @@ class ProcessHandle:
                 os.killpg(self._number, signal.SIGKILL)
 
     def close(self) -> None:
-        """Let go of it."""
+        """Close the descriptor."""
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
 
 
 async def start_process(*command: str, **options: Any) -> Process:
-    """Start a process as the head of a group; a cancellation ends all of it.
+    """Start a process as the head of a group; cancelling ends all of it.
 
     Bubblewrap alone would leave a child behind that waits for it.
     """
@@ -7481,7 +7323,7 @@ RUN_ENVIRONMENT = {"HOME": "/tmp", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS
 
 
 class SandboxUnavailable(Exception):
-    """A sandbox cannot be had here; the text says why, for an administrator."""
+    """No sandbox works here; the text is for an administrator."""
 
 
 class SandboxProcess(Protocol):
@@ -7490,27 +7332,27 @@ class SandboxProcess(Protocol):
     process: Process
 
     def measure_memory(self) -> int:
-        """Return the bytes that its processes hold, where nothing else limits them."""
+        """Return the bytes that its processes hold, unless they are limited otherwise."""
 
     async def kill(self) -> None:
-        """End all that runs in it; its process ends when the last of them is gone."""
+        """End all that runs in it."""
 
     def close(self) -> None:
-        """Let go of what was held to watch it."""
+        """Close the descriptors."""
 
 
 class SandboxBackend(Protocol):
-    """A way to make cells."""
+    """A way to make sandboxes."""
 
     @property
     def name(self) -> str:
         """What an administrator calls it."""
 
     async def start(self, program: str, limits: SandboxLimits) -> SandboxProcess:
-        """Start a program in a cell of its own; raises SandboxUnavailable."""
+        """Start a program in its own sandbox; raises SandboxUnavailable."""
 
 
-# ==== toolbox.sandbox.seccomp: What sandboxed code may not ask of the kernel, as a filter for it.
+# ==== toolbox.sandbox.seccomp: A filter of system calls that sandboxed code may not use.
 
 _REFUSED_CALLS = {
     "x86_64": {
@@ -7572,7 +7414,7 @@ _KILL, _REFUSE, _PASS = 0x80000000, 0x00050000 | errno.EPERM, 0x7FFF0000
 
 
 def build_seccomp_filter(machine: str) -> bytes | None:
-    """Return the filter for a machine as `uname` calls it; None where none is known."""
+    """Return the filter for a machine as `uname` names it, or None."""
     calls = _REFUSED_CALLS.get(machine)
     if calls is None:
         return None
@@ -7603,7 +7445,6 @@ def build_seccomp_filter(machine: str) -> bytes | None:
 def _encode_instruction(
     code: int, operand: int, skip_if: int = 0, skip_unless: int = 0
 ) -> bytes:
-    """Return one `struct sock_filter`."""
     return struct.pack("=HBBI", code, skip_if, skip_unless, operand)
 
 
@@ -7617,10 +7458,10 @@ _MEMORY_FIELDS = ("RssAnon:", "RssShmem:")
 
 
 class BubblewrapProcess:
-    """One run; `told` is where bubblewrap says which process is the first inside."""
+    """One run; bubblewrap writes the id of the first process inside to `told`."""
 
     def __init__(self, process: Process, told: int) -> None:
-        """Watch `process`; what `told` says is read when it is needed."""
+        """Watch `process`; `told` is read when it is needed."""
         self.process = process
         self._bwrap_process = ProcessHandle(process.pid)
         self._info_descriptor = told
@@ -7628,9 +7469,9 @@ class BubblewrapProcess:
         os.set_blocking(told, False)
 
     def measure_memory(self) -> int:
-        """Return what the processes hold, with what the kernel needs for empty files.
+        """Return the memory of the processes and of empty files.
 
-        Raises PermissionError where the kernel does not let us look.
+        Raises PermissionError if the kernel does not let us look.
         """
         with suppress(FileNotFoundError, ProcessLookupError, BlockingIOError):
             first = self._open_first_process()
@@ -7646,14 +7487,13 @@ class BubblewrapProcess:
             self._bwrap_process.kill()  # nothing runs inside yet, or any more
 
     def close(self) -> None:
-        """Let go of the files through which we watched."""
+        """Close the descriptors."""
         self._bwrap_process.close()
         os.close(self._info_descriptor)
         if self._first_descriptor is not None:
             os.close(self._first_descriptor)
 
     def _open_first_process(self) -> int:
-        """Return the folder of the first process, opened."""
         if self._first_descriptor is None:
             told = os.read(self._info_descriptor, 4096)
             number = json.loads(told)["child-pid"] if told else "none"
@@ -7664,7 +7504,6 @@ class BubblewrapProcess:
 
 
 def _sum_process_memory(first: int) -> int:
-    """Return the sum over all processes that the sandbox's own `/proc` shows."""
     processes = os.open("root/proc", os.O_RDONLY | os.O_DIRECTORY, dir_fd=first)
     try:
         numbers = [name for name in os.listdir(processes) if name.isdigit()]
@@ -7685,7 +7524,6 @@ def _read_process_memory(number: str, processes: int) -> int:
 
 
 def _estimate_inode_memory(first: int) -> int:
-    """Return what the kernel needs for the files, whatever is in them."""
     number = 0
     for name in _WRITABLE_FOLDERS:
         with suppress(FileNotFoundError):
@@ -7708,16 +7546,16 @@ _READ_ONLY_PATHS = ("/usr/lib", "/usr/lib64", "/etc/ld.so.cache", "/usr/share/zo
 
 
 class BubblewrapBackend:
-    """Makes cells in which a given interpreter runs."""
+    """Makes sandboxes in which a given interpreter runs."""
 
     def __init__(self, python: Path, wheels: str = "") -> None:
-        """Use `python`, and the folder of wheels where dependencies are allowed."""
+        """Dependencies are allowed if `wheels` names their folder."""
         self.name = f"bubblewrap with {python}"
         self._python = python
         self._wheels = wheels
 
     async def start(self, program: str, limits: SandboxLimits) -> BubblewrapProcess:
-        """Start a program in a cell of its own; raises SandboxUnavailable."""
+        """Start a program in its own sandbox; raises SandboxUnavailable."""
         command = [_find_bwrap(), *self._options(limits)]
         user = NOBODY_UID if os.geteuid() == 0 else None
         with (
@@ -7739,7 +7577,6 @@ class BubblewrapBackend:
             return BubblewrapProcess(process, os.dup(told))
 
     def _options(self, limits: SandboxLimits) -> Iterator[str]:
-        """Yield what is in the sandbox; the last rule leaves its root read only."""
         yield from _ISOLATION_OPTIONS.split()
         for name in _DEVICES:
             yield from ("--dev-bind", f"/dev/{name}", f"/dev/{name}")
@@ -7761,9 +7598,9 @@ class BubblewrapBackend:
 
 
 def find_interpreters() -> list[Path]:
-    """Return which interpreters a run could use: the server's own, the system's.
+    """Return the interpreters that a run could use: the server's, the system's.
 
-    The server's may lie in somebody's home, where nobody else can reach it.
+    The server's may lie in a home folder that nobody else can read.
     """
     own = Path(sys.base_prefix, "bin", f"python3.{sys.version_info.minor}")
     system = shutil.which("python3", path="/usr/local/bin:/usr/bin")
@@ -7772,7 +7609,6 @@ def find_interpreters() -> list[Path]:
 
 
 def _find_bwrap() -> str:
-    """Return where bubblewrap is."""
     path = shutil.which("bwrap")
     if path is None:
         raise SandboxUnavailable("bwrap is not installed")
@@ -7784,7 +7620,6 @@ def _find_bwrap() -> str:
 
 
 def _library_options() -> Iterator[str]:
-    """Yield the rules for /lib and the like: links into /usr on most systems."""
     for path in (Path("/lib"), Path("/lib64")):
         if path.is_symlink():
             yield from ("--symlink", os.readlink(path), str(path))
@@ -7794,7 +7629,6 @@ def _library_options() -> Iterator[str]:
 
 @contextmanager
 def _open_pipe() -> Iterator[tuple[int, int]]:
-    """Lend the two ends of a pipe."""
     ends = os.pipe()
     try:
         yield ends
@@ -7805,7 +7639,6 @@ def _open_pipe() -> Iterator[tuple[int, int]]:
 
 @contextmanager
 def _open_seccomp_filter(machine: str) -> Iterator[int]:
-    """Lend a file from which bubblewrap can read the filter of system calls."""
     program = build_seccomp_filter(machine)
     if program is None:
         raise SandboxUnavailable(f"no filter of system calls is known for {machine}")
@@ -7818,7 +7651,7 @@ def _open_seccomp_filter(machine: str) -> Iterator[int]:
         os.close(reading)
 
 
-# ==== toolbox.sandbox.containers: Cells made by a daemon for containers: Docker, or Podman.
+# ==== toolbox.sandbox.containers: Sandboxes made by Docker or Podman.
 
 _CLIENT_VARIABLES = ("PATH", "HOME", "DOCKER_HOST", "CONTAINER_HOST", "XDG_RUNTIME_DIR")
 """What the client needs to find its daemon; none of it goes into the container."""
@@ -7831,20 +7664,20 @@ _ISOLATED_RUN = (
 
 
 class ContainerProcess:
-    """One container; its memory is limited by the daemon."""
+    """One container; the daemon limits its memory."""
 
     def __init__(self, process: Process, remove: tuple[str, ...]) -> None:
-        """Wrap the client's process; `remove` is the command that ends the container."""
+        """`process` is the client; `remove` is the command that ends the container."""
         self.process = process
         self._client = ProcessHandle(process.pid)
         self._remove_command = remove
 
     def measure_memory(self) -> int:
-        """Return nothing: the daemon counts."""
+        """Return 0: the daemon limits it."""
         return 0
 
     async def kill(self) -> None:
-        """End the container, which its client alone would leave running."""
+        """End the container, which would outlive its client."""
         with suppress(TimeoutError):  # the client of one that has answered ends soon
             async with asyncio.timeout(_CLIENT_EXIT_SECONDS):
                 await self.process.wait()
@@ -7859,21 +7692,21 @@ class ContainerProcess:
         self._client.kill()
 
     def close(self) -> None:
-        """Let go of the client."""
+        """Close the client's descriptor."""
         self._client.close()
 
 
 class ContainerBackend:
-    """Makes cells with a client for containers, `docker` or `podman`."""
+    """Makes sandboxes with `docker` or `podman`."""
 
     def __init__(self, client: str, image: str, wheels: str = "") -> None:
-        """Use an image that is there, with a `python3` in it; nothing is pulled."""
+        """Use a local image with a `python3` in it; nothing is pulled."""
         self.name = client
         self._image = image
         self._wheels = wheels
 
     async def start(self, program: str, limits: SandboxLimits) -> ContainerProcess:
-        """Start a program in a container of its own; raises SandboxUnavailable."""
+        """Start a program in its own container; raises SandboxUnavailable."""
         path = shutil.which(self.name)
         if path is None:
             raise SandboxUnavailable(f"{self.name} is not installed")
@@ -7889,7 +7722,6 @@ class ContainerBackend:
         return ContainerProcess(process, (path, "rm", "--force", name))
 
     def _options(self, limits: SandboxLimits) -> Iterator[str]:
-        """Yield the limits; what lies in a tmpfs counts as memory here."""
         rooms = {"/work": limits.disk, "/tmp": limits.disk}
         if self._wheels:
             rooms["/packages"] = limits.packages
@@ -7918,7 +7750,7 @@ def _client_environment() -> dict[str, str]:
 # ==== toolbox.sandbox.program_files: Source text of the sandboxed program, first half: the workspace archive and file operations.
 
 ARCHIVE_SOURCE = r'''
-"""What a run does inside the sandbox; nobody trusts what it answers."""
+"""What a run does inside the sandbox; its answers are not trusted."""
 
 import _ast
 import json
@@ -7934,18 +7766,18 @@ from io import BufferedReader, BufferedWriter
 
 WORK = "/work"
 PACKAGES = "/packages"
-PIECE = 1 << 18
-LONGEST_PATH = 1000
-FEW = 20
+CHUNK_BYTES = 1 << 18
+MAX_PATH_BYTES = 1000
+MAX_LISTED = 20
 Stamp = tuple[int, int, int]
 
 
 class Refused(Exception):
-    """What was asked for is not done; the text says why."""
+    """An operation is not done; the text says why."""
 
 
 def unpack(source: BufferedReader) -> dict[str, Stamp]:
-    """Lay out the workspace as it was kept; return how its files look."""
+    """Restore the stored workspace; return the stamps of its files."""
     stamps = {}
     for kind, path, mode, rest in json.loads(source.readline() or b"[]"):
         place = os.path.join(WORK, path)
@@ -7955,28 +7787,25 @@ def unpack(source: BufferedReader) -> dict[str, Stamp]:
             os.symlink(rest, place)
         else:
             with open(place, "wb") as file:
-                for length in pieces(rest):
+                for length in split_size(rest):
                     file.write(source.read(length))
             os.chmod(place, mode)
             stamps[path] = stamp(os.lstat(place))
     return stamps
 
 
-def pieces(size: int) -> list[int]:
-    """Return the lengths in which so many bytes are copied."""
-    return [min(PIECE, size - done) for done in range(0, size, PIECE)]
+def split_size(size: int) -> list[int]:
+    return [min(CHUNK_BYTES, size - done) for done in range(0, size, CHUNK_BYTES)]
 
 
 def stamp(status: os.stat_result) -> Stamp:
-    """Return what changes whenever a file is written."""
     return status.st_ino, status.st_size, status.st_ctime_ns
 
 
 class Survey:
-    """All that the workspace holds, folders in front of what is in them."""
+    """The contents of the workspace, each folder before what is in it."""
 
     def __init__(self, limits: dict) -> None:
-        """Look at everything; raises Refused where that is too much to keep."""
         self.limits = limits
         self.manifest: list[tuple] = []
         self.stamps: dict[str, Stamp] = {}
@@ -7984,22 +7813,20 @@ class Survey:
         self.size = 0
         folders = [""]
         while folders:
-            folders += self.look_into(folders.pop())
+            folders += self.read_folder(folders.pop())
 
-    def look_into(self, folder: str) -> list[str]:
-        """Note what a folder holds; return the folders in it."""
+    def read_folder(self, folder: str) -> list[str]:
         os.chmod(os.path.join(WORK, folder), 0o700)
         inner = []
         with os.scandir(os.path.join(WORK, folder)) as entries:
             for entry in entries:
                 path = os.path.join(folder, entry.name)
-                self.note(path, entry.stat(follow_symlinks=False))
+                self.add_entry(path, entry.stat(follow_symlinks=False))
                 if entry.is_dir(follow_symlinks=False):
                     inner.append(path)
         return inner
 
-    def note(self, path: str, status: os.stat_result) -> None:
-        """Note one entry of a folder."""
+    def add_entry(self, path: str, status: os.stat_result) -> None:
         place = os.path.join(WORK, path)
         if stat.S_ISDIR(status.st_mode):
             self.manifest.append(("folder", path, 0, 0))
@@ -8018,11 +7845,11 @@ class Survey:
             raise Refused(f"it holds more than {files} files and folders")
         if self.size > disk:
             raise Refused(f"its files have more than {disk} bytes")
-        if len(os.fsencode(path)) > LONGEST_PATH:
+        if len(os.fsencode(path)) > MAX_PATH_BYTES:
             raise Refused("a path in it is too long")
 
     def changed(self, before: dict[str, Stamp]) -> list[tuple[str, int, int]]:
-        """Return which files are new or other: path, place in the archive, size."""
+        """Return the changed files: path, place in the archive, size."""
         found, offset = [], 0
         for kind, path, _, size in self.manifest:
             if kind == "file":
@@ -8032,25 +7859,22 @@ class Survey:
         return sorted(found)
 
     def write(self, target: BufferedWriter) -> None:
-        """Write the archive: a line that lists all, then the files end to end."""
-        target.write(line_of(self.manifest))
+        target.write(encode_line(self.manifest))
         for kind, path, _, size in self.manifest:
             if kind == "file":
                 with open(os.path.join(WORK, path), "rb") as file:
-                    for length in pieces(size):
+                    for length in split_size(size):
                         target.write(file.read(length))
 
 
-def line_of(value: object) -> bytes:
-    """Return a value as one line of JSON."""
+def encode_line(value: object) -> bytes:
     return json.dumps(value).encode() + b"\n"
 '''
 
 
-FILES_SOURCE = r'''
+FILES_SOURCE = r"""
 
-def inside(path: str, follow: bool = True) -> str:
-    """Return where a path of the workspace leads; refuse what leads out of it."""
+def resolve_path(path: str, follow: bool = True) -> str:
     if "\0" in path:
         raise Refused("A path has no zero bytes.")
     place = os.path.normpath(os.path.join(WORK, path))
@@ -8065,14 +7889,12 @@ def inside(path: str, follow: bool = True) -> str:
 
 
 def kind_of(mode: int) -> str:
-    """Return what people call an entry of a folder."""
     kinds = {stat.S_IFDIR: "folder", stat.S_IFREG: "file", stat.S_IFLNK: "link"}
     return kinds.get(stat.S_IFMT(mode), "other")
 
 
 def list_folder(request: dict) -> dict:
-    """Tell what a folder holds."""
-    with os.scandir(inside(request["path"])) as entries:
+    with os.scandir(resolve_path(request["path"])) as entries:
         found = sorted(entries, key=lambda one: one.name)
     listed = []
     for entry in found[: request["limits"]["files"]]:
@@ -8084,9 +7906,8 @@ def list_folder(request: dict) -> dict:
 
 
 def read_file(request: dict) -> dict:
-    """Tell the text of a file; anything but text comes back as a file."""
     limit = request["limits"]["output"]
-    place = inside(request["path"])
+    place = resolve_path(request["path"])
     with open(place, "rb") as file:  # a FIFO would block, but none was kept
         size = os.fstat(file.fileno()).st_size
         content = file.read(limit)
@@ -8101,8 +7922,7 @@ def read_file(request: dict) -> dict:
 
 
 def write_file(request: dict) -> dict:
-    """Write a text, in the place of what was there."""
-    place = inside(request["path"])
+    place = resolve_path(request["path"])
     os.makedirs(os.path.dirname(place), exist_ok=True)
     content = request["content"].encode("utf-8", "replace")
     with open(place, "wb") as file:
@@ -8111,14 +7931,12 @@ def write_file(request: dict) -> dict:
 
 
 def make_folder(request: dict) -> dict:
-    """Make a folder, with those above it."""
-    os.makedirs(inside(request["path"]), exist_ok=True)
+    os.makedirs(resolve_path(request["path"]), exist_ok=True)
     return {"done": "The folder is there."}
 
 
 def remove(request: dict) -> dict:
-    """Remove a file, a link, or a folder with all that it holds."""
-    place = inside(request["path"], follow=False)
+    place = resolve_path(request["path"], follow=False)
     if place == WORK:
         raise Refused("The workspace itself stays; name what is in it.")
     if os.path.isdir(place) and not os.path.islink(place):
@@ -8129,7 +7947,6 @@ def remove(request: dict) -> dict:
 
 
 def remove_folder(folder: str) -> None:
-    """Remove a folder from its leaves on; links are not followed."""
     for place, folders, files in os.walk(folder, topdown=False):
         for name in files:
             os.remove(os.path.join(place, name))
@@ -8137,61 +7954,58 @@ def remove_folder(folder: str) -> None:
             inner = os.path.join(place, name)
             (os.remove if os.path.islink(inner) else os.rmdir)(inner)
     os.rmdir(folder)
-'''
+"""
 
 
 # ==== toolbox.sandbox.program: Source text of the sandboxed program, second half: running code, and the main function.
 
 _CODE_SOURCE = r'''
 
-class Watched:
-    """A child process of ours with what it says: output, complaints, result."""
+class ChildJob:
+    """A child process with its three pipes: stdout, stderr, result."""
 
     def __init__(self, job: Callable[[int], int], limit: int) -> None:
-        """Start a process that does a job; it is told where the result goes."""
         self.limit = limit
         pipes = [os.pipe() for _ in range(3)]
         self.child = os.fork()
         if self.child == 0:
-            become(job, [writing for _, writing in pipes])
+            run_job(job, [writing for _, writing in pipes])
         for _, writing in pipes:
             os.close(writing)
-        self.said = {reading: bytearray() for reading, _ in pipes}
-        self.open = set(self.said)
+        self.outputs = {reading: bytearray() for reading, _ in pipes}
+        self.open_pipes = set(self.outputs)
 
     def wait(self, deadline: float) -> str:
-        """Wait for the end; return why it was not waited for, or nothing."""
+        """Wait for the end; return the limit that it exceeds, or nothing."""
         ending = os.pidfd_open(self.child)
         poll = select.poll()
-        for descriptor in (ending, *self.said):
+        for descriptor in (ending, *self.outputs):
             poll.register(descriptor, select.POLLIN)
         while True:
             left = max(0.0, deadline - time.monotonic())
             ready = [descriptor for descriptor, _ in poll.poll(left * 1000)]
             if not ready:
                 return "seconds"
-            for descriptor in self.open.intersection(ready):
-                if not self.hear(descriptor):
+            for descriptor in self.open_pipes.intersection(ready):
+                if not self.read_pipe(descriptor):
                     poll.unregister(descriptor)
-            if self.floods():
+            if self.exceeds_limit():
                 return "output"
             if ending in ready:
                 return ""
 
-    def floods(self) -> bool:
-        """Say whether more was said than anybody wants to hear."""
-        return any(len(said) > self.limit for said in self.said.values())
+    def exceeds_limit(self) -> bool:
+        return any(len(written) > self.limit for written in self.outputs.values())
 
-    def hear(self, descriptor: int) -> bool:
-        """Take what is there; say whether more can come."""
-        piece = os.read(descriptor, PIECE)
-        self.said[descriptor] += piece
+    def read_pipe(self, descriptor: int) -> bool:
+        piece = os.read(descriptor, CHUNK_BYTES)
+        self.outputs[descriptor] += piece
         if not piece:
-            self.open.discard(descriptor)
+            self.open_pipes.discard(descriptor)
         return bool(piece)
 
     def finish(self) -> tuple[int, list[str]]:
-        """End every other process in here; return the child's status, what it said."""
+        """End all other processes in here; return the child's status and outputs."""
         status = -1
         try:
             os.kill(-1, signal.SIGKILL)
@@ -8203,15 +8017,16 @@ class Watched:
                 status = code if child == self.child else status
         except ChildProcessError:
             pass
-        for descriptor in list(self.open):  # nobody is left to write: this ends
-            while len(self.said[descriptor]) <= self.limit and self.hear(descriptor):
+        for descriptor in list(self.open_pipes):  # nobody is left to write: this ends
+            written = self.outputs[descriptor]
+            while len(written) <= self.limit and self.read_pipe(descriptor):
                 pass
-        texts = [bytes(said[: self.limit]) for said in self.said.values()]
+        texts = [bytes(written[: self.limit]) for written in self.outputs.values()]
         return status, [text.decode("utf-8", "replace") for text in texts]
 
 
-def become(job: Callable[[int], int], pipes: list[int]) -> None:
-    """Turn this process, just forked, into one that does a job."""
+def run_job(job: Callable[[int], int], pipes: list[int]) -> None:
+    """Run a job in this process, which was just forked."""
     output, complaints, result = pipes
     os.dup2(output, 1)
     os.dup2(complaints, 2)
@@ -8229,17 +8044,16 @@ def become(job: Callable[[int], int], pipes: list[int]) -> None:
 
 
 def run_code(request: dict) -> dict:
-    """Run code, after its dependencies are there."""
     limits = request["limits"]
     deadline = time.monotonic() + limits["seconds"]
     if request["dependencies"]:
-        installing = Watched(lambda _: install(request["dependencies"]), PIECE)
+        installing = ChildJob(lambda _: install(request["dependencies"]), CHUNK_BYTES)
         stopped = installing.wait(deadline)
         status, (_, complaints, _) = installing.finish()
         if stopped or status:
             raise Refused("The dependencies were not installed. " + complaints[-2000:])
         sys.path.insert(0, PACKAGES)
-    running = Watched(lambda result: execute(request, result), limits["output"])
+    running = ChildJob(lambda result: execute(request, result), limits["output"])
     stopped = running.wait(deadline)
     status, (output, complaints, result) = running.finish()
     return {
@@ -8252,7 +8066,7 @@ def run_code(request: dict) -> dict:
 
 
 def install(dependencies: list[str]) -> int:
-    """Become pip, run from its own wheel; it may look into one folder alone."""
+    """Become pip, run from its own wheel; it reads one folder only."""
     wheels = sorted(name for name in os.listdir("/wheels") if name.startswith("pip-"))
     if not wheels:
         raise SystemExit("The folder of wheels has no wheel of pip.")
@@ -8265,7 +8079,6 @@ def install(dependencies: list[str]) -> int:
 
 
 def execute(request: dict, result: int) -> int:
-    """Run code as a program; the value of its last expression is the result."""
     module = type(sys)("__main__")
     sys.modules["__main__"] = module
     sys.argv[:] = ["code"]
@@ -8279,15 +8092,14 @@ def execute(request: dict, result: int) -> int:
         if isinstance(last, _ast.Expr):
             expression = compile(_ast.Expression(last.value), "code", "eval")
             value = eval(expression, module.__dict__)
-            tell(value, result, request["limits"]["output"])
+            write_result(value, result, request["limits"]["output"])
     except Exception as error:
-        complain(error, request["code"])
+        print_error(error, request["code"])
         return 1
     return 0
 
 
-def complain(error: Exception, code: str) -> None:
-    """Print an exception as Python does, without the lines that are ours."""
+def print_error(error: Exception, code: str) -> None:
     import linecache
     import traceback
 
@@ -8298,8 +8110,7 @@ def complain(error: Exception, code: str) -> None:
     traceback.print_exception(type(error), error, frames)
 
 
-def tell(value: object, result: int, limit: int) -> None:
-    """Write a value as JSON, or its repr where it has none; None is no result."""
+def write_result(value: object, result: int, limit: int) -> None:
     if value is None:
         return
     try:
@@ -8315,8 +8126,7 @@ def tell(value: object, result: int, limit: int) -> None:
 
 _MAIN_SOURCE = r'''
 
-def confine(limits: dict) -> None:
-    """Take the limits of one process, for us and for all that we start."""
+def set_limits(limits: dict) -> None:
     for name, limit in (
         ("AS", limits["memory"]),
         ("FSIZE", limits["file"]),
@@ -8334,7 +8144,6 @@ def confine(limits: dict) -> None:
 
 
 def describe(_: dict) -> dict:
-    """Tell how we are confined, so that a sandbox with a hole is not used."""
     import ctypes
 
     with open("/proc/self/status") as status:
@@ -8364,30 +8173,28 @@ OPERATIONS = {
 
 
 def main() -> int:
-    """Do what the first line says."""
     if os.getpid() != 1:  # all other processes that it can see are ended
         raise SystemExit("This runs as the first process of a sandbox alone.")
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the one that code could send us
     source = os.fdopen(0, "rb", closefd=False)
     target = os.fdopen(1, "wb", closefd=False)
     request = json.loads(source.readline())
-    confine(request["limits"])
+    set_limits(request["limits"])
     try:
         before = unpack(source)
     except Exception:  # code can have written it, if it took us over
         return send(target, {"damaged": True}, None)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     operation, writes = OPERATIONS[request["operation"]]
-    answer = attempt(operation, request)
+    answer = run_operation(operation, request)
     if "given" in answer:
         before.pop(answer["given"], None)  # it is handed out as if it were new
     elif not writes or "refused" in answer:
         return send(target, answer, None)
-    return send(target, answer, look_back(answer, before, request["limits"]))
+    return send(target, answer, survey_changes(answer, before, request["limits"]))
 
 
-def attempt(operation: Callable[[dict], dict], request: dict) -> dict:
-    """Return what an operation answers, or why it was refused."""
+def run_operation(operation: Callable[[dict], dict], request: dict) -> dict:
     try:
         return operation(request)
     except Refused as error:
@@ -8398,23 +8205,22 @@ def attempt(operation: Callable[[dict], dict], request: dict) -> dict:
         return {"refused": "That is no path."}
 
 
-def look_back(answer: dict, before: dict, limits: dict) -> "Survey | None":
-    """Note in the answer what became of the workspace; return it, if it is kept."""
+def survey_changes(answer: dict, before: dict, limits: dict) -> "Survey | None":
+    """Add the changes to the answer; return the workspace if it can be kept."""
     try:
         survey = Survey(limits)
     except (Refused, OSError) as error:
         answer["unkept"] = str(error)
         return None
     changed = survey.changed(before)
-    answer["dropped"] = survey.dropped[:FEW]
-    answer["changed"] = changed[:FEW]
-    answer["unlisted"] = len(changed[FEW:])
+    answer["dropped"] = survey.dropped[:MAX_LISTED]
+    answer["changed"] = changed[:MAX_LISTED]
+    answer["unlisted"] = len(changed[MAX_LISTED:])
     return survey
 
 
 def send(target: BufferedWriter, answer: dict, survey: "Survey | None") -> int:
-    """Write the answer, and the workspace if it is to be kept."""
-    target.write(line_of(answer))
+    target.write(encode_line(answer))
     if survey is not None:
         survey.write(target)
     target.flush()
@@ -8422,7 +8228,7 @@ def send(target: BufferedWriter, answer: dict, survey: "Survey | None") -> int:
 
 
 if __name__ == "__main__":
-    os._exit(main())  # there is nothing to tidy up
+    os._exit(main())
 '''
 
 SANDBOX_PROGRAM = (ARCHIVE_SOURCE + FILES_SOURCE + _CODE_SOURCE + _MAIN_SOURCE).lstrip()
@@ -8436,21 +8242,21 @@ _MAX_JSON_CHARACTER_BYTES = 12
 
 
 class SandboxReplyMissing(Exception):
-    """The sandbox ended without an answer that can be read."""
+    """The sandbox ended without a valid answer."""
 
 
-@dataclass(frozen=True, slots=True)
-class FileSlice:
-    """A part of a file that belongs to a run: a file that the code wrote."""
+class FileSlice(NamedTuple):
+    """The place of a file that the code wrote, inside a reply."""
 
     name: str
     start: int
     size: int
 
 
-@dataclass(frozen=True, slots=True)
-class SandboxReply:
-    """An answer; `archive` is where in the file the workspace begins, if it is there."""
+class SandboxReply(NamedTuple):
+    """A valid answer; `archive` is where the workspace begins in the file, if it is
+    there.
+    """
 
     answer: Mapping[str, Any]
     archive: int | None
@@ -8458,7 +8264,7 @@ class SandboxReply:
 
 
 def max_reply_bytes(limits: SandboxLimits) -> int:
-    """Return how many bytes an honest answer has at most, with the workspace."""
+    """Return the largest size of a valid answer with the workspace."""
     return _max_line_bytes(limits) + limits.disk + 16 * MEBIBYTE
 
 
@@ -8467,7 +8273,7 @@ def _max_line_bytes(limits: SandboxLimits) -> int:
 
 
 def read_reply(path: Path, limits: SandboxLimits) -> SandboxReply:
-    """Return the answer that a file holds; raises SandboxReplyMissing."""
+    """Return the answer in a file; raises SandboxReplyMissing."""
     with path.open("rb") as file:
         try:
             answer = json.loads(file.readline(_max_line_bytes(limits)))
@@ -8483,7 +8289,6 @@ def read_reply(path: Path, limits: SandboxLimits) -> SandboxReply:
 
 
 def _read_file_slices(changed: object, begin: int, end: int) -> Iterator[FileSlice]:
-    """Yield the files that lie between `begin` and `end`."""
     for entry in changed if isinstance(changed, list) else ():
         match entry:
             case [str(name), int(offset), int(size)]:
@@ -8507,22 +8312,21 @@ _STOP_CAUSES = {
 
 
 class RunStopped(Exception):
-    """The sandbox was ended before it answered; the text says why."""
+    """The sandbox was stopped before it answered; the text says why."""
 
 
-@dataclass(frozen=True, slots=True)
-class WorkspaceArchive:
-    """A workspace that was kept: where in which file it begins."""
+class WorkspaceArchive(NamedTuple):
+    """A stored workspace: where it begins in which file."""
 
     path: Path
     start: int
 
 
 class Sandbox:
-    """Where requests go: a backend with its limits."""
+    """A backend with its limits."""
 
     def __init__(self, backend: SandboxBackend, limits: SandboxLimits) -> None:
-        """Open nothing yet."""
+        """Start nothing yet."""
         self.backend = backend
         self._limits = limits
         self._processes: set[SandboxProcess] = set()
@@ -8531,10 +8335,10 @@ class Sandbox:
     async def run(
         self, request: Mapping[str, Any], archive: WorkspaceArchive | None, spool: Path
     ) -> SandboxReply:
-        """Return the answer, for which `spool` is filled.
+        """Return the answer, which `spool` stores.
 
-        Raises RunStopped, SandboxReplyMissing, or SandboxUnavailable. However it ends, nothing of
-        the run is left.
+        Raises RunStopped, SandboxReplyMissing, or SandboxUnavailable. Nothing of the
+        run is left in any case.
         """
         line = json.dumps({**request, "limits": asdict(self._limits)}).encode() + b"\n"
         cell = await self.backend.start(SANDBOX_PROGRAM, self._limits)
@@ -8553,7 +8357,7 @@ class Sandbox:
             raise SandboxReplyMissing(talk.stderr_text()) from None
 
     async def stop(self) -> None:
-        """End all that runs or begins; whoever waits is told that it was silent."""
+        """End all that runs or begins; callers get SandboxReplyMissing."""
         self._is_stopped = True
         while (
             self._processes
@@ -8562,7 +8366,6 @@ class Sandbox:
 
 
 class _SandboxRun:
-    """What is under way between us and one cell."""
 
     def __init__(self, cell: SandboxProcess, limits: SandboxLimits) -> None:
         process = cell.process
@@ -8579,7 +8382,7 @@ class _SandboxRun:
     async def communicate(
         self, line: bytes, archive: WorkspaceArchive | None, spool: Path
     ) -> None:
-        """Tell the request, watch until the answer is whole; raises RunStopped."""
+        """Send the request, watch until the answer is complete; raises RunStopped."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + self._limits.seconds + _REPLY_GRACE_SECONDS
         answering = asyncio.create_task(self._read_stdout(spool))
@@ -8608,7 +8411,6 @@ class _SandboxRun:
                     raise self._stop_error("reply")
 
     async def _read_stderr(self) -> None:
-        """Keep the first words of the sandbox's own complaints; it waits with the rest."""
         while len(self._stderr_text) < _STDERR_BYTES:
             if not (piece := await self._stderr.read(_STDERR_BYTES)):
                 return
@@ -8618,7 +8420,7 @@ class _SandboxRun:
         return RunStopped(_STOP_CAUSES[reason].format(self._limits))
 
     async def end(self) -> None:
-        """End the cell, and wait until it is gone."""
+        """End the sandbox, and wait until it is gone."""
         try:
             await self._process.kill()
             for task in self._tasks:
@@ -8634,14 +8436,13 @@ class _SandboxRun:
             self._process.close()
 
     def stderr_text(self) -> str:
-        """Return what the sandbox said of itself, for the log."""
+        """Return the sandbox's error output, for the log."""
         return self._stderr_text.decode("utf-8", "replace").strip()
 
 
 async def _send_request(
     stdin: StreamWriter, line: bytes, archive: WorkspaceArchive | None
 ) -> None:
-    """Write the request, then the workspace."""
     with suppress(ConnectionError):  # it ended without listening
         stdin.write(line)
         if archive is not None:
@@ -8655,7 +8456,6 @@ async def _send_request(
 
 
 async def _drain(stream: StreamReader) -> None:
-    """Throw away what was written before the end."""
     while await stream.read(_READ_BYTES):
         pass
 
@@ -8672,7 +8472,9 @@ _EXPECTED_CONFINEMENT = {
 async def find_sandbox(
     backends: Iterable[SandboxBackend], limits: SandboxLimits, spool: Path
 ) -> Sandbox:
-    """Return a sandbox that was tried; raises SandboxUnavailable with all reasons."""
+    """Return the first sandbox that confines; raises SandboxUnavailable with all
+    reasons.
+    """
     reasons = []
     for backend in backends:
         sandbox = Sandbox(backend, limits)
@@ -8685,7 +8487,6 @@ async def find_sandbox(
 
 
 async def _check_confinement(sandbox: Sandbox, spool: Path) -> None:
-    """Raise SandboxUnavailable unless a run is confined as it must be."""
     try:
         reply = await sandbox.run({"operation": "describe"}, None, spool)
     except OSError as error:
@@ -8701,7 +8502,6 @@ async def _check_confinement(sandbox: Sandbox, spool: Path) -> None:
 
 
 def _find_confinement_gaps(found: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what is not as it must be."""
     yield from (
         name
         for name, value in _EXPECTED_CONFINEMENT.items()
@@ -8717,10 +8517,10 @@ _ROOT_PREFIX = "sandbox-workspaces-"
 
 
 class WorkspaceRoot:
-    """A fresh folder that nobody else may read."""
+    """A new folder that only its owner can read."""
 
     def __init__(self) -> None:
-        """Make it, after removing what was left behind."""
+        """Create it; remove abandoned ones."""
         parent = Path(tempfile.gettempdir())
         for folder in parent.glob(f"{_ROOT_PREFIX}*"):
             _remove_if_abandoned(folder)
@@ -8730,13 +8530,12 @@ class WorkspaceRoot:
         self.path = made.rename(parent / (_ROOT_PREFIX + made.name))
 
     def close(self) -> None:
-        """Remove it with all that it holds."""
+        """Remove it with its contents."""
         shutil.rmtree(self.path, ignore_errors=True)
         os.close(self._lock)
 
 
 def _lock_folder(folder: Path) -> int:
-    """Return a folder, opened, with a lock on it; raises OSError if another has one."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
         fcntl = import_module("fcntl")  # Windows has none, but must load this module
@@ -8748,7 +8547,6 @@ def _lock_folder(folder: Path) -> int:
 
 
 def _remove_if_abandoned(folder: Path) -> None:
-    """Remove a folder of ours unless it is in use; touch nothing of others."""
     if folder.lstat().st_uid == os.geteuid():
         with suppress(OSError):
             lock = _lock_folder(folder)
@@ -8756,36 +8554,27 @@ def _remove_if_abandoned(folder: Path) -> None:
             os.close(lock)
 
 
-_BROWSER_IMAGE_TYPES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
-
-
 class SandboxClosed(Exception):
     """The tools were closed; there are no workspaces any more."""
 
 
-@dataclass(frozen=True, slots=True)
-class SandboxFile:
+class SandboxFile(NamedTuple):
     """A file that a run wrote: `path` is where its bytes are.
 
-    They stay there until later runs of the chat have handed out more than a workspace
-    holds, or until the workspace is forgotten. `name` is only for people.
+    It stays there until later runs of the chat have returned more than a workspace
+    holds, or until the workspace is removed. `name` is for display only.
     """
 
     name: str
     media_type: str
     path: Path
 
-    @property
-    def is_image(self) -> bool:
-        """Say whether every browser can show it."""
-        return self.media_type in _BROWSER_IMAGE_TYPES
-
 
 class Workspace:
     """What one chat keeps."""
 
     def __init__(self, folder: Path, limits: SandboxLimits) -> None:
-        """Begin empty, in a folder that is there."""
+        """Begin empty, in an existing folder."""
         self.archive: WorkspaceArchive | None = None
         self.lock = asyncio.Lock()
         self.borrowers = 0
@@ -8799,7 +8588,7 @@ class Workspace:
 
     @contextmanager
     def open_spool(self) -> Iterator[Path]:
-        """Lend a path for a reply; what is written there goes unless it is kept."""
+        """Lend a path for a reply; the file is removed unless it is stored."""
         path = self._new_path()
         try:
             yield path
@@ -8808,13 +8597,13 @@ class Workspace:
                 path.unlink(missing_ok=True)
 
     def store_archive(self, spool: Path, reply: SandboxReply) -> None:
-        """Let the workspace in a reply, if it has one, replace what was kept."""
+        """Replace the stored workspace by the reply's, if it has one."""
         if reply.archive is not None:
             self.clear()
             self.archive = WorkspaceArchive(spool, reply.archive)
 
     def clear(self) -> None:
-        """Keep nothing of the workspace."""
+        """Remove the stored workspace."""
         if self.archive is not None:
             self.archive.path.unlink()
             self.archive = None
@@ -8822,7 +8611,7 @@ class Workspace:
     def export_files(
         self, spool: Path, parts: Iterable[FileSlice]
     ) -> tuple[SandboxFile, ...]:
-        """Copy files that a run wrote, each to a path of its own."""
+        """Copy files that a run wrote, each to its own path."""
         files = tuple(self._export_file(spool, part) for part in parts)
         self._files += [file.path for file in files]
         self._remove_oldest_files()
@@ -8840,7 +8629,6 @@ class Workspace:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def _remove_oldest_files(self) -> None:
-        """Remove the oldest of the files that were handed out, if they are too many."""
         sizes = [path.stat().st_size for path in self._files]
         while sum(sizes) > self._limits.disk:
             sizes.pop(0)
@@ -8851,7 +8639,7 @@ class WorkspacePool:
     """The workspaces of all chats, each lent to one run at a time."""
 
     def __init__(self, limits: SandboxLimits) -> None:
-        """Make nothing yet."""
+        """Create nothing yet."""
         self._limits = limits
         self._root: WorkspaceRoot | None = None
         self._workspaces: dict[Hashable, Workspace] = {}
@@ -8861,7 +8649,7 @@ class WorkspacePool:
 
     @asynccontextmanager
     async def acquire(self, chat_id: str) -> AsyncGenerator[Workspace, None]:
-        """Lend a chat's workspace; without a chat a fresh one. Raises SandboxClosed."""
+        """Lend a chat's workspace; without a chat a new one. Raises SandboxClosed."""
         chat: Hashable = chat_id or object()
         workspace = self._acquire(chat)
         try:
@@ -8890,7 +8678,6 @@ class WorkspacePool:
         return Workspace(folder, self._limits)
 
     def _release(self, chat: Hashable, workspace: Workspace) -> None:
-        """Begin to count the idle time; forget those that were not used for longest."""
         if workspace.borrowers or self._is_closed:
             return
         loop = asyncio.get_running_loop()
@@ -8932,7 +8719,6 @@ def _copy_slice(part: FileSlice, source: Path, target: Path) -> None:
 
 
 def _printable_name(name: str) -> str:
-    """Return the last part of a path, fit for being shown."""
     last = name.rsplit("/", 1)[-1]
     return "".join(sign if sign.isprintable() else "_" for sign in last) or "file"
 
@@ -8943,7 +8729,7 @@ SandboxToolSpec = dict[str, Any]
 
 
 class InvalidSandboxCall(Exception):
-    """The arguments of a call are not as its tool wants them."""
+    """The arguments of a call are invalid."""
 
 
 _WORKSPACE_NOTE = (
@@ -9026,7 +8812,7 @@ def _build_sandbox_spec(
 def build_sandbox_request(
     name: str, arguments: Mapping[str, Any], with_dependencies: bool
 ) -> dict[str, Any]:
-    """Return what a call asks of the sandbox; raises InvalidSandboxCall."""
+    """Return the request to the sandbox; raises InvalidSandboxCall."""
     if name == "python_execute":
         return _build_run_request(arguments, with_dependencies)
     if name not in _FILE_TOOLS:
@@ -9060,8 +8846,7 @@ _STOP_SENTENCES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class SandboxResult:
+class SandboxResult(NamedTuple):
     """The answer of a tool: a text for the model, files for the host to store."""
 
     text: str
@@ -9070,14 +8855,14 @@ class SandboxResult:
 
 
 def build_sandbox_error(sentence: str) -> SandboxResult:
-    """Return the answer of a call that came to nothing."""
+    """Return the answer of a failed call."""
     return SandboxResult(f"Error: {sentence}", failed=True)
 
 
 def build_sandbox_result(
     reply: SandboxReply, files: tuple[SandboxFile, ...], limits: SandboxLimits
 ) -> SandboxResult:
-    """Return what to tell of an answer that came out of the sandbox."""
+    """Return the tool's answer for a reply of the sandbox."""
     answer = reply.answer
     notes = " ".join(_list_notes(answer, limits))
     match answer:
@@ -9115,7 +8900,6 @@ def _describe_run(reply: SandboxReply, notes: str) -> str:
 
 
 def _read_result_value(result: object) -> object:
-    """Return the value of the last expression, or the text that stands for it."""
     try:
         wire = json.loads(str(result)) if result else {}
     except (ValueError, RecursionError):
@@ -9124,7 +8908,6 @@ def _read_result_value(result: object) -> object:
 
 
 def _list_notes(answer: Mapping[str, Any], limits: SandboxLimits) -> Iterator[str]:
-    """Yield a sentence for each thing that is not as one would expect."""
     if stopped := answer.get("stopped"):
         yield _STOP_SENTENCES.get(str(stopped), "The code was stopped.").format(limits)
     status = answer.get("status")
@@ -9153,9 +8936,9 @@ _CONTAINER_IMAGE = "python:3.12-slim"
 def list_default_backends(
     wheels: str = "", image: str = _CONTAINER_IMAGE
 ) -> list[SandboxBackend]:
-    """Return the ways to a sandbox in the order in which they are tried.
+    """Return the backends in the order in which they are tried.
 
-    `image` is what containers are made of: one that is there, with a `python3` in it.
+    `image` is a local container image with a `python3` in it.
     """
     return [
         *(BubblewrapBackend(python, wheels) for python in find_interpreters()),
@@ -9164,9 +8947,9 @@ def list_default_backends(
 
 
 class SandboxTools:
-    """The tools of one server; `chat_id` tells the chats' workspaces apart.
+    """The tools of one server; `chat_id` selects the workspace.
 
-    Whoever calls vouches for the chat: who knows its id works in its workspace.
+    The caller is responsible for the id: it gives access to the workspace.
     """
 
     def __init__(
@@ -9176,7 +8959,7 @@ class SandboxTools:
         log: Callable[[str], object] = str,
         backends: Iterable[SandboxBackend] | None = None,
     ) -> None:
-        """Try nothing yet; `wheels` is the folder that dependencies come out of."""
+        """`wheels` is the folder of dependencies; nothing is started yet."""
         self._limits = limits or SandboxLimits()
         self._with_dependencies = bool(wheels)
         self._log = log
@@ -9188,9 +8971,9 @@ class SandboxTools:
         self._sandbox: Sandbox | None = None
 
     async def specs(self) -> list[SandboxToolSpec]:
-        """Return name, description and parameters of each tool; none, no sandbox.
+        """Return the tools' descriptions; none without a sandbox.
 
-        The first time looks for a sandbox; why there is none is logged once.
+        The first call looks for a sandbox; the log says once why there is none.
         """
         has_sandbox = await self._find_sandbox() is not None
         return build_sandbox_specs(self._with_dependencies) if has_sandbox else []
@@ -9239,7 +9022,6 @@ class SandboxTools:
             return build_sandbox_result(reply, files, self._limits)
 
     async def _find_sandbox(self) -> Sandbox | None:
-        """Return the sandbox, which the first call looks for."""
         async with self._probe_lock:
             if not self._has_probed:
                 self._sandbox = await self._probe()
@@ -9266,12 +9048,12 @@ _METHOD_NOT_FOUND = -32601
 def build_rpc_request(
     number: int, method: str, params: Mapping[str, Any]
 ) -> RpcMessage:
-    """Return a request, which is answered under its number."""
+    """Return a request."""
     return {"jsonrpc": "2.0", "id": number, "method": method, "params": dict(params)}
 
 
 def build_rpc_notification(method: str, **params: Any) -> RpcMessage:
-    """Return a message that nobody answers."""
+    """Return a message that has no answer."""
     return {
         "jsonrpc": "2.0",
         "method": method,
@@ -9280,10 +9062,7 @@ def build_rpc_notification(method: str, **params: Any) -> RpcMessage:
 
 
 def parse_rpc_messages(text: str) -> list[RpcMessage]:
-    """Return the messages of a text, which may be several in a list.
-
-    Raises ValueError for anything else.
-    """
+    """Return the messages of a text: one, or a list; raises ValueError."""
     try:
         given = json.loads(text)
     except RecursionError:
@@ -9308,9 +9087,9 @@ def is_response_to(message: RpcMessage, request: RpcMessage) -> bool:
 
 
 def build_rpc_reply(message: RpcMessage) -> RpcMessage | None:
-    """Return what a request of the other side is answered with; None for no request.
+    """Return the answer to a request of the server; None for any other message.
 
-    We are there, which is all that we can do for it.
+    Only `ping` is supported.
     """
     if "method" not in message or message.get("id") is None:
         return None
@@ -9325,32 +9104,32 @@ MAX_UNRELATED_MESSAGES = 1_000
 
 
 class SessionExpired(Exception):
-    """The server does not know the session any more; nothing of the message was done."""
+    """The server has forgotten the session and did nothing of the message."""
 
 
 class McpTransport(Protocol):
-    """A way to one server: over HTTP, or to a child's stdin."""
+    """A way to one server: HTTP, or the stdin of a child process."""
 
     version: str
     """What was agreed on in the handshake; empty before it."""
 
     async def open(self) -> None:
-        """Begin anew; raises RemoteError."""
+        """Connect anew; raises RemoteError."""
 
     async def request(self, request: RpcMessage) -> RpcMessage:
         """Return the answer to a request; raises RemoteError, SessionExpired.
 
-        What the server asks meanwhile is answered.
+        Requests of the server are answered meanwhile.
         """
 
     async def notify(self, notification: RpcMessage) -> None:
-        """Send what is not answered; raises RemoteError, SessionExpired."""
+        """Send a message that has no answer; raises RemoteError, SessionExpired."""
 
     async def close(self) -> None:
-        """End the session; nothing is left."""
+        """End the session."""
 
 
-# ==== toolbox.remote_tools: What MCP and OpenAPI clients share: the tool form, size limits, timeouts and connections.
+# ==== toolbox.remote_tools: What MCP and OpenAPI clients share: tool form, size limits, timeouts, connections.
 
 MAX_TOOLS_PER_SERVER = 128
 """Of one server; more would only confuse a model."""
@@ -9371,16 +9150,15 @@ _Response = TypeVar("_Response")
 
 
 class RemoteError(Exception):
-    """Another server did not do what was asked; says nothing that it must not."""
+    """A server failed; the text contains no secret."""
 
 
 class RemoteTimeout(RemoteError):
     """The server took too long."""
 
 
-@dataclass(frozen=True, slots=True)
-class RemoteToolSpec:
-    """What a server says of one of its tools; `args` is the schema of its arguments."""
+class RemoteToolSpec(NamedTuple):
+    """A server's description of a tool; `args` is the schema of its arguments."""
 
     own_name: str
     description: str
@@ -9389,7 +9167,7 @@ class RemoteToolSpec:
 
 @dataclass(frozen=True, slots=True)
 class RemoteTool:
-    """A tool as the agent is offered it."""
+    """A tool of a server, in the agent's form."""
 
     name: str
     description: str
@@ -9404,7 +9182,7 @@ class RemoteTool:
 async def run_with_timeout(
     work: Awaitable[_Response], seconds: float, name: str
 ) -> _Response:
-    """Return what a server gives within its time; raises RemoteTimeout."""
+    """Return the result of `work` in time; raises RemoteTimeout."""
     try:
         async with asyncio.timeout(seconds):
             return await work
@@ -9415,7 +9193,7 @@ async def run_with_timeout(
 def make_remote_tool(
     label: str, spec: RemoteToolSpec, run: ExecuteRemoteTool
 ) -> RemoteTool:
-    """Return a tool under the name of its server and its own."""
+    """Return a tool named after its server and itself."""
     name = _INVALID_TOOL_NAME_CHARACTER.sub("_", f"{label}_{spec.own_name}")[
         :_MAX_TOOL_NAME_CHARACTERS
     ]
@@ -9424,7 +9202,7 @@ def make_remote_tool(
 
 
 def make_names_unique(tools: Iterable[RemoteTool]) -> tuple[RemoteTool, ...]:
-    """Return the tools, those whose name is taken under another."""
+    """Return the tools; a name that is taken gets a number."""
     found: dict[str, RemoteTool] = {}
     for tool in tools:
         name, number = tool.name, 1
@@ -9436,12 +9214,12 @@ def make_names_unique(tools: Iterable[RemoteTool]) -> tuple[RemoteTool, ...]:
 
 
 def is_tool_allowed(allowed: Iterable[str] | None, name: str) -> bool:
-    """Say whether a tool is among those that may be used; None allows all."""
+    """Say whether a name matches the allowed patterns; None allows all."""
     return allowed is None or any(fnmatchcase(name, pattern) for pattern in allowed)
 
 
 def build_error_result(text: str) -> dict[str, Any]:
-    """Return what the model is told of a call that failed, as MCP would say it."""
+    """Return a failed call in MCP's form."""
     return {"isError": True, "content": [{"type": "text", "text": text}]}
 
 
@@ -9462,14 +9240,14 @@ def _is_within_depth(value: object, levels: int) -> bool:
 
 
 def truncate_text(text: str, characters: int) -> str:
-    """Return a text without what goes beyond a number of characters."""
+    """Return the beginning of a text that is longer than `characters`."""
     return text if len(text) <= characters else f"{text[:characters]} [...]"
 
 
 def redact_secrets(text: str, secrets: Iterable[str]) -> str:
-    """Return a text that a server sent without the secrets that we sent to it.
+    """Return a text of a server without the secrets that we sent to it.
 
-    Those of fewer than six characters would be found in ordinary words.
+    Secrets of fewer than six characters would be found in ordinary words.
     """
     for secret in sorted(secrets, key=len, reverse=True):
         if len(secret) >= _MIN_SECRET_CHARACTERS:
@@ -9482,7 +9260,7 @@ _REMOTE_CONNECT_SECONDS = 10.0
 
 
 class RemoteConnection:
-    """The connections of one run to one server; `name` is what people call it."""
+    """The connections of one run to one server; `name` is for error texts."""
 
     def __init__(self, name: str) -> None:
         """Open nothing yet."""
@@ -9499,7 +9277,7 @@ class RemoteConnection:
     ) -> AsyncIterator[aiohttp.ClientResponse]:
         """Send a request, lend its response; raises RemoteError.
 
-        Leaving early closes the connection. It is up to the caller to end a wait.
+        Leaving early closes the connection. There is no time limit here.
         """
         try:
             response = await self._open_session().request(
@@ -9521,7 +9299,7 @@ class RemoteConnection:
     async def read_chunks(
         self, response: aiohttp.ClientResponse, most: int
     ) -> AsyncGenerator[bytes, None]:
-        """Yield a body as it comes; raises RemoteError for one that is too long."""
+        """Yield a body as it comes; raises RemoteError if it is too long."""
         if response.headers.get("Content-Encoding", "identity") != "identity":
             raise RemoteError(f"{self._name} sent a compressed answer, unasked.")
         left = most
@@ -9532,13 +9310,13 @@ class RemoteConnection:
             yield piece
 
     async def read_body(self, response: aiohttp.ClientResponse, most: int) -> bytes:
-        """Return a whole body; raises RemoteError for one that is too long."""
+        """Return a whole body; raises RemoteError if it is too long."""
         return b"".join([piece async for piece in self.read_chunks(response, most)])
 
     async def read_beginning(
         self, response: aiohttp.ClientResponse, most: int
     ) -> tuple[bytes, bool]:
-        """Return no more of a body than that, with whether it is all."""
+        """Return at most that much of a body, and whether it is complete."""
         taken: list[bytes] = []
         async with aclosing(self.read_chunks(response, MAX_REMOTE_BYTES)) as pieces:
             async for piece in pieces:
@@ -9548,7 +9326,7 @@ class RemoteConnection:
         return b"".join(taken), True
 
     async def close(self) -> None:
-        """Close what is open."""
+        """Close the session."""
         session, self._session = self._session, None
         if session is not None:
             await session.close()
@@ -9584,7 +9362,6 @@ _TOOL_SERVER_LABEL = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,31}")
 
 
 def _is_web_address(text: str) -> bool:
-    """Say whether a text is an http or https address, without a password in it."""
     try:
         parts = urlsplit(text)
         is_sound = bool(parts.hostname) and parts.port != 0 and "@" not in parts.netloc
@@ -9642,7 +9419,7 @@ class OpenApiRow(ServerRow):
 
 
 def describe_row_error(error: ValidationError) -> str:
-    """Return what is wrong, of the first key of which something is."""
+    """Return the first problem of an entry."""
     first = error.errors(include_input=False, include_url=False)[0]
     key = str(first["loc"][0])
     if first["type"] == "extra_forbidden":
@@ -9664,9 +9441,8 @@ it is; None for what cannot be read."""
 class ServerEntry:
     """One server; `allowed` are patterns of its tools' own names, None allows all.
 
-    An MCP server has a `url` or a `command`. `base_url` is where the calls of an
-    OpenAPI document go, if it is to be another place than the document says; `secrets`
-    must not be told by anything that the server sends.
+    An MCP server has a `url` or a `command`. `base_url` replaces the address in an
+    OpenAPI document. `secrets` must not appear in anything that the server sends.
     """
 
     label: str
@@ -9680,17 +9456,15 @@ class ServerEntry:
     secrets: tuple[str, ...] = field(default=(), repr=False)
 
 
-@dataclass(frozen=True, slots=True)
-class ServerEntries:
-    """The servers that can be used, and what is wrong with the others."""
+class ServerEntries(NamedTuple):
+    """The usable servers, and the problems of the others."""
 
     entries: tuple[ServerEntry, ...] = ()
     problems: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class EntryReader:
-    """How the entries of a valve are read; `starts_programs` allows a `command`."""
+class EntryReader(NamedTuple):
+    """Reads the entries of a valve; `starts_programs` allows a `command`."""
 
     valve: str
     row: type[McpRow] | type[OpenApiRow]
@@ -9786,10 +9560,6 @@ class _InvalidEntry(Exception):
 def _referenced_secrets(
     revealed: Iterable[tuple[str, str]], typed: StringMap
 ) -> list[str]:
-    """Return the texts that nobody typed: what stood behind a reference.
-
-    Of a header also what follows the name of its scheme, which may be repeated alone.
-    """
     plain = set(typed.values())
     texts = [text for _, text in revealed if text not in plain]
     return [one for text in texts for one in (text, *text.split()[1:])]
@@ -9801,34 +9571,6 @@ def _read_entry_label(row: object) -> str:
 
 
 # ==== toolbox.mcp.http: MCP over streamable HTTP (protocol revision 2025-06-18).
-
-
-class EventDataDecoder:
-    """Turns pieces of a stream, cut anywhere, into the data of whole events."""
-
-    def __init__(self) -> None:
-        """Start before the first byte."""
-        characters = getincrementaldecoder("utf-8")("replace")
-        self._decoder = IncrementalNewlineDecoder(characters, translate=True)
-        self._line: list[str] = []
-        self._event: list[str] = []
-
-    def feed(self, piece: bytes, is_last: bool = False) -> Iterator[str]:
-        """Yield the data of the events that `piece` completes.
-
-        A carriage return counts when the next character, or the end, is there.
-        """
-        first, *more = self._decoder.decode(piece, is_last).split("\n")
-        self._line.append(first)
-        for begun in more:
-            line = "".join(self._line)
-            self._line = [begun]
-            if line.startswith("data:"):
-                self._event.append(line[5:].removeprefix(" "))
-            elif not line and self._event:
-                yield "\n".join(self._event)
-                self._event = []
-
 
 _SESSION_HEADER = "Mcp-Session-Id"
 
@@ -9849,7 +9591,7 @@ class McpHttpTransport:
         self.version = self._session_id = ""
 
     async def request(self, request: RpcMessage) -> RpcMessage:
-        """Post a request; its answer comes as JSON, or somewhere in a stream."""
+        """Post a request; its answer comes as JSON, or in a stream."""
         async with self._post(request) as response:
             if request["method"] == "initialize":
                 self._session_id = response.headers.get(_SESSION_HEADER, "")
@@ -9865,12 +9607,11 @@ class McpHttpTransport:
         raise RemoteError(f"{self._name} gave no answer to a request.")
 
     async def notify(self, notification: RpcMessage) -> None:
-        """Post what is not answered."""
+        """Post a message that has no answer."""
         async with self._post(notification):
             pass
 
     async def _reply(self, message: RpcMessage) -> None:
-        """Answer the server, if it asked; a call that began is not begun again."""
         reply = build_rpc_reply(message)
         try:
             if reply is not None:
@@ -9879,7 +9620,7 @@ class McpHttpTransport:
             raise RemoteError(f"{self._name} has ended its session.") from None
 
     async def close(self) -> None:
-        """Tell the server that the session is over, whatever it says to that."""
+        """End the session at the server; errors are ignored."""
         try:
             if self._session_id:
                 with suppress(RemoteError):
@@ -9891,7 +9632,6 @@ class McpHttpTransport:
 
     @asynccontextmanager
     async def _post(self, message: RpcMessage) -> AsyncIterator[aiohttp.ClientResponse]:
-        """Post a message, lend the response that says that it was taken."""
         url, headers = self._entry.url, self._headers()
         body = encode_rpc_message(message)
         async with self._connection.send("POST", url, headers, body) as response:
@@ -9912,7 +9652,6 @@ class McpHttpTransport:
         return {**ours, **dict(self._entry.headers)}
 
     def _check_status(self, response: aiohttp.ClientResponse) -> None:
-        """Raise RemoteError for a response that is no success."""
         status = response.status
         if status in (401, 403):
             raise RemoteError(f"{self._name} does not let us in (HTTP {status}).")
@@ -9922,7 +9661,6 @@ class McpHttpTransport:
     async def _read_messages(
         self, response: aiohttp.ClientResponse
     ) -> AsyncGenerator[RpcMessage, None]:
-        """Yield what a response holds; raises RemoteError for what is no message."""
         async with aclosing(self._read_texts(response)) as texts:
             async for text in texts:
                 try:
@@ -9941,15 +9679,12 @@ class McpHttpTransport:
             body = await self._connection.read_body(response, MAX_REMOTE_BYTES)
             yield body.decode("utf-8", "replace")
             return
-        events = EventDataDecoder()
-        async with aclosing(
-            self._connection.read_chunks(response, MAX_REMOTE_BYTES)
-        ) as pieces:
-            async for piece in pieces:
-                for text in events.feed(piece):
-                    yield text
-        for text in events.feed(b"", is_last=True):
-            yield text
+        decoder = EventStreamDecoder()
+        chunks = self._connection.read_chunks(response, MAX_REMOTE_BYTES)
+        async with aclosing(chunks):
+            async for chunk in chunks:
+                for event in decoder.feed(chunk):
+                    yield event.data
 
 
 # ==== toolbox.mcp.stdio: MCP over stdin and stdout of a child process.
@@ -9965,7 +9700,7 @@ LineCallback = Callable[[bytes], bool]
 
 
 class ChildProcess(asyncio.SubprocessProtocol):
-    """One running program; `is_over` says that nothing can come of it any more."""
+    """One running program; `is_over` says that no more output can come."""
 
     def __init__(self, take: LineCallback, ended: Callable[[], object]) -> None:
         """Give each line to `take`, and call `ended` once after the last."""
@@ -9977,12 +9712,12 @@ class ChildProcess(asyncio.SubprocessProtocol):
         self._transport: asyncio.SubprocessTransport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Take note of the program; called by the loop."""
+        """Store the transport."""
         assert isinstance(transport, asyncio.SubprocessTransport)
         self._transport = transport
 
     def pipe_data_received(self, _fd: int, data: bytes) -> None:
-        """Take what it wrote; called by the loop."""
+        """Split the output into lines."""
         *lines, begun = data.split(b"\n")
         for line in lines:
             whole, self._partial_line = bytes(self._partial_line + line), bytearray()
@@ -9994,22 +9729,19 @@ class ChildProcess(asyncio.SubprocessProtocol):
             self.kill()
 
     def pipe_connection_lost(self, fd: int, _exc: Exception | None) -> None:
-        """Take note that a pipe is closed; called by the loop."""
+        """Report the end of its output."""
         if fd == _STDOUT:
             self.is_over = True
             self._on_end()
 
     def process_exited(self) -> None:
-        """End what it started; called by the loop.
-
-        At once: the number of its group can come to mean another one later.
-        """
+        """End what it started, at once: its group number can be reused later."""
         self.kill()
         self.is_over = True
         self._exited.set()
 
     def write(self, line: bytes) -> None:
-        """Write a line to its stdin, if it still listens."""
+        """Write a line to its stdin, if that is open."""
         stdin = self._stdin()
         if stdin is not None:
             stdin.write(line + b"\n")
@@ -10074,7 +9806,7 @@ class McpStdioTransport:
         self._end_reason = "has ended"
 
     async def open(self) -> None:
-        """Start the program; what is left of another one ends."""
+        """Start the program; an earlier one is ended."""
         await self.close()
         self._child = ChildProcess(self._receive_line, self._fail_waiting)
         environment = dict(self._entry.environment)
@@ -10105,7 +9837,6 @@ class McpStdioTransport:
             await self._child.close()
 
     def _receive_line(self, line: bytes) -> bool:
-        """Take a line of the program; what is no message is a word to nobody."""
         self._unrelated_messages += 1
         text = redact_secrets(line.decode("utf-8", "replace"), self._entry.secrets)
         try:
@@ -10130,7 +9861,6 @@ class McpStdioTransport:
             waiting.set_result(message)
 
     def _fail_waiting(self) -> None:
-        """Tell those who wait that nothing comes any more."""
         for answer in self._waiting.values():
             if not answer.done():
                 answer.set_exception(RemoteError(f"{self._name} {self._end_reason}."))
@@ -10156,7 +9886,7 @@ class RpcError(Exception):
 
 
 class McpSession:
-    """One session; several calls can be under way in it."""
+    """One session; several calls can run in it at once."""
 
     def __init__(self, entry: ServerEntry, wire: McpTransport) -> None:
         """Open nothing yet."""
@@ -10171,9 +9901,8 @@ class McpSession:
         self._cancellations: set[asyncio.Task[None]] = set()
 
     async def list_tools(self) -> AsyncGenerator[Mapping[str, Any], None]:
-        """Yield the tools as the server describes them; raises RemoteError.
-
-        Of a list without end only the beginning.
+        """Yield the tools as the server describes them, up to a limit; raises
+        RemoteError.
         """
         await self._open()
         params: dict[str, Any] = {}
@@ -10198,7 +9927,7 @@ class McpSession:
         )
 
     async def close(self) -> None:
-        """Say the last words, then end the session; neither takes long."""
+        """Send what is pending, then end the session, both within a time limit."""
         try:
             if self._cancellations:
                 await asyncio.wait(self._cancellations, timeout=_SESSION_CLOSE_SECONDS)
@@ -10215,7 +9944,6 @@ class McpSession:
                 await self._initialize()
 
     async def _initialize(self) -> None:
-        """Open the way, agree on a version."""
         self._is_open = False
         try:
             await self._transport.open()
@@ -10238,7 +9966,6 @@ class McpSession:
     async def _request_with_retry(
         self, method: str, params: Mapping[str, Any]
     ) -> RpcMessage:
-        """Return a result; a session that the server has forgotten is begun anew, once."""
         opened = self._open_count
         try:
             return await self._request(method, params)
@@ -10252,7 +9979,6 @@ class McpSession:
             raise RemoteError(f"{self._name} ends its sessions at once.") from None
 
     async def _request(self, method: str, params: Mapping[str, Any]) -> RpcMessage:
-        """Return what a request is answered with; one that is given up is called back."""
         request = build_rpc_request(next(self._numbers), method, params)
         try:
             asking = self._transport.request(request)
@@ -10270,7 +9996,6 @@ class McpSession:
         return result
 
     def _cancel_request(self, request: RpcMessage) -> None:
-        """Tell the server, without waiting for it, that nobody waits for an answer."""
         parting = asyncio.create_task(self._notify_cancelled(request["id"]))
         self._cancellations.add(parting)
         parting.add_done_callback(self._cancellations.discard)
@@ -10289,7 +10014,7 @@ say: `file` names one of ours."""
 
 
 class McpClient:
-    """One server, for one run; nothing is opened before it is needed."""
+    """One server, for one run; everything is opened on first use."""
 
     def __init__(self, entry: ServerEntry) -> None:
         """Open nothing yet."""
@@ -10306,7 +10031,7 @@ class McpClient:
             async with aclosing(self._session.list_tools()) as rows:
                 async for row in rows:
                     spec = _read_tool_spec(row)
-                    if spec is not None and self._allows(spec):
+                    if spec and is_tool_allowed(self._entry.allowed, spec.own_name):
                         found.setdefault(spec.own_name, spec)
                     if len(found) == MAX_TOOLS_PER_SERVER:
                         break
@@ -10334,12 +10059,8 @@ class McpClient:
             reason = truncate_text(str(refused), _MAX_ERROR_CHARACTERS)
             return build_error_result(reason)
 
-    def _allows(self, spec: RemoteToolSpec) -> bool:
-        return is_tool_allowed(self._entry.allowed, spec.own_name)
-
 
 def _read_tool_spec(row: Mapping[str, Any]) -> RemoteToolSpec | None:
-    """Return a tool as a server describes it, or None for what is none."""
     name, schema = row.get("name"), row.get("inputSchema")
     if not isinstance(name, str) or not name:
         return None
@@ -10352,7 +10073,6 @@ def _read_tool_spec(row: Mapping[str, Any]) -> RemoteToolSpec | None:
 
 
 def _read_tool_result(result: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a result with the parts that MCP knows, or with what stands for them."""
     content = result.get("content")
     rows = content if isinstance(content, list) else []
     parts = [
@@ -10380,7 +10100,7 @@ _INVALID_NAME_CHARACTER = re.compile(r"[^A-Za-z0-9._-]")
 
 
 class InvalidOpenApiSchema(Exception):
-    """A schema refers to what is not there, or is too large."""
+    """A schema has an unknown reference, or is too large."""
 
 
 def resolve_openapi_reference(
@@ -10397,7 +10117,6 @@ def resolve_openapi_reference(
 
 
 def _follow_pointer(reference: object, document: Mapping[str, Any]) -> Any:
-    """Return what a reference points at (RFC 6901, inside the document alone)."""
     if not isinstance(reference, str) or not reference.startswith("#/"):
         raise InvalidOpenApiSchema
     node: Any = document
@@ -10413,7 +10132,7 @@ class OpenApiSchemas:
     """The schemas of one tool; `definitions` holds what they refer to."""
 
     def __init__(self, document: Mapping[str, Any]) -> None:
-        """Take what references are about."""
+        """`document` is where references lead."""
         self.definitions: dict[str, Any] = {}
         self._document = document
         self._names: dict[str, str] = {}
@@ -10439,7 +10158,6 @@ class OpenApiSchemas:
         }
 
     def _define(self, reference: str, levels: int) -> str:
-        """Return the name under which something is defined from now on."""
         if reference not in self._names:
             if len(self._names) == _MAX_DEFINITIONS:
                 raise InvalidOpenApiSchema
@@ -10456,7 +10174,7 @@ _PARAMETER_LOCATIONS = ("path", "query", "header")
 _RESERVED_HEADERS = frozenset(
     {"accept", "connection", "content-length", "content-type", "host", "te", "upgrade"}
 )
-_SECRET_HEADER_WORDS = (
+_SECRET_HEADER_WORDS = [
     "auth",
     "cookie",
     "forward",
@@ -10464,16 +10182,15 @@ _SECRET_HEADER_WORDS = (
     "secret",
     "token",
     "transfer",
-)
-"""Headers of which a model does not decide: ours, and those that open doors."""
+]
+"""Headers that the model must not set: ours, and those with credentials."""
 _EXPLODED_STYLES = ("form", "deepObject")
 
 
-@dataclass(frozen=True, slots=True)
-class OpenApiParameter:
-    """A parameter; `argument` is what the tool calls it, `style` how it is written.
+class OpenApiParameter(NamedTuple):
+    """A parameter; `argument` is its name in the tool, `style` its serialization.
 
-    The style `json` is that of a parameter with a media type.
+    `json` is the style of a parameter with a media type.
     """
 
     argument: str
@@ -10507,7 +10224,7 @@ class OpenApiArguments:
         }
 
     def add_parameters(self, rows: object) -> None:
-        """Add parameters; one of an operation takes the place of its path's.
+        """Add parameters; an operation's replaces its path's.
 
         Raises InvalidOpenApiSchema.
         """
@@ -10518,7 +10235,7 @@ class OpenApiArguments:
                 self._add_parameter(place, name, said)
 
     def add_body(self, body: object) -> None:
-        """Add a body of JSON; raises InvalidOpenApiSchema for one that has to be another."""
+        """Add a JSON body; raises InvalidOpenApiSchema if another one is required."""
         if body is None:
             return
         said = resolve_openapi_reference(body, self._document)
@@ -10533,7 +10250,6 @@ class OpenApiArguments:
             self._required[self.body] = None
 
     def _is_model_argument(self, place: str, name: str) -> bool:
-        """Say whether a parameter is the model's to give."""
         if place not in _PARAMETER_LOCATIONS or (place, name.lower()) in self._api_keys:
             return False
         low = name.lower()
@@ -10565,7 +10281,6 @@ class OpenApiArguments:
 
 
 def _find_json_media(content: object) -> Mapping[str, Any] | None:
-    """Return what is said of a content that is JSON, or None."""
     for kind, media in (content if isinstance(content, Mapping) else {}).items():
         name = str(kind).partition(";")[0].strip().lower()
         is_json = name == "application/json" or name.endswith("+json")
@@ -10575,7 +10290,6 @@ def _find_json_media(content: object) -> Mapping[str, Any] | None:
 
 
 def _api_key_parameters(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield place and name of each key that a document says it wants."""
     try:
         parts = resolve_openapi_reference(document.get("components"), document)
         schemes = resolve_openapi_reference(parts.get("securitySchemes"), document)
@@ -10591,11 +10305,10 @@ _PATH_PATTERN = re.compile(r"(?:/[^?#]*)+")
 _PATH_PARAMETER = re.compile(r"\{([^{}]*)\}")
 
 
-@dataclass(frozen=True, slots=True)
-class OpenApiOperation:
-    """A tool that is a request; `url` has the parameters of its path in braces.
+class OpenApiOperation(NamedTuple):
+    """A tool that is a request; `url` has its path parameters in braces.
 
-    `body` is the argument that is sent as JSON, empty for none.
+    `body` is the argument that is sent as JSON, or empty.
     """
 
     spec: RemoteToolSpec
@@ -10605,18 +10318,17 @@ class OpenApiOperation:
     body: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class OpenApiDocument:
-    """A document that was found at `url`; its calls go to `base_url`, if there is one."""
+class OpenApiDocument(NamedTuple):
+    """A document loaded from `url`; its calls go to `base_url` if that is set."""
 
     content: Any
     url: str
     base_url: str = ""
 
     def operations(self) -> Iterator[OpenApiOperation]:
-        """Yield the operations that can be called; raises InvalidOpenApiSchema.
+        """Yield the usable operations; raises InvalidOpenApiSchema.
 
-        One that is elsewhere, or wants a body that is no JSON, is not among them.
+        Operations on other hosts, or with a body that is not JSON, are left out.
         """
         if not isinstance(self.content, Mapping):
             raise InvalidOpenApiSchema
@@ -10636,7 +10348,6 @@ class OpenApiDocument:
     def _operation(
         self, path: str, method: str, item: object
     ) -> OpenApiOperation | None:
-        """Return an operation, if there is one; raises InvalidOpenApiSchema."""
         holder = resolve_openapi_reference(item, self.content)
         if method not in holder:
             return None
@@ -10661,11 +10372,6 @@ class OpenApiDocument:
         )
 
     def _base_url(self, *holders: Mapping[str, Any]) -> str:
-        """Return where an operation is; raises InvalidOpenApiSchema for another host.
-
-        Only the path is the document's: the host is always one that an administrator
-        named.
-        """
         if self.base_url:
             return _replace_path(self.base_url, urlsplit(self.base_url).path)
         lists = [holder.get("servers") for holder in (*holders, self.content)]
@@ -10682,7 +10388,7 @@ class OpenApiDocument:
 
 
 def web_origin(url: str) -> tuple[str, str, int]:
-    """Return scheme, host and port of an address; of none that is of no use."""
+    """Return scheme, host and port of an address; empty ones if it is invalid."""
     try:
         parts = urlsplit(url)
         port = parts.port or (443 if parts.scheme == "https" else 80)
@@ -10697,7 +10403,6 @@ def _replace_path(url: str, path: str) -> str:
 
 
 def _server_url(server: object) -> str:
-    """Return the address of a server, its variables replaced by what is usual."""
     said = server if isinstance(server, Mapping) else {}
     variables = said.get("variables")
     url = str(said.get("url") or "/")
@@ -10719,16 +10424,15 @@ _URL_PARAMETER = re.compile(r"\{([^{}]*)\}")
 
 
 class InvalidOpenApiArgument(Exception):
-    """An argument has no place in the request; says which, for the model."""
+    """An argument cannot be sent; the text is for the model."""
 
 
-@dataclass(frozen=True, slots=True)
-class OpenApiRequest:
-    """A request, without what proves who we are."""
+class OpenApiRequest(NamedTuple):
+    """A request without our headers."""
 
     method: str
     url: str
-    headers: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = MappingProxyType({})
     body: bytes | None = None
 
 
@@ -10763,10 +10467,6 @@ def build_openapi_request(
 
 
 def _fill_path(url: str, given: Mapping[OpenApiParameter, Any]) -> str:
-    """Return an address with the parameters of its path.
-
-    Each stays inside its own segment: `..` would lead to another operation.
-    """
     texts = {
         parameter.name: quote(_serialize_parameter(parameter, value), safe="")
         for parameter, value in given.items()
@@ -10782,7 +10482,6 @@ def _fill_path(url: str, given: Mapping[OpenApiParameter, Any]) -> str:
 
 
 def _query_pairs(parameter: OpenApiParameter, value: Any) -> Iterator[tuple[str, str]]:
-    """Yield the pairs that a value is in a query (OpenAPI 3.1, Parameter Object)."""
     match value:
         case dict() if parameter.style == "deepObject":
             for key, one in value.items():
@@ -10805,7 +10504,6 @@ def _serialize_header(parameter: OpenApiParameter, value: Any) -> str:
 
 
 def _serialize_parameter(parameter: OpenApiParameter, value: Any) -> str:
-    """Return a value as one text."""
     between = _STYLE_SEPARATORS.get(parameter.style, ",")
     match value:
         case list() if parameter.style != "json":
@@ -10826,11 +10524,10 @@ def _serialize_scalar(value: Any) -> str:
 _MAX_HTTP_ERROR_CHARACTERS = 2_000
 
 
-@dataclass(frozen=True, slots=True)
-class OpenApiResponse:
-    """An answer: a text, or else the content of a file.
+class OpenApiResponse(NamedTuple):
+    """An answer: a text, or the content of a file.
 
-    Without `is_whole` the text is only the beginning.
+    If `is_whole` is false the text is only the beginning.
     """
 
     status: int
@@ -10840,10 +10537,9 @@ class OpenApiResponse:
     is_whole: bool = True
 
     def as_tool_result(self) -> dict[str, Any]:
-        """Return what the model is told, in MCP's form.
+        """Return the result for the model, in MCP's form.
 
-        A value stands in a part of its own: taken as a list of parts it could name
-        files of ours.
+        A value becomes a part of its own: a list of parts could name our files.
         """
         if self.status >= 300:
             reason = (
@@ -10868,11 +10564,11 @@ class OpenApiResponse:
 
 
 def is_text_type(media_type: str) -> bool:
-    """Say whether what has that type is a text."""
+    """Say whether a media type is a text."""
     return media_type.startswith("text/") or media_type.endswith(("json", "xml"))
 
 
-# ==== toolbox.openapi.client: The tools of a server with an OpenAPI document, as the agent is offered them.
+# ==== toolbox.openapi.client: The tools of a server with an OpenAPI document.
 
 _MAX_REDIRECTED_REQUESTS = 4
 _MAX_TEXT_BYTES = 1024 * 1024
@@ -10881,7 +10577,7 @@ _REDIRECT_STATUSES = (301, 302, *_METHOD_PRESERVING_STATUSES)
 
 
 class OpenApiClient:
-    """One server, for one run; nothing is opened before it is needed."""
+    """One server, for one run; everything is opened on first use."""
 
     def __init__(self, entry: ServerEntry) -> None:
         """Open nothing yet."""
@@ -10897,7 +10593,12 @@ class OpenApiClient:
         try:
             content = json.loads(body)
             document = OpenApiDocument(content, self._entry.url, self._entry.base_url)
-            found = [one for one in document.operations() if self._allows(one)]
+            allowed = self._entry.allowed
+            found = [
+                one
+                for one in document.operations()
+                if is_tool_allowed(allowed, one.spec.own_name)
+            ]
         except (ValueError, RecursionError, InvalidOpenApiSchema):
             raise RemoteError(
                 f"{self._name} has no OpenAPI document of version 3, as JSON, at its "
@@ -10913,9 +10614,6 @@ class OpenApiClient:
     async def close(self) -> None:
         """Close what is open."""
         await self._connection.close()
-
-    def _allows(self, operation: OpenApiOperation) -> bool:
-        return is_tool_allowed(self._entry.allowed, operation.spec.own_name)
 
     async def _load_document(self) -> bytes:
         url = self._entry.url
@@ -10941,7 +10639,6 @@ class OpenApiClient:
         return answer.as_tool_result()
 
     async def _send(self, request: OpenApiRequest) -> OpenApiResponse:
-        """Send a request; follow redirections as long as they stay on the host."""
         url = request.url
         for _ in range(_MAX_REDIRECTED_REQUESTS):
             headers = {**request.headers, **self._headers_for(url)}
@@ -10957,7 +10654,6 @@ class OpenApiClient:
         raise RemoteError(f"{self._name} sends calls round in circles.")
 
     async def _read_response(self, response: aiohttp.ClientResponse) -> OpenApiResponse:
-        """Return an answer: of a text the beginning, of a file all or nothing."""
         status, kind = response.status, response.content_type
         if not is_text_type(kind):
             content = await self._connection.read_body(response, MAX_REMOTE_BYTES)
@@ -10969,20 +10665,18 @@ class OpenApiClient:
         return OpenApiResponse(status, kind, text=text, is_whole=is_whole)
 
     def _headers_for(self, url: str) -> dict[str, str]:
-        """Return our headers, for the host that they are for."""
         home = self._entry.base_url or self._entry.url
         is_home = web_origin(url) == web_origin(home)
         return dict(self._entry.headers) if is_home else {}
 
 
 def _should_follow(status: int, method: str) -> bool:
-    """Say whether a redirection is followed: only where the same is asked again."""
     return status in _METHOD_PRESERVING_STATUSES or (
         method == "GET" and status in _REDIRECT_STATUSES
     )
 
 
-# ==== toolbox.tool_servers: The tools of all servers that an administrator named, lent to one run at a time.
+# ==== toolbox.tool_servers: The tools of all configured servers, lent to one run at a time.
 
 _TOOLS_CACHE_SECONDS = 300.0
 _FAILURE_CACHE_SECONDS = 30.0
@@ -11001,15 +10695,14 @@ class ToolServerClient(Protocol):
         """Return what it offers; raises RemoteError."""
 
     def make_tool(self, offer: Any, /) -> RemoteTool:
-        """Return what it offers as a tool."""
+        """Return one of its offers as a tool."""
 
     async def close(self) -> None:
-        """End what was opened."""
+        """Close what was opened."""
 
 
-@dataclass(frozen=True, slots=True)
-class ToolServerSettings:
-    """The servers as they stand in the valves; `allows_programs` is for MCP's stdio."""
+class ToolServerSettings(NamedTuple):
+    """The servers in the valves; `allows_programs` is for MCP over stdio."""
 
     mcp: str = ""
     openapi: str = ""
@@ -11017,23 +10710,20 @@ class ToolServerSettings:
     reveal: RevealSecret = str
 
     def read_entries(self) -> tuple[ServerEntries, ServerEntries]:
-        """Return the MCP servers, the others."""
+        """Return the MCP servers and the OpenAPI servers."""
         mcp = EntryReader("MCP_SERVERS_JSON", McpRow, self.reveal, self.allows_programs)
         openapi = EntryReader("OPENAPI_SERVERS_JSON", OpenApiRow, self.reveal)
         return mcp.read_entries(self.mcp), openapi.read_entries(self.openapi)
 
 
-@dataclass(frozen=True, slots=True)
-class AvailableTools:
-    """The tools of a run, with what an administrator should know of the others."""
+class AvailableTools(NamedTuple):
+    """The tools of a run, and the problems of servers for an administrator."""
 
     tools: tuple[RemoteTool, ...] = ()
     problems: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class _CachedTools:
-    """What a server offered, or why it did not; up to a time."""
+class _CachedTools(NamedTuple):
 
     expires_at: float
     tools: tuple[Any, ...] = ()
@@ -11041,10 +10731,10 @@ class _CachedTools:
 
 
 class ToolServers:
-    """Lends tools; `close` waits until nothing is left of it."""
+    """Lends tools; `close` waits until all sessions are closed."""
 
     def __init__(self, now: Callable[[], float] = monotonic) -> None:
-        """Ask nobody yet."""
+        """Connect to nothing yet."""
         self._now = now
         self._cache: dict[_ServerKey, _CachedTools] = {}
         self._closing: set[asyncio.Task[None]] = set()
@@ -11053,7 +10743,7 @@ class ToolServers:
     async def open_tools(
         self, named: ToolServerSettings
     ) -> AsyncGenerator[AvailableTools, None]:
-        """Lend the tools of a run; at its end the servers are told without waiting."""
+        """Lend the tools of a run; its sessions are closed in the background."""
         mcp, openapi = named.read_entries()
         servers: dict[_ServerKey, ToolServerClient] = {
             **{("mcp", entry): McpClient(entry) for entry in mcp.entries},
@@ -11076,14 +10766,13 @@ class ToolServers:
                 self._close_in_background(server)
 
     async def close(self) -> None:
-        """Wait until the servers of earlier runs are told."""
+        """Wait until the sessions of earlier runs are closed."""
         if self._closing:
             await asyncio.wait(self._closing)
 
     async def _list_tools(
         self, key: _ServerKey, server: ToolServerClient
     ) -> _CachedTools:
-        """Return what a server offers; ask it only when nothing is remembered."""
         now = self._now()
         self._cache = {k: r for k, r in self._cache.items() if r.expires_at > now}
         if key not in self._cache:
@@ -11093,7 +10782,6 @@ class ToolServers:
         return self._cache[key]
 
     def _close_in_background(self, server: ToolServerClient) -> None:
-        """Close in a task of its own, for a run that was stopped cannot wait."""
         closing = asyncio.create_task(server.close())
         self._closing.add(closing)
         closing.add_done_callback(self._closing.discard)
@@ -11109,7 +10797,7 @@ async def _query_server(
     return _CachedTools(now + _TOOLS_CACHE_SECONDS, offers)
 
 
-# ==== gpt5_agent.events: What an agent reports beside the events of its runs.
+# ==== gpt5_agent.events: What an agent reports in addition to the events of its runs.
 
 AgentState = Literal[
     "thinking",
@@ -11125,19 +10813,17 @@ AgentState = Literal[
 StepKind = Literal["round", "model", "tool"]
 
 
-@dataclass(frozen=True, slots=True)
-class StateChanged:
+class StateChanged(NamedTuple):
     """The agent does something else now."""
 
     state: AgentState
 
 
-@dataclass(frozen=True, slots=True)
-class StepStarted:
-    """A step of the log began; `parent` is the step that it is part of, or empty.
+class StepStarted(NamedTuple):
+    """A step of the log began; `parent` is the step that contains it, or empty.
 
-    `may_call` says of a round whether the model may call tools in it. `detail` is for
-    debugging alone.
+    `may_call` says whether the model may call tools in this round. `detail` is for
+    debugging only.
     """
 
     id: str
@@ -11148,9 +10834,8 @@ class StepStarted:
     detail: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class StepEnded:
-    """A step of the log ended; `usage` is what its model said of tokens."""
+class StepEnded(NamedTuple):
+    """A step of the log ended; `usage` are the tokens that the model reported."""
 
     id: str
     kind: StepKind
@@ -11161,12 +10846,11 @@ class StepEnded:
     detail: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class RoundEnded:
-    """The model's answer in a round is whole.
+class RoundEnded(NamedTuple):
+    """The model's answer in a round is complete.
 
-    `items` are the wire's own with their indexes, `notes` what later rounds need to
-    know of this one; `goes_on` says that the agent is called again for the next.
+    `items` are the API's own with their indexes, `notes` what later rounds need to
+    know; `goes_on` says that the agent is called again for the next round.
     """
 
     name: str
@@ -11175,20 +10859,18 @@ class RoundEnded:
     goes_on: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ContextSource:
-    """Something that was given to the model to read."""
+class ContextSource(NamedTuple):
+    """A text that was given to the model."""
 
     name: str
     text: str
     url: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ToolCallRequested:
-    """A call that waits for a person's yes (`onToolCallRequest`).
+class ToolCallRequested(NamedTuple):
+    """A call that waits for approval (`onToolCallRequest`).
 
-    `find_security_warning` is there when the call can do harm.
+    `security_warning` is set when the call can do harm.
     """
 
     tool_name: str
@@ -11197,17 +10879,15 @@ class ToolCallRequested:
     security_warning: Mapping[str, str] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class NewMessage:
-    """The answer as a whole (`onNewMessage`)."""
+class NewMessage(NamedTuple):
+    """The complete answer (`onNewMessage`)."""
 
     content: str
     format: Literal["markdown", "text"] = "markdown"
 
 
-@dataclass(frozen=True, slots=True)
-class RunMetadata:
-    """What an answer took, over all its rounds; `price` is 0 where nobody knows it."""
+class RunMetadata(NamedTuple):
+    """What an answer took, over all its rounds; `price` is 0 if unknown."""
 
     strategy: str
     model: str
@@ -11216,7 +10896,7 @@ class RunMetadata:
     tool_calls: int
     latency: float
     price: float = 0.0
-    usage: Usage = field(default_factory=Usage)
+    usage: Usage = Usage()
 
     def wire(self) -> dict[str, Any]:
         """Return the JSON object that is shown and stored."""
@@ -11237,16 +10917,14 @@ class RunMetadata:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class ExecutionEnded:
+class ExecutionEnded(NamedTuple):
     """The whole answer has ended; comes once."""
 
     metadata: RunMetadata
 
 
-@dataclass(frozen=True, slots=True)
-class ReadyForInput:
-    """The agent takes the next message (`onReadyForInput`)."""
+class ReadyForInput(NamedTuple):
+    """The agent accepts the next message (`onReadyForInput`)."""
 
 
 AgentOnlyEvent = (
@@ -11271,12 +10949,12 @@ AgentEvent = RunEvent | AgentOnlyEvent
 class UserInterface(Protocol):
     """Shows a person what the agent does.
 
-    What the person does goes to `Session.submit_user_input` and
+    The person's input goes to `Session.submit_user_input` and
     `Session.provide_confirmation`.
     """
 
     def on_new_message(self, message: NewMessage) -> None:
-        """Show an answer that is whole."""
+        """Show a complete answer."""
 
     def on_tool_call_request(self, request: ToolCallRequested) -> None:
         """Ask whether a call may be made."""
@@ -11285,18 +10963,15 @@ class UserInterface(Protocol):
         """Let the person write."""
 
     def on_agent_state_change(self, state: AgentState) -> None:
-        """Show what the agent is doing now."""
+        """Show what the agent is doing."""
 
 
 class Tool(Protocol):
-    """Something that the model can call.
-
-    `args` is the JSON Schema of its arguments.
-    """
+    """Something that the model can call; `args` is the JSON Schema of its arguments."""
 
     @property
     def name(self) -> str:
-        """The name that no other tool has."""
+        """A name that no other tool has."""
 
     @property
     def description(self) -> str:
@@ -11307,33 +10982,28 @@ class Tool(Protocol):
         """The schema of the arguments."""
 
     async def execute(self, args: dict[str, Any]) -> Any:
-        """Do it; what comes back is told to the model, what is raised is a failure."""
+        """Run it; the model gets what is returned, an exception is a failure."""
 
 
-@dataclass(frozen=True, slots=True)
-class ModelAnswer:
-    """What one answer of a model came to; the last thing that a provider yields.
+class ModelAnswer(NamedTuple):
+    """One answer of a model; the last thing that a provider yields.
 
-    `is_final` says that no tool was asked for; `text_content` is the text of the
-    answer, `ended` the way it ended, with all its items.
+    `is_final` says that no tool was called; `run_end` has all items.
     """
 
     is_final: bool
-    tool_calls: tuple[Item, ...] = ()
-    text_content: str = ""
-    run_end: RunDone = field(kw_only=True)
+    tool_calls: tuple[Item, ...]
+    text_content: str
+    run_end: RunDone
 
 
 class Provider(Protocol):
-    """A model that goes on with a history."""
+    """A model that continues a history."""
 
     def generate(
         self, history: Sequence[Item], tools: Sequence[Item]
     ) -> AsyncGenerator[RunEvent | ModelAnswer, None]:
-        """Yield what happens as it happens, then what it came to.
-
-        Without `tools` the model may call none.
-        """
+        """Yield what happens, then the answer; without `tools` none may be called."""
 
 
 class Guide(Protocol):
@@ -11341,11 +11011,11 @@ class Guide(Protocol):
 
     @property
     def system_prompt(self) -> str:
-        """What the agent is told of itself."""
+        """What the agent is told about itself."""
 
     @property
     def temperature(self) -> float | None:
-        """How far it may stray; None leaves that to the model."""
+        """The sampling temperature; None leaves it to the model."""
 
     @property
     def memory_policy(self) -> str:
@@ -11369,7 +11039,7 @@ def notify_interface(event: AgentEvent, interface: UserInterface) -> None:
             interface.on_ready_for_input()
 
 
-# ==== gpt5_agent.request: What the agent is asked, by whom it is shown.
+# ==== gpt5_agent.request: The question to the agent, with its settings.
 
 Message = Mapping[str, Any]
 """A message of a chat, as the host sends it."""
@@ -11381,8 +11051,7 @@ PolicyStyle = Literal["full", "lean", "auto"]
 _MAX_ITERATIONS = 30
 
 
-@dataclass(frozen=True, slots=True)
-class Persona:
+class Persona(NamedTuple):
     """Who the agent is: its instruction, the policies, a guide."""
 
     instruction: str = ""
@@ -11391,9 +11060,8 @@ class Persona:
     guide: Guide | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class AgentLimits:
-    """When the agent has to come to its answer; 0 is no limit.
+class AgentLimits(NamedTuple):
+    """When the agent has to answer; 0 is no limit.
 
     `iterations` are rounds of the model; `seconds` are those of the model and of the
     tools that run here.
@@ -11405,23 +11073,22 @@ class AgentLimits:
 
     @property
     def rounds(self) -> int:
-        """How many rounds may call tools: 1 to 30, whatever was asked for."""
+        """How many rounds may call tools, 1 to 30."""
         return max(1, min(self.iterations, _MAX_ITERATIONS))
 
 
-@dataclass(frozen=True, slots=True)
-class OwnToolSettings:
+class OwnToolSettings(NamedTuple):
     """The tools that run here.
 
-    With `asks_in_chat` a call that needs a person's yes is asked for through the host,
-    which shows a card, then calls the agent again; without, `approver.ask` is awaited,
-    and nobody there to ask is a no. `files_root` is the only folder of which a tool's
-    files are read; empty is none.
+    With `asks_in_chat` an approval is requested through the host, which shows a card
+    and calls the agent again; without, `approver.ask` is awaited, and without an
+    explicit approval the call is denied. Tools' files are read below `files_root` only;
+    empty is none.
     """
 
     tools: Sequence[Tool] = ()
-    approver: Approver = field(default_factory=Approver)
-    limits: CallLimits = field(default_factory=CallLimits)
+    approver: Approver = Approver()
+    limits: CallLimits = CallLimits()
     asks_in_chat: bool = False
     files_root: str = ""
 
@@ -11430,13 +11097,12 @@ def _ignore_metadata(_: RunMetadata) -> None:
     """Leave an ending without a listener."""
 
 
-@dataclass(frozen=True, slots=True)
-class AgentRequest:
+class AgentRequest(NamedTuple):
     """One question to the agent.
 
     `body` holds the caller's other keys, `query` the question if it is not in the
-    messages, `context` what the model gets to read. `ended` is called once, however
-    the answer ends; with `debug` the log says more.
+    messages, `context` what the model gets to read. `on_end` is called once, however
+    the answer ends.
     """
 
     strategy: str
@@ -11445,17 +11111,17 @@ class AgentRequest:
     body: Mapping[str, Any]
     endpoint: Endpoint
     connections: Connections
-    limits: Limits = field(default_factory=Limits)
-    settings: Settings = field(default_factory=Settings)
-    persona: Persona = field(default_factory=Persona)
-    budget: AgentLimits = field(default_factory=AgentLimits)
-    own_tools: OwnToolSettings = field(default_factory=OwnToolSettings)
+    limits: Limits = Limits()
+    settings: Settings = Settings()
+    persona: Persona = Persona()
+    budget: AgentLimits = AgentLimits()
+    own_tools: OwnToolSettings = OwnToolSettings()
     query: str = ""
     context: object = None
     prices: ModelPrices | None = None
-    log: Callable[[str], object] = field(default=str)
+    log: Callable[[str], object] = str
     debug: bool = False
-    on_end: Callable[[RunMetadata], object] = field(default=_ignore_metadata)
+    on_end: Callable[[RunMetadata], object] = _ignore_metadata
 
 
 # ==== gpt5_agent.agent.accounting: What a run has used: tokens, seconds, rounds and calls, and the log of its steps.
@@ -11467,10 +11133,10 @@ _ITERATION_LIMIT_TEXT = (
 
 
 class RunTotals:
-    """Adds up; earlier rounds of the same answer are brought in with `resume`."""
+    """The sums of a run; earlier rounds of the same answer are added."""
 
     def __init__(self, budget: AgentLimits, now: Callable[[], float]) -> None:
-        """Begin now, in seconds of a clock that only grows."""
+        """Start now; `now` is a monotonic clock in seconds."""
         self.rounds = 0
         self.calls = 0
         self.usage: Usage | None = None
@@ -11482,29 +11148,29 @@ class RunTotals:
 
     @property
     def seconds(self) -> float:
-        """The time that the agent itself took."""
+        """The time that the agent took."""
         return self._now() - self._started_at
 
     @property
     def total_usage(self) -> Usage:
-        """The tokens of all rounds, earlier ones too."""
+        """The tokens of all rounds, earlier ones included."""
         return add_usage(self.earlier_usage, self.usage) or Usage()
 
     @property
     def seconds_left(self) -> float | None:
-        """The time that is left, or None where there is no limit."""
+        """The remaining time, None without a limit."""
         most = self._budget.seconds
         return max(0.0, most - self.seconds) if most > 0 else None
 
     def add_earlier(
         self, rounds: int, calls: int, usage: Usage | None, seconds: float
     ) -> None:
-        """Go on from what earlier rounds took."""
+        """Add what earlier rounds took."""
         self.rounds, self.calls, self.earlier_usage = rounds, calls, usage
         self._started_at -= seconds
 
     def add_turn(self, usage: Usage | None) -> None:
-        """Count what a model's answer took."""
+        """Add the usage of one answer of the model."""
         self.usage = add_usage(self.usage, usage)
         self.last_usage = usage
 
@@ -11518,13 +11184,13 @@ class RunTotals:
             self._started_at += self._now() - began
 
     def may_call(self, number: int) -> bool:
-        """Say whether the model may call tools in the round of that number."""
+        """Say whether the model may call tools in that round."""
         return number <= self._budget.rounds and not self._exhausted_limit()
 
     def limit_error(self, number: int) -> str:
-        """Return what the calls of a round are refused with, if they are.
+        """Return why the calls of a round are refused, or nothing.
 
-        The calls of the last round are not made, unless it is the only one. `{tool}`
+        The calls of the last round are refused unless it is the only one. `{tool}`
         stands for the tool's name.
         """
         most = self._budget.rounds
@@ -11565,7 +11231,7 @@ def dump_usage(usage: Usage | None) -> dict[str, int]:
 
 
 def read_usage_note(wire: object) -> Usage | None:
-    """Return the counts that were noted; None for anything else."""
+    """Return stored counts; None for anything else."""
     given: Mapping[str, Any] = wire if isinstance(wire, Mapping) else {}
     counts = {name: given.get(name) for name in Usage._fields}
     numbers = {k: v for k, v in counts.items() if isinstance(v, int) and v >= 0}
@@ -11573,12 +11239,12 @@ def read_usage_note(wire: object) -> Usage | None:
 
 
 class StepLog:
-    """Makes the events of the log; `log` takes a line for each end."""
+    """Makes the events of the step log; writes a line for each end."""
 
     def __init__(
         self, log: Callable[[str], object], now: Callable[[], float], *, debug: bool
     ) -> None:
-        """With `debug` the events say what was given and returned."""
+        """With `debug` the events contain arguments and outputs."""
         self._log = log
         self._now = now
         self._debug = debug
@@ -11626,14 +11292,14 @@ class StepLog:
 
 
 def format_step(step: StepEnded) -> str:
-    """Return a step as a line: what it was, how long it took, for how many tokens."""
+    """Return a step as one line: label, duration, tokens."""
     notes = [f"{step.seconds:.1f} s"]
     notes += [f"{step.usage.total} tokens"] if step.usage else []
     notes += ["failed"] if step.failed else []
     return f"{step.label}: {', '.join(notes)}"
 
 
-# ==== gpt5_agent.agent.memory: What the model reads beside its instruction: given context, stored memories, a window of the chat.
+# ==== gpt5_agent.agent.memory: What the model reads beside its instruction: context, memories, a window of the chat.
 
 _TEXT_KEYS = ("content", "text", "page_content", "snippet", "document")
 _NAME_KEYS = ("title", "name", "source", "file_name")
@@ -11641,14 +11307,14 @@ _URL_KEYS = ("url", "link", "uri")
 
 
 def read_context(context: object) -> list[ContextSource]:
-    """Return the entries of a context, once each: a text, an object, or a list."""
+    """Return the entries of a context, each once: a text, an object, or a list."""
     rows = context if isinstance(context, list) else [context]
     found = [one for one in map(_read_entry, _number_unique(rows)) if one.text.strip()]
     return list(dict.fromkeys(found))
 
 
 def format_context(entries: list[ContextSource]) -> str:
-    """Return what the model reads of the entries; nothing for none."""
+    """Return the entries as the model reads them."""
     if not entries:
         return ""
     texts = (f'<entry name="{one.name}">\n{one.text}\n</entry>' for one in entries)
@@ -11697,19 +11363,18 @@ _TOOL_IMAGES_PREFIX = "Here are the images from the tool results above."
 (docs/reference/open-webui.md, "The stored output and the next turn")."""
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryWindow:
-    """The messages that are left, with what to tell of those that are not."""
+class MemoryWindow(NamedTuple):
+    """The messages that remain, and a note about the others."""
 
     messages: Sequence[Message]
     note: str = ""
 
 
 def apply_memory_policy(messages: Sequence[Message], policy: str) -> MemoryWindow:
-    """Return what a memory policy leaves of a chat, by whole turns.
+    """Return what a memory policy leaves of a chat, in whole turns.
 
-    A turn is a message of the user with all that followed it; what the system says
-    before the first stays. Raises InvalidRequest for a policy that there is not.
+    A turn is a message of the user with all that follows it. System messages before the
+    first turn stay. Raises InvalidRequest for an unknown policy.
     """
     most = _parse_window(policy.strip())
     starts = [
@@ -11730,7 +11395,7 @@ def apply_memory_policy(messages: Sequence[Message], policy: str) -> MemoryWindo
 
 
 def build_memory_items(guide: Guide) -> list[Item]:
-    """Return what the agent remembers before the chat begins, as one message."""
+    """Return the guide's memories as one message."""
     texts = [text.strip() for text in guide.initial_memories if text.strip()]
     if not texts:
         return []
@@ -11741,9 +11406,9 @@ def build_memory_items(guide: Guide) -> list[Item]:
 
 
 def is_turn_start(messages: Sequence[Message], place: int) -> bool:
-    """Say whether a message is one that the user wrote.
+    """Say whether the user wrote a message.
 
-    After tools with pictures the host makes one of its own.
+    After tools with images the host adds a user message of its own.
     """
     if messages[place].get("role") != "user":
         return False
@@ -11761,7 +11426,6 @@ def _read_first_text(message: Message) -> str:
 
 
 def _parse_window(policy: str) -> int:
-    """Return how many turns a policy keeps; 0 is all."""
     if policy in ("", "all"):
         return 0
     match = _WINDOW_PATTERN.fullmatch(policy)
@@ -11780,7 +11444,7 @@ def _parse_window(policy: str) -> int:
     )
 
 
-# ==== gpt5_agent.tools.guard: Decides whether a call may be made: which tool it is for, valid arguments, no repeated failure.
+# ==== gpt5_agent.tools.guard: Decides whether a call may be made: a known tool, valid arguments, no repeated failure.
 
 CALL_TOOL = "call_tool"
 """The host's own tool for those whose definitions it holds back."""
@@ -11791,7 +11455,7 @@ _CALL_TOOL_KEYS = {"tool_name", "params"}
 def resolve_host_call(call: Item) -> Item:
     """Return a call as one of the tool that the host would run.
 
-    Any other call is returned as it is, and so is what the host refuses to pass on.
+    Any other call, and one that the host would not pass on, is returned unchanged.
     """
     if call.get("name") != CALL_TOOL:
         return call
@@ -11814,15 +11478,15 @@ FindSchema = Callable[[str], Mapping[str, Any] | None]
 
 
 class CallGuard:
-    """Says of each call of a run whether it may be made."""
+    """Checks each call of a run."""
 
     def __init__(self, schemas: FindSchema) -> None:
-        """Take what the tools want."""
+        """`schemas` gives the schema of a tool's arguments."""
         self._schemas = schemas
         self._failed: dict[str, Item] = {}
 
     def refusal(self, call: Item) -> str | None:
-        """Return what a call is answered with that may not be made, or None."""
+        """Return the error text of a call that may not be made, or None."""
         name = str(call.get("name") or "")
         schema = self._schemas(name)
         if schema is None:
@@ -11856,18 +11520,17 @@ class CallGuard:
             self.record_failure(str(call.get("name") or ""), parse_arguments(call))
 
     def _signature(self, name: str, arguments: Mapping[str, Any]) -> str:
-        """Return what two calls have in common that are the same."""
         given = drop_optional_nulls(arguments, self._schemas(name) or {})
         return f"{name} {json.dumps(given, sort_keys=True, default=str)}"
 
 
 class GuardedTools:
-    """Tools whose failures are told in one sentence, and not repeated."""
+    """Tools whose failures have one fixed text and are not repeated."""
 
     def __init__(
         self, tools: CallableTools, guard: CallGuard, log: Callable[[str], object]
     ) -> None:
-        """Wrap `tools`; `log` takes lines that say why one failed."""
+        """Wrap `tools`; `log` gets the cause of each failure."""
         self._tools = tools
         self._guard = guard
         self._log = log
@@ -11883,7 +11546,7 @@ class GuardedTools:
         return self._tools.resolve_call(name, arguments)
 
     def is_interactive(self, name: str) -> bool:
-        """Say whether a tool's time is a person's."""
+        """Say whether a tool waits for a person."""
         return self._tools.is_interactive(name)
 
     async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
@@ -11907,7 +11570,7 @@ class GuardedTools:
 
 
 def parse_arguments(call: Item) -> dict[str, Any]:
-    """Return the arguments of a call; raises ValueError for what is no JSON object."""
+    """Return the arguments of a call; raises ValueError without a JSON object."""
     if item_type(call) == "custom_tool_call":
         return {"input": str(call.get("input") or "")}
     text = call.get("arguments")
@@ -11920,7 +11583,6 @@ def parse_arguments(call: Item) -> dict[str, Any]:
 
 
 def _option_error(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
-    """Return what is wrong with an argument that has to be one of some options."""
     properties = schema.get("properties")
     known = properties if isinstance(properties, Mapping) else {}
     for name, value in arguments.items():
@@ -11931,7 +11593,6 @@ def _option_error(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> st
 
 
 def _read_options(node: object) -> list[str]:
-    """Return the allowed values: `enum` of JSON Schema, or `options`."""
     if not isinstance(node, Mapping):
         return []
     options = node.get("enum") or node.get("options")
@@ -11939,7 +11600,6 @@ def _read_options(node: object) -> list[str]:
 
 
 def _option_text(value: Any) -> str:
-    """Return a value as options are compared: true is "true", 1 is "1"."""
     if isinstance(value, Mapping) and "value" in value:
         return _option_text(value["value"])
     return str(value).lower() if isinstance(value, bool) else str(value)
@@ -11947,46 +11607,25 @@ def _option_text(value: Any) -> str:
 
 # ==== gpt5_agent.tools.confirmations: A person's approval of a call: requested through Open WebUI, read back, used once.
 
-_HARM_WARNINGS: Mapping[str, str] = {
-    "delete": "It can delete things.",
-    "remove": "It can delete things.",
-    "drop": "It can delete things.",
-    "write": "It can change things.",
-    "update": "It can change things.",
-    "move": "It can change things.",
-    "create": "It can change things.",
-    "send": "It can send things to others.",
-    "post": "It can send things to others.",
-    "publish": "It can send things to others.",
-    "pay": "It can spend money.",
-    "buy": "It can spend money.",
-    "order": "It can spend money.",
-    "execute": "It runs code.",
-    "exec": "It runs code.",
-    "run": "It runs code.",
-    "shell": "It runs code.",
+_HARMFUL_WORDS: Mapping[str, str] = {
+    "It can delete things.": "delete remove drop",
+    "It can change things.": "write update move create",
+    "It can send things to others.": "send post publish",
+    "It can spend money.": "pay buy order",
+    "It runs code.": "execute exec run shell",
 }
-"""Words in the names of tools that can do harm, with what to warn of."""
+"""What to warn of, and the words in a tool's name that say so."""
 
 
 def find_security_warning(name: str) -> Mapping[str, str] | None:
-    """Return what to warn of before a tool runs; its name is all that is known.
-
-    A word in it that means harm warns; a tool whose name says only that it reads does
-    not.
-    """
-    words = "".join(
-        one if one.isalnum() else " " for one in _split_camel_case(name)
-    ).split()
-    reason = next(
-        (_HARM_WARNINGS[word] for word in words if word in _HARM_WARNINGS), None
-    )
-    return {"level": "high", "reason": reason} if reason else None
-
-
-def _split_camel_case(name: str) -> str:
-    """Return a name with its words in small letters, apart from each other."""
-    return "".join(f" {one.lower()}" if one.isupper() else one for one in name)
+    """Return the warning for a tool whose name contains a word that means harm."""
+    spaced = (f" {one.lower()}" if one.isupper() else one for one in name)
+    letters = (one if one.isalnum() else " " for one in "".join(spaced))
+    for word in "".join(letters).split():
+        for reason, words in _HARMFUL_WORDS.items():
+            if word in words.split():
+                return {"level": "high", "reason": reason}
+    return None
 
 
 MAX_QUESTIONS = 3
@@ -12001,10 +11640,10 @@ _ALLOW, _DENY = "Allow", "Deny"
 
 
 class Confirmations:
-    """The answers that a person gave, each of which counts once."""
+    """A person's answers, each of which counts once."""
 
     def __init__(self, answers: Mapping[str, bool]) -> None:
-        """Take the answers by the ids of their confirmations."""
+        """Take the answers by confirmation id."""
         self._answers = dict(answers)
 
     def has_answer(self, call_id: str, name: str, arguments: Mapping[str, Any]) -> bool:
@@ -12012,7 +11651,7 @@ class Confirmations:
         return compute_confirmation_id(call_id, name, arguments) in self._answers
 
     def consume(self, call_id: str, name: str, arguments: Mapping[str, Any]) -> bool:
-        """Return whether the answer was a clear yes; it is used up then."""
+        """Return whether the answer was an approval; it is used up then."""
         return self._answers.pop(
             compute_confirmation_id(call_id, name, arguments), False
         )
@@ -12057,9 +11696,9 @@ def build_question_call(requests: Sequence[ToolCallRequested]) -> Item:
 
 
 def read_confirmations(messages: Iterable[Message]) -> dict[str, bool]:
-    """Return what a person answered, by the ids of the confirmations.
+    """Return the approvals by confirmation id.
 
-    Whatever is not a clear yes is a no: another answer, a timeout, a rejection.
+    Anything but a clear yes is a no: another answer, a timeout, a rejection.
     """
     asked: dict[str, list[str]] = {}
     answers: dict[str, bool] = {}
@@ -12097,7 +11736,6 @@ def read_tool_calls(message: Message) -> list[Mapping[str, Any]]:
 
 
 def _without_nulls(value: Any) -> Any:
-    """Return a value without its nulls: those are taken out before a tool runs."""
     if isinstance(value, Mapping):
         return {
             key: _without_nulls(one) for key, one in value.items() if one is not None
@@ -12130,7 +11768,6 @@ def _build_question(request: ToolCallRequested) -> dict[str, Any]:
 
 
 def _truncate_question(text: str) -> str:
-    """Return a question that says so where it is not whole."""
     if len(text) <= _MAX_QUESTION_CHARACTERS:
         return text
     note = f" [... cut here: {len(text)} characters in all]"
@@ -12170,13 +11807,12 @@ _REFUSAL_PREFIXES = (
 """What was refused to a call has not failed."""
 
 
-@dataclass(frozen=True, slots=True)
-class EarlierRounds:
+class EarlierRounds(NamedTuple):
     """The rounds before this one.
 
-    `failed` are the calls that failed, `answers` a person's by their confirmations;
-    `open_turn` is an answer of the model whose calls waited for these: its round
-    counts, its calls do not yet. `open_origin` is who made it.
+    `failed` are the calls that failed, `answers` the approvals by confirmation id.
+    `open_turn` is an answer of the model, made by `open_origin`, whose calls waited for
+    these approvals: its round counts, its calls do not yet.
     """
 
     rounds: int = 0
@@ -12184,18 +11820,18 @@ class EarlierRounds:
     usage: Usage | None = None
     seconds: float = 0.0
     failed: tuple[Item, ...] = ()
-    answers: Mapping[str, bool] = field(default_factory=dict)
+    answers: Mapping[str, bool] = MappingProxyType({})
     open_turn: tuple[Item, ...] = ()
     open_origin: Origin | None = None
 
     @property
     def is_continuation(self) -> bool:
-        """Whether the answer was begun before."""
+        """Whether an earlier round belongs to this answer."""
         return self.rounds > 0
 
 
 def read_earlier_rounds(messages: Sequence[Message]) -> EarlierRounds:
-    """Return what the messages since the user's last one tell."""
+    """Return what the messages after the user's last one contain."""
     run = _messages_since_user(messages)
     turns = [turn for message in run for turn in read_details(message)]
     answers = read_confirmations(run)
@@ -12216,7 +11852,7 @@ def read_earlier_rounds(messages: Sequence[Message]) -> EarlierRounds:
 
 
 def read_chat_style(messages: Sequence[Message]) -> ChosenStyle | None:
-    """Return the style of policies that this chat began with, where it is known."""
+    """Return the style of policies that this chat began with, if known."""
     turns = (turn for message in messages for turn in read_details(message))
     styles: tuple[ChosenStyle, ...] = ("full", "lean")
     noted = (turn.notes.get("style") for turn in turns)
@@ -12230,7 +11866,6 @@ def _messages_since_user(messages: Sequence[Message]) -> Sequence[Message]:
 
 
 def _read_outputs(messages: Sequence[Message]) -> dict[str, str]:
-    """Return what the tools returned, by call; a list of parts counts as empty."""
     returned = (one for one in messages if one.get("role") == "tool")
     return {
         str(one.get("tool_call_id")): str(one.get("content") or "") for one in returned
@@ -12242,7 +11877,6 @@ def _find_open_turn(
     outputs: Mapping[str, str],
     answers: Mapping[str, bool],
 ) -> tuple[Item, ...]:
-    """Return the items of the last turn if it waited for a person's answers."""
     items = tuple(one.item for one in turns[-1].items) if turns else ()
     calls = [item for item in items if is_call(item)]
     answered = any(call.get("call_id") in outputs for call in calls)
@@ -12264,7 +11898,6 @@ def _read_seconds(turn: DetailTurn) -> float:
 def _find_failed_calls(
     groups: Sequence[Sequence[Mapping[str, Any]]], outputs: Mapping[str, str]
 ) -> Iterator[Item]:
-    """Yield the calls whose output says that they failed."""
     for call in (call for calls in groups for call in calls):
         function = call.get("function")
         if isinstance(function, Mapping) and _is_failed_output(
@@ -12356,8 +11989,8 @@ def build_system_instruction(
 ) -> str:
     """Return the instruction, the four blocks, then what the overrides add.
 
-    Overrides are a JSON object that replaces blocks by their keys, or any other text,
-    which is added as it is.
+    Overrides are a JSON object that replaces blocks by their keys, or another text,
+    which is added unchanged.
     """
     changed = read_policy_overrides(prompt_policy_overrides)
     texts = _FULL_POLICIES if style == "full" else _LEAN_POLICIES
@@ -12371,7 +12004,7 @@ def build_system_instruction(
 
 
 def read_policy_overrides(text: str) -> dict[str, str]:
-    """Return what overrides change, by key; keys that nobody knows are left out."""
+    """Return the changed blocks by key; unknown keys are ignored."""
     if not text.strip():
         return {}
     given = parse_json_object(text)
@@ -12385,7 +12018,7 @@ def read_policy_overrides(text: str) -> dict[str, str]:
 
 
 def choose_style(style: PolicyStyle, family: str) -> Literal["full", "lean"]:
-    """Return the style for a family of models; what is not a newer GPT gets all."""
+    """Return the style for a family of models; only newer GPTs get `lean`."""
     if style != "auto":
         return style
     match = _GPT_PATTERN.match(family)
@@ -12398,7 +12031,6 @@ def _is_nonempty_text(value: Any) -> bool:
 
 
 def _wrap_in_tag(text: str, tag: str) -> str:
-    """Return a block in its tag, unless it brings the tag itself."""
     inner = text.strip()
     if inner.startswith(f"<{tag}>") and inner.endswith(f"</{tag}>"):
         return inner
@@ -12408,9 +12040,8 @@ def _wrap_in_tag(text: str, tag: str) -> str:
 _MAX_PRESET_CHARACTERS = 1_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class Preset:
-    """A guide that is built in."""
+class Preset(NamedTuple):
+    """A built-in guide."""
 
     system_prompt: str
     temperature: float | None = None
@@ -12419,7 +12050,7 @@ class Preset:
 
 
 class PresetFile(BaseModel):
-    """A guide as a JSON file holds it, in the spelling of JSON or of Python."""
+    """A guide in a JSON file; keys in camel case or snake case."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
 
@@ -12450,9 +12081,9 @@ PRESETS: Mapping[str, Preset] = {
 
 
 def find_preset(name: str, folder: str = "") -> Guide | None:
-    """Return the guide of that name; one in `folder` wins over one built in.
+    """Return the guide of that name; one in `folder` wins over a built-in one.
 
-    Raises InvalidRequest for a name that neither has, and for a file that is no guide.
+    Raises InvalidRequest for an unknown name and for an invalid file.
     """
     wanted = name.strip()
     if not wanted:
@@ -12471,7 +12102,6 @@ def find_preset(name: str, folder: str = "") -> Guide | None:
 
 
 def _find_preset_file(name: str, folder: str) -> str:
-    """Return the path of a preset's file, or nothing where there is none."""
     if not folder.strip():
         return ""
     home = realpath(folder.strip())
@@ -12495,11 +12125,10 @@ _FILES_PREFIX = "/files"
 
 
 def read_tool_file(path: str, root: str) -> bytes:
-    """Return the bytes of a file; raises InvalidRequest for what may not be read.
+    """Return the bytes of a file; raises InvalidRequest.
 
     A tool names it as `/files/...`, which stands for `root`, or by its path in there.
-    Neither `..` nor a link leads out. The size is looked at before and after, because
-    a file may grow while it is read.
+    The size is checked before and after, because a file may grow while it is read.
     """
     if not root.strip():
         raise InvalidRequest("files cannot be read here: FILES_ROOT is not set")
@@ -12531,7 +12160,7 @@ IMAGE_SENT_TEXT = "image generated and sent to user. Tell user to review it now.
 
 _TOOL_IMAGE_TYPES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 _PART_TYPES = frozenset(
-    {
+    [
         "text",
         "json",
         "link",
@@ -12541,17 +12170,15 @@ _PART_TYPES = frozenset(
         "file",
         "resource",
         "resource_link",
-    }
+    ]
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _ResultPart:
-    """A part, for the model and for the page."""
+class _ResultPart(NamedTuple):
 
     text: str
     image: str = ""
-    file: Mapping[str, Any] = field(default_factory=dict)
+    file: Mapping[str, Any] = MappingProxyType({})
 
 
 ReadFile = Callable[[str], bytes]
@@ -12559,10 +12186,7 @@ ReadFile = Callable[[str], bytes]
 
 
 def build_own_result(result: object, read_file: ReadFile) -> ToolResult:
-    """Return the answer for what a tool returned.
-
-    Raises InvalidRequest for a file that may not be read, and for one that is none.
-    """
+    """Convert what a tool returned; raises InvalidRequest for an invalid file."""
     failed, content = False, result
     if isinstance(result, Mapping) and isinstance(result.get("content"), list):
         failed, content = result.get("isError") is True, result["content"]
@@ -12579,7 +12203,6 @@ def build_own_result(result: object, read_file: ReadFile) -> ToolResult:
 
 
 def _read_known_parts(value: object) -> list[Mapping[str, Any]]:
-    """Return the parts of a list of nothing else; none for any other value."""
     rows = value if isinstance(value, list) else []
     parts = [row for row in rows if isinstance(row, Mapping)]
     known = [part for part in parts if part.get("type") in _PART_TYPES]
@@ -12626,7 +12249,6 @@ def _build_link_part(url: object) -> _ResultPart:
 
 
 def _build_resource_part(resource: object) -> _ResultPart:
-    """Return a resource of MCP, which has a text or a blob."""
     found = resource if isinstance(resource, Mapping) else {}
     if isinstance(found.get("text"), str):
         return _ResultPart(found["text"])
@@ -12635,7 +12257,6 @@ def _build_resource_part(resource: object) -> _ResultPart:
 
 
 def _build_file_part(content: bytes, mime: str, name: str) -> _ResultPart:
-    """Return bytes: a picture goes to the page, another file to the tool's card."""
     if len(content) > MAX_TOOL_FILE_BYTES:
         raise InvalidRequest("the file is larger than 5 MB")
     own = basename(name) or "file"
@@ -12655,10 +12276,10 @@ def _decode_base64(data: object) -> bytes:
 
 
 class OwnTools:
-    """Tools of the port; `names` are theirs."""
+    """The agent's own tools by name."""
 
     def __init__(self, tools: Sequence[Tool], root: str) -> None:
-        """Read files that a tool names below `root` alone."""
+        """Read files that a tool names below `root` only."""
         self._tools = {tool.name: tool for tool in tools}
         self._read_file = partial(read_tool_file, root=root)
 
@@ -12668,18 +12289,18 @@ class OwnTools:
         return frozenset(self._tools)
 
     def parameters(self, name: str) -> Mapping[str, Any] | None:
-        """Return the schema of a tool's arguments, or None for no such tool."""
+        """Return the schema of a tool's arguments, None for an unknown tool."""
         tool = self._tools.get(name)
         return None if tool is None else tool.args
 
     def resolve_call(
         self, name: str, arguments: dict[str, Any]
     ) -> tuple[str, dict[str, Any]] | None:
-        """Return the call itself: no tool stands for another."""
+        """Return the call unchanged: no tool stands for another."""
         return name, arguments
 
     def is_interactive(self, _name: str) -> bool:
-        """Say that no tool's time is a person's."""
+        """Say that no tool waits for a person."""
         return False
 
     async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
@@ -12700,15 +12321,14 @@ def describe_tool(tool: Tool) -> Item:
     }
 
 
-# ==== gpt5_agent.agent.preparation: A question to the agent -> what its first round needs.
+# ==== gpt5_agent.agent.preparation: Builds what the first round of the agent needs from a question.
 
 
-@dataclass(frozen=True, slots=True)
-class PreparedRun:
+class PreparedRun(NamedTuple):
     """What a run of the agent begins with.
 
-    `request` has the history as its input; `own` runs the tools that are ours,
-    `host_schemas` are the arguments of the host's, both under the tools' own names.
+    `request` has the history as its input. `own_tools` and `host_schemas` (the
+    arguments of the host's tools) use the tools' own names.
     """
 
     model: ResolvedModel
@@ -12722,15 +12342,14 @@ class PreparedRun:
     note: str
 
 
-@dataclass(frozen=True, slots=True)
-class _OfferedFunctions:
+class _OfferedFunctions(NamedTuple):
     tools: Sequence[Item]
     names: ToolNames
     choice: object
 
 
 def prepare_run(asked: AgentRequest) -> PreparedRun:
-    """Return what the agent begins with; raises InvalidRequest for what cannot work."""
+    """Return what the agent begins with; raises InvalidRequest."""
     model = _resolve_calling_model(asked.model)
     if not all(isinstance(message, Mapping) for message in asked.messages):
         raise InvalidRequest("A message of this chat is not an object with a role.")
@@ -12774,10 +12393,6 @@ def _resolve_calling_model(name: str) -> ResolvedModel:
 def _build_history(
     messages: Sequence[Message], reader: Origin, earlier: EarlierRounds
 ) -> tuple[str, list[Item]]:
-    """Return what the system says and the items of a chat.
-
-    An answer whose calls are still open stands at the end: it goes on from there.
-    """
     closed = _drop_last_turn_details(messages) if earlier.open_turn else messages
     marked, records = restore_from_details(drop_question_calls(closed))
     said, stretches = parse_messages(marked)
@@ -12788,7 +12403,6 @@ def _build_history(
 
 
 def _drop_last_turn_details(messages: Sequence[Message]) -> list[Message]:
-    """Return the messages without what the last that carries a turn carries."""
     carriers = [place for place, one in enumerate(messages) if read_details(one)]
     last = messages[carriers[-1]]
     bare = {k: v for k, v in last.items() if k != "reasoning_details"}
@@ -12796,7 +12410,6 @@ def _drop_last_turn_details(messages: Sequence[Message]) -> list[Message]:
 
 
 def _replace_query(messages: Sequence[Message], query: str) -> Sequence[Message]:
-    """Return the messages with `query` as the text of the user's last one."""
     if not query.strip():
         return messages
     places = [
@@ -12819,7 +12432,6 @@ def _replace_query(messages: Sequence[Message], query: str) -> Sequence[Message]
 def _build_instructions(
     asked: AgentRequest, style: ChosenStyle, said: str, sources: list[ContextSource]
 ) -> str:
-    """Return the instruction with its policies, then what there is to read."""
     persona = asked.persona
     guide = persona.guide.system_prompt if persona.guide else ""
     parts = [part.strip() for part in (guide, persona.instruction, said)]
@@ -12830,7 +12442,6 @@ def _build_instructions(
 
 
 def _offer_functions(asked: AgentRequest) -> _OfferedFunctions:
-    """Return the host's tools with our own; one of ours wins over one of its name."""
     specs = asked.body.get("tools")
     hosts = responses_tools(specs if isinstance(specs, list) else [])
     ours = responses_tools([describe_tool(tool) for tool in asked.own_tools.tools])
@@ -12857,7 +12468,6 @@ def _read_host_schemas(
 
 
 def _merge_body(asked: AgentRequest, offer: _OfferedFunctions) -> dict[str, Any]:
-    """Return the caller's keys; what the guide says of temperature stands behind."""
     guide = asked.persona.guide
     usual = {"temperature": guide.temperature} if guide else {}
     given = {k: v for k, v in asked.body.items() if v is not None}
@@ -12868,15 +12478,15 @@ def _merge_body(asked: AgentRequest, offer: _OfferedFunctions) -> dict[str, Any]
 
 
 class AnswerEvents:
-    """Passes on the events of one answer, its items counted from `first` on.
+    """Checks and passes on the events of one answer; its indexes start at `first`.
 
-    `items` are those that ended, under their indexes; `next_index` is free.
+    `items` are the completed ones by index; `next_index` is free.
     """
 
     def __init__(
         self, first: int, shown_name: Callable[[str], str], *, holds_calls: bool
     ) -> None:
-        """Show calls under their tools' own names."""
+        """Calls are shown under the names that `shown_name` gives."""
         self.items: dict[int, Item] = {}
         self.next_index = first
         self.held_events: list[RunEvent] = []
@@ -12915,7 +12525,7 @@ class AnswerEvents:
                 yield event
 
     def held_without_calls(self) -> list[RunEvent]:
-        """Return what was held back, the calls left out."""
+        """Return the held events without those of calls."""
         calls = {index for index, item in self.items.items() if is_call(item)}
         return [
             event
@@ -12958,7 +12568,7 @@ class AnswerEvents:
 
 
 class Transcript:
-    """Grows by answers of the model and by outputs of calls."""
+    """The history of a run: answers of the model and outputs of calls."""
 
     def __init__(self, history: Iterable[Item]) -> None:
         """Begin with what was said before."""
@@ -12967,12 +12577,12 @@ class Transcript:
         self.next_index = 0
 
     def add_answer(self, items: Sequence[Item]) -> None:
-        """Add what the model answered."""
+        """Add an answer of the model."""
         self.output += items
         self.history += replay_output(items, with_reasoning=True)
 
     def add_output(self, call: Item, answer: ToolResult) -> ToolOutput:
-        """Add the output of a call; return the event of it."""
+        """Add the output of a call; return its event."""
         item = output_item(call, answer)
         self.output.append(item)
         self.history.append(item)
@@ -12980,7 +12590,7 @@ class Transcript:
         return ToolOutput(self.next_index - 1, item, answer.failed, answer.card)
 
     def build_call_events(self, call: Item) -> tuple[ItemAdded, ItemDone]:
-        """Return the events of a call that no answer of this run brought."""
+        """Return the events of a call that no answer of this run contained."""
         self.next_index += 1
         index = self.next_index - 1
         return ItemAdded(index, call), ItemDone(index, call)
@@ -12991,13 +12601,11 @@ class Transcript:
 _RULES_BY_STRICTNESS: Sequence[Approval] = ("auto", "ask", "deny")
 
 
-@dataclass(frozen=True, slots=True)
-class CallDecisions:
-    """The calls of a round, under their tools' own names.
+class CallDecisions(NamedTuple):
+    """What happens to the calls of a round; they have their tools' own names.
 
-    `refused` are the answers of those that are not made, `left` those that the host
-    makes. While there are `questions` for a person, calls as they would be run, none is
-    made.
+    `refusals` answer calls that are not made; the host makes those of `host_call_ids`.
+    While there are `questions` for a person, no call is made.
     """
 
     calls: tuple[Item, ...]
@@ -13012,19 +12620,24 @@ class CallDecisions:
             call for call in self.calls if call["call_id"] not in self.host_call_ids
         ]
 
+    @property
+    def made_calls(self) -> list[Item]:
+        """The calls that run here."""
+        return [call for call in self.own_calls if call["call_id"] not in self.refusals]
+
 
 class RoundCalls:
-    """Knows of every call of a run what becomes of it."""
+    """Decides about the calls of a run, and runs those that are ours."""
 
     def __init__(
-        self, asked: AgentRequest, prepared: PreparedRun, ledger: RunTotals
+        self, asked: AgentRequest, prepared: PreparedRun, totals: RunTotals
     ) -> None:
-        """Begin with what failed, and what a person answered, in earlier rounds."""
+        """Start with the failures and the approvals of earlier rounds."""
         self._own = asked.own_tools
         self._log = asked.log
         self._tools = prepared.own_tools
         self._host_schemas = prepared.host_schemas
-        self._totals = ledger
+        self._totals = totals
         self._confirmations = Confirmations(prepared.earlier_rounds.answers)
         self._guard = CallGuard(self._schema)
         for call in prepared.earlier_rounds.failed:
@@ -13035,7 +12648,7 @@ class RoundCalls:
 
     @property
     def may_ask(self) -> bool:
-        """Whether a call may have to wait for a person whom the host asks."""
+        """Whether a call may need an approval that the host asks for."""
         names = (*self._tools.names, *self._host_schemas)
         passes_on = CALL_TOOL in self._host_schemas and self._approver.may_ask
         asks = passes_on or any(map(self._needs_approval, names))
@@ -13046,9 +12659,9 @@ class RoundCalls:
         return self._guard.failed_calls()
 
     async def decide(self, calls: Sequence[Item], limit: str) -> CallDecisions:
-        """Return what becomes of the calls; with a `limit` none is made.
+        """Return what happens to the calls; with a `limit` all are refused.
 
-        Nobody is asked about a call that cannot be made.
+        No approval is requested for a call that cannot be made.
         """
         refused: dict[str, ToolResult] = {}
         for call in calls:
@@ -13074,11 +12687,8 @@ class RoundCalls:
     async def run(
         self, found: CallDecisions
     ) -> AsyncGenerator[tuple[Item, ToolResult], None]:
-        """Yield the calls that are answered here with their answers, in their order."""
-        made = [
-            call for call in found.own_calls if call["call_id"] not in found.refusals
-        ]
-        async with aclosing(run_calls(made, self._toolset())) as running:
+        """Yield the calls that are answered here with their results, in their order."""
+        async with aclosing(run_calls(found.made_calls, self._toolset())) as running:
             for call in found.own_calls:
                 refused = found.refusals.get(call["call_id"])
                 if refused is not None:
@@ -13087,7 +12697,6 @@ class RoundCalls:
                     yield await anext(running)
 
     def _toolset(self) -> Toolset:
-        """Return what runs the calls, in no more than the time that is left."""
         limits, left = self._own.limits, self._totals.seconds_left
         if left is not None:
             limits = limits._replace(batch_seconds=min(limits.batch_seconds, left))
@@ -13097,7 +12706,6 @@ class RoundCalls:
     async def _ask_person(
         self, call_id: str, name: str, arguments: Mapping[str, Any]
     ) -> bool:
-        """Return a person's answer: given through the host, or asked for now."""
         if self._own.asks_in_chat:
             return self._confirmations.consume(call_id, name, arguments)
         ask = self._own.approver.ask
@@ -13105,10 +12713,6 @@ class RoundCalls:
             return ask is not None and await ask(call_id, name, arguments)
 
     def _resolve_for_rules(self, call: Item) -> Item:
-        """Return the call that the rules are about: of the tool that will run.
-
-        Where they are stricter about the tool that passes it on, that one counts.
-        """
         if call["name"] in self._tools.names:
             return call
         return max(resolve_host_call(call), call, key=self._strictness)
@@ -13133,45 +12737,42 @@ class RoundCalls:
 
 
 class CallEvents:
-    """Answers calls, and tells of it."""
+    """Answers calls and reports each of them."""
 
     def __init__(
         self,
-        calling: RoundCalls,
+        round_calls: RoundCalls,
         steps: StepLog,
         transcript: Transcript,
-        ledger: RunTotals,
+        totals: RunTotals,
     ) -> None:
-        """Write the outputs to `transcript`, their number to `ledger`."""
-        self._round_calls = calling
+        """Write outputs to `transcript`, their number to `totals`."""
+        self._round_calls = round_calls
         self._steps = steps
         self._transcript = transcript
-        self._totals = ledger
+        self._totals = totals
 
     def ask(self, found: CallDecisions) -> Iterator[AgentEvent]:
-        """Yield what asks a person; the host shows a card for it."""
+        """Yield the approval requests; the host shows a card for them."""
         requests = [build_confirmation_request(call) for call in found.questions]
         yield from requests
         yield from self._transcript.build_call_events(build_question_call(requests))
         yield StateChanged("waiting_for_confirmation")
 
     def show_calls(self, found: CallDecisions) -> Iterator[AgentEvent]:
-        """Yield the calls that were held back from the host until now."""
+        """Yield the calls that the host was not shown before."""
         for call in found.calls:
             yield from self._transcript.build_call_events(call)
 
     async def run(
         self, found: CallDecisions, round_step: StepStarted
     ) -> AsyncGenerator[AgentEvent, None]:
-        """Answer the calls that are ours; yield each with its step of the log."""
+        """Answer our calls; yield each with its step of the log."""
         self._totals.calls += len(found.calls)
-        made = [
-            call for call in found.own_calls if call["call_id"] not in found.refusals
-        ]
-        if made:
+        if found.made_calls:
             yield StateChanged("executing_tool")
         steps: dict[str, StepStarted] = {}
-        for call in made:
+        for call in found.made_calls:
             step = self._steps.start(
                 "tool",
                 f"CALL {call['name']}",
@@ -13198,8 +12799,7 @@ class CallEvents:
 _THINK_OPEN, _THINK_CLOSE = "<think>", "</think>"
 
 
-@dataclass(frozen=True, slots=True)
-class ThinkSpan:
+class ThinkSpan(NamedTuple):
     """A piece of text, and whether it is a thought."""
 
     is_thought: bool
@@ -13207,11 +12807,7 @@ class ThinkSpan:
 
 
 class ThinkTagParser:
-    """Takes a text in pieces; a tag may be spread over several.
-
-    A thought that is never closed goes on to the end; a tag in backticks is a word of
-    the text.
-    """
+    """Splits a text that comes in pieces at its think tags."""
 
     def __init__(self) -> None:
         """Begin outside of a thought."""
@@ -13220,12 +12816,12 @@ class ThinkTagParser:
         self._previous_character = ""
 
     def feed(self, text: str) -> list[ThinkSpan]:
-        """Take a piece; return what is known of it now."""
+        """Take a piece; return the spans that are certain now."""
         self._buffer += text
         return _merge_spans(self._complete_spans(at_end=False))
 
     def close(self) -> list[ThinkSpan]:
-        """Return what waited for the rest of a tag that did not come."""
+        """Return the rest, which could have been the beginning of a tag."""
         return _merge_spans(self._complete_spans(at_end=True))
 
     def _complete_spans(self, *, at_end: bool) -> Iterator[ThinkSpan]:
@@ -13260,7 +12856,6 @@ def parse_think_spans(text: str) -> list[ThinkSpan]:
 
 
 def _merge_spans(spans: Iterator[ThinkSpan] | list[ThinkSpan]) -> list[ThinkSpan]:
-    """Return spans with those of one kind joined that follow each other."""
     groups = groupby(spans, attrgetter("is_thought"))
     return [
         ThinkSpan(kind, "".join(one.text for one in group)) for kind, group in groups
@@ -13268,14 +12863,12 @@ def _merge_spans(spans: Iterator[ThinkSpan] | list[ThinkSpan]) -> list[ThinkSpan
 
 
 def _find_tag(text: str) -> tuple[int, str]:
-    """Return the first tag with its place; an empty one where there is none."""
     lowered = text.lower()
     found = [(lowered.find(tag), tag) for tag in (_THINK_OPEN, _THINK_CLOSE)]
     return min([one for one in found if one[0] >= 0], default=(-1, ""))
 
 
 def _count_partial_tag(text: str) -> int:
-    """Return how many characters at the end of `text` may begin a tag."""
     lowered = text[-len(_THINK_CLOSE) :].lower()
     for length in range(min(len(lowered), len(_THINK_CLOSE) - 1), 0, -1):
         if any(
@@ -13287,7 +12880,6 @@ def _count_partial_tag(text: str) -> int:
 
 @dataclass(slots=True)
 class _ShownPart:
-    """A piece with a place of its own; `name` is its id."""
 
     index: int
     name: str
@@ -13317,7 +12909,7 @@ class _ShownPart:
 
 
 class MessageParts:
-    """Shows a message; `emits` says whether thoughts are shown.
+    """Shows a message as thoughts and answer texts.
 
     What is held back waits for `release` or `become_thought`.
     """
@@ -13331,7 +12923,7 @@ class MessageParts:
         is_thought: bool,
         is_held: bool,
     ) -> None:
-        """Take the message as it begins."""
+        """Take the message as it begins; `emits` shows thoughts."""
         self.is_thought = is_thought
         self.is_held = is_held
         self.is_commentary = item.get("phase") == "commentary"
@@ -13350,21 +12942,21 @@ class MessageParts:
 
     @property
     def is_shown(self) -> bool:
-        """Whether anything of it is shown."""
+        """Whether any part is shown."""
         return bool(self._pieces)
 
     def add_text(self, text: str) -> Iterator[RunEvent]:
-        """Yield what more text shows."""
+        """Yield the events of more text."""
         yield from self._process_spans(self._reader.feed(text))
 
     def end(self, item: Item) -> Iterator[RunEvent]:
-        """Yield the end of the message; `item` is all of it."""
+        """Yield the end of the message; `item` is the complete one."""
         self._item, self._is_complete = item, True
         yield from self._process_spans(self._reader.close())
         yield from self._end_last()
 
     def become_thought(self) -> Iterator[RunEvent]:
-        """Yield what the message becomes once its round calls a tool."""
+        """Turn the shown text into a thought: its round calls a tool."""
         self.is_thought, self._held = True, []
         for piece in self._pieces if self._shows_thoughts else ():
             if not piece.is_thought:
@@ -13380,7 +12972,7 @@ class MessageParts:
             yield from self._end_last()
 
     def repeat_as_answer(self) -> Iterator[RunEvent]:
-        """Yield a message that was shown as a thought once more, as the answer."""
+        """Yield a message that was shown as a thought again, as the answer."""
         spans = parse_think_spans(message_text(self._item))
         text = "".join(span.text for span in spans if not span.is_thought).strip()
         if text and not self.text:
@@ -13390,7 +12982,7 @@ class MessageParts:
             yield piece.end_event()
 
     def close(self) -> Iterator[RunEvent]:
-        """Yield what still waited for the rest of a tag."""
+        """Yield what could have been the beginning of a tag."""
         yield from self._process_spans(self._reader.close())
 
     def _process_spans(self, spans: list[ThinkSpan]) -> Iterator[RunEvent]:
@@ -13421,7 +13013,6 @@ class MessageParts:
         return piece
 
     def _end_last(self) -> Iterator[RunEvent]:
-        """Yield the end of the last piece; of a message in one piece its own bytes."""
         if not self._pieces:
             return
         last, own = self._pieces[-1], message_text(self._item)
@@ -13445,10 +13036,10 @@ def build_thought_item(
 
 
 class ThoughtFilter:
-    """Shows one run, over all its rounds, under indexes of its own."""
+    """Shows one run, over all its rounds, under its own indexes."""
 
     def __init__(self, *, emits: bool) -> None:
-        """Show thoughts if `emits` says so."""
+        """With `emits` thoughts are shown."""
         self._shows_thoughts = emits
         self._may_call = False
         self._has_called = False
@@ -13459,7 +13050,7 @@ class ThoughtFilter:
         self._texts: dict[int, str] = {}
 
     def begin_round(self, *, may_call: bool) -> None:
-        """Take note that the model answers anew."""
+        """Prepare for another answer of the model."""
         self._may_call = may_call
         self._has_called = self._has_thought = False
         self._messages = {}
@@ -13469,7 +13060,7 @@ class ThoughtFilter:
         return self._texts.get(index, "")
 
     def show(self, event: RunEvent) -> Iterator[RunEvent]:
-        """Yield what takes the place of an event."""
+        """Yield the events that replace an event."""
         match event:
             case ItemAdded() if item_type(event.item) == "message":
                 self._messages[event.output_index] = self._start_message(event.item)
@@ -13488,7 +13079,7 @@ class ThoughtFilter:
                 yield from self._show_other(event)
 
     def build_carrier(self) -> Iterator[RunEvent]:
-        """Yield an empty thought, for what has to be carried where none is."""
+        """Yield an empty thought to which details can be attached."""
         index = self._new_index()
         yield from _build_thought_events(index, f"carrier_{index}", "")
 
@@ -13516,7 +13107,6 @@ class ThoughtFilter:
             | ToolOutput
         ),
     ) -> Iterator[RunEvent]:
-        """Yield an event of anything but a message, at its place."""
         if isinstance(event, ItemAdded) and is_call(event.item):
             yield from self._handle_call(event.item)
         if isinstance(event, TextDelta) and event.kind in ("summary", "reasoning"):
@@ -13526,10 +13116,6 @@ class ThoughtFilter:
         yield event._replace(output_index=self._indexes[event.output_index])
 
     def _handle_call(self, call: Item) -> Iterator[RunEvent]:
-        """Yield what the texts of this round become now that it calls a tool.
-
-        A round that says nothing gets a thought of ours.
-        """
         for message in self._messages.values():
             yield from message.become_thought()
         self._store_texts()
@@ -13546,7 +13132,6 @@ class ThoughtFilter:
         self._has_called = True
 
     def _close(self) -> Iterator[RunEvent]:
-        """Yield what was held back, at the end of a round that called no tool."""
         messages = list(self._messages.values())
         has_answer = any(not one.is_commentary for one in messages)
         for message in messages:
@@ -13567,7 +13152,7 @@ class ThoughtFilter:
 
 
 def read_answer_text(output: Iterable[Item]) -> str:
-    """Return the answer that a round without calls gives: no thoughts, no comments."""
+    """Return the answer of a round without calls: no thoughts, no commentary."""
     messages = [item for item in output if item_type(item) == "message"]
     final = [item for item in messages if item.get("phase") != "commentary"]
     texts = [
@@ -13582,20 +13167,18 @@ def read_answer_text(output: Iterable[Item]) -> str:
 
 
 def _build_thought_events(index: int, name: str, text: str) -> Iterator[RunEvent]:
-    """Yield the events of a whole thought."""
-    yield ItemAdded(index, build_thought_item(name, [], "in_progress"))
+    thought = _ShownPart(index, name, is_thought=True)
+    yield thought.start_event()
     if text:
-        yield TextDelta(index, "summary", 0, text)
-    summary = [{"type": "summary_text", "text": text}] if text else []
-    yield ItemDone(index, build_thought_item(name, summary))
+        yield thought.add_text(text)
+    yield thought.end_event()
 
 
 # ==== gpt5_agent.agent.provider: The Responses API as the agent's provider.
 
 
-@dataclass(frozen=True, slots=True)
-class ProviderConfig:
-    """What every request of a run has in common, and where it goes.
+class ProviderConfig(NamedTuple):
+    """What all requests of a run share.
 
     `tools_ran` says that tools ran before: nothing is then sent twice.
     """
@@ -13608,7 +13191,7 @@ class ProviderConfig:
 
 
 class ResponsesProvider:
-    """Goes on with a history, one answer of the model at a time."""
+    """Continues a history, one answer of the model at a time."""
 
     def __init__(self, config: ProviderConfig) -> None:
         """Send nothing yet."""
@@ -13620,10 +13203,10 @@ class ResponsesProvider:
     async def generate(
         self, history: Sequence[Item], tools: Sequence[Item]
     ) -> AsyncGenerator[RunEvent | ModelAnswer, None]:
-        """Send a history; yield what happens, then what it came to.
+        """Send a history; yield what happens, then the answer.
 
-        The tools stay in the request when none may be called, because the prompt cache
-        lives on them.
+        Tools stay in the request when none may be called: the prompt cache depends on
+        them.
         """
         config, sent = self._config, [
             one for one in history if one not in self._invalid_reasoning
@@ -13632,7 +13215,7 @@ class ResponsesProvider:
         if self._has_run:
             limits = limits._replace(retries=RetryPolicy(0))
         request = self._request.model_copy(
-            update={"input": sent, "tool_choice": self._choose_tool_choice(bool(tools))}
+            update={"input": sent, "tool_choice": self._tool_choice(bool(tools))}
         )
         events = run(request, config.endpoint, config.connections, limits)
         async with aclosing(events):
@@ -13647,19 +13230,13 @@ class ResponsesProvider:
                         yield event
         self._has_run = True
 
-    def _choose_tool_choice(self, may_call: bool) -> object:
-        """Return the choice of tools; what had to be called has been, after a round."""
+    def _tool_choice(self, may_call: bool) -> object:
         choice = self._request.tool_choice
         if not may_call:
             return "none" if self._request.tools else None
-        if not self._has_run or choice == "none":
-            return choice
-        if isinstance(choice, Mapping) and choice.get("type") == "allowed_tools":
-            return {**choice, "mode": "auto"}
-        return None
+        return next_tool_choice(choice) if self._has_run else choice
 
     def _apply_fallback(self, cause: str, sent: Sequence[Item]) -> None:
-        """Leave out of later requests what the server refused in this one."""
         match cause:
             case "reasoning":
                 self._invalid_reasoning += filter(is_reasoning, sent)
@@ -13684,8 +13261,8 @@ def _build_model_answer(ended: RunDone) -> ModelAnswer:
 class Agent:
     """One run of the loop.
 
-    `is_over` says whether the answer is whole: else the host calls again. `answer`
-    holds the items of the last round.
+    `is_over` says whether the answer is complete; if not, the host calls again.
+    `answer` holds the items of the last round.
     """
 
     def __init__(
@@ -13693,51 +13270,45 @@ class Agent:
         asked: AgentRequest,
         prepared: PreparedRun,
         provider: Provider,
-        ledger: RunTotals,
+        totals: RunTotals,
     ) -> None:
         """Send nothing yet."""
         self.is_over = True
         self.answer: list[Item] = []
         self._prepared = prepared
         self._provider = provider
-        self._totals = ledger
+        self._totals = totals
         self._steps = StepLog(asked.log, monotonic_seconds, debug=asked.debug)
         self._transcript = Transcript(prepared.request.input)
-        self._round_calls = RoundCalls(asked, prepared, ledger)
+        self._round_calls = RoundCalls(asked, prepared, totals)
         self._call_events = CallEvents(
-            self._round_calls, self._steps, self._transcript, ledger
+            self._round_calls, self._steps, self._transcript, totals
         )
         self._continues = True
         self._round_began = 0.0
         self._run_end = RunDone(COMPLETED)
 
     def build_run_end(self) -> RunDone:
-        """Return how the run ended, with all that came of it."""
-        ledger, last = self._totals, self._run_end
+        """Return how the run ended, with all its output."""
+        totals, last = self._totals, self._run_end
         output = tuple(self._transcript.output)
-        return RunDone(last.ending, ledger.usage, ledger.last_usage, output, last.trace)
+        return RunDone(last.ending, totals.usage, totals.last_usage, output, last.trace)
 
     async def run(self) -> AsyncGenerator[AgentEvent, None]:
-        """Go round after round; yield what happens."""
+        """Run round after round; yield what happens."""
         if self._prepared.note:
             yield Status(self._prepared.note)
         for source in self._prepared.sources:
             yield source
-        first = (
-            self._resume_round()
-            if self._prepared.earlier_rounds.open_turn
-            else self._run_round()
-        )
-        async with aclosing(first) as events:
-            async for event in events:
-                yield event
+        resumes = bool(self._prepared.earlier_rounds.open_turn)
         while self._continues:
-            async with aclosing(self._run_round()) as events:
+            round_ = self._resume_round() if resumes else self._run_round()
+            resumes = False
+            async with aclosing(round_) as events:
                 async for event in events:
                     yield event
 
     async def _resume_round(self) -> AsyncGenerator[AgentEvent, None]:
-        """Go on with the calls that waited for a person."""
         number = self._totals.rounds
         step = self._steps.start("round", f"ROUND {number}")
         yield step
@@ -13756,7 +13327,6 @@ class Agent:
         yield self._steps.end(step)
 
     async def _run_round(self) -> AsyncGenerator[AgentEvent, None]:
-        """Let the model answer, then answer its calls."""
         self._totals.rounds += 1
         number = self._totals.rounds
         self._round_began = self._totals.seconds
@@ -13781,7 +13351,6 @@ class Agent:
     async def _run_model(
         self, round_step: StepStarted, sound: AnswerEvents
     ) -> AsyncGenerator[AgentEvent, None]:
-        """Let the model answer; its items end up in `sound`."""
         label = f"{self._prepared.model.id} Thought"
         step = self._steps.start("model", label, parent=round_step.id)
         yield step
@@ -13802,7 +13371,6 @@ class Agent:
     async def _run_calls(
         self, step: StepStarted, sound: AnswerEvents
     ) -> AsyncGenerator[AgentEvent, None]:
-        """Answer the calls of a round, as far as they are ours to answer."""
         self.answer = [sound.items[index] for index in sorted(sound.items)]
         self._transcript.add_answer(self.answer)
         self._transcript.next_index = sound.next_index
@@ -13825,7 +13393,6 @@ class Agent:
             yield self._build_round_end(sound)
 
     async def _decide_calls(self, items: Iterable[Item], number: int) -> CallDecisions:
-        """Return what becomes of the calls among the items of a round."""
         original = self._prepared.names.own_name
         calls = [
             {**item, "name": original(str(item["name"]))}
@@ -13840,7 +13407,6 @@ class Agent:
     def _release_held(
         self, sound: AnswerEvents, found: CallDecisions
     ) -> Iterator[AgentEvent]:
-        """Yield what was held back of an answer, or what asks about its calls."""
         if not found.questions:
             yield from sound.held_events
             return
@@ -13881,14 +13447,14 @@ async def run_agent(
 ) -> AsyncGenerator[AgentEvent, None]:
     """Answer a question; yield what happens.
 
-    Raises nothing of ours: what cannot be asked is an ending. Exactly one RunEnded
+    Raises nothing of ours: what cannot be asked is an ending. Exactly one RunDone
     comes; ReadyForInput is the last event, unless the host has to go on first.
     """
-    ledger = RunTotals(asked.budget, asyncio.get_running_loop().time)
+    totals = RunTotals(asked.budget, asyncio.get_running_loop().time)
     agent, kind = None, "cancelled"
     try:
         try:
-            agent = _start_agent(asked, make_provider, ledger)
+            agent = _start_agent(asked, make_provider, totals)
         except ResponsesError as refused:
             ended = RunDone(ending_of_exception(refused, has_begun=False))
         else:
@@ -13898,29 +13464,27 @@ async def run_agent(
             ended = agent.build_run_end()
         kind = ended.ending.kind
         text = read_answer_text(agent.answer) if agent else ""
-        metadata = _build_metadata(asked, ledger, kind)
+        metadata = _build_metadata(asked, totals, kind)
         over = agent is None or agent.is_over
         for last in _final_events(ended, text, metadata) if over else (ended,):
             yield last
     finally:
         if agent is None or agent.is_over:
-            asked.on_end(_build_metadata(asked, ledger, kind))
+            asked.on_end(_build_metadata(asked, totals, kind))
 
 
 def _start_agent(
-    asked: AgentRequest, make_provider: MakeProvider, ledger: RunTotals
+    asked: AgentRequest, make_provider: MakeProvider, totals: RunTotals
 ) -> Agent:
-    """Return the agent; raises InvalidRequest for what cannot be asked."""
     prepared = prepare_run(asked)
     earlier = prepared.earlier_rounds
-    ledger.add_earlier(earlier.rounds, earlier.calls, earlier.usage, earlier.seconds)
-    return Agent(asked, prepared, make_provider(asked, prepared), ledger)
+    totals.add_earlier(earlier.rounds, earlier.calls, earlier.usage, earlier.seconds)
+    return Agent(asked, prepared, make_provider(asked, prepared), totals)
 
 
 def _final_events(
     ended: RunDone, text: str, metadata: RunMetadata
 ) -> Iterator[AgentEvent]:
-    """Yield how a whole answer ends."""
     failed = ended.ending.is_failure
     if text and not failed:
         yield NewMessage(text)
@@ -13930,10 +13494,10 @@ def _final_events(
     yield ReadyForInput()
 
 
-def _build_metadata(asked: AgentRequest, ledger: RunTotals, ending: str) -> RunMetadata:
+def _build_metadata(asked: AgentRequest, totals: RunTotals, ending: str) -> RunMetadata:
     model = resolve_model(asked.model)
     prices = asked.prices or model.facts.prices
-    return ledger.metadata(asked.strategy, model.id, ending, prices)
+    return totals.metadata(asked.strategy, model.id, ending, prices)
 
 
 # ==== gpt5_agent.shell.bridge: Makes an async iterator a plain iterator for a server's threads.
@@ -13953,13 +13517,13 @@ class BridgeClosed(Exception):
 
 
 class AnswerReader:
-    """One answer, pulled piece by piece from any thread.
+    """One answer, read piece by piece from any thread.
 
-    An iterator and no generator: to a generator the server adds an end of its own.
+    An iterator and not a generator: the server adds an end of its own to generators.
     """
 
     def __init__(self, lease_seconds: float, beat_seconds: float) -> None:
-        """Begin with a lease, for the reader that is about to come."""
+        """Begin with a lease for the reader that is about to come."""
         self._lease_seconds = lease_seconds
         self._beat_seconds = beat_seconds
         self._pieces: SimpleQueue[AnswerPiece | None] = SimpleQueue()
@@ -13971,7 +13535,7 @@ class AnswerReader:
         return self
 
     def __next__(self) -> AnswerPiece:
-        """Return the next piece; a beat if none comes in time."""
+        """Return the next piece; a keepalive chunk if none comes in time."""
         if self._ended:
             raise StopIteration
         self._last_read_at = None
@@ -13988,7 +13552,7 @@ class AnswerReader:
     async def consume(
         self, pieces: AsyncGenerator[AnswerPiece, None], last: AnswerPiece
     ) -> None:
-        """Take all pieces while somebody reads; tell `last` to a reader if stopped."""
+        """Queue all pieces while they are read; queue `last` if cancelled."""
         watching = asyncio.create_task(self._watch(asyncio.current_task()))
         try:
             async with aclosing(pieces):
@@ -14002,7 +13566,6 @@ class AnswerReader:
             self._pieces.put(None)
 
     async def _watch(self, filling: asyncio.Task[Any] | None) -> None:
-        """Cancel `filling` when the lease has run out; it rests while a reader waits."""
         rest = self._lease_seconds
         while rest > 0:
             await asyncio.sleep(rest)
@@ -14027,7 +13590,7 @@ class AsyncBridge:
     ) -> None:
         """Start nothing.
 
-        `last` ends an answer that is open when we close; `at_end` is awaited then.
+        `last` ends an open answer when we close; then `at_end` is awaited.
         """
         self._last = last
         self._on_close = at_end
@@ -14046,7 +13609,7 @@ class AsyncBridge:
         return reading
 
     def run(self, work: Coroutine[Any, Any, Result]) -> Result:
-        """Return what `work` comes to; raises BridgeClosed, also while it works."""
+        """Return the result of `work`; raises BridgeClosed, also while it runs."""
         try:
             return self._submit(work).result()
         except CancelledError:
@@ -14079,7 +13642,6 @@ class AsyncBridge:
         return begun.get()
 
     async def _run_loop(self, begun: SimpleQueue[asyncio.AbstractEventLoop]) -> None:
-        """Keep the loop until we are closed, then leave nothing in it."""
         begun.put(asyncio.get_running_loop())
         await self._closing.wait()
         tasks = asyncio.all_tasks() - {asyncio.current_task()}
@@ -14090,21 +13652,21 @@ class AsyncBridge:
         await self._on_close()
 
 
-# ==== gpt5_agent.shell.log: Lines in the server's log, each behind the id of its answer, without secrets.
+# ==== gpt5_agent.shell.log: Lines in the server's log, with the id of their answer and without secrets.
 
 _LOGGER = logging.getLogger("gpt5_agent_strategies")
 
 
 class AgentLog:
-    """The log of one answer; from any thread."""
+    """The log of one answer; can be used from any thread."""
 
     def __init__(self, run_id: str) -> None:
-        """Write nothing yet; `run_id` stands in front of every line."""
+        """`run_id` stands in front of every line."""
         self.run_id = run_id
         self._secrets: tuple[str, ...] = ()
 
     def hide(self, secrets: Iterable[str]) -> None:
-        """Leave these texts out of every line from now on."""
+        """Remove these texts from every line from now on."""
         self._secrets = tuple(secrets)
 
     def line(self, text: str) -> None:
@@ -14112,18 +13674,18 @@ class AgentLog:
         self._write(logging.INFO, text)
 
     def warn(self, text: str) -> None:
-        """Write what went wrong as one line."""
+        """Write a problem as one line."""
         self._write(logging.WARNING, text)
 
     def _write(self, level: int, text: str) -> None:
         _LOGGER.log(level, "%s %s", self.run_id, redact_line(text, self._secrets))
 
     def with_error_id(self, sentence: str) -> str:
-        """Return a sentence with the id under which the log has this answer."""
+        """Return a sentence with the id of this answer in the log."""
         return f"{sentence} (Error id: {self.run_id})"
 
 
-# ==== gpt5_agent.shell.sealing: Secrets among the valves: named by a reference, or sealed.
+# ==== gpt5_agent.shell.sealing: Secrets in the valves: named by a reference, or encrypted.
 
 SECRET_FORMS = "`env:NAME` or `file:PATH`; what is typed in plainly is sealed at once."
 """How a secret is entered, in the words that the valves say it with."""
@@ -14139,9 +13701,9 @@ _PUBLIC_SERVER_KEYS = frozenset(
 
 
 def seal_secret(typed: str) -> str:
-    """Return a secret as it may be shown; a reference, or nothing, stays as it is.
+    """Return a secret in a form that may be shown; a reference stays as it is.
 
-    Where it cannot be sealed it is dropped: nothing follows the mark.
+    If it cannot be encrypted it is dropped: nothing follows the prefix.
     """
     text = typed.strip()
     if not text or text.startswith(_SECRET_PREFIXES):
@@ -14194,7 +13756,6 @@ def _seal_server(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _seal_texts(value: Any) -> Any:
-    """Return a value of JSON with each of its texts sealed."""
     if isinstance(value, str):
         return seal_secret(value)
     if isinstance(value, list):
@@ -14244,7 +13805,6 @@ def _decrypt(token: str) -> str:
 
 
 def _import_fernet() -> Any:
-    """Return the package, which the Pipelines server's requirements bring, or None."""
     try:
         return import_module("cryptography.fernet")
     except ImportError:
@@ -14257,12 +13817,10 @@ def _read_sealing_key() -> bytes:
 
 
 def _sealing_key_path() -> str:
-    """Return where the key lies: in the folder of the server's pipelines."""
     return os.path.join(os.environ.get("PIPELINES_DIR", "./pipelines"), _KEY_FILE)
 
 
 def _write_sealing_key(key: bytes) -> None:
-    """Write a key that its owner alone can read, unless there is one."""
     try:
         place = os.open(
             _sealing_key_path(), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600
@@ -14565,7 +14123,7 @@ class Valves(BaseModel):
 
 
 def clamp_number(value: object, least: int, most: int, default: int) -> int:
-    """Return a number within its limits; what is no number is the default."""
+    """Return a number within its limits; anything else is the default."""
     try:
         number = float(str(value).strip())
         return int(min(max(number, least), most))
@@ -14578,7 +14136,7 @@ def clamp_number(value: object, least: int, most: int, default: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class SandboxTool:
-    """One tool; `chat` tells whose workspace it works in."""
+    """One tool of the sandbox; `chat` selects the workspace."""
 
     name: str
     description: str
@@ -14597,10 +14155,6 @@ class SandboxTool:
 
 
 def _build_file_parts(files: Iterable[SandboxFile]) -> list[dict[str, Any]]:
-    """Return the files as parts, as long as all together are no larger than one may be.
-
-    The host keeps them in the chat. One that a later run has removed is not there.
-    """
     parts: list[dict[str, Any]] = []
     left = MAX_TOOL_FILE_BYTES
     for file in files:
@@ -14625,14 +14179,33 @@ def _read_content(file: SandboxFile, most: int) -> bytes | None:
     return content if len(content) <= most else None
 
 
+def build_server_settings(
+    mcp: str, openapi: str, *, allows_programs: bool = False
+) -> ToolServerSettings:
+    """Return the servers; raises InvalidRequest if a whole valve cannot be read."""
+    return ToolServerSettings(
+        reveal_secret(mcp, "MCP_SERVERS_JSON"),
+        reveal_secret(openapi, "OPENAPI_SERVERS_JSON"),
+        allows_programs,
+        _reveal_or_none,
+    )
+
+
+def _reveal_or_none(text: str) -> str | None:
+    try:
+        return reveal_secret(text, "an entry")
+    except InvalidRequest:
+        return None
+
+
 _SandboxKey = tuple[SandboxLimits, str]
 
 
 class OwnToolPool:
-    """What all answers of a pipeline share; nothing is opened before it is needed."""
+    """What all answers of a pipeline share; everything is opened on first use."""
 
     def __init__(self) -> None:
-        """Ask no server, and look for no sandbox."""
+        """Open nothing yet."""
         self._servers = ToolServers()
         self._sandboxes: dict[_SandboxKey, SandboxTools] = {}
 
@@ -14642,7 +14215,7 @@ class OwnToolPool:
     ) -> AsyncGenerator[tuple[Tool, ...], None]:
         """Lend the tools of an answer; raises InvalidRequest.
 
-        What is wrong with a server is logged, and the answer goes on without it.
+        Problems of a server are logged, and the answer goes on without it.
         """
         sandboxed = await self._sandbox_tools(valves, chat)
         taken = {tool.name for tool in sandboxed}
@@ -14653,7 +14226,7 @@ class OwnToolPool:
             yield (*remote, *sandboxed)
 
     async def close(self) -> None:
-        """End what runs, tell the servers, remove the files of the chats."""
+        """End what runs, close the sessions, remove the files of the chats."""
         for sandbox in self._sandboxes.values():
             await sandbox.close()
         await self._servers.close()
@@ -14680,26 +14253,17 @@ class OwnToolPool:
 
 def read_server_settings(valves: Valves) -> ToolServerSettings:
     """Return the servers that the valves name; raises InvalidRequest."""
-    mcp, openapi = "MCP_SERVERS_JSON", "OPENAPI_SERVERS_JSON"
-    return ToolServerSettings(
-        mcp=reveal_secret(valves.MCP_SERVERS_JSON, mcp),
-        openapi=reveal_secret(valves.OPENAPI_SERVERS_JSON, openapi),
+    return build_server_settings(
+        valves.MCP_SERVERS_JSON,
+        valves.OPENAPI_SERVERS_JSON,
         allows_programs=valves.ALLOW_STDIO,
-        reveal=_reveal_entry,
     )
 
 
 def list_server_secrets(servers: ToolServerSettings) -> list[str]:
-    """Return what is told to servers and must be in no line of the log."""
+    """Return what is sent to servers and must be in no line of the log."""
     found = [entry for read in servers.read_entries() for entry in read.entries]
     return [secret for entry in found for secret in entry.secrets]
-
-
-def _reveal_entry(stored: str) -> str | None:
-    try:
-        return reveal_secret(stored, "the entry")
-    except InvalidRequest:
-        return None
 
 
 def _build_sandbox_limits(valves: Valves) -> SandboxLimits:
@@ -14718,9 +14282,8 @@ CONTEXT_KEY = "agent_context"
 _CONTEXT_IDS = ("chat_id", "message_id", "user_id", "task")
 
 
-@dataclass(frozen=True, slots=True)
-class PipelineCaller:
-    """Which message of which chat is answered, or which small task of the host.
+class PipelineCaller(NamedTuple):
+    """Which message of which chat is answered, or which task of the host.
 
     `model` is the id that the caller asked for.
     """
@@ -14739,12 +14302,12 @@ class PipelineCaller:
 
     @property
     def can_ask(self) -> bool:
-        """Whether a person sees a question: where nothing streams no card is shown."""
+        """Whether an approval can be asked for: without a stream no card is shown."""
         return self.is_host and self.streams
 
     @property
     def workspace(self) -> str:
-        """What a user's files in a chat are kept under; empty without a chat."""
+        """The key of a user's files in a chat; empty without a chat."""
         return f"{self.user_id}/{self.chat_id}" if self.chat_id else ""
 
 
@@ -14769,11 +14332,10 @@ def _read_mapping(body: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
 
 
-@dataclass(frozen=True, slots=True)
-class AgentInput:
-    """One call of the pipeline: which agent, what was said, what else was given.
+class AgentInput(NamedTuple):
+    """One call of the pipeline: the agent, the messages, the rest of the body.
 
-    `in_chat` says whether a person can be asked in the chat; `tools` run here.
+    `can_ask` says whether approvals can be asked for in the chat; `tools` run here.
     """
 
     strategy: str
@@ -14784,7 +14346,7 @@ class AgentInput:
     tools: Sequence[Tool] = ()
 
     def choose_text(self, key: str, otherwise: str) -> str:
-        """Return a text that the request names, else that of the valves."""
+        """Return a text of the request, or that of the valves."""
         given = self.body.get(key)
         if isinstance(given, Mapping | list):
             return json.dumps(given)
@@ -14794,7 +14356,7 @@ class AgentInput:
 def build_agent_request(
     question: AgentInput, endpoint: Endpoint, connections: Connections, log: AgentLog
 ) -> AgentRequest:
-    """Return what the agent is asked; raises InvalidRequest for what cannot work."""
+    """Return the request to the agent; raises InvalidRequest."""
     valves, body = question.valves, question.body
     return AgentRequest(
         strategy=question.strategy,
@@ -14831,7 +14393,7 @@ def shows_thoughts(question: AgentInput) -> bool:
 
 
 def build_endpoint(valves: Valves) -> Endpoint:
-    """Return where requests go; raises InvalidRequest for what cannot work."""
+    """Return where requests go; raises InvalidRequest."""
     key = reveal_secret(valves.API_KEY, "API_KEY")
     key = key or os.environ.get("OPENAI_API_KEY", "").strip()
     if not key:
@@ -14863,7 +14425,6 @@ def valve_secrets(endpoint: Endpoint) -> list[str]:
 
 
 def _read_extra_headers(stored: str) -> Mapping[str, str]:
-    """Return the headers of a JSON object; raises InvalidRequest for anything else."""
     given = parse_string_map(reveal_secret(stored, "EXTRA_HEADERS"))
     if given is not None:
         return {name: reveal_secret(v, "EXTRA_HEADERS") for name, v in given.items()}
@@ -14923,7 +14484,7 @@ def _build_own_tool_settings(question: AgentInput) -> OwnToolSettings:
 
 
 def metadata_fields(metadata: RunMetadata | None) -> dict[str, Any]:
-    """Return what a chunk or a result says of the whole execution."""
+    """Return the field with the metadata of the whole execution."""
     return {"execution_metadata": metadata.wire()} if metadata else {}
 
 
@@ -14971,7 +14532,6 @@ def build_step_chunk(step: StepStarted | StepEnded) -> Chunk:
 
 
 def _step_fields(step: StepStarted | StepEnded) -> dict[str, Any]:
-    """Return a step as it is stored, with what debugging adds to it."""
     told = {"id": step.id, "kind": step.kind, "label": step.label}
     if isinstance(step, StepStarted):
         told |= {"parent": step.parent, "status": "start"}
@@ -14993,7 +14553,7 @@ class HostRenderer:
     def __init__(
         self, now: Callable[[], float], emits_thoughts: bool, origin: Origin
     ) -> None:
-        """Take `now` in seconds, and who makes the reasoning that is carried."""
+        """`now` is in seconds; `origin` made the reasoning that is carried."""
         self._native = NativeRenderer(now, closes=False)
         self._thoughts = ThoughtFilter(emits=emits_thoughts)
         self._origin = origin
@@ -15024,9 +14584,9 @@ class HostRenderer:
                 yield from self._render_run_event(event)
 
     def result(self, completion_id: str, created: int, model: str) -> Chunk:
-        """Return the whole answer at once, with what the host stores of it.
+        """Return the complete answer, with the output that the host stores.
 
-        The page shows no finish_reason: an answer that ended early needs its words.
+        The page shows no finish_reason: an answer that ended early needs its sentence.
         """
         items, ending = self._native.items, self._run_end.ending
         shown = self._run_end._replace(output=tuple(items))
@@ -15036,19 +14596,19 @@ class HostRenderer:
         return {**result, **early, **stored, **metadata_fields(self._metadata)}
 
     def on_new_message(self, message: NewMessage) -> None:
-        """Tell of a whole answer."""
-        self._queue_event("new_message", asdict(message))
+        """Report a complete answer."""
+        self._queue_event("new_message", message._asdict())
 
     def on_tool_call_request(self, request: ToolCallRequested) -> None:
-        """Tell of a call that waits for a yes; the host shows a card for it."""
-        self._queue_event("tool_call_request", asdict(request))
+        """Report a call that waits for approval; the host shows a card for it."""
+        self._queue_event("tool_call_request", request._asdict())
 
     def on_ready_for_input(self) -> None:
-        """Tell that the next message can come."""
+        """Report that the next message can come."""
         self._queue_event("ready_for_input", {})
 
     def on_agent_state_change(self, state: AgentState) -> None:
-        """Tell what the agent does now."""
+        """Report what the agent does now."""
         self._queue_event("state_change", {"state": state})
 
     def _queue_event(self, name: str, told: Mapping[str, Any]) -> None:
@@ -15071,10 +14631,6 @@ class HostRenderer:
             yield from build_image_chunks(event)
 
     def _attach_details(self, event: RoundEnded) -> Iterator[Chunk]:
-        """Yield the thought of a round again, now with what it carries.
-
-        Where the host goes on and there is no thought, one is made.
-        """
         place = self._thought_place()
         if place is None and event.goes_on:
             for shown in self._thoughts.build_carrier():
@@ -15100,7 +14656,7 @@ class ClientRenderer:
     def __init__(
         self, completion_id: str, created: int, model: str, emits_thoughts: bool
     ) -> None:
-        """Take what every chunk repeats."""
+        """Take the fields that every chunk repeats."""
         self._chunks = ChunkRenderer(completion_id, created, model)
         self._thoughts = ThoughtFilter(emits=emits_thoughts)
         self._items: dict[int, Item] = {}
@@ -15144,7 +14700,7 @@ class ClientRenderer:
                 self._run_end = shown
 
 
-# ==== gpt5_agent.shell.answers: Answers one call of the pipeline: a chat as a stream or as one result, or a task of the host.
+# ==== gpt5_agent.shell.answers: Answers one call of the pipeline: a chat as a stream or as one result, or a task.
 
 _DROPPED_TASK_KEYS = (
     "tools",
@@ -15161,8 +14717,8 @@ _DROPPED_TASK_KEYS = (
 def build_task_request(asked: AgentRequest, task: str) -> ResponsesRequest:
     """Return the request for a task: short, without tools, policies or memory.
 
-    Where the host reads the answer as JSON, the model is held to that form.
-    Raises InvalidRequest for what cannot be sent.
+    If the host reads the answer as JSON, the model is held to that form. Raises
+    InvalidRequest.
     """
     model = resolve_model(asked.model)
     messages = task_messages(list(asked.messages))
@@ -15186,9 +14742,8 @@ _INTERNAL_ERROR = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class PipelineCall:
-    """One call of the pipeline: what is asked, who reads, what it is answered with."""
+class PipelineCall(NamedTuple):
+    """One call of the pipeline, with what is needed to answer it."""
 
     question: AgentInput
     caller: PipelineCaller
@@ -15197,7 +14752,7 @@ class PipelineCall:
 
 
 async def stream_answer(call: PipelineCall) -> AsyncGenerator[AnswerPiece, None]:
-    """Yield the answer as its reader understands it, with an end of its own."""
+    """Yield the answer in the reader's form, closed by an end marker."""
     log = AgentLog(new_ulid()[-10:])
     try:
         if call.caller.task:
@@ -15212,7 +14767,7 @@ async def stream_answer(call: PipelineCall) -> AsyncGenerator[AnswerPiece, None]
 
 
 async def answer_once(call: PipelineCall) -> Chunk:
-    """Return the whole answer as one result (R27)."""
+    """Return the complete answer as one result."""
     log = AgentLog(new_ulid()[-10:])
     try:
         if call.caller.task:
@@ -15232,7 +14787,6 @@ async def answer_once(call: PipelineCall) -> Chunk:
 async def _open_own_tools(
     call: PipelineCall, log: AgentLog
 ) -> AsyncGenerator[PipelineCall, None]:
-    """Lend the call its tools; raises InvalidRequest."""
     valves = call.question.valves
     log.hide(
         valve_secrets(build_endpoint(valves))
@@ -15240,13 +14794,12 @@ async def _open_own_tools(
     )
     workspace = call.caller.workspace or log.run_id
     async with call.workbench.open_tools(valves, workspace, log) as tools:
-        yield replace(call, question=replace(call.question, tools=tools))
+        yield call._replace(question=call.question._replace(tools=tools))
 
 
 def _choose_view(
     call: PipelineCall, log: AgentLog
 ) -> tuple[AgentRequest, HostRenderer | ClientRenderer]:
-    """Return what to ask and how to show it; raises InvalidRequest."""
     asked, caller = _build_agent_request(call, log), call.caller
     emits = shows_thoughts(call.question)
     if not caller.is_host:
@@ -15272,7 +14825,6 @@ async def _stream_chunks(
 
 
 async def _run_task(call: PipelineCall, log: AgentLog) -> Chunk:
-    """Return a title, tags or the like, without the loop (R28); empty if it failed."""
     text = ""
     try:
         log.hide(valve_secrets(build_endpoint(call.question.valves)))
@@ -15296,18 +14848,15 @@ def _read_task_text(ended: RunDone, log: AgentLog) -> str:
 
 
 def _convert_to_chunk(result: Chunk) -> Chunk:
-    """Return a whole result as the one chunk of a stream."""
     (choice,) = result["choices"]
     return {**result, "choices": [{**choice, "delta": choice["message"]}]}
 
 
 def _make_completion_fields(caller: PipelineCaller) -> tuple[str, int, str]:
-    """Return the id, the time and the model that a result or its chunks carry."""
     return f"chatcmpl-{new_ulid()}", unix_seconds(), caller.model
 
 
 def _report_exception(error: Exception, log: AgentLog) -> str:
-    """Log why there is no answer; return the sentence to show."""
     if isinstance(error, ResponsesError):
         log.warn(f"nothing was sent: {error}")
         return log.with_error_id(str(error))
@@ -15331,10 +14880,10 @@ _STOPPED_TEXT = (
 
 
 class UnloggedAnswer(dict[str, Any]):
-    """A whole answer; the server writes its `repr` to the log."""
+    """A complete answer; the server writes its `repr` to the log."""
 
     def __repr__(self) -> str:
-        """Return nothing of what was said."""
+        """Return nothing of the content."""
         return "a whole answer"
 
 
@@ -15344,7 +14893,7 @@ class Pipeline:
     Valves = Valves
 
     def __init__(self) -> None:
-        """Open nothing and start nothing: the server makes one at every load."""
+        """Open and start nothing: the server creates one at every load."""
         self.type = "manifold"
         self.valves = self.Valves()
         self._connections = Connections()
@@ -15360,13 +14909,13 @@ class Pipeline:
         _raise_thread_limit()
 
     async def on_shutdown(self) -> None:
-        """End all answers, and leave nothing behind."""
+        """End all answers and close everything."""
         await asyncio.to_thread(self._bridge.close)
 
     async def inlet(
         self, body: dict[str, Any], user: dict[str, Any] | None = None
     ) -> dict[str, Any]:
-        """Keep in the body what the pipe would not get to know of the chat."""
+        """Keep in the body what the pipe would not learn of the chat."""
         del user
         return {**body, CONTEXT_KEY: read_inlet_context(body)}
 
@@ -15377,7 +14926,7 @@ class Pipeline:
         messages: Sequence[Mapping[str, Any]],
         body: dict[str, Any],
     ) -> Iterator[AnswerPiece] | dict[str, Any]:
-        """Answer: pieces when the caller streams, else one complete result."""
+        """Answer: an iterator when the caller streams, else one complete result."""
         del user_message  # the last message of the user, which `messages` has
         caller = read_caller(body)
         asked = AgentInput(model_id, messages, body, self.valves, caller.can_ask)
@@ -15396,7 +14945,6 @@ class Pipeline:
 
 
 def _raise_thread_limit() -> None:
-    """Raise the limit of the running loop; without anyio there is none."""
     try:
         threads = import_module("anyio.to_thread")
     except ImportError:

@@ -136,7 +136,7 @@ def encode_ulid(milliseconds: int, randomness: int) -> str:
 
 
 class ResponsesError(Exception):
-    """Any exception that this package raises on purpose; may be shown to a person."""
+    """What this package raises on purpose; its text may be shown to a person."""
 
 
 class InvalidRequest(ResponsesError):
@@ -189,7 +189,7 @@ class ApiError(NamedTuple):
 
 
 class Failure(NamedTuple):
-    """A failure before the first event, with what it says about trying again.
+    """A failure before the first event.
 
     `status` is None if no HTTP answer came, and 200 if the stream began with an error.
     `retry_after` is in seconds; `should_retry` is the server's own word.
@@ -416,7 +416,7 @@ def ending_of_incomplete(reason: str | None) -> Ending:
 
 
 def ending_of_failure(kind: Literal["failed", "error"], error: ApiError) -> Ending:
-    """Return the ending of a `response.failed` ("failed") or an `error` event."""
+    """Return the ending of a `response.failed` ("failed") or an `error` event ("error")."""
     code = api_word(error.code or error.type)
     return Ending(kind, code, failure_sentence(error))
 
@@ -711,7 +711,7 @@ def since_compaction(items: Sequence[Item]) -> list[Item]:
 
 
 def message_text(item: Mapping[str, Any]) -> str:
-    """Return the text that a person reads in a message: its text and its refusals."""
+    """Return the text and the refusals of a message."""
     content = item.get("content")
     if isinstance(content, str):
         return content
@@ -735,10 +735,6 @@ def open_calls(items: Sequence[Item]) -> list[Item]:
 
 
 def _paired_places(items: Sequence[Mapping[str, Any]]) -> set[int]:
-    """Return the places of the calls and outputs that are pairs.
-
-    An output answers an earlier call of its own kind; a `call_id` counts once.
-    """
     calls: dict[str, int] = {}
     outputs: dict[str, int] = {}
     for place, item in enumerate(items):
@@ -783,7 +779,6 @@ def drop_orphans(items: Iterable[Item]) -> list[Item]:
 
 
 def _comes_from_outside(item: Mapping[str, Any]) -> bool:
-    """Say whether a model cannot have produced `item`."""
     return is_call_output(item) or item.get("role") in ("user", "system", "developer")
 
 
@@ -820,7 +815,6 @@ def has_image(item: Mapping[str, Any]) -> bool:
 
 
 def _image_format(item: Mapping[str, Any]) -> str:
-    """Return the format of a drawn picture, such as `png`."""
     return str(item.get("output_format") or "png")
 
 
@@ -833,8 +827,7 @@ def image_url(item: Mapping[str, Any]) -> str:
 def image_message(item: Mapping[str, Any]) -> Item:
     """Return a drawn picture as an input message.
 
-    The item itself cannot go back: the API would look it up by an id that it never
-    stored.
+    The API would look the item itself up by an id that it never stored.
     """
     part = {"type": "input_image", "detail": "auto", "image_url": image_url(item)}
     return {"type": "message", "role": "user", "content": [part]}
@@ -879,10 +872,7 @@ def is_replayed(item: Mapping[str, Any]) -> bool:
 
 
 def drop_hosted_tool_items(items: Iterable[Item]) -> list[Item]:
-    """Return `items` without calls, their outputs and the reasoning before them.
-
-    Lists of remote tools and pictures stay.
-    """
+    """Return `items` without calls, their outputs and the reasoning before them."""
     kept: list[Item] = []
     dangling: list[Item] = []  # reasoning whose product has not come yet
     for item in items:
@@ -1150,7 +1140,6 @@ def _named_model(name: str) -> tuple[str, str | None] | None:
 
 
 def _thinking_or_instant(name: str) -> tuple[str, str | None] | None:
-    """Resolve ChatGPT's words for a model that thinks, or does not."""
     if match := _THINKING_NAME.match(name):
         row = CATALOG_ROWS.get(model_id := match[1] + (match[2] or ""))
         # From gpt-5.1 to 5.4 the default is not to think at all.
@@ -1176,7 +1165,6 @@ def _model_with_effort(name: str) -> tuple[str, str] | None:
 
 
 def _model_family(model_id: str) -> str:
-    """Return the id without its date, after the redirections of the API itself."""
     undated = _SNAPSHOT_DATE.sub("", model_id)
     return CATALOG_SERVED_AS.get(undated, undated)
 
@@ -1219,7 +1207,6 @@ def _family_facts(model_id: str) -> ModelFacts:
 
 
 def _shown_name(model_id: str, effort: str | None) -> str:
-    """Return `GPT-5.6 Sol (high)` for `gpt-5.6-sol` with effort high; other ids stay."""
     name, notes = model_id, [effort] if effort else []
     if _GPT_VERSION.match(model_id):
         if match := _SNAPSHOT_DATE.search(model_id):
@@ -1271,7 +1258,6 @@ _SAMPLINGS = ("always", "with_none", "never")
 
 
 class _Override(NamedTuple):
-    """What an administrator says about one model; empty texts say nothing."""
 
     like: str = ""
     name: str = ""
@@ -1550,8 +1536,7 @@ _ID = re.compile(r"[A-Za-z0-9_=-]{1,512}")
 class Cursor:
     """The response that is being read, and the number of its last event.
 
-    `response_id` is empty until the server has named it. `last` is None until an event
-    had a number.
+    `response_id` is empty until the server has named it.
     """
 
     def __init__(self, named: Callable[[], object] = lambda: None) -> None:
@@ -1721,7 +1706,6 @@ def parse_event(event: ServerSentEvent) -> StreamEvent:
 
 
 def _event_value(text: str) -> object:
-    """Return the same as `json.loads`, in two thirds of the time."""
     text = text.strip(_JSON_BLANK)
     try:
         value, end = _JSON_READER.raw_decode(text)
@@ -1751,7 +1735,6 @@ def _object(value: object) -> dict[str, Any]:
 
 
 def _delta_reader(kind: str, part: str) -> _Reader:
-    """Return the reader of a delta whose place in its item is the field `part`."""
 
     def read(wire: Mapping[str, Any]) -> StreamEvent:
         place, index, text = wire.get(part, 0), wire["output_index"], wire["delta"]
@@ -1763,7 +1746,6 @@ def _delta_reader(kind: str, part: str) -> _Reader:
 
 
 def _done_reader(kind: str, part: str, field: str) -> _Reader:
-    """Return the reader of a `*.done` event that holds the whole text in `field`."""
 
     def read(wire: Mapping[str, Any]) -> StreamEvent:
         place = _index(wire.get(part, 0))
@@ -1844,7 +1826,7 @@ _READERS: Mapping[str, _Reader] = {
 class ToolOutput(NamedTuple):
     """A call got its output; `item` is the input item that gives it to the model.
 
-    `card` holds what a host shows beside it (`files`, `embeds`).
+    `card` is that of the tool's result.
     """
 
     output_index: int
@@ -2002,7 +1984,6 @@ def _keep_name(found: re.Match[str]) -> str:
 
 
 def _forms(secret: str) -> Iterator[str]:
-    """Yield `secret` as it appears in headers, addresses, JSON and base64."""
     if len(secret) < _SHORTEST_SECRET:
         return
     raw = secret.encode("utf-8", "surrogatepass")
@@ -2015,10 +1996,6 @@ def _forms(secret: str) -> Iterator[str]:
 
 
 def _inside_base64(raw: bytes, offset: int) -> str:
-    """Return the characters that `raw` alone decides when `offset` bytes precede it.
-
-    The password of a `Basic` header follows a user name of unknown length.
-    """
     encoded = b64encode(bytes(offset) + raw).decode()
     return encoded[(offset * 8 + 5) // 6 : (offset + len(raw)) * 8 // 6]
 
@@ -2067,7 +2044,7 @@ class Endpoint:
 
     @property
     def host(self) -> str:
-        """The server's name; raises InvalidRequest for an unusable base."""
+        """The server's name; raises InvalidRequest like `url`."""
         return urlsplit(_normalize_base_url(self.base_url)).hostname or ""
 
     @property
@@ -2106,10 +2083,6 @@ class Endpoint:
 
 
 def _normalize_base_url(text: str) -> str:
-    """Return `text` as the address that paths are appended to.
-
-    `/v1` may be missing, a slash or the endpoint's `/responses` may be at the end.
-    """
     parts = url_parts(text.strip() or DEFAULT_BASE_URL)
     if parts is None:
         raise InvalidRequest(
@@ -2237,7 +2210,6 @@ _DNS_SECONDS = 300
 
 
 class _Pool:
-    """The session of one event loop, lent to the active runs."""
 
     def __init__(self, idle_seconds: float) -> None:
         self._idle_seconds = idle_seconds
@@ -2262,18 +2234,20 @@ class _Pool:
                 loop = asyncio.get_running_loop()
                 self._timer = loop.call_later(self._idle_seconds, self.close_later)
 
-    async def close(self) -> None:
+    def _take_session(self) -> aiohttp.ClientSession | None:
         if self._timer is not None:
             self._timer.cancel()
         session, self._session = self._session, None
+        return session
+
+    async def close(self) -> None:
+        session = self._take_session()
         if session is not None:
             await session.close()
 
     def close_later(self) -> None:
         """Close the session in a task of its own, for callers that cannot wait."""
-        if self._timer is not None:
-            self._timer.cancel()
-        session, self._session = self._session, None  # now, so that no run borrows it
+        session = self._take_session()
         if session is None:
             return
         # In a task that is referenced until it is done: closing a connector from a
@@ -2436,10 +2410,6 @@ class HttpResponse:
         return self._rescued() or await self.read_any()
 
     def _rescued(self) -> bytes:
-        """Return the bytes that arrived before the connection broke.
-
-        aiohttp puts the exception in front of the unread bytes.
-        """
         content = self._response.content
         content.set_exception(None)  # type: ignore[arg-type]
         return content.read_nowait()
@@ -2489,7 +2459,6 @@ class HttpResponse:
 
 
 def _request_id_of(response: aiohttp.ClientResponse) -> str:
-    """Return the server's id of a request, if it looks like one."""
     told = response.headers.get("x-request-id", "")
     return told if _REQUEST_ID.fullmatch(told) else ""
 
@@ -2507,9 +2476,9 @@ _POST_TIMEOUTS = Timeouts(connect=10, first_event=20, total=30)
 class Connections:
     """Sends requests over the pooled sessions of one pipe."""
 
-    def __init__(self, idle_seconds: float | None = None) -> None:
+    def __init__(self, idle_seconds: float = _IDLE_SECONDS) -> None:
         """Open nothing yet; close a session after `idle_seconds` without a run."""
-        self._sessions = Sessions() if idle_seconds is None else Sessions(idle_seconds)
+        self._sessions = Sessions(idle_seconds)
         self._trust = Trust()
         self._later: set[asyncio.Task[None]] = set()
 
@@ -2549,7 +2518,6 @@ class Connections:
     async def _sent(
         self, endpoint: Endpoint, path: str, body: bytes | None, deadlines: Deadlines
     ) -> AsyncIterator[aiohttp.ClientResponse]:
-        """Lend the response to a request; without a `body` it is a GET."""
         tls = self._trust.context(endpoint.network)
         with self._sessions.pool().lend() as session:
             response = await _send(session, endpoint, path, body, deadlines, tls)
@@ -2709,7 +2677,6 @@ def resolve_reference(node: Any, root: Mapping[str, Any]) -> Any:
 
 
 def _reference_name(node: Any) -> str:
-    """Return the name of the definition that a `$ref` points to, or an empty text."""
     steps = str(node.get("$ref")).split("/")
     if len(steps) == 3 and steps[0] == "#" and steps[1] in _DEFINITIONS:
         return steps[2].replace("~1", "/").replace("~0", "~")
@@ -2852,7 +2819,6 @@ class _StrictRewrite:
         return {"$ref": f"#/$defs/{_plain_name(_reference_name(node))}"}
 
     def _choice(self, node: Mapping[str, Any], depth: int) -> Schema:
-        """Return a choice; strict mode has only `anyOf`, with nothing beside it."""
         options = node.get("anyOf") or node.get("oneOf")
         beside = node.keys() & {"properties", "items", "enum", "const", "required"}
         beside |= {"oneOf"} if {"anyOf", "oneOf"} <= node.keys() else set()
@@ -2911,7 +2877,6 @@ class _StrictRewrite:
 
 
 def _make_nullable(schema: Schema) -> Schema:
-    """Return a strict schema that also allows null."""
     kinds = schema.get("type")
     if kinds is None or kinds in ("object", "array"):
         told = {"description": schema["description"]} if "description" in schema else {}
@@ -3286,8 +3251,7 @@ def is_approval_request(item: Mapping[str, Any]) -> bool:
 def drop_settled_approvals(items: Sequence[Item]) -> list[Item]:
     """Return `items` without approvals that are over.
 
-    An approval that the model has not acted on yet stays, because the next response
-    does. A request that nobody answered cannot be sent.
+    One that the model has not acted on stays; a request without an answer cannot be sent.
     """
     requests = {item["id"]: item for item in items if is_approval_request(item)}
     last = _last_act(items, {_remote_call_id(request) for request in requests.values()})
@@ -3378,7 +3342,7 @@ _MADE_HERE = "replayed"
 def strip_for_replay(item: Item) -> Item:
     """Return `item` in the form that is sent again: without ids, status and nulls.
 
-    Inside a message's content `logprobs` are removed, in a search `action.sources`.
+    `logprobs` of a message and `action.sources` of a search are removed, too.
     """
     kept = {k: v for k, v in item.items() if k not in _NEVER_REPLAYED and v is not None}
     if item_type(item) == "message" and isinstance(kept.get("content"), list):
@@ -3426,7 +3390,6 @@ def _demanded(item: Item) -> Item:
 
 
 def _new_id(own: str) -> str:
-    """Return an id of the kind of `own`, always the same for the same item."""
     prefix, _, rest = own.partition("_")
     if rest.startswith(_MADE_HERE):
         return own
@@ -3643,8 +3606,8 @@ def build_request(
 ) -> ResponsesRequest:
     """Return the request for a chat; raises InvalidRequest for what cannot be sent.
 
-    `body` holds the caller's keys, with the names of Chat Completions or of the API.
-    The effort is the caller's, else the user's, else the one in the model's alias.
+    `body` holds the caller's keys, with the names of Chat Completions or of the API. The
+    effort is the caller's, else the user's, else the one in the model's name.
     """
     if not items:
         raise InvalidRequest("There is no message to answer. Write one and send it.")
@@ -3734,7 +3697,6 @@ def _include(model: ResolvedModel, effort: str | None, settings: Settings) -> li
 
 
 def _reasons(model: ResolvedModel, effort: str | None) -> bool:
-    """Say whether the model reasons; an unknown model does if an effort is set."""
     return model.facts.reasoning or effort is not None
 
 
@@ -3814,12 +3776,7 @@ QUOTA_CODES = frozenset(
 
 _RETRIED_STATUS = frozenset({408, 409, 429})
 _RETRIED_CODES = frozenset(
-    {
-        "rate_limit_exceeded",
-        "server_error",
-        "server_is_overloaded",
-        "slow_down",
-    }
+    {"rate_limit_exceeded", "server_error", "server_is_overloaded", "slow_down"}
 )
 _FIRST_WAIT, _LONGEST_WAIT = 0.5, 8.0
 
@@ -3847,18 +3804,14 @@ def retry_wait(
 
 def _is_retried(failure: Failure) -> bool:
     words = {failure.error.code, failure.error.type}
-    if words & QUOTA_CODES or _is_limit_of_spending(failure.error.code):
+    suffixes = ("_spend_limit_exceeded", "_usage_limit_exceeded")
+    if words & QUOTA_CODES or (failure.error.code or "").endswith(suffixes):
         return False
     if failure.should_retry is not None:
         return failure.should_retry
     if failure.status in (None, 200):
         return words == {None} or bool(words & _RETRIED_CODES)
     return failure.status in _RETRIED_STATUS or failure.status >= 500
-
-
-def _is_limit_of_spending(code: str | None) -> bool:
-    suffixes = ("_spend_limit_exceeded", "_usage_limit_exceeded")
-    return bool(code) and str(code).endswith(suffixes)
 
 
 _ITEM_ERRORS = re.compile(
@@ -3875,10 +3828,7 @@ _NAMED_VALUES = re.compile(r"'([a-z]{1,10})'")
 
 
 class Fallback(NamedTuple):
-    """A changed request, and what was given up for it.
-
-    `cause` is "reasoning", "summary", "stream", "effort" or "servers".
-    """
+    """A changed request, and what was given up for it: `cause` names the fallback."""
 
     cause: str
     request: ResponsesRequest
@@ -3887,100 +3837,94 @@ class Fallback(NamedTuple):
 
 def find_fallback(request: ResponsesRequest, error: ApiError) -> Fallback | None:
     """Return a request without the cause of `error`, if it can be left out."""
-    for cause, heal in _FALLBACKS.items():
-        changed = heal(request, error)
+    for cause, (change, sentence) in _FALLBACKS.items():
+        changed = change(request, error)
         if changed is not None:
-            return Fallback(cause, changed, _SENTENCES[cause])
+            return Fallback(cause, request.model_copy(update=changed), sentence)
     return None
 
 
-def _without_reasoning(
-    request: ResponsesRequest, error: ApiError
-) -> ResponsesRequest | None:
-    """Remove all reasoning, because the error does not say which item is unreadable."""
+_Fields = dict[str, Any]
+
+
+def _without_reasoning(request: ResponsesRequest, error: ApiError) -> _Fields | None:
     by_code = error.code == "invalid_encrypted_content"
     if not by_code and not _ITEM_ERRORS.search(error.message):
         return None
-    kept = [item for item in request.input if not is_encrypted(item)]
     # The ids of hosted items are our own, and the API requires them.
-    without_ids = [
+    items = [
         item if is_hosted(item) else {k: v for k, v in item.items() if k != "id"}
-        for item in kept
+        for item in request.input
+        if not is_encrypted(item)
     ]
-    if without_ids == request.input:
-        return None
-    return request.model_copy(update={"input": without_ids})
+    return None if items == request.input else {"input": items}
 
 
-def _without_summary(
-    request: ResponsesRequest, error: ApiError
-) -> ResponsesRequest | None:
+def _without_summary(request: ResponsesRequest, error: ApiError) -> _Fields | None:
     reasoning = request.reasoning or {}
-    if "summary" not in reasoning or "reasoning.summary" not in _about(error):
+    if "summary" not in reasoning or "reasoning.summary" not in _subject(error):
         return None
     rest = {key: value for key, value in reasoning.items() if key != "summary"}
-    return request.model_copy(update={"reasoning": rest or None})
+    return {"reasoning": rest or None}
 
 
-def _without_stream(
-    request: ResponsesRequest, error: ApiError
-) -> ResponsesRequest | None:
+def _without_stream(request: ResponsesRequest, error: ApiError) -> _Fields | None:
     refused = error.param == "stream" or _NOT_ALLOWED_TO_STREAM.search(error.message)
-    if not request.stream or not refused:
-        return None
-    return request.model_copy(update={"stream": False})
+    return {"stream": False} if request.stream and refused else None
 
 
-def _with_nearest_effort(
-    request: ResponsesRequest, error: ApiError
-) -> ResponsesRequest | None:
+def _with_nearest_effort(request: ResponsesRequest, error: ApiError) -> _Fields | None:
     reasoning = request.reasoning or {}
     asked = reasoning.get("effort")
-    if asked not in REASONING_EFFORTS or "reasoning.effort" not in _about(error):
+    if asked not in REASONING_EFFORTS or "reasoning.effort" not in _subject(error):
         return None
-    order = list(REASONING_EFFORTS)
-    named = {word for word in _NAMED_VALUES.findall(error.message) if word in order}
-    others = sorted(named - {asked}, key=order.index)
-    if not others:
+    order = REASONING_EFFORTS.index
+    named = set(_NAMED_VALUES.findall(error.message)) & {*REASONING_EFFORTS} - {asked}
+    if not named:
         return None
-    place = order.index(asked)
-    nearest = min(others, key=lambda effort: abs(order.index(effort) - place))
-    return request.model_copy(update={"reasoning": {**reasoning, "effort": nearest}})
+    nearest = min(
+        sorted(named, key=order), key=lambda one: abs(order(one) - order(asked))
+    )
+    return {"reasoning": {**reasoning, "effort": nearest}}
 
 
-def _without_servers(
-    request: ResponsesRequest, error: ApiError
-) -> ResponsesRequest | None:
-    """Remove all remote servers: the error names one, but others may fail as well."""
+def _without_servers(request: ResponsesRequest, error: ApiError) -> _Fields | None:
     tools = request.tools or []
     kept = [tool for tool in tools if tool.get("type") != "mcp"]
     if len(kept) == len(tools) or not _UNREACHED.search(error.message):
         return None
     choice = request.tool_choice if kept and request.tool_choice == "none" else None
-    return request.model_copy(update={"tools": kept or None, "tool_choice": choice})
+    return {"tools": kept or None, "tool_choice": choice}
 
 
-def _about(error: ApiError) -> str:
+def _subject(error: ApiError) -> str:
     return error.param or error.message
 
 
-_FallbackRule = Callable[[ResponsesRequest, ApiError], ResponsesRequest | None]
+_Change = Callable[[ResponsesRequest, ApiError], _Fields | None]
 
-_FALLBACKS: Mapping[str, _FallbackRule] = {
-    "reasoning": _without_reasoning,
-    "summary": _without_summary,
-    "stream": _without_stream,
-    "effort": _with_nearest_effort,
-    "servers": _without_servers,
-}
-
-_SENTENCES: Mapping[str, str] = {
-    "reasoning": "The server could not read earlier reasoning of this chat: "
-    "answering without it.",
-    "summary": "This organisation gets no reasoning summaries: answering without.",
-    "stream": "This organisation may not stream: the answer comes in one piece.",
-    "effort": "The model does not have this effort: answering with the nearest one.",
-    "servers": "A remote MCP server cannot be reached: answering without such tools.",
+_FALLBACKS: Mapping[str, tuple[_Change, str]] = {
+    "reasoning": (
+        _without_reasoning,
+        "The server could not read earlier reasoning of this chat: "
+        "answering without it.",
+    ),
+    "summary": (
+        _without_summary,
+        "This organisation gets no reasoning summaries: answering without.",
+    ),
+    "stream": (
+        _without_stream,
+        "This organisation may not stream: the answer comes in one piece.",
+    ),
+    "effort": (
+        _with_nearest_effort,
+        "The model does not have this effort: answering with the nearest one.",
+    ),
+    "servers": (
+        _without_servers,
+        "A remote MCP server cannot be reached: answering without such tools.",
+    ),
 }
 
 
@@ -4034,7 +3978,6 @@ class ResponseState:
         return []
 
     def _renumber(self, event: ItemEvent) -> ItemEvent:
-        """Return an event with its place among all items of the run."""
         if not self._first:
             return event
         return event._replace(output_index=self._first + event.output_index)
@@ -4083,10 +4026,6 @@ class ResponseState:
     def _show_rest(
         self, output_index: int, place: TextPlace, text: str
     ) -> list[RunEvent]:
-        """Show the part of `text` that its deltas did not bring.
-
-        A text that contradicts its deltas is corrected by the final item alone.
-        """
         texts = self._open[output_index]
         shown = "".join(texts.get(place, ()))
         texts[place] = [text]
@@ -4185,7 +4124,7 @@ def stream_response(
 ) -> AsyncGenerator[RunEvent, None]:
     """Send `request`, feed the answer to `state`, and yield its run events.
 
-    A `cursor` notes the position in the stream. Raises the errors of `Connections` and
+    A `cursor` notes the position in the stream. Raises the errors of `Connections.post` and
     MalformedEvent. Cancelling it, or closing the generator, closes the connection.
     """
     payload = request.payload()
@@ -4200,10 +4139,6 @@ def stream_response(
 def _resume_stream(
     path: str, client: Client, state: ResponseState, cursor: Cursor
 ) -> AsyncGenerator[RunEvent, None]:
-    """Request `path`: a response, or the rest of its stream.
-
-    A response that is still in progress yields nothing.
-    """
     requested = client.connections.get(client.endpoint, path, client.deadlines)
     return _read_response(requested, client, state, cursor)
 
@@ -4260,7 +4195,6 @@ async def _read_batch(
 def _batch_events(
     batch: list[ServerSentEvent], state: ResponseState, cursor: Cursor | None
 ) -> tuple[list[RunEvent], MalformedEvent | None]:
-    """Return the run events of `batch`, up to the first event that cannot be read."""
     read: list[StreamEvent] = []
     malformed: MalformedEvent | None = None
     try:
@@ -4276,11 +4210,6 @@ def _batch_events(
 async def _gather_deltas(
     events: list[RunEvent], began: float, join_seconds: float
 ) -> None:
-    """Wait for a moment after a delta.
-
-    Reading less often makes long answers cheap: one pass handles all deltas that arrived.
-    The first delta after a pause is never delayed.
-    """
     last = events[-1] if events else None
     if not isinstance(last, TextDelta) or join_seconds <= 0:
         return
@@ -4296,12 +4225,6 @@ _BROKE = "The connection to the model was lost: fetching the rest of the answer.
 async def _stream_background(
     request: ResponsesRequest, client: Client, state: ResponseState
 ) -> AsyncGenerator[RunEvent, None]:
-    """Send a background `request`, feed its response to `state`, yield its run events.
-
-    Once the response has an id, raises only ResponseLost, and TimedOut for the total limit.
-    If the caller leaves before the end, the response is cancelled, because it would go on
-    to cost money without a reader.
-    """
     background = _BackgroundRun(client, state)
     part = stream_response(request, client, state, background.cursor)
     try:
@@ -4383,7 +4306,6 @@ class _BackgroundRun:
         return self._within_limits(wait)
 
     def next_part(self) -> AsyncGenerator[RunEvent, None]:
-        """Return the rest of the stream, or the current state of the response."""
         path = f"/responses/{self.cursor.response_id}"
         if not self._asks:
             path += f"?stream=true&starting_after={self.cursor.last}"
@@ -4435,11 +4357,7 @@ _GATEWAY_STATUS = frozenset({408, 502, 504, *range(520, 525)})
 
 
 class Attempts:
-    """The attempts at one response.
-
-    When `events` has ended, `response` holds the answer, `request` the request that it
-    answers, and `error` the error of ours that stopped it, if any.
-    """
+    """The attempts at one response: `response`, the `request` that it answers, and `error`."""
 
     def __init__(
         self,
@@ -4497,7 +4415,6 @@ class Attempts:
         return Trace(refused.request_id, "", refused.failure.status, refused.error)
 
     def _next(self) -> Status | None:
-        """Return the status before the next attempt; None if there is none."""
         failure = _early_failure(self.error, self.response)
         if failure is None or (self.request.background and _may_run(self.error)):
             return None
@@ -4529,12 +4446,6 @@ def _early_failure(
 
 
 def _may_run(error: ResponsesError | None) -> bool:
-    """Say whether the server may be working on the request in spite of `error`.
-
-    A background response whose id is unknown goes on; sent again, it would be billed twice.
-    So it is sent again only if nothing arrived at the server or the API itself refused it.
-    The answer of a gateway does not tell what happened behind it.
-    """
     match error:
         case ConnectionFailed():
             return error.was_sent
@@ -4568,11 +4479,6 @@ _TYPES: Mapping[str, Callable[[Any], bool]] = {
 
 @dataclass(frozen=True, slots=True)
 class _SchemaValidator:
-    """Checks values against the parts of one schema.
-
-    If it is `lenient`, null is allowed for every optional property. Results are remembered
-    by the identity of the objects, so a check must not outlive them.
-    """
 
     root: Mapping[str, Any]
     lenient: bool = False
@@ -4667,7 +4573,6 @@ def _listed(words: Sequence[str]) -> str:
 
 
 def _same(one: Any, other: Any) -> bool:
-    """Compare as JSON does: true is not 1."""
     return bool(one == other) and isinstance(one, bool) is isinstance(other, bool)
 
 
@@ -4727,7 +4632,6 @@ def _drop_nulls(value: Any, node: Any, root: Mapping[str, Any], depth: int) -> A
 
 
 def _applicable_schemas(value: Any, node: Any, root: Mapping[str, Any]) -> list[Any]:
-    """Return the schemas that apply to a value, each once; of a choice, the fitting option."""
     found: dict[int, Any] = {}
     ahead = [node]
     while ahead:
@@ -4754,7 +4658,6 @@ def _parts_of(
 def _chosen_option(
     value: Any, options: list[Any], root: Mapping[str, Any]
 ) -> list[Any]:
-    """Return the option that a value fits; all options if it fits none."""
     check = _SchemaValidator(root, lenient=True)
     fitting = (option for option in options if not check.error(value, option))
     first = next(fitting, None)
@@ -4771,10 +4674,7 @@ Ask = Callable[[str, str, Mapping[str, Any]], Awaitable[bool]]
 
 @dataclass(frozen=True, slots=True)
 class Approver:
-    """The rules of a request, and the way to ask a person if they do not decide.
-
-    `log` takes a line when asking failed.
-    """
+    """The rules of a request, and the way to ask a person if they do not decide."""
 
     rules: Sequence[tuple[str, Approval]] = ()
     default_rule: Approval = "auto"
@@ -4836,10 +4736,9 @@ def read_rules(text: str) -> list[tuple[str, Approval]]:
 
 
 class ToolResult(NamedTuple):
-    """The result of a tool.
+    """The result of a tool: an `output` for the model, and a `card`.
 
-    `output` is for the model: a text, or content parts with pictures. `card` holds what
-    the host shows beside it (`files`, `embeds`).
+    A card holds what the host shows beside it (`files`, `embeds`).
     """
 
     output: str | list[Item]
@@ -4903,12 +4802,11 @@ def output_item(call: Item, answer: ToolResult) -> Item:
 
 
 def tool_error(sentence: str) -> ToolResult:
-    """Return the result of a call that failed, with a sentence for the model."""
+    """Return the result of a failed call, as a sentence for the model."""
     return ToolResult(f"Error: {sentence}", failed=True)
 
 
 class _ReadyCall(NamedTuple):
-    """A call that may run: its tool and its arguments."""
 
     call_id: str
     name: str
@@ -4944,7 +4842,6 @@ async def run_calls(
 
 
 class _Clock:
-    """The remaining time of a batch; it stops while a person is asked."""
 
     def __init__(self, seconds: float) -> None:
         self._loop = asyncio.get_running_loop()
@@ -5241,11 +5138,6 @@ class _RunState:
 
 
 class _ToolRound:
-    """The calls and approval requests of one response; each is answered, in order.
-
-    `was_limited` says whether a limit kept a call from running, `leaves_calls` whether some
-    calls are left to the caller.
-    """
 
     def __init__(
         self, output: Sequence[Item], toolset: Toolset, so_far: _RunState
@@ -5264,27 +5156,28 @@ class _ToolRound:
         return bool(self._calls or self.requests)
 
     async def answers(self) -> AsyncGenerator[RunEvent, None]:
-        for consent in await self._consents():
-            for event in consent.events(len(self._so_far.output)):
+        for approval in await self._approvals():
+            for event in approval.events(len(self._so_far.output)):
                 yield event
-            self.outputs.append(consent.response)
-            self._so_far.output += consent.items
+            self.outputs.append(approval.response)
+            self._so_far.output += approval.items
         allowed = self._allowed()
         async with aclosing(run_calls(self._calls[:allowed], self._toolset)) as ended:
             async for call, answer in ended:
                 yield self._add_output(call, answer)
+        why = _ROUNDS_USED_UP if self._is_over else _CALLS_USED_UP
         for call in self._calls[allowed:]:
-            yield self._add_output(call, _refused(call, self._why()))
+            yield self._add_output(call, _refused(call, why))
         self.was_limited = allowed < len(self._calls) or self._is_over
         self._so_far.rounds += 1
         self._so_far.calls += allowed
 
     def _add_output(self, call: Item, answer: ToolResult) -> ToolOutput:
-        told = self._so_far.add_output(call, answer)
-        self.outputs.append(told.item)
-        return told
+        event = self._so_far.add_output(call, answer)
+        self.outputs.append(event.item)
+        return event
 
-    async def _consents(self) -> list[McpApproval]:
+    async def _approvals(self) -> list[McpApproval]:
         if self._is_over:
             return deny_mcp_approvals(self.requests, _ROUNDS_USED_UP)
         return await ask_mcp_approvals(self.requests, self._toolset.approver)
@@ -5299,9 +5192,6 @@ class _ToolRound:
         left = self._toolset.most_calls - self._so_far.calls
         return max(0, min(left, len(self._calls)))
 
-    def _why(self) -> str:
-        return _ROUNDS_USED_UP if self._is_over else _CALLS_USED_UP
-
 
 def _refused(call: Item, why: str) -> ToolResult:
     return tool_error(f"{call.get('name')} {why}")
@@ -5310,11 +5200,6 @@ def _refused(call: Item, why: str) -> ToolResult:
 def _next_request(
     attempts: Attempts, toolset: Toolset, so_far: _RunState, round_: _ToolRound
 ) -> ResponsesRequest:
-    """Return the next request: this one, its output, and the outputs of its calls.
-
-    A tool that had to be called has been called; at the limit the last response may call
-    none. The tools stay in the request for the prompt cache.
-    """
     request = attempts.request
     # An approval request cannot be answered without the reasoning before it.
     reasoning = toolset.carries_reasoning or bool(round_.requests)
@@ -5346,10 +5231,6 @@ def list_ids(answer: object) -> list[str]:
 
 
 def _is_chat_model(name: str) -> bool:
-    """Say whether an id belongs to a model that answers in text.
-
-    Ids of other servers, which follow no rule of OpenAI's, count as such.
-    """
     if name in CATALOG_ROWS:
         return True
     if not name or _NO_CHAT.search(name):
@@ -5360,8 +5241,7 @@ def _is_chat_model(name: str) -> bool:
 def newest_models(today: str, usable: Collection[str] | None = None) -> list[str]:
     """Return the newest model of each family, newest first.
 
-    `today` is an ISO date. `usable` holds the ids that the key can use; None if
-    unknown.
+    `today` is an ISO date; `usable` holds the ids that the key can use, None if unknown.
     """
     known = CATALOG_ROWS if usable is None else usable
     names = [name for name in known if _is_offered(name, today)]
@@ -5384,7 +5264,6 @@ def _family(name: str) -> str:
 
 
 def _version(name: str) -> tuple[tuple[int, ...], str]:
-    """Return a key that sorts ids by age; a plain name comes after a longer one."""
     match = _VERSIONED_ID.match(name)
     numbers: Iterable[str] = match[1].split(".") if match else ()
     return tuple(map(int, numbers)), name
@@ -5476,7 +5355,6 @@ _SERVER_LABEL = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 
 
 def _is_server_label(value: object) -> bool:
-    """Say whether the API accepts a text as `server_label`."""
     return isinstance(value, str) and bool(_SERVER_LABEL.fullmatch(value))
 
 
@@ -5720,7 +5598,6 @@ def _line(
 
 
 def _fitting(shape: re.Pattern[str], value: object) -> str | None:
-    """Return `value` if it has the expected form and looks like no secret."""
     if not isinstance(value, str) or not shape.fullmatch(value):
         return None
     return value if redact(value) == value else None
@@ -5733,7 +5610,6 @@ def _response_format(payload: Mapping[str, Any]) -> str | None:
 
 
 def _message_count(items: object) -> int:
-    """Return the number of messages; a text is one message."""
     if isinstance(items, str):
         return 1
     found = (as_mapping(item) for item in as_list(items))
@@ -6141,7 +6017,6 @@ class Citations:
         return before + self._linked(held.feed(event.text))
 
     def _linked(self, text: str) -> str:
-        """Return a text in which links to pages of a search are numbers."""
         if "](" in text:
             text = LINK.sub(self._linked_number, text)
         return strip_tracking(text)
@@ -6150,7 +6025,6 @@ class Citations:
         return self._number_of_link(link) if is_tracked_url(link["url"]) else link[0]
 
     def _number_of_link(self, link: re.Match[str]) -> str:
-        """Return the number for a link; a label with meaning stays in the text."""
         url, label = strip_tracking(link["url"]), link["label"].strip()
         number = self._number(url)
         names_site = "." in label and " " not in label
@@ -6203,7 +6077,6 @@ def source_keys(sources: Iterable[Mapping[str, Any]]) -> list[str]:
 
 
 def _key(annotation: Item) -> str:
-    """Return the key of a source; empty if the annotation is not a source."""
     match annotation.get("type"):
         case "url_citation":
             return strip_tracking(str(annotation.get("url") or ""))
@@ -6213,11 +6086,6 @@ def _key(annotation: Item) -> str:
 
 
 def _range(annotation: Item, text: str) -> tuple[int, int]:
-    """Return the first position of an annotation's text, and the one behind the last.
-
-    `end_index` is documented as the last character, but in practice it is the one
-    behind it. A file's `index` is the place of the citation.
-    """
     start = annotation.get("start_index", annotation.get("index"))
     last = annotation.get("end_index", annotation.get("index"))
     if not isinstance(start, int) or not isinstance(last, int):
@@ -6229,7 +6097,6 @@ def _range(annotation: Item, text: str) -> tuple[int, int]:
 
 
 def _apply_edits(text: str, edits: Iterable[_Edit]) -> str:
-    """Return `text` with parts of it replaced."""
     pieces, done = [], 0
     for start, end, told in sorted(edits, key=lambda edit: edit[:2]):
         pieces += [text[done:start], told]
@@ -6268,23 +6135,61 @@ def _url_citation(annotation: Item, text: str, before: int) -> Item:
 # ==== owui_chat.messages: A chat body as Open WebUI sends it, parsed into its parts.
 
 
-@dataclass(frozen=True, slots=True)
-class UserMessage:
-    """A message that no model wrote: an input message, ready to be sent."""
+class Attachment(NamedTuple):
+    """A file at a message, as the host notes it there."""
+
+    file_id: str
+    name: str
+    content_type: str
+    is_image: bool
+    """The host itself puts an image into the message."""
+
+
+class StoredMessage(NamedTuple):
+    """A message of the user as the chat's row holds it."""
+
+    row: Mapping[str, Any]
+    answer_id: str
+    """Names the answer to it in this branch of the chat; empty without one."""
+
+    @property
+    def words(self) -> str:
+        """What the user wrote."""
+        content = self.row.get("content")
+        return content if isinstance(content, str) else ""
+
+
+class UserMessage(NamedTuple):
+    """A message that no model wrote."""
 
     item: Item
+    """An input message, ready to be sent."""
+    stored: StoredMessage | None = None
+    attachments: Sequence[Attachment] = ()
+
+    @property
+    def is_from_user(self) -> bool:
+        """Whether it is no instruction."""
+        return self.item.get("role") == "user"
+
+    @property
+    def content(self) -> list[Item]:
+        """The parts of the input message."""
+        return content_parts(self.item.get("content"))
+
+    def with_content(self, parts: Sequence[Item]) -> Self:
+        """Return this message with other parts."""
+        return self._replace(item={**self.item, "content": list(parts)})
 
 
-@dataclass(frozen=True, slots=True)
-class AssistantText:
-    """The text of an assistant's message, as the host returns it."""
+class AssistantText(NamedTuple):
+    """Text of an assistant's message, as the host gives it back."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class ToolCall:
-    """A tool call of an assistant's message; a custom call has an input instead."""
+class ToolCall(NamedTuple):
+    """A tool call of an assistant's message; the arguments of a custom one are a text."""
 
     call_id: str
     name: str
@@ -6292,9 +6197,8 @@ class ToolCall:
     is_custom: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ToolMessage:
-    """The result of a call: a text, or parts with pictures."""
+class ToolMessage(NamedTuple):
+    """What a tool returned for a call: a text, or parts with pictures."""
 
     call_id: str
     output: str | list[Item]
@@ -6308,9 +6212,9 @@ def parse_messages(
 ) -> tuple[str, list[ChatPart]]:
     """Return the instructions and the parts of a chat.
 
-    System messages at the beginning are the instructions, in order; later ones stay in
-    place. Pictures without a `detail` get the given one. Raises InvalidRequest for
-    content that the API does not accept.
+    The system messages at the head, in order, are the instructions; later ones stand
+    at their place. Pictures without a `detail` get this one. Raises InvalidRequest for
+    what the API cannot take.
     """
     if not all(isinstance(message, Mapping) for message in messages):
         raise InvalidRequest("A message of this chat is not an object with a role.")
@@ -6319,12 +6223,11 @@ def parse_messages(
         head += 1
     texts = [_plain_text(message.get("content")) for message in messages[:head]]
     instructions = "\n\n".join(text for text in texts if text)
-    stretches = [s for message in messages[head:] for s in _chat_parts(message, detail)]
-    return instructions, stretches
+    rest = messages[head:]
+    return instructions, [part for m in rest for part in _chat_parts(m, detail)]
 
 
 def _chat_parts(message: Mapping[str, Any], detail: str) -> Iterator[ChatPart]:
-    """Yield the parts of one message after the instructions, in order."""
     role, content = message.get("role"), message.get("content")
     match role:
         case "user":
@@ -6358,7 +6261,6 @@ def _calls(tool_calls: object) -> Iterator[ToolCall]:
 
 
 def _output(content: object) -> str | list[Item]:
-    """Return a tool's output; an empty one is kept, because its call needs it."""
     if not isinstance(content, list):
         return "" if content is None else str(content)
     return [_input_part(part, "auto") for part in content]
@@ -6371,7 +6273,6 @@ def _input_message(role: str, content: object, detail: str) -> Item:
 
 
 def _input_part(part: object, detail: str) -> Item:
-    """Return a content part in the API's form."""
     wire = part if isinstance(part, Mapping) else {"type": "text", "text": part}
     match wire.get("type"):
         case "text" | "input_text":
@@ -6389,7 +6290,6 @@ def _input_part(part: object, detail: str) -> Item:
 
 
 def _image_part(wire: Mapping[str, Any], default: str) -> Item:
-    """Return a picture; both forms keep the address and the detail."""
     inner = wire.get("image_url")
     chat_form = inner if isinstance(inner, Mapping) else {"url": inner}
     detail = chat_form.get("detail") or wire.get("detail") or default
@@ -6403,70 +6303,59 @@ def _given(wire: object) -> Item:
 
 
 def _plain_text(content: object) -> str:
-    """Return the text of a system or assistant message in any of its forms."""
     if isinstance(content, list):
         texts = (p.get("text") for p in content if isinstance(p, Mapping))
         return "".join(text for text in texts if isinstance(text, str))
     return content if isinstance(content, str) else ""
 
 
-@dataclass(frozen=True, slots=True)
-class Paired:
-    """A user's message as the row holds it, and the id of the answer to it."""
-
-    message: Mapping[str, Any]
-    answer_id: str
-
-    @property
-    def words(self) -> str:
-        """The text that the user wrote."""
-        content = self.message.get("content")
-        return content if isinstance(content, str) else ""
-
-
-def pair_messages(
-    stretches: Sequence[ChatPart],
-    messages: Mapping[str, Any],
-    metadata: Mapping[str, Any],
-) -> dict[int, Paired]:
-    """Return the stored messages by their places in the chat.
-
-    `messages` are those of the chat's row, by id. The answer to the last one is being
-    written.
-    """
-    places = users_places(stretches)
-    if metadata.get("regeneration_message_id"):
-        places = places[:-1]  # the wish for another answer is not stored in the chat
-    asked, answer = map(metadata.get, ("user_message_id", "message_id"))
-    chain = _users_chain(messages, str(asked or ""), str(answer or ""))
-    # Matched from the end, because the host may have left out the oldest messages.
-    return dict(zip(reversed(places), chain, strict=False))
-
-
-def users_places(stretches: Sequence[ChatPart]) -> list[int]:
-    """Return the places of the user's messages."""
+def user_messages(parts: Sequence[ChatPart]) -> list[int]:
+    """Return where the messages of the user are among the parts."""
     return [
         place
-        for place, stretch in enumerate(stretches)
-        if isinstance(stretch, UserMessage) and stretch.item.get("role") == "user"
+        for place, part in enumerate(parts)
+        if isinstance(part, UserMessage) and part.is_from_user
     ]
 
 
-def _users_chain(
-    messages: Mapping[str, Any], message_id: str, answer_id: str
-) -> Iterator[Paired]:
-    """Yield the user's messages from `message_id` back to the first."""
+def attach_stored_messages(
+    parts: Sequence[ChatPart], rows: Mapping[str, Any], metadata: Mapping[str, Any]
+) -> list[ChatPart]:
+    """Return a chat in which each message of the user has its stored one.
+
+    `rows` are the messages of the chat's row, by id. The host may have left out the
+    oldest messages: they are paired from the end.
+    """
+    result, places = list(parts), user_messages(parts)
+    if metadata.get("regeneration_message_id"):
+        places = places[:-1]  # how to answer again is in the request alone
+    asked, answer = map(metadata.get, ("user_message_id", "message_id"))
+    branch = _stored_branch(rows, str(asked or ""), str(answer or ""))
+    for place, stored in zip(reversed(places), branch, strict=False):
+        part = result[place]
+        if isinstance(part, UserMessage):
+            result[place] = part._replace(stored=stored)
+    return result
+
+
+def stored_messages(parts: Sequence[ChatPart]) -> list[StoredMessage]:
+    """Return the stored messages of a chat, in order."""
+    found = (part.stored for part in parts if isinstance(part, UserMessage))
+    return [stored for stored in found if stored]
+
+
+def _stored_branch(
+    rows: Mapping[str, Any], message_id: str, answer_id: str
+) -> Iterator[StoredMessage]:
     seen = set[str]()
-    while isinstance(message := messages.get(message_id), Mapping):
-        if message_id in seen:
-            return
+    while isinstance(row := rows.get(message_id), Mapping) and message_id not in seen:
         seen.add(message_id)
-        if message.get("role") == "user":
-            yield Paired(message, answer_id)
+        if row.get("role") == "user":
+            yield StoredMessage(row, answer_id)
             answer_id = ""
         else:
             answer_id = message_id
-        message_id = str(message.get("parentId") or "")
+        message_id = str(row.get("parentId") or "")
 
 
 # ==== owui_chat.storage.records: Records: what of an answer is stored in the chat, and how the chat stays small.
@@ -6550,7 +6439,6 @@ def created_in(value: object) -> int:
 
 
 def _invalidated(record: Record) -> Record:
-    """Return a record without the items that only their maker can read."""
     rest = tuple(item for item in record.payload if not is_encrypted(item))
     return replace(record, payload=rest)
 
@@ -6649,7 +6537,6 @@ def _empty_value(value: Values) -> dict[str, Any]:
 
 
 def _prune_values(values: Values, most: int) -> dict[str, Any]:
-    """Return the values that get smaller: the oldest first, outputs before items."""
     over = sum(map(stored_size, values.values())) - most
     if over <= 0:
         return {}
@@ -6685,7 +6572,6 @@ def _short_record(wire: Any) -> Any:
 
 
 def _short_item(item: Any) -> Any:
-    """Return an item with a shorter output, or with shorter logs of its code."""
     if not isinstance(item, dict):
         return item
     short: Item = {}
@@ -6769,7 +6655,7 @@ AnswerEventItem = RunEvent | StoredRecord | TurnDetails
 
 _Answer = list[AssistantText | ToolCall | ToolMessage]
 _Place = tuple[int, int]
-"""The number of a chat part, and the position in its text."""
+"""The number of a part, and where in its text."""
 
 
 def output_values(messages: Mapping[str, Any]) -> dict[str, Any]:
@@ -6805,7 +6691,7 @@ def stored_outputs(
 
 
 def restore_from_outputs(
-    stretches: Sequence[ChatPart], runs: Sequence[Sequence[Item]]
+    parts: Sequence[ChatPart], runs: Sequence[Sequence[Item]]
 ) -> list[ChatPart]:
     """Return a chat with markers for the records in its `runs`.
 
@@ -6815,36 +6701,27 @@ def restore_from_outputs(
     waiting = list(runs)
     answers: list[list[ChatPart]] = []
     for is_said, group in groupby(
-        reversed(stretches), lambda s: isinstance(s, UserMessage)
+        reversed(parts), lambda part: isinstance(part, UserMessage)
     ):
-        part = [*group][::-1]
-        answers.insert(0, part if is_said else _merge_output(part, waiting))
-    return [stretch for part in answers for stretch in part]
+        found = [*group][::-1]
+        answers.insert(0, found if is_said else _merge_output(found, waiting))
+    return [part for answer in answers for part in answer]
 
 
 def _merge_output(
-    part: Sequence[ChatPart], waiting: list[Sequence[Item]]
+    parts: Sequence[ChatPart], waiting: list[Sequence[Item]]
 ) -> list[ChatPart]:
-    """Return an answer with the markers of its run, which is then removed from the
-    list.
-    """
-    answer: _Answer = [
-        stretch for stretch in part if not isinstance(stretch, UserMessage)
-    ]
+    answer: _Answer = [part for part in parts if not isinstance(part, UserMessage)]
     for number in reversed(range(len(waiting))):
         places = _places(answer, waiting[number])
         if places is not None:
             kept = list(filter(_is_kept, waiting[number]))
             del waiting[number:]
             return [*_with_markers(answer, kept, places)]
-    return list(part)
+    return list(parts)
 
 
 def _places(answer: _Answer, run: Sequence[Item]) -> dict[str, _Place] | None:
-    """Return the position of each message of a run; None if the answer is another one.
-
-    Commentary, which the host does not return, is placed behind the item before it.
-    """
     found: dict[str, _Place] = {}
     place, has_text = (0, 0), False
     for item in run:
@@ -6862,26 +6739,24 @@ def _places(answer: _Answer, run: Sequence[Item]) -> dict[str, _Place] | None:
 
 
 def _find_text(answer: _Answer, place: _Place, text: str) -> _Place | None:
-    """Return the position of a text at or behind `place`."""
     first, start = place
-    for number, stretch in enumerate(answer[first:], first):
-        if isinstance(stretch, AssistantText):
-            at = stretch.text.find(text, start if number == first else 0)
+    for number, part in enumerate(answer[first:], first):
+        if isinstance(part, AssistantText):
+            at = part.text.find(text, start if number == first else 0)
             if at >= 0:
                 return number, at
     return None
 
 
 def _behind_output(answer: _Answer, item: Item) -> _Place:
-    for number, stretch in enumerate(answer):
-        if isinstance(stretch, ToolMessage) and stretch.call_id == item.get("call_id"):
+    for number, part in enumerate(answer):
+        if isinstance(part, ToolMessage) and part.call_id == item.get("call_id"):
             return number + 1, 0
     return 0, 0
 
 
 def _call_ids(answer: _Answer, run: Sequence[Item]) -> set[str]:
-    """Return the ids of the calls that are in both."""
-    shown = {stretch.call_id for stretch in answer if isinstance(stretch, ToolCall)}
+    shown = {part.call_id for part in answer if isinstance(part, ToolCall)}
     return shown & {str(item.get("call_id")) for item in run if is_call(item)}
 
 
@@ -6895,13 +6770,13 @@ def _with_markers(
             continue  # its text is gone
         place = place or (len(answer), 0)
         lines[place] = lines.get(place, "") + format_marker("items", _ulid(item))
-    for number, stretch in enumerate(answer):
+    for number, part in enumerate(answer):
         here = {at: line for (n, at), line in lines.items() if n == number}
-        if isinstance(stretch, AssistantText):
-            yield _with_lines(stretch, here)
+        if isinstance(part, AssistantText):
+            yield _with_lines(part, here)
         else:
             yield from map(AssistantText, here.values())
-            yield stretch
+            yield part
     if last := lines.get((len(answer), 0)):
         yield AssistantText(last)
 
@@ -6914,12 +6789,10 @@ def _with_lines(answered: AssistantText, lines: Mapping[int, str]) -> AssistantT
 
 
 def _output_of(message: object) -> list[Item]:
-    """Return the output items of a stored message."""
     return content_parts(message.get("output")) if isinstance(message, Mapping) else []
 
 
 def _given_text(item: Item) -> str:
-    """Return the text of a message as the host returns it."""
     parts = content_parts(item.get("content"))
     texts = (p.get("text") for p in parts if p.get("type") == "output_text")
     return "".join(text for text in texts if isinstance(text, str))
@@ -7029,12 +6902,10 @@ class ChunkRenderer:
         return {**self._head, "choices": [choice]}
 
     def _gap(self, event: TextDelta) -> str:
-        """Return the blank line between two messages of one run."""
         before, self._told = self._told, event.output_index
         return "" if before in (None, event.output_index) else "\n\n"
 
     def _thought_gap(self, event: TextDelta) -> str:
-        """Return the blank line between two parts of the reasoning."""
         place = (event.output_index, event.part)
         before, self._thought = self._thought, place
         return "" if before in (None, place) else "\n\n"
@@ -7144,7 +7015,6 @@ def _message(ended: RunDone) -> dict[str, Any]:
 
 
 def _progress(ended: RunDone) -> str:
-    """Return the reasoning and commentary before the answer."""
     answer = _messages(ended)
     steps = [
         item
@@ -7156,7 +7026,6 @@ def _progress(ended: RunDone) -> str:
 
 
 def _open_calls(ended: RunDone) -> list[dict[str, Any]]:
-    """Return the calls that are left to the client."""
     answered = {i["call_id"] for i in ended.output if is_call_output(i)}
     calls = [item for item in ended.output if is_call(item)]
     return [chat_tool_call(i) for i in calls if i.get("call_id") not in answered]
@@ -7231,7 +7100,6 @@ def reasoning_host_item(item: Item, seconds: int) -> Item:
 
 
 def _without_secrets(item: Item) -> Item:
-    """Remove fields that readers of the chat cannot use and others should not get."""
     hidden = ("encrypted_content",)
     return {k: v for k, v in item.items() if k not in hidden and v is not None}
 
@@ -7352,7 +7220,6 @@ class RecordItems:
             yield from self._carry(event)
 
     def _keep(self, kept: StoredRecord, places: Mapping[int, int]) -> Iterator[Chunk]:
-        """Yield the events of a record; one that was stored before is replaced."""
         items = self._shown.items
         if kept.ulid in self._places:
             place = self._places[kept.ulid]
@@ -7365,7 +7232,6 @@ class RecordItems:
         yield from self._shown.add({**head, "kept": dict(kept.value)})
 
     def _carry(self, carried: TurnDetails) -> Iterator[Chunk]:
-        """Yield a response's reasoning again with its entries, if it has reasoning."""
         items = self._shown.items
         new = range(self._carried_to, len(items))
         self._carried_to = len(items)
@@ -7416,12 +7282,6 @@ class Commentary:
                 yield from self._become_answer(index, text)
 
     def _grow(self, index: int, text: str) -> Iterator[Chunk]:
-        """Yield the growth, and the whole text each time it has doubled.
-
-        Deltas extend the text of an unknown item on the page only. The host stores an
-        item when it gets it whole, and that is what is left after Stop
-        (docs/reference/open-webui.md, "Native events").
-        """
         if not text:
             return
         place, before = self.indexes[index], self._quoted[index]
@@ -7433,7 +7293,6 @@ class Commentary:
         yield self._whole(index, "in_progress")
 
     def _whole(self, index: int, status: str) -> Chunk:
-        """Return the event that gives the host the whole text so far."""
         place, quoted = self.indexes[index], self._quoted[index]
         self._stored[index] = len(quoted)
         return self._shown.end(
@@ -7451,7 +7310,6 @@ class Commentary:
             yield from self._shown.add_marker(marker)
 
     def _become_answer(self, index: int, text: str) -> Iterator[Chunk]:
-        """Yield the commentary as a message, behind its marker if it has one."""
         place = self.indexes[index]
         item = self._shown.items[place]
         if index in self._markers:
@@ -7561,7 +7419,6 @@ class ImageHostItem:
             yield from self._note(next(iter(notes), _failure(event.item)))
 
     def _note(self, sentence: str) -> Iterator[Chunk]:
-        """Yield a text that the page draws and that no later turn contains."""
         part = {"type": "output_text", "text": f"*{sentence}*"}
         number = len(self._shown.items)
         note = {"type": "openai_responses:note", "id": f"note_{number}"}
@@ -7584,11 +7441,6 @@ def show_files(shown: OutputItems, card: Mapping[str, Any]) -> Iterator[Chunk]:
 
 
 def _on_the_page(shown: OutputItems, more: list[Item]) -> Chunk:
-    """Return the chunk that shows files on the page only.
-
-    It has no choice: otherwise the host would send the pictures to the page twice
-    (docs/reference/open-webui.md, "What a pipe yields").
-    """
     data = {"files": [*shown.files, *more]}
     return {**host_event({"type": "chat:message:files", "data": data}), "choices": []}
 
@@ -7675,9 +7527,6 @@ class SearchHostItem:
 
 
 def _card(item: Item) -> Item:
-    """Return a search without its results: the host would store them, and nobody reads
-    them.
-    """
     shown = {k: v for k, v in item.items() if k != "results" and v is not None}
     action = shown.get("action")
     if isinstance(action, dict):
@@ -7797,7 +7646,6 @@ def _tokens(usage: Usage) -> str:
 
 
 def _money(dollars: float) -> str:
-    """Return an amount with its first two digits, even if it is tiny."""
     return f"${dollars:.2f}" if dollars >= 1 else f"${dollars:.2g}"
 
 
@@ -7870,10 +7718,6 @@ class NativeRenderer:
     def _hosted(
         self, event: ItemAdded | TextDelta | PartialImage | ItemDone, marker: str
     ) -> Iterator[Chunk]:
-        """Yield what the card of an item of the API's own makes of an event.
-
-        A remark in passing has one too.
-        """
         begins = isinstance(event, ItemAdded) and is_commentary(event.item)
         if not isinstance(event, PartialImage) and (
             begins or event.output_index in self._remarks.indexes
@@ -7892,7 +7736,6 @@ class NativeRenderer:
             yield from card.render(event)
 
     def _beside(self, event: Status | StoredRecord | TurnDetails) -> Iterator[Chunk]:
-        """Yield chunks for events that are not items of the run."""
         if isinstance(event, Status):
             yield status_chunk(event.sentence)
         else:
@@ -7948,10 +7791,6 @@ class NativeRenderer:
             yield self._shown.grow(place, kind, text)
 
     def _gap(self, event: TextDelta) -> str:
-        """Return the blank line between two parts of a thought.
-
-        The page joins the parts of a summary, so all parts are shown as one.
-        """
         before = self._parts.get(event.output_index, event.part)
         self._parts[event.output_index] = event.part
         thought = event.kind in ("summary", "reasoning")
@@ -7980,7 +7819,6 @@ class NativeRenderer:
 
 
 def _is_shown(item: Item) -> bool:
-    """Say whether the host has a card for an item."""
     return item_type(item) in _SHOWN_TYPES and not is_commentary(item)
 
 
@@ -8067,17 +7905,12 @@ def _entry(item: Item, shown: str) -> Item:
 
 
 def _says_just(item: Item, shown: str) -> bool:
-    """Say whether a message has one text that the host will return unchanged.
-
-    The host strips the ends of texts.
-    """
     parts = content_parts(item.get("content"))
     whole = bool(shown) and shown == shown.strip()
     return whole and [part.get("text") for part in parts] == [shown]
 
 
 def _is_entry(entry: object) -> bool:
-    """Say whether an entry is a complete entry of ours."""
     if not isinstance(entry, Mapping) or entry.get("format") != _FORMAT:
         return False
     if not (isinstance(entry.get("turn"), str) and isinstance(entry.get("index"), int)):
@@ -8118,8 +7951,7 @@ def restore_from_details(
 
 
 @dataclass(frozen=True, slots=True)
-class _Stretch:
-    """Items of a response up to a message with shown text, or up to the end."""
+class _Span:
 
     items: tuple[DetailItem, ...]
     origin: Origin
@@ -8130,7 +7962,6 @@ class _Stretch:
 
 
 class _Reading:
-    """Inserts the markers into the messages of one chat."""
 
     def __init__(self) -> None:
         self.records: dict[str, Record] = {}
@@ -8148,7 +7979,6 @@ class _Reading:
         return [*found, *self._rest()]
 
     def _rest(self) -> list[Mapping[str, Any]]:
-        """Return a message for the items of calls, which come before the calls."""
         content = "".join(self._textless)
         self._textless = []
         return [{"role": "assistant", "content": content}] if content else []
@@ -8156,48 +7986,42 @@ class _Reading:
     def _message(
         self, message: Mapping[str, Any], turns: Sequence[DetailTurn]
     ) -> Mapping[str, Any]:
-        """Return a message with each of its texts behind the marker of its items."""
         content = message.get("content")
-        stretches = [one for turn in turns for one in _stretches_of(turn)]
-        texts = _split_text(content if isinstance(content, str) else "", stretches)
+        spans = [one for turn in turns for one in _spans_of(turn)]
+        texts = _split_text(content if isinstance(content, str) else "", spans)
         pieces: list[str] = []
-        for stretch in stretches:
-            line = self._marker(stretch)
-            if stretch.last.shown and texts:
-                pieces += [line, _own_text(stretch.last, texts.pop(0))]
+        for span in spans:
+            line = self._marker(span)
+            if span.last.shown and texts:
+                pieces += [line, _own_text(span.last, texts.pop(0))]
             else:
                 self._textless.append(line)
         return {**message, "content": "".join([*pieces, *texts])}
 
-    def _marker(self, stretch: _Stretch) -> str:
-        """Return the marker of a new record of these items."""
+    def _marker(self, span: _Span) -> str:
         ulid = f"{len(self.records):026d}"
-        payload = tuple(carried.item for carried in stretch.items)
-        record = Record(ulid, "", 0, payload, "", stretch.origin)
-        if stretch.last.shown:
-            shown = text_digest(message_text(stretch.last.item))
+        payload = tuple(carried.item for carried in span.items)
+        record = Record(ulid, "", 0, payload, "", span.origin)
+        if span.last.shown:
+            shown = text_digest(message_text(span.last.item))
             record = replace(record, shown=shown)
         self.records[ulid] = record
         return format_marker(record.kind, ulid)
 
 
-def _stretches_of(turn: DetailTurn) -> list[_Stretch]:
-    found: list[_Stretch] = []
+def _spans_of(turn: DetailTurn) -> list[_Span]:
+    found: list[_Span] = []
     begun: list[DetailItem] = []
     for carried in turn.items:
         begun.append(carried)
         if carried.shown:
-            found.append(_Stretch(tuple(begun), turn.origin))
+            found.append(_Span(tuple(begun), turn.origin))
             begun = []
-    return [*found, _Stretch(tuple(begun), turn.origin)] if begun else found
+    return [*found, _Span(tuple(begun), turn.origin)] if begun else found
 
 
-def _split_text(content: str, stretches: Sequence[_Stretch]) -> list[str]:
-    """Return the text of each shown message; the host joins them with a line feed.
-
-    If a person changed the text so that the places do not fit, it stays in one piece.
-    """
-    lengths = [_shown_length(one.last) for one in stretches if one.last.shown]
+def _split_text(content: str, spans: Sequence[_Span]) -> list[str]:
+    lengths = [_shown_length(one.last) for one in spans if one.last.shown]
     texts, rest = list[str](), content
     for length in lengths[:-1]:
         if rest[length : length + 1] != "\n":
@@ -8212,7 +8036,6 @@ def _shown_length(carried: DetailItem) -> int:
 
 
 def _own_text(carried: DetailItem, text: str) -> str:
-    """Return the model's own text if another one is shown, unless it was edited."""
     if isinstance(carried.shown, str) and carried.shown.strip() == text.strip():
         return message_text(carried.item)
     return text
@@ -8240,13 +8063,13 @@ def is_stored_image(item: Mapping[str, Any]) -> bool:
 
 
 def stored_image_ids(
-    stretches: Iterable[ChatPart], records: Mapping[str, Record]
+    parts: Iterable[ChatPart], records: Mapping[str, Record]
 ) -> list[str]:
     """Return the ids of the stored pictures in the answers of a chat."""
     drawn = {ulid for ulid, record in records.items() if _has_stored_image(record)}
     if not drawn:
         return []
-    texts = (s.text for s in stretches if isinstance(s, AssistantText))
+    texts = (p.text for p in parts if isinstance(p, AssistantText))
     named = {piece.ulid for text in texts for piece in split_at_markers(text)}
     return [
         item["stored"]
@@ -8391,7 +8214,6 @@ class Keeping:
         return self._record(()) if self._pending else None
 
     def _wait(self, index: int, item: Item) -> None:
-        """Insert an item at its place; parallel calls may end in another order."""
         if self._is_kept(item):
             # The chat returns what a remote server said: its card has it.
             told = [one for one in replay_items(item) if not is_call_output(one)]
@@ -8416,7 +8238,6 @@ class Keeping:
         return record
 
     def _amend(self, ended: ItemDone, shown: str) -> Record | None:
-        """Return the record of an ended message, if it is not what was written."""
         record = self._records.pop(ended.output_index, None)
         if record is None:
             return None
@@ -8431,7 +8252,6 @@ class Keeping:
         return None if payload == record.payload else replace(record, payload=payload)
 
     def _remark(self, ended: ItemDone) -> Record | None:
-        """Return the record of a remark, whose text the host does not give back."""
         if not message_text(ended.item).strip():
             return None
         self._after_message = True
@@ -8450,11 +8270,6 @@ class Keeping:
 
 
 def _without_shown_text(item: Item) -> Item:
-    """Return a message as it is stored: without its text, if the chat returns it.
-
-    The host strips the ends of texts and does not know refusals or several parts; such
-    a message is stored whole.
-    """
     kept = {**strip_for_replay(item), "type": "message"}  # the short form has no type
     text, content = message_text(item), kept.get("content")
     parts = content if isinstance(content, list) else []
@@ -8544,7 +8359,6 @@ def image_part(url: str, detail: str) -> Item:
 
 
 def _encoded_type(payload: str) -> str:
-    """Return the media type of a picture in base64; a GIF is read completely."""
     try:
         kind = image_type(base64.b64decode(payload[:_HEAD]))
         if kind == "image/gif":
@@ -8612,34 +8426,38 @@ _MOST_PICTURES = 1500
 _LARGEST_INPUT = 512_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class Attachment:
-    """A file of a message, as the host stores it there."""
+def attach_files(
+    parts: Sequence[ChatPart], rows: Mapping[str, Any], metadata: Mapping[str, Any]
+) -> list[ChatPart]:
+    """Return a chat in which the user's messages have the files they came with.
 
-    file_id: str
-    name: str
-    content_type: str
-    is_image: bool  # the host itself puts it into the message
-
-
-def attachments_by_place(
-    stretches: Sequence[ChatPart],
-    messages: Mapping[str, Any],
-    metadata: Mapping[str, Any],
-) -> dict[int, list[Attachment]]:
-    """Return the attachments of the user's messages, by their places in the chat.
-
-    `messages` are those of the chat's row, by id. A chat without a row tells only which
-    files belong to its last message; all others are placed at the first message.
+    `rows` are the messages of the chat's row. A chat without a row tells the files of
+    its last message apart from all others; those are put at the first one.
     """
-    if not messages:
-        return _without_row(users_places(stretches), metadata)
-    pairs = pair_messages(stretches, messages, metadata).items()
-    return {place: read_attachments(one.message.get("files")) for place, one in pairs}
+    result, places = list(parts), user_messages(parts)
+    if not rows:
+        own, others = _files_without_row(metadata)
+        _add_files(result, places[-1:], own)
+        _add_files(result, places[:1], others)
+        return result
+    for place in places:
+        part = result[place]
+        if isinstance(part, UserMessage) and part.stored:
+            _add_files(result, [place], read_attachments(part.stored.row.get("files")))
+    return result
+
+
+def _add_files(
+    parts: list[ChatPart], places: Sequence[int], files: Sequence[Attachment]
+) -> None:
+    for place in places:
+        part = parts[place]
+        if isinstance(part, UserMessage):
+            parts[place] = part._replace(attachments=(*files, *part.attachments))
 
 
 def read_attachments(files: object) -> list[Attachment]:
-    """Return the files of a message; files of knowledge bases belong to the host."""
+    """Return the files that came with a message; the host reads knowledge itself."""
     rows = files if isinstance(files, list) else []
     return [
         _attachment(row)
@@ -8651,34 +8469,26 @@ def read_attachments(files: object) -> list[Attachment]:
     ]
 
 
-def add_parts(said: UserMessage, parts: Sequence[Item]) -> UserMessage:
-    """Return a message with `parts` first, where later changes do not reach them."""
-    content = [*parts, *content_parts(said.item.get("content"))]
-    return UserMessage({**said.item, "content": content})
-
-
-def resolve_images(
-    stretches: Sequence[ChatPart], attached: Mapping[int, Sequence[Attachment]]
-) -> list[ChatPart]:
-    """Return a chat in which the API can read every picture.
+def resolve_images(parts: Sequence[ChatPart]) -> list[ChatPart]:
+    """Return a chat in which the API can read every picture of a message.
 
     Raises InvalidRequest, with the file's name, for an unreadable one in the current
     message.
     """
-    asked = question_index(stretches)
+    question = question_index(parts)
     return [
         (
-            _with_readable(stretch, attached.get(place, ()), is_asked=place == asked)
-            if isinstance(stretch, UserMessage)
-            else stretch
+            _with_readable(part, is_asked=place == question)
+            if isinstance(part, UserMessage)
+            else part
         )
-        for place, stretch in enumerate(stretches)
+        for place, part in enumerate(parts)
     ]
 
 
-def question_index(stretches: Sequence[ChatPart]) -> int:
-    """Return the place of the user's last message."""
-    return max(users_places(stretches), default=-1)
+def question_index(parts: Sequence[ChatPart]) -> int:
+    """Return the place of the last message of the user."""
+    return max(user_messages(parts), default=-1)
 
 
 def part_or_note(found: Item | str, *, is_asked: bool) -> Item:
@@ -8706,9 +8516,9 @@ def check_input_size(items: Sequence[Item]) -> None:
         )
 
 
-def _without_row(
-    places: Sequence[int], metadata: Mapping[str, Any]
-) -> dict[int, list[Attachment]]:
+def _files_without_row(
+    metadata: Mapping[str, Any],
+) -> tuple[list[Attachment], list[Attachment]]:
     message = metadata.get("user_message")
     own = read_attachments(
         message.get("files") if isinstance(message, Mapping) else None
@@ -8719,15 +8529,10 @@ def _without_row(
         for found in read_attachments(metadata.get("files"))
         if found.file_id not in knowledge and found not in own
     ]
-    if not places:
-        return {}
-    if len(places) == 1:
-        return {places[0]: [*others, *own]}
-    return {places[0]: others, places[-1]: own}
+    return own, others
 
 
 def _knowledge_ids(model: object) -> set[str]:
-    """Return the ids of the files that an administrator gave to a model."""
     found = model
     for key in ("info", "meta", "knowledge"):
         found = found.get(key) if isinstance(found, Mapping) else None
@@ -8743,26 +8548,24 @@ def _attachment(row: Mapping[str, Any]) -> Attachment:
     )
 
 
-def _with_readable(
-    said: UserMessage, attached: Sequence[Attachment], *, is_asked: bool
-) -> UserMessage:
-    parts = content_parts(said.item.get("content"))
+def _with_readable(message: UserMessage, *, is_asked: bool) -> UserMessage:
+    parts = message.content
     shown = [part for part in parts if part.get("image_url")]
-    names = [found.name for found in attached if found.is_image]
+    names = [found.name for found in message.attachments if found.is_image]
     named = iter(names if len(names) == len(shown) else ())
-    checked = [
-        (
-            part_or_note(_readable_part(part, next(named, "")), is_asked=is_asked)
-            if part.get("image_url")
-            else part
-        )
-        for part in parts
-    ]
-    return UserMessage({**said.item, "content": checked})
+    return message.with_content(
+        [
+            (
+                part_or_note(_readable_part(part, next(named, "")), is_asked=is_asked)
+                if part.get("image_url")
+                else part
+            )
+            for part in parts
+        ]
+    )
 
 
 def _readable_part(part: Item, name: str) -> Item | str:
-    """Return a picture that the API can read, or the reason why it cannot."""
     url, shown = str(part["image_url"]), name or "A picture"
     if readable := readable_url(url):
         return image_part(readable, part["detail"])
@@ -8770,28 +8573,27 @@ def _readable_part(part: Item, name: str) -> Item | str:
     return (_UNKNOWN_PICTURE if held else GONE_FILE).format(shown)
 
 
-_MADE_UP = "Here are the images from the tool results above. Please analyze them."
+_HOST_PROMPT = "Here are the images from the tool results above. Please analyze them."
 
 UNREADABLE_IMAGE = "[A picture is in a form that you cannot read; the user sees it.]"
 """Replaces a picture of a tool that the API would refuse."""
 
 
 def add_tool_images(
-    stretches: Sequence[ChatPart], messages: Mapping[str, Any]
+    parts: Sequence[ChatPart], rows: Mapping[str, Any]
 ) -> list[ChatPart]:
-    """Return a chat with the pictures of tools at their outputs again.
+    """Return a chat without the host's own messages, their pictures at their outputs.
 
-    The messages that the host made for them are removed. `messages` are those of the
-    chat's row, by id; they tell how many pictures belong to each output of ours. The
-    host's own tool rounds are not stored yet, so there the last output gets all
-    pictures.
+    `rows` are the messages of the chat's row: they tell how many pictures belong to
+    each output of ours. Of the host's outputs, whose round goes on before it is stored,
+    the last one has them all.
     """
     result: list[ChatPart] = []
-    counts = _counts(messages)
-    for stretch in stretches:
-        urls, outputs = _made_up_urls(stretch), _last_outputs(result)
+    counts = _image_counts(rows)
+    for part in parts:
+        urls, outputs = _tool_image_urls(part), _last_outputs(result)
         if not urls or not outputs:
-            result.append(stretch)
+            result.append(part)
             continue
         result[-len(outputs) :] = _assign_images(outputs, urls, counts)
     return result
@@ -8809,29 +8611,28 @@ def append_images(text: str, images: Sequence[Item]) -> str | list[Item]:
     return [{"type": "input_text", "text": text}, *images] if images else text
 
 
-def _made_up_urls(stretch: ChatPart) -> list[str]:
-    """Return the pictures of a message that the host made; empty for any other."""
-    if not isinstance(stretch, UserMessage) or stretch.item.get("role") != "user":
+def _tool_image_urls(part: ChatPart) -> list[str]:
+    if not isinstance(part, UserMessage) or not part.is_from_user:
         return []
-    first, *rest = content_parts(stretch.item.get("content")) or [{}]
-    if first.get("text") != _MADE_UP or not all(part.get("image_url") for part in rest):
+    first, *images = part.content or [{}]
+    is_made = first.get("text") == _HOST_PROMPT
+    if not is_made or not all(image.get("image_url") for image in images):
         return []
-    return [str(part["image_url"]) for part in rest]
+    return [str(image["image_url"]) for image in images]
 
 
-def _last_outputs(stretches: Sequence[ChatPart]) -> list[ToolMessage]:
+def _last_outputs(parts: Sequence[ChatPart]) -> list[ToolMessage]:
     outputs: list[ToolMessage] = []
-    for stretch in reversed(stretches):
-        if not isinstance(stretch, ToolMessage):
+    for part in reversed(parts):
+        if not isinstance(part, ToolMessage):
             break
-        outputs.insert(0, stretch)
+        outputs.insert(0, part)
     return outputs
 
 
 def _assign_images(
     outputs: Sequence[ToolMessage], urls: Sequence[str], counts: Mapping[str, int]
 ) -> list[ChatPart]:
-    """Return `outputs` with their pictures."""
     shares = [counts.get(output.call_id, 0) for output in outputs]
     if sum(shares) != len(urls):
         shares = [*[0] * (len(outputs) - 1), len(urls)]
@@ -8839,30 +8640,27 @@ def _assign_images(
     result: list[ChatPart] = []
     for output, share in zip(outputs, shares, strict=True):
         images = [tool_image(next(left)) for _ in range(share)]
-        result.append(replace(output, output=append_images(str(output.output), images)))
+        with_images = append_images(str(output.output), images)
+        result.append(output._replace(output=with_images))
     return result
 
 
-def _counts(messages: Mapping[str, Any]) -> dict[str, int]:
-    """Return the number of pictures that the chat stores with each output of ours."""
-    items = [item for message in messages.values() for item in _output_items(message)]
+def _image_counts(rows: Mapping[str, Any]) -> dict[str, int]:
+    outputs = (row.get("output") for row in rows.values() if isinstance(row, Mapping))
+    items = [item for output in outputs for item in content_parts(output)]
     return {
-        str(item.get("call_id")): len(_images(item))
+        str(item.get("call_id")): _image_count(item)
         for item in items
         if item.get("id") == f"fco_{item.get('call_id')}"  # as our cards have it
     }
 
 
-def _output_items(message: object) -> list[Item]:
-    return content_parts(message.get("output")) if isinstance(message, Mapping) else []
-
-
-def _images(item: Item) -> list[Item]:
+def _image_count(item: Item) -> int:
     parts = content_parts(item.get("output"))
-    return [part for part in parts if part.get("type") == "input_image"]
+    return sum(part.get("type") == "input_image" for part in parts)
 
 
-# ==== owui_chat.input.directive_words: The words of Open WebUI's page for two wishes, in each of its languages.
+# ==== owui_chat.input.directive_words: What Open WebUI's page says for two wishes, in each of its languages.
 
 DETAILED = """
 03a45bb5 078c8e28 0d4183f6 0e91ef99 10d840ee 138dcec3 13b536eb 15a9dcdd 163e471a
@@ -8896,7 +8694,7 @@ def words_digest(words: str) -> str:
 
 
 def take_directive(
-    stretches: Sequence[ChatPart], *, is_guided: bool
+    parts: Sequence[ChatPart], *, is_guided: bool
 ) -> tuple[list[ChatPart], str]:
     """Return the chat up to its question, and the requested verbosity.
 
@@ -8904,22 +8702,17 @@ def take_directive(
     that the host announced a wish; an older host does not, but puts the wish directly
     behind the question. A wish in a person's own words is left to the model.
     """
-    users = [place for place, stretch in enumerate(stretches) if _is_asked(stretch)]
+    users = user_messages(parts)
     question, wish = users[-2:] if len(users) > 1 else (0, 0)
-    verbosity = _requested_directive(stretches[wish]) if wish else ""
+    verbosity = _requested_verbosity(parts[wish]) if wish else ""
     if not verbosity or not (is_guided or wish == question + 1):
-        return list(stretches), ""
-    return [*stretches[: question + 1], *stretches[wish + 1 :]], verbosity
+        return list(parts), ""
+    return [*parts[: question + 1], *parts[wish + 1 :]], verbosity
 
 
-def _is_asked(stretch: ChatPart) -> bool:
-    return isinstance(stretch, UserMessage) and stretch.item.get("role") == "user"
-
-
-def _requested_directive(stretch: ChatPart) -> str:
-    """Return the verbosity that a message with the page's words asks for."""
+def _requested_verbosity(part: ChatPart) -> str:
     digest = words_digest(
-        message_text(stretch.item) if isinstance(stretch, UserMessage) else ""
+        message_text(part.item) if isinstance(part, UserMessage) else ""
     )
     if digest in DETAILED.split():
         return "high"
@@ -8945,7 +8738,7 @@ def strip_old_blocks(text: str) -> str:
 
 
 def build_input(
-    stretches: Iterable[ChatPart],
+    parts: Iterable[ChatPart],
     records: Mapping[str, Record],
     reader: Origin | None,
     *,
@@ -8959,14 +8752,14 @@ def build_input(
     """
     items: list[Item] = []
     run: list[AssistantText | ToolCall | ToolMessage] = []
-    for stretch in stretches:
-        if isinstance(stretch, UserMessage):
+    for part in parts:
+        if isinstance(part, UserMessage):
             past = _RunHistory(run, records, reader).items()
             items += past if with_tools else drop_hosted_tool_items(past)
-            items.append(stretch.item)
+            items.append(part.item)
             run = []
         else:
-            run.append(stretch)
+            run.append(part)
     items += _RunHistory(run, records, reader).items()
     # A picture is an input message: inserted last, to keep reasoning next to its text.
     return [
@@ -8984,7 +8777,6 @@ def tool_message_item(returned: ToolMessage, before: Iterable[Item]) -> Item:
 
 
 class _RunHistory:
-    """The items of one run, combined from the host's parts and the stored items."""
 
     def __init__(
         self,
@@ -8992,7 +8784,7 @@ class _RunHistory:
         records: Mapping[str, Record],
         reader: Origin | None,
     ) -> None:
-        self._pieces = [_split(stretch) for stretch in run]
+        self._pieces = [_split(part) for part in run]
         self._reader = reader
         self._records = {
             piece.ulid: records[piece.ulid]
@@ -9020,9 +8812,6 @@ class _RunHistory:
                     waiting.remove(item)
 
     def _takes_out(self, code: Item) -> bool:
-        """Remove from the text what the host inserted for `code`; say whether it was
-        there.
-        """
         for pieces in [found for found in self._pieces if isinstance(found, list)]:
             for place, piece in enumerate(pieces):
                 rest = remove_code(piece.text, code)
@@ -9034,19 +8823,18 @@ class _RunHistory:
     def items(self) -> list[Item]:
         """Return the items of the run in order."""
         items: list[Item] = []
-        for stretch in self._pieces:
-            match stretch:
+        for part in self._pieces:
+            match part:
                 case ToolCall():
-                    items += self._call(stretch)
+                    items += self._call(part)
                 case ToolMessage():
-                    items.append(tool_message_item(stretch, items))
+                    items.append(tool_message_item(part, items))
                 case _:
-                    for piece in stretch:
+                    for piece in part:
                         items += self._piece(piece)
         return items
 
     def _call(self, call: ToolCall) -> list[Item]:
-        """Return a call in its stored bytes, after the items stored before it."""
         ulid = self._ulid_of_call.get(call.call_id, "")
         waiting = self._waiting.get(ulid, [])
         for place, item in enumerate(waiting):
@@ -9056,7 +8844,6 @@ class _RunHistory:
         return [_call_item(call)]
 
     def _piece(self, piece: MarkedText) -> list[Item]:
-        """Return the items that a marker names, then the text behind it."""
         kept = self._allowed(piece.ulid, self._waiting.pop(piece.ulid, []))
         message = kept.pop() if kept and _is_answer(kept[-1]) else None
         record = self._records.get(piece.ulid)
@@ -9069,11 +8856,6 @@ class _RunHistory:
         return [*kept, _message_item(message, piece.text)]
 
     def _allowed(self, ulid: str, items: Sequence[Item]) -> list[Item]:
-        """Remove items that nobody at this request's server could read.
-
-        A call whose card was deleted stays for now, because it tells which reasoning
-        must be removed with it.
-        """
         if not items:
             return []
         reader = self._reader
@@ -9086,7 +8868,6 @@ class _RunHistory:
 
 
 def _call_item(call: ToolCall) -> Item:
-    """Return a call that only the host knows."""
     kind, key = "function_call", "arguments"
     if call.is_custom:
         kind, key = "custom_tool_call", "input"
@@ -9095,25 +8876,22 @@ def _call_item(call: ToolCall) -> Item:
 
 
 def _split(
-    stretch: AssistantText | ToolCall | ToolMessage,
+    part: AssistantText | ToolCall | ToolMessage,
 ) -> list[MarkedText] | ToolCall | ToolMessage:
-    if isinstance(stretch, AssistantText):
-        return list(split_at_markers(strip_old_blocks(stretch.text)))
-    return stretch
+    if isinstance(part, AssistantText):
+        return list(split_at_markers(strip_old_blocks(part.text)))
+    return part
 
 
 def _is_answer(item: Item) -> bool:
-    """Say whether `item` is a model's message; earlier writers stored other kinds."""
     return item_type(item) == "message" and item.get("role") == "assistant"
 
 
 def _is_whole_remark(item: Item) -> bool:
-    """Say whether `item` is commentary whose text the host does not return."""
     return is_commentary(item) and bool(message_text(item))
 
 
 def _message_item(kept: Item | None, shown: str) -> Item:
-    """Return a message in the model's own bytes, unless a person edited it."""
     part = {"type": "output_text", "text": shown, "annotations": []}
     if kept is None:
         return {"type": "message", "role": "assistant", "content": [part]}
@@ -9138,10 +8916,8 @@ _MOST_CHARACTERS = 200_000
 _Text = str | tuple[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class InjectedContext:
-    """The texts of a message as it was sent; the user's words are cut out of one of
-    them.
+class InjectedContext(NamedTuple):
+    """The texts of a message as it was sent; the one with the words, cut around them.
 
     `words` is the digest of the user's words. If they were edited, the message is sent
     as the host has it.
@@ -9155,41 +8931,38 @@ class InjectedContext:
         return {"words": self.words, "texts": list(self.texts)}
 
 
-def find_injected_context(said: UserMessage, words: str) -> InjectedContext | None:
-    """Return the text around `words`; None if none, too much, or other words."""
-    texts: list[_Text] = [
-        part["text"] for part in _said_parts(said) if _is_input_text(part)
-    ]
+def _find_injected_context(
+    message: UserMessage, stored: StoredMessage
+) -> InjectedContext | None:
+    words = stored.words
+    texts: list[_Text] = [p["text"] for p in message.content if _is_input_text(p)]
     size = sum(map(len, texts)) - len(words)
     for place, text in enumerate(texts):
         if isinstance(text, str) and words in text:
             before, _, after = text.rpartition(words) if words else (text, "", "")
             texts[place] = (before, after)
-            return (
-                InjectedContext(text_digest(words), tuple(texts))
-                if _fits(size)
-                else None
-            )
+            fits = 0 < size <= _MOST_CHARACTERS
+            return InjectedContext(text_digest(words), tuple(texts)) if fits else None
     return None
 
 
-def apply_injected_context(
-    said: UserMessage, words: str, kept: InjectedContext | None
+def _apply_injected_context(
+    message: UserMessage, words: str, injected: InjectedContext | None
 ) -> UserMessage:
-    """Return a message as it was sent, unless its words have changed."""
-    if kept is None or kept.words != text_digest(words):
-        return said
-    parts = _said_parts(said)
+    if injected is None or injected.words != text_digest(words):
+        return message
+    parts = message.content
     if not any(_is_input_text(part) and words in part["text"] for part in parts):
-        return said
-    whole = [t if isinstance(t, str) else f"{t[0]}{words}{t[1]}" for t in kept.texts]
+        return message
+    whole = [
+        t if isinstance(t, str) else f"{t[0]}{words}{t[1]}" for t in injected.texts
+    ]
     texts = [{"type": "input_text", "text": text} for text in whole]
     others = [part for part in parts if not _is_input_text(part)]
-    return UserMessage({**said.item, "content": [*texts, *others]})
+    return message.with_content([*texts, *others])
 
 
-def read_injected_context(wire: object) -> InjectedContext | None:
-    """Return the content of `wire`; None if it cannot be read."""
+def _read_injected_context(wire: object) -> InjectedContext | None:
     rows = wire.get("texts") if isinstance(wire, Mapping) else None
     if not isinstance(wire, Mapping) or not isinstance(rows, list):
         return None
@@ -9203,15 +8976,6 @@ def _read_text(row: object) -> _Text:
     return str(row)
 
 
-def _fits(size: int) -> bool:
-    """Say whether there is any text, and not too much."""
-    return 0 < size <= _MOST_CHARACTERS
-
-
-def _said_parts(said: UserMessage) -> list[Item]:
-    return content_parts(said.item.get("content"))
-
-
 def _is_input_text(part: Item) -> bool:
     return part.get("type") == "input_text"
 
@@ -9219,9 +8983,8 @@ def _is_input_text(part: Item) -> bool:
 _SENT_KEY = "sent"
 
 
-@dataclass(frozen=True, slots=True)
-class SentContext:
-    """What one run sent in addition to the chat.
+class SentContext(NamedTuple):
+    """What one run sent beside the chat.
 
     `instructions` belong to the first run that stored some. Later runs store the lines
     that were `new` compared with the earlier ones, and those that were `gone`.
@@ -9268,62 +9031,52 @@ def read_sent_context(chat: Mapping[str, Any]) -> dict[str, SentContext]:
 
 
 def capture_sent_context(
-    stretches: Sequence[ChatPart],
-    pairs: Mapping[int, Paired],
+    parts: Sequence[ChatPart],
     sent: Mapping[str, SentContext],
     instructions: str | None,
 ) -> SentContext:
-    """Return what is sent with the current message, the last of `pairs`.
+    """Return what is sent with the message that is asked, the last one that is stored.
 
     `instructions` are None if they may change from turn to turn.
     """
-    place = max(pairs)
-    asked = stretches[place]
-    words = pairs[place].words
-    injected = (
-        find_injected_context(asked, words) if isinstance(asked, UserMessage) else None
+    messages = (part for part in reversed(parts) if isinstance(part, UserMessage))
+    injected = next(
+        (_find_injected_context(m, m.stored) for m in messages if m.stored), None
     )
     if instructions is None:
         return SentContext(injected)
-    if first_instructions(pairs, sent) is None:
+    if first_instructions(parts, sent) is None:
         return SentContext(injected, instructions)
-    told, given = _told_lines(pairs, sent), _lines(instructions)
+    told, given = _told_lines(parts, sent), _lines(instructions)
     new = tuple(line for line in given if line not in told)
-    return SentContext(
-        injected, new=new, gone=tuple(line for line in told if line not in given)
-    )
+    gone = tuple(line for line in told if line not in given)
+    return SentContext(injected, new=new, gone=gone)
 
 
 def first_instructions(
-    pairs: Mapping[int, Paired], sent: Mapping[str, SentContext]
+    parts: Sequence[ChatPart], sent: Mapping[str, SentContext]
 ) -> str | None:
-    """Return the first instructions in this branch of the chat."""
-    found = (one.instructions for one in _in_order(pairs, sent))
+    """Return the instructions as first given in this branch of the chat."""
+    found = (one.instructions for one in _in_order(parts, sent))
     return next((one for one in found if one is not None), None)
 
 
 def apply_sent_context(
-    stretches: Sequence[ChatPart],
-    pairs: Mapping[int, Paired],
-    sent: Mapping[str, SentContext],
+    parts: Sequence[ChatPart], sent: Mapping[str, SentContext]
 ) -> list[ChatPart]:
-    """Return a chat with the texts around its messages as they were sent."""
-    result: list[ChatPart] = []
-    for place, stretch in enumerate(stretches):
-        if place in pairs and isinstance(stretch, UserMessage):
-            one = sent.get(pairs[place].answer_id, _NOTHING)
-            words = pairs[place].words
-            result += [
-                *_news(one),
-                apply_injected_context(stretch, words, one.injected),
-            ]
-        else:
-            result.append(stretch)
-    return result
+    """Return a chat with what was around the messages when they were sent."""
+    return [again for part in parts for again in _as_sent(part, sent)]
+
+
+def _as_sent(part: ChatPart, sent: Mapping[str, SentContext]) -> list[ChatPart]:
+    if not isinstance(part, UserMessage) or part.stored is None:
+        return [part]
+    context, words = sent.get(part.stored.answer_id, _NOTHING), part.stored.words
+    message = _apply_injected_context(part, words, context.injected)
+    return [*_news(context), message]
 
 
 def _news(sent: SentContext) -> list[ChatPart]:
-    """Return the message that announces changed instructions, if they changed."""
     lines = ["The instructions have changed."]
     if sent.new:
         lines += ["New lines:", *sent.new]
@@ -9336,20 +9089,19 @@ def _news(sent: SentContext) -> list[ChatPart]:
 
 
 def _told_lines(
-    pairs: Mapping[int, Paired], sent: Mapping[str, SentContext]
+    parts: Sequence[ChatPart], sent: Mapping[str, SentContext]
 ) -> list[str]:
-    """Return the lines that are valid after all announced changes, in order."""
-    told = _lines(first_instructions(pairs, sent) or "")
-    for one in _in_order(pairs, sent):
+    told = _lines(first_instructions(parts, sent) or "")
+    for one in _in_order(parts, sent):
         told = [line for line in told if line not in one.gone]
         told += one.new
     return told
 
 
 def _in_order(
-    pairs: Mapping[int, Paired], sent: Mapping[str, SentContext]
+    parts: Sequence[ChatPart], sent: Mapping[str, SentContext]
 ) -> list[SentContext]:
-    return [sent.get(pairs[place].answer_id, _NOTHING) for place in sorted(pairs)]
+    return [sent.get(one.answer_id, _NOTHING) for one in stored_messages(parts)]
 
 
 def _lines(text: str) -> list[str]:
@@ -9359,7 +9111,7 @@ def _lines(text: str) -> list[str]:
 def _read_context(wire: Mapping[str, Any]) -> SentContext:
     given = wire.get("instructions")
     return SentContext(
-        read_injected_context(wire.get("injected")),
+        _read_injected_context(wire.get("injected")),
         given if isinstance(given, str) else None,
         _read_lines(wire.get("new")),
         _read_lines(wire.get("gone")),
@@ -9379,7 +9131,6 @@ _Choice = Literal["inherit", "on", "off"]
 def _valve(
     default: object, description: str, *, secret: bool = False, **limits: Any
 ) -> Any:
-    """Return the field of a valve; the page shows `Default` instead of its default."""
     return Field(
         default=default,
         description=f"{description} {default_sentence(default)}",
@@ -9396,7 +9147,6 @@ def default_sentence(default: object) -> str:
 
 
 def _clamp(value: object, least: int, most: int, default: int) -> int:
-    """Return a number within its limits; the default for anything else."""
     try:
         number = float(str(value).strip())
         return int(min(max(number, least), most))
@@ -9739,7 +9489,6 @@ class Valves(BaseModel):
     @field_validator("PROMPT_CACHE_KEY", mode="before")
     @classmethod
     def _rename_cache_keys(cls, value: object) -> object:
-        """Read stored words of an earlier version: both stood for the user."""
         return "user" if value in ("id", "email") else value
 
     @field_validator("MAX_RETRIES", mode="before")
@@ -10141,12 +9890,6 @@ def _level_number(name: str) -> int:
 
 
 def _write(level: str, line: str) -> None:
-    """Hand `line` to the handlers of the server.
-
-    The logger's level belongs to the server and to other copies of the pipe, so it is
-    not changed: the record goes to the handlers directly. Those of Open WebUI drop
-    levels below INFO, so a DEBUG line is sent as INFO and says that it is DEBUG.
-    """
     number = max(_LEVELS[level], logging.INFO)
     text = line if _LEVELS[level] == number else f"{level} {line}"
     record = _LOGGER.makeRecord(_LOGGER.name, number, "pipe", 0, text, (), None)
@@ -10565,7 +10308,6 @@ async def store_file(
 
 
 def _host_name(module: str, name: str) -> Any:
-    """Return a name of the host; raises InvalidRequest if it does not exist."""
     try:
         return getattr(import_module(f"open_webui.{module}"), name)
     except (ImportError, AttributeError):
@@ -10610,29 +10352,25 @@ async def read_tool_image(address: str, user: Any) -> Item:
 
 
 async def add_documents(
-    stretches: Sequence[ChatPart],
-    attached: Mapping[int, Sequence[Attachment]],
-    user: Any,
-    wanted: str,
+    parts: Sequence[ChatPart], user: Any, wanted: str
 ) -> list[ChatPart]:
     """Return a chat with the documents that the model reads itself.
 
-    `wanted` is `pdf` or `all`. Raises InvalidRequest for a document of the current
-    message that cannot be sent.
+    They stand in front, where later changes do not reach them. `wanted` is `pdf` or
+    `all`. Raises InvalidRequest for one that cannot be sent with the message that is
+    asked.
     """
-    result, asked = list(stretches), question_index(stretches)
+    result, question = list(parts), question_index(parts)
     documents = _DocumentReader(user, wanted)
-    for place in sorted(attached):
-        found = [await documents.part(file) for file in attached[place]]
-        parts = [part_or_note(f, is_asked=place == asked) for f in found if f]
-        said = result[place]
-        if parts and isinstance(said, UserMessage):
-            result[place] = add_parts(said, parts)
+    for place, part in enumerate(parts):
+        if isinstance(part, UserMessage) and part.attachments:
+            found = [await documents.part(file) for file in part.attachments]
+            read = [part_or_note(f, is_asked=place == question) for f in found if f]
+            result[place] = part.with_content([*read, *part.content])
     return result
 
 
 class _DocumentReader:
-    """Reads the documents of one request, up to its limit."""
 
     def __init__(self, user: Any, wanted: str) -> None:
         self._user = user
@@ -10670,7 +10408,6 @@ class _DocumentReader:
         return part
 
     def _kind(self, name: str, declared: str) -> str:
-        """Return the type of a document that is wanted, else an empty text."""
         kind = document_type(name, declared)
         return kind if self._wanted == "all" or kind == PDF_TYPE else ""
 
@@ -10728,13 +10465,13 @@ async def split_result_files(
 
 
 async def load_stored_images(
-    records: Mapping[str, Record], stretches: Sequence[ChatPart], user_id: str
+    records: Mapping[str, Record], parts: Sequence[ChatPart], user_id: str
 ) -> Mapping[str, Record]:
     """Return a chat's records with the pictures that its answers name.
 
     Pictures that the user may not read, or that no longer exist, are left out.
     """
-    wanted = stored_image_ids(stretches, records)
+    wanted = stored_image_ids(parts, records)
     user = await user_model(user_id) if wanted else None
     pictures: dict[str, str] = {}
     for file_id in dict.fromkeys(wanted):
@@ -10791,11 +10528,6 @@ def withheld_tools(
 
 
 def _ask_in_page(event_call: EventCall) -> Ask:
-    """Return the way to show the host's approval card.
-
-    Without an answer the host returns an object, so only True is an approval
-    (docs/reference/open-webui.md, "Dialogs").
-    """
 
     async def ask(call_id: str, name: str, arguments: Mapping[str, Any]) -> bool:
         tool_call = {"id": call_id, "name": name, "arguments": dict(arguments)}
@@ -10932,7 +10664,6 @@ class HostTools:
     async def _answer(
         self, name: str, tool: Mapping[str, Any], params: dict[str, Any], result: Any
     ) -> ToolResult:
-        """Return a result as the host would store and show it."""
         host = self._host
         shown = terminal_file(name, params, result, tool, host.metadata) or result
         user = await user_model(str(host.metadata.get("user_id") or ""))
@@ -10955,11 +10686,6 @@ class HostTools:
 async def _server_result(
     function: Callable[..., Coroutine[Any, Any, Any]], params: Mapping[str, Any]
 ) -> Any:
-    """Return what an MCP server says, also of a call that failed.
-
-    That is meant for the model; the host raises it as a bare Exception
-    (utils/mcp/client.py), and what else may be raised is nothing that a server said.
-    """
     try:
         return await function(**params)
     except Exception as error:
@@ -10971,11 +10697,6 @@ async def _server_result(
 def _run_at_once(
     function: Callable[..., Coroutine[Any, Any, Any]], params: Mapping[str, Any]
 ) -> Any:
-    """Return the result of a coroutine function that never waits.
-
-    The coroutine is made here, on the thread, so that none is left over when the call
-    is given up before its turn.
-    """
     coroutine = function(**params)
     try:
         coroutine.send(None)
@@ -11035,11 +10756,6 @@ def _web_search(valves: Valves) -> Item:
 
 
 def _location(text: str) -> Item:
-    """Return the location of the user.
-
-    A location with only its type prevents the API from assuming the United States
-    (docs/reference/responses-api.md, "Hosted tools").
-    """
     if text.strip().startswith("{"):
         given = parse_json_object(text)
     else:
@@ -11061,7 +10777,6 @@ def _words_of_list(text: str) -> list[str]:
 
 
 def _domain(address: str) -> str:
-    """Return the domain of an address, which is the form that the API needs."""
     return address.rpartition("://")[2].partition("/")[0]
 
 
@@ -11384,7 +11099,6 @@ async def open_store(caller: Caller, valves: Valves) -> ChatStore | None:
 
 
 def _encrypted_ids(records: Mapping[str, Record]) -> set[str]:
-    """Return the ids of the records that only their maker can read."""
     return {
         ulid
         for ulid, record in records.items()
@@ -11393,7 +11107,6 @@ def _encrypted_ids(records: Mapping[str, Record]) -> set[str]:
 
 
 def _messages_of(chat: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the messages of a chat as the host stores them, by their ids."""
     history = chat.get(_HISTORY)
     messages = history.get("messages") if isinstance(history, Mapping) else None
     return messages if isinstance(messages, Mapping) else {}
@@ -11404,7 +11117,6 @@ def _decrypt_values(kept: Mapping[str, Any], seal: Encryption) -> dict[str, Any]
 
 
 def _encryption(valves: Valves) -> Encryption:
-    """Return the seal of this server; raises InvalidRequest where there can be none."""
     secret = valves.STORE_ENCRYPTION_KEY.strip() or server_secret()
     if not secret:
         raise InvalidRequest(
@@ -11483,10 +11195,6 @@ def _cache_key(caller: Caller, kind: str) -> str | None:
 
 
 def _hashed(kind: str, value: str) -> str | None:
-    """Return a stable hash of `value` that does not reveal it; None for no value.
-
-    The ids are random UUIDs, so nobody can find them by trying.
-    """
     named = f"openai_responses:{kind}:{value}"
     return sha256(named.encode()).hexdigest()[:48] if value else None
 
@@ -11510,7 +11218,7 @@ def choose_chat_model(
 
 def _first_question(parts: Sequence[ChatPart]) -> Item | None:
     for part in parts:
-        if isinstance(part, UserMessage) and part.item.get("role") == "user":
+        if isinstance(part, UserMessage) and part.is_from_user:
             return part.item
     return None
 
@@ -11526,18 +11234,15 @@ def restore_prefix(
 
     What is sent for the first time is given to `store`.
     """
-    if store is None:
-        return instructions, parts
-    pairs = pair_messages(parts, store.messages, call.host.metadata)
-    if not pairs:
+    if store is None or not stored_messages(parts):
         return instructions, parts
     is_stable = _is_stable(call.valves, model)
     if _is_new(call, store):
         given = instructions if is_stable else None
-        store.set_sent(capture_sent_context(parts, pairs, store.sent, given))
-    first = first_instructions(pairs, store.sent) if is_stable else None
-    told = apply_sent_context(parts, pairs, store.sent)
-    return instructions if first is None else first, told
+        store.set_sent(capture_sent_context(parts, store.sent, given))
+    first = first_instructions(parts, store.sent) if is_stable else None
+    parts = apply_sent_context(parts, store.sent)
+    return instructions if first is None else first, parts
 
 
 def _is_stable(valves: Valves, model: ResolvedModel) -> bool:
@@ -11546,7 +11251,6 @@ def _is_stable(valves: Valves, model: ResolvedModel) -> bool:
 
 
 def _is_new(call: PipeCall, store: ChatStore) -> bool:
-    """Say whether this is the first request for the current message."""
     message_id = call.caller.message_id
     continues = call.host.metadata.get("assistant_message_id")
     is_begun = message_id in store.sent or load_round(call.state, message_id)
@@ -11557,29 +11261,32 @@ async def build_chat_request(call: PipeCall) -> PreparedRequest:
     """Return the request for a chat; raises InvalidRequest for what cannot be sent."""
     require_floor()
     endpoint = user_endpoint(call)
-    detail = call.valves.IMAGE_DETAIL
-    messages, carried = restore_from_details(messages_of(call.body))
+    metadata, detail = call.host.metadata, call.valves.IMAGE_DETAIL
+    rewritten = str(metadata.get("regeneration_message_id") or "")
+    before = load_round(call.state, call.caller.message_id)
+    messages, records = restore_from_details(messages_of(call.body))
     instructions, parts = parse_messages(messages, detail)
     store = await open_store(call.caller, call.valves)
+    rows = store.messages if store else {}
     model, why = choose_chat_model(call, parts, store)
+    origin = origin_at(model.family, endpoint)
+    parts = add_tool_images(parts, rows)
+    parts = attach_stored_messages(parts, rows, metadata)
     verbosity = ""
     if model.facts.verbosity:
-        guided = bool(call.host.metadata.get("regeneration_message_id"))
-        parts, verbosity = take_directive(parts, is_guided=guided)
-    origin = origin_at(model.family, endpoint)
-    before = load_round(call.state, call.caller.message_id)
-    parts = add_tool_images(parts, store.messages if store else {})
+        parts, verbosity = take_directive(parts, is_guided=bool(rewritten))
     if store:
-        rewritten = str(call.host.metadata.get("regeneration_message_id") or "")
         parts = restore_from_outputs(parts, store.stored_outputs(rewritten))
-        carried |= store.records
+        records |= store.records
     items = continue_input(before, parts) if before else None
     if before:
         instructions = before.instructions
     instructions, parts = restore_prefix(call, instructions, parts, store, model)
     if items is None:
-        parts = await _with_attachments(call, parts, store, model)
-        items = await _history(call, parts, carried, origin)
+        parts = attach_files(parts, rows, metadata)
+        parts = resolve_images(parts)
+        parts = await _with_documents(call, parts, model)
+        items = await _history(call, parts, records, origin)
     tools = _tools(call, model)
     choice = next_tool_choice(tools.choice) if before else tools.choice
     body = _body(call, choice, verbosity)
@@ -11599,7 +11306,6 @@ async def build_chat_request(call: PipeCall) -> PreparedRequest:
 
 
 def _body(call: PipeCall, choice: object, verbosity: str) -> dict[str, Any]:
-    """Return the caller's keys; a wish for this one answer has priority over them."""
     body = {**call.body, "tool_choice": choice}
     if verbosity:
         text = body.get("text")
@@ -11619,7 +11325,6 @@ def _tools(call: PipeCall, model: ResolvedModel) -> OfferedTools:
 
 
 def _runs_calls(call: PipeCall, offered: OfferedTools) -> bool:
-    """Say whether calls are run here, because none must be left to others."""
     known = offered.names.known
     ours = call.valves.TOOL_EXECUTION == "pipe" and bool(known)
     return ours and all(name in call.host.tools for name in known)
@@ -11649,21 +11354,17 @@ def _settings(
     return settings._replace(background=background)
 
 
-async def _with_attachments(
-    call: PipeCall,
-    parts: list[ChatPart],
-    store: ChatStore | None,
-    model: ResolvedModel,
+async def _with_documents(
+    call: PipeCall, parts: list[ChatPart], model: ResolvedModel
 ) -> list[ChatPart]:
-    """Return the chat with its attachments, in forms that the API can read."""
-    messages, metadata = store.messages if store else {}, call.host.metadata
-    attached = attachments_by_place(parts, messages, metadata)
-    parts = resolve_images(parts, attached)
     wanted = call.valves.FILE_INPUT
-    if wanted == "off" or not model.facts.vision or not any(attached.values()):
+    has_files = any(
+        isinstance(part, UserMessage) and part.attachments for part in parts
+    )
+    if wanted == "off" or not model.facts.vision or not has_files:
         return parts
     user = await user_model(call.caller.user_id)
-    return await add_documents(parts, attached, user, wanted)
+    return await add_documents(parts, user, wanted)
 
 
 async def _history(
@@ -11672,7 +11373,6 @@ async def _history(
     records: Mapping[str, Record],
     origin: Origin,
 ) -> list[Item]:
-    """Return the input of a chat's history."""
     reader = origin if call.valves.remembers_reasoning() else None
     user_id = call.caller.user_id
     records = await load_stored_images(records, parts, user_id)
@@ -11684,7 +11384,6 @@ async def _history(
 
 
 def _toolset(call: PipeCall, offered: OfferedTools) -> Toolset:
-    """Return what runs the calls here, unless others must run one of them."""
     host, valves = call.host, call.valves
     log = partial(call.log.line, "DEBUG")
     approver = build_approver(valves, host.metadata, host.event_call, log)
@@ -11730,10 +11429,6 @@ def build_task_request(call: PipeCall) -> PreparedRequest:
 
 
 def _task_model(call: PipeCall, endpoint: Endpoint) -> ResolvedModel:
-    """Return the model for tasks: the valve's, or the chat's own.
-
-    A server other than OpenAI's may not have the default model.
-    """
     wanted, valves = call.valves.TASK_MODEL.strip(), call.valves
     chosen = "TASK_MODEL" in valves.model_fields_set
     if wanted and (chosen or endpoint.host == Endpoint(DEFAULT_BASE_URL, "").host):
@@ -11775,11 +11470,6 @@ class ArtifactStore:
         return event._replace(card=card) if card else event
 
     async def _card(self, item: Item) -> Mapping[str, Any]:
-        """Return what to show beside an item.
-
-        Callers over HTTP get pictures whole, and files where there is a stream to put
-        their addresses below the text.
-        """
         caller = self._prepared.call.caller
         host_reads = caller.host_reads
         if is_image_call(item) and host_reads and item.get("result"):
@@ -11805,7 +11495,6 @@ class ArtifactStore:
         return _made_card(files=files, notes=notes)
 
     async def _cited(self, cited: Iterable[Item], text: str) -> Mapping[str, Any]:
-        """Return the card of a text that names files in a container."""
         files: list[Item] = []
         notes: list[str] = []
         links: dict[str, str] = {}
@@ -11831,7 +11520,6 @@ class ArtifactStore:
     async def _fetched(
         self, citation: Item, name: str, deadlines: Deadlines
     ) -> Item | str:
-        """Return a stored file of a container, or why there is none."""
         ids = str(citation.get("container_id")), str(citation.get("file_id"))
         try:
             content = await container_file(
@@ -11853,7 +11541,6 @@ class ArtifactStore:
         )
 
     async def _store(self, file: NewFile) -> Item | None:
-        """Store a file; what a run made twice is stored and shown once."""
         digest = await asyncio.to_thread(_fingerprint, file.content)
         if digest not in self._stored:
             caller, host = self._prepared.call.caller, self._prepared.call.host
@@ -11875,7 +11562,6 @@ def _fingerprint(content: bytes) -> str:
 
 
 def _read_data_url(url: str) -> tuple[str, bytes]:
-    """Return the type and the bytes of a picture; no bytes for any other address."""
     head, _, encoded = url.partition(";base64,")
     kind = head.removeprefix("data:")
     if not head.startswith("data:image/"):
@@ -11958,7 +11644,6 @@ def with_error_id(call: PipeCall, sentence: str) -> str:
 
 
 def _missing_features(prepared: PreparedRequest) -> list[str]:
-    """Return what the caller or the user chose in vain; a title has nothing of it."""
     own, body = prepared.call.user_valves, prepared.call.body
     if prepared.call.caller.task:
         return []
@@ -11968,7 +11653,6 @@ def _missing_features(prepared: PreparedRequest) -> list[str]:
 
 
 def _report_removals(call: PipeCall, removed: Mapping[str, int]) -> None:
-    """Write what the API took out of the input; past turns may be meant to leave."""
     if removed:
         meant = removed.keys() <= {"turn_boundary"}
         counts = ", ".join(f"{count} {reason}" for reason, count in removed.items())
@@ -12082,7 +11766,6 @@ async def notices_of(prepared: PreparedRequest) -> list[str]:
 
 
 def _mistakes(prepared: PreparedRequest) -> list[str]:
-    """Return what an administrator has to put right."""
     call = prepared.call
     other = is_of_another_version(call.host.metadata)
     found = [permission_error(call.valves), OTHER_VERSION if other else ""]
@@ -12119,7 +11802,6 @@ async def answer_events(
 
 
 def _carrying(prepared: PreparedRequest) -> Carrying | None:
-    """Return the collector for a chat without a row that the host reads."""
     call = prepared.call
     remembers = call.valves.remembers_reasoning() and not call.caller.task
     if prepared.store or not call.caller.host_reads or not remembers:
@@ -12130,7 +11812,6 @@ def _carrying(prepared: PreparedRequest) -> Carrying | None:
 async def _events_with_markers(
     prepared: PreparedRequest, connections: Connections
 ) -> _Run:
-    """Run `job` and yield its events with their markers."""
     pending = prepared.round.pending if prepared.round else ()
     keeping = Keeping(
         _record_scope(prepared), _new_record, pending, prepared.call.known_sources
@@ -12187,11 +11868,6 @@ def _new_record() -> tuple[str, int]:
 
 
 async def _apply_fallback(prepared: PreparedRequest, note: Status) -> PreparedRequest:
-    """Remember the cause of a refusal, so that later requests avoid it.
-
-    Returns the job with the changed request, because the next round of tools begins
-    with what is sent now.
-    """
     report_note(prepared, note)
     prepared.call.capabilities.note(prepared.endpoint, note.cause)
     if note.cause != "reasoning":
@@ -12205,7 +11881,6 @@ async def _apply_fallback(prepared: PreparedRequest, note: Status) -> PreparedRe
 
 
 def _end(prepared: PreparedRequest, keeping: Keeping, ended: RunDone) -> Record | None:
-    """Hand the round over to the host's tools, or return the record that is left."""
     call = prepared.call
     delegates = not prepared.runs_tools and call.caller.host_reads
     is_open = bool(open_calls(ended.output)) and not ended.ending.is_failure
@@ -12225,7 +11900,6 @@ def _end(prepared: PreparedRequest, keeping: Keeping, ended: RunDone) -> Record 
 async def _stored_marker(
     prepared: PreparedRequest, record: Record | None, marked: set[str]
 ) -> str:
-    """Store `record`; return its marker unless it is among the `marked` already."""
     if record is None or prepared.store is None:
         return ""
     await prepared.store.write(record)
@@ -12265,7 +11939,6 @@ async def fetch_models(endpoint: Endpoint, connections: Connections) -> list[str
 
 @dataclass(slots=True)
 class _Known:
-    """What was found for one key, and until when it is not asked for again."""
 
     ids: list[str] | None = None
     until: float = 0.0
@@ -12346,7 +12019,6 @@ def _newest(valves: Valves, listing: Listing, connections: Connections) -> list[
 
 
 def _overrides(valves: Valves) -> Overrides:
-    """Return what the administrator says of models; the chat tells of a mistake."""
     try:
         return read_overrides(valves.MODEL_OVERRIDES_JSON)
     except ResponsesError:
@@ -12441,11 +12113,6 @@ class Diagnostics:
         )
 
     async def _complaint(self, **more: Any) -> str:
-        """Return what stands against a small request; nothing when it is answered.
-
-        An answer that ends for want of tokens is one; a remedy that a chat would use
-        in silence (`healing`) is what is looked for.
-        """
         small = {"max_output_tokens": _FEWEST_TOKENS, "stream": False, **more}
         request = ResponsesRequest(model=self._model.id, input=[_PING], **small)
         remedy, ended = "", RunDone(CUT)
@@ -12553,11 +12220,6 @@ class Pipe:
         return await self._complete(call)
 
     async def _stream(self, call: PipeCall) -> AsyncGenerator[Chunk, None]:
-        """Yield the answer in the form that the reader of the stream understands.
-
-        Nothing is raised: the host would drop the text that was shown
-        (docs/reference/open-webui.md, "Errors and Stop").
-        """
         if call.caller.host_reads:
             view: NativeRenderer | ChunkRenderer = _native_view(call)
         else:
@@ -12576,7 +12238,6 @@ class Pipe:
             yield source_chunk("Log of this answer", call.log.text())
 
     async def _complete(self, call: PipeCall) -> Chunk:
-        """Return the whole answer at once, with the output items for the host."""
         view = _native_view(call)
         try:
             ended = await self._watch(call, self._answer(call), view)
@@ -12591,7 +12252,6 @@ class Pipe:
         return result | told | ({"output": view.items} if view.items else {})
 
     async def _do_task(self, call: PipeCall) -> Chunk:
-        """Return a title, tags or the like; an empty text when it failed."""
         view, text = _native_view(call), ""
         try:
             events = answer_events(build_task_request(call), self._connections)
@@ -12602,7 +12262,6 @@ class Pipe:
         return task_result(text, call.caller.host_model)
 
     async def _answer(self, call: PipeCall) -> AsyncGenerator[AnswerEvent, None]:
-        """Yield the events of a chat's answer, or of a check of the set-up."""
         if is_check_command(call):
             events = run_diagnostics(call, self._connections)
         else:
@@ -12617,7 +12276,6 @@ class Pipe:
         events: AsyncGenerator[AnswerEvent, None],
         view: NativeRenderer,
     ) -> RunDone:
-        """Read `events` to their end; `view` keeps the items for the host."""
         ended = RunDone(CUT)
         async with aclosing(events):
             async for event, marker in events:
@@ -12633,7 +12291,6 @@ def _user_valves(
     user: Mapping[str, Any] | None,
     metadata: Mapping[str, Any] | None,
 ) -> UserValves:
-    """Return the user's settings and switches, as far as the user may change them."""
     stored = (user or {}).get("valves")
     chosen = stored if isinstance(stored, UserValves) else UserValves()
     return allowed_user_valves(
@@ -12646,25 +12303,21 @@ def _native_view(call: PipeCall) -> NativeRenderer:
 
 
 async def _tell_page(call: PipeCall, chunk: Chunk) -> None:
-    """Send a status or a source: without a stream the host reads none of them."""
     emit = call.host.event_emitter
     if "event" in chunk and emit is not None and call.caller.host_reads:
         await emit(chunk["event"])
 
 
 def _response_head(call: PipeCall) -> tuple[str, int, str]:
-    """Return the id, the time and the model that a result or its chunks carry."""
     return f"chatcmpl-{new_ulid()}", unix_seconds(), call.caller.host_model
 
 
 def _shows_log(call: PipeCall) -> bool:
-    """Say whether the log of a failed answer is shown below it."""
     wanted = call.user_valves.SHOW_LOG_ON_ERROR and call.caller.is_admin
     return wanted and call.caller.host_reads
 
 
 def _sentence_of(call: PipeCall, error: Exception) -> str:
-    """Log why there is no answer; return the sentence to show."""
     if isinstance(error, ResponsesError):
         return report_refusal(call, str(error))
     call.log.line("ERROR", describe_exception(error))

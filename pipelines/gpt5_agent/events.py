@@ -1,8 +1,7 @@
-"""What an agent reports beside the events of its runs."""
+"""What an agent reports in addition to the events of its runs."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from openai_responses.items import Item
 from openai_responses.loop.events import RunEvent
@@ -22,19 +21,17 @@ AgentState = Literal[
 StepKind = Literal["round", "model", "tool"]
 
 
-@dataclass(frozen=True, slots=True)
-class StateChanged:
+class StateChanged(NamedTuple):
     """The agent does something else now."""
 
     state: AgentState
 
 
-@dataclass(frozen=True, slots=True)
-class StepStarted:
-    """A step of the log began; `parent` is the step that it is part of, or empty.
+class StepStarted(NamedTuple):
+    """A step of the log began; `parent` is the step that contains it, or empty.
 
-    `may_call` says of a round whether the model may call tools in it. `detail` is for
-    debugging alone.
+    `may_call` says whether the model may call tools in this round. `detail` is for
+    debugging only.
     """
 
     id: str
@@ -45,9 +42,8 @@ class StepStarted:
     detail: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class StepEnded:
-    """A step of the log ended; `usage` is what its model said of tokens."""
+class StepEnded(NamedTuple):
+    """A step of the log ended; `usage` are the tokens that the model reported."""
 
     id: str
     kind: StepKind
@@ -58,12 +54,11 @@ class StepEnded:
     detail: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class RoundEnded:
-    """The model's answer in a round is whole.
+class RoundEnded(NamedTuple):
+    """The model's answer in a round is complete.
 
-    `items` are the wire's own with their indexes, `notes` what later rounds need to
-    know of this one; `goes_on` says that the agent is called again for the next.
+    `items` are the API's own with their indexes, `notes` what later rounds need to
+    know; `goes_on` says that the agent is called again for the next round.
     """
 
     name: str
@@ -72,20 +67,18 @@ class RoundEnded:
     goes_on: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ContextSource:
-    """Something that was given to the model to read."""
+class ContextSource(NamedTuple):
+    """A text that was given to the model."""
 
     name: str
     text: str
     url: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ToolCallRequested:
-    """A call that waits for a person's yes (`onToolCallRequest`).
+class ToolCallRequested(NamedTuple):
+    """A call that waits for approval (`onToolCallRequest`).
 
-    `find_security_warning` is there when the call can do harm.
+    `security_warning` is set when the call can do harm.
     """
 
     tool_name: str
@@ -94,17 +87,15 @@ class ToolCallRequested:
     security_warning: Mapping[str, str] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class NewMessage:
-    """The answer as a whole (`onNewMessage`)."""
+class NewMessage(NamedTuple):
+    """The complete answer (`onNewMessage`)."""
 
     content: str
     format: Literal["markdown", "text"] = "markdown"
 
 
-@dataclass(frozen=True, slots=True)
-class RunMetadata:
-    """What an answer took, over all its rounds; `price` is 0 where nobody knows it."""
+class RunMetadata(NamedTuple):
+    """What an answer took, over all its rounds; `price` is 0 if unknown."""
 
     strategy: str
     model: str
@@ -113,7 +104,7 @@ class RunMetadata:
     tool_calls: int
     latency: float
     price: float = 0.0
-    usage: Usage = field(default_factory=Usage)
+    usage: Usage = Usage()
 
     def wire(self) -> dict[str, Any]:
         """Return the JSON object that is shown and stored."""
@@ -134,16 +125,14 @@ class RunMetadata:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class ExecutionEnded:
+class ExecutionEnded(NamedTuple):
     """The whole answer has ended; comes once."""
 
     metadata: RunMetadata
 
 
-@dataclass(frozen=True, slots=True)
-class ReadyForInput:
-    """The agent takes the next message (`onReadyForInput`)."""
+class ReadyForInput(NamedTuple):
+    """The agent accepts the next message (`onReadyForInput`)."""
 
 
 AgentOnlyEvent = (

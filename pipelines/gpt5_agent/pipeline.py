@@ -39,10 +39,10 @@ _STOPPED_TEXT = (
 
 
 class UnloggedAnswer(dict[str, Any]):
-    """A whole answer; the server writes its `repr` to the log."""
+    """A complete answer; the server writes its `repr` to the log."""
 
     def __repr__(self) -> str:
-        """Return nothing of what was said."""
+        """Return nothing of the content."""
         return "a whole answer"
 
 
@@ -52,7 +52,7 @@ class Pipeline:
     Valves = Valves
 
     def __init__(self) -> None:
-        """Open nothing and start nothing: the server makes one at every load."""
+        """Open and start nothing: the server creates one at every load."""
         self.type = "manifold"
         self.valves = self.Valves()
         self._connections = Connections()
@@ -68,13 +68,13 @@ class Pipeline:
         _raise_thread_limit()
 
     async def on_shutdown(self) -> None:
-        """End all answers, and leave nothing behind."""
+        """End all answers and close everything."""
         await asyncio.to_thread(self._bridge.close)
 
     async def inlet(
         self, body: dict[str, Any], user: dict[str, Any] | None = None
     ) -> dict[str, Any]:
-        """Keep in the body what the pipe would not get to know of the chat."""
+        """Keep in the body what the pipe would not learn of the chat."""
         del user
         return {**body, CONTEXT_KEY: read_inlet_context(body)}
 
@@ -85,7 +85,7 @@ class Pipeline:
         messages: Sequence[Mapping[str, Any]],
         body: dict[str, Any],
     ) -> Iterator[AnswerPiece] | dict[str, Any]:
-        """Answer: pieces when the caller streams, else one complete result."""
+        """Answer: an iterator when the caller streams, else one complete result."""
         del user_message  # the last message of the user, which `messages` has
         caller = read_caller(body)
         asked = AgentInput(model_id, messages, body, self.valves, caller.can_ask)

@@ -1,8 +1,7 @@
 """The interfaces that connect the agent to users, tools, models, listeners and presets."""
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from gpt5_agent.events import (
     AgentEvent,
@@ -19,12 +18,12 @@ from openai_responses.loop.events import RunDone, RunEvent
 class UserInterface(Protocol):
     """Shows a person what the agent does.
 
-    What the person does goes to `Session.submit_user_input` and
+    The person's input goes to `Session.submit_user_input` and
     `Session.provide_confirmation`.
     """
 
     def on_new_message(self, message: NewMessage) -> None:
-        """Show an answer that is whole."""
+        """Show a complete answer."""
 
     def on_tool_call_request(self, request: ToolCallRequested) -> None:
         """Ask whether a call may be made."""
@@ -33,18 +32,15 @@ class UserInterface(Protocol):
         """Let the person write."""
 
     def on_agent_state_change(self, state: AgentState) -> None:
-        """Show what the agent is doing now."""
+        """Show what the agent is doing."""
 
 
 class Tool(Protocol):
-    """Something that the model can call.
-
-    `args` is the JSON Schema of its arguments.
-    """
+    """Something that the model can call; `args` is the JSON Schema of its arguments."""
 
     @property
     def name(self) -> str:
-        """The name that no other tool has."""
+        """A name that no other tool has."""
 
     @property
     def description(self) -> str:
@@ -55,54 +51,49 @@ class Tool(Protocol):
         """The schema of the arguments."""
 
     async def execute(self, args: dict[str, Any]) -> Any:
-        """Do it; what comes back is told to the model, what is raised is a failure."""
+        """Run it; the model gets what is returned, an exception is a failure."""
 
 
-@dataclass(frozen=True, slots=True)
-class ModelAnswer:
-    """What one answer of a model came to; the last thing that a provider yields.
+class ModelAnswer(NamedTuple):
+    """One answer of a model; the last thing that a provider yields.
 
-    `is_final` says that no tool was asked for; `text_content` is the text of the
-    answer, `ended` the way it ended, with all its items.
+    `is_final` says that no tool was called; `run_end` has all items.
     """
 
     is_final: bool
-    tool_calls: tuple[Item, ...] = ()
-    text_content: str = ""
-    run_end: RunDone = field(kw_only=True)
+    tool_calls: tuple[Item, ...]
+    text_content: str
+    run_end: RunDone
 
 
 class Provider(Protocol):
-    """A model that goes on with a history."""
+    """A model that continues a history."""
 
     def generate(
         self, history: Sequence[Item], tools: Sequence[Item]
     ) -> AsyncGenerator[RunEvent | ModelAnswer, None]:
-        """Yield what happens as it happens, then what it came to.
-
-        Without `tools` the model may call none.
-        """
+        """Yield what happens, then the answer; without `tools` none may be called."""
 
 
 class AgentContext(Protocol):
-    """What a listener gives its signals to."""
+    """Takes the signals of a listener."""
 
     async def emit_input(self, text: str) -> None:
         """Take what was heard; returns once it is answered."""
 
 
 class Listener(Protocol):
-    """Hears something of the outside world and passes it on."""
+    """Receives input from outside and passes it on."""
 
     @property
     def name(self) -> str:
-        """The name that no other listener has."""
+        """A name that no other listener has."""
 
     async def on_start(self, context: AgentContext) -> None:
-        """Begin to listen; what is heard goes to `context.emit_input`."""
+        """Begin to listen; input goes to `context.emit_input`."""
 
     async def on_stop(self) -> None:
-        """Stop, with nothing left open."""
+        """Stop and close everything."""
 
 
 class Guide(Protocol):
@@ -110,11 +101,11 @@ class Guide(Protocol):
 
     @property
     def system_prompt(self) -> str:
-        """What the agent is told of itself."""
+        """What the agent is told about itself."""
 
     @property
     def temperature(self) -> float | None:
-        """How far it may stray; None leaves that to the model."""
+        """The sampling temperature; None leaves it to the model."""
 
     @property
     def memory_policy(self) -> str:

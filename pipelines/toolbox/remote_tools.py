@@ -1,5 +1,4 @@
-"""What MCP and OpenAPI clients share: the tool form, size limits, timeouts and
-connections.
+"""What MCP and OpenAPI clients share: tool form, size limits, timeouts, connections.
 
 A connection follows no redirect, stores no cookie and uses no proxy. It accepts no
 compressed body, because a few compressed bytes can expand to gigabytes.
@@ -19,7 +18,7 @@ from collections.abc import (
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import aiohttp
 
@@ -42,16 +41,15 @@ _Response = TypeVar("_Response")
 
 
 class RemoteError(Exception):
-    """Another server did not do what was asked; says nothing that it must not."""
+    """A server failed; the text contains no secret."""
 
 
 class RemoteTimeout(RemoteError):
     """The server took too long."""
 
 
-@dataclass(frozen=True, slots=True)
-class RemoteToolSpec:
-    """What a server says of one of its tools; `args` is the schema of its arguments."""
+class RemoteToolSpec(NamedTuple):
+    """A server's description of a tool; `args` is the schema of its arguments."""
 
     own_name: str
     description: str
@@ -60,7 +58,7 @@ class RemoteToolSpec:
 
 @dataclass(frozen=True, slots=True)
 class RemoteTool:
-    """A tool as the agent is offered it."""
+    """A tool of a server, in the agent's form."""
 
     name: str
     description: str
@@ -75,7 +73,7 @@ class RemoteTool:
 async def run_with_timeout(
     work: Awaitable[_Response], seconds: float, name: str
 ) -> _Response:
-    """Return what a server gives within its time; raises RemoteTimeout."""
+    """Return the result of `work` in time; raises RemoteTimeout."""
     try:
         async with asyncio.timeout(seconds):
             return await work
@@ -86,7 +84,7 @@ async def run_with_timeout(
 def make_remote_tool(
     label: str, spec: RemoteToolSpec, run: ExecuteRemoteTool
 ) -> RemoteTool:
-    """Return a tool under the name of its server and its own."""
+    """Return a tool named after its server and itself."""
     name = _INVALID_TOOL_NAME_CHARACTER.sub("_", f"{label}_{spec.own_name}")[
         :_MAX_TOOL_NAME_CHARACTERS
     ]
@@ -95,7 +93,7 @@ def make_remote_tool(
 
 
 def make_names_unique(tools: Iterable[RemoteTool]) -> tuple[RemoteTool, ...]:
-    """Return the tools, those whose name is taken under another."""
+    """Return the tools; a name that is taken gets a number."""
     found: dict[str, RemoteTool] = {}
     for tool in tools:
         name, number = tool.name, 1
@@ -107,12 +105,12 @@ def make_names_unique(tools: Iterable[RemoteTool]) -> tuple[RemoteTool, ...]:
 
 
 def is_tool_allowed(allowed: Iterable[str] | None, name: str) -> bool:
-    """Say whether a tool is among those that may be used; None allows all."""
+    """Say whether a name matches the allowed patterns; None allows all."""
     return allowed is None or any(fnmatchcase(name, pattern) for pattern in allowed)
 
 
 def build_error_result(text: str) -> dict[str, Any]:
-    """Return what the model is told of a call that failed, as MCP would say it."""
+    """Return a failed call in MCP's form."""
     return {"isError": True, "content": [{"type": "text", "text": text}]}
 
 
@@ -133,14 +131,14 @@ def _is_within_depth(value: object, levels: int) -> bool:
 
 
 def truncate_text(text: str, characters: int) -> str:
-    """Return a text without what goes beyond a number of characters."""
+    """Return the beginning of a text that is longer than `characters`."""
     return text if len(text) <= characters else f"{text[:characters]} [...]"
 
 
 def redact_secrets(text: str, secrets: Iterable[str]) -> str:
-    """Return a text that a server sent without the secrets that we sent to it.
+    """Return a text of a server without the secrets that we sent to it.
 
-    Those of fewer than six characters would be found in ordinary words.
+    Secrets of fewer than six characters would be found in ordinary words.
     """
     for secret in sorted(secrets, key=len, reverse=True):
         if len(secret) >= _MIN_SECRET_CHARACTERS:
@@ -153,7 +151,7 @@ _REMOTE_CONNECT_SECONDS = 10.0
 
 
 class RemoteConnection:
-    """The connections of one run to one server; `name` is what people call it."""
+    """The connections of one run to one server; `name` is for error texts."""
 
     def __init__(self, name: str) -> None:
         """Open nothing yet."""
@@ -170,7 +168,7 @@ class RemoteConnection:
     ) -> AsyncIterator[aiohttp.ClientResponse]:
         """Send a request, lend its response; raises RemoteError.
 
-        Leaving early closes the connection. It is up to the caller to end a wait.
+        Leaving early closes the connection. There is no time limit here.
         """
         try:
             response = await self._open_session().request(
@@ -192,7 +190,7 @@ class RemoteConnection:
     async def read_chunks(
         self, response: aiohttp.ClientResponse, most: int
     ) -> AsyncGenerator[bytes, None]:
-        """Yield a body as it comes; raises RemoteError for one that is too long."""
+        """Yield a body as it comes; raises RemoteError if it is too long."""
         if response.headers.get("Content-Encoding", "identity") != "identity":
             raise RemoteError(f"{self._name} sent a compressed answer, unasked.")
         left = most
@@ -203,13 +201,13 @@ class RemoteConnection:
             yield piece
 
     async def read_body(self, response: aiohttp.ClientResponse, most: int) -> bytes:
-        """Return a whole body; raises RemoteError for one that is too long."""
+        """Return a whole body; raises RemoteError if it is too long."""
         return b"".join([piece async for piece in self.read_chunks(response, most)])
 
     async def read_beginning(
         self, response: aiohttp.ClientResponse, most: int
     ) -> tuple[bytes, bool]:
-        """Return no more of a body than that, with whether it is all."""
+        """Return at most that much of a body, and whether it is complete."""
         taken: list[bytes] = []
         async with aclosing(self.read_chunks(response, MAX_REMOTE_BYTES)) as pieces:
             async for piece in pieces:
@@ -219,7 +217,7 @@ class RemoteConnection:
         return b"".join(taken), True
 
     async def close(self) -> None:
-        """Close what is open."""
+        """Close the session."""
         session, self._session = self._session, None
         if session is not None:
             await session.close()

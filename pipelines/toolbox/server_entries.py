@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from pydantic import (
@@ -37,7 +38,7 @@ _TOOL_SERVER_LABEL = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,31}")
 
 
 def _is_web_address(text: str) -> bool:
-    """Say whether a text is an http or https address, without a password in it."""
+    """Say whether a text is an http or https address without a password."""
     try:
         parts = urlsplit(text)
         is_sound = bool(parts.hostname) and parts.port != 0 and "@" not in parts.netloc
@@ -95,7 +96,7 @@ class OpenApiRow(ServerRow):
 
 
 def describe_row_error(error: ValidationError) -> str:
-    """Return what is wrong, of the first key of which something is."""
+    """Return the first problem of an entry."""
     first = error.errors(include_input=False, include_url=False)[0]
     key = str(first["loc"][0])
     if first["type"] == "extra_forbidden":
@@ -117,9 +118,8 @@ it is; None for what cannot be read."""
 class ServerEntry:
     """One server; `allowed` are patterns of its tools' own names, None allows all.
 
-    An MCP server has a `url` or a `command`. `base_url` is where the calls of an
-    OpenAPI document go, if it is to be another place than the document says; `secrets`
-    must not be told by anything that the server sends.
+    An MCP server has a `url` or a `command`. `base_url` replaces the address in an
+    OpenAPI document. `secrets` must not appear in anything that the server sends.
     """
 
     label: str
@@ -133,17 +133,15 @@ class ServerEntry:
     secrets: tuple[str, ...] = field(default=(), repr=False)
 
 
-@dataclass(frozen=True, slots=True)
-class ServerEntries:
-    """The servers that can be used, and what is wrong with the others."""
+class ServerEntries(NamedTuple):
+    """The usable servers, and the problems of the others."""
 
     entries: tuple[ServerEntry, ...] = ()
     problems: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class EntryReader:
-    """How the entries of a valve are read; `starts_programs` allows a `command`."""
+class EntryReader(NamedTuple):
+    """Reads the entries of a valve; `starts_programs` allows a `command`."""
 
     valve: str
     row: type[McpRow] | type[OpenApiRow]
@@ -239,9 +237,9 @@ class _InvalidEntry(Exception):
 def _referenced_secrets(
     revealed: Iterable[tuple[str, str]], typed: StringMap
 ) -> list[str]:
-    """Return the texts that nobody typed: what stood behind a reference.
+    """Return the secrets that stood behind references.
 
-    Of a header also what follows the name of its scheme, which may be repeated alone.
+    Of a header also the part after its scheme, which may be repeated alone.
     """
     plain = set(typed.values())
     texts = [text for _, text in revealed if text not in plain]

@@ -1,15 +1,14 @@
-"""The tools of all servers that an administrator named, lent to one run at a time.
+"""The tools of all configured servers, lent to one run at a time.
 
-What a server offers is remembered for some minutes, so that a chat which calls nothing
-asks nobody; sessions are never shared, because they may know their user.
+The list of a server's tools is cached for some minutes, so that a chat without calls
+connects to no server. Sessions are never shared, because they may know their user.
 """
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from time import monotonic
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from toolbox.mcp.client import McpClient
 from toolbox.openapi.client import OpenApiClient
@@ -45,15 +44,14 @@ class ToolServerClient(Protocol):
         """Return what it offers; raises RemoteError."""
 
     def make_tool(self, offer: Any, /) -> RemoteTool:
-        """Return what it offers as a tool."""
+        """Return one of its offers as a tool."""
 
     async def close(self) -> None:
-        """End what was opened."""
+        """Close what was opened."""
 
 
-@dataclass(frozen=True, slots=True)
-class ToolServerSettings:
-    """The servers as they stand in the valves; `allows_programs` is for MCP's stdio."""
+class ToolServerSettings(NamedTuple):
+    """The servers in the valves; `allows_programs` is for MCP over stdio."""
 
     mcp: str = ""
     openapi: str = ""
@@ -61,23 +59,21 @@ class ToolServerSettings:
     reveal: RevealSecret = str
 
     def read_entries(self) -> tuple[ServerEntries, ServerEntries]:
-        """Return the MCP servers, the others."""
+        """Return the MCP servers and the OpenAPI servers."""
         mcp = EntryReader("MCP_SERVERS_JSON", McpRow, self.reveal, self.allows_programs)
         openapi = EntryReader("OPENAPI_SERVERS_JSON", OpenApiRow, self.reveal)
         return mcp.read_entries(self.mcp), openapi.read_entries(self.openapi)
 
 
-@dataclass(frozen=True, slots=True)
-class AvailableTools:
-    """The tools of a run, with what an administrator should know of the others."""
+class AvailableTools(NamedTuple):
+    """The tools of a run, and the problems of servers for an administrator."""
 
     tools: tuple[RemoteTool, ...] = ()
     problems: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class _CachedTools:
-    """What a server offered, or why it did not; up to a time."""
+class _CachedTools(NamedTuple):
+    """What a server offered, or its problem; valid up to a time."""
 
     expires_at: float
     tools: tuple[Any, ...] = ()
@@ -85,10 +81,10 @@ class _CachedTools:
 
 
 class ToolServers:
-    """Lends tools; `close` waits until nothing is left of it."""
+    """Lends tools; `close` waits until all sessions are closed."""
 
     def __init__(self, now: Callable[[], float] = monotonic) -> None:
-        """Ask nobody yet."""
+        """Connect to nothing yet."""
         self._now = now
         self._cache: dict[_ServerKey, _CachedTools] = {}
         self._closing: set[asyncio.Task[None]] = set()
@@ -97,7 +93,7 @@ class ToolServers:
     async def open_tools(
         self, named: ToolServerSettings
     ) -> AsyncGenerator[AvailableTools, None]:
-        """Lend the tools of a run; at its end the servers are told without waiting."""
+        """Lend the tools of a run; its sessions are closed in the background."""
         mcp, openapi = named.read_entries()
         servers: dict[_ServerKey, ToolServerClient] = {
             **{("mcp", entry): McpClient(entry) for entry in mcp.entries},
@@ -120,14 +116,13 @@ class ToolServers:
                 self._close_in_background(server)
 
     async def close(self) -> None:
-        """Wait until the servers of earlier runs are told."""
+        """Wait until the sessions of earlier runs are closed."""
         if self._closing:
             await asyncio.wait(self._closing)
 
     async def _list_tools(
         self, key: _ServerKey, server: ToolServerClient
     ) -> _CachedTools:
-        """Return what a server offers; ask it only when nothing is remembered."""
         now = self._now()
         self._cache = {k: r for k, r in self._cache.items() if r.expires_at > now}
         if key not in self._cache:
@@ -137,7 +132,7 @@ class ToolServers:
         return self._cache[key]
 
     def _close_in_background(self, server: ToolServerClient) -> None:
-        """Close in a task of its own, for a run that was stopped cannot wait."""
+        """Close in a task of its own: a run that was stopped cannot wait."""
         closing = asyncio.create_task(server.close())
         self._closing.add(closing)
         closing.add_done_callback(self._closing.discard)

@@ -360,6 +360,7 @@ async def test_an_answer_that_was_cut_says_what_it_took(
     assert json.loads(line.partition(" ")[2])["rounds"] == 1
 
 
+@pytest.mark.sandbox
 @pytest.mark.asyncio
 async def test_its_own_tools_end_with_it(
     pipeline: Pipeline, sim: Simulator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

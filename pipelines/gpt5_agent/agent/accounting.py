@@ -16,10 +16,10 @@ _ITERATION_LIMIT_TEXT = (
 
 
 class RunTotals:
-    """Adds up; earlier rounds of the same answer are brought in with `resume`."""
+    """The sums of a run; earlier rounds of the same answer are added."""
 
     def __init__(self, budget: AgentLimits, now: Callable[[], float]) -> None:
-        """Begin now, in seconds of a clock that only grows."""
+        """Start now; `now` is a monotonic clock in seconds."""
         self.rounds = 0
         self.calls = 0
         self.usage: Usage | None = None
@@ -31,29 +31,29 @@ class RunTotals:
 
     @property
     def seconds(self) -> float:
-        """The time that the agent itself took."""
+        """The time that the agent took."""
         return self._now() - self._started_at
 
     @property
     def total_usage(self) -> Usage:
-        """The tokens of all rounds, earlier ones too."""
+        """The tokens of all rounds, earlier ones included."""
         return add_usage(self.earlier_usage, self.usage) or Usage()
 
     @property
     def seconds_left(self) -> float | None:
-        """The time that is left, or None where there is no limit."""
+        """The remaining time, None without a limit."""
         most = self._budget.seconds
         return max(0.0, most - self.seconds) if most > 0 else None
 
     def add_earlier(
         self, rounds: int, calls: int, usage: Usage | None, seconds: float
     ) -> None:
-        """Go on from what earlier rounds took."""
+        """Add what earlier rounds took."""
         self.rounds, self.calls, self.earlier_usage = rounds, calls, usage
         self._started_at -= seconds
 
     def add_turn(self, usage: Usage | None) -> None:
-        """Count what a model's answer took."""
+        """Add the usage of one answer of the model."""
         self.usage = add_usage(self.usage, usage)
         self.last_usage = usage
 
@@ -67,13 +67,13 @@ class RunTotals:
             self._started_at += self._now() - began
 
     def may_call(self, number: int) -> bool:
-        """Say whether the model may call tools in the round of that number."""
+        """Say whether the model may call tools in that round."""
         return number <= self._budget.rounds and not self._exhausted_limit()
 
     def limit_error(self, number: int) -> str:
-        """Return what the calls of a round are refused with, if they are.
+        """Return why the calls of a round are refused, or nothing.
 
-        The calls of the last round are not made, unless it is the only one. `{tool}`
+        The calls of the last round are refused unless it is the only one. `{tool}`
         stands for the tool's name.
         """
         most = self._budget.rounds
@@ -114,7 +114,7 @@ def dump_usage(usage: Usage | None) -> dict[str, int]:
 
 
 def read_usage_note(wire: object) -> Usage | None:
-    """Return the counts that were noted; None for anything else."""
+    """Return stored counts; None for anything else."""
     given: Mapping[str, Any] = wire if isinstance(wire, Mapping) else {}
     counts = {name: given.get(name) for name in Usage._fields}
     numbers = {k: v for k, v in counts.items() if isinstance(v, int) and v >= 0}
@@ -122,12 +122,12 @@ def read_usage_note(wire: object) -> Usage | None:
 
 
 class StepLog:
-    """Makes the events of the log; `log` takes a line for each end."""
+    """Makes the events of the step log; writes a line for each end."""
 
     def __init__(
         self, log: Callable[[str], object], now: Callable[[], float], *, debug: bool
     ) -> None:
-        """With `debug` the events say what was given and returned."""
+        """With `debug` the events contain arguments and outputs."""
         self._log = log
         self._now = now
         self._debug = debug
@@ -175,7 +175,7 @@ class StepLog:
 
 
 def format_step(step: StepEnded) -> str:
-    """Return a step as a line: what it was, how long it took, for how many tokens."""
+    """Return a step as one line: label, duration, tokens."""
     notes = [f"{step.seconds:.1f} s"]
     notes += [f"{step.usage.total} tokens"] if step.usage else []
     notes += ["failed"] if step.failed else []

@@ -2,8 +2,8 @@
 
 from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 from gpt5_agent.agent.accounting import RunTotals, StepLog
 from gpt5_agent.agent.preparation import PreparedRun
@@ -35,13 +35,11 @@ from openai_responses.loop.tools import (
 _RULES_BY_STRICTNESS: Sequence[Approval] = ("auto", "ask", "deny")
 
 
-@dataclass(frozen=True, slots=True)
-class CallDecisions:
-    """The calls of a round, under their tools' own names.
+class CallDecisions(NamedTuple):
+    """What happens to the calls of a round; they have their tools' own names.
 
-    `refused` are the answers of those that are not made, `left` those that the host
-    makes. While there are `questions` for a person, calls as they would be run, none is
-    made.
+    `refusals` answer calls that are not made; the host makes those of `host_call_ids`.
+    While there are `questions` for a person, no call is made.
     """
 
     calls: tuple[Item, ...]
@@ -56,19 +54,24 @@ class CallDecisions:
             call for call in self.calls if call["call_id"] not in self.host_call_ids
         ]
 
+    @property
+    def made_calls(self) -> list[Item]:
+        """The calls that run here."""
+        return [call for call in self.own_calls if call["call_id"] not in self.refusals]
+
 
 class RoundCalls:
-    """Knows of every call of a run what becomes of it."""
+    """Decides about the calls of a run, and runs those that are ours."""
 
     def __init__(
-        self, asked: AgentRequest, prepared: PreparedRun, ledger: RunTotals
+        self, asked: AgentRequest, prepared: PreparedRun, totals: RunTotals
     ) -> None:
-        """Begin with what failed, and what a person answered, in earlier rounds."""
+        """Start with the failures and the approvals of earlier rounds."""
         self._own = asked.own_tools
         self._log = asked.log
         self._tools = prepared.own_tools
         self._host_schemas = prepared.host_schemas
-        self._totals = ledger
+        self._totals = totals
         self._confirmations = Confirmations(prepared.earlier_rounds.answers)
         self._guard = CallGuard(self._schema)
         for call in prepared.earlier_rounds.failed:
@@ -79,7 +82,7 @@ class RoundCalls:
 
     @property
     def may_ask(self) -> bool:
-        """Whether a call may have to wait for a person whom the host asks."""
+        """Whether a call may need an approval that the host asks for."""
         names = (*self._tools.names, *self._host_schemas)
         passes_on = CALL_TOOL in self._host_schemas and self._approver.may_ask
         asks = passes_on or any(map(self._needs_approval, names))
@@ -90,9 +93,9 @@ class RoundCalls:
         return self._guard.failed_calls()
 
     async def decide(self, calls: Sequence[Item], limit: str) -> CallDecisions:
-        """Return what becomes of the calls; with a `limit` none is made.
+        """Return what happens to the calls; with a `limit` all are refused.
 
-        Nobody is asked about a call that cannot be made.
+        No approval is requested for a call that cannot be made.
         """
         refused: dict[str, ToolResult] = {}
         for call in calls:
@@ -118,11 +121,8 @@ class RoundCalls:
     async def run(
         self, found: CallDecisions
     ) -> AsyncGenerator[tuple[Item, ToolResult], None]:
-        """Yield the calls that are answered here with their answers, in their order."""
-        made = [
-            call for call in found.own_calls if call["call_id"] not in found.refusals
-        ]
-        async with aclosing(run_calls(made, self._toolset())) as running:
+        """Yield the calls that are answered here with their results, in their order."""
+        async with aclosing(run_calls(found.made_calls, self._toolset())) as running:
             for call in found.own_calls:
                 refused = found.refusals.get(call["call_id"])
                 if refused is not None:
@@ -131,7 +131,6 @@ class RoundCalls:
                     yield await anext(running)
 
     def _toolset(self) -> Toolset:
-        """Return what runs the calls, in no more than the time that is left."""
         limits, left = self._own.limits, self._totals.seconds_left
         if left is not None:
             limits = limits._replace(batch_seconds=min(limits.batch_seconds, left))
@@ -141,7 +140,6 @@ class RoundCalls:
     async def _ask_person(
         self, call_id: str, name: str, arguments: Mapping[str, Any]
     ) -> bool:
-        """Return a person's answer: given through the host, or asked for now."""
         if self._own.asks_in_chat:
             return self._confirmations.consume(call_id, name, arguments)
         ask = self._own.approver.ask
@@ -149,9 +147,9 @@ class RoundCalls:
             return ask is not None and await ask(call_id, name, arguments)
 
     def _resolve_for_rules(self, call: Item) -> Item:
-        """Return the call that the rules are about: of the tool that will run.
+        """Return the call to apply the rules to: that of the tool that will run.
 
-        Where they are stricter about the tool that passes it on, that one counts.
+        If the rules are stricter for the tool that passes it on, they win.
         """
         if call["name"] in self._tools.names:
             return call
@@ -177,45 +175,42 @@ class RoundCalls:
 
 
 class CallEvents:
-    """Answers calls, and tells of it."""
+    """Answers calls and reports each of them."""
 
     def __init__(
         self,
-        calling: RoundCalls,
+        round_calls: RoundCalls,
         steps: StepLog,
         transcript: Transcript,
-        ledger: RunTotals,
+        totals: RunTotals,
     ) -> None:
-        """Write the outputs to `transcript`, their number to `ledger`."""
-        self._round_calls = calling
+        """Write outputs to `transcript`, their number to `totals`."""
+        self._round_calls = round_calls
         self._steps = steps
         self._transcript = transcript
-        self._totals = ledger
+        self._totals = totals
 
     def ask(self, found: CallDecisions) -> Iterator[AgentEvent]:
-        """Yield what asks a person; the host shows a card for it."""
+        """Yield the approval requests; the host shows a card for them."""
         requests = [build_confirmation_request(call) for call in found.questions]
         yield from requests
         yield from self._transcript.build_call_events(build_question_call(requests))
         yield StateChanged("waiting_for_confirmation")
 
     def show_calls(self, found: CallDecisions) -> Iterator[AgentEvent]:
-        """Yield the calls that were held back from the host until now."""
+        """Yield the calls that the host was not shown before."""
         for call in found.calls:
             yield from self._transcript.build_call_events(call)
 
     async def run(
         self, found: CallDecisions, round_step: StepStarted
     ) -> AsyncGenerator[AgentEvent, None]:
-        """Answer the calls that are ours; yield each with its step of the log."""
+        """Answer our calls; yield each with its step of the log."""
         self._totals.calls += len(found.calls)
-        made = [
-            call for call in found.own_calls if call["call_id"] not in found.refusals
-        ]
-        if made:
+        if found.made_calls:
             yield StateChanged("executing_tool")
         steps: dict[str, StepStarted] = {}
-        for call in made:
+        for call in found.made_calls:
             step = self._steps.start(
                 "tool",
                 f"CALL {call['name']}",

@@ -1,13 +1,12 @@
 """What earlier rounds of an answer left in the messages.
 
-Where the host runs the tools, or asks a person, the agent is called anew for each
-round and keeps nothing itself: all it needs to know stands in the messages since the
-user's last one.
+Where the host runs the tools or asks a person, the agent is called again for each round
+and stores nothing itself: all it needs is in the messages after the user's last one.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from types import MappingProxyType
+from typing import Any, Literal, NamedTuple
 
 from gpt5_agent.agent.accounting import read_usage_note
 from gpt5_agent.agent.memory import is_turn_start
@@ -38,13 +37,12 @@ _REFUSAL_PREFIXES = (
 """What was refused to a call has not failed."""
 
 
-@dataclass(frozen=True, slots=True)
-class EarlierRounds:
+class EarlierRounds(NamedTuple):
     """The rounds before this one.
 
-    `failed` are the calls that failed, `answers` a person's by their confirmations;
-    `open_turn` is an answer of the model whose calls waited for these: its round
-    counts, its calls do not yet. `open_origin` is who made it.
+    `failed` are the calls that failed, `answers` the approvals by confirmation id.
+    `open_turn` is an answer of the model, made by `open_origin`, whose calls waited for
+    these approvals: its round counts, its calls do not yet.
     """
 
     rounds: int = 0
@@ -52,18 +50,18 @@ class EarlierRounds:
     usage: Usage | None = None
     seconds: float = 0.0
     failed: tuple[Item, ...] = ()
-    answers: Mapping[str, bool] = field(default_factory=dict)
+    answers: Mapping[str, bool] = MappingProxyType({})
     open_turn: tuple[Item, ...] = ()
     open_origin: Origin | None = None
 
     @property
     def is_continuation(self) -> bool:
-        """Whether the answer was begun before."""
+        """Whether an earlier round belongs to this answer."""
         return self.rounds > 0
 
 
 def read_earlier_rounds(messages: Sequence[Message]) -> EarlierRounds:
-    """Return what the messages since the user's last one tell."""
+    """Return what the messages after the user's last one contain."""
     run = _messages_since_user(messages)
     turns = [turn for message in run for turn in read_details(message)]
     answers = read_confirmations(run)
@@ -84,7 +82,7 @@ def read_earlier_rounds(messages: Sequence[Message]) -> EarlierRounds:
 
 
 def read_chat_style(messages: Sequence[Message]) -> ChosenStyle | None:
-    """Return the style of policies that this chat began with, where it is known."""
+    """Return the style of policies that this chat began with, if known."""
     turns = (turn for message in messages for turn in read_details(message))
     styles: tuple[ChosenStyle, ...] = ("full", "lean")
     noted = (turn.notes.get("style") for turn in turns)
@@ -98,7 +96,7 @@ def _messages_since_user(messages: Sequence[Message]) -> Sequence[Message]:
 
 
 def _read_outputs(messages: Sequence[Message]) -> dict[str, str]:
-    """Return what the tools returned, by call; a list of parts counts as empty."""
+    """Return the outputs by call; a list of parts counts as empty."""
     returned = (one for one in messages if one.get("role") == "tool")
     return {
         str(one.get("tool_call_id")): str(one.get("content") or "") for one in returned
@@ -110,7 +108,6 @@ def _find_open_turn(
     outputs: Mapping[str, str],
     answers: Mapping[str, bool],
 ) -> tuple[Item, ...]:
-    """Return the items of the last turn if it waited for a person's answers."""
     items = tuple(one.item for one in turns[-1].items) if turns else ()
     calls = [item for item in items if is_call(item)]
     answered = any(call.get("call_id") in outputs for call in calls)
@@ -132,7 +129,6 @@ def _read_seconds(turn: DetailTurn) -> float:
 def _find_failed_calls(
     groups: Sequence[Sequence[Mapping[str, Any]]], outputs: Mapping[str, str]
 ) -> Iterator[Item]:
-    """Yield the calls whose output says that they failed."""
     for call in (call for calls in groups for call in calls):
         function = call.get("function")
         if isinstance(function, Mapping) and _is_failed_output(

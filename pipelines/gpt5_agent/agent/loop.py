@@ -39,8 +39,8 @@ from openai_responses.models.resolve import resolve_model
 class Agent:
     """One run of the loop.
 
-    `is_over` says whether the answer is whole: else the host calls again. `answer`
-    holds the items of the last round.
+    `is_over` says whether the answer is complete; if not, the host calls again.
+    `answer` holds the items of the last round.
     """
 
     def __init__(
@@ -48,51 +48,45 @@ class Agent:
         asked: AgentRequest,
         prepared: PreparedRun,
         provider: Provider,
-        ledger: RunTotals,
+        totals: RunTotals,
     ) -> None:
         """Send nothing yet."""
         self.is_over = True
         self.answer: list[Item] = []
         self._prepared = prepared
         self._provider = provider
-        self._totals = ledger
+        self._totals = totals
         self._steps = StepLog(asked.log, monotonic_seconds, debug=asked.debug)
         self._transcript = Transcript(prepared.request.input)
-        self._round_calls = RoundCalls(asked, prepared, ledger)
+        self._round_calls = RoundCalls(asked, prepared, totals)
         self._call_events = CallEvents(
-            self._round_calls, self._steps, self._transcript, ledger
+            self._round_calls, self._steps, self._transcript, totals
         )
         self._continues = True
         self._round_began = 0.0
         self._run_end = RunDone(COMPLETED)
 
     def build_run_end(self) -> RunDone:
-        """Return how the run ended, with all that came of it."""
-        ledger, last = self._totals, self._run_end
+        """Return how the run ended, with all its output."""
+        totals, last = self._totals, self._run_end
         output = tuple(self._transcript.output)
-        return RunDone(last.ending, ledger.usage, ledger.last_usage, output, last.trace)
+        return RunDone(last.ending, totals.usage, totals.last_usage, output, last.trace)
 
     async def run(self) -> AsyncGenerator[AgentEvent, None]:
-        """Go round after round; yield what happens."""
+        """Run round after round; yield what happens."""
         if self._prepared.note:
             yield Status(self._prepared.note)
         for source in self._prepared.sources:
             yield source
-        first = (
-            self._resume_round()
-            if self._prepared.earlier_rounds.open_turn
-            else self._run_round()
-        )
-        async with aclosing(first) as events:
-            async for event in events:
-                yield event
+        resumes = bool(self._prepared.earlier_rounds.open_turn)
         while self._continues:
-            async with aclosing(self._run_round()) as events:
+            round_ = self._resume_round() if resumes else self._run_round()
+            resumes = False
+            async with aclosing(round_) as events:
                 async for event in events:
                     yield event
 
     async def _resume_round(self) -> AsyncGenerator[AgentEvent, None]:
-        """Go on with the calls that waited for a person."""
         number = self._totals.rounds
         step = self._steps.start("round", f"ROUND {number}")
         yield step
@@ -111,7 +105,6 @@ class Agent:
         yield self._steps.end(step)
 
     async def _run_round(self) -> AsyncGenerator[AgentEvent, None]:
-        """Let the model answer, then answer its calls."""
         self._totals.rounds += 1
         number = self._totals.rounds
         self._round_began = self._totals.seconds
@@ -136,7 +129,6 @@ class Agent:
     async def _run_model(
         self, round_step: StepStarted, sound: AnswerEvents
     ) -> AsyncGenerator[AgentEvent, None]:
-        """Let the model answer; its items end up in `sound`."""
         label = f"{self._prepared.model.id} Thought"
         step = self._steps.start("model", label, parent=round_step.id)
         yield step
@@ -157,7 +149,6 @@ class Agent:
     async def _run_calls(
         self, step: StepStarted, sound: AnswerEvents
     ) -> AsyncGenerator[AgentEvent, None]:
-        """Answer the calls of a round, as far as they are ours to answer."""
         self.answer = [sound.items[index] for index in sorted(sound.items)]
         self._transcript.add_answer(self.answer)
         self._transcript.next_index = sound.next_index
@@ -180,7 +171,6 @@ class Agent:
             yield self._build_round_end(sound)
 
     async def _decide_calls(self, items: Iterable[Item], number: int) -> CallDecisions:
-        """Return what becomes of the calls among the items of a round."""
         original = self._prepared.names.own_name
         calls = [
             {**item, "name": original(str(item["name"]))}
@@ -195,7 +185,6 @@ class Agent:
     def _release_held(
         self, sound: AnswerEvents, found: CallDecisions
     ) -> Iterator[AgentEvent]:
-        """Yield what was held back of an answer, or what asks about its calls."""
         if not found.questions:
             yield from sound.held_events
             return
@@ -238,14 +227,14 @@ async def run_agent(
 ) -> AsyncGenerator[AgentEvent, None]:
     """Answer a question; yield what happens.
 
-    Raises nothing of ours: what cannot be asked is an ending. Exactly one RunEnded
+    Raises nothing of ours: what cannot be asked is an ending. Exactly one RunDone
     comes; ReadyForInput is the last event, unless the host has to go on first.
     """
-    ledger = RunTotals(asked.budget, asyncio.get_running_loop().time)
+    totals = RunTotals(asked.budget, asyncio.get_running_loop().time)
     agent, kind = None, "cancelled"
     try:
         try:
-            agent = _start_agent(asked, make_provider, ledger)
+            agent = _start_agent(asked, make_provider, totals)
         except ResponsesError as refused:
             ended = RunDone(ending_of_exception(refused, has_begun=False))
         else:
@@ -255,29 +244,27 @@ async def run_agent(
             ended = agent.build_run_end()
         kind = ended.ending.kind
         text = read_answer_text(agent.answer) if agent else ""
-        metadata = _build_metadata(asked, ledger, kind)
+        metadata = _build_metadata(asked, totals, kind)
         over = agent is None or agent.is_over
         for last in _final_events(ended, text, metadata) if over else (ended,):
             yield last
     finally:
         if agent is None or agent.is_over:
-            asked.on_end(_build_metadata(asked, ledger, kind))
+            asked.on_end(_build_metadata(asked, totals, kind))
 
 
 def _start_agent(
-    asked: AgentRequest, make_provider: MakeProvider, ledger: RunTotals
+    asked: AgentRequest, make_provider: MakeProvider, totals: RunTotals
 ) -> Agent:
-    """Return the agent; raises InvalidRequest for what cannot be asked."""
     prepared = prepare_run(asked)
     earlier = prepared.earlier_rounds
-    ledger.add_earlier(earlier.rounds, earlier.calls, earlier.usage, earlier.seconds)
-    return Agent(asked, prepared, make_provider(asked, prepared), ledger)
+    totals.add_earlier(earlier.rounds, earlier.calls, earlier.usage, earlier.seconds)
+    return Agent(asked, prepared, make_provider(asked, prepared), totals)
 
 
 def _final_events(
     ended: RunDone, text: str, metadata: RunMetadata
 ) -> Iterator[AgentEvent]:
-    """Yield how a whole answer ends."""
     failed = ended.ending.is_failure
     if text and not failed:
         yield NewMessage(text)
@@ -287,7 +274,7 @@ def _final_events(
     yield ReadyForInput()
 
 
-def _build_metadata(asked: AgentRequest, ledger: RunTotals, ending: str) -> RunMetadata:
+def _build_metadata(asked: AgentRequest, totals: RunTotals, ending: str) -> RunMetadata:
     model = resolve_model(asked.model)
     prices = asked.prices or model.facts.prices
-    return ledger.metadata(asked.strategy, model.id, ending, prices)
+    return totals.metadata(asked.strategy, model.id, ending, prices)

@@ -1,12 +1,9 @@
-"""What the model reads beside its instruction: given context, stored memories, a window
-of the chat.
-"""
+"""What the model reads beside its instruction: context, memories, a window of the chat."""
 
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from gpt5_agent.events import ContextSource
 from gpt5_agent.ports import Guide
@@ -20,14 +17,14 @@ _URL_KEYS = ("url", "link", "uri")
 
 
 def read_context(context: object) -> list[ContextSource]:
-    """Return the entries of a context, once each: a text, an object, or a list."""
+    """Return the entries of a context, each once: a text, an object, or a list."""
     rows = context if isinstance(context, list) else [context]
     found = [one for one in map(_read_entry, _number_unique(rows)) if one.text.strip()]
     return list(dict.fromkeys(found))
 
 
 def format_context(entries: list[ContextSource]) -> str:
-    """Return what the model reads of the entries; nothing for none."""
+    """Return the entries as the model reads them."""
     if not entries:
         return ""
     texts = (f'<entry name="{one.name}">\n{one.text}\n</entry>' for one in entries)
@@ -76,19 +73,18 @@ _TOOL_IMAGES_PREFIX = "Here are the images from the tool results above."
 (docs/reference/open-webui.md, "The stored output and the next turn")."""
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryWindow:
-    """The messages that are left, with what to tell of those that are not."""
+class MemoryWindow(NamedTuple):
+    """The messages that remain, and a note about the others."""
 
     messages: Sequence[Message]
     note: str = ""
 
 
 def apply_memory_policy(messages: Sequence[Message], policy: str) -> MemoryWindow:
-    """Return what a memory policy leaves of a chat, by whole turns.
+    """Return what a memory policy leaves of a chat, in whole turns.
 
-    A turn is a message of the user with all that followed it; what the system says
-    before the first stays. Raises InvalidRequest for a policy that there is not.
+    A turn is a message of the user with all that follows it. System messages before the
+    first turn stay. Raises InvalidRequest for an unknown policy.
     """
     most = _parse_window(policy.strip())
     starts = [
@@ -109,7 +105,7 @@ def apply_memory_policy(messages: Sequence[Message], policy: str) -> MemoryWindo
 
 
 def build_memory_items(guide: Guide) -> list[Item]:
-    """Return what the agent remembers before the chat begins, as one message."""
+    """Return the guide's memories as one message."""
     texts = [text.strip() for text in guide.initial_memories if text.strip()]
     if not texts:
         return []
@@ -120,9 +116,9 @@ def build_memory_items(guide: Guide) -> list[Item]:
 
 
 def is_turn_start(messages: Sequence[Message], place: int) -> bool:
-    """Say whether a message is one that the user wrote.
+    """Say whether the user wrote a message.
 
-    After tools with pictures the host makes one of its own.
+    After tools with images the host adds a user message of its own.
     """
     if messages[place].get("role") != "user":
         return False

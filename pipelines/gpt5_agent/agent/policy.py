@@ -1,13 +1,12 @@
 """The system instruction: policy blocks, and presets that describe the agent.
 
-Short policies work better for models from GPT-5.5 on.
+Models from GPT-5.5 on follow short policies better.
 """
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from os.path import commonpath, getsize, join, realpath
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -80,8 +79,8 @@ def build_system_instruction(
 ) -> str:
     """Return the instruction, the four blocks, then what the overrides add.
 
-    Overrides are a JSON object that replaces blocks by their keys, or any other text,
-    which is added as it is.
+    Overrides are a JSON object that replaces blocks by their keys, or another text,
+    which is added unchanged.
     """
     changed = read_policy_overrides(prompt_policy_overrides)
     texts = _FULL_POLICIES if style == "full" else _LEAN_POLICIES
@@ -95,7 +94,7 @@ def build_system_instruction(
 
 
 def read_policy_overrides(text: str) -> dict[str, str]:
-    """Return what overrides change, by key; keys that nobody knows are left out."""
+    """Return the changed blocks by key; unknown keys are ignored."""
     if not text.strip():
         return {}
     given = parse_json_object(text)
@@ -109,7 +108,7 @@ def read_policy_overrides(text: str) -> dict[str, str]:
 
 
 def choose_style(style: PolicyStyle, family: str) -> Literal["full", "lean"]:
-    """Return the style for a family of models; what is not a newer GPT gets all."""
+    """Return the style for a family of models; only newer GPTs get `lean`."""
     if style != "auto":
         return style
     match = _GPT_PATTERN.match(family)
@@ -132,9 +131,8 @@ def _wrap_in_tag(text: str, tag: str) -> str:
 _MAX_PRESET_CHARACTERS = 1_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class Preset:
-    """A guide that is built in."""
+class Preset(NamedTuple):
+    """A built-in guide."""
 
     system_prompt: str
     temperature: float | None = None
@@ -143,7 +141,7 @@ class Preset:
 
 
 class PresetFile(BaseModel):
-    """A guide as a JSON file holds it, in the spelling of JSON or of Python."""
+    """A guide in a JSON file; keys in camel case or snake case."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
 
@@ -174,9 +172,9 @@ PRESETS: Mapping[str, Preset] = {
 
 
 def find_preset(name: str, folder: str = "") -> Guide | None:
-    """Return the guide of that name; one in `folder` wins over one built in.
+    """Return the guide of that name; one in `folder` wins over a built-in one.
 
-    Raises InvalidRequest for a name that neither has, and for a file that is no guide.
+    Raises InvalidRequest for an unknown name and for an invalid file.
     """
     wanted = name.strip()
     if not wanted:
@@ -195,7 +193,6 @@ def find_preset(name: str, folder: str = "") -> Guide | None:
 
 
 def _find_preset_file(name: str, folder: str) -> str:
-    """Return the path of a preset's file, or nothing where there is none."""
     if not folder.strip():
         return ""
     home = realpath(folder.strip())

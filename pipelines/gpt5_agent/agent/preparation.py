@@ -1,8 +1,7 @@
-"""A question to the agent -> what its first round needs."""
+"""Builds what the first round of the agent needs from a question."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from gpt5_agent.agent.earlier_rounds import (
     ChosenStyle,
@@ -38,12 +37,11 @@ from owui_chat.messages import parse_messages
 from owui_chat.storage.details_carrier import read_details, restore_from_details
 
 
-@dataclass(frozen=True, slots=True)
-class PreparedRun:
+class PreparedRun(NamedTuple):
     """What a run of the agent begins with.
 
-    `request` has the history as its input; `own` runs the tools that are ours,
-    `host_schemas` are the arguments of the host's, both under the tools' own names.
+    `request` has the history as its input. `own_tools` and `host_schemas` (the
+    arguments of the host's tools) use the tools' own names.
     """
 
     model: ResolvedModel
@@ -57,15 +55,14 @@ class PreparedRun:
     note: str
 
 
-@dataclass(frozen=True, slots=True)
-class _OfferedFunctions:
+class _OfferedFunctions(NamedTuple):
     tools: Sequence[Item]
     names: ToolNames
     choice: object
 
 
 def prepare_run(asked: AgentRequest) -> PreparedRun:
-    """Return what the agent begins with; raises InvalidRequest for what cannot work."""
+    """Return what the agent begins with; raises InvalidRequest."""
     model = _resolve_calling_model(asked.model)
     if not all(isinstance(message, Mapping) for message in asked.messages):
         raise InvalidRequest("A message of this chat is not an object with a role.")
@@ -109,7 +106,7 @@ def _resolve_calling_model(name: str) -> ResolvedModel:
 def _build_history(
     messages: Sequence[Message], reader: Origin, earlier: EarlierRounds
 ) -> tuple[str, list[Item]]:
-    """Return what the system says and the items of a chat.
+    """Return the system's text and the items of a chat.
 
     An answer whose calls are still open stands at the end: it goes on from there.
     """
@@ -123,7 +120,6 @@ def _build_history(
 
 
 def _drop_last_turn_details(messages: Sequence[Message]) -> list[Message]:
-    """Return the messages without what the last that carries a turn carries."""
     carriers = [place for place, one in enumerate(messages) if read_details(one)]
     last = messages[carriers[-1]]
     bare = {k: v for k, v in last.items() if k != "reasoning_details"}
@@ -131,7 +127,6 @@ def _drop_last_turn_details(messages: Sequence[Message]) -> list[Message]:
 
 
 def _replace_query(messages: Sequence[Message], query: str) -> Sequence[Message]:
-    """Return the messages with `query` as the text of the user's last one."""
     if not query.strip():
         return messages
     places = [
@@ -154,7 +149,6 @@ def _replace_query(messages: Sequence[Message], query: str) -> Sequence[Message]
 def _build_instructions(
     asked: AgentRequest, style: ChosenStyle, said: str, sources: list[ContextSource]
 ) -> str:
-    """Return the instruction with its policies, then what there is to read."""
     persona = asked.persona
     guide = persona.guide.system_prompt if persona.guide else ""
     parts = [part.strip() for part in (guide, persona.instruction, said)]
@@ -165,7 +159,7 @@ def _build_instructions(
 
 
 def _offer_functions(asked: AgentRequest) -> _OfferedFunctions:
-    """Return the host's tools with our own; one of ours wins over one of its name."""
+    """Return the host's tools and ours; ours win over one of the same name."""
     specs = asked.body.get("tools")
     hosts = responses_tools(specs if isinstance(specs, list) else [])
     ours = responses_tools([describe_tool(tool) for tool in asked.own_tools.tools])
@@ -192,7 +186,7 @@ def _read_host_schemas(
 
 
 def _merge_body(asked: AgentRequest, offer: _OfferedFunctions) -> dict[str, Any]:
-    """Return the caller's keys; what the guide says of temperature stands behind."""
+    """Return the caller's keys; the guide's temperature is the default."""
     guide = asked.persona.guide
     usual = {"temperature": guide.temperature} if guide else {}
     given = {k: v for k, v in asked.body.items() if v is not None}

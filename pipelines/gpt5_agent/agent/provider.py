@@ -1,8 +1,8 @@
 """The Responses API as the agent's provider."""
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from gpt5_agent.agent.thoughts import read_answer_text
 from gpt5_agent.ports import ModelAnswer
@@ -13,12 +13,12 @@ from openai_responses.loop.events import RunDone, RunEvent, Status
 from openai_responses.loop.recovery import RetryPolicy
 from openai_responses.loop.run import run
 from openai_responses.requests.build import ResponsesRequest
+from openai_responses.requests.tools import next_tool_choice
 from openai_responses.transport.connections import Connections
 
 
-@dataclass(frozen=True, slots=True)
-class ProviderConfig:
-    """What every request of a run has in common, and where it goes.
+class ProviderConfig(NamedTuple):
+    """What all requests of a run share.
 
     `tools_ran` says that tools ran before: nothing is then sent twice.
     """
@@ -31,7 +31,7 @@ class ProviderConfig:
 
 
 class ResponsesProvider:
-    """Goes on with a history, one answer of the model at a time."""
+    """Continues a history, one answer of the model at a time."""
 
     def __init__(self, config: ProviderConfig) -> None:
         """Send nothing yet."""
@@ -43,10 +43,10 @@ class ResponsesProvider:
     async def generate(
         self, history: Sequence[Item], tools: Sequence[Item]
     ) -> AsyncGenerator[RunEvent | ModelAnswer, None]:
-        """Send a history; yield what happens, then what it came to.
+        """Send a history; yield what happens, then the answer.
 
-        The tools stay in the request when none may be called, because the prompt cache
-        lives on them.
+        Tools stay in the request when none may be called: the prompt cache depends on
+        them.
         """
         config, sent = self._config, [
             one for one in history if one not in self._invalid_reasoning
@@ -55,7 +55,7 @@ class ResponsesProvider:
         if self._has_run:
             limits = limits._replace(retries=RetryPolicy(0))
         request = self._request.model_copy(
-            update={"input": sent, "tool_choice": self._choose_tool_choice(bool(tools))}
+            update={"input": sent, "tool_choice": self._tool_choice(bool(tools))}
         )
         events = run(request, config.endpoint, config.connections, limits)
         async with aclosing(events):
@@ -70,16 +70,11 @@ class ResponsesProvider:
                         yield event
         self._has_run = True
 
-    def _choose_tool_choice(self, may_call: bool) -> object:
-        """Return the choice of tools; what had to be called has been, after a round."""
+    def _tool_choice(self, may_call: bool) -> object:
         choice = self._request.tool_choice
         if not may_call:
             return "none" if self._request.tools else None
-        if not self._has_run or choice == "none":
-            return choice
-        if isinstance(choice, Mapping) and choice.get("type") == "allowed_tools":
-            return {**choice, "mode": "auto"}
-        return None
+        return next_tool_choice(choice) if self._has_run else choice
 
     def _apply_fallback(self, cause: str, sent: Sequence[Item]) -> None:
         """Leave out of later requests what the server refused in this one."""

@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
 from operator import attrgetter
+from typing import NamedTuple
 
 from openai_responses.items import Item, is_call, item_type, message_text
 from openai_responses.loop.events import (
@@ -40,8 +41,7 @@ from openai_responses.transport.stream import (
 _THINK_OPEN, _THINK_CLOSE = "<think>", "</think>"
 
 
-@dataclass(frozen=True, slots=True)
-class ThinkSpan:
+class ThinkSpan(NamedTuple):
     """A piece of text, and whether it is a thought."""
 
     is_thought: bool
@@ -49,11 +49,7 @@ class ThinkSpan:
 
 
 class ThinkTagParser:
-    """Takes a text in pieces; a tag may be spread over several.
-
-    A thought that is never closed goes on to the end; a tag in backticks is a word of
-    the text.
-    """
+    """Splits a text that comes in pieces at its think tags."""
 
     def __init__(self) -> None:
         """Begin outside of a thought."""
@@ -62,12 +58,12 @@ class ThinkTagParser:
         self._previous_character = ""
 
     def feed(self, text: str) -> list[ThinkSpan]:
-        """Take a piece; return what is known of it now."""
+        """Take a piece; return the spans that are certain now."""
         self._buffer += text
         return _merge_spans(self._complete_spans(at_end=False))
 
     def close(self) -> list[ThinkSpan]:
-        """Return what waited for the rest of a tag that did not come."""
+        """Return the rest, which could have been the beginning of a tag."""
         return _merge_spans(self._complete_spans(at_end=True))
 
     def _complete_spans(self, *, at_end: bool) -> Iterator[ThinkSpan]:
@@ -102,7 +98,6 @@ def parse_think_spans(text: str) -> list[ThinkSpan]:
 
 
 def _merge_spans(spans: Iterator[ThinkSpan] | list[ThinkSpan]) -> list[ThinkSpan]:
-    """Return spans with those of one kind joined that follow each other."""
     groups = groupby(spans, attrgetter("is_thought"))
     return [
         ThinkSpan(kind, "".join(one.text for one in group)) for kind, group in groups
@@ -110,7 +105,6 @@ def _merge_spans(spans: Iterator[ThinkSpan] | list[ThinkSpan]) -> list[ThinkSpan
 
 
 def _find_tag(text: str) -> tuple[int, str]:
-    """Return the first tag with its place; an empty one where there is none."""
     lowered = text.lower()
     found = [(lowered.find(tag), tag) for tag in (_THINK_OPEN, _THINK_CLOSE)]
     return min([one for one in found if one[0] >= 0], default=(-1, ""))
@@ -159,7 +153,7 @@ class _ShownPart:
 
 
 class MessageParts:
-    """Shows a message; `emits` says whether thoughts are shown.
+    """Shows a message as thoughts and answer texts.
 
     What is held back waits for `release` or `become_thought`.
     """
@@ -173,7 +167,7 @@ class MessageParts:
         is_thought: bool,
         is_held: bool,
     ) -> None:
-        """Take the message as it begins."""
+        """Take the message as it begins; `emits` shows thoughts."""
         self.is_thought = is_thought
         self.is_held = is_held
         self.is_commentary = item.get("phase") == "commentary"
@@ -192,21 +186,21 @@ class MessageParts:
 
     @property
     def is_shown(self) -> bool:
-        """Whether anything of it is shown."""
+        """Whether any part is shown."""
         return bool(self._pieces)
 
     def add_text(self, text: str) -> Iterator[RunEvent]:
-        """Yield what more text shows."""
+        """Yield the events of more text."""
         yield from self._process_spans(self._reader.feed(text))
 
     def end(self, item: Item) -> Iterator[RunEvent]:
-        """Yield the end of the message; `item` is all of it."""
+        """Yield the end of the message; `item` is the complete one."""
         self._item, self._is_complete = item, True
         yield from self._process_spans(self._reader.close())
         yield from self._end_last()
 
     def become_thought(self) -> Iterator[RunEvent]:
-        """Yield what the message becomes once its round calls a tool."""
+        """Turn the shown text into a thought: its round calls a tool."""
         self.is_thought, self._held = True, []
         for piece in self._pieces if self._shows_thoughts else ():
             if not piece.is_thought:
@@ -222,7 +216,7 @@ class MessageParts:
             yield from self._end_last()
 
     def repeat_as_answer(self) -> Iterator[RunEvent]:
-        """Yield a message that was shown as a thought once more, as the answer."""
+        """Yield a message that was shown as a thought again, as the answer."""
         spans = parse_think_spans(message_text(self._item))
         text = "".join(span.text for span in spans if not span.is_thought).strip()
         if text and not self.text:
@@ -232,7 +226,7 @@ class MessageParts:
             yield piece.end_event()
 
     def close(self) -> Iterator[RunEvent]:
-        """Yield what still waited for the rest of a tag."""
+        """Yield what could have been the beginning of a tag."""
         yield from self._process_spans(self._reader.close())
 
     def _process_spans(self, spans: list[ThinkSpan]) -> Iterator[RunEvent]:
@@ -263,7 +257,7 @@ class MessageParts:
         return piece
 
     def _end_last(self) -> Iterator[RunEvent]:
-        """Yield the end of the last piece; of a message in one piece its own bytes."""
+        """Yield the end of the last part; a message in one part ends unchanged."""
         if not self._pieces:
             return
         last, own = self._pieces[-1], message_text(self._item)
@@ -287,10 +281,10 @@ def build_thought_item(
 
 
 class ThoughtFilter:
-    """Shows one run, over all its rounds, under indexes of its own."""
+    """Shows one run, over all its rounds, under its own indexes."""
 
     def __init__(self, *, emits: bool) -> None:
-        """Show thoughts if `emits` says so."""
+        """With `emits` thoughts are shown."""
         self._shows_thoughts = emits
         self._may_call = False
         self._has_called = False
@@ -301,7 +295,7 @@ class ThoughtFilter:
         self._texts: dict[int, str] = {}
 
     def begin_round(self, *, may_call: bool) -> None:
-        """Take note that the model answers anew."""
+        """Prepare for another answer of the model."""
         self._may_call = may_call
         self._has_called = self._has_thought = False
         self._messages = {}
@@ -311,7 +305,7 @@ class ThoughtFilter:
         return self._texts.get(index, "")
 
     def show(self, event: RunEvent) -> Iterator[RunEvent]:
-        """Yield what takes the place of an event."""
+        """Yield the events that replace an event."""
         match event:
             case ItemAdded() if item_type(event.item) == "message":
                 self._messages[event.output_index] = self._start_message(event.item)
@@ -330,7 +324,7 @@ class ThoughtFilter:
                 yield from self._show_other(event)
 
     def build_carrier(self) -> Iterator[RunEvent]:
-        """Yield an empty thought, for what has to be carried where none is."""
+        """Yield an empty thought to which details can be attached."""
         index = self._new_index()
         yield from _build_thought_events(index, f"carrier_{index}", "")
 
@@ -358,7 +352,6 @@ class ThoughtFilter:
             | ToolOutput
         ),
     ) -> Iterator[RunEvent]:
-        """Yield an event of anything but a message, at its place."""
         if isinstance(event, ItemAdded) and is_call(event.item):
             yield from self._handle_call(event.item)
         if isinstance(event, TextDelta) and event.kind in ("summary", "reasoning"):
@@ -368,9 +361,9 @@ class ThoughtFilter:
         yield event._replace(output_index=self._indexes[event.output_index])
 
     def _handle_call(self, call: Item) -> Iterator[RunEvent]:
-        """Yield what the texts of this round become now that it calls a tool.
+        """Turn the texts of this round into thoughts, because it calls a tool.
 
-        A round that says nothing gets a thought of ours.
+        A round without text gets a thought of ours.
         """
         for message in self._messages.values():
             yield from message.become_thought()
@@ -388,7 +381,6 @@ class ThoughtFilter:
         self._has_called = True
 
     def _close(self) -> Iterator[RunEvent]:
-        """Yield what was held back, at the end of a round that called no tool."""
         messages = list(self._messages.values())
         has_answer = any(not one.is_commentary for one in messages)
         for message in messages:
@@ -409,7 +401,7 @@ class ThoughtFilter:
 
 
 def read_answer_text(output: Iterable[Item]) -> str:
-    """Return the answer that a round without calls gives: no thoughts, no comments."""
+    """Return the answer of a round without calls: no thoughts, no commentary."""
     messages = [item for item in output if item_type(item) == "message"]
     final = [item for item in messages if item.get("phase") != "commentary"]
     texts = [
@@ -424,9 +416,8 @@ def read_answer_text(output: Iterable[Item]) -> str:
 
 
 def _build_thought_events(index: int, name: str, text: str) -> Iterator[RunEvent]:
-    """Yield the events of a whole thought."""
-    yield ItemAdded(index, build_thought_item(name, [], "in_progress"))
+    thought = _ShownPart(index, name, is_thought=True)
+    yield thought.start_event()
     if text:
-        yield TextDelta(index, "summary", 0, text)
-    summary = [{"type": "summary_text", "text": text}] if text else []
-    yield ItemDone(index, build_thought_item(name, summary))
+        yield thought.add_text(text)
+    yield thought.end_event()

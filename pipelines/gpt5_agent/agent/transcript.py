@@ -21,15 +21,15 @@ from openai_responses.transport.stream import (
 
 
 class AnswerEvents:
-    """Passes on the events of one answer, its items counted from `first` on.
+    """Checks and passes on the events of one answer; its indexes start at `first`.
 
-    `items` are those that ended, under their indexes; `next_index` is free.
+    `items` are the completed ones by index; `next_index` is free.
     """
 
     def __init__(
         self, first: int, shown_name: Callable[[str], str], *, holds_calls: bool
     ) -> None:
-        """Show calls under their tools' own names."""
+        """Calls are shown under the names that `shown_name` gives."""
         self.items: dict[int, Item] = {}
         self.next_index = first
         self.held_events: list[RunEvent] = []
@@ -68,7 +68,7 @@ class AnswerEvents:
                 yield event
 
     def held_without_calls(self) -> list[RunEvent]:
-        """Return what was held back, the calls left out."""
+        """Return the held events without those of calls."""
         calls = {index for index, item in self.items.items() if is_call(item)}
         return [
             event
@@ -111,7 +111,7 @@ class AnswerEvents:
 
 
 class Transcript:
-    """Grows by answers of the model and by outputs of calls."""
+    """The history of a run: answers of the model and outputs of calls."""
 
     def __init__(self, history: Iterable[Item]) -> None:
         """Begin with what was said before."""
@@ -120,12 +120,12 @@ class Transcript:
         self.next_index = 0
 
     def add_answer(self, items: Sequence[Item]) -> None:
-        """Add what the model answered."""
+        """Add an answer of the model."""
         self.output += items
         self.history += replay_output(items, with_reasoning=True)
 
     def add_output(self, call: Item, answer: ToolResult) -> ToolOutput:
-        """Add the output of a call; return the event of it."""
+        """Add the output of a call; return its event."""
         item = output_item(call, answer)
         self.output.append(item)
         self.history.append(item)
@@ -133,7 +133,7 @@ class Transcript:
         return ToolOutput(self.next_index - 1, item, answer.failed, answer.card)
 
     def build_call_events(self, call: Item) -> tuple[ItemAdded, ItemDone]:
-        """Return the events of a call that no answer of this run brought."""
+        """Return the events of a call that no answer of this run contained."""
         self.next_index += 1
         index = self.next_index - 1
         return ItemAdded(index, call), ItemDone(index, call)

@@ -1,11 +1,11 @@
-"""Answers one call of the pipeline: a chat as a stream or as one result, or a task of the host.
+"""Answers one call of the pipeline: a chat as a stream or as one result, or a task.
 
 Nothing is raised: an exception would remove what is already shown.
 """
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing, asynccontextmanager
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from gpt5_agent.agent.loop import run_agent
 from gpt5_agent.request import AgentRequest
@@ -55,8 +55,8 @@ _DROPPED_TASK_KEYS = (
 def build_task_request(asked: AgentRequest, task: str) -> ResponsesRequest:
     """Return the request for a task: short, without tools, policies or memory.
 
-    Where the host reads the answer as JSON, the model is held to that form.
-    Raises InvalidRequest for what cannot be sent.
+    If the host reads the answer as JSON, the model is held to that form. Raises
+    InvalidRequest.
     """
     model = resolve_model(asked.model)
     messages = task_messages(list(asked.messages))
@@ -80,9 +80,8 @@ _INTERNAL_ERROR = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class PipelineCall:
-    """One call of the pipeline: what is asked, who reads, what it is answered with."""
+class PipelineCall(NamedTuple):
+    """One call of the pipeline, with what is needed to answer it."""
 
     question: AgentInput
     caller: PipelineCaller
@@ -91,7 +90,7 @@ class PipelineCall:
 
 
 async def stream_answer(call: PipelineCall) -> AsyncGenerator[AnswerPiece, None]:
-    """Yield the answer as its reader understands it, with an end of its own."""
+    """Yield the answer in the reader's form, closed by an end marker."""
     log = AgentLog(new_ulid()[-10:])
     try:
         if call.caller.task:
@@ -106,7 +105,7 @@ async def stream_answer(call: PipelineCall) -> AsyncGenerator[AnswerPiece, None]
 
 
 async def answer_once(call: PipelineCall) -> Chunk:
-    """Return the whole answer as one result (R27)."""
+    """Return the complete answer as one result."""
     log = AgentLog(new_ulid()[-10:])
     try:
         if call.caller.task:
@@ -126,7 +125,6 @@ async def answer_once(call: PipelineCall) -> Chunk:
 async def _open_own_tools(
     call: PipelineCall, log: AgentLog
 ) -> AsyncGenerator[PipelineCall, None]:
-    """Lend the call its tools; raises InvalidRequest."""
     valves = call.question.valves
     log.hide(
         valve_secrets(build_endpoint(valves))
@@ -134,13 +132,12 @@ async def _open_own_tools(
     )
     workspace = call.caller.workspace or log.run_id
     async with call.workbench.open_tools(valves, workspace, log) as tools:
-        yield replace(call, question=replace(call.question, tools=tools))
+        yield call._replace(question=call.question._replace(tools=tools))
 
 
 def _choose_view(
     call: PipelineCall, log: AgentLog
 ) -> tuple[AgentRequest, HostRenderer | ClientRenderer]:
-    """Return what to ask and how to show it; raises InvalidRequest."""
     asked, caller = _build_agent_request(call, log), call.caller
     emits = shows_thoughts(call.question)
     if not caller.is_host:
@@ -166,7 +163,7 @@ async def _stream_chunks(
 
 
 async def _run_task(call: PipelineCall, log: AgentLog) -> Chunk:
-    """Return a title, tags or the like, without the loop (R28); empty if it failed."""
+    """Return a title, tags or the like, without the loop; empty if it failed."""
     text = ""
     try:
         log.hide(valve_secrets(build_endpoint(call.question.valves)))
@@ -190,13 +187,12 @@ def _read_task_text(ended: RunDone, log: AgentLog) -> str:
 
 
 def _convert_to_chunk(result: Chunk) -> Chunk:
-    """Return a whole result as the one chunk of a stream."""
+    """Return a complete result as the one chunk of a stream."""
     (choice,) = result["choices"]
     return {**result, "choices": [{**choice, "delta": choice["message"]}]}
 
 
 def _make_completion_fields(caller: PipelineCaller) -> tuple[str, int, str]:
-    """Return the id, the time and the model that a result or its chunks carry."""
     return f"chatcmpl-{new_ulid()}", unix_seconds(), caller.model
 
 

@@ -32,13 +32,13 @@ class BridgeClosed(Exception):
 
 
 class AnswerReader:
-    """One answer, pulled piece by piece from any thread.
+    """One answer, read piece by piece from any thread.
 
-    An iterator and no generator: to a generator the server adds an end of its own.
+    An iterator and not a generator: the server adds an end of its own to generators.
     """
 
     def __init__(self, lease_seconds: float, beat_seconds: float) -> None:
-        """Begin with a lease, for the reader that is about to come."""
+        """Begin with a lease for the reader that is about to come."""
         self._lease_seconds = lease_seconds
         self._beat_seconds = beat_seconds
         self._pieces: SimpleQueue[AnswerPiece | None] = SimpleQueue()
@@ -50,7 +50,7 @@ class AnswerReader:
         return self
 
     def __next__(self) -> AnswerPiece:
-        """Return the next piece; a beat if none comes in time."""
+        """Return the next piece; a keepalive chunk if none comes in time."""
         if self._ended:
             raise StopIteration
         self._last_read_at = None
@@ -67,7 +67,7 @@ class AnswerReader:
     async def consume(
         self, pieces: AsyncGenerator[AnswerPiece, None], last: AnswerPiece
     ) -> None:
-        """Take all pieces while somebody reads; tell `last` to a reader if stopped."""
+        """Queue all pieces while they are read; queue `last` if cancelled."""
         watching = asyncio.create_task(self._watch(asyncio.current_task()))
         try:
             async with aclosing(pieces):
@@ -81,7 +81,7 @@ class AnswerReader:
             self._pieces.put(None)
 
     async def _watch(self, filling: asyncio.Task[Any] | None) -> None:
-        """Cancel `filling` when the lease has run out; it rests while a reader waits."""
+        """Cancel `filling` when the lease has ended; wait while a reader waits."""
         rest = self._lease_seconds
         while rest > 0:
             await asyncio.sleep(rest)
@@ -106,7 +106,7 @@ class AsyncBridge:
     ) -> None:
         """Start nothing.
 
-        `last` ends an answer that is open when we close; `at_end` is awaited then.
+        `last` ends an open answer when we close; then `at_end` is awaited.
         """
         self._last = last
         self._on_close = at_end
@@ -125,7 +125,7 @@ class AsyncBridge:
         return reading
 
     def run(self, work: Coroutine[Any, Any, Result]) -> Result:
-        """Return what `work` comes to; raises BridgeClosed, also while it works."""
+        """Return the result of `work`; raises BridgeClosed, also while it runs."""
         try:
             return self._submit(work).result()
         except CancelledError:
@@ -158,7 +158,7 @@ class AsyncBridge:
         return begun.get()
 
     async def _run_loop(self, begun: SimpleQueue[asyncio.AbstractEventLoop]) -> None:
-        """Keep the loop until we are closed, then leave nothing in it."""
+        """Run until we are closed, then leave nothing in the loop."""
         begun.put(asyncio.get_running_loop())
         await self._closing.wait()
         tasks = asyncio.all_tasks() - {asyncio.current_task()}

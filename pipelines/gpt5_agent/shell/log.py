@@ -1,4 +1,4 @@
-"""Lines in the server's log, each behind the id of its answer, without secrets."""
+"""Lines in the server's log, with the id of their answer and without secrets."""
 
 import logging
 from collections.abc import Iterable
@@ -9,15 +9,15 @@ _LOGGER = logging.getLogger("gpt5_agent_strategies")
 
 
 class AgentLog:
-    """The log of one answer; from any thread."""
+    """The log of one answer; can be used from any thread."""
 
     def __init__(self, run_id: str) -> None:
-        """Write nothing yet; `run_id` stands in front of every line."""
+        """`run_id` stands in front of every line."""
         self.run_id = run_id
         self._secrets: tuple[str, ...] = ()
 
     def hide(self, secrets: Iterable[str]) -> None:
-        """Leave these texts out of every line from now on."""
+        """Remove these texts from every line from now on."""
         self._secrets = tuple(secrets)
 
     def line(self, text: str) -> None:
@@ -25,12 +25,12 @@ class AgentLog:
         self._write(logging.INFO, text)
 
     def warn(self, text: str) -> None:
-        """Write what went wrong as one line."""
+        """Write a problem as one line."""
         self._write(logging.WARNING, text)
 
     def _write(self, level: int, text: str) -> None:
         _LOGGER.log(level, "%s %s", self.run_id, redact_line(text, self._secrets))
 
     def with_error_id(self, sentence: str) -> str:
-        """Return a sentence with the id under which the log has this answer."""
+        """Return a sentence with the id of this answer in the log."""
         return f"{sentence} (Error id: {self.run_id})"

@@ -23,7 +23,7 @@ from toolbox.tool_servers import ToolServers, ToolServerSettings
 
 @dataclass(frozen=True, slots=True)
 class SandboxTool:
-    """One tool; `chat` tells whose workspace it works in."""
+    """One tool of the sandbox; `chat` selects the workspace."""
 
     name: str
     description: str
@@ -42,9 +42,9 @@ class SandboxTool:
 
 
 def _build_file_parts(files: Iterable[SandboxFile]) -> list[dict[str, Any]]:
-    """Return the files as parts, as long as all together are no larger than one may be.
+    """Return the files as parts, together no larger than one file may be.
 
-    The host keeps them in the chat. One that a later run has removed is not there.
+    The host keeps them in the chat. A file that a later run has removed is left out.
     """
     parts: list[dict[str, Any]] = []
     left = MAX_TOOL_FILE_BYTES
@@ -73,7 +73,7 @@ def _read_content(file: SandboxFile, most: int) -> bytes | None:
 def build_server_settings(
     mcp: str, openapi: str, *, allows_programs: bool = False
 ) -> ToolServerSettings:
-    """Return the servers; raises InvalidRequest where a whole valve cannot be read."""
+    """Return the servers; raises InvalidRequest if a whole valve cannot be read."""
     return ToolServerSettings(
         reveal_secret(mcp, "MCP_SERVERS_JSON"),
         reveal_secret(openapi, "OPENAPI_SERVERS_JSON"),
@@ -83,7 +83,7 @@ def build_server_settings(
 
 
 def _reveal_or_none(text: str) -> str | None:
-    """Return a secret, or None: the entry that needs it is then left out alone."""
+    """Return a secret, or None: only the entry that needs it is then left out."""
     try:
         return reveal_secret(text, "an entry")
     except InvalidRequest:
@@ -94,10 +94,10 @@ _SandboxKey = tuple[SandboxLimits, str]
 
 
 class OwnToolPool:
-    """What all answers of a pipeline share; nothing is opened before it is needed."""
+    """What all answers of a pipeline share; everything is opened on first use."""
 
     def __init__(self) -> None:
-        """Ask no server, and look for no sandbox."""
+        """Open nothing yet."""
         self._servers = ToolServers()
         self._sandboxes: dict[_SandboxKey, SandboxTools] = {}
 
@@ -107,7 +107,7 @@ class OwnToolPool:
     ) -> AsyncGenerator[tuple[Tool, ...], None]:
         """Lend the tools of an answer; raises InvalidRequest.
 
-        What is wrong with a server is logged, and the answer goes on without it.
+        Problems of a server are logged, and the answer goes on without it.
         """
         sandboxed = await self._sandbox_tools(valves, chat)
         taken = {tool.name for tool in sandboxed}
@@ -118,7 +118,7 @@ class OwnToolPool:
             yield (*remote, *sandboxed)
 
     async def close(self) -> None:
-        """End what runs, tell the servers, remove the files of the chats."""
+        """End what runs, close the sessions, remove the files of the chats."""
         for sandbox in self._sandboxes.values():
             await sandbox.close()
         await self._servers.close()
@@ -145,26 +145,17 @@ class OwnToolPool:
 
 def read_server_settings(valves: Valves) -> ToolServerSettings:
     """Return the servers that the valves name; raises InvalidRequest."""
-    mcp, openapi = "MCP_SERVERS_JSON", "OPENAPI_SERVERS_JSON"
-    return ToolServerSettings(
-        mcp=reveal_secret(valves.MCP_SERVERS_JSON, mcp),
-        openapi=reveal_secret(valves.OPENAPI_SERVERS_JSON, openapi),
+    return build_server_settings(
+        valves.MCP_SERVERS_JSON,
+        valves.OPENAPI_SERVERS_JSON,
         allows_programs=valves.ALLOW_STDIO,
-        reveal=_reveal_entry,
     )
 
 
 def list_server_secrets(servers: ToolServerSettings) -> list[str]:
-    """Return what is told to servers and must be in no line of the log."""
+    """Return what is sent to servers and must be in no line of the log."""
     found = [entry for read in servers.read_entries() for entry in read.entries]
     return [secret for entry in found for secret in entry.secrets]
-
-
-def _reveal_entry(stored: str) -> str | None:
-    try:
-        return reveal_secret(stored, "the entry")
-    except InvalidRequest:
-        return None
 
 
 def _build_sandbox_limits(valves: Valves) -> SandboxLimits:

@@ -1,8 +1,8 @@
-"""Secrets among the valves: named by a reference, or sealed.
+"""Secrets in the valves: named by a reference, or encrypted.
 
-The Pipelines server shows the valves to whoever asks, and writes them to a file. So a
-secret that was typed in plainly is encrypted before either can happen, with a key that
-lies in a file of its own beside the pipelines, which the server never shows.
+The Pipelines server shows the valves to anyone who asks, and writes them to a file. So
+a secret that was typed in plainly is encrypted first, with a key in a file of its own
+beside the pipelines, which the server never shows.
 """
 
 import json
@@ -27,9 +27,9 @@ _PUBLIC_SERVER_KEYS = frozenset(
 
 
 def seal_secret(typed: str) -> str:
-    """Return a secret as it may be shown; a reference, or nothing, stays as it is.
+    """Return a secret in a form that may be shown; a reference stays as it is.
 
-    Where it cannot be sealed it is dropped: nothing follows the mark.
+    If it cannot be encrypted it is dropped: nothing follows the prefix.
     """
     text = typed.strip()
     if not text or text.startswith(_SECRET_PREFIXES):
@@ -82,7 +82,6 @@ def _seal_server(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _seal_texts(value: Any) -> Any:
-    """Return a value of JSON with each of its texts sealed."""
     if isinstance(value, str):
         return seal_secret(value)
     if isinstance(value, list):
@@ -145,12 +144,11 @@ def _read_sealing_key() -> bytes:
 
 
 def _sealing_key_path() -> str:
-    """Return where the key lies: in the folder of the server's pipelines."""
     return os.path.join(os.environ.get("PIPELINES_DIR", "./pipelines"), _KEY_FILE)
 
 
 def _write_sealing_key(key: bytes) -> None:
-    """Write a key that its owner alone can read, unless there is one."""
+    """Write a key that only its owner can read, unless there is one."""
     try:
         place = os.open(
             _sealing_key_path(), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600

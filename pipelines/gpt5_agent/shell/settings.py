@@ -7,8 +7,7 @@ the pipeline's own inlet and keeps what the inlet adds.
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from gpt5_agent.agent.policy import find_preset
 from gpt5_agent.ports import Tool
@@ -31,9 +30,8 @@ CONTEXT_KEY = "agent_context"
 _CONTEXT_IDS = ("chat_id", "message_id", "user_id", "task")
 
 
-@dataclass(frozen=True, slots=True)
-class PipelineCaller:
-    """Which message of which chat is answered, or which small task of the host.
+class PipelineCaller(NamedTuple):
+    """Which message of which chat is answered, or which task of the host.
 
     `model` is the id that the caller asked for.
     """
@@ -52,12 +50,12 @@ class PipelineCaller:
 
     @property
     def can_ask(self) -> bool:
-        """Whether a person sees a question: where nothing streams no card is shown."""
+        """Whether an approval can be asked for: without a stream no card is shown."""
         return self.is_host and self.streams
 
     @property
     def workspace(self) -> str:
-        """What a user's files in a chat are kept under; empty without a chat."""
+        """The key of a user's files in a chat; empty without a chat."""
         return f"{self.user_id}/{self.chat_id}" if self.chat_id else ""
 
 
@@ -82,11 +80,10 @@ def _read_mapping(body: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
 
 
-@dataclass(frozen=True, slots=True)
-class AgentInput:
-    """One call of the pipeline: which agent, what was said, what else was given.
+class AgentInput(NamedTuple):
+    """One call of the pipeline: the agent, the messages, the rest of the body.
 
-    `in_chat` says whether a person can be asked in the chat; `tools` run here.
+    `can_ask` says whether approvals can be asked for in the chat; `tools` run here.
     """
 
     strategy: str
@@ -97,7 +94,7 @@ class AgentInput:
     tools: Sequence[Tool] = ()
 
     def choose_text(self, key: str, otherwise: str) -> str:
-        """Return a text that the request names, else that of the valves."""
+        """Return a text of the request, or that of the valves."""
         given = self.body.get(key)
         if isinstance(given, Mapping | list):
             return json.dumps(given)
@@ -107,7 +104,7 @@ class AgentInput:
 def build_agent_request(
     question: AgentInput, endpoint: Endpoint, connections: Connections, log: AgentLog
 ) -> AgentRequest:
-    """Return what the agent is asked; raises InvalidRequest for what cannot work."""
+    """Return the request to the agent; raises InvalidRequest."""
     valves, body = question.valves, question.body
     return AgentRequest(
         strategy=question.strategy,
@@ -144,7 +141,7 @@ def shows_thoughts(question: AgentInput) -> bool:
 
 
 def build_endpoint(valves: Valves) -> Endpoint:
-    """Return where requests go; raises InvalidRequest for what cannot work."""
+    """Return where requests go; raises InvalidRequest."""
     key = reveal_secret(valves.API_KEY, "API_KEY")
     key = key or os.environ.get("OPENAI_API_KEY", "").strip()
     if not key:
@@ -176,7 +173,6 @@ def valve_secrets(endpoint: Endpoint) -> list[str]:
 
 
 def _read_extra_headers(stored: str) -> Mapping[str, str]:
-    """Return the headers of a JSON object; raises InvalidRequest for anything else."""
     given = parse_string_map(reveal_secret(stored, "EXTRA_HEADERS"))
     if given is not None:
         return {name: reveal_secret(v, "EXTRA_HEADERS") for name, v in given.items()}

@@ -316,7 +316,7 @@ class Valves(BaseModel):
 
 
 def clamp_number(value: object, least: int, most: int, default: int) -> int:
-    """Return a number within its limits; what is no number is the default."""
+    """Return a number within its limits; anything else is the default."""
     try:
         number = float(str(value).strip())
         return int(min(max(number, least), most))

@@ -5,7 +5,6 @@ events to its listeners.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict
 from typing import Any
 
 from gpt5_agent.agent.accounting import format_step
@@ -38,7 +37,7 @@ from owui_chat.storage.details_carrier import write_details
 
 
 def metadata_fields(metadata: RunMetadata | None) -> dict[str, Any]:
-    """Return what a chunk or a result says of the whole execution."""
+    """Return the field with the metadata of the whole execution."""
     return {"execution_metadata": metadata.wire()} if metadata else {}
 
 
@@ -86,7 +85,6 @@ def build_step_chunk(step: StepStarted | StepEnded) -> Chunk:
 
 
 def _step_fields(step: StepStarted | StepEnded) -> dict[str, Any]:
-    """Return a step as it is stored, with what debugging adds to it."""
     told = {"id": step.id, "kind": step.kind, "label": step.label}
     if isinstance(step, StepStarted):
         told |= {"parent": step.parent, "status": "start"}
@@ -108,7 +106,7 @@ class HostRenderer:
     def __init__(
         self, now: Callable[[], float], emits_thoughts: bool, origin: Origin
     ) -> None:
-        """Take `now` in seconds, and who makes the reasoning that is carried."""
+        """`now` is in seconds; `origin` made the reasoning that is carried."""
         self._native = NativeRenderer(now, closes=False)
         self._thoughts = ThoughtFilter(emits=emits_thoughts)
         self._origin = origin
@@ -139,9 +137,9 @@ class HostRenderer:
                 yield from self._render_run_event(event)
 
     def result(self, completion_id: str, created: int, model: str) -> Chunk:
-        """Return the whole answer at once, with what the host stores of it.
+        """Return the complete answer, with the output that the host stores.
 
-        The page shows no finish_reason: an answer that ended early needs its words.
+        The page shows no finish_reason: an answer that ended early needs its sentence.
         """
         items, ending = self._native.items, self._run_end.ending
         shown = self._run_end._replace(output=tuple(items))
@@ -151,19 +149,19 @@ class HostRenderer:
         return {**result, **early, **stored, **metadata_fields(self._metadata)}
 
     def on_new_message(self, message: NewMessage) -> None:
-        """Tell of a whole answer."""
-        self._queue_event("new_message", asdict(message))
+        """Report a complete answer."""
+        self._queue_event("new_message", message._asdict())
 
     def on_tool_call_request(self, request: ToolCallRequested) -> None:
-        """Tell of a call that waits for a yes; the host shows a card for it."""
-        self._queue_event("tool_call_request", asdict(request))
+        """Report a call that waits for approval; the host shows a card for it."""
+        self._queue_event("tool_call_request", request._asdict())
 
     def on_ready_for_input(self) -> None:
-        """Tell that the next message can come."""
+        """Report that the next message can come."""
         self._queue_event("ready_for_input", {})
 
     def on_agent_state_change(self, state: AgentState) -> None:
-        """Tell what the agent does now."""
+        """Report what the agent does now."""
         self._queue_event("state_change", {"state": state})
 
     def _queue_event(self, name: str, told: Mapping[str, Any]) -> None:
@@ -186,9 +184,9 @@ class HostRenderer:
             yield from build_image_chunks(event)
 
     def _attach_details(self, event: RoundEnded) -> Iterator[Chunk]:
-        """Yield the thought of a round again, now with what it carries.
+        """Yield the thought of a round again, now with its details.
 
-        Where the host goes on and there is no thought, one is made.
+        If the host goes on and there is no thought, one is made.
         """
         place = self._thought_place()
         if place is None and event.goes_on:
@@ -215,7 +213,7 @@ class ClientRenderer:
     def __init__(
         self, completion_id: str, created: int, model: str, emits_thoughts: bool
     ) -> None:
-        """Take what every chunk repeats."""
+        """Take the fields that every chunk repeats."""
         self._chunks = ChunkRenderer(completion_id, created, model)
         self._thoughts = ThoughtFilter(emits=emits_thoughts)
         self._items: dict[int, Item] = {}

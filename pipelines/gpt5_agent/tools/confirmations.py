@@ -17,46 +17,25 @@ from gpt5_agent.tools.guard import parse_arguments
 from openai_responses.items import Item
 from openai_responses.json_input import parse_json_object
 
-_HARM_WARNINGS: Mapping[str, str] = {
-    "delete": "It can delete things.",
-    "remove": "It can delete things.",
-    "drop": "It can delete things.",
-    "write": "It can change things.",
-    "update": "It can change things.",
-    "move": "It can change things.",
-    "create": "It can change things.",
-    "send": "It can send things to others.",
-    "post": "It can send things to others.",
-    "publish": "It can send things to others.",
-    "pay": "It can spend money.",
-    "buy": "It can spend money.",
-    "order": "It can spend money.",
-    "execute": "It runs code.",
-    "exec": "It runs code.",
-    "run": "It runs code.",
-    "shell": "It runs code.",
+_HARMFUL_WORDS: Mapping[str, str] = {
+    "It can delete things.": "delete remove drop",
+    "It can change things.": "write update move create",
+    "It can send things to others.": "send post publish",
+    "It can spend money.": "pay buy order",
+    "It runs code.": "execute exec run shell",
 }
-"""Words in the names of tools that can do harm, with what to warn of."""
+"""What to warn of, and the words in a tool's name that say so."""
 
 
 def find_security_warning(name: str) -> Mapping[str, str] | None:
-    """Return what to warn of before a tool runs; its name is all that is known.
-
-    A word in it that means harm warns; a tool whose name says only that it reads does
-    not.
-    """
-    words = "".join(
-        one if one.isalnum() else " " for one in _split_camel_case(name)
-    ).split()
-    reason = next(
-        (_HARM_WARNINGS[word] for word in words if word in _HARM_WARNINGS), None
-    )
-    return {"level": "high", "reason": reason} if reason else None
-
-
-def _split_camel_case(name: str) -> str:
-    """Return a name with its words in small letters, apart from each other."""
-    return "".join(f" {one.lower()}" if one.isupper() else one for one in name)
+    """Return the warning for a tool whose name contains a word that means harm."""
+    spaced = (f" {one.lower()}" if one.isupper() else one for one in name)
+    letters = (one if one.isalnum() else " " for one in "".join(spaced))
+    for word in "".join(letters).split():
+        for reason, words in _HARMFUL_WORDS.items():
+            if word in words.split():
+                return {"level": "high", "reason": reason}
+    return None
 
 
 MAX_QUESTIONS = 3
@@ -71,10 +50,10 @@ _ALLOW, _DENY = "Allow", "Deny"
 
 
 class Confirmations:
-    """The answers that a person gave, each of which counts once."""
+    """A person's answers, each of which counts once."""
 
     def __init__(self, answers: Mapping[str, bool]) -> None:
-        """Take the answers by the ids of their confirmations."""
+        """Take the answers by confirmation id."""
         self._answers = dict(answers)
 
     def has_answer(self, call_id: str, name: str, arguments: Mapping[str, Any]) -> bool:
@@ -82,7 +61,7 @@ class Confirmations:
         return compute_confirmation_id(call_id, name, arguments) in self._answers
 
     def consume(self, call_id: str, name: str, arguments: Mapping[str, Any]) -> bool:
-        """Return whether the answer was a clear yes; it is used up then."""
+        """Return whether the answer was an approval; it is used up then."""
         return self._answers.pop(
             compute_confirmation_id(call_id, name, arguments), False
         )
@@ -127,9 +106,9 @@ def build_question_call(requests: Sequence[ToolCallRequested]) -> Item:
 
 
 def read_confirmations(messages: Iterable[Message]) -> dict[str, bool]:
-    """Return what a person answered, by the ids of the confirmations.
+    """Return the approvals by confirmation id.
 
-    Whatever is not a clear yes is a no: another answer, a timeout, a rejection.
+    Anything but a clear yes is a no: another answer, a timeout, a rejection.
     """
     asked: dict[str, list[str]] = {}
     answers: dict[str, bool] = {}
@@ -167,7 +146,7 @@ def read_tool_calls(message: Message) -> list[Mapping[str, Any]]:
 
 
 def _without_nulls(value: Any) -> Any:
-    """Return a value without its nulls: those are taken out before a tool runs."""
+    """Return a value without its nulls: those are removed before a tool runs."""
     if isinstance(value, Mapping):
         return {
             key: _without_nulls(one) for key, one in value.items() if one is not None
@@ -200,7 +179,6 @@ def _build_question(request: ToolCallRequested) -> dict[str, Any]:
 
 
 def _truncate_question(text: str) -> str:
-    """Return a question that says so where it is not whole."""
     if len(text) <= _MAX_QUESTION_CHARACTERS:
         return text
     note = f" [... cut here: {len(text)} characters in all]"

@@ -9,11 +9,11 @@ import base64
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from mimetypes import guess_type
 from os.path import basename, commonpath, isabs, isfile, join, realpath
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from gpt5_agent.ports import Tool
 from openai_responses.errors import InvalidRequest
@@ -25,11 +25,10 @@ _FILES_PREFIX = "/files"
 
 
 def read_tool_file(path: str, root: str) -> bytes:
-    """Return the bytes of a file; raises InvalidRequest for what may not be read.
+    """Return the bytes of a file; raises InvalidRequest.
 
     A tool names it as `/files/...`, which stands for `root`, or by its path in there.
-    Neither `..` nor a link leads out. The size is looked at before and after, because
-    a file may grow while it is read.
+    The size is checked before and after, because a file may grow while it is read.
     """
     if not root.strip():
         raise InvalidRequest("files cannot be read here: FILES_ROOT is not set")
@@ -61,7 +60,7 @@ IMAGE_SENT_TEXT = "image generated and sent to user. Tell user to review it now.
 
 _TOOL_IMAGE_TYPES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 _PART_TYPES = frozenset(
-    {
+    [
         "text",
         "json",
         "link",
@@ -71,17 +70,16 @@ _PART_TYPES = frozenset(
         "file",
         "resource",
         "resource_link",
-    }
+    ]
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _ResultPart:
+class _ResultPart(NamedTuple):
     """A part, for the model and for the page."""
 
     text: str
     image: str = ""
-    file: Mapping[str, Any] = field(default_factory=dict)
+    file: Mapping[str, Any] = MappingProxyType({})
 
 
 ReadFile = Callable[[str], bytes]
@@ -89,10 +87,7 @@ ReadFile = Callable[[str], bytes]
 
 
 def build_own_result(result: object, read_file: ReadFile) -> ToolResult:
-    """Return the answer for what a tool returned.
-
-    Raises InvalidRequest for a file that may not be read, and for one that is none.
-    """
+    """Convert what a tool returned; raises InvalidRequest for an invalid file."""
     failed, content = False, result
     if isinstance(result, Mapping) and isinstance(result.get("content"), list):
         failed, content = result.get("isError") is True, result["content"]
@@ -109,7 +104,6 @@ def build_own_result(result: object, read_file: ReadFile) -> ToolResult:
 
 
 def _read_known_parts(value: object) -> list[Mapping[str, Any]]:
-    """Return the parts of a list of nothing else; none for any other value."""
     rows = value if isinstance(value, list) else []
     parts = [row for row in rows if isinstance(row, Mapping)]
     known = [part for part in parts if part.get("type") in _PART_TYPES]
@@ -156,7 +150,7 @@ def _build_link_part(url: object) -> _ResultPart:
 
 
 def _build_resource_part(resource: object) -> _ResultPart:
-    """Return a resource of MCP, which has a text or a blob."""
+    """Convert a resource of MCP, which has a text or a blob."""
     found = resource if isinstance(resource, Mapping) else {}
     if isinstance(found.get("text"), str):
         return _ResultPart(found["text"])
@@ -165,7 +159,7 @@ def _build_resource_part(resource: object) -> _ResultPart:
 
 
 def _build_file_part(content: bytes, mime: str, name: str) -> _ResultPart:
-    """Return bytes: a picture goes to the page, another file to the tool's card."""
+    """Convert bytes: an image goes to the page, another file to the tool's card."""
     if len(content) > MAX_TOOL_FILE_BYTES:
         raise InvalidRequest("the file is larger than 5 MB")
     own = basename(name) or "file"
@@ -185,10 +179,10 @@ def _decode_base64(data: object) -> bytes:
 
 
 class OwnTools:
-    """Tools of the port; `names` are theirs."""
+    """The agent's own tools by name."""
 
     def __init__(self, tools: Sequence[Tool], root: str) -> None:
-        """Read files that a tool names below `root` alone."""
+        """Read files that a tool names below `root` only."""
         self._tools = {tool.name: tool for tool in tools}
         self._read_file = partial(read_tool_file, root=root)
 
@@ -198,18 +192,18 @@ class OwnTools:
         return frozenset(self._tools)
 
     def parameters(self, name: str) -> Mapping[str, Any] | None:
-        """Return the schema of a tool's arguments, or None for no such tool."""
+        """Return the schema of a tool's arguments, None for an unknown tool."""
         tool = self._tools.get(name)
         return None if tool is None else tool.args
 
     def resolve_call(
         self, name: str, arguments: dict[str, Any]
     ) -> tuple[str, dict[str, Any]] | None:
-        """Return the call itself: no tool stands for another."""
+        """Return the call unchanged: no tool stands for another."""
         return name, arguments
 
     def is_interactive(self, _name: str) -> bool:
-        """Say that no tool's time is a person's."""
+        """Say that no tool waits for a person."""
         return False
 
     async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:

@@ -1,4 +1,4 @@
-"""Decides whether a call may be made: which tool it is for, valid arguments, no repeated
+"""Decides whether a call may be made: a known tool, valid arguments, no repeated
 failure.
 
 The error texts are fixed (docs/reference/pipelines-server.md, "Texts for the model"),
@@ -26,7 +26,7 @@ _CALL_TOOL_KEYS = {"tool_name", "params"}
 def resolve_host_call(call: Item) -> Item:
     """Return a call as one of the tool that the host would run.
 
-    Any other call is returned as it is, and so is what the host refuses to pass on.
+    Any other call, and one that the host would not pass on, is returned unchanged.
     """
     if call.get("name") != CALL_TOOL:
         return call
@@ -49,15 +49,15 @@ FindSchema = Callable[[str], Mapping[str, Any] | None]
 
 
 class CallGuard:
-    """Says of each call of a run whether it may be made."""
+    """Checks each call of a run."""
 
     def __init__(self, schemas: FindSchema) -> None:
-        """Take what the tools want."""
+        """`schemas` gives the schema of a tool's arguments."""
         self._schemas = schemas
         self._failed: dict[str, Item] = {}
 
     def refusal(self, call: Item) -> str | None:
-        """Return what a call is answered with that may not be made, or None."""
+        """Return the error text of a call that may not be made, or None."""
         name = str(call.get("name") or "")
         schema = self._schemas(name)
         if schema is None:
@@ -91,18 +91,17 @@ class CallGuard:
             self.record_failure(str(call.get("name") or ""), parse_arguments(call))
 
     def _signature(self, name: str, arguments: Mapping[str, Any]) -> str:
-        """Return what two calls have in common that are the same."""
         given = drop_optional_nulls(arguments, self._schemas(name) or {})
         return f"{name} {json.dumps(given, sort_keys=True, default=str)}"
 
 
 class GuardedTools:
-    """Tools whose failures are told in one sentence, and not repeated."""
+    """Tools whose failures have one fixed text and are not repeated."""
 
     def __init__(
         self, tools: CallableTools, guard: CallGuard, log: Callable[[str], object]
     ) -> None:
-        """Wrap `tools`; `log` takes lines that say why one failed."""
+        """Wrap `tools`; `log` gets the cause of each failure."""
         self._tools = tools
         self._guard = guard
         self._log = log
@@ -118,7 +117,7 @@ class GuardedTools:
         return self._tools.resolve_call(name, arguments)
 
     def is_interactive(self, name: str) -> bool:
-        """Say whether a tool's time is a person's."""
+        """Say whether a tool waits for a person."""
         return self._tools.is_interactive(name)
 
     async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
@@ -142,7 +141,7 @@ class GuardedTools:
 
 
 def parse_arguments(call: Item) -> dict[str, Any]:
-    """Return the arguments of a call; raises ValueError for what is no JSON object."""
+    """Return the arguments of a call; raises ValueError without a JSON object."""
     if item_type(call) == "custom_tool_call":
         return {"input": str(call.get("input") or "")}
     text = call.get("arguments")
@@ -155,7 +154,6 @@ def parse_arguments(call: Item) -> dict[str, Any]:
 
 
 def _option_error(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
-    """Return what is wrong with an argument that has to be one of some options."""
     properties = schema.get("properties")
     known = properties if isinstance(properties, Mapping) else {}
     for name, value in arguments.items():
@@ -174,7 +172,7 @@ def _read_options(node: object) -> list[str]:
 
 
 def _option_text(value: Any) -> str:
-    """Return a value as options are compared: true is "true", 1 is "1"."""
+    """Return a value in the form in which options are compared."""
     if isinstance(value, Mapping) and "value" in value:
         return _option_text(value["value"])
     return str(value).lower() if isinstance(value, bool) else str(value)

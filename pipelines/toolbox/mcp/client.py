@@ -1,7 +1,7 @@
 """One MCP session, and the tools that its server offers.
 
-The session is opened at the first use. Each request has a time limit. A session that
-the server has forgotten is opened again once.
+The session is opened on first use. Each request has a time limit. A session that the
+server has forgotten is opened again once.
 """
 
 import asyncio
@@ -53,7 +53,7 @@ class RpcError(Exception):
 
 
 class McpSession:
-    """One session; several calls can be under way in it."""
+    """One session; several calls can run in it at once."""
 
     def __init__(self, entry: ServerEntry, wire: McpTransport) -> None:
         """Open nothing yet."""
@@ -68,9 +68,8 @@ class McpSession:
         self._cancellations: set[asyncio.Task[None]] = set()
 
     async def list_tools(self) -> AsyncGenerator[Mapping[str, Any], None]:
-        """Yield the tools as the server describes them; raises RemoteError.
-
-        Of a list without end only the beginning.
+        """Yield the tools as the server describes them, up to a limit; raises
+        RemoteError.
         """
         await self._open()
         params: dict[str, Any] = {}
@@ -95,7 +94,7 @@ class McpSession:
         )
 
     async def close(self) -> None:
-        """Say the last words, then end the session; neither takes long."""
+        """Send what is pending, then end the session, both within a time limit."""
         try:
             if self._cancellations:
                 await asyncio.wait(self._cancellations, timeout=_SESSION_CLOSE_SECONDS)
@@ -112,7 +111,6 @@ class McpSession:
                 await self._initialize()
 
     async def _initialize(self) -> None:
-        """Open the way, agree on a version."""
         self._is_open = False
         try:
             await self._transport.open()
@@ -135,7 +133,9 @@ class McpSession:
     async def _request_with_retry(
         self, method: str, params: Mapping[str, Any]
     ) -> RpcMessage:
-        """Return a result; a session that the server has forgotten is begun anew, once."""
+        """Return a result; a session that the server has forgotten is opened again
+        once.
+        """
         opened = self._open_count
         try:
             return await self._request(method, params)
@@ -149,7 +149,9 @@ class McpSession:
             raise RemoteError(f"{self._name} ends its sessions at once.") from None
 
     async def _request(self, method: str, params: Mapping[str, Any]) -> RpcMessage:
-        """Return what a request is answered with; one that is given up is called back."""
+        """Return the result of a request; an abandoned request is cancelled at the
+        server.
+        """
         request = build_rpc_request(next(self._numbers), method, params)
         try:
             asking = self._transport.request(request)
@@ -167,7 +169,7 @@ class McpSession:
         return result
 
     def _cancel_request(self, request: RpcMessage) -> None:
-        """Tell the server, without waiting for it, that nobody waits for an answer."""
+        """Tell the server in the background that nobody waits for an answer."""
         parting = asyncio.create_task(self._notify_cancelled(request["id"]))
         self._cancellations.add(parting)
         parting.add_done_callback(self._cancellations.discard)
@@ -186,7 +188,7 @@ say: `file` names one of ours."""
 
 
 class McpClient:
-    """One server, for one run; nothing is opened before it is needed."""
+    """One server, for one run; everything is opened on first use."""
 
     def __init__(self, entry: ServerEntry) -> None:
         """Open nothing yet."""
@@ -203,7 +205,7 @@ class McpClient:
             async with aclosing(self._session.list_tools()) as rows:
                 async for row in rows:
                     spec = _read_tool_spec(row)
-                    if spec is not None and self._allows(spec):
+                    if spec and is_tool_allowed(self._entry.allowed, spec.own_name):
                         found.setdefault(spec.own_name, spec)
                     if len(found) == MAX_TOOLS_PER_SERVER:
                         break
@@ -231,12 +233,8 @@ class McpClient:
             reason = truncate_text(str(refused), _MAX_ERROR_CHARACTERS)
             return build_error_result(reason)
 
-    def _allows(self, spec: RemoteToolSpec) -> bool:
-        return is_tool_allowed(self._entry.allowed, spec.own_name)
-
 
 def _read_tool_spec(row: Mapping[str, Any]) -> RemoteToolSpec | None:
-    """Return a tool as a server describes it, or None for what is none."""
     name, schema = row.get("name"), row.get("inputSchema")
     if not isinstance(name, str) or not name:
         return None
@@ -249,7 +247,7 @@ def _read_tool_spec(row: Mapping[str, Any]) -> RemoteToolSpec | None:
 
 
 def _read_tool_result(result: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a result with the parts that MCP knows, or with what stands for them."""
+    """Return a result with the parts that MCP defines."""
     content = result.get("content")
     rows = content if isinstance(content, list) else []
     parts = [

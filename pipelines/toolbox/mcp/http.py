@@ -1,12 +1,11 @@
 """MCP over streamable HTTP (protocol revision 2025-06-18)."""
 
-from codecs import getincrementaldecoder
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, asynccontextmanager, suppress
-from io import IncrementalNewlineDecoder
 
 import aiohttp
 
+from openai_responses.transport.stream import EventStreamDecoder
 from toolbox.mcp.messages import (
     MAX_UNRELATED_MESSAGES,
     RpcMessage,
@@ -23,34 +22,6 @@ from toolbox.remote_tools import (
     redact_secrets,
 )
 from toolbox.server_entries import ServerEntry
-
-
-class EventDataDecoder:
-    """Turns pieces of a stream, cut anywhere, into the data of whole events."""
-
-    def __init__(self) -> None:
-        """Start before the first byte."""
-        characters = getincrementaldecoder("utf-8")("replace")
-        self._decoder = IncrementalNewlineDecoder(characters, translate=True)
-        self._line: list[str] = []
-        self._event: list[str] = []
-
-    def feed(self, piece: bytes, is_last: bool = False) -> Iterator[str]:
-        """Yield the data of the events that `piece` completes.
-
-        A carriage return counts when the next character, or the end, is there.
-        """
-        first, *more = self._decoder.decode(piece, is_last).split("\n")
-        self._line.append(first)
-        for begun in more:
-            line = "".join(self._line)
-            self._line = [begun]
-            if line.startswith("data:"):
-                self._event.append(line[5:].removeprefix(" "))
-            elif not line and self._event:
-                yield "\n".join(self._event)
-                self._event = []
-
 
 _SESSION_HEADER = "Mcp-Session-Id"
 
@@ -71,7 +42,7 @@ class McpHttpTransport:
         self.version = self._session_id = ""
 
     async def request(self, request: RpcMessage) -> RpcMessage:
-        """Post a request; its answer comes as JSON, or somewhere in a stream."""
+        """Post a request; its answer comes as JSON, or in a stream."""
         async with self._post(request) as response:
             if request["method"] == "initialize":
                 self._session_id = response.headers.get(_SESSION_HEADER, "")
@@ -87,12 +58,12 @@ class McpHttpTransport:
         raise RemoteError(f"{self._name} gave no answer to a request.")
 
     async def notify(self, notification: RpcMessage) -> None:
-        """Post what is not answered."""
+        """Post a message that has no answer."""
         async with self._post(notification):
             pass
 
     async def _reply(self, message: RpcMessage) -> None:
-        """Answer the server, if it asked; a call that began is not begun again."""
+        """Answer the server's request, if it is one; a running call is not repeated."""
         reply = build_rpc_reply(message)
         try:
             if reply is not None:
@@ -101,7 +72,7 @@ class McpHttpTransport:
             raise RemoteError(f"{self._name} has ended its session.") from None
 
     async def close(self) -> None:
-        """Tell the server that the session is over, whatever it says to that."""
+        """End the session at the server; errors are ignored."""
         try:
             if self._session_id:
                 with suppress(RemoteError):
@@ -113,7 +84,6 @@ class McpHttpTransport:
 
     @asynccontextmanager
     async def _post(self, message: RpcMessage) -> AsyncIterator[aiohttp.ClientResponse]:
-        """Post a message, lend the response that says that it was taken."""
         url, headers = self._entry.url, self._headers()
         body = encode_rpc_message(message)
         async with self._connection.send("POST", url, headers, body) as response:
@@ -134,7 +104,6 @@ class McpHttpTransport:
         return {**ours, **dict(self._entry.headers)}
 
     def _check_status(self, response: aiohttp.ClientResponse) -> None:
-        """Raise RemoteError for a response that is no success."""
         status = response.status
         if status in (401, 403):
             raise RemoteError(f"{self._name} does not let us in (HTTP {status}).")
@@ -144,7 +113,6 @@ class McpHttpTransport:
     async def _read_messages(
         self, response: aiohttp.ClientResponse
     ) -> AsyncGenerator[RpcMessage, None]:
-        """Yield what a response holds; raises RemoteError for what is no message."""
         async with aclosing(self._read_texts(response)) as texts:
             async for text in texts:
                 try:
@@ -163,12 +131,10 @@ class McpHttpTransport:
             body = await self._connection.read_body(response, MAX_REMOTE_BYTES)
             yield body.decode("utf-8", "replace")
             return
-        events = EventDataDecoder()
-        async with aclosing(
-            self._connection.read_chunks(response, MAX_REMOTE_BYTES)
-        ) as pieces:
-            async for piece in pieces:
-                for text in events.feed(piece):
-                    yield text
-        for text in events.feed(b"", is_last=True):
-            yield text
+        decoder = EventStreamDecoder()
+        chunks = self._connection.read_chunks(response, MAX_REMOTE_BYTES)
+        async with aclosing(chunks):
+            async for chunk in chunks:
+                for event in decoder.feed(chunk):
+                    yield event.data
+        # The decoder is not closed: an event that the end cut off is not an answer.

@@ -12,12 +12,12 @@ _METHOD_NOT_FOUND = -32601
 def build_rpc_request(
     number: int, method: str, params: Mapping[str, Any]
 ) -> RpcMessage:
-    """Return a request, which is answered under its number."""
+    """Return a request."""
     return {"jsonrpc": "2.0", "id": number, "method": method, "params": dict(params)}
 
 
 def build_rpc_notification(method: str, **params: Any) -> RpcMessage:
-    """Return a message that nobody answers."""
+    """Return a message that has no answer."""
     return {
         "jsonrpc": "2.0",
         "method": method,
@@ -26,10 +26,7 @@ def build_rpc_notification(method: str, **params: Any) -> RpcMessage:
 
 
 def parse_rpc_messages(text: str) -> list[RpcMessage]:
-    """Return the messages of a text, which may be several in a list.
-
-    Raises ValueError for anything else.
-    """
+    """Return the messages of a text: one, or a list; raises ValueError."""
     try:
         given = json.loads(text)
     except RecursionError:
@@ -54,9 +51,9 @@ def is_response_to(message: RpcMessage, request: RpcMessage) -> bool:
 
 
 def build_rpc_reply(message: RpcMessage) -> RpcMessage | None:
-    """Return what a request of the other side is answered with; None for no request.
+    """Return the answer to a request of the server; None for any other message.
 
-    We are there, which is all that we can do for it.
+    Only `ping` is supported.
     """
     if "method" not in message or message.get("id") is None:
         return None
@@ -71,26 +68,26 @@ MAX_UNRELATED_MESSAGES = 1_000
 
 
 class SessionExpired(Exception):
-    """The server does not know the session any more; nothing of the message was done."""
+    """The server has forgotten the session and did nothing of the message."""
 
 
 class McpTransport(Protocol):
-    """A way to one server: over HTTP, or to a child's stdin."""
+    """A way to one server: HTTP, or the stdin of a child process."""
 
     version: str
     """What was agreed on in the handshake; empty before it."""
 
     async def open(self) -> None:
-        """Begin anew; raises RemoteError."""
+        """Connect anew; raises RemoteError."""
 
     async def request(self, request: RpcMessage) -> RpcMessage:
         """Return the answer to a request; raises RemoteError, SessionExpired.
 
-        What the server asks meanwhile is answered.
+        Requests of the server are answered meanwhile.
         """
 
     async def notify(self, notification: RpcMessage) -> None:
-        """Send what is not answered; raises RemoteError, SessionExpired."""
+        """Send a message that has no answer; raises RemoteError, SessionExpired."""
 
     async def close(self) -> None:
-        """End the session; nothing is left."""
+        """End the session."""

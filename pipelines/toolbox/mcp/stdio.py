@@ -32,7 +32,7 @@ LineCallback = Callable[[bytes], bool]
 
 
 class ChildProcess(asyncio.SubprocessProtocol):
-    """One running program; `is_over` says that nothing can come of it any more."""
+    """One running program; `is_over` says that no more output can come."""
 
     def __init__(self, take: LineCallback, ended: Callable[[], object]) -> None:
         """Give each line to `take`, and call `ended` once after the last."""
@@ -44,12 +44,12 @@ class ChildProcess(asyncio.SubprocessProtocol):
         self._transport: asyncio.SubprocessTransport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Take note of the program; called by the loop."""
+        """Store the transport."""
         assert isinstance(transport, asyncio.SubprocessTransport)
         self._transport = transport
 
     def pipe_data_received(self, _fd: int, data: bytes) -> None:
-        """Take what it wrote; called by the loop."""
+        """Split the output into lines."""
         *lines, begun = data.split(b"\n")
         for line in lines:
             whole, self._partial_line = bytes(self._partial_line + line), bytearray()
@@ -61,22 +61,19 @@ class ChildProcess(asyncio.SubprocessProtocol):
             self.kill()
 
     def pipe_connection_lost(self, fd: int, _exc: Exception | None) -> None:
-        """Take note that a pipe is closed; called by the loop."""
+        """Report the end of its output."""
         if fd == _STDOUT:
             self.is_over = True
             self._on_end()
 
     def process_exited(self) -> None:
-        """End what it started; called by the loop.
-
-        At once: the number of its group can come to mean another one later.
-        """
+        """End what it started, at once: its group number can be reused later."""
         self.kill()
         self.is_over = True
         self._exited.set()
 
     def write(self, line: bytes) -> None:
-        """Write a line to its stdin, if it still listens."""
+        """Write a line to its stdin, if that is open."""
         stdin = self._stdin()
         if stdin is not None:
             stdin.write(line + b"\n")
@@ -141,7 +138,7 @@ class McpStdioTransport:
         self._end_reason = "has ended"
 
     async def open(self) -> None:
-        """Start the program; what is left of another one ends."""
+        """Start the program; an earlier one is ended."""
         await self.close()
         self._child = ChildProcess(self._receive_line, self._fail_waiting)
         environment = dict(self._entry.environment)
@@ -172,7 +169,7 @@ class McpStdioTransport:
             await self._child.close()
 
     def _receive_line(self, line: bytes) -> bool:
-        """Take a line of the program; what is no message is a word to nobody."""
+        """Read a line of the program; a line that is no message is ignored."""
         self._unrelated_messages += 1
         text = redact_secrets(line.decode("utf-8", "replace"), self._entry.secrets)
         try:
@@ -197,7 +194,6 @@ class McpStdioTransport:
             waiting.set_result(message)
 
     def _fail_waiting(self) -> None:
-        """Tell those who wait that nothing comes any more."""
         for answer in self._waiting.values():
             if not answer.done():
                 answer.set_exception(RemoteError(f"{self._name} {self._end_reason}."))

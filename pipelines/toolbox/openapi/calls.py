@@ -4,8 +4,8 @@ import base64
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode, urlsplit
 
 from toolbox.openapi.document import OpenApiOperation, OpenApiParameter
@@ -16,16 +16,15 @@ _URL_PARAMETER = re.compile(r"\{([^{}]*)\}")
 
 
 class InvalidOpenApiArgument(Exception):
-    """An argument has no place in the request; says which, for the model."""
+    """An argument cannot be sent; the text is for the model."""
 
 
-@dataclass(frozen=True, slots=True)
-class OpenApiRequest:
-    """A request, without what proves who we are."""
+class OpenApiRequest(NamedTuple):
+    """A request without our headers."""
 
     method: str
     url: str
-    headers: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = MappingProxyType({})
     body: bytes | None = None
 
 
@@ -60,7 +59,7 @@ def build_openapi_request(
 
 
 def _fill_path(url: str, given: Mapping[OpenApiParameter, Any]) -> str:
-    """Return an address with the parameters of its path.
+    """Return the URL with its path parameters.
 
     Each stays inside its own segment: `..` would lead to another operation.
     """
@@ -79,7 +78,7 @@ def _fill_path(url: str, given: Mapping[OpenApiParameter, Any]) -> str:
 
 
 def _query_pairs(parameter: OpenApiParameter, value: Any) -> Iterator[tuple[str, str]]:
-    """Yield the pairs that a value is in a query (OpenAPI 3.1, Parameter Object)."""
+    """Yield a value as pairs of a query (OpenAPI 3.1, Parameter Object)."""
     match value:
         case dict() if parameter.style == "deepObject":
             for key, one in value.items():
@@ -102,7 +101,6 @@ def _serialize_header(parameter: OpenApiParameter, value: Any) -> str:
 
 
 def _serialize_parameter(parameter: OpenApiParameter, value: Any) -> str:
-    """Return a value as one text."""
     between = _STYLE_SEPARATORS.get(parameter.style, ",")
     match value:
         case list() if parameter.style != "json":
@@ -123,11 +121,10 @@ def _serialize_scalar(value: Any) -> str:
 _MAX_HTTP_ERROR_CHARACTERS = 2_000
 
 
-@dataclass(frozen=True, slots=True)
-class OpenApiResponse:
-    """An answer: a text, or else the content of a file.
+class OpenApiResponse(NamedTuple):
+    """An answer: a text, or the content of a file.
 
-    Without `is_whole` the text is only the beginning.
+    If `is_whole` is false the text is only the beginning.
     """
 
     status: int
@@ -137,10 +134,9 @@ class OpenApiResponse:
     is_whole: bool = True
 
     def as_tool_result(self) -> dict[str, Any]:
-        """Return what the model is told, in MCP's form.
+        """Return the result for the model, in MCP's form.
 
-        A value stands in a part of its own: taken as a list of parts it could name
-        files of ours.
+        A value becomes a part of its own: a list of parts could name our files.
         """
         if self.status >= 300:
             reason = (
@@ -165,5 +161,5 @@ class OpenApiResponse:
 
 
 def is_text_type(media_type: str) -> bool:
-    """Say whether what has that type is a text."""
+    """Say whether a media type is a text."""
     return media_type.startswith("text/") or media_type.endswith(("json", "xml"))

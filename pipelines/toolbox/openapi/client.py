@@ -1,4 +1,4 @@
-"""The tools of a server with an OpenAPI document, as the agent is offered them."""
+"""The tools of a server with an OpenAPI document."""
 
 import json
 from functools import partial
@@ -41,7 +41,7 @@ _REDIRECT_STATUSES = (301, 302, *_METHOD_PRESERVING_STATUSES)
 
 
 class OpenApiClient:
-    """One server, for one run; nothing is opened before it is needed."""
+    """One server, for one run; everything is opened on first use."""
 
     def __init__(self, entry: ServerEntry) -> None:
         """Open nothing yet."""
@@ -57,7 +57,12 @@ class OpenApiClient:
         try:
             content = json.loads(body)
             document = OpenApiDocument(content, self._entry.url, self._entry.base_url)
-            found = [one for one in document.operations() if self._allows(one)]
+            allowed = self._entry.allowed
+            found = [
+                one
+                for one in document.operations()
+                if is_tool_allowed(allowed, one.spec.own_name)
+            ]
         except (ValueError, RecursionError, InvalidOpenApiSchema):
             raise RemoteError(
                 f"{self._name} has no OpenAPI document of version 3, as JSON, at its "
@@ -73,9 +78,6 @@ class OpenApiClient:
     async def close(self) -> None:
         """Close what is open."""
         await self._connection.close()
-
-    def _allows(self, operation: OpenApiOperation) -> bool:
-        return is_tool_allowed(self._entry.allowed, operation.spec.own_name)
 
     async def _load_document(self) -> bytes:
         url = self._entry.url
@@ -101,7 +103,7 @@ class OpenApiClient:
         return answer.as_tool_result()
 
     async def _send(self, request: OpenApiRequest) -> OpenApiResponse:
-        """Send a request; follow redirections as long as they stay on the host."""
+        """Send a request; follow redirections on the same host."""
         url = request.url
         for _ in range(_MAX_REDIRECTED_REQUESTS):
             headers = {**request.headers, **self._headers_for(url)}
@@ -117,7 +119,7 @@ class OpenApiClient:
         raise RemoteError(f"{self._name} sends calls round in circles.")
 
     async def _read_response(self, response: aiohttp.ClientResponse) -> OpenApiResponse:
-        """Return an answer: of a text the beginning, of a file all or nothing."""
+        """Return an answer: the beginning of a text, or a whole file."""
         status, kind = response.status, response.content_type
         if not is_text_type(kind):
             content = await self._connection.read_body(response, MAX_REMOTE_BYTES)
@@ -129,14 +131,14 @@ class OpenApiClient:
         return OpenApiResponse(status, kind, text=text, is_whole=is_whole)
 
     def _headers_for(self, url: str) -> dict[str, str]:
-        """Return our headers, for the host that they are for."""
+        """Return our headers, for our host only."""
         home = self._entry.base_url or self._entry.url
         is_home = web_origin(url) == web_origin(home)
         return dict(self._entry.headers) if is_home else {}
 
 
 def _should_follow(status: int, method: str) -> bool:
-    """Say whether a redirection is followed: only where the same is asked again."""
+    """Say whether a redirection repeats the same request."""
     return status in _METHOD_PRESERVING_STATUSES or (
         method == "GET" and status in _REDIRECT_STATUSES
     )

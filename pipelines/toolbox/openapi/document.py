@@ -8,8 +8,7 @@ configured; only the path comes from the document.
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import unquote, urljoin, urlsplit
 
 from toolbox.remote_tools import RemoteToolSpec, is_schema_small
@@ -21,7 +20,7 @@ _INVALID_NAME_CHARACTER = re.compile(r"[^A-Za-z0-9._-]")
 
 
 class InvalidOpenApiSchema(Exception):
-    """A schema refers to what is not there, or is too large."""
+    """A schema has an unknown reference, or is too large."""
 
 
 def resolve_openapi_reference(
@@ -38,7 +37,7 @@ def resolve_openapi_reference(
 
 
 def _follow_pointer(reference: object, document: Mapping[str, Any]) -> Any:
-    """Return what a reference points at (RFC 6901, inside the document alone)."""
+    """Return the target of a reference (RFC 6901) inside the document."""
     if not isinstance(reference, str) or not reference.startswith("#/"):
         raise InvalidOpenApiSchema
     node: Any = document
@@ -54,7 +53,7 @@ class OpenApiSchemas:
     """The schemas of one tool; `definitions` holds what they refer to."""
 
     def __init__(self, document: Mapping[str, Any]) -> None:
-        """Take what references are about."""
+        """`document` is where references lead."""
         self.definitions: dict[str, Any] = {}
         self._document = document
         self._names: dict[str, str] = {}
@@ -80,7 +79,7 @@ class OpenApiSchemas:
         }
 
     def _define(self, reference: str, levels: int) -> str:
-        """Return the name under which something is defined from now on."""
+        """Copy a referenced schema to `definitions`; return its name there."""
         if reference not in self._names:
             if len(self._names) == _MAX_DEFINITIONS:
                 raise InvalidOpenApiSchema
@@ -97,7 +96,7 @@ _PARAMETER_LOCATIONS = ("path", "query", "header")
 _RESERVED_HEADERS = frozenset(
     {"accept", "connection", "content-length", "content-type", "host", "te", "upgrade"}
 )
-_SECRET_HEADER_WORDS = (
+_SECRET_HEADER_WORDS = [
     "auth",
     "cookie",
     "forward",
@@ -105,16 +104,15 @@ _SECRET_HEADER_WORDS = (
     "secret",
     "token",
     "transfer",
-)
-"""Headers of which a model does not decide: ours, and those that open doors."""
+]
+"""Headers that the model must not set: ours, and those with credentials."""
 _EXPLODED_STYLES = ("form", "deepObject")
 
 
-@dataclass(frozen=True, slots=True)
-class OpenApiParameter:
-    """A parameter; `argument` is what the tool calls it, `style` how it is written.
+class OpenApiParameter(NamedTuple):
+    """A parameter; `argument` is its name in the tool, `style` its serialization.
 
-    The style `json` is that of a parameter with a media type.
+    `json` is the style of a parameter with a media type.
     """
 
     argument: str
@@ -148,7 +146,7 @@ class OpenApiArguments:
         }
 
     def add_parameters(self, rows: object) -> None:
-        """Add parameters; one of an operation takes the place of its path's.
+        """Add parameters; an operation's replaces its path's.
 
         Raises InvalidOpenApiSchema.
         """
@@ -159,7 +157,7 @@ class OpenApiArguments:
                 self._add_parameter(place, name, said)
 
     def add_body(self, body: object) -> None:
-        """Add a body of JSON; raises InvalidOpenApiSchema for one that has to be another."""
+        """Add a JSON body; raises InvalidOpenApiSchema if another one is required."""
         if body is None:
             return
         said = resolve_openapi_reference(body, self._document)
@@ -174,7 +172,6 @@ class OpenApiArguments:
             self._required[self.body] = None
 
     def _is_model_argument(self, place: str, name: str) -> bool:
-        """Say whether a parameter is the model's to give."""
         if place not in _PARAMETER_LOCATIONS or (place, name.lower()) in self._api_keys:
             return False
         low = name.lower()
@@ -206,7 +203,6 @@ class OpenApiArguments:
 
 
 def _find_json_media(content: object) -> Mapping[str, Any] | None:
-    """Return what is said of a content that is JSON, or None."""
     for kind, media in (content if isinstance(content, Mapping) else {}).items():
         name = str(kind).partition(";")[0].strip().lower()
         is_json = name == "application/json" or name.endswith("+json")
@@ -216,7 +212,6 @@ def _find_json_media(content: object) -> Mapping[str, Any] | None:
 
 
 def _api_key_parameters(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield place and name of each key that a document says it wants."""
     try:
         parts = resolve_openapi_reference(document.get("components"), document)
         schemes = resolve_openapi_reference(parts.get("securitySchemes"), document)
@@ -232,11 +227,10 @@ _PATH_PATTERN = re.compile(r"(?:/[^?#]*)+")
 _PATH_PARAMETER = re.compile(r"\{([^{}]*)\}")
 
 
-@dataclass(frozen=True, slots=True)
-class OpenApiOperation:
-    """A tool that is a request; `url` has the parameters of its path in braces.
+class OpenApiOperation(NamedTuple):
+    """A tool that is a request; `url` has its path parameters in braces.
 
-    `body` is the argument that is sent as JSON, empty for none.
+    `body` is the argument that is sent as JSON, or empty.
     """
 
     spec: RemoteToolSpec
@@ -246,18 +240,17 @@ class OpenApiOperation:
     body: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class OpenApiDocument:
-    """A document that was found at `url`; its calls go to `base_url`, if there is one."""
+class OpenApiDocument(NamedTuple):
+    """A document loaded from `url`; its calls go to `base_url` if that is set."""
 
     content: Any
     url: str
     base_url: str = ""
 
     def operations(self) -> Iterator[OpenApiOperation]:
-        """Yield the operations that can be called; raises InvalidOpenApiSchema.
+        """Yield the usable operations; raises InvalidOpenApiSchema.
 
-        One that is elsewhere, or wants a body that is no JSON, is not among them.
+        Operations on other hosts, or with a body that is not JSON, are left out.
         """
         if not isinstance(self.content, Mapping):
             raise InvalidOpenApiSchema
@@ -277,7 +270,6 @@ class OpenApiDocument:
     def _operation(
         self, path: str, method: str, item: object
     ) -> OpenApiOperation | None:
-        """Return an operation, if there is one; raises InvalidOpenApiSchema."""
         holder = resolve_openapi_reference(item, self.content)
         if method not in holder:
             return None
@@ -302,10 +294,10 @@ class OpenApiDocument:
         )
 
     def _base_url(self, *holders: Mapping[str, Any]) -> str:
-        """Return where an operation is; raises InvalidOpenApiSchema for another host.
+        """Return the base of an operation; raises InvalidOpenApiSchema for another
+        host.
 
-        Only the path is the document's: the host is always one that an administrator
-        named.
+        Only the path comes from the document; an administrator chose the host.
         """
         if self.base_url:
             return _replace_path(self.base_url, urlsplit(self.base_url).path)
@@ -323,7 +315,7 @@ class OpenApiDocument:
 
 
 def web_origin(url: str) -> tuple[str, str, int]:
-    """Return scheme, host and port of an address; of none that is of no use."""
+    """Return scheme, host and port of an address; empty ones if it is invalid."""
     try:
         parts = urlsplit(url)
         port = parts.port or (443 if parts.scheme == "https" else 80)
@@ -338,7 +330,7 @@ def _replace_path(url: str, path: str) -> str:
 
 
 def _server_url(server: object) -> str:
-    """Return the address of a server, its variables replaced by what is usual."""
+    """Return the address of a server, its variables replaced by their defaults."""
     said = server if isinstance(server, Mapping) else {}
     variables = said.get("variables")
     url = str(said.get("url") or "/")

@@ -21,13 +21,13 @@ MEBIBYTE = 1024 * 1024
 class SandboxLimits:
     """The limits of one run; sizes are in bytes.
 
-    `memory` is what all processes of a run hold together, `processes` counts threads
-    as well. The workspace and the folder for temporary files have `disk` each, a
-    single file at most `file`; a workspace keeps `files` files and folders. `output`
-    holds for what is printed, for the result and for a file that is read. `returned`
-    files of a run are handed out. `packages` is the room for installed dependencies.
+    `memory` is for all processes of a run together, `processes` counts threads as well.
+    The workspace and the folder for temporary files have `disk` each, a single file at
+    most `file`; a workspace keeps `files` files and folders. `output` limits what is
+    printed, the result, and a file that is read. `returned_files` of a run are handed
+    out. `packages` is the space for installed dependencies.
 
-    A chat's workspace is forgotten when it was not used for `idle_seconds`, or when
+    A chat's workspace is removed when it was not used for `idle_seconds`, or when
     `chats` others were used since.
     """
 
@@ -46,10 +46,10 @@ class SandboxLimits:
 
 
 class ProcessHandle:
-    """Holds on to one process that leads a group."""
+    """Refers to one process that leads a group."""
 
     def __init__(self, number: int) -> None:
-        """Hold a child process that was just started."""
+        """Refer to a child process that was just started."""
         self._number = number
         self._descriptor: int | None = None
         with suppress(ProcessLookupError):  # it has ended already
@@ -63,14 +63,14 @@ class ProcessHandle:
                 os.killpg(self._number, signal.SIGKILL)
 
     def close(self) -> None:
-        """Let go of it."""
+        """Close the descriptor."""
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
 
 
 async def start_process(*command: str, **options: Any) -> Process:
-    """Start a process as the head of a group; a cancellation ends all of it.
+    """Start a process as the head of a group; cancelling ends all of it.
 
     Bubblewrap alone would leave a child behind that waits for it.
     """
@@ -97,7 +97,7 @@ RUN_ENVIRONMENT = {"HOME": "/tmp", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS
 
 
 class SandboxUnavailable(Exception):
-    """A sandbox cannot be had here; the text says why, for an administrator."""
+    """No sandbox works here; the text is for an administrator."""
 
 
 class SandboxProcess(Protocol):
@@ -106,21 +106,21 @@ class SandboxProcess(Protocol):
     process: Process
 
     def measure_memory(self) -> int:
-        """Return the bytes that its processes hold, where nothing else limits them."""
+        """Return the bytes that its processes hold, unless they are limited otherwise."""
 
     async def kill(self) -> None:
-        """End all that runs in it; its process ends when the last of them is gone."""
+        """End all that runs in it."""
 
     def close(self) -> None:
-        """Let go of what was held to watch it."""
+        """Close the descriptors."""
 
 
 class SandboxBackend(Protocol):
-    """A way to make cells."""
+    """A way to make sandboxes."""
 
     @property
     def name(self) -> str:
         """What an administrator calls it."""
 
     async def start(self, program: str, limits: SandboxLimits) -> SandboxProcess:
-        """Start a program in a cell of its own; raises SandboxUnavailable."""
+        """Start a program in its own sandbox; raises SandboxUnavailable."""

@@ -37,10 +37,10 @@ _MEMORY_FIELDS = ("RssAnon:", "RssShmem:")
 
 
 class BubblewrapProcess:
-    """One run; `told` is where bubblewrap says which process is the first inside."""
+    """One run; bubblewrap writes the id of the first process inside to `told`."""
 
     def __init__(self, process: Process, told: int) -> None:
-        """Watch `process`; what `told` says is read when it is needed."""
+        """Watch `process`; `told` is read when it is needed."""
         self.process = process
         self._bwrap_process = ProcessHandle(process.pid)
         self._info_descriptor = told
@@ -48,9 +48,9 @@ class BubblewrapProcess:
         os.set_blocking(told, False)
 
     def measure_memory(self) -> int:
-        """Return what the processes hold, with what the kernel needs for empty files.
+        """Return the memory of the processes and of empty files.
 
-        Raises PermissionError where the kernel does not let us look.
+        Raises PermissionError if the kernel does not let us look.
         """
         with suppress(FileNotFoundError, ProcessLookupError, BlockingIOError):
             first = self._open_first_process()
@@ -66,14 +66,14 @@ class BubblewrapProcess:
             self._bwrap_process.kill()  # nothing runs inside yet, or any more
 
     def close(self) -> None:
-        """Let go of the files through which we watched."""
+        """Close the descriptors."""
         self._bwrap_process.close()
         os.close(self._info_descriptor)
         if self._first_descriptor is not None:
             os.close(self._first_descriptor)
 
     def _open_first_process(self) -> int:
-        """Return the folder of the first process, opened."""
+        """Return a descriptor of the first process's folder."""
         if self._first_descriptor is None:
             told = os.read(self._info_descriptor, 4096)
             number = json.loads(told)["child-pid"] if told else "none"
@@ -84,7 +84,7 @@ class BubblewrapProcess:
 
 
 def _sum_process_memory(first: int) -> int:
-    """Return the sum over all processes that the sandbox's own `/proc` shows."""
+    """Return the sum over all processes in the sandbox's own `/proc`."""
     processes = os.open("root/proc", os.O_RDONLY | os.O_DIRECTORY, dir_fd=first)
     try:
         numbers = [name for name in os.listdir(processes) if name.isdigit()]
@@ -105,7 +105,6 @@ def _read_process_memory(number: str, processes: int) -> int:
 
 
 def _estimate_inode_memory(first: int) -> int:
-    """Return what the kernel needs for the files, whatever is in them."""
     number = 0
     for name in _WRITABLE_FOLDERS:
         with suppress(FileNotFoundError):
@@ -128,16 +127,16 @@ _READ_ONLY_PATHS = ("/usr/lib", "/usr/lib64", "/etc/ld.so.cache", "/usr/share/zo
 
 
 class BubblewrapBackend:
-    """Makes cells in which a given interpreter runs."""
+    """Makes sandboxes in which a given interpreter runs."""
 
     def __init__(self, python: Path, wheels: str = "") -> None:
-        """Use `python`, and the folder of wheels where dependencies are allowed."""
+        """Dependencies are allowed if `wheels` names their folder."""
         self.name = f"bubblewrap with {python}"
         self._python = python
         self._wheels = wheels
 
     async def start(self, program: str, limits: SandboxLimits) -> BubblewrapProcess:
-        """Start a program in a cell of its own; raises SandboxUnavailable."""
+        """Start a program in its own sandbox; raises SandboxUnavailable."""
         command = [_find_bwrap(), *self._options(limits)]
         user = NOBODY_UID if os.geteuid() == 0 else None
         with (
@@ -159,7 +158,7 @@ class BubblewrapBackend:
             return BubblewrapProcess(process, os.dup(told))
 
     def _options(self, limits: SandboxLimits) -> Iterator[str]:
-        """Yield what is in the sandbox; the last rule leaves its root read only."""
+        """Yield the contents of the sandbox; the last option makes its root read-only."""
         yield from _ISOLATION_OPTIONS.split()
         for name in _DEVICES:
             yield from ("--dev-bind", f"/dev/{name}", f"/dev/{name}")
@@ -181,9 +180,9 @@ class BubblewrapBackend:
 
 
 def find_interpreters() -> list[Path]:
-    """Return which interpreters a run could use: the server's own, the system's.
+    """Return the interpreters that a run could use: the server's, the system's.
 
-    The server's may lie in somebody's home, where nobody else can reach it.
+    The server's may lie in a home folder that nobody else can read.
     """
     own = Path(sys.base_prefix, "bin", f"python3.{sys.version_info.minor}")
     system = shutil.which("python3", path="/usr/local/bin:/usr/bin")
@@ -192,7 +191,6 @@ def find_interpreters() -> list[Path]:
 
 
 def _find_bwrap() -> str:
-    """Return where bubblewrap is."""
     path = shutil.which("bwrap")
     if path is None:
         raise SandboxUnavailable("bwrap is not installed")
@@ -204,7 +202,7 @@ def _find_bwrap() -> str:
 
 
 def _library_options() -> Iterator[str]:
-    """Yield the rules for /lib and the like: links into /usr on most systems."""
+    """Yield the options for /lib and the like: links into /usr on most systems."""
     for path in (Path("/lib"), Path("/lib64")):
         if path.is_symlink():
             yield from ("--symlink", os.readlink(path), str(path))
@@ -214,7 +212,6 @@ def _library_options() -> Iterator[str]:
 
 @contextmanager
 def _open_pipe() -> Iterator[tuple[int, int]]:
-    """Lend the two ends of a pipe."""
     ends = os.pipe()
     try:
         yield ends
@@ -225,7 +222,6 @@ def _open_pipe() -> Iterator[tuple[int, int]]:
 
 @contextmanager
 def _open_seccomp_filter(machine: str) -> Iterator[int]:
-    """Lend a file from which bubblewrap can read the filter of system calls."""
     program = build_seccomp_filter(machine)
     if program is None:
         raise SandboxUnavailable(f"no filter of system calls is known for {machine}")

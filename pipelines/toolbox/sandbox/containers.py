@@ -1,4 +1,4 @@
-"""Cells made by a daemon for containers: Docker, or Podman."""
+"""Sandboxes made by Docker or Podman."""
 
 import asyncio
 import os
@@ -28,20 +28,20 @@ _ISOLATED_RUN = (
 
 
 class ContainerProcess:
-    """One container; its memory is limited by the daemon."""
+    """One container; the daemon limits its memory."""
 
     def __init__(self, process: Process, remove: tuple[str, ...]) -> None:
-        """Wrap the client's process; `remove` is the command that ends the container."""
+        """`process` is the client; `remove` is the command that ends the container."""
         self.process = process
         self._client = ProcessHandle(process.pid)
         self._remove_command = remove
 
     def measure_memory(self) -> int:
-        """Return nothing: the daemon counts."""
+        """Return 0: the daemon limits it."""
         return 0
 
     async def kill(self) -> None:
-        """End the container, which its client alone would leave running."""
+        """End the container, which would outlive its client."""
         with suppress(TimeoutError):  # the client of one that has answered ends soon
             async with asyncio.timeout(_CLIENT_EXIT_SECONDS):
                 await self.process.wait()
@@ -56,21 +56,21 @@ class ContainerProcess:
         self._client.kill()
 
     def close(self) -> None:
-        """Let go of the client."""
+        """Close the client's descriptor."""
         self._client.close()
 
 
 class ContainerBackend:
-    """Makes cells with a client for containers, `docker` or `podman`."""
+    """Makes sandboxes with `docker` or `podman`."""
 
     def __init__(self, client: str, image: str, wheels: str = "") -> None:
-        """Use an image that is there, with a `python3` in it; nothing is pulled."""
+        """Use a local image with a `python3` in it; nothing is pulled."""
         self.name = client
         self._image = image
         self._wheels = wheels
 
     async def start(self, program: str, limits: SandboxLimits) -> ContainerProcess:
-        """Start a program in a container of its own; raises SandboxUnavailable."""
+        """Start a program in its own container; raises SandboxUnavailable."""
         path = shutil.which(self.name)
         if path is None:
             raise SandboxUnavailable(f"{self.name} is not installed")
@@ -86,7 +86,7 @@ class ContainerBackend:
         return ContainerProcess(process, (path, "rm", "--force", name))
 
     def _options(self, limits: SandboxLimits) -> Iterator[str]:
-        """Yield the limits; what lies in a tmpfs counts as memory here."""
+        """Yield the limits; files in a tmpfs count as memory here."""
         rooms = {"/work": limits.disk, "/tmp": limits.disk}
         if self._wheels:
             rooms["/packages"] = limits.packages

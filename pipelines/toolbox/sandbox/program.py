@@ -8,54 +8,51 @@ from toolbox.sandbox.program_files import ARCHIVE_SOURCE, FILES_SOURCE
 
 _CODE_SOURCE = r'''
 
-class Watched:
-    """A child process of ours with what it says: output, complaints, result."""
+class ChildJob:
+    """A child process with its three pipes: stdout, stderr, result."""
 
     def __init__(self, job: Callable[[int], int], limit: int) -> None:
-        """Start a process that does a job; it is told where the result goes."""
         self.limit = limit
         pipes = [os.pipe() for _ in range(3)]
         self.child = os.fork()
         if self.child == 0:
-            become(job, [writing for _, writing in pipes])
+            run_job(job, [writing for _, writing in pipes])
         for _, writing in pipes:
             os.close(writing)
-        self.said = {reading: bytearray() for reading, _ in pipes}
-        self.open = set(self.said)
+        self.outputs = {reading: bytearray() for reading, _ in pipes}
+        self.open_pipes = set(self.outputs)
 
     def wait(self, deadline: float) -> str:
-        """Wait for the end; return why it was not waited for, or nothing."""
+        """Wait for the end; return the limit that it exceeds, or nothing."""
         ending = os.pidfd_open(self.child)
         poll = select.poll()
-        for descriptor in (ending, *self.said):
+        for descriptor in (ending, *self.outputs):
             poll.register(descriptor, select.POLLIN)
         while True:
             left = max(0.0, deadline - time.monotonic())
             ready = [descriptor for descriptor, _ in poll.poll(left * 1000)]
             if not ready:
                 return "seconds"
-            for descriptor in self.open.intersection(ready):
-                if not self.hear(descriptor):
+            for descriptor in self.open_pipes.intersection(ready):
+                if not self.read_pipe(descriptor):
                     poll.unregister(descriptor)
-            if self.floods():
+            if self.exceeds_limit():
                 return "output"
             if ending in ready:
                 return ""
 
-    def floods(self) -> bool:
-        """Say whether more was said than anybody wants to hear."""
-        return any(len(said) > self.limit for said in self.said.values())
+    def exceeds_limit(self) -> bool:
+        return any(len(written) > self.limit for written in self.outputs.values())
 
-    def hear(self, descriptor: int) -> bool:
-        """Take what is there; say whether more can come."""
-        piece = os.read(descriptor, PIECE)
-        self.said[descriptor] += piece
+    def read_pipe(self, descriptor: int) -> bool:
+        piece = os.read(descriptor, CHUNK_BYTES)
+        self.outputs[descriptor] += piece
         if not piece:
-            self.open.discard(descriptor)
+            self.open_pipes.discard(descriptor)
         return bool(piece)
 
     def finish(self) -> tuple[int, list[str]]:
-        """End every other process in here; return the child's status, what it said."""
+        """End all other processes in here; return the child's status and outputs."""
         status = -1
         try:
             os.kill(-1, signal.SIGKILL)
@@ -67,15 +64,16 @@ class Watched:
                 status = code if child == self.child else status
         except ChildProcessError:
             pass
-        for descriptor in list(self.open):  # nobody is left to write: this ends
-            while len(self.said[descriptor]) <= self.limit and self.hear(descriptor):
+        for descriptor in list(self.open_pipes):  # nobody is left to write: this ends
+            written = self.outputs[descriptor]
+            while len(written) <= self.limit and self.read_pipe(descriptor):
                 pass
-        texts = [bytes(said[: self.limit]) for said in self.said.values()]
+        texts = [bytes(written[: self.limit]) for written in self.outputs.values()]
         return status, [text.decode("utf-8", "replace") for text in texts]
 
 
-def become(job: Callable[[int], int], pipes: list[int]) -> None:
-    """Turn this process, just forked, into one that does a job."""
+def run_job(job: Callable[[int], int], pipes: list[int]) -> None:
+    """Run a job in this process, which was just forked."""
     output, complaints, result = pipes
     os.dup2(output, 1)
     os.dup2(complaints, 2)
@@ -93,17 +91,16 @@ def become(job: Callable[[int], int], pipes: list[int]) -> None:
 
 
 def run_code(request: dict) -> dict:
-    """Run code, after its dependencies are there."""
     limits = request["limits"]
     deadline = time.monotonic() + limits["seconds"]
     if request["dependencies"]:
-        installing = Watched(lambda _: install(request["dependencies"]), PIECE)
+        installing = ChildJob(lambda _: install(request["dependencies"]), CHUNK_BYTES)
         stopped = installing.wait(deadline)
         status, (_, complaints, _) = installing.finish()
         if stopped or status:
             raise Refused("The dependencies were not installed. " + complaints[-2000:])
         sys.path.insert(0, PACKAGES)
-    running = Watched(lambda result: execute(request, result), limits["output"])
+    running = ChildJob(lambda result: execute(request, result), limits["output"])
     stopped = running.wait(deadline)
     status, (output, complaints, result) = running.finish()
     return {
@@ -116,7 +113,7 @@ def run_code(request: dict) -> dict:
 
 
 def install(dependencies: list[str]) -> int:
-    """Become pip, run from its own wheel; it may look into one folder alone."""
+    """Become pip, run from its own wheel; it reads one folder only."""
     wheels = sorted(name for name in os.listdir("/wheels") if name.startswith("pip-"))
     if not wheels:
         raise SystemExit("The folder of wheels has no wheel of pip.")
@@ -129,7 +126,6 @@ def install(dependencies: list[str]) -> int:
 
 
 def execute(request: dict, result: int) -> int:
-    """Run code as a program; the value of its last expression is the result."""
     module = type(sys)("__main__")
     sys.modules["__main__"] = module
     sys.argv[:] = ["code"]
@@ -143,15 +139,14 @@ def execute(request: dict, result: int) -> int:
         if isinstance(last, _ast.Expr):
             expression = compile(_ast.Expression(last.value), "code", "eval")
             value = eval(expression, module.__dict__)
-            tell(value, result, request["limits"]["output"])
+            write_result(value, result, request["limits"]["output"])
     except Exception as error:
-        complain(error, request["code"])
+        print_error(error, request["code"])
         return 1
     return 0
 
 
-def complain(error: Exception, code: str) -> None:
-    """Print an exception as Python does, without the lines that are ours."""
+def print_error(error: Exception, code: str) -> None:
     import linecache
     import traceback
 
@@ -162,8 +157,7 @@ def complain(error: Exception, code: str) -> None:
     traceback.print_exception(type(error), error, frames)
 
 
-def tell(value: object, result: int, limit: int) -> None:
-    """Write a value as JSON, or its repr where it has none; None is no result."""
+def write_result(value: object, result: int, limit: int) -> None:
     if value is None:
         return
     try:
@@ -179,8 +173,7 @@ def tell(value: object, result: int, limit: int) -> None:
 
 _MAIN_SOURCE = r'''
 
-def confine(limits: dict) -> None:
-    """Take the limits of one process, for us and for all that we start."""
+def set_limits(limits: dict) -> None:
     for name, limit in (
         ("AS", limits["memory"]),
         ("FSIZE", limits["file"]),
@@ -198,7 +191,6 @@ def confine(limits: dict) -> None:
 
 
 def describe(_: dict) -> dict:
-    """Tell how we are confined, so that a sandbox with a hole is not used."""
     import ctypes
 
     with open("/proc/self/status") as status:
@@ -228,30 +220,28 @@ OPERATIONS = {
 
 
 def main() -> int:
-    """Do what the first line says."""
     if os.getpid() != 1:  # all other processes that it can see are ended
         raise SystemExit("This runs as the first process of a sandbox alone.")
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the one that code could send us
     source = os.fdopen(0, "rb", closefd=False)
     target = os.fdopen(1, "wb", closefd=False)
     request = json.loads(source.readline())
-    confine(request["limits"])
+    set_limits(request["limits"])
     try:
         before = unpack(source)
     except Exception:  # code can have written it, if it took us over
         return send(target, {"damaged": True}, None)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     operation, writes = OPERATIONS[request["operation"]]
-    answer = attempt(operation, request)
+    answer = run_operation(operation, request)
     if "given" in answer:
         before.pop(answer["given"], None)  # it is handed out as if it were new
     elif not writes or "refused" in answer:
         return send(target, answer, None)
-    return send(target, answer, look_back(answer, before, request["limits"]))
+    return send(target, answer, survey_changes(answer, before, request["limits"]))
 
 
-def attempt(operation: Callable[[dict], dict], request: dict) -> dict:
-    """Return what an operation answers, or why it was refused."""
+def run_operation(operation: Callable[[dict], dict], request: dict) -> dict:
     try:
         return operation(request)
     except Refused as error:
@@ -262,23 +252,22 @@ def attempt(operation: Callable[[dict], dict], request: dict) -> dict:
         return {"refused": "That is no path."}
 
 
-def look_back(answer: dict, before: dict, limits: dict) -> "Survey | None":
-    """Note in the answer what became of the workspace; return it, if it is kept."""
+def survey_changes(answer: dict, before: dict, limits: dict) -> "Survey | None":
+    """Add the changes to the answer; return the workspace if it can be kept."""
     try:
         survey = Survey(limits)
     except (Refused, OSError) as error:
         answer["unkept"] = str(error)
         return None
     changed = survey.changed(before)
-    answer["dropped"] = survey.dropped[:FEW]
-    answer["changed"] = changed[:FEW]
-    answer["unlisted"] = len(changed[FEW:])
+    answer["dropped"] = survey.dropped[:MAX_LISTED]
+    answer["changed"] = changed[:MAX_LISTED]
+    answer["unlisted"] = len(changed[MAX_LISTED:])
     return survey
 
 
 def send(target: BufferedWriter, answer: dict, survey: "Survey | None") -> int:
-    """Write the answer, and the workspace if it is to be kept."""
-    target.write(line_of(answer))
+    target.write(encode_line(answer))
     if survey is not None:
         survey.write(target)
     target.flush()
@@ -286,7 +275,7 @@ def send(target: BufferedWriter, answer: dict, survey: "Survey | None") -> int:
 
 
 if __name__ == "__main__":
-    os._exit(main())  # there is nothing to tidy up
+    os._exit(main())
 '''
 
 SANDBOX_PROGRAM = (ARCHIVE_SOURCE + FILES_SOURCE + _CODE_SOURCE + _MAIN_SOURCE).lstrip()

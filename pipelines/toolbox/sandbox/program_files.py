@@ -4,7 +4,7 @@ It is text because it runs in another interpreter that has none of our modules.
 """
 
 ARCHIVE_SOURCE = r'''
-"""What a run does inside the sandbox; nobody trusts what it answers."""
+"""What a run does inside the sandbox; its answers are not trusted."""
 
 import _ast
 import json
@@ -20,18 +20,18 @@ from io import BufferedReader, BufferedWriter
 
 WORK = "/work"
 PACKAGES = "/packages"
-PIECE = 1 << 18
-LONGEST_PATH = 1000
-FEW = 20
+CHUNK_BYTES = 1 << 18
+MAX_PATH_BYTES = 1000
+MAX_LISTED = 20
 Stamp = tuple[int, int, int]
 
 
 class Refused(Exception):
-    """What was asked for is not done; the text says why."""
+    """An operation is not done; the text says why."""
 
 
 def unpack(source: BufferedReader) -> dict[str, Stamp]:
-    """Lay out the workspace as it was kept; return how its files look."""
+    """Restore the stored workspace; return the stamps of its files."""
     stamps = {}
     for kind, path, mode, rest in json.loads(source.readline() or b"[]"):
         place = os.path.join(WORK, path)
@@ -41,28 +41,25 @@ def unpack(source: BufferedReader) -> dict[str, Stamp]:
             os.symlink(rest, place)
         else:
             with open(place, "wb") as file:
-                for length in pieces(rest):
+                for length in split_size(rest):
                     file.write(source.read(length))
             os.chmod(place, mode)
             stamps[path] = stamp(os.lstat(place))
     return stamps
 
 
-def pieces(size: int) -> list[int]:
-    """Return the lengths in which so many bytes are copied."""
-    return [min(PIECE, size - done) for done in range(0, size, PIECE)]
+def split_size(size: int) -> list[int]:
+    return [min(CHUNK_BYTES, size - done) for done in range(0, size, CHUNK_BYTES)]
 
 
 def stamp(status: os.stat_result) -> Stamp:
-    """Return what changes whenever a file is written."""
     return status.st_ino, status.st_size, status.st_ctime_ns
 
 
 class Survey:
-    """All that the workspace holds, folders in front of what is in them."""
+    """The contents of the workspace, each folder before what is in it."""
 
     def __init__(self, limits: dict) -> None:
-        """Look at everything; raises Refused where that is too much to keep."""
         self.limits = limits
         self.manifest: list[tuple] = []
         self.stamps: dict[str, Stamp] = {}
@@ -70,22 +67,20 @@ class Survey:
         self.size = 0
         folders = [""]
         while folders:
-            folders += self.look_into(folders.pop())
+            folders += self.read_folder(folders.pop())
 
-    def look_into(self, folder: str) -> list[str]:
-        """Note what a folder holds; return the folders in it."""
+    def read_folder(self, folder: str) -> list[str]:
         os.chmod(os.path.join(WORK, folder), 0o700)
         inner = []
         with os.scandir(os.path.join(WORK, folder)) as entries:
             for entry in entries:
                 path = os.path.join(folder, entry.name)
-                self.note(path, entry.stat(follow_symlinks=False))
+                self.add_entry(path, entry.stat(follow_symlinks=False))
                 if entry.is_dir(follow_symlinks=False):
                     inner.append(path)
         return inner
 
-    def note(self, path: str, status: os.stat_result) -> None:
-        """Note one entry of a folder."""
+    def add_entry(self, path: str, status: os.stat_result) -> None:
         place = os.path.join(WORK, path)
         if stat.S_ISDIR(status.st_mode):
             self.manifest.append(("folder", path, 0, 0))
@@ -104,11 +99,11 @@ class Survey:
             raise Refused(f"it holds more than {files} files and folders")
         if self.size > disk:
             raise Refused(f"its files have more than {disk} bytes")
-        if len(os.fsencode(path)) > LONGEST_PATH:
+        if len(os.fsencode(path)) > MAX_PATH_BYTES:
             raise Refused("a path in it is too long")
 
     def changed(self, before: dict[str, Stamp]) -> list[tuple[str, int, int]]:
-        """Return which files are new or other: path, place in the archive, size."""
+        """Return the changed files: path, place in the archive, size."""
         found, offset = [], 0
         for kind, path, _, size in self.manifest:
             if kind == "file":
@@ -118,25 +113,22 @@ class Survey:
         return sorted(found)
 
     def write(self, target: BufferedWriter) -> None:
-        """Write the archive: a line that lists all, then the files end to end."""
-        target.write(line_of(self.manifest))
+        target.write(encode_line(self.manifest))
         for kind, path, _, size in self.manifest:
             if kind == "file":
                 with open(os.path.join(WORK, path), "rb") as file:
-                    for length in pieces(size):
+                    for length in split_size(size):
                         target.write(file.read(length))
 
 
-def line_of(value: object) -> bytes:
-    """Return a value as one line of JSON."""
+def encode_line(value: object) -> bytes:
     return json.dumps(value).encode() + b"\n"
 '''
 
 
-FILES_SOURCE = r'''
+FILES_SOURCE = r"""
 
-def inside(path: str, follow: bool = True) -> str:
-    """Return where a path of the workspace leads; refuse what leads out of it."""
+def resolve_path(path: str, follow: bool = True) -> str:
     if "\0" in path:
         raise Refused("A path has no zero bytes.")
     place = os.path.normpath(os.path.join(WORK, path))
@@ -151,14 +143,12 @@ def inside(path: str, follow: bool = True) -> str:
 
 
 def kind_of(mode: int) -> str:
-    """Return what people call an entry of a folder."""
     kinds = {stat.S_IFDIR: "folder", stat.S_IFREG: "file", stat.S_IFLNK: "link"}
     return kinds.get(stat.S_IFMT(mode), "other")
 
 
 def list_folder(request: dict) -> dict:
-    """Tell what a folder holds."""
-    with os.scandir(inside(request["path"])) as entries:
+    with os.scandir(resolve_path(request["path"])) as entries:
         found = sorted(entries, key=lambda one: one.name)
     listed = []
     for entry in found[: request["limits"]["files"]]:
@@ -170,9 +160,8 @@ def list_folder(request: dict) -> dict:
 
 
 def read_file(request: dict) -> dict:
-    """Tell the text of a file; anything but text comes back as a file."""
     limit = request["limits"]["output"]
-    place = inside(request["path"])
+    place = resolve_path(request["path"])
     with open(place, "rb") as file:  # a FIFO would block, but none was kept
         size = os.fstat(file.fileno()).st_size
         content = file.read(limit)
@@ -187,8 +176,7 @@ def read_file(request: dict) -> dict:
 
 
 def write_file(request: dict) -> dict:
-    """Write a text, in the place of what was there."""
-    place = inside(request["path"])
+    place = resolve_path(request["path"])
     os.makedirs(os.path.dirname(place), exist_ok=True)
     content = request["content"].encode("utf-8", "replace")
     with open(place, "wb") as file:
@@ -197,14 +185,12 @@ def write_file(request: dict) -> dict:
 
 
 def make_folder(request: dict) -> dict:
-    """Make a folder, with those above it."""
-    os.makedirs(inside(request["path"]), exist_ok=True)
+    os.makedirs(resolve_path(request["path"]), exist_ok=True)
     return {"done": "The folder is there."}
 
 
 def remove(request: dict) -> dict:
-    """Remove a file, a link, or a folder with all that it holds."""
-    place = inside(request["path"], follow=False)
+    place = resolve_path(request["path"], follow=False)
     if place == WORK:
         raise Refused("The workspace itself stays; name what is in it.")
     if os.path.isdir(place) and not os.path.islink(place):
@@ -215,7 +201,6 @@ def remove(request: dict) -> dict:
 
 
 def remove_folder(folder: str) -> None:
-    """Remove a folder from its leaves on; links are not followed."""
     for place, folders, files in os.walk(folder, topdown=False):
         for name in files:
             os.remove(os.path.join(place, name))
@@ -223,4 +208,4 @@ def remove_folder(folder: str) -> None:
             inner = os.path.join(place, name)
             (os.remove if os.path.islink(inner) else os.rmdir)(inner)
     os.rmdir(folder)
-'''
+"""

@@ -11,9 +11,9 @@ import json
 from asyncio import StreamReader, StreamWriter, Task
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from toolbox.sandbox.backend import (
     MEBIBYTE,
@@ -29,21 +29,21 @@ _MAX_JSON_CHARACTER_BYTES = 12
 
 
 class SandboxReplyMissing(Exception):
-    """The sandbox ended without an answer that can be read."""
+    """The sandbox ended without a valid answer."""
 
 
-@dataclass(frozen=True, slots=True)
-class FileSlice:
-    """A part of a file that belongs to a run: a file that the code wrote."""
+class FileSlice(NamedTuple):
+    """The place of a file that the code wrote, inside a reply."""
 
     name: str
     start: int
     size: int
 
 
-@dataclass(frozen=True, slots=True)
-class SandboxReply:
-    """An answer; `archive` is where in the file the workspace begins, if it is there."""
+class SandboxReply(NamedTuple):
+    """A valid answer; `archive` is where the workspace begins in the file, if it is
+    there.
+    """
 
     answer: Mapping[str, Any]
     archive: int | None
@@ -51,7 +51,7 @@ class SandboxReply:
 
 
 def max_reply_bytes(limits: SandboxLimits) -> int:
-    """Return how many bytes an honest answer has at most, with the workspace."""
+    """Return the largest size of a valid answer with the workspace."""
     return _max_line_bytes(limits) + limits.disk + 16 * MEBIBYTE
 
 
@@ -60,7 +60,7 @@ def _max_line_bytes(limits: SandboxLimits) -> int:
 
 
 def read_reply(path: Path, limits: SandboxLimits) -> SandboxReply:
-    """Return the answer that a file holds; raises SandboxReplyMissing."""
+    """Return the answer in a file; raises SandboxReplyMissing."""
     with path.open("rb") as file:
         try:
             answer = json.loads(file.readline(_max_line_bytes(limits)))
@@ -76,7 +76,6 @@ def read_reply(path: Path, limits: SandboxLimits) -> SandboxReply:
 
 
 def _read_file_slices(changed: object, begin: int, end: int) -> Iterator[FileSlice]:
-    """Yield the files that lie between `begin` and `end`."""
     for entry in changed if isinstance(changed, list) else ():
         match entry:
             case [str(name), int(offset), int(size)]:
@@ -100,22 +99,21 @@ _STOP_CAUSES = {
 
 
 class RunStopped(Exception):
-    """The sandbox was ended before it answered; the text says why."""
+    """The sandbox was stopped before it answered; the text says why."""
 
 
-@dataclass(frozen=True, slots=True)
-class WorkspaceArchive:
-    """A workspace that was kept: where in which file it begins."""
+class WorkspaceArchive(NamedTuple):
+    """A stored workspace: where it begins in which file."""
 
     path: Path
     start: int
 
 
 class Sandbox:
-    """Where requests go: a backend with its limits."""
+    """A backend with its limits."""
 
     def __init__(self, backend: SandboxBackend, limits: SandboxLimits) -> None:
-        """Open nothing yet."""
+        """Start nothing yet."""
         self.backend = backend
         self._limits = limits
         self._processes: set[SandboxProcess] = set()
@@ -124,10 +122,10 @@ class Sandbox:
     async def run(
         self, request: Mapping[str, Any], archive: WorkspaceArchive | None, spool: Path
     ) -> SandboxReply:
-        """Return the answer, for which `spool` is filled.
+        """Return the answer, which `spool` stores.
 
-        Raises RunStopped, SandboxReplyMissing, or SandboxUnavailable. However it ends, nothing of
-        the run is left.
+        Raises RunStopped, SandboxReplyMissing, or SandboxUnavailable. Nothing of the
+        run is left in any case.
         """
         line = json.dumps({**request, "limits": asdict(self._limits)}).encode() + b"\n"
         cell = await self.backend.start(SANDBOX_PROGRAM, self._limits)
@@ -146,7 +144,7 @@ class Sandbox:
             raise SandboxReplyMissing(talk.stderr_text()) from None
 
     async def stop(self) -> None:
-        """End all that runs or begins; whoever waits is told that it was silent."""
+        """End all that runs or begins; callers get SandboxReplyMissing."""
         self._is_stopped = True
         while (
             self._processes
@@ -172,7 +170,7 @@ class _SandboxRun:
     async def communicate(
         self, line: bytes, archive: WorkspaceArchive | None, spool: Path
     ) -> None:
-        """Tell the request, watch until the answer is whole; raises RunStopped."""
+        """Send the request, watch until the answer is complete; raises RunStopped."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + self._limits.seconds + _REPLY_GRACE_SECONDS
         answering = asyncio.create_task(self._read_stdout(spool))
@@ -201,7 +199,7 @@ class _SandboxRun:
                     raise self._stop_error("reply")
 
     async def _read_stderr(self) -> None:
-        """Keep the first words of the sandbox's own complaints; it waits with the rest."""
+        """Keep the beginning; the sandbox waits if there is more."""
         while len(self._stderr_text) < _STDERR_BYTES:
             if not (piece := await self._stderr.read(_STDERR_BYTES)):
                 return
@@ -211,7 +209,7 @@ class _SandboxRun:
         return RunStopped(_STOP_CAUSES[reason].format(self._limits))
 
     async def end(self) -> None:
-        """End the cell, and wait until it is gone."""
+        """End the sandbox, and wait until it is gone."""
         try:
             await self._process.kill()
             for task in self._tasks:
@@ -227,14 +225,13 @@ class _SandboxRun:
             self._process.close()
 
     def stderr_text(self) -> str:
-        """Return what the sandbox said of itself, for the log."""
+        """Return the sandbox's error output, for the log."""
         return self._stderr_text.decode("utf-8", "replace").strip()
 
 
 async def _send_request(
     stdin: StreamWriter, line: bytes, archive: WorkspaceArchive | None
 ) -> None:
-    """Write the request, then the workspace."""
     with suppress(ConnectionError):  # it ended without listening
         stdin.write(line)
         if archive is not None:
@@ -248,7 +245,6 @@ async def _send_request(
 
 
 async def _drain(stream: StreamReader) -> None:
-    """Throw away what was written before the end."""
     while await stream.read(_READ_BYTES):
         pass
 
@@ -265,7 +261,9 @@ _EXPECTED_CONFINEMENT = {
 async def find_sandbox(
     backends: Iterable[SandboxBackend], limits: SandboxLimits, spool: Path
 ) -> Sandbox:
-    """Return a sandbox that was tried; raises SandboxUnavailable with all reasons."""
+    """Return the first sandbox that confines; raises SandboxUnavailable with all
+    reasons.
+    """
     reasons = []
     for backend in backends:
         sandbox = Sandbox(backend, limits)
@@ -278,7 +276,6 @@ async def find_sandbox(
 
 
 async def _check_confinement(sandbox: Sandbox, spool: Path) -> None:
-    """Raise SandboxUnavailable unless a run is confined as it must be."""
     try:
         reply = await sandbox.run({"operation": "describe"}, None, spool)
     except OSError as error:
@@ -294,7 +291,6 @@ async def _check_confinement(sandbox: Sandbox, spool: Path) -> None:
 
 
 def _find_confinement_gaps(found: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what is not as it must be."""
     yield from (
         name
         for name, value in _EXPECTED_CONFINEMENT.items()

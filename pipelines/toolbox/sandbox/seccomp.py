@@ -1,8 +1,8 @@
-"""What sandboxed code may not ask of the kernel, as a filter for it.
+"""A filter of system calls that sandboxed code may not use.
 
-Namespaces leave holes. Memory can be held where no limit counts it; sockets between a
-virtual machine and its host, or keyrings, belong to no namespace; `io_uring` does what
-it is told behind the back of every filter.
+Namespaces leave gaps. Memory can be held where no limit counts it; sockets between a
+virtual machine and its host, and keyrings, belong to no namespace; `io_uring` is not
+checked by filters.
 """
 
 import errno
@@ -68,7 +68,7 @@ _KILL, _REFUSE, _PASS = 0x80000000, 0x00050000 | errno.EPERM, 0x7FFF0000
 
 
 def build_seccomp_filter(machine: str) -> bytes | None:
-    """Return the filter for a machine as `uname` calls it; None where none is known."""
+    """Return the filter for a machine as `uname` names it, or None."""
     calls = _REFUSED_CALLS.get(machine)
     if calls is None:
         return None

@@ -1,14 +1,12 @@
 """The code interpreter's tools: descriptions for the model, calls, results.
 
-An agent calls `specs()`, then `call()` for each call, then `close()`. The tools are
-offered only where a working sandbox was found.
+The tools are offered only if a working sandbox was found.
 """
 
 import asyncio
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from toolbox.sandbox.backend import SandboxBackend, SandboxLimits, SandboxUnavailable
 from toolbox.sandbox.bubblewrap import BubblewrapBackend, find_interpreters
@@ -31,7 +29,7 @@ SandboxToolSpec = dict[str, Any]
 
 
 class InvalidSandboxCall(Exception):
-    """The arguments of a call are not as its tool wants them."""
+    """The arguments of a call are invalid."""
 
 
 _WORKSPACE_NOTE = (
@@ -114,7 +112,7 @@ def _build_sandbox_spec(
 def build_sandbox_request(
     name: str, arguments: Mapping[str, Any], with_dependencies: bool
 ) -> dict[str, Any]:
-    """Return what a call asks of the sandbox; raises InvalidSandboxCall."""
+    """Return the request to the sandbox; raises InvalidSandboxCall."""
     if name == "python_execute":
         return _build_run_request(arguments, with_dependencies)
     if name not in _FILE_TOOLS:
@@ -148,8 +146,7 @@ _STOP_SENTENCES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class SandboxResult:
+class SandboxResult(NamedTuple):
     """The answer of a tool: a text for the model, files for the host to store."""
 
     text: str
@@ -158,14 +155,14 @@ class SandboxResult:
 
 
 def build_sandbox_error(sentence: str) -> SandboxResult:
-    """Return the answer of a call that came to nothing."""
+    """Return the answer of a failed call."""
     return SandboxResult(f"Error: {sentence}", failed=True)
 
 
 def build_sandbox_result(
     reply: SandboxReply, files: tuple[SandboxFile, ...], limits: SandboxLimits
 ) -> SandboxResult:
-    """Return what to tell of an answer that came out of the sandbox."""
+    """Return the tool's answer for a reply of the sandbox."""
     answer = reply.answer
     notes = " ".join(_list_notes(answer, limits))
     match answer:
@@ -203,7 +200,7 @@ def _describe_run(reply: SandboxReply, notes: str) -> str:
 
 
 def _read_result_value(result: object) -> object:
-    """Return the value of the last expression, or the text that stands for it."""
+    """Return the value of the last expression, or its repr."""
     try:
         wire = json.loads(str(result)) if result else {}
     except (ValueError, RecursionError):
@@ -212,7 +209,7 @@ def _read_result_value(result: object) -> object:
 
 
 def _list_notes(answer: Mapping[str, Any], limits: SandboxLimits) -> Iterator[str]:
-    """Yield a sentence for each thing that is not as one would expect."""
+    """Yield a sentence for each unexpected event."""
     if stopped := answer.get("stopped"):
         yield _STOP_SENTENCES.get(str(stopped), "The code was stopped.").format(limits)
     status = answer.get("status")
@@ -241,9 +238,9 @@ _CONTAINER_IMAGE = "python:3.12-slim"
 def list_default_backends(
     wheels: str = "", image: str = _CONTAINER_IMAGE
 ) -> list[SandboxBackend]:
-    """Return the ways to a sandbox in the order in which they are tried.
+    """Return the backends in the order in which they are tried.
 
-    `image` is what containers are made of: one that is there, with a `python3` in it.
+    `image` is a local container image with a `python3` in it.
     """
     return [
         *(BubblewrapBackend(python, wheels) for python in find_interpreters()),
@@ -252,9 +249,9 @@ def list_default_backends(
 
 
 class SandboxTools:
-    """The tools of one server; `chat_id` tells the chats' workspaces apart.
+    """The tools of one server; `chat_id` selects the workspace.
 
-    Whoever calls vouches for the chat: who knows its id works in its workspace.
+    The caller is responsible for the id: it gives access to the workspace.
     """
 
     def __init__(
@@ -264,7 +261,7 @@ class SandboxTools:
         log: Callable[[str], object] = str,
         backends: Iterable[SandboxBackend] | None = None,
     ) -> None:
-        """Try nothing yet; `wheels` is the folder that dependencies come out of."""
+        """`wheels` is the folder of dependencies; nothing is started yet."""
         self._limits = limits or SandboxLimits()
         self._with_dependencies = bool(wheels)
         self._log = log
@@ -276,9 +273,9 @@ class SandboxTools:
         self._sandbox: Sandbox | None = None
 
     async def specs(self) -> list[SandboxToolSpec]:
-        """Return name, description and parameters of each tool; none, no sandbox.
+        """Return the tools' descriptions; none without a sandbox.
 
-        The first time looks for a sandbox; why there is none is logged once.
+        The first call looks for a sandbox; the log says once why there is none.
         """
         has_sandbox = await self._find_sandbox() is not None
         return build_sandbox_specs(self._with_dependencies) if has_sandbox else []
@@ -327,7 +324,6 @@ class SandboxTools:
             return build_sandbox_result(reply, files, self._limits)
 
     async def _find_sandbox(self) -> Sandbox | None:
-        """Return the sandbox, which the first call looks for."""
         async with self._probe_lock:
             if not self._has_probed:
                 self._sandbox = await self._probe()

@@ -12,10 +12,10 @@ import shutil
 import tempfile
 from collections.abc import AsyncGenerator, Hashable, Iterable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
-from dataclasses import dataclass
 from importlib import import_module
 from itertools import count
 from pathlib import Path
+from typing import NamedTuple
 
 from toolbox.sandbox.backend import MEBIBYTE, SandboxLimits
 from toolbox.sandbox.runs import FileSlice, SandboxReply, WorkspaceArchive
@@ -24,10 +24,10 @@ _ROOT_PREFIX = "sandbox-workspaces-"
 
 
 class WorkspaceRoot:
-    """A fresh folder that nobody else may read."""
+    """A new folder that only its owner can read."""
 
     def __init__(self) -> None:
-        """Make it, after removing what was left behind."""
+        """Create it; remove abandoned ones."""
         parent = Path(tempfile.gettempdir())
         for folder in parent.glob(f"{_ROOT_PREFIX}*"):
             _remove_if_abandoned(folder)
@@ -37,13 +37,13 @@ class WorkspaceRoot:
         self.path = made.rename(parent / (_ROOT_PREFIX + made.name))
 
     def close(self) -> None:
-        """Remove it with all that it holds."""
+        """Remove it with its contents."""
         shutil.rmtree(self.path, ignore_errors=True)
         os.close(self._lock)
 
 
 def _lock_folder(folder: Path) -> int:
-    """Return a folder, opened, with a lock on it; raises OSError if another has one."""
+    """Return a locked descriptor of a folder; raises OSError if it is locked."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
         fcntl = import_module("fcntl")  # Windows has none, but must load this module
@@ -55,7 +55,7 @@ def _lock_folder(folder: Path) -> int:
 
 
 def _remove_if_abandoned(folder: Path) -> None:
-    """Remove a folder of ours unless it is in use; touch nothing of others."""
+    """Remove a folder of our own user unless it is in use."""
     if folder.lstat().st_uid == os.geteuid():
         with suppress(OSError):
             lock = _lock_folder(folder)
@@ -63,36 +63,27 @@ def _remove_if_abandoned(folder: Path) -> None:
             os.close(lock)
 
 
-_BROWSER_IMAGE_TYPES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
-
-
 class SandboxClosed(Exception):
     """The tools were closed; there are no workspaces any more."""
 
 
-@dataclass(frozen=True, slots=True)
-class SandboxFile:
+class SandboxFile(NamedTuple):
     """A file that a run wrote: `path` is where its bytes are.
 
-    They stay there until later runs of the chat have handed out more than a workspace
-    holds, or until the workspace is forgotten. `name` is only for people.
+    It stays there until later runs of the chat have returned more than a workspace
+    holds, or until the workspace is removed. `name` is for display only.
     """
 
     name: str
     media_type: str
     path: Path
 
-    @property
-    def is_image(self) -> bool:
-        """Say whether every browser can show it."""
-        return self.media_type in _BROWSER_IMAGE_TYPES
-
 
 class Workspace:
     """What one chat keeps."""
 
     def __init__(self, folder: Path, limits: SandboxLimits) -> None:
-        """Begin empty, in a folder that is there."""
+        """Begin empty, in an existing folder."""
         self.archive: WorkspaceArchive | None = None
         self.lock = asyncio.Lock()
         self.borrowers = 0
@@ -106,7 +97,7 @@ class Workspace:
 
     @contextmanager
     def open_spool(self) -> Iterator[Path]:
-        """Lend a path for a reply; what is written there goes unless it is kept."""
+        """Lend a path for a reply; the file is removed unless it is stored."""
         path = self._new_path()
         try:
             yield path
@@ -115,13 +106,13 @@ class Workspace:
                 path.unlink(missing_ok=True)
 
     def store_archive(self, spool: Path, reply: SandboxReply) -> None:
-        """Let the workspace in a reply, if it has one, replace what was kept."""
+        """Replace the stored workspace by the reply's, if it has one."""
         if reply.archive is not None:
             self.clear()
             self.archive = WorkspaceArchive(spool, reply.archive)
 
     def clear(self) -> None:
-        """Keep nothing of the workspace."""
+        """Remove the stored workspace."""
         if self.archive is not None:
             self.archive.path.unlink()
             self.archive = None
@@ -129,7 +120,7 @@ class Workspace:
     def export_files(
         self, spool: Path, parts: Iterable[FileSlice]
     ) -> tuple[SandboxFile, ...]:
-        """Copy files that a run wrote, each to a path of its own."""
+        """Copy files that a run wrote, each to its own path."""
         files = tuple(self._export_file(spool, part) for part in parts)
         self._files += [file.path for file in files]
         self._remove_oldest_files()
@@ -147,7 +138,6 @@ class Workspace:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def _remove_oldest_files(self) -> None:
-        """Remove the oldest of the files that were handed out, if they are too many."""
         sizes = [path.stat().st_size for path in self._files]
         while sum(sizes) > self._limits.disk:
             sizes.pop(0)
@@ -158,7 +148,7 @@ class WorkspacePool:
     """The workspaces of all chats, each lent to one run at a time."""
 
     def __init__(self, limits: SandboxLimits) -> None:
-        """Make nothing yet."""
+        """Create nothing yet."""
         self._limits = limits
         self._root: WorkspaceRoot | None = None
         self._workspaces: dict[Hashable, Workspace] = {}
@@ -168,7 +158,7 @@ class WorkspacePool:
 
     @asynccontextmanager
     async def acquire(self, chat_id: str) -> AsyncGenerator[Workspace, None]:
-        """Lend a chat's workspace; without a chat a fresh one. Raises SandboxClosed."""
+        """Lend a chat's workspace; without a chat a new one. Raises SandboxClosed."""
         chat: Hashable = chat_id or object()
         workspace = self._acquire(chat)
         try:
@@ -197,7 +187,7 @@ class WorkspacePool:
         return Workspace(folder, self._limits)
 
     def _release(self, chat: Hashable, workspace: Workspace) -> None:
-        """Begin to count the idle time; forget those that were not used for longest."""
+        """Start the idle timer; remove the least recently used if there are too many."""
         if workspace.borrowers or self._is_closed:
             return
         loop = asyncio.get_running_loop()
@@ -239,6 +229,6 @@ def _copy_slice(part: FileSlice, source: Path, target: Path) -> None:
 
 
 def _printable_name(name: str) -> str:
-    """Return the last part of a path, fit for being shown."""
+    """Return the last part of a path in a form that can be shown."""
     last = name.rsplit("/", 1)[-1]
     return "".join(sign if sign.isprintable() else "_" for sign in last) or "file"

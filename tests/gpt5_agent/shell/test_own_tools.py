@@ -143,6 +143,7 @@ async def test_without_the_valve_there_is_no_sandbox(bench: OwnToolPool) -> None
         assert tools == ()
 
 
+@pytest.mark.sandbox
 async def test_files_of_a_run_are_shown(bench: OwnToolPool) -> None:
     """A picture goes to the page, another file to the card; the chat keeps both."""
     valves = Valves(SANDBOX=True)
@@ -185,6 +186,7 @@ async def test_why_there_is_no_sandbox_is_told_once(
     assert "bwrap is not installed" in line
 
 
+@pytest.mark.sandbox
 async def test_tool_of_a_server_does_not_stand_for_one_of_the_sandbox(
     bench: OwnToolPool,
 ) -> None:
