@@ -73,14 +73,14 @@ _TOOL_IMAGES_PREFIX = "Here are the images from the tool results above."
 (docs/reference/open-webui.md, "The stored output and the next turn")."""
 
 
-class MemoryWindow(NamedTuple):
+class _MemoryWindow(NamedTuple):
     """The messages that remain, and a note about the others."""
 
     messages: Sequence[Message]
     note: str = ""
 
 
-def apply_memory_policy(messages: Sequence[Message], policy: str) -> MemoryWindow:
+def apply_memory_policy(messages: Sequence[Message], policy: str) -> _MemoryWindow:
     """Return what a memory policy leaves of a chat, in whole turns.
 
     A turn is a message of the user with all that follows it. System messages before the
@@ -91,12 +91,12 @@ def apply_memory_policy(messages: Sequence[Message], policy: str) -> MemoryWindo
         place for place, _ in enumerate(messages) if is_turn_start(messages, place)
     ]
     if not most or len(starts) <= most:
-        return MemoryWindow(messages)
+        return _MemoryWindow(messages)
     first, kept_from = starts[0], starts[-most]
     head = [one for one in messages[:first] if one.get("role") == "system"]
     dropped = len(starts) - most
     turns = "1 earlier turn was" if dropped == 1 else f"{dropped} earlier turns were"
-    return MemoryWindow(
+    return _MemoryWindow(
         [*head, *messages[kept_from:]],
         f"The memory holds {most} turns, so {turns} left out. The model no longer "
         "knows them, and because the beginning of the chat changed, its cached prompt "

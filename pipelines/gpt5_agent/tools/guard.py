@@ -44,14 +44,14 @@ TOOL_REPEATED_TEXT = (
     "tool invoke error: repeated failure detected; skipped duplicate call"
 )
 
-FindSchema = Callable[[str], Mapping[str, Any] | None]
+_FindSchema = Callable[[str], Mapping[str, Any] | None]
 """Gives the schema of a tool's arguments, or None for no such tool."""
 
 
 class CallGuard:
     """Checks each call of a run."""
 
-    def __init__(self, schemas: FindSchema) -> None:
+    def __init__(self, schemas: _FindSchema) -> None:
         """`schemas` gives the schema of a tool's arguments."""
         self._schemas = schemas
         self._failed: dict[str, Item] = {}
