@@ -2,7 +2,6 @@
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import replace
 from typing import Any
 
 from gpt5_agent.agent.loop import run_agent
@@ -72,7 +71,7 @@ class ScriptedProvider:
         *events, ended = run_of(*answer)
         assert isinstance(ended, RunDone)
         if not answer:
-            yield ModelAnswer(True, (), "", replace(ended, ending=CUT))
+            yield ModelAnswer(True, (), "", ended._replace(ending=CUT))
             return
         for event in events:
             yield event

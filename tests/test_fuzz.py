@@ -112,8 +112,8 @@ def assert_shown_and_kept(events: Sequence[RunEvent]) -> None:
     chat = {message_key("m-1"): write_records(told.records)}
     read = read_records(json.loads(json.dumps(chat)))
     assert read == told.records
-    _, stretches = parse_messages([{"role": "assistant", "content": shown}])
-    json.dumps(build_input(stretches, read, ORIGIN))
+    _, parts = parse_messages([{"role": "assistant", "content": shown}])
+    json.dumps(build_input(parts, read, ORIGIN))
 
 
 def is_text(chunk: Json) -> bool:
@@ -306,8 +306,8 @@ def input_of(chat: Json) -> list[Item]:
     """The input that a chat's JSON comes to."""
     messages = chat.get("messages")
     rows = messages if isinstance(messages, list) else []
-    _, stretches = parse_messages(rows)
-    return build_input(stretches, read_records(chat), ORIGIN)
+    _, parts = parse_messages(rows)
+    return build_input(parts, read_records(chat), ORIGIN)
 
 
 @many

@@ -1,28 +1,19 @@
 """The lines of the audit log: JSON, without any text of a chat.
 
-===================  ======================  =======  =======  =====
-field                 what it is              request  success  error
-===================  ======================  =======  =======  =====
-event                 `responses_api_` ...    x        x        x
-model                 as it was asked for     x        x        x
-response_model        as the server names it           x
-request_id            the caller's, one for   x        x        x
-                      all lines of a request
-response_format       text, json_object ...   x
-stream                true or false           x
-tool_count            tools offered           x
-input_message_count   messages in the input   x
-status_code           of HTTP; null if none            x        x
-code                  the server's word                         x
-param                 what it is about                          x
-error_type            the server's word                         x
-base_url_host         the server's name       x        x        x
-use_custom_base_url   it is not OpenAI's own  x        x        x
-===================  ======================  =======  =======  =====
+==============================================  =======  =======  =====
+field                                           request  success  error
+==============================================  =======  =======  =====
+event, model, request_id (the caller's)         x        x        x
+base_url_host, use_custom_base_url              x        x        x
+response_format, stream, tool_count             x
+input_message_count                             x
+response_model (as the server names it)                  x
+status_code (null without an HTTP answer)                x        x
+code, param, error_type (the server's words)                      x
+==============================================  =======  =======  =====
 
-Every field of an event is always in its line. It is null where nothing is known, or
-where the value does not have the expected form. These functions never get a key, and
-they read only names, kinds and numbers of a payload or a response.
+Every field of an event is in its line, null where nothing valid is known. These
+functions never get a key, and read only names, kinds and numbers.
 """
 
 import json
@@ -75,7 +66,7 @@ def audit_error(
     error: ApiError,
     status: int | None = None,
 ) -> str:
-    """Return the line for a request that failed. No `status` means no answer came."""
+    """Return the line for a request that failed; `status` is None if no answer came."""
     fields = {
         "status_code": status,
         "code": _fitting(_API_WORD, error.code),
@@ -92,7 +83,6 @@ def _line(
     request_id: str,
     fields: Mapping[str, Any],
 ) -> str:
-    """Return the line: the fields of all events, and those of this event."""
     known_host = _fitting(_HOST_NAME, host)
     line = {
         "event": f"responses_api_{event}",
@@ -113,14 +103,13 @@ def _fitting(shape: re.Pattern[str], value: object) -> str | None:
 
 
 def _response_format(payload: Mapping[str, Any]) -> str | None:
-    """Return the kind of format that was asked for; the schema is never read."""
     wanted = _mapping_or_empty(_mapping_or_empty(payload.get("text")).get("format"))
     kind = wanted.get("type", "text")
     return kind if isinstance(kind, str) and kind in _FORMATS else None
 
 
 def _message_count(items: object) -> int:
-    """Return the number of messages; the API takes a text as one message."""
+    """Return the number of messages; a text is one message."""
     if isinstance(items, str):
         return 1
     found = (_mapping_or_empty(item) for item in _list(items))

@@ -6,7 +6,7 @@ titles, tags and the like: a small request without tools or stored items.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from hashlib import sha256
 from typing import Any
@@ -22,7 +22,7 @@ from openai_responses.requests.replay import Origin, origin_at
 from openai_responses.requests.tools import is_hosted_tool, next_tool_choice
 from owui_chat.input.attachments import (
     add_tool_images,
-    attachments_by_place,
+    attach_files,
     check_input_size,
     resolve_images,
 )
@@ -34,7 +34,13 @@ from owui_chat.input.prefix import (
     first_instructions,
 )
 from owui_chat.input.tasks import task_format, task_messages
-from owui_chat.messages import ChatPart, UserMessage, pair_messages, parse_messages
+from owui_chat.messages import (
+    ChatPart,
+    UserMessage,
+    attach_stored_messages,
+    parse_messages,
+    stored_messages,
+)
 from owui_chat.storage.details_carrier import restore_from_details
 from owui_chat.storage.output_carrier import restore_from_outputs
 from owui_chat.storage.records import Record
@@ -154,7 +160,7 @@ def choose_chat_model(
 
 def _first_question(parts: Sequence[ChatPart]) -> Item | None:
     for part in parts:
-        if isinstance(part, UserMessage) and part.item.get("role") == "user":
+        if isinstance(part, UserMessage) and part.is_from_user:
             return part.item
     return None
 
@@ -170,18 +176,15 @@ def restore_prefix(
 
     What is sent for the first time is given to `store`.
     """
-    if store is None:
-        return instructions, parts
-    pairs = pair_messages(parts, store.messages, call.host.metadata)
-    if not pairs:
+    if store is None or not stored_messages(parts):
         return instructions, parts
     is_stable = _is_stable(call.valves, model)
     if _is_new(call, store):
         given = instructions if is_stable else None
-        store.set_sent(capture_sent_context(parts, pairs, store.sent, given))
-    first = first_instructions(pairs, store.sent) if is_stable else None
-    told = apply_sent_context(parts, pairs, store.sent)
-    return instructions if first is None else first, told
+        store.set_sent(capture_sent_context(parts, store.sent, given))
+    first = first_instructions(parts, store.sent) if is_stable else None
+    parts = apply_sent_context(parts, store.sent)
+    return instructions if first is None else first, parts
 
 
 def _is_stable(valves: Valves, model: ResolvedModel) -> bool:
@@ -201,29 +204,32 @@ async def build_chat_request(call: PipeCall) -> PreparedRequest:
     """Return the request for a chat; raises InvalidRequest for what cannot be sent."""
     require_floor()
     endpoint = user_endpoint(call)
-    detail = call.valves.IMAGE_DETAIL
-    messages, carried = restore_from_details(messages_of(call.body))
+    metadata, detail = call.host.metadata, call.valves.IMAGE_DETAIL
+    rewritten = str(metadata.get("regeneration_message_id") or "")
+    before = load_round(call.state, call.caller.message_id)
+    messages, records = restore_from_details(messages_of(call.body))
     instructions, parts = parse_messages(messages, detail)
     store = await open_store(call.caller, call.valves)
+    rows = store.messages if store else {}
     model, why = choose_chat_model(call, parts, store)
+    origin = origin_at(model.family, endpoint)
+    parts = add_tool_images(parts, rows)
+    parts = attach_stored_messages(parts, rows, metadata)
     verbosity = ""
     if model.facts.verbosity:
-        guided = bool(call.host.metadata.get("regeneration_message_id"))
-        parts, verbosity = take_directive(parts, is_guided=guided)
-    origin = origin_at(model.family, endpoint)
-    before = load_round(call.state, call.caller.message_id)
-    parts = add_tool_images(parts, store.messages if store else {})
+        parts, verbosity = take_directive(parts, is_guided=bool(rewritten))
     if store:
-        rewritten = str(call.host.metadata.get("regeneration_message_id") or "")
         parts = restore_from_outputs(parts, store.stored_outputs(rewritten))
-        carried |= store.records
+        records |= store.records
     items = continue_input(before, parts) if before else None
     if before:
         instructions = before.instructions
     instructions, parts = restore_prefix(call, instructions, parts, store, model)
     if items is None:
-        parts = await _with_attachments(call, parts, store, model)
-        items = await _history(call, parts, carried, origin)
+        parts = attach_files(parts, rows, metadata)
+        parts = resolve_images(parts)
+        parts = await _with_documents(call, parts, model)
+        items = await _history(call, parts, records, origin)
     tools = _tools(call, model)
     choice = next_tool_choice(tools.choice) if before else tools.choice
     body = _body(call, choice, verbosity)
@@ -290,24 +296,21 @@ def _settings(
         refused=call.capabilities.of(endpoint),
         defaults=defaults,
     )
-    return replace(settings, background=background)
+    return settings._replace(background=background)
 
 
-async def _with_attachments(
-    call: PipeCall,
-    parts: list[ChatPart],
-    store: ChatStore | None,
-    model: ResolvedModel,
+async def _with_documents(
+    call: PipeCall, parts: list[ChatPart], model: ResolvedModel
 ) -> list[ChatPart]:
-    """Return the chat with its attachments, in forms that the API can read."""
-    messages, metadata = store.messages if store else {}, call.host.metadata
-    attached = attachments_by_place(parts, messages, metadata)
-    parts = resolve_images(parts, attached)
+    """Return the chat with the documents that the model is to read itself."""
     wanted = call.valves.FILE_INPUT
-    if wanted == "off" or not model.facts.vision or not any(attached.values()):
+    has_files = any(
+        isinstance(part, UserMessage) and part.attachments for part in parts
+    )
+    if wanted == "off" or not model.facts.vision or not has_files:
         return parts
     user = await user_model(call.caller.user_id)
-    return await add_documents(parts, attached, user, wanted)
+    return await add_documents(parts, user, wanted)
 
 
 async def _history(

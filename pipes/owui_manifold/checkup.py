@@ -6,7 +6,6 @@ small requests like those of a chat.
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import replace
 from typing import Any
 
 from openai_responses.endings import COMPLETED, CUT
@@ -57,7 +56,7 @@ class Diagnostics:
         self._model = model
         self._endpoint = endpoint
         self._connections = connections
-        self._limits = replace(limits, retries=RetryPolicy(0))
+        self._limits = limits._replace(retries=RetryPolicy(0))
 
     async def events(
         self, listed: Sequence[ResolvedModel], hosted: Sequence[Item]

@@ -187,5 +187,5 @@ def user_endpoint(call: PipeCall) -> Endpoint:
 def correct_ending(call: PipeCall, ending: Ending, status: int | None) -> Ending:
     """Return the ending of a run; a wrong own key is reported to its owner."""
     if status == _UNAUTHORIZED and own_key(call):
-        return replace(ending, sentence=_WRONG_OWN_KEY)
+        return ending._replace(sentence=_WRONG_OWN_KEY)
     return ending

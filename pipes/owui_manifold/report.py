@@ -5,7 +5,6 @@ with the older way of tools, errors in REMOTE_MCP_SERVERS_JSON.
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from openai_responses.audit import audit_error, audit_request, audit_success
 from openai_responses.clock import utc_today
@@ -81,7 +80,7 @@ def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
     )
     ending = correct_ending(call, ended.ending, trace.status)
     sentence = with_error_id(call, ending.sentence)
-    return replace(ended, ending=replace(ending, sentence=sentence))
+    return ended._replace(ending=ending._replace(sentence=sentence))
 
 
 def report_refusal(call: PipeCall, sentence: str) -> str:
@@ -145,7 +144,7 @@ def add_cost(prepared: PreparedRequest, ended: RunDone) -> RunDone:
         prepared.call.log.line("WARNING", str(error))
         return ended
     prices = own.get(request.model, facts.prices)
-    return replace(ended, cost=cost_of_run(ended.usage, prices, ended.output))
+    return ended._replace(cost=cost_of_run(ended.usage, prices, ended.output))
 
 
 _HOW = (

@@ -104,9 +104,9 @@ def built(text: str, *payload: Item) -> list[Item]:
     wire = {"model": "m", "created_at": 0, "payload": list(payload)}
     items = {A: {**wire, "message_id": "m-1", "origin": ORIGIN.wire()}}
     records = read_records({"openai_responses_pipe:m-1": {"items": items}})
-    _, stretches = parse_messages([{"role": "assistant", "content": text}])
-    assert isinstance(stretches[0], AssistantText)
-    return build_input(stretches, records, ORIGIN)
+    _, parts = parse_messages([{"role": "assistant", "content": text}])
+    assert isinstance(parts[0], AssistantText)
+    return build_input(parts, records, ORIGIN)
 
 
 def test_code_goes_back_in_its_own_form(host_functions: HostFunctions) -> None:

@@ -1,4 +1,4 @@
-"""A chat as the host sends it becomes stretches, in order and whole."""
+"""A chat as the host sends it becomes parts, in order and whole."""
 
 from typing import Any
 
@@ -30,10 +30,10 @@ def text(words: str) -> Json:
 def only_part(*content: Json) -> Json:
     """The one part that a user's message of this content has."""
     chat: list[Json] = [{"role": "user", "content": list(content)}]
-    _, stretches = parse_messages(chat)
-    assert isinstance(stretches[0], UserMessage)
+    _, parts = parse_messages(chat)
+    assert isinstance(parts[0], UserMessage)
     part: Json
-    [part] = stretches[0].item["content"]
+    [part] = parts[0].item["content"]
     return part
 
 
@@ -46,10 +46,10 @@ def test_system_messages_at_the_head_are_the_instructions() -> None:
         {"role": "user", "content": "Hi"},
     ]
 
-    instructions, stretches = parse_messages(chat)
+    instructions, parts = parse_messages(chat)
 
     assert instructions == "Be brief.\n\nBe kind."
-    assert stretches == [said("user", text("Hi"))]
+    assert parts == [said("user", text("Hi"))]
 
 
 @pytest.mark.parametrize("role", ["system", "developer"])
@@ -61,10 +61,10 @@ def test_later_instructions_stand_at_their_place(role: str) -> None:
         {"role": "user", "content": "Again"},
     ]
 
-    instructions, stretches = parse_messages(chat)
+    instructions, parts = parse_messages(chat)
 
     assert instructions == ""
-    assert stretches == [
+    assert parts == [
         said("user", text("Hi")),
         said("developer", text("Now in French.")),
         said("user", text("Again")),
@@ -73,10 +73,10 @@ def test_later_instructions_stand_at_their_place(role: str) -> None:
 
 def test_developer_message_at_the_head_is_no_system_message() -> None:
     """Only the role system makes instructions."""
-    instructions, stretches = parse_messages([{"role": "developer", "content": "Go"}])
+    instructions, parts = parse_messages([{"role": "developer", "content": "Go"}])
 
     assert instructions == ""
-    assert stretches == [said("developer", text("Go"))]
+    assert parts == [said("developer", text("Go"))]
 
 
 def test_empty_chat_has_nothing() -> None:
@@ -135,17 +135,17 @@ def test_parts_keep_their_order() -> None:
         {"type": "text", "text": "What is it?"},
     ]
 
-    _, stretches = parse_messages([{"role": "user", "content": content}])
+    _, parts = parse_messages([{"role": "user", "content": content}])
 
     picture = {"type": "input_image", "detail": "auto", "image_url": PICTURE}
-    assert stretches == [said("user", picture, text("What is it?"))]
+    assert parts == [said("user", picture, text("What is it?"))]
 
 
 def test_bare_texts_in_a_list_are_text() -> None:
     """Some clients send them."""
-    _, stretches = parse_messages([{"role": "user", "content": ["Hi"]}])
+    _, parts = parse_messages([{"role": "user", "content": ["Hi"]}])
 
-    assert stretches == [said("user", text("Hi"))]
+    assert parts == [said("user", text("Hi"))]
 
 
 @pytest.mark.parametrize(
@@ -175,18 +175,18 @@ def test_unknown_role_gives_a_sentence() -> None:
 
 def test_message_without_content_is_an_empty_text() -> None:
     """Null content comes from clients that send a message of tool calls alone."""
-    _, stretches = parse_messages([{"role": "user", "content": None}])
+    _, parts = parse_messages([{"role": "user", "content": None}])
 
-    assert stretches == [said("user", text(""))]
+    assert parts == [said("user", text(""))]
 
 
 def test_answer_keeps_its_text_as_it_is() -> None:
     """Markers and white space are the business of the history."""
     content = "\n\n[openai_responses:v2:reasoning:01]: #\n\nHi "
 
-    _, stretches = parse_messages([{"role": "assistant", "content": content}])
+    _, parts = parse_messages([{"role": "assistant", "content": content}])
 
-    assert stretches == [AssistantText(content)]
+    assert parts == [AssistantText(content)]
 
 
 def test_answer_may_be_a_list_of_parts() -> None:
@@ -198,17 +198,17 @@ def test_answer_may_be_a_list_of_parts() -> None:
         "loose",
     ]
 
-    _, stretches = parse_messages([{"role": "assistant", "content": content}])
+    _, parts = parse_messages([{"role": "assistant", "content": content}])
 
-    assert stretches == [AssistantText("It is 42.")]
+    assert parts == [AssistantText("It is 42.")]
 
 
 @pytest.mark.parametrize("content", [None, "", " \n", [], 7])
 def test_answer_without_text_is_no_answer(content: object) -> None:
     """The API refuses empty messages of the assistant."""
-    _, stretches = parse_messages([{"role": "assistant", "content": content}])
+    _, parts = parse_messages([{"role": "assistant", "content": content}])
 
-    assert stretches == []
+    assert parts == []
 
 
 def test_calls_stand_after_the_text_and_before_what_they_returned() -> None:
@@ -227,9 +227,9 @@ def test_calls_stand_after_the_text_and_before_what_they_returned() -> None:
         {"role": "tool", "tool_call_id": "call_2", "content": ""},
     ]
 
-    _, stretches = parse_messages(chat)
+    _, parts = parse_messages(chat)
 
-    assert stretches == [
+    assert parts == [
         AssistantText("Let me look."),
         ToolCall("call_1", "get_weather", '{"city":"Bern"}'),
         ToolCall("call_2", "now", "{}"),

@@ -33,7 +33,7 @@ from owui_chat.input.prefix import (
     first_instructions,
     read_sent_context,
 )
-from owui_chat.messages import pair_messages, parse_messages
+from owui_chat.messages import attach_stored_messages, parse_messages
 from owui_chat.storage.markers import has_marker
 from owui_chat.storage.output_carrier import (
     output_values,
@@ -137,11 +137,11 @@ def sent_next(
         chat = output_values(answer)
         assert not any(has_marker(json.dumps(m)) for m in host.convert(output))
     messages = [ASKED, *host.convert(output), ASKED]
-    instructions, stretches = parse_messages(messages)
+    instructions, parts = parse_messages(messages)
     read = read_records(json.loads(json.dumps(chat)))
     assert read == records
-    stretches = restore_from_outputs(stretches, stored_outputs(answer, "m-1"))
-    items = build_input(stretches, read, ORIGIN)
+    parts = restore_from_outputs(parts, stored_outputs(answer, "m-1"))
+    items = build_input(parts, read, ORIGIN)
     assert instructions == ""
     assert items[0] == items[-1] == ASKED_ITEM
     return items[1:-1]
@@ -256,16 +256,16 @@ class SavedChat:
         self.parent = asked
         system = {"role": "system", "content": question.instructions}
         message = {"role": "user", "content": question.asked}
-        given, stretches = parse_messages([system, *self.earlier, message])
+        given, parts = parse_messages([system, *self.earlier, message])
         metadata = {"user_message_id": asked, "message_id": answer}
-        pairs = pair_messages(stretches, self.messages, metadata)
+        parts = attach_stored_messages(parts, self.messages, metadata)
         self.row = json.loads(json.dumps(self.row))
         sent = read_sent_context(self.row)
-        sent[answer] = capture_sent_context(stretches, pairs, sent, given)
+        sent[answer] = capture_sent_context(parts, sent, given)
         self.row[message_key(answer)] = add_sent_context({}, sent[answer])
-        told = apply_sent_context(stretches, pairs, sent)
+        told = apply_sent_context(parts, sent)
         items = build_input(told, read_records(self.row), ORIGIN)
-        return first_instructions(pairs, sent) or "", items
+        return first_instructions(parts, sent) or "", items
 
     def answer(self, question: Question, number: int, rounds: Sequence[Round]) -> None:
         """Take the answer."""
@@ -462,8 +462,8 @@ def test_lost_record_loses_only_what_it_held(host_functions: HostFunctions) -> N
     rounds = [run_of(reasoning("1"), call("1")), run_of(message("1", "Rain."))]
     output, _ = stored_by_host(host_functions, rounds, "markers")
 
-    _, stretches = parse_messages([ASKED, *host_functions.convert(output)])
-    items = build_input(stretches, {}, ORIGIN)
+    _, parts = parse_messages([ASKED, *host_functions.convert(output)])
+    items = build_input(parts, {}, ORIGIN)
 
     assert [item["type"] for item in items[1:]] == [
         "function_call",

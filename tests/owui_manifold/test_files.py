@@ -9,8 +9,7 @@ import pytest
 from call_sample import call_of, chat, host_context
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item
-from owui_chat.input.attachments import Attachment
-from owui_chat.messages import AssistantText, ChatPart, UserMessage
+from owui_chat.messages import AssistantText, Attachment, ChatPart, UserMessage
 from owui_manifold.chat import build_chat_request
 from owui_manifold.context import Caller
 from owui_manifold.files import add_documents, read_tool_image
@@ -50,7 +49,8 @@ async def asked_with(
     *files: Attachment, user: Any = USER, wanted: str = "all"
 ) -> list[Item]:
     """The parts of a question that came with these files."""
-    found = await add_documents([said(text("?"))], {0: files}, user, wanted)
+    asked = said(text("?"))._replace(attachments=files)
+    found = await add_documents([asked], user, wanted)
     (only,) = found
     assert isinstance(only, UserMessage)
     parts: list[Item] = only.item["content"]
@@ -152,25 +152,25 @@ async def test_files_share_the_limit(host: StandInHost) -> None:
     """Those of earlier messages come first, so that what was sent stays."""
     half = PDF.ljust(30_000_000)
     files = [attachment(host.files.add(half, n), n) for n in ("a.pdf", "b.pdf")]
-    stretches: list[ChatPart] = [said(text("1")), AssistantText("!"), said(text("2"))]
+    first, second = (said(text("?"))._replace(attachments=[f]) for f in files)
 
     with pytest.raises(InvalidRequest, match=r"^With b\.pdf"):
-        await add_documents(stretches, {2: [files[1]], 0: [files[0]]}, USER, "pdf")
+        await add_documents([first, AssistantText("!"), second], USER, "pdf")
 
 
 async def test_earlier_file_does_not_stop_the_chat(host: StandInHost) -> None:
     """The model is told that it is gone."""
-    stretches: list[ChatPart] = [said(text("1")), AssistantText("!"), said(text("2"))]
-    gone = {0: [attachment("gone", "a.pdf")]}
+    asked = said(text("1"))._replace(attachments=[attachment("gone", "a.pdf")])
+    parts: list[ChatPart] = [asked, AssistantText("!"), said(text("2"))]
 
-    found = await add_documents(stretches, gone, USER, "pdf")
+    found = await add_documents(parts, USER, "pdf")
 
     first = found[0]
     assert isinstance(first, UserMessage)
     note, question = first.item["content"]
     assert note["text"].startswith("[a.pdf cannot be read")
     assert question == text("1")
-    assert found[1:] == stretches[1:]
+    assert found[1:] == parts[1:]
 
 
 # ------------------------------------------------------------- pictures of tools

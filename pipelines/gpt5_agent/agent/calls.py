@@ -133,7 +133,7 @@ class RoundCalls:
     def _toolset(self) -> Toolset:
         limits, left = self._own.limits, self._totals.seconds_left
         if left is not None:
-            limits = replace(limits, batch_seconds=min(limits.batch_seconds, left))
+            limits = limits._replace(batch_seconds=min(limits.batch_seconds, left))
         tools = GuardedTools(self._tools, self._guard, self._log)
         return Toolset(tools, self._approver, limits, self._log)
 

@@ -1,7 +1,6 @@
 """Builds what the first round of the agent needs from a question."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 from gpt5_agent.agent.earlier_rounds import (
@@ -84,7 +83,7 @@ def prepare_run(asked: AgentRequest) -> PreparedRun:
         _build_instructions(asked, style, said, sources),
         [*(build_memory_items(guide) if guide else ()), *items],
         _merge_body(asked, offer),
-        replace(asked.settings, tools=offer.tools),
+        asked.settings._replace(tools=offer.tools),
     )
     own = OwnTools(asked.own_tools.tools, asked.own_tools.files_root)
     schemas = _read_host_schemas(offer, own)

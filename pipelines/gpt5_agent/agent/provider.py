@@ -2,7 +2,6 @@
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
-from dataclasses import replace
 from typing import NamedTuple
 
 from gpt5_agent.agent.thoughts import read_answer_text
@@ -54,7 +53,7 @@ class ResponsesProvider:
         ]
         limits = config.limits
         if self._has_run:
-            limits = replace(limits, retries=RetryPolicy(0))
+            limits = limits._replace(retries=RetryPolicy(0))
         request = self._request.model_copy(
             update={"input": sent, "tool_choice": self._tool_choice(bool(tools))}
         )

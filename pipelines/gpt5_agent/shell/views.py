@@ -5,7 +5,6 @@ events to its listeners.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from typing import Any
 
 from gpt5_agent.agent.accounting import format_step
@@ -143,7 +142,7 @@ class HostRenderer:
         The page shows no finish_reason: an answer that ended early needs its sentence.
         """
         items, ending = self._native.items, self._run_end.ending
-        shown = replace(self._run_end, output=tuple(items))
+        shown = self._run_end._replace(output=tuple(items))
         result = completion(shown, completion_id, created, model)
         early = error_chunk(ending.sentence) if ending.is_failure else {}
         stored = {"output": items} if items else {}
@@ -245,8 +244,8 @@ class ClientRenderer:
                         yield {**self._head, **chunk}
 
     def result(self, completion_id: str, created: int, model: str) -> Chunk:
-        """Return the complete answer."""
-        shown = replace(self._run_end, output=tuple(self._items.values()))
+        """Return the whole answer at once."""
+        shown = self._run_end._replace(output=tuple(self._items.values()))
         result = completion(shown, completion_id, created, model)
         return {**result, **_metadata_fields(self._metadata)}
 

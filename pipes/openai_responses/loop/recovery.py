@@ -1,19 +1,18 @@
 """What to do after a refusal: wait and send again, or change the request.
 
-The rules for sending again follow OpenAI's Python client
-(docs/reference/responses-api.md, "Retries"), with these differences: an exhausted quota
-is never retried, because retrying cannot restore it, and how often to try and how long
-to wait are settings.
+Requests are sent again as OpenAI's Python client does it
+(docs/reference/responses-api.md, "Retries"), except after an exhausted quota, which
+retrying cannot restore.
 
 Five refusals have a cause that can be left out of the request, with some loss
 (docs/reference/responses-api.md, "Refusals of input items", "Sampling and effort" and
-"Errors"). They are recognised by the code, or by the server's words if it gives no
-code. A request is changed once for each cause, and only before anything was shown.
+"Errors"). They are recognised by the code, else by the server's words. A request is
+changed once for each cause, and only before anything was shown.
 """
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from openai_responses.errors import ApiError, Failure
 from openai_responses.items import is_encrypted, is_hosted
@@ -44,8 +43,7 @@ _RETRIED_CODES = frozenset(
 _FIRST_WAIT, _LONGEST_WAIT = 0.5, 8.0
 
 
-@dataclass(frozen=True, slots=True)
-class RetryPolicy:
+class RetryPolicy(NamedTuple):
     """How often to retry, and the longest wait in seconds."""
 
     max_retries: int = 1
@@ -95,8 +93,7 @@ _UNREACHED = re.compile(r"retrieving tool list from MCP server", re.IGNORECASE)
 _NAMED_VALUES = re.compile(r"'([a-z]{1,10})'")
 
 
-@dataclass(frozen=True, slots=True)
-class Fallback:
+class Fallback(NamedTuple):
     """A changed request, and what was given up for it.
 
     `cause` is "reasoning", "summary", "stream", "effort" or "servers".
@@ -156,7 +153,6 @@ def _without_stream(
 def _with_nearest_effort(
     request: ResponsesRequest, error: ApiError
 ) -> ResponsesRequest | None:
-    """Use the effort nearest to the refused one, among those that the error names."""
     reasoning = request.reasoning or {}
     asked = reasoning.get("effort")
     if asked not in REASONING_EFFORTS or "reasoning.effort" not in _about(error):
@@ -184,7 +180,6 @@ def _without_servers(
 
 
 def _about(error: ApiError) -> str:
-    """Return the subject of an error: its parameter, else its message."""
     return error.param or error.message
 
 

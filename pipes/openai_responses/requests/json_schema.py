@@ -1,14 +1,12 @@
 """JSON Schemas of tools in the two forms that the API takes: strict and open.
 
-Strict mode supports only a part of JSON Schema: every object is closed, every property
-is required (optional ones become nullable, see `drop_optional_nulls`), and there are no open
-maps. A schema that cannot be expressed in it is not changed by guessing: such a
-function is sent with `strict: false`. The limits on size are those of OpenAI's guide to
-structured outputs, "Supported schemas".
+In strict mode every object is closed and every property required (optional ones become
+nullable, see `drop_optional_nulls`). A function whose schema cannot be expressed so is
+sent with `strict: false`. The limits on size are those of OpenAI's guide to structured
+outputs, "Supported schemas".
 
-Without strict mode, too, the root of a function's parameters must be an object with
-`properties` and no choice, and an array must have `items`. One tool that breaks this
-would make the whole request fail.
+Without strict mode, too, the root must be an object with `properties` and no choice,
+and an array must have `items`, or the whole request fails.
 """
 
 import re
@@ -63,7 +61,6 @@ def is_within_limits(schema: Mapping[str, Any]) -> bool:
 
 
 def _nodes(node: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """Yield a strict schema and every schema inside it."""
     yield node
     inner = [*node.get("anyOf", ()), *([node["items"]] if "items" in node else ())]
     for key in ("properties", "$defs"):
@@ -133,9 +130,8 @@ class NotStrict(Exception):
 def strict_schema(schema: Mapping[str, Any]) -> Schema | None:
     """Return a function's parameters for strict mode; None if that is impossible.
 
-    Everything that the result allows is also allowed by the given schema, except the
-    nulls of optional properties and limits that only a description can express
-    (`minLength`).
+    What the result allows the given schema allows too, except nulls of optional properties
+    and limits that only a description can express (`minLength`).
     """
     try:
         return _StrictRewrite(schema).result()
@@ -146,13 +142,10 @@ def strict_schema(schema: Mapping[str, Any]) -> Schema | None:
 
 
 class _StrictRewrite:
-    """Rewrites one schema to the strict form."""
-
     def __init__(self, root: Mapping[str, Any]) -> None:
         self._root = root
 
     def result(self) -> Schema:
-        """Return the strict form; raises NotStrict."""
         root = {k: v for k, v in self._root.items() if k not in DEFINITIONS}
         if root.keys() & {"anyOf", "oneOf", "$ref", "enum", "const"}:
             raise NotStrict
@@ -204,7 +197,6 @@ class _StrictRewrite:
         return {**told, "anyOf": [self._strict(one, depth + 1) for one in options]}
 
     def _merged(self, node: Mapping[str, Any]) -> Schema:
-        """Return an `allOf` as one object, if its parts do not contradict."""
         merged: Schema = {key: node[key] for key in node if key != "allOf"}
         for part in node["allOf"] if isinstance(node["allOf"], list) else [None]:
             found = resolve_reference(part, self._root) if _is_reference(part) else part
@@ -234,7 +226,6 @@ class _StrictRewrite:
         return strict
 
     def _object(self, node: Mapping[str, Any], depth: int, is_root: bool) -> Schema:
-        """Return a closed object; an open map has no strict form."""
         properties = node.get("properties") or {}
         said = "additionalProperties" in node or bool(properties) or is_root
         is_open = node.get("additionalProperties", False) is not False
@@ -271,12 +262,10 @@ def make_nullable(schema: Schema) -> Schema:
 
 
 def _plain_name(name: str) -> str:
-    """Return the name of a definition in characters that need no escape."""
     return re.sub(r"[^\w.-]", "_", name)
 
 
 def _types_of(node: Mapping[str, Any], enum: object) -> list[str]:
-    """Return the types of a schema, as stated or as derived from its keywords."""
     said = node.get("type") or ("object" if "properties" in node else None)
     if said is None and isinstance(enum, list):
         said = list(dict.fromkeys(_JSON_TYPES.get(type(one), "") for one in enum))
@@ -291,7 +280,6 @@ def _is_reference(part: object) -> bool:
 
 
 def _combine(one: Schema, other: Mapping[str, Any]) -> Schema:
-    """Return both schemas as one; raises NotStrict if they contradict."""
     both = dict(one)
     for key, value in other.items():
         if key == "properties" and isinstance(value, Mapping):
@@ -328,7 +316,6 @@ def open_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _properties(node: object, root: Mapping[str, Any], depth: int) -> dict[str, Any]:
-    """Return all properties that an object may have, from all of its parts."""
     if not isinstance(node, Mapping) or depth > _DEEPEST_OPEN:
         return {}
     found: dict[str, Any] = {}
@@ -342,7 +329,6 @@ def _properties(node: object, root: Mapping[str, Any], depth: int) -> dict[str, 
 
 
 def _with_items(node: Any, depth: int) -> Any:
-    """Return a schema in which every array has `items`."""
     if depth > _DEEPEST_OPEN:
         return node
     if isinstance(node, list):

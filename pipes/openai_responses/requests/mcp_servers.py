@@ -1,14 +1,13 @@
 """Remote MCP servers, from an administrator's JSON to tools of a request.
 
-If a description cannot be used, only its server is left out, with a sentence that says
-why. Neither a sentence nor a note quotes a value, because any value may be a secret.
+A description that cannot be used leaves out only its server. No sentence quotes a
+value, because any value may be a secret.
 """
 
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import parse_qsl
 
 from openai_responses.endpoint import url_parts
@@ -42,7 +41,6 @@ def _are_headers(value: object) -> bool:
 
 
 def _is_filter(value: object) -> bool:
-    """Say whether a value selects tools, by name or by what they do."""
     forms = {"tool_names": _are_names, "read_only": _is_switch}
     return _has_forms(value, forms)
 
@@ -95,12 +93,10 @@ _NO_SECRETS = frozenset(
 """Keys whose values are never secret; other values may be."""
 
 
-@dataclass(frozen=True, slots=True)
-class RemoteServers:
+class RemoteServers(NamedTuple):
     """The servers that can be offered, and messages for an administrator.
 
-    `complaints` say why a server is left out, `notes` which field of a server is not
-    sent.
+    `complaints` say why a server is left out, `notes` which fields are not sent.
     """
 
     tools: tuple[Item, ...] = ()
@@ -165,7 +161,6 @@ def _servers_error(what: str) -> str:
 
 
 def _secret_values(value: object) -> list[str]:
-    """Return the texts of a value, and the words in them that grant access."""
     if isinstance(value, Mapping):
         return [text for inner in value.values() for text in _secret_values(inner)]
     if isinstance(value, list):
@@ -179,7 +174,6 @@ def _secret_values(value: object) -> list[str]:
 
 
 def _given_fields(row: object) -> Mapping[str, Any]:
-    """Return the fields of a description; null means not given."""
     fields = row if isinstance(row, Mapping) else {}
     return {key: value for key, value in fields.items() if value is not None}
 
@@ -187,7 +181,6 @@ def _given_fields(row: object) -> Mapping[str, Any]:
 def _server_error(
     row: object, fields: Mapping[str, Any], before: Mapping[str, Item]
 ) -> str | None:
-    """Return what is wrong with a description, or None."""
     if not isinstance(row, Mapping):
         return "it is no JSON object"
     if "server_label" not in fields:

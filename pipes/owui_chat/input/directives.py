@@ -13,7 +13,7 @@ from hashlib import sha256
 
 from openai_responses.items import message_text
 from owui_chat.input.directive_words import CONCISE, DETAILED
-from owui_chat.messages import ChatPart, UserMessage
+from owui_chat.messages import ChatPart, UserMessage, user_messages
 
 DIGITS = 8
 
@@ -24,7 +24,7 @@ def words_digest(words: str) -> str:
 
 
 def take_directive(
-    stretches: Sequence[ChatPart], *, is_guided: bool
+    parts: Sequence[ChatPart], *, is_guided: bool
 ) -> tuple[list[ChatPart], str]:
     """Return the chat up to its question, and the requested verbosity.
 
@@ -32,22 +32,18 @@ def take_directive(
     that the host announced a wish; an older host does not, but puts the wish directly
     behind the question. A wish in a person's own words is left to the model.
     """
-    users = [place for place, stretch in enumerate(stretches) if _is_asked(stretch)]
+    users = user_messages(parts)
     question, wish = users[-2:] if len(users) > 1 else (0, 0)
-    verbosity = _requested_directive(stretches[wish]) if wish else ""
+    verbosity = _requested_verbosity(parts[wish]) if wish else ""
     if not verbosity or not (is_guided or wish == question + 1):
-        return list(stretches), ""
-    return [*stretches[: question + 1], *stretches[wish + 1 :]], verbosity
+        return list(parts), ""
+    return [*parts[: question + 1], *parts[wish + 1 :]], verbosity
 
 
-def _is_asked(stretch: ChatPart) -> bool:
-    return isinstance(stretch, UserMessage) and stretch.item.get("role") == "user"
-
-
-def _requested_directive(stretch: ChatPart) -> str:
-    """Return the verbosity that a message with the page's words asks for."""
+def _requested_verbosity(part: ChatPart) -> str:
+    """Return the verbosity that a message asks for with the words of the page."""
     digest = words_digest(
-        message_text(stretch.item) if isinstance(stretch, UserMessage) else ""
+        message_text(part.item) if isinstance(part, UserMessage) else ""
     )
     if digest in DETAILED.split():
         return "high"

@@ -7,16 +7,20 @@ import pytest
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item
 from owui_chat.input.attachments import (
-    Attachment,
-    add_parts,
-    attachments_by_place,
+    attach_files,
     check_input_size,
     part_or_note,
     question_index,
     read_attachments,
     resolve_images,
 )
-from owui_chat.messages import AssistantText, ChatPart, UserMessage
+from owui_chat.messages import (
+    AssistantText,
+    Attachment,
+    ChatPart,
+    UserMessage,
+    attach_stored_messages,
+)
 from picture_sample import BMP, JPEG, PIXEL, data_url
 
 Json = dict[str, Any]
@@ -40,10 +44,10 @@ def said(*parts: Item, role: str = "user") -> UserMessage:
 
 def chat_of(count: int) -> list[ChatPart]:
     """Questions with answers between them."""
-    stretches: list[ChatPart] = []
+    parts: list[ChatPart] = []
     for n in range(count):
-        stretches += [said(text(f"q{n}")), AssistantText(f"a{n}")]
-    return stretches[:-1]
+        parts += [said(text(f"q{n}")), AssistantText(f"a{n}")]
+    return parts[:-1]
 
 
 def pdf(name: str, **more: Any) -> Json:
@@ -62,10 +66,14 @@ def tree(*files: list[Json]) -> Json:
     return messages
 
 
-def names(found: dict[int, list[Attachment]]) -> dict[int, list[str]]:
-    """The names at each place where there are any."""
-    rows = {place: [one.name for one in files] for place, files in found.items()}
-    return {place: row for place, row in rows.items() if row}
+def attached(parts: list[ChatPart], rows: Json, metadata: Json) -> dict[int, list[str]]:
+    """The names of the files at each place where there are any."""
+    parts = attach_files(attach_stored_messages(parts, rows, metadata), rows, metadata)
+    return {
+        place: [file.name for file in part.attachments]
+        for place, part in enumerate(parts)
+        if isinstance(part, UserMessage) and part.attachments
+    }
 
 
 # ----------------------------------------------------------------- where it stands
@@ -76,36 +84,36 @@ def test_each_message_has_its_own_files() -> None:
     messages = tree([pdf("a.pdf")], [], [pdf("b.pdf"), pdf("c.pdf")])
     messages["other"] = {"role": "user", "parentId": "a0", "files": [pdf("x.pdf")]}
 
-    found = attachments_by_place(chat_of(3), messages, {"user_message_id": "q2"})
+    found = attached(chat_of(3), messages, {"user_message_id": "q2"})
 
-    assert names(found) == {0: ["a.pdf"], 4: ["b.pdf", "c.pdf"]}
+    assert found == {0: ["a.pdf"], 4: ["b.pdf", "c.pdf"]}
 
 
 def test_earlier_turns_find_them_at_the_same_place() -> None:
     """What was sent stays the beginning of what is sent."""
     messages = tree([pdf("a.pdf")], [], [pdf("b.pdf")])
 
-    found = attachments_by_place(chat_of(1), messages, {"user_message_id": "q0"})
+    found = attached(chat_of(1), messages, {"user_message_id": "q0"})
 
-    assert names(found) == {0: ["a.pdf"]}
+    assert found == {0: ["a.pdf"]}
 
 
 def test_messages_that_the_host_left_out_are_missing_in_front() -> None:
     """A chat that was compacted begins later."""
     messages = tree([pdf("a.pdf")], [pdf("b.pdf")], [pdf("c.pdf")])
 
-    found = attachments_by_place(chat_of(2), messages, {"user_message_id": "q2"})
+    found = attached(chat_of(2), messages, {"user_message_id": "q2"})
 
-    assert names(found) == {0: ["b.pdf"], 2: ["c.pdf"]}
+    assert found == {0: ["b.pdf"], 2: ["c.pdf"]}
 
 
 def test_wish_how_to_answer_anew_has_no_files() -> None:
     """It is in the request, and in no chat."""
     metadata = {"user_message_id": "q0", "regeneration_message_id": "a0"}
 
-    found = attachments_by_place(chat_of(2), tree([pdf("a.pdf")]), metadata)
+    found = attached(chat_of(2), tree([pdf("a.pdf")]), metadata)
 
-    assert names(found) == {0: ["a.pdf"]}
+    assert found == {0: ["a.pdf"]}
 
 
 @pytest.mark.parametrize("message_id", ["q1", "gone", ""])
@@ -114,9 +122,9 @@ def test_broken_tree_ends_the_search(message_id: str) -> None:
     messages: Json = tree([pdf("a.pdf")], [pdf("b.pdf")])
     messages["a0"]["parentId"] = "a0"
 
-    found = attachments_by_place(chat_of(2), messages, {"user_message_id": message_id})
+    found = attached(chat_of(2), messages, {"user_message_id": message_id})
 
-    assert names(found) == ({2: ["b.pdf"]} if message_id == "q1" else {})
+    assert found == ({2: ["b.pdf"]} if message_id == "q1" else {})
 
 
 def test_chat_without_a_row_names_files_in_the_request() -> None:
@@ -128,12 +136,9 @@ def test_chat_without_a_row_names_files_in_the_request() -> None:
         "model": {"info": {"meta": {"knowledge": knowledge}}},
     }
 
-    several = attachments_by_place(chat_of(2), {}, metadata)
-    one = attachments_by_place(chat_of(1), {}, metadata)
-
-    assert names(several) == {0: ["a.pdf"], 2: ["b.pdf"]}
-    assert names(one) == {0: ["a.pdf", "b.pdf"]}
-    assert attachments_by_place([AssistantText("x")], {}, metadata) == {}
+    assert attached(chat_of(2), {}, metadata) == {0: ["a.pdf"], 2: ["b.pdf"]}
+    assert attached(chat_of(1), {}, metadata) == {0: ["a.pdf", "b.pdf"]}
+    assert attached([AssistantText("x")], {}, metadata) == {}
 
 
 @pytest.mark.parametrize(
@@ -141,7 +146,7 @@ def test_chat_without_a_row_names_files_in_the_request() -> None:
 )
 def test_request_without_files(metadata: Json) -> None:
     """Most have none."""
-    assert names(attachments_by_place(chat_of(1), {}, metadata)) == {}
+    assert attached(chat_of(1), {}, metadata) == {}
 
 
 def test_what_counts_as_attached() -> None:
@@ -166,28 +171,18 @@ def test_what_counts_as_attached() -> None:
     assert read_attachments(None) == []
 
 
-def test_parts_stand_in_front() -> None:
-    """What the host writes behind them may change from turn to turn."""
-    before = said(text("Why?"))
-
-    after = add_parts(before, [text("file")])
-
-    assert after == said(text("file"), text("Why?"))
-    assert before == said(text("Why?"))
-
-
 # ----------------------------------------------------------------------- pictures
 
 
 def test_readable_pictures_stay() -> None:
     """With their detail, and a label that is right."""
     jpeg = data_url(JPEG, "image/png")
-    stretches: list[ChatPart] = [
+    parts: list[ChatPart] = [
         said(text("?"), image(PIXEL, "low"), image(jpeg)),
         AssistantText("!"),
     ]
 
-    found = resolve_images(stretches, {})
+    found = resolve_images(parts)
 
     right = image(data_url(JPEG, "image/jpeg"))
     assert found == [said(text("?"), image(PIXEL, "low"), right), AssistantText("!")]
@@ -197,10 +192,10 @@ def test_picture_of_an_unknown_kind_is_refused_by_name() -> None:
     """The user reads what to do; nothing is sent."""
     files = [Attachment(n, f"{n}.bmp", "image/bmp", is_image=True) for n in "ab"]
     document = Attachment("c", "c.pdf", "application/pdf", is_image=False)
-    stretches: list[ChatPart] = [said(text("?"), image(PIXEL), image(BAD))]
+    asked = said(text("?"), image(PIXEL), image(BAD))
 
     with pytest.raises(InvalidRequest, match=r"^b\.bmp is in a form") as caught:
-        resolve_images(stretches, {0: [document, *files]})
+        resolve_images([asked._replace(attachments=(document, *files))])
 
     assert "PNG, JPEG, WEBP" in str(caught.value)
 
@@ -208,24 +203,24 @@ def test_picture_of_an_unknown_kind_is_refused_by_name() -> None:
 def test_picture_without_a_name_is_refused_too() -> None:
     """Callers over plain HTTP give none."""
     with pytest.raises(InvalidRequest, match=r"^A picture is in a form"):
-        resolve_images([said(image(BAD))], {})
+        resolve_images([said(image(BAD))])
 
 
 def test_picture_that_is_gone_is_no_unknown_kind() -> None:
     """The host left its address as it was."""
     with pytest.raises(InvalidRequest, match=r"^A picture cannot be read: it is gone"):
-        resolve_images([said(image("some-file-id"))], {})
+        resolve_images([said(image("some-file-id"))])
 
 
 def test_earlier_message_does_not_stop_the_chat() -> None:
     """It was never sent; the model is told."""
-    stretches: list[ChatPart] = [
+    parts: list[ChatPart] = [
         said(image(BAD), text("?")),
         AssistantText("!"),
         said(text("And now?")),
     ]
 
-    found = resolve_images(stretches, {})
+    found = resolve_images(parts)
 
     first = found[0]
     assert isinstance(first, UserMessage)
@@ -233,16 +228,16 @@ def test_earlier_message_does_not_stop_the_chat() -> None:
     assert note["type"] == "input_text"
     assert note["text"].startswith("[A picture is in a form")
     assert rest == text("?")
-    assert found[1:] == stretches[1:]
+    assert found[1:] == parts[1:]
 
 
 def test_picture_of_the_host_is_not_asked() -> None:
     """An instruction behind the question is no reason to stop."""
-    stretches: list[ChatPart] = [said(text("?")), said(image(BAD), role="developer")]
+    parts: list[ChatPart] = [said(text("?")), said(image(BAD), role="developer")]
 
-    found = resolve_images(stretches, {})
+    found = resolve_images(parts)
 
-    assert question_index(stretches) == 0
+    assert question_index(parts) == 0
     assert "form" in str(found[1])
 
 

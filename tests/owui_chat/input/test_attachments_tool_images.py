@@ -65,9 +65,9 @@ def row(*outputs: Item) -> Json:
 
 def test_picture_goes_back_to_its_output() -> None:
     """The made-up message is gone."""
-    stretches: list[ChatPart] = [returned("1"), made_up(PIXEL), AssistantText("A cat.")]
+    parts: list[ChatPart] = [returned("1"), made_up(PIXEL), AssistantText("A cat.")]
 
-    found = add_tool_images(stretches, row(output("1", "/api/v1/files/f/content")))
+    found = add_tool_images(parts, row(output("1", "/api/v1/files/f/content")))
 
     assert found == [returned("1", PIXEL), AssistantText("A cat.")]
 
@@ -78,16 +78,16 @@ def test_our_cards_can_be_told() -> None:
     item = {"type": "function_call_output", "call_id": "1", "output": sent}
     stored = {"type": "input_image", "image_url": "a"}
     card = output_host_item(ToolOutput(0, item, False, {"stored": [stored]}))
-    stretches: list[ChatPart] = [returned("1"), returned("2"), made_up(PIXEL)]
+    parts: list[ChatPart] = [returned("1"), returned("2"), made_up(PIXEL)]
 
-    found = add_tool_images(stretches, row(card))
+    found = add_tool_images(parts, row(card))
 
     assert found == [returned("1", PIXEL), returned("2")]
 
 
 def test_each_output_gets_its_own() -> None:
     """The chat tells how many each has."""
-    stretches: list[ChatPart] = [
+    parts: list[ChatPart] = [
         returned("1"),
         returned("2"),
         returned("3"),
@@ -95,7 +95,7 @@ def test_each_output_gets_its_own() -> None:
     ]
     stored = row(output("1", "a"), output("2"), output("3", "b"))
 
-    found = add_tool_images(stretches, stored)
+    found = add_tool_images(parts, stored)
 
     assert found == [returned("1", PIXEL), returned("2"), returned("3", SECOND)]
 
@@ -111,23 +111,23 @@ def test_each_output_gets_its_own() -> None:
 )
 def test_of_the_hosts_outputs_the_last_has_all(messages: Json) -> None:
     """Its round goes on before it is stored, and later turns do the same."""
-    stretches: list[ChatPart] = [AssistantText("x"), returned("1"), returned("2")]
+    parts: list[ChatPart] = [AssistantText("x"), returned("1"), returned("2")]
 
-    found = add_tool_images([*stretches, made_up(PIXEL)], messages)
+    found = add_tool_images([*parts, made_up(PIXEL)], messages)
 
     assert found == [AssistantText("x"), returned("1"), returned("2", PIXEL)]
 
 
 def test_earlier_outputs_are_left_alone() -> None:
     """Only those right in front of the pictures count."""
-    stretches: list[ChatPart] = [
+    parts: list[ChatPart] = [
         returned("1"),
         AssistantText("x"),
         returned("2"),
         made_up(PIXEL),
     ]
 
-    found = add_tool_images(stretches, {})
+    found = add_tool_images(parts, {})
 
     assert found == [returned("1"), AssistantText("x"), returned("2", PIXEL)]
 
@@ -143,16 +143,16 @@ def test_earlier_outputs_are_left_alone() -> None:
 )
 def test_other_messages_stay(message: UserMessage) -> None:
     """A person may show a picture right after a tool."""
-    stretches: list[ChatPart] = [returned("1"), message]
+    parts: list[ChatPart] = [returned("1"), message]
 
-    assert add_tool_images(stretches, {}) == stretches
+    assert add_tool_images(parts, {}) == parts
 
 
 def test_made_up_message_without_an_output_stays() -> None:
     """Somebody wrote it himself."""
-    stretches: list[ChatPart] = [AssistantText("x"), made_up(PIXEL)]
+    parts: list[ChatPart] = [AssistantText("x"), made_up(PIXEL)]
 
-    assert add_tool_images(stretches, {}) == stretches
+    assert add_tool_images(parts, {}) == parts
 
 
 def test_picture_that_nobody_reads_becomes_words() -> None:
@@ -186,8 +186,8 @@ def test_what_the_real_host_makes_of_it(host_functions: HostFunctions) -> None:
     message = {"type": "message", "content": [{"type": "output_text", "text": "So."}]}
     stored = [*calls, *outputs, message]
 
-    _, stretches = parse_messages(host_functions.convert(stored))
-    found = add_tool_images(stretches, {"a": {"output": stored}})
+    _, parts = parse_messages(host_functions.convert(stored))
+    found = add_tool_images(parts, {"a": {"output": stored}})
 
     assert found[3:] == [
         *(returned("1", PIXEL), returned("2"), returned("3", SECOND, PIXEL)),

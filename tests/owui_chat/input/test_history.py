@@ -81,10 +81,10 @@ def kept(ulid: str, *items: Item, origin: Origin = ORIGIN) -> dict[str, Record]:
 
 
 def built(
-    stretches: Sequence[ChatPart], records: dict[str, Record] | None = None
+    parts: Sequence[ChatPart], records: dict[str, Record] | None = None
 ) -> list[Item]:
     """The input, for a reader of the same origin."""
-    return build_input(stretches, records or {}, ORIGIN)
+    return build_input(parts, records or {}, ORIGIN)
 
 
 SEALED = strip_for_replay(reasoning("1"))
@@ -114,9 +114,9 @@ def test_records_hold_their_own_when_the_host_joins_texts() -> None:
     ("maker", "is_sent"),
     [
         (ORIGIN, True),
-        (replace(ORIGIN, endpoint=""), True),
-        (replace(ORIGIN, family="gpt-5.6"), False),
-        (replace(ORIGIN, endpoint="127.0.0.1"), False),
+        (ORIGIN._replace(endpoint=""), True),
+        (ORIGIN._replace(family="gpt-5.6"), False),
+        (ORIGIN._replace(endpoint="127.0.0.1"), False),
     ],
 )
 def test_reasoning_goes_only_to_who_made_it(maker: Origin, is_sent: bool) -> None:
@@ -506,9 +506,9 @@ def test_custom_call_of_a_plain_caller_is_sent_as_one() -> None:
         {"role": "assistant", "content": "", "tool_calls": [called_]},
         {"role": "tool", "tool_call_id": "call_1", "content": "rain"},
     ]
-    _, stretches = parse_messages(messages)
+    _, parts = parse_messages(messages)
 
-    assert build_input(stretches, {}, None) == [
+    assert build_input(parts, {}, None) == [
         strip_for_replay(custom_call("1", "a note")),
         {**output("1"), "type": "custom_tool_call_output"},
     ]
@@ -684,7 +684,7 @@ answers = st.lists(
     | words,
     max_size=4,
 ).map(lambda texts: AssistantText("".join(texts)))
-stretches = st.lists(
+parts = st.lists(
     st.one_of(
         words.map(asked),
         answers,
@@ -727,7 +727,7 @@ records_of_any_kind = st.dictionaries(
 
 
 @settings(deadline=None)
-@given(stretches, records_of_any_kind, st.sampled_from([ORIGIN, None]))
+@given(parts, records_of_any_kind, st.sampled_from([ORIGIN, None]))
 def test_input_is_valid_whatever_was_found(
     chat: list[ChatPart], records: dict[str, Record], reader: Origin | None
 ) -> None:
@@ -753,10 +753,10 @@ def test_input_is_valid_whatever_was_found(
 
 
 @settings(deadline=None)
-@given(stretches)
+@given(parts)
 def test_without_records_the_users_words_come_through(chat: list[ChatPart]) -> None:
     """In order, as they were written."""
-    said = [stretch.item for stretch in chat if isinstance(stretch, UserMessage)]
+    said = [part.item for part in chat if isinstance(part, UserMessage)]
 
     assert [item for item in built(chat) if item.get("role") == "user"] == said
 
@@ -796,10 +796,10 @@ def test_messages_of_the_host_are_read_into_the_same_input() -> None:
 
 
 def forgetful(
-    stretches: Sequence[ChatPart], records: dict[str, Record] | None = None
+    parts: Sequence[ChatPart], records: dict[str, Record] | None = None
 ) -> list[Item]:
     """The input where what tools did is not to be sent in later turns."""
-    return build_input(stretches, records or {}, ORIGIN, with_tools=False)
+    return build_input(parts, records or {}, ORIGIN, with_tools=False)
 
 
 def test_what_tools_did_leaves_with_the_reasoning_before_it() -> None:

@@ -15,9 +15,10 @@ from owui_chat.input.prefix import (
 from owui_chat.messages import (
     AssistantText,
     ChatPart,
-    Paired,
+    StoredMessage,
     UserMessage,
-    pair_messages,
+    attach_stored_messages,
+    stored_messages,
 )
 from owui_chat.storage.records import message_key
 
@@ -38,30 +39,39 @@ def said(text: str, role: str = "user") -> UserMessage:
     return UserMessage({"type": "message", "role": role, "content": [part]})
 
 
-CHAT: list[ChatPart] = [
+SENT: list[ChatPart] = [
     said("zero"),
     AssistantText("yes"),
     said("one"),
     AssistantText("well"),
     said("<c/>\ntwo"),
 ]
-PAIRS = pair_messages(CHAT, ROW, ASKED)
+CHAT = attach_stored_messages(SENT, ROW, ASKED)
+
+
+def stored_in(parts: list[ChatPart]) -> dict[int, StoredMessage]:
+    """The stored messages of a chat by their places."""
+    return {
+        place: part.stored
+        for place, part in enumerate(parts)
+        if isinstance(part, UserMessage) and part.stored
+    }
 
 
 def test_messages_are_paired_with_the_branch_that_is_asked() -> None:
     """Another answer to the same message is of another branch."""
-    assert pair_messages(CHAT, ROW, ASKED) == {
-        0: Paired(ROW["q0"], "a0"),
-        2: Paired(ROW["q1"], "a1"),
-        4: Paired(ROW["q2"], "a2"),
+    assert stored_in(attach_stored_messages(SENT, ROW, ASKED)) == {
+        0: StoredMessage(ROW["q0"], "a0"),
+        2: StoredMessage(ROW["q1"], "a1"),
+        4: StoredMessage(ROW["q2"], "a2"),
     }
 
 
 def test_oldest_messages_may_be_gone() -> None:
     """The host's compaction leaves them out of the request."""
-    assert pair_messages(CHAT[2:], ROW, ASKED) == {
-        0: Paired(ROW["q1"], "a1"),
-        2: Paired(ROW["q2"], "a2"),
+    assert stored_in(attach_stored_messages(SENT[2:], ROW, ASKED)) == {
+        0: StoredMessage(ROW["q1"], "a1"),
+        2: StoredMessage(ROW["q2"], "a2"),
     }
 
 
@@ -69,28 +79,21 @@ def test_question_that_nothing_answered_has_no_answer() -> None:
     """The answer to the next one is not its own."""
     row = {**ROW, "q1": {**ROW["q1"], "parentId": "q0"}}
 
-    pairs = pair_messages([said("zero"), *CHAT[2:]], row, ASKED)
+    chat = attach_stored_messages([said("zero"), *SENT[2:]], row, ASKED)
 
-    assert [one.answer_id for one in pairs.values()] == ["a2", "a1", ""]
+    assert [one.answer_id for one in stored_messages(chat)] == ["", "a1", "a2"]
 
 
 def test_first_turn_keeps_its_instructions() -> None:
     """Later ones keep what changed, and nothing where nothing did."""
-    asked = [said("zero")]
-    pairs = {0: Paired(ROW["q0"], "a0")}
+    asked = CHAT[:1]
 
-    assert capture_sent_context(asked, pairs, {}, "Be brief.") == SentContext(
+    assert capture_sent_context(asked, {}, "Be brief.") == SentContext(
         None, "Be brief."
     )
-    assert capture_sent_context(asked, pairs, {}, None) == SentContext()
+    assert capture_sent_context(asked, {}, None) == SentContext()
     before = {"a0": SentContext(None, "Be brief.")}
-    assert (
-        capture_sent_context(CHAT[:3], PAIRS_OF_TWO, before, "Be brief.")
-        == SentContext()
-    )
-
-
-PAIRS_OF_TWO = {place: PAIRS[place] for place in (0, 2)}
+    assert capture_sent_context(CHAT[:3], before, "Be brief.") == SentContext()
 
 
 @pytest.mark.parametrize(
@@ -111,18 +114,18 @@ def test_what_changed_is_told_against_what_was_told_last(
         "a1": SentContext(None, None, ("It is one.",), ("It is noon.",)),
     }
 
-    now = capture_sent_context(CHAT, PAIRS, sent, given)
+    now = capture_sent_context(CHAT, sent, given)
 
     assert (now.new, now.gone) == (new, gone)
     assert now.injected is not None
-    assert first_instructions(PAIRS, sent | {"a2": now}) == "Be brief.\nIt is noon."
+    assert first_instructions(CHAT, sent | {"a2": now}) == "Be brief.\nIt is noon."
 
 
 def test_news_stand_in_front_of_the_message_they_came_with() -> None:
     """Now, and in every later turn."""
     sent = {"a1": SentContext(None, None, ("It is one.",), ("It is noon.",))}
 
-    told = apply_sent_context(CHAT, PAIRS, sent)
+    told = apply_sent_context(CHAT, sent)
 
     news = (
         "The instructions have changed.\nNew lines:\nIt is one.\n"
@@ -134,7 +137,7 @@ def test_news_stand_in_front_of_the_message_they_came_with() -> None:
 def test_what_was_sent_is_read_back() -> None:
     """From the keys of answers alone, and only what can be read."""
     sent = SentContext(
-        capture_sent_context(CHAT, PAIRS, {}, None).injected,
+        capture_sent_context(CHAT, {}, None).injected,
         "Be brief.",
         ("a",),
         ("b",),

@@ -7,12 +7,14 @@ import pytest
 
 from owui_chat.input.prefix import (
     InjectedContext,
-    apply_injected_context,
-    find_injected_context,
-    read_injected_context,
+    SentContext,
+    add_sent_context,
+    apply_sent_context,
+    capture_sent_context,
+    read_sent_context,
 )
-from owui_chat.messages import UserMessage
-from owui_chat.storage.records import text_digest
+from owui_chat.messages import ChatPart, StoredMessage, UserMessage
+from owui_chat.storage.records import message_key, text_digest
 
 PICTURE = {"type": "input_image", "image_url": "data:image/png;base64,AA=="}
 
@@ -24,12 +26,33 @@ def said(*texts: str, pictures: int = 0) -> UserMessage:
     return UserMessage({"type": "message", "role": "user", "content": content})
 
 
+def injected(asked: UserMessage, words: str) -> InjectedContext | None:
+    """What is found around the words of a message."""
+    stored = StoredMessage({"content": words}, "a")
+    return capture_sent_context([asked._replace(stored=stored)], {}, None).injected
+
+
+def read(wire: object) -> InjectedContext | None:
+    """What is read of a stored form."""
+    sent = read_sent_context({message_key("a"): {"sent": {"injected": wire}}})
+    return sent["a"].injected
+
+
+def applied(asked: UserMessage, words: str, found: InjectedContext | None) -> ChatPart:
+    """A message as it was sent."""
+    stored = StoredMessage({"content": words}, "a")
+    chat = [asked._replace(stored=stored)]
+    [part] = apply_sent_context(chat, {"a": SentContext(found)})
+    assert isinstance(part, UserMessage)
+    return part._replace(stored=None)
+
+
 def kept(asked: UserMessage, words: str) -> InjectedContext:
     """What is kept of a message, as it is read back."""
-    found = find_injected_context(asked, words)
+    found = injected(asked, words)
     assert found is not None
-    read = read_injected_context(json.loads(json.dumps(found.wire())))
-    assert read == found
+    stored = add_sent_context({}, SentContext(found))
+    assert read(json.loads(json.dumps(stored))["sent"]["injected"]) == found
     return found
 
 
@@ -54,8 +77,8 @@ def test_earlier_message_is_sent_as_it_was(
     """Whatever stood around the words stands there again."""
     found = kept(asked, words)
 
-    assert apply_injected_context(later, words, found) == asked
-    assert apply_injected_context(asked, words, found) == asked
+    assert applied(later, words, found) == asked
+    assert applied(asked, words, found) == asked
 
 
 @pytest.mark.parametrize(
@@ -69,22 +92,22 @@ def test_earlier_message_is_sent_as_it_was(
 )
 def test_nothing_is_kept(asked: UserMessage, words: str) -> None:
     """The words alone, words that no chat holds, too much, no text at all."""
-    assert find_injected_context(asked, words) is None
+    assert injected(asked, words) is None
 
 
 def test_edited_words_are_sent_afresh() -> None:
     """And so is a message whose words are not where they should be."""
     found = kept(said("<c/>\nrain?"), "rain?")
 
-    assert apply_injected_context(said("snow?"), "snow?", found) == said("snow?")
-    assert apply_injected_context(said("hail?"), "rain?", found) == said("hail?")
-    assert apply_injected_context(said("rain?"), "rain?", None) == said("rain?")
+    assert applied(said("snow?"), "snow?", found) == said("snow?")
+    assert applied(said("hail?"), "rain?", found) == said("hail?")
+    assert applied(said("rain?"), "rain?", None) == said("rain?")
 
 
 @pytest.mark.parametrize("wire", [None, "x", {}, {"texts": "x"}])
 def test_what_no_writer_wrote_is_nothing(wire: object) -> None:
     """A row that a person or another program changed stops no chat."""
-    assert read_injected_context(wire) is None
+    assert read(wire) is None
 
 
 def test_words_are_not_stored_twice() -> None:

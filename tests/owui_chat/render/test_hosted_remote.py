@@ -47,8 +47,8 @@ def sent_next(
 ) -> list[Item]:
     """What the next turn sends of a message that the host stored."""
     messages = [ASKED, *host.convert(output), ASKED]
-    _, stretches = parse_messages(messages)
-    return build_input(stretches, records or {}, ORIGIN)[1:-1]
+    _, parts = parse_messages(messages)
+    return build_input(parts, records or {}, ORIGIN)[1:-1]
 
 
 def statuses(told: Told) -> list[str]:

@@ -116,8 +116,8 @@ def sent(messages: Sequence[Any], reader: Origin | None = ORIGIN) -> list[Item]:
     """What the next turn sends of the messages between two of the user."""
     whole = json.loads(json.dumps([ASKED, *messages, ASKED]))
     marked, records = restore_from_details(whole)
-    _, stretches = parse_messages(marked)
-    return build_input(stretches, records, reader)[1:-1]
+    _, parts = parse_messages(marked)
+    return build_input(parts, records, reader)[1:-1]
 
 
 def expected(rounds: Sequence[Round]) -> list[Item]:

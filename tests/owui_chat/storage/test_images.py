@@ -157,10 +157,10 @@ def test_picture_that_nobody_can_read_is_left_out() -> None:
 
 def test_reasoning_that_led_to_a_lost_picture_alone_leaves_with_it() -> None:
     """Nothing would follow it."""
-    stretches = [AssistantText(format_marker("items", A))]
+    parts = [AssistantText(format_marker("items", A))]
     records = records_of(reasoning("1"), KEPT)
     lost, found = (
-        build_input(stretches, restore_images(records, held), ORIGIN)
+        build_input(parts, restore_images(records, held), ORIGIN)
         for held in ({}, {"f-1": "AAAA"})
     )
 
@@ -170,8 +170,8 @@ def test_reasoning_that_led_to_a_lost_picture_alone_leaves_with_it() -> None:
 
 def test_pictures_of_earlier_writers_go_back() -> None:
     """They kept them whole."""
-    stretches = [AssistantText(f"{format_marker('image_generation_call', A)}There.")]
+    parts = [AssistantText(f"{format_marker('image_generation_call', A)}There.")]
 
-    items = build_input(stretches, records_of(DRAWN), ORIGIN)
+    items = build_input(parts, records_of(DRAWN), ORIGIN)
 
     assert items[0] == PICTURE

@@ -58,8 +58,8 @@ def sent(host: HostFunctions, items: list[Item]) -> list[Item]:
     """What the next turn sends of the output items that the host has."""
     whole = json.loads(json.dumps([ASKED, *host.convert(items), ASKED]))
     marked, records = restore_from_details(whole)
-    _, stretches = parse_messages(marked)
-    return build_input(stretches, records, ORIGIN)[1:-1]
+    _, parts = parse_messages(marked)
+    return build_input(parts, records, ORIGIN)[1:-1]
 
 
 ONLY_REMARKS = run_of(
