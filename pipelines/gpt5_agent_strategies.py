@@ -13,8 +13,8 @@ Built by scripts/bundle.py from pipes/ and pipelines/; do not edit. In reading o
                       loop.recovery, loop.response, transport.connections,
                       loop.attempts, requests.json_schema, loop.arguments, redaction,
                       requests.tools, requests.replay, loop.tools, loop.run
-    owui_chat  storage.markers, storage.records, storage.details_carrier, code,
-               messages, input.history, render.chunks, files, citations,
+    owui_chat  host_tools, storage.markers, storage.records, storage.details_carrier,
+               code, messages, input.history, render.chunks, files, citations,
                storage.output_carrier, render.completions, render.items,
                render.commentary, render.hosted, render.native, input.tasks
     toolbox  sandbox.backend, sandbox.seccomp, sandbox.bubblewrap, sandbox.containers,
@@ -2662,7 +2662,6 @@ class _Pool:
 
     @contextmanager
     def lend(self) -> Iterator[aiohttp.ClientSession]:
-        """Lend the session, opened if needed; the last return starts the idle time."""
         if self._timer is not None:
             self._timer.cancel()
         if self._session is None:
@@ -2688,7 +2687,6 @@ class _Pool:
             await session.close()
 
     def close_later(self) -> None:
-        """Close the session in a task of its own, for callers that cannot wait."""
         session = self._take_session()
         if session is None:
             return
@@ -3254,11 +3252,6 @@ class _BackgroundRun:
     async def first_event(
         self, part: AsyncGenerator[RunEvent, None]
     ) -> RunEvent | None:
-        """Return the first event of `part`, None if it has none.
-
-        A response without an id could not be cancelled, so a `part` that is left before
-        is read on until there is one.
-        """
         if self._named.is_set():
             return await anext(part, None)
         first = asyncio.create_task(_first_of(part))
@@ -3269,7 +3262,6 @@ class _BackgroundRun:
             raise
 
     def can_go_on(self, error: ResponsesError | None) -> bool:
-        """Say whether there can be more of the response; raises `error` if not."""
         is_total = isinstance(error, TimedOut) and error.kind == "total_timeout"
         goes_on = bool(self.cursor.response_id) and not is_total
         if error is not None and not goes_on:
@@ -3277,7 +3269,6 @@ class _BackgroundRun:
         return goes_on
 
     def wait_after(self, error: ResponsesError | None) -> float:
-        """Return the seconds until the next request; raises ResponseLost."""
         asked, self.has_news = self._asks, self.cursor.last != self._seen
         self._seen = self.cursor.last
         if asked and error is None:  # the server is still working on it
@@ -3314,7 +3305,6 @@ class _BackgroundRun:
         self.abandon()
 
     def abandon(self) -> None:
-        """Cancel the response once, unless it has ended or does not exist."""
         named, ended = self.cursor.response_id, self._state.ending
         if named and not ended and not self._is_left:
             self._is_left = True
@@ -3791,7 +3781,6 @@ class _SchemaValidator:
     _found: dict[tuple[str, int, int], str] = field(default_factory=dict)
 
     def error(self, value: Any, node: Any, path: str = "", depth: int = 0) -> str:
-        """Return the path and the error there; empty if `value` is valid for `node`."""
         if not isinstance(node, Mapping) or depth > _DEEPEST_ARGUMENT:
             return ""
         # A schema can refer to the same part several times, and to itself.
@@ -4695,7 +4684,6 @@ class _Clock:
 
     @asynccontextmanager
     async def question(self) -> AsyncGenerator[None, None]:
-        """Stop the time for a question to a person; questions are asked one by one."""
         async with self._asking:
             began = self._loop.time()
             try:
@@ -4704,7 +4692,6 @@ class _Clock:
                 self._end += self._loop.time() - began
 
     async def wait(self, task: asyncio.Task[ToolResult]) -> None:
-        """Wait until a task is done or the time is used up."""
         while not task.done():
             left = self._end - self._loop.time()
             if left > 0:
@@ -4977,7 +4964,6 @@ class _RunState:
         return ToolOutput(index, item, answer.failed, answer.card)
 
     def fail_calls(self, output: Sequence[Item]) -> list[ToolOutput]:
-        """Answer the calls of a failed response; none of them was run."""
         calls = [item for item in output if is_call(item)]
         return [self.add_output(call, _refused(call, _BROKEN_OFF)) for call in calls]
 
@@ -5054,6 +5040,24 @@ def _next_request(
     items = drop_settled_approvals([*request.input, *received, *round_.outputs])
     items = since_compaction(items)
     return request.model_copy(update={"input": items, "tool_choice": choice})
+
+
+# ==== owui_chat.host_tools: What Open WebUI's own texts and tools mean: failed results, `call_tool`.
+
+CALL_TOOL = "call_tool"
+"""The builtin tool that runs another one by its name."""
+
+HOST_ERROR_PREFIXES = ("error:", "exception:", "traceback", "http error!")
+"""The beginnings of results that the host marks as failed, in lower case."""
+
+TOOL_IMAGES_PREFIX = "Here are the images from the tool results above."
+"""The beginning of the user message that the host makes of the images of tools."""
+
+
+def read_call_tool(arguments: Mapping[str, Any]) -> tuple[Any, dict[str, Any]] | None:
+    """Return the name and the arguments in a call of `call_tool`, None if invalid."""
+    params = parse_json_object(arguments.get("params"))
+    return None if params is None else (arguments.get("tool_name"), params)
 
 
 # ==== owui_chat.storage.markers: The marker grammar: a line in the text that names stored items and is invisible.
@@ -5310,7 +5314,6 @@ class _Reading:
         self._textless: list[str] = []
 
     def marked(self, messages: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-        """Return the messages; markers without a text come at the end of their run."""
         found: list[Mapping[str, Any]] = []
         for message in messages:
             is_message = isinstance(message, Mapping)  # else the reader says so
@@ -5715,7 +5718,6 @@ class _RunHistory:
         return False
 
     def items(self) -> list[Item]:
-        """Return the items of the run in order."""
         items: list[Item] = []
         for part in self._pieces:
             match part:
@@ -7185,6 +7187,39 @@ _TASK_OBJECTS: Mapping[str, tuple[str, dict[str, Any]]] = {
 (docs/reference/open-webui.md, "Tasks")."""
 
 
+_ANSWER_KEYS = frozenset(
+    {
+        *("tools", "tool_choice", "parallel_tool_calls", "reasoning"),
+        *("reasoning_effort", "text", "verbosity", "response_format"),
+    }
+)
+"""What is chosen for answers, but not for tasks."""
+
+
+def task_request(
+    model: ResolvedModel,
+    messages: Sequence[Mapping[str, Any]],
+    body: Mapping[str, Any],
+    task: str,
+) -> ResponsesRequest:
+    """Return the request for a task: short, without tools or stored reasoning.
+
+    If the host reads the answer as JSON, the model is held to that form. Raises
+    InvalidRequest.
+    """
+    messages = task_messages(messages)
+    instructions, parts = parse_messages(messages)
+    given = {k: v for k, v in body.items() if k not in _ANSWER_KEYS}
+    form = task_format(task, messages)
+    if form and model.facts.known_family:
+        given["text"] = {"format": form}
+    settings = Settings(
+        effort=model.lowest_effort(), stream=False, encrypted_reasoning=False
+    )
+    items = build_input(parts, {}, None)
+    return build_request(model, instructions, items, given, settings)
+
+
 def task_messages(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return the messages of a task without the markers of the quoted chat."""
     return [
@@ -7663,21 +7698,17 @@ _ISOLATED_RUN = (
 )
 
 
-class ContainerProcess:
-    """One container; the daemon limits its memory."""
+class _ContainerProcess:
 
     def __init__(self, process: Process, remove: tuple[str, ...]) -> None:
-        """`process` is the client; `remove` is the command that ends the container."""
         self.process = process
         self._client = ProcessHandle(process.pid)
         self._remove_command = remove
 
     def measure_memory(self) -> int:
-        """Return 0: the daemon limits it."""
         return 0
 
     async def kill(self) -> None:
-        """End the container, which would outlive its client."""
         with suppress(TimeoutError):  # the client of one that has answered ends soon
             async with asyncio.timeout(_CLIENT_EXIT_SECONDS):
                 await self.process.wait()
@@ -7692,7 +7723,6 @@ class ContainerProcess:
         self._client.kill()
 
     def close(self) -> None:
-        """Close the client's descriptor."""
         self._client.close()
 
 
@@ -7705,7 +7735,7 @@ class ContainerBackend:
         self._image = image
         self._wheels = wheels
 
-    async def start(self, program: str, limits: SandboxLimits) -> ContainerProcess:
+    async def start(self, program: str, limits: SandboxLimits) -> _ContainerProcess:
         """Start a program in its own container; raises SandboxUnavailable."""
         path = shutil.which(self.name)
         if path is None:
@@ -7719,7 +7749,7 @@ class ContainerBackend:
             stderr=PIPE,
             env=_client_environment(),
         )
-        return ContainerProcess(process, (path, "rm", "--force", name))
+        return _ContainerProcess(process, (path, "rm", "--force", name))
 
     def _options(self, limits: SandboxLimits) -> Iterator[str]:
         rooms = {"/work": limits.disk, "/tmp": limits.disk}
@@ -8382,7 +8412,6 @@ class _SandboxRun:
     async def communicate(
         self, line: bytes, archive: WorkspaceArchive | None, spool: Path
     ) -> None:
-        """Send the request, watch until the answer is complete; raises RunStopped."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + self._limits.seconds + _REPLY_GRACE_SECONDS
         answering = asyncio.create_task(self._read_stdout(spool))
@@ -8420,7 +8449,6 @@ class _SandboxRun:
         return RunStopped(_STOP_CAUSES[reason].format(self._limits))
 
     async def end(self) -> None:
-        """End the sandbox, and wait until it is gone."""
         try:
             await self._process.kill()
             for task in self._tasks:
@@ -8436,7 +8464,6 @@ class _SandboxRun:
             self._process.close()
 
     def stderr_text(self) -> str:
-        """Return the sandbox's error output, for the log."""
         return self._stderr_text.decode("utf-8", "replace").strip()
 
 
@@ -8725,10 +8752,10 @@ def _printable_name(name: str) -> str:
 
 # ==== toolbox.sandbox.tools: The code interpreter's tools: descriptions for the model, calls, results.
 
-SandboxToolSpec = dict[str, Any]
+_SandboxToolSpec = dict[str, Any]
 
 
-class InvalidSandboxCall(Exception):
+class _InvalidSandboxCall(Exception):
     """The arguments of a call are invalid."""
 
 
@@ -8783,7 +8810,7 @@ _FILE_TOOLS = {
 }
 
 
-def build_sandbox_specs(with_dependencies: bool) -> list[SandboxToolSpec]:
+def build_sandbox_specs(with_dependencies: bool) -> list[_SandboxToolSpec]:
     """Return name, description and parameters of each tool."""
     run = {
         "code": _CODE_SCHEMA,
@@ -8799,7 +8826,7 @@ def build_sandbox_specs(with_dependencies: bool) -> list[SandboxToolSpec]:
 
 def _build_sandbox_spec(
     name: str, description: str, properties: Mapping[str, Any], required: list[str]
-) -> SandboxToolSpec:
+) -> _SandboxToolSpec:
     parameters = {
         "type": "object",
         "properties": dict(properties),
@@ -8809,19 +8836,18 @@ def _build_sandbox_spec(
     return {"name": name, "description": description, "parameters": parameters}
 
 
-def build_sandbox_request(
+def _build_sandbox_request(
     name: str, arguments: Mapping[str, Any], with_dependencies: bool
 ) -> dict[str, Any]:
-    """Return the request to the sandbox; raises InvalidSandboxCall."""
     if name == "python_execute":
         return _build_run_request(arguments, with_dependencies)
     if name not in _FILE_TOOLS:
-        raise InvalidSandboxCall(f"There is no tool named {name}.")
+        raise _InvalidSandboxCall(f"There is no tool named {name}.")
     operation, _, properties = _FILE_TOOLS[name]
     given = {key: arguments.get(key) for key in properties}
     for key, value in given.items():
         if not isinstance(value, str):
-            raise InvalidSandboxCall(f"{name} needs {key}, a text.")
+            raise _InvalidSandboxCall(f"{name} needs {key}, a text.")
     return {"operation": operation, **given}
 
 
@@ -8830,13 +8856,13 @@ def _build_run_request(
 ) -> dict[str, Any]:
     code, dependencies = arguments.get("code"), arguments.get("dependencies") or []
     if not isinstance(code, str):
-        raise InvalidSandboxCall("python_execute needs code, a text.")
+        raise _InvalidSandboxCall("python_execute needs code, a text.")
     if not isinstance(dependencies, list) or not all(
         isinstance(one, str) for one in dependencies
     ):
-        raise InvalidSandboxCall("dependencies is a list of names.")
+        raise _InvalidSandboxCall("dependencies is a list of names.")
     if dependencies and not with_dependencies:
-        raise InvalidSandboxCall("No packages can be installed here; do without.")
+        raise _InvalidSandboxCall("No packages can be installed here; do without.")
     return {"operation": "run", "code": code, "dependencies": dependencies}
 
 
@@ -8854,8 +8880,7 @@ class SandboxResult(NamedTuple):
     files: tuple[SandboxFile, ...] = ()
 
 
-def build_sandbox_error(sentence: str) -> SandboxResult:
-    """Return the answer of a failed call."""
+def _build_sandbox_error(sentence: str) -> SandboxResult:
     return SandboxResult(f"Error: {sentence}", failed=True)
 
 
@@ -8867,9 +8892,9 @@ def build_sandbox_result(
     notes = " ".join(_list_notes(answer, limits))
     match answer:
         case {"refused": str(reason)}:
-            return build_sandbox_error(reason)
+            return _build_sandbox_error(reason)
         case {"damaged": _}:
-            return build_sandbox_error(
+            return _build_sandbox_error(
                 "An earlier run damaged the workspace, which is empty now. Call again."
             )
         case {"stdout": _, "stderr": _, "result": _, "status": int(status)}:
@@ -8885,7 +8910,7 @@ def build_sandbox_result(
         case {"done": str(done)}:
             failed = "unkept" in answer
             return SandboxResult(notes if failed else done, failed)
-    return build_sandbox_error("The sandbox gave an answer that makes no sense.")
+    return _build_sandbox_error("The sandbox gave an answer that makes no sense.")
 
 
 def _describe_run(reply: SandboxReply, notes: str) -> str:
@@ -8970,7 +8995,7 @@ class SandboxTools:
         self._has_probed = False
         self._sandbox: Sandbox | None = None
 
-    async def specs(self) -> list[SandboxToolSpec]:
+    async def specs(self) -> list[_SandboxToolSpec]:
         """Return the tools' descriptions; none without a sandbox.
 
         The first call looks for a sandbox; the log says once why there is none.
@@ -8983,23 +9008,23 @@ class SandboxTools:
     ) -> SandboxResult:
         """Run a tool; cancelling the call ends the run."""
         try:
-            request = build_sandbox_request(name, arguments, self._with_dependencies)
+            request = _build_sandbox_request(name, arguments, self._with_dependencies)
             sandbox = await self._find_sandbox()
             if sandbox is None:
-                return build_sandbox_error("There is no sandbox on this server.")
+                return _build_sandbox_error("There is no sandbox on this server.")
             async with self._workspaces.acquire(chat_id) as workspace, self._slots:
                 return await self._run(sandbox, request, workspace)
-        except InvalidSandboxCall as bad:
-            return build_sandbox_error(str(bad))
+        except _InvalidSandboxCall as bad:
+            return _build_sandbox_error(str(bad))
         except SandboxClosed:
-            return build_sandbox_error("The sandbox was closed.")
+            return _build_sandbox_error("The sandbox was closed.")
         except RunStopped as stopped:
-            return build_sandbox_error(
+            return _build_sandbox_error(
                 f"The run was stopped, because {stopped}. The workspace is as it was."
             )
         except (SandboxUnavailable, SandboxReplyMissing, OSError) as silent:
             self._log(f"A run in the sandbox gave no answer: {silent}")
-            return build_sandbox_error("The run ended without an answer.")
+            return _build_sandbox_error("The run ended without an answer.")
 
     async def close(self) -> None:
         """End what runs, then remove all workspaces."""
@@ -9143,7 +9168,7 @@ _MAX_TOOL_NAME_CHARACTERS = 64
 _MIN_SECRET_CHARACTERS = 6
 _INVALID_TOOL_NAME_CHARACTER = re.compile(r"[^A-Za-z0-9_-]")
 
-ExecuteRemoteTool = Callable[[dict[str, Any]], Awaitable[Any]]
+_ExecuteRemoteTool = Callable[[dict[str, Any]], Awaitable[Any]]
 
 
 _Response = TypeVar("_Response")
@@ -9172,7 +9197,7 @@ class RemoteTool:
     name: str
     description: str
     args: Mapping[str, Any]
-    run: ExecuteRemoteTool = field(repr=False)
+    run: _ExecuteRemoteTool = field(repr=False)
 
     async def execute(self, args: dict[str, Any]) -> Any:
         """Let the server run it; raises RemoteError."""
@@ -9191,7 +9216,7 @@ async def run_with_timeout(
 
 
 def make_remote_tool(
-    label: str, spec: RemoteToolSpec, run: ExecuteRemoteTool
+    label: str, spec: RemoteToolSpec, run: _ExecuteRemoteTool
 ) -> RemoteTool:
     """Return a tool named after its server and itself."""
     name = _INVALID_TOOL_NAME_CHARACTER.sub("_", f"{label}_{spec.own_name}")[
@@ -9371,22 +9396,20 @@ def _is_web_address(text: str) -> bool:
     return is_sound and one_word and parts.scheme in ("http", "https")
 
 
-def is_tool_server_label(text: object) -> bool:
-    """Say whether a text can be the label of a server."""
+def _is_tool_server_label(text: object) -> bool:
     return isinstance(text, str) and bool(_TOOL_SERVER_LABEL.fullmatch(text))
 
 
-StringMap = Mapping[str, str]
+_StringMap = Mapping[str, str]
 
 
-class ServerRow(BaseModel):
-    """An entry as it is typed."""
+class _ServerRow(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
     server_label: str
     authorization: str | None = None
-    headers: StringMap = {}
+    headers: _StringMap = {}
     allowed_tools: list[str] | None = None
     timeout: float = Field(default=60.0, ge=1, le=600)
 
@@ -9394,7 +9417,7 @@ class ServerRow(BaseModel):
     @classmethod
     def _check_format(cls, text: str, about: ValidationInfo) -> str:
         is_fine = (
-            is_tool_server_label
+            _is_tool_server_label
             if about.field_name == "server_label"
             else _is_web_address
         )
@@ -9403,23 +9426,22 @@ class ServerRow(BaseModel):
         return text
 
 
-class McpRow(ServerRow):
+class McpRow(_ServerRow):
     """An MCP server as it is typed."""
 
     server_url: str | None = None
     command: list[str] = []
-    env: StringMap = {}
+    env: _StringMap = {}
 
 
-class OpenApiRow(ServerRow):
+class OpenApiRow(_ServerRow):
     """A server with an OpenAPI document as it is typed."""
 
     server_url: str
     base_url: str | None = None
 
 
-def describe_row_error(error: ValidationError) -> str:
-    """Return the first problem of an entry."""
+def _describe_row_error(error: ValidationError) -> str:
     first = error.errors(include_input=False, include_url=False)[0]
     key = str(first["loc"][0])
     if first["type"] == "extra_forbidden":
@@ -9530,7 +9552,7 @@ class EntryReader(NamedTuple):
         try:
             row = self.row.model_validate(said)
         except ValidationError as error:
-            raise _InvalidEntry(describe_row_error(error)) from None
+            raise _InvalidEntry(_describe_row_error(error)) from None
         if isinstance(row, McpRow):
             self._check_target(row)
         return row
@@ -9541,7 +9563,7 @@ class EntryReader(NamedTuple):
         if row.command and not self.starts_programs:
             raise _InvalidEntry("it starts a program, which the valves do not allow")
 
-    def _reveal_all(self, key: str, texts: StringMap) -> Iterator[tuple[str, str]]:
+    def _reveal_all(self, key: str, texts: _StringMap) -> Iterator[tuple[str, str]]:
         for name, text in texts.items():
             if key == "headers" and not _HEADER_NAME.fullmatch(name):
                 raise _InvalidEntry("a name among its headers is no header's name")
@@ -9558,7 +9580,7 @@ class _InvalidEntry(Exception):
 
 
 def _referenced_secrets(
-    revealed: Iterable[tuple[str, str]], typed: StringMap
+    revealed: Iterable[tuple[str, str]], typed: _StringMap
 ) -> list[str]:
     plain = set(typed.values())
     texts = [text for _, text in revealed if text not in plain]
@@ -9567,7 +9589,7 @@ def _referenced_secrets(
 
 def _read_entry_label(row: object) -> str:
     label = row.get("server_label") if isinstance(row, dict) else None
-    return str(label) if is_tool_server_label(label) else ""
+    return str(label) if _is_tool_server_label(label) else ""
 
 
 # ==== toolbox.mcp.http: MCP over streamable HTTP (protocol revision 2025-06-18).
@@ -9695,15 +9717,13 @@ _STDOUT = 1
 _INHERITED_VARIABLES = ("PATH", "HOME", "LANG")
 """What a program gets of our environment; the rest may hold keys."""
 
-LineCallback = Callable[[bytes], bool]
+_LineCallback = Callable[[bytes], bool]
 """Takes a line; False says that enough is enough."""
 
 
-class ChildProcess(asyncio.SubprocessProtocol):
-    """One running program; `is_over` says that no more output can come."""
+class _ChildProcess(asyncio.SubprocessProtocol):
 
-    def __init__(self, take: LineCallback, ended: Callable[[], object]) -> None:
-        """Give each line to `take`, and call `ended` once after the last."""
+    def __init__(self, take: _LineCallback, ended: Callable[[], object]) -> None:
         self.is_over = False
         self._on_line = take
         self._on_end = ended
@@ -9712,12 +9732,10 @@ class ChildProcess(asyncio.SubprocessProtocol):
         self._transport: asyncio.SubprocessTransport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Store the transport."""
         assert isinstance(transport, asyncio.SubprocessTransport)
         self._transport = transport
 
     def pipe_data_received(self, _fd: int, data: bytes) -> None:
-        """Split the output into lines."""
         *lines, begun = data.split(b"\n")
         for line in lines:
             whole, self._partial_line = bytes(self._partial_line + line), bytearray()
@@ -9729,31 +9747,26 @@ class ChildProcess(asyncio.SubprocessProtocol):
             self.kill()
 
     def pipe_connection_lost(self, fd: int, _exc: Exception | None) -> None:
-        """Report the end of its output."""
         if fd == _STDOUT:
             self.is_over = True
             self._on_end()
 
     def process_exited(self) -> None:
-        """End what it started, at once: its group number can be reused later."""
         self.kill()
         self.is_over = True
         self._exited.set()
 
     def write(self, line: bytes) -> None:
-        """Write a line to its stdin, if that is open."""
         stdin = self._stdin()
         if stdin is not None:
             stdin.write(line + b"\n")
 
     def kill(self) -> None:
-        """End the program with all that it started."""
         if self._transport is not None and not self._exited.is_set():
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._transport.get_pid(), signal.SIGKILL)
 
     async def close(self) -> None:
-        """Let it end by itself, or end it."""
         if self._transport is None:
             return
         try:
@@ -9774,10 +9787,9 @@ class ChildProcess(asyncio.SubprocessProtocol):
         return stdin if isinstance(stdin, asyncio.WriteTransport) else None
 
 
-async def start_child_process(
-    child: ChildProcess, command: Sequence[str], environment: Mapping[str, str]
+async def _start_child_process(
+    child: _ChildProcess, command: Sequence[str], environment: Mapping[str, str]
 ) -> None:
-    """Start a program; raises OSError, ValueError."""
     inherited = {
         name: os.environ[name] for name in _INHERITED_VARIABLES if name in os.environ
     }
@@ -9800,7 +9812,7 @@ class McpStdioTransport:
         self.version = ""
         self._entry = entry
         self._name = f"The MCP server {entry.label}"
-        self._child: ChildProcess | None = None
+        self._child: _ChildProcess | None = None
         self._waiting: dict[int, asyncio.Future[RpcMessage]] = {}
         self._unrelated_messages = 0
         self._end_reason = "has ended"
@@ -9808,10 +9820,10 @@ class McpStdioTransport:
     async def open(self) -> None:
         """Start the program; an earlier one is ended."""
         await self.close()
-        self._child = ChildProcess(self._receive_line, self._fail_waiting)
+        self._child = _ChildProcess(self._receive_line, self._fail_waiting)
         environment = dict(self._entry.environment)
         try:
-            await start_child_process(self._child, self._entry.command, environment)
+            await _start_child_process(self._child, self._entry.command, environment)
         except (OSError, ValueError):
             raise RemoteError(f"{self._name} cannot be started.") from None
 
@@ -9881,15 +9893,13 @@ _SESSION_CLOSE_SECONDS = 5.0
 """How long the last words to a server may take."""
 
 
-class RpcError(Exception):
+class _RpcError(Exception):
     """The server answered with an error; the text is the server's."""
 
 
-class McpSession:
-    """One session; several calls can run in it at once."""
+class _McpSession:
 
     def __init__(self, entry: ServerEntry, wire: McpTransport) -> None:
-        """Open nothing yet."""
         self._entry = entry
         self._name = f"The MCP server {entry.label}"
         self._transport = wire
@@ -9901,9 +9911,6 @@ class McpSession:
         self._cancellations: set[asyncio.Task[None]] = set()
 
     async def list_tools(self) -> AsyncGenerator[Mapping[str, Any], None]:
-        """Yield the tools as the server describes them, up to a limit; raises
-        RemoteError.
-        """
         await self._open()
         params: dict[str, Any] = {}
         for _ in range(_MAX_PAGES if self._has_tools else 0):
@@ -9920,14 +9927,12 @@ class McpSession:
     async def call_tool(
         self, name: str, arguments: Mapping[str, Any]
     ) -> Mapping[str, Any]:
-        """Return the result of a tool; raises RemoteError, RpcError."""
         await self._open()
         return await self._request_with_retry(
             "tools/call", {"name": name, "arguments": arguments}
         )
 
     async def close(self) -> None:
-        """Send what is pending, then end the session, both within a time limit."""
         try:
             if self._cancellations:
                 await asyncio.wait(self._cancellations, timeout=_SESSION_CLOSE_SECONDS)
@@ -9956,7 +9961,7 @@ class McpSession:
             await run_with_timeout(
                 self._transport.notify(ready), self._entry.seconds, self._name
             )
-        except (RpcError, SessionExpired):
+        except (_RpcError, SessionExpired):
             raise RemoteError(f"{self._name} refused to begin a session.") from None
         abilities = answer.get("capabilities")
         self._has_tools = isinstance(abilities, Mapping) and "tools" in abilities
@@ -9989,7 +9994,7 @@ class McpSession:
             raise
         error = answer.get("error")
         if isinstance(error, Mapping):
-            raise RpcError(str(error.get("message") or "It gave no reason."))
+            raise _RpcError(str(error.get("message") or "It gave no reason."))
         result = answer.get("result")
         if not isinstance(result, dict):
             raise RemoteError(f"{self._name} gave an answer without a result.")
@@ -10022,7 +10027,7 @@ class McpClient:
         wire: McpTransport = (
             McpStdioTransport(entry) if entry.command else McpHttpTransport(entry)
         )
-        self._session = McpSession(entry, wire)
+        self._session = _McpSession(entry, wire)
 
     async def list_tools(self) -> tuple[RemoteToolSpec, ...]:
         """Return what the server offers, each name once; raises RemoteError."""
@@ -10035,7 +10040,7 @@ class McpClient:
                         found.setdefault(spec.own_name, spec)
                     if len(found) == MAX_TOOLS_PER_SERVER:
                         break
-        except RpcError:
+        except _RpcError:
             label = self._entry.label
             raise RemoteError(
                 f"The MCP server {label} does not list its tools."
@@ -10055,7 +10060,7 @@ class McpClient:
     async def _call(self, name: str, arguments: dict[str, Any]) -> Any:
         try:
             return _read_tool_result(await self._session.call_tool(name, arguments))
-        except RpcError as refused:
+        except _RpcError as refused:
             reason = truncate_text(str(refused), _MAX_ERROR_CHARACTERS)
             return build_error_result(reason)
 
@@ -10103,10 +10108,9 @@ class InvalidOpenApiSchema(Exception):
     """A schema has an unknown reference, or is too large."""
 
 
-def resolve_openapi_reference(
+def _resolve_openapi_reference(
     node: object, document: Mapping[str, Any]
 ) -> Mapping[str, Any]:
-    """Return an object of the document, or the one that it refers to."""
     for _ in range(_MAX_REFERENCE_HOPS):
         if not isinstance(node, Mapping):
             break
@@ -10128,11 +10132,9 @@ def _follow_pointer(reference: object, document: Mapping[str, Any]) -> Any:
     return node
 
 
-class OpenApiSchemas:
-    """The schemas of one tool; `definitions` holds what they refer to."""
+class _OpenApiSchemas:
 
     def __init__(self, document: Mapping[str, Any]) -> None:
-        """`document` is where references lead."""
         self.definitions: dict[str, Any] = {}
         self._document = document
         self._names: dict[str, str] = {}
@@ -10140,10 +10142,6 @@ class OpenApiSchemas:
     def make_standalone(
         self, node: Any, levels: int = _MAX_OPENAPI_SCHEMA_DEPTH
     ) -> Any:
-        """Return a schema whose references lead to `definitions`.
-
-        Raises InvalidOpenApiSchema.
-        """
         if levels == 0:
             raise InvalidOpenApiSchema
         if isinstance(node, list):
@@ -10174,15 +10172,7 @@ _PARAMETER_LOCATIONS = ("path", "query", "header")
 _RESERVED_HEADERS = frozenset(
     {"accept", "connection", "content-length", "content-type", "host", "te", "upgrade"}
 )
-_SECRET_HEADER_WORDS = [
-    "auth",
-    "cookie",
-    "forward",
-    "key",
-    "secret",
-    "token",
-    "transfer",
-]
+_SECRET_HEADER = re.compile("auth|cookie|forward|key|secret|token|transfer")
 """Headers that the model must not set: ours, and those with credentials."""
 _EXPLODED_STYLES = ("form", "deepObject")
 
@@ -10200,21 +10190,18 @@ class OpenApiParameter(NamedTuple):
     explodes: bool
 
 
-class OpenApiArguments:
-    """The arguments of one operation; `body` is the one that is sent as JSON."""
+class _OpenApiArguments:
 
     def __init__(self, document: Mapping[str, Any]) -> None:
-        """Begin with none."""
         self.parameters: dict[tuple[str, str], OpenApiParameter] = {}
         self.body = ""
         self._document = document
-        self._schemas = OpenApiSchemas(document)
+        self._schemas = _OpenApiSchemas(document)
         self._properties: dict[str, Any] = {}
         self._required: dict[str, None] = {}
         self._api_keys = frozenset(_api_key_parameters(document))
 
     def build_schema(self) -> dict[str, Any]:
-        """Return the schema of all arguments."""
         definitions = self._schemas.definitions
         return {
             "type": "object",
@@ -10224,21 +10211,16 @@ class OpenApiArguments:
         }
 
     def add_parameters(self, rows: object) -> None:
-        """Add parameters; an operation's replaces its path's.
-
-        Raises InvalidOpenApiSchema.
-        """
         for row in rows if isinstance(rows, list) else []:
-            said = resolve_openapi_reference(row, self._document)
+            said = _resolve_openapi_reference(row, self._document)
             place, name = str(said.get("in")), str(said.get("name"))
             if self._is_model_argument(place, name):
                 self._add_parameter(place, name, said)
 
     def add_body(self, body: object) -> None:
-        """Add a JSON body; raises InvalidOpenApiSchema if another one is required."""
         if body is None:
             return
-        said = resolve_openapi_reference(body, self._document)
+        said = _resolve_openapi_reference(body, self._document)
         media = _find_json_media(said.get("content"))
         if media is not None:
             self.body = self._free_name("body")
@@ -10253,9 +10235,7 @@ class OpenApiArguments:
         if place not in _PARAMETER_LOCATIONS or (place, name.lower()) in self._api_keys:
             return False
         low = name.lower()
-        is_closed = low in _RESERVED_HEADERS or any(
-            word in low for word in _SECRET_HEADER_WORDS
-        )
+        is_closed = low in _RESERVED_HEADERS or _SECRET_HEADER.search(low)
         return place != "header" or not is_closed
 
     def _add_parameter(self, place: str, name: str, said: Mapping[str, Any]) -> None:
@@ -10291,8 +10271,8 @@ def _find_json_media(content: object) -> Mapping[str, Any] | None:
 
 def _api_key_parameters(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     try:
-        parts = resolve_openapi_reference(document.get("components"), document)
-        schemes = resolve_openapi_reference(parts.get("securitySchemes"), document)
+        parts = _resolve_openapi_reference(document.get("components"), document)
+        schemes = _resolve_openapi_reference(parts.get("securitySchemes"), document)
     except InvalidOpenApiSchema:
         return
     for scheme in schemes.values():
@@ -10348,11 +10328,11 @@ class OpenApiDocument(NamedTuple):
     def _operation(
         self, path: str, method: str, item: object
     ) -> OpenApiOperation | None:
-        holder = resolve_openapi_reference(item, self.content)
+        holder = _resolve_openapi_reference(item, self.content)
         if method not in holder:
             return None
-        said = resolve_openapi_reference(holder[method], self.content)
-        arguments = OpenApiArguments(self.content)
+        said = _resolve_openapi_reference(holder[method], self.content)
+        arguments = _OpenApiArguments(self.content)
         arguments.add_parameters(holder.get("parameters"))
         arguments.add_parameters(said.get("parameters"))
         arguments.add_body(said.get("requestBody"))
@@ -10688,8 +10668,7 @@ _LIST_TOOLS_SECONDS = 15.0
 _ServerKey = tuple[str, ServerEntry]
 
 
-class ToolServerClient(Protocol):
-    """A server, for one run."""
+class _ToolServerClient(Protocol):
 
     async def list_tools(self) -> tuple[Any, ...]:
         """Return what it offers; raises RemoteError."""
@@ -10745,7 +10724,7 @@ class ToolServers:
     ) -> AsyncGenerator[AvailableTools, None]:
         """Lend the tools of a run; its sessions are closed in the background."""
         mcp, openapi = named.read_entries()
-        servers: dict[_ServerKey, ToolServerClient] = {
+        servers: dict[_ServerKey, _ToolServerClient] = {
             **{("mcp", entry): McpClient(entry) for entry in mcp.entries},
             **{("openapi", entry): OpenApiClient(entry) for entry in openapi.entries},
         }
@@ -10771,7 +10750,7 @@ class ToolServers:
             await asyncio.wait(self._closing)
 
     async def _list_tools(
-        self, key: _ServerKey, server: ToolServerClient
+        self, key: _ServerKey, server: _ToolServerClient
     ) -> _CachedTools:
         now = self._now()
         self._cache = {k: r for k, r in self._cache.items() if r.expires_at > now}
@@ -10781,14 +10760,14 @@ class ToolServers:
             return found
         return self._cache[key]
 
-    def _close_in_background(self, server: ToolServerClient) -> None:
+    def _close_in_background(self, server: _ToolServerClient) -> None:
         closing = asyncio.create_task(server.close())
         self._closing.add(closing)
         closing.add_done_callback(self._closing.discard)
 
 
 async def _query_server(
-    server: ToolServerClient, name: str, now: float
+    server: _ToolServerClient, name: str, now: float
 ) -> _CachedTools:
     try:
         offers = await run_with_timeout(server.list_tools(), _LIST_TOOLS_SECONDS, name)
@@ -11358,19 +11337,14 @@ DEFAULT_WINDOW_TURNS = 10
 
 _WINDOW_PATTERN = re.compile(r"sliding-window(?::([1-9]\d{0,3}))?")
 
-_TOOL_IMAGES_PREFIX = "Here are the images from the tool results above."
-"""The beginning of a message that the host makes for a tool's pictures
-(docs/reference/open-webui.md, "The stored output and the next turn")."""
 
-
-class MemoryWindow(NamedTuple):
-    """The messages that remain, and a note about the others."""
+class _MemoryWindow(NamedTuple):
 
     messages: Sequence[Message]
     note: str = ""
 
 
-def apply_memory_policy(messages: Sequence[Message], policy: str) -> MemoryWindow:
+def apply_memory_policy(messages: Sequence[Message], policy: str) -> _MemoryWindow:
     """Return what a memory policy leaves of a chat, in whole turns.
 
     A turn is a message of the user with all that follows it. System messages before the
@@ -11381,12 +11355,12 @@ def apply_memory_policy(messages: Sequence[Message], policy: str) -> MemoryWindo
         place for place, _ in enumerate(messages) if is_turn_start(messages, place)
     ]
     if not most or len(starts) <= most:
-        return MemoryWindow(messages)
+        return _MemoryWindow(messages)
     first, kept_from = starts[0], starts[-most]
     head = [one for one in messages[:first] if one.get("role") == "system"]
     dropped = len(starts) - most
     turns = "1 earlier turn was" if dropped == 1 else f"{dropped} earlier turns were"
-    return MemoryWindow(
+    return _MemoryWindow(
         [*head, *messages[kept_from:]],
         f"The memory holds {most} turns, so {turns} left out. The model no longer "
         "knows them, and because the beginning of the chat changed, its cached prompt "
@@ -11414,7 +11388,7 @@ def is_turn_start(messages: Sequence[Message], place: int) -> bool:
         return False
     after_tool = place > 0 and messages[place - 1].get("role") == "tool"
     return not (
-        after_tool and _read_first_text(messages[place]).startswith(_TOOL_IMAGES_PREFIX)
+        after_tool and _read_first_text(messages[place]).startswith(TOOL_IMAGES_PREFIX)
     )
 
 
@@ -11446,9 +11420,6 @@ def _parse_window(policy: str) -> int:
 
 # ==== gpt5_agent.tools.guard: Decides whether a call may be made: a known tool, valid arguments, no repeated failure.
 
-CALL_TOOL = "call_tool"
-"""The host's own tool for those whose definitions it holds back."""
-
 _CALL_TOOL_KEYS = {"tool_name", "params"}
 
 
@@ -11460,12 +11431,12 @@ def resolve_host_call(call: Item) -> Item:
     if call.get("name") != CALL_TOOL:
         return call
     given = parse_json_object(call.get("arguments")) or {}
-    name, params = given.get("tool_name"), given.get("params")
-    if given.keys() != _CALL_TOOL_KEYS or parse_json_object(params) is None:
+    name = given.get("tool_name")
+    if given.keys() != _CALL_TOOL_KEYS or read_call_tool(given) is None:
         return call
-    return (
-        {**call, "name": name, "arguments": params} if isinstance(name, str) else call
-    )
+    if not isinstance(name, str):
+        return call
+    return {**call, "name": name, "arguments": given["params"]}
 
 
 TOOL_FAILED_TEXT = "tool invoke error: failed to execute tool"
@@ -11473,14 +11444,14 @@ TOOL_REPEATED_TEXT = (
     "tool invoke error: repeated failure detected; skipped duplicate call"
 )
 
-FindSchema = Callable[[str], Mapping[str, Any] | None]
+_FindSchema = Callable[[str], Mapping[str, Any] | None]
 """Gives the schema of a tool's arguments, or None for no such tool."""
 
 
 class CallGuard:
     """Checks each call of a run."""
 
-    def __init__(self, schemas: FindSchema) -> None:
+    def __init__(self, schemas: _FindSchema) -> None:
         """`schemas` gives the schema of a tool's arguments."""
         self._schemas = schemas
         self._failed: dict[str, Item] = {}
@@ -11795,9 +11766,6 @@ def _is_approval(answer: object) -> bool:
 
 ChosenStyle = Literal["full", "lean"]
 
-_HOST_ERROR_PREFIXES = ("error:", "exception:", "traceback", "http error!")
-"""The beginnings of results that the host marks as failed."""
-
 _REFUSAL_PREFIXES = (
     "error: tool call rejected by user.",
     "error: tool call was not approved.",
@@ -11918,7 +11886,7 @@ def _is_failed_output(text: str) -> bool:
     if text == TOOL_FAILED_TEXT:
         return True
     lowered = text.strip().lower()
-    if lowered.startswith(_HOST_ERROR_PREFIXES):
+    if lowered.startswith(HOST_ERROR_PREFIXES):
         return not lowered.startswith(_REFUSAL_PREFIXES)
     return list(parse_json_object(text) or ()) == ["error"]
 
@@ -11992,7 +11960,7 @@ def build_system_instruction(
     Overrides are a JSON object that replaces blocks by their keys, or another text,
     which is added unchanged.
     """
-    changed = read_policy_overrides(prompt_policy_overrides)
+    changed = _read_policy_overrides(prompt_policy_overrides)
     texts = _FULL_POLICIES if style == "full" else _LEAN_POLICIES
     blocks = [
         _wrap_in_tag(changed.get(key, texts[key]), tag)
@@ -12003,8 +11971,7 @@ def build_system_instruction(
     return "\n\n".join(part for part in parts if part.strip())
 
 
-def read_policy_overrides(text: str) -> dict[str, str]:
-    """Return the changed blocks by key; unknown keys are ignored."""
+def _read_policy_overrides(text: str) -> dict[str, str]:
     if not text.strip():
         return {}
     given = parse_json_object(text)
@@ -12049,8 +12016,7 @@ class Preset(NamedTuple):
     initial_memories: tuple[str, ...] = ()
 
 
-class PresetFile(BaseModel):
-    """A guide in a JSON file; keys in camel case or snake case."""
+class _PresetFile(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
 
@@ -12113,9 +12079,9 @@ def _find_preset_file(name: str, folder: str) -> str:
     return path if commonpath((home, path)) == home else ""
 
 
-def _read_preset_file(path: str) -> PresetFile:
+def _read_preset_file(path: str) -> _PresetFile:
     with open(path, encoding="utf-8") as file:
-        return PresetFile.model_validate_json(file.read(_MAX_PRESET_CHARACTERS))
+        return _PresetFile.model_validate_json(file.read(_MAX_PRESET_CHARACTERS))
 
 
 # ==== gpt5_agent.tools.execution: Runs the agent's own tools and converts their results for the model and the page.
@@ -12160,17 +12126,10 @@ IMAGE_SENT_TEXT = "image generated and sent to user. Tell user to review it now.
 
 _TOOL_IMAGE_TYPES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 _PART_TYPES = frozenset(
-    [
-        "text",
-        "json",
-        "link",
-        "image_link",
-        "image",
-        "blob",
-        "file",
-        "resource",
-        "resource_link",
-    ]
+    {
+        *("text", "json", "link", "image_link", "image"),
+        *("blob", "file", "resource", "resource_link"),
+    }
 )
 
 
@@ -12181,11 +12140,11 @@ class _ResultPart(NamedTuple):
     file: Mapping[str, Any] = MappingProxyType({})
 
 
-ReadFile = Callable[[str], bytes]
+_ReadFile = Callable[[str], bytes]
 """Gives the bytes of a file that a tool names; raises InvalidRequest."""
 
 
-def build_own_result(result: object, read_file: ReadFile) -> ToolResult:
+def build_own_result(result: object, read_file: _ReadFile) -> ToolResult:
     """Convert what a tool returned; raises InvalidRequest for an invalid file."""
     failed, content = False, result
     if isinstance(result, Mapping) and isinstance(result.get("content"), list):
@@ -12213,7 +12172,7 @@ def _format_response(value: object) -> str:
     return f"tool response: {json.dumps(value, ensure_ascii=False, default=str)}."
 
 
-def _convert_part(part: Mapping[str, Any], read_file: ReadFile) -> _ResultPart:
+def _convert_part(part: Mapping[str, Any], read_file: _ReadFile) -> _ResultPart:
     match part["type"]:
         case "text":
             return _ResultPart(_read_text_field(part, "text"))
@@ -12887,32 +12846,25 @@ class _ShownPart:
     text: str = ""
 
     def start_event(self) -> ItemAdded:
-        """Return the event of its beginning."""
         return ItemAdded(self.index, self._item("in_progress", ""))
 
     def add_text(self, text: str) -> TextDelta:
-        """Add text; return the event of it."""
         self.text += text
         return TextDelta(self.index, "summary" if self.is_thought else "text", 0, text)
 
     def end_event(self) -> ItemDone:
-        """Return the event of its end, which says again what it is."""
         return ItemDone(self.index, self._item("completed", self.text.rstrip()))
 
     def _item(self, status: str, text: str) -> Item:
         if self.is_thought:
             summary = [{"type": "summary_text", "text": text}] if text else []
-            return build_thought_item(self.name, summary, status)
+            return _build_thought_item(self.name, summary, status)
         part = {"type": "output_text", "text": text, "annotations": []}
         head = {"id": self.name, "type": "message", "role": "assistant"}
         return {**head, "status": status, "content": [part]}
 
 
-class MessageParts:
-    """Shows a message as thoughts and answer texts.
-
-    What is held back waits for `release` or `become_thought`.
-    """
+class _MessageParts:
 
     def __init__(
         self,
@@ -12923,7 +12875,6 @@ class MessageParts:
         is_thought: bool,
         is_held: bool,
     ) -> None:
-        """Take the message as it begins; `emits` shows thoughts."""
         self.is_thought = is_thought
         self.is_held = is_held
         self.is_commentary = item.get("phase") == "commentary"
@@ -12937,26 +12888,21 @@ class MessageParts:
 
     @property
     def text(self) -> str:
-        """The text shown as the answer, joined as the host joins it."""
         return "\n".join(one.text for one in self._pieces if not one.is_thought)
 
     @property
     def is_shown(self) -> bool:
-        """Whether any part is shown."""
         return bool(self._pieces)
 
     def add_text(self, text: str) -> Iterator[RunEvent]:
-        """Yield the events of more text."""
         yield from self._process_spans(self._reader.feed(text))
 
     def end(self, item: Item) -> Iterator[RunEvent]:
-        """Yield the end of the message; `item` is the complete one."""
         self._item, self._is_complete = item, True
         yield from self._process_spans(self._reader.close())
         yield from self._end_last()
 
     def become_thought(self) -> Iterator[RunEvent]:
-        """Turn the shown text into a thought: its round calls a tool."""
         self.is_thought, self._held = True, []
         for piece in self._pieces if self._shows_thoughts else ():
             if not piece.is_thought:
@@ -12964,7 +12910,6 @@ class MessageParts:
                 yield piece.end_event()
 
     def release(self) -> Iterator[RunEvent]:
-        """Yield what was held back."""
         self.is_held, held, self._held = False, self._held, []
         yield from self._process_spans(held)
         yield from self.close()
@@ -12972,7 +12917,6 @@ class MessageParts:
             yield from self._end_last()
 
     def repeat_as_answer(self) -> Iterator[RunEvent]:
-        """Yield a message that was shown as a thought again, as the answer."""
         spans = parse_think_spans(message_text(self._item))
         text = "".join(span.text for span in spans if not span.is_thought).strip()
         if text and not self.text:
@@ -12982,7 +12926,6 @@ class MessageParts:
             yield piece.end_event()
 
     def close(self) -> Iterator[RunEvent]:
-        """Yield what could have been the beginning of a tag."""
         yield from self._process_spans(self._reader.close())
 
     def _process_spans(self, spans: list[ThinkSpan]) -> Iterator[RunEvent]:
@@ -13023,10 +12966,9 @@ class MessageParts:
             yield last.end_event()
 
 
-def build_thought_item(
+def _build_thought_item(
     name: str, summary: list[Item], status: str = "completed"
 ) -> Item:
-    """Return a reasoning item that shows a thought."""
     return {
         "id": f"rs_{name}",
         "type": "reasoning",
@@ -13046,7 +12988,7 @@ class ThoughtFilter:
         self._has_thought = False
         self._next = 0
         self._indexes: dict[int, int] = {}
-        self._messages: dict[int, MessageParts] = {}
+        self._messages: dict[int, _MessageParts] = {}
         self._texts: dict[int, str] = {}
 
     def begin_round(self, *, may_call: bool) -> None:
@@ -13083,12 +13025,12 @@ class ThoughtFilter:
         index = self._new_index()
         yield from _build_thought_events(index, f"carrier_{index}", "")
 
-    def _start_message(self, item: Item) -> MessageParts:
+    def _start_message(self, item: Item) -> _MessageParts:
         comments = item.get("phase") == "commentary"
         is_thought = self._has_called or (self._shows_thoughts and comments)
         may_end_in_call = self._may_call and item.get("phase") != "final_answer"
         hides = not self._shows_thoughts and (may_end_in_call or comments)
-        return MessageParts(
+        return _MessageParts(
             item,
             self._new_index,
             emits=self._shows_thoughts,
@@ -14483,21 +14425,18 @@ def _build_own_tool_settings(question: AgentInput) -> OwnToolSettings:
 # ==== gpt5_agent.shell.views: Renders agent events: native events for Open WebUI, chunks for plain HTTP clients.
 
 
-def metadata_fields(metadata: RunMetadata | None) -> dict[str, Any]:
-    """Return the field with the metadata of the whole execution."""
+def _metadata_fields(metadata: RunMetadata | None) -> dict[str, Any]:
     return {"execution_metadata": metadata.wire()} if metadata else {}
 
 
-def build_image_chunks(event: ToolOutput) -> Iterator[Chunk]:
-    """Yield the pictures of a tool, which the host stores as files."""
+def _build_image_chunks(event: ToolOutput) -> Iterator[Chunk]:
     urls = event.card.get("images", ())
     images = [{"type": "image_url", "image_url": {"url": url}} for url in urls]
     if images:
         yield {"choices": [{"index": 0, "delta": {"images": images}}]}
 
 
-def build_source_chunk(source: ContextSource) -> Chunk:
-    """Return a source below the answer."""
+def _build_source_chunk(source: ContextSource) -> Chunk:
     chunk = source_chunk(source.name, source.text)
     if source.url:
         chunk["event"]["data"]["source"]["url"] = source.url
@@ -14505,8 +14444,7 @@ def build_source_chunk(source: ContextSource) -> Chunk:
     return chunk
 
 
-def build_metadata_chunk(metadata: RunMetadata) -> Chunk:
-    """Return a status line that the host stores with the message."""
+def _build_metadata_chunk(metadata: RunMetadata) -> Chunk:
     rounds, calls = metadata.rounds, metadata.tool_calls
     line = (
         f"{rounds} round{'s'[: rounds != 1]}, {calls} tool call{'s'[: calls != 1]}, "
@@ -14524,8 +14462,7 @@ def _build_status_chunk(line: str, action: str, more: Mapping[str, Any]) -> Chun
     return host_event({"type": "status", "data": data})
 
 
-def build_step_chunk(step: StepStarted | StepEnded) -> Chunk:
-    """Return a step of the log; the host stores the ends as status lines."""
+def _build_step_chunk(step: StepStarted | StepEnded) -> Chunk:
     if isinstance(step, StepStarted):
         return host_event({"type": "agent:log", "data": _step_fields(step)})
     return _build_status_chunk(format_step(step), "agent_log", _step_fields(step))
@@ -14568,14 +14505,14 @@ class HostRenderer:
             case StepStarted():
                 yield self._start_step(event)
             case StepEnded():
-                yield build_step_chunk(event)
+                yield _build_step_chunk(event)
             case RoundEnded():
                 yield from self._attach_details(event)
             case ContextSource():
-                yield build_source_chunk(event)
+                yield _build_source_chunk(event)
             case ExecutionEnded():
                 self._metadata = event.metadata
-                yield build_metadata_chunk(event.metadata)
+                yield _build_metadata_chunk(event.metadata)
             case StateChanged() | ToolCallRequested() | NewMessage() | ReadyForInput():
                 notify_interface(event, self)
                 told, self._interface_chunks = self._interface_chunks, []
@@ -14593,7 +14530,7 @@ class HostRenderer:
         result = completion(shown, completion_id, created, model)
         early = error_chunk(ending.sentence) if ending.is_failure else {}
         stored = {"output": items} if items else {}
-        return {**result, **early, **stored, **metadata_fields(self._metadata)}
+        return {**result, **early, **stored, **_metadata_fields(self._metadata)}
 
     def on_new_message(self, message: NewMessage) -> None:
         """Report a complete answer."""
@@ -14620,7 +14557,7 @@ class HostRenderer:
         if step.kind == "round":
             self._thoughts.begin_round(may_call=step.may_call)
             self._first_place = len(self._native.items)
-        return build_step_chunk(step)
+        return _build_step_chunk(step)
 
     def _render_run_event(self, event: RunEvent) -> Iterator[Chunk]:
         if isinstance(event, RunDone):
@@ -14628,7 +14565,7 @@ class HostRenderer:
         for shown in self._thoughts.show(event):
             yield from self._native.render(shown)
         if isinstance(event, ToolOutput):
-            yield from build_image_chunks(event)
+            yield from _build_image_chunks(event)
 
     def _attach_details(self, event: RoundEnded) -> Iterator[Chunk]:
         place = self._thought_place()
@@ -14676,21 +14613,21 @@ class ClientRenderer:
                 self._thoughts.begin_round(may_call=event.may_call)
             case ExecutionEnded():
                 self._metadata = event.metadata
-                more = metadata_fields(event.metadata)
+                more = _metadata_fields(event.metadata)
                 yield {**self._head, "choices": [], **more}
             case _ if not isinstance(event, AgentOnlyEvent):
                 for shown in self._thoughts.show(event):
                     self._store_item(shown)
                     yield from self._chunks.render(shown)
                 if isinstance(event, ToolOutput):
-                    for chunk in build_image_chunks(event):
+                    for chunk in _build_image_chunks(event):
                         yield {**self._head, **chunk}
 
     def result(self, completion_id: str, created: int, model: str) -> Chunk:
         """Return the whole answer at once."""
         shown = self._run_end._replace(output=tuple(self._items.values()))
         result = completion(shown, completion_id, created, model)
-        return {**result, **metadata_fields(self._metadata)}
+        return {**result, **_metadata_fields(self._metadata)}
 
     def _store_item(self, shown: RunEvent) -> None:
         match shown:
@@ -14702,36 +14639,10 @@ class ClientRenderer:
 
 # ==== gpt5_agent.shell.answers: Answers one call of the pipeline: a chat as a stream or as one result, or a task.
 
-_DROPPED_TASK_KEYS = (
-    "tools",
-    "tool_choice",
-    "parallel_tool_calls",
-    "reasoning",
-    "reasoning_effort",
-    "text",
-    "verbosity",
-    "response_format",
-)
-
 
 def build_task_request(asked: AgentRequest, task: str) -> ResponsesRequest:
-    """Return the request for a task: short, without tools, policies or memory.
-
-    If the host reads the answer as JSON, the model is held to that form. Raises
-    InvalidRequest.
-    """
-    model = resolve_model(asked.model)
-    messages = task_messages(list(asked.messages))
-    instructions, stretches = parse_messages(messages)
-    body = {k: v for k, v in asked.body.items() if k not in _DROPPED_TASK_KEYS}
-    form = task_format(task, messages)
-    if form and model.facts.known_family:
-        body["text"] = {"format": form}
-    settings = Settings(
-        effort=model.lowest_effort(), stream=False, encrypted_reasoning=False
-    )
-    items = build_input(stretches, {}, None)
-    return build_request(model, instructions, items, body, settings)
+    """Return the request for a task; raises InvalidRequest."""
+    return task_request(resolve_model(asked.model), asked.messages, asked.body, task)
 
 
 DONE_LINE = "data: [DONE]"
@@ -14879,11 +14790,9 @@ _STOPPED_TEXT = (
 )
 
 
-class UnloggedAnswer(dict[str, Any]):
-    """A complete answer; the server writes its `repr` to the log."""
+class _UnloggedAnswer(dict[str, Any]):
 
     def __repr__(self) -> str:
-        """Return nothing of the content."""
         return "a whole answer"
 
 
@@ -14934,7 +14843,7 @@ class Pipeline:
         try:
             if caller.streams:
                 return self._bridge.stream(stream_answer(call))
-            return UnloggedAnswer(self._bridge.run(answer_once(call)))
+            return _UnloggedAnswer(self._bridge.run(answer_once(call)))
         except BridgeClosed:
             error = error_chunk(_STOPPED_TEXT)
             return iter((error, DONE_LINE)) if caller.streams else error

@@ -10,17 +10,17 @@ Built by scripts/bundle.py from pipes/; do not edit. In reading order
 
     openai_responses  clock, errors, endings, json_input, items, models.catalog,
                       models.resolve, models.usage, transport.stream, loop.events,
-                      redaction, endpoint, transport.connections, requests.json_schema,
-                      requests.tools, requests.replay, requests.parameters,
-                      requests.build, loop.recovery, loop.response, loop.attempts,
+                      redaction, endpoint, transport.connections, requests.parameters,
+                      requests.build, requests.json_schema, requests.tools,
+                      requests.replay, loop.recovery, loop.response, loop.attempts,
                       loop.arguments, loop.tools, loop.run, models.choice,
                       requests.mcp_servers, audit
-    owui_chat  storage.markers, input.tasks, render.chunks, files, citations, messages,
-               storage.records, storage.output_carrier, render.completions,
-               render.items, render.commentary, code, render.hosted, render.native,
-               storage.details_carrier, storage.images, storage.recorder,
-               input.attachments, input.directive_words, input.directives,
-               input.history, input.prefix
+    owui_chat  code, messages, storage.markers, storage.records, input.history,
+               input.tasks, render.chunks, files, citations, storage.output_carrier,
+               render.completions, render.items, render.commentary, render.hosted,
+               render.native, storage.details_carrier, storage.images, storage.recorder,
+               host_tools, input.attachments, input.directive_words, input.directives,
+               input.prefix
     owui_manifold  valves, config, log, rounds, context, host, files, host_tools,
                    hosted_tools, store, chat, artifacts, report, answer, models,
                    checkup, pipe
@@ -2219,7 +2219,6 @@ class _Pool:
 
     @contextmanager
     def lend(self) -> Iterator[aiohttp.ClientSession]:
-        """Lend the session, opened if needed; the last return starts the idle time."""
         if self._timer is not None:
             self._timer.cancel()
         if self._session is None:
@@ -2245,7 +2244,6 @@ class _Pool:
             await session.close()
 
     def close_later(self) -> None:
-        """Close the session in a task of its own, for callers that cannot wait."""
         session = self._take_session()
         if session is None:
             return
@@ -2650,6 +2648,365 @@ async def container_file(
             if len(found) > most_bytes:
                 raise UnreadableAnswer(f"It has more than {most_bytes} bytes.")
     return bytes(found)
+
+
+# ==== openai_responses.requests.parameters: The caller's parameters, translated to the names and forms of the API.
+
+_RENAMED: Mapping[str, str] = {
+    "max_tokens": "max_output_tokens",
+    "max_completion_tokens": "max_output_tokens",
+}
+"""The API's names, by those of Chat Completions."""
+
+_WORDS: Mapping[str, tuple[str, ...]] = {
+    "reasoning_effort": REASONING_EFFORTS,
+    "reasoning_summary": ("auto", "concise", "detailed"),
+    "verbosity": ("low", "medium", "high"),
+}
+_BOOL_LIKE = ("enable_stream", "parallel_tool_calls")
+_ANSWER_FORMATS = ("text", "json_object", "json_schema")
+_UNNAMED_SCHEMA = "response"
+_NO_SCHEMA = (
+    "The answer's format cannot be sent: json_schema has to be a JSON object with the "
+    'schema under "schema".'
+)
+
+
+def read_parameters(body: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the caller's keys with the API's names; raises InvalidRequest.
+
+    `reasoning` and `text` are objects that hold what Chat Completions has beside them. Keys
+    that the API does not have are still in the result. The API has no `stop`: it gets
+    `truncation: "disabled"` (docs/parameters.md).
+    """
+    given = {key: value for key, value in body.items() if value is not None}
+    for theirs, ours in _RENAMED.items():
+        if theirs in given:
+            given.setdefault(ours, given.pop(theirs))
+    if "stop" in given:
+        given.setdefault("truncation", "disabled")
+    for name in _BOOL_LIKE:
+        if name in given:
+            given[name] = read_bool(name, given[name])
+    given["reasoning"] = _reasoning_parameter(given)
+    given["text"] = _text_parameter(given)
+    return given
+
+
+def read_bool(name: str, value: object) -> bool:
+    """Return a truth value given as true, false, 1 or 0, also as text."""
+    if isinstance(value, bool | int | str):
+        if value in (True, "true", "1"):
+            return True
+        if value in (False, "false", "0"):
+            return False
+    raise InvalidRequest(_cannot_be_sent(name, "it must be true or false"))
+
+
+def _reasoning_parameter(given: dict[str, Any]) -> dict[str, Any]:
+    own = _own_object(given, "reasoning")
+    for key in ("effort", "summary"):
+        beside = given.pop(f"reasoning_{key}", None)
+        if value := own.pop(key, None) or beside:
+            own[key] = _word(f"reasoning_{key}", value)
+    return own
+
+
+def _text_parameter(given: dict[str, Any]) -> dict[str, Any]:
+    own = _own_object(given, "text")
+    beside = given.pop("verbosity", None)
+    if value := own.pop("verbosity", None) or beside:
+        own["verbosity"] = _word("verbosity", value)
+    form = _format(given.pop("response_format", None), given.pop("json_schema", None))
+    return {**({"format": form} if form else {}), **own}
+
+
+def _own_object(given: Mapping[str, Any], key: str) -> dict[str, Any]:
+    value = given.get(key, {})
+    if not isinstance(value, Mapping):
+        raise InvalidRequest(_cannot_be_sent(key, "it must be a JSON object"))
+    return {name: inner for name, inner in value.items() if inner is not None}
+
+
+def _word(name: str, value: object) -> str:
+    word = value.strip().lower() if isinstance(value, str) else ""
+    if word not in _WORDS[name]:
+        words = ", ".join(_WORDS[name])
+        raise InvalidRequest(_cannot_be_sent(name, f"it must be one of {words}"))
+    return word
+
+
+def _format(asked: object, beside: object) -> dict[str, Any] | None:
+    form: Mapping[str, Any] = asked if isinstance(asked, Mapping) else {"type": asked}
+    kind = form.get("type")
+    if asked is None or kind == "text":
+        return None
+    if kind not in _ANSWER_FORMATS:
+        words = ", ".join(_ANSWER_FORMATS)
+        raise InvalidRequest(
+            _cannot_be_sent("response_format", f"it is none of {words}")
+        )
+    if kind == "json_object":
+        return {"type": kind}
+    nested = form.get("json_schema", beside)
+    flat = form if nested is None and "schema" in form else nested
+    return {"type": kind, **_schema_fields(flat)}
+
+
+def _schema_fields(value: object) -> dict[str, Any]:
+    read = parse_json_object(value) if isinstance(value, str) else value
+    if not isinstance(read, Mapping) or not isinstance(read.get("schema"), Mapping):
+        raise InvalidRequest(_NO_SCHEMA)
+    fields = {"name": read.get("name") or _UNNAMED_SCHEMA, "schema": read["schema"]}
+    if read.get("description"):
+        fields["description"] = read["description"]
+    if read.get("strict") is not None:
+        fields["strict"] = read_bool("json_schema.strict", read["strict"])
+    return fields
+
+
+def _cannot_be_sent(name: str, why: str) -> str:
+    return f"The setting {name} cannot be sent: {why}."
+
+
+# ==== openai_responses.requests.build: The request: every field that is sent, and how it is built for a model.
+
+_SAMPLING = ("temperature", "top_p", "top_logprobs")
+
+_IN_BACKGROUND = {"background": True, "store": True}
+"""Background mode requires that the response is stored."""
+
+_MOST_OUTPUT_TOKENS = 128_000
+"""The largest value accepted; a model of the catalog may have a higher limit."""
+
+
+class ResponsesRequest(BaseModel):
+    """The body of `POST /responses`, with the API's field names."""
+
+    # JSON has no NaN and no infinity.
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+    model: str
+    input: list[Item]
+    instructions: str | None = None
+    stream: bool = True
+    store: bool = False
+    background: bool | None = None
+    include: list[str] | None = None
+    reasoning: dict[str, Any] | None = None
+    text: dict[str, Any] | None = None
+    tools: list[Item] | None = None
+    tool_choice: str | dict[str, Any] | None = None
+    parallel_tool_calls: bool | None = None
+    max_output_tokens: int | None = None
+    max_tool_calls: int | None = None
+    temperature: float | None = None
+    top_p: float | None = None
+    top_logprobs: int | None = None
+    truncation: str | None = None
+    service_tier: str | None = None
+    prompt_cache_key: str | None = None
+    prompt_cache_options: dict[str, Any] | None = None
+    prompt_cache_retention: str | None = None
+    safety_identifier: str | None = None
+    context_management: list[dict[str, Any]] | None = None
+    metadata: dict[str, str] | None = None
+    moderation: dict[str, Any] | None = None
+    image: dict[str, Any] | None = None
+    access_programs: dict[str, Any] | None = None
+
+    def payload(self) -> dict[str, Any]:
+        """Return the JSON object to send, without fields that are not set."""
+        fields = {name: getattr(self, name) for name in type(self).model_fields}
+        return {name: value for name, value in fields.items() if value is not None}
+
+
+_PASSED_ON = ResponsesRequest.model_fields.keys() - {
+    *("model", "input", "instructions", "stream", "store", "background"),
+    *("include", "reasoning", "text", "tools"),
+}
+"""Keys of a caller that are sent unchanged. Keys that store something at the server, or
+name something stored, are not the caller's to set; `user` is deprecated."""
+
+
+class Settings(NamedTuple):
+    """What the administrator and the user chose, used where the request says nothing.
+
+    None means that nothing was chosen. `defaults` are further parameters by name.
+    """
+
+    effort: str | None = None
+    summary: str | None = None
+    verbosity: str | None = None
+    stream: bool = True
+    background: bool = False
+    encrypted_reasoning: bool = True
+    tools: Sequence[Item] = ()
+    parallel_tool_calls: bool | None = None
+    defaults: Mapping[str, Any] = MappingProxyType({})
+
+
+def build_request(
+    model: ResolvedModel,
+    instructions: str,
+    items: Sequence[Item],
+    body: Mapping[str, Any],
+    settings: Settings,
+) -> ResponsesRequest:
+    """Return the request for a chat; raises InvalidRequest for what cannot be sent.
+
+    `body` holds the caller's keys, with the names of Chat Completions or of the API. The
+    effort is the caller's, else the user's, else the one in the model's name.
+    """
+    if not items:
+        raise InvalidRequest("There is no message to answer. Write one and send it.")
+    given = read_parameters(body)
+    effort = _effort(model, given, settings)
+    tools = tools_at_effort(settings.tools, effort or model.facts.default_effort)
+    fields = {
+        "model": model.id,
+        "input": list(items),
+        "instructions": instructions or None,
+        "stream": settings.stream and given.get("enable_stream", True),
+        **(_IN_BACKGROUND if settings.background else {}),
+        "include": [*_include(model, effort, settings), *include_for(tools)] or None,
+        "reasoning": _reasoning(model, effort, given, settings) or None,
+        "text": _text_object(model, given, settings) or None,
+        "tools": tools or None,
+        "parallel_tool_calls": settings.parallel_tool_calls,
+        **settings.defaults,
+        **_passed_on(model, effort, given),
+    }
+    try:
+        request = ResponsesRequest(**fields)
+    except ValidationError as error:
+        raise InvalidRequest(_first_error(error)) from None
+    _check_output_tokens(request, model)
+    return request
+
+
+def _passed_on(
+    model: ResolvedModel, effort: str | None, given: Mapping[str, Any]
+) -> dict[str, Any]:
+    refused = () if _takes_sampling(model, effort) else _SAMPLING
+    return {k: v for k, v in given.items() if k in _PASSED_ON and k not in refused}
+
+
+def _check_output_tokens(request: ResponsesRequest, model: ResolvedModel) -> None:
+    asked, most = request.max_output_tokens, model.facts.max_output_tokens or 0
+    most = max(_MOST_OUTPUT_TOKENS, most)
+    if asked is not None and not 1 <= asked <= most:
+        raise InvalidRequest(
+            "The setting max_output_tokens cannot be sent: it must be a whole number "
+            f"from 1 to {most}."
+        )
+
+
+def _effort(
+    model: ResolvedModel, given: Mapping[str, Any], settings: Settings
+) -> str | None:
+    chosen = given["reasoning"].get("effort") or settings.effort or model.effort
+    return chosen if chosen and model.takes_effort(chosen) else None
+
+
+def _takes_sampling(model: ResolvedModel, effort: str | None) -> bool:
+    if model.facts.sampling == "with_none":
+        return (effort or model.facts.default_effort) == "none"
+    return model.facts.sampling == "always"
+
+
+def _reasoning(
+    model: ResolvedModel,
+    effort: str | None,
+    given: Mapping[str, Any],
+    settings: Settings,
+) -> dict[str, Any]:
+    if not _reasons(model, effort):
+        return {}
+    own = {k: v for k, v in given["reasoning"].items() if k != "effort"}
+    resolved = effort or model.facts.default_effort
+    if settings.summary and model.facts.summary and resolved != "none":
+        own.setdefault("summary", settings.summary)
+    return {"effort": effort, **own} if effort else own
+
+
+def _text_object(
+    model: ResolvedModel, given: Mapping[str, Any], settings: Settings
+) -> dict[str, Any]:
+    own = {k: v for k, v in given["text"].items() if k != "verbosity"}
+    verbosity = given["text"].get("verbosity") or settings.verbosity
+    if verbosity and model.facts.verbosity:
+        own["verbosity"] = verbosity
+    return own
+
+
+def _include(model: ResolvedModel, effort: str | None, settings: Settings) -> list[str]:
+    wanted = _reasons(model, effort) and settings.encrypted_reasoning
+    return ["reasoning.encrypted_content"] if wanted else []
+
+
+def _reasons(model: ResolvedModel, effort: str | None) -> bool:
+    return model.facts.reasoning or effort is not None
+
+
+def _first_error(error: ValidationError) -> str:
+    first = error.errors(include_url=False, include_context=False, include_input=False)[
+        0
+    ]
+    place = ".".join(str(step) for step in first["loc"])
+    return f"The setting {place} cannot be sent: {first['msg']}."
+
+
+_READ_OTHERWISE = frozenset(
+    {"messages", "model", "stream", "enable_stream", "tools", "extra_tools"}
+)
+"""Keys of a body that are not parameters, or that are sent under other names."""
+
+_OBJECTS = ("reasoning", "text")
+_LONGEST_NAME = 40
+
+
+def dropped_parameters(
+    asked: Mapping[str, Any], request: ResponsesRequest
+) -> list[str]:
+    """Return the API's names of parameters that it does not know or the model rejects.
+
+    A field inside an object is named like `reasoning.effort`.
+    """
+    given, sent = read_parameters(asked), request.payload()
+    names = [
+        f"{key}.{inner}"
+        for key in _OBJECTS
+        for inner in given.pop(key)
+        if inner not in sent.get(key, {})
+    ]
+    names += [key for key in given if key not in sent and key not in _READ_OTHERWISE]
+    return sorted(name[:_LONGEST_NAME] for name in names)
+
+
+_OPENAI_ONLY = (
+    *("access_programs", "context_management", "image", "moderation"),
+    *("prompt_cache_key", "prompt_cache_options", "prompt_cache_retention"),
+    *("safety_identifier", "stream_options"),
+)
+
+
+def strict_payload(payload: dict[str, Any]) -> dict[str, Any]:
+    """Return `payload` for other servers: without OpenAI's own keys, items with ids."""
+    kept = {key: value for key, value in payload.items() if key not in _OPENAI_ONLY}
+    return {**kept, "input": [_strict_item(item) for item in payload["input"]]}
+
+
+def _strict_item(item: Item) -> Item:
+    if item_type(item) == "message" and item.get("role") == "assistant":
+        return {"role": "assistant", "content": message_text(item)}
+    prefix = kind_of(item).id_prefix
+    return {**item, "id": f"{prefix}_{_digest(item)}"} if prefix else item
+
+
+def _digest(item: Item) -> str:
+    told = str(item.get("encrypted_content") or item.get("call_id") or item)
+    return hashlib.sha256(told.encode("utf-8", errors="replace")).hexdigest()[:32]
 
 
 # ==== openai_responses.requests.json_schema: JSON Schemas of tools in the two forms that the API takes: strict and open.
@@ -3400,365 +3757,6 @@ def _strip_part(part: Item) -> Item:
     return {k: v for k, v in part.items() if k != "logprobs" and v is not None}
 
 
-# ==== openai_responses.requests.parameters: The caller's parameters, translated to the names and forms of the API.
-
-_RENAMED: Mapping[str, str] = {
-    "max_tokens": "max_output_tokens",
-    "max_completion_tokens": "max_output_tokens",
-}
-"""The API's names, by those of Chat Completions."""
-
-_WORDS: Mapping[str, tuple[str, ...]] = {
-    "reasoning_effort": REASONING_EFFORTS,
-    "reasoning_summary": ("auto", "concise", "detailed"),
-    "verbosity": ("low", "medium", "high"),
-}
-_BOOL_LIKE = ("enable_stream", "parallel_tool_calls")
-_ANSWER_FORMATS = ("text", "json_object", "json_schema")
-_UNNAMED_SCHEMA = "response"
-_NO_SCHEMA = (
-    "The answer's format cannot be sent: json_schema has to be a JSON object with the "
-    'schema under "schema".'
-)
-
-
-def read_parameters(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the caller's keys with the API's names; raises InvalidRequest.
-
-    `reasoning` and `text` are objects that hold what Chat Completions has beside them. Keys
-    that the API does not have are still in the result. The API has no `stop`: it gets
-    `truncation: "disabled"` (docs/parameters.md).
-    """
-    given = {key: value for key, value in body.items() if value is not None}
-    for theirs, ours in _RENAMED.items():
-        if theirs in given:
-            given.setdefault(ours, given.pop(theirs))
-    if "stop" in given:
-        given.setdefault("truncation", "disabled")
-    for name in _BOOL_LIKE:
-        if name in given:
-            given[name] = read_bool(name, given[name])
-    given["reasoning"] = _reasoning_parameter(given)
-    given["text"] = _text_parameter(given)
-    return given
-
-
-def read_bool(name: str, value: object) -> bool:
-    """Return a truth value given as true, false, 1 or 0, also as text."""
-    if isinstance(value, bool | int | str):
-        if value in (True, "true", "1"):
-            return True
-        if value in (False, "false", "0"):
-            return False
-    raise InvalidRequest(_cannot_be_sent(name, "it must be true or false"))
-
-
-def _reasoning_parameter(given: dict[str, Any]) -> dict[str, Any]:
-    own = _own_object(given, "reasoning")
-    for key in ("effort", "summary"):
-        beside = given.pop(f"reasoning_{key}", None)
-        if value := own.pop(key, None) or beside:
-            own[key] = _word(f"reasoning_{key}", value)
-    return own
-
-
-def _text_parameter(given: dict[str, Any]) -> dict[str, Any]:
-    own = _own_object(given, "text")
-    beside = given.pop("verbosity", None)
-    if value := own.pop("verbosity", None) or beside:
-        own["verbosity"] = _word("verbosity", value)
-    form = _format(given.pop("response_format", None), given.pop("json_schema", None))
-    return {**({"format": form} if form else {}), **own}
-
-
-def _own_object(given: Mapping[str, Any], key: str) -> dict[str, Any]:
-    value = given.get(key, {})
-    if not isinstance(value, Mapping):
-        raise InvalidRequest(_cannot_be_sent(key, "it must be a JSON object"))
-    return {name: inner for name, inner in value.items() if inner is not None}
-
-
-def _word(name: str, value: object) -> str:
-    word = value.strip().lower() if isinstance(value, str) else ""
-    if word not in _WORDS[name]:
-        words = ", ".join(_WORDS[name])
-        raise InvalidRequest(_cannot_be_sent(name, f"it must be one of {words}"))
-    return word
-
-
-def _format(asked: object, beside: object) -> dict[str, Any] | None:
-    form: Mapping[str, Any] = asked if isinstance(asked, Mapping) else {"type": asked}
-    kind = form.get("type")
-    if asked is None or kind == "text":
-        return None
-    if kind not in _ANSWER_FORMATS:
-        words = ", ".join(_ANSWER_FORMATS)
-        raise InvalidRequest(
-            _cannot_be_sent("response_format", f"it is none of {words}")
-        )
-    if kind == "json_object":
-        return {"type": kind}
-    nested = form.get("json_schema", beside)
-    flat = form if nested is None and "schema" in form else nested
-    return {"type": kind, **_schema_fields(flat)}
-
-
-def _schema_fields(value: object) -> dict[str, Any]:
-    read = parse_json_object(value) if isinstance(value, str) else value
-    if not isinstance(read, Mapping) or not isinstance(read.get("schema"), Mapping):
-        raise InvalidRequest(_NO_SCHEMA)
-    fields = {"name": read.get("name") or _UNNAMED_SCHEMA, "schema": read["schema"]}
-    if read.get("description"):
-        fields["description"] = read["description"]
-    if read.get("strict") is not None:
-        fields["strict"] = read_bool("json_schema.strict", read["strict"])
-    return fields
-
-
-def _cannot_be_sent(name: str, why: str) -> str:
-    return f"The setting {name} cannot be sent: {why}."
-
-
-# ==== openai_responses.requests.build: The request: every field that is sent, and how it is built for a model.
-
-_SAMPLING = ("temperature", "top_p", "top_logprobs")
-
-_IN_BACKGROUND = {"background": True, "store": True}
-"""Background mode requires that the response is stored."""
-
-_MOST_OUTPUT_TOKENS = 128_000
-"""The largest value accepted; a model of the catalog may have a higher limit."""
-
-
-class ResponsesRequest(BaseModel):
-    """The body of `POST /responses`, with the API's field names."""
-
-    # JSON has no NaN and no infinity.
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
-
-    model: str
-    input: list[Item]
-    instructions: str | None = None
-    stream: bool = True
-    store: bool = False
-    background: bool | None = None
-    include: list[str] | None = None
-    reasoning: dict[str, Any] | None = None
-    text: dict[str, Any] | None = None
-    tools: list[Item] | None = None
-    tool_choice: str | dict[str, Any] | None = None
-    parallel_tool_calls: bool | None = None
-    max_output_tokens: int | None = None
-    max_tool_calls: int | None = None
-    temperature: float | None = None
-    top_p: float | None = None
-    top_logprobs: int | None = None
-    truncation: str | None = None
-    service_tier: str | None = None
-    prompt_cache_key: str | None = None
-    prompt_cache_options: dict[str, Any] | None = None
-    prompt_cache_retention: str | None = None
-    safety_identifier: str | None = None
-    context_management: list[dict[str, Any]] | None = None
-    metadata: dict[str, str] | None = None
-    moderation: dict[str, Any] | None = None
-    image: dict[str, Any] | None = None
-    access_programs: dict[str, Any] | None = None
-
-    def payload(self) -> dict[str, Any]:
-        """Return the JSON object to send, without fields that are not set."""
-        fields = {name: getattr(self, name) for name in type(self).model_fields}
-        return {name: value for name, value in fields.items() if value is not None}
-
-
-_PASSED_ON = ResponsesRequest.model_fields.keys() - {
-    *("model", "input", "instructions", "stream", "store", "background"),
-    *("include", "reasoning", "text", "tools"),
-}
-"""Keys of a caller that are sent unchanged. Keys that store something at the server, or
-name something stored, are not the caller's to set; `user` is deprecated."""
-
-
-class Settings(NamedTuple):
-    """What the administrator and the user chose, used where the request says nothing.
-
-    None means that nothing was chosen. `defaults` are further parameters by name.
-    """
-
-    effort: str | None = None
-    summary: str | None = None
-    verbosity: str | None = None
-    stream: bool = True
-    background: bool = False
-    encrypted_reasoning: bool = True
-    tools: Sequence[Item] = ()
-    parallel_tool_calls: bool | None = None
-    defaults: Mapping[str, Any] = MappingProxyType({})
-
-
-def build_request(
-    model: ResolvedModel,
-    instructions: str,
-    items: Sequence[Item],
-    body: Mapping[str, Any],
-    settings: Settings,
-) -> ResponsesRequest:
-    """Return the request for a chat; raises InvalidRequest for what cannot be sent.
-
-    `body` holds the caller's keys, with the names of Chat Completions or of the API. The
-    effort is the caller's, else the user's, else the one in the model's name.
-    """
-    if not items:
-        raise InvalidRequest("There is no message to answer. Write one and send it.")
-    given = read_parameters(body)
-    effort = _effort(model, given, settings)
-    tools = tools_at_effort(settings.tools, effort or model.facts.default_effort)
-    fields = {
-        "model": model.id,
-        "input": list(items),
-        "instructions": instructions or None,
-        "stream": settings.stream and given.get("enable_stream", True),
-        **(_IN_BACKGROUND if settings.background else {}),
-        "include": [*_include(model, effort, settings), *include_for(tools)] or None,
-        "reasoning": _reasoning(model, effort, given, settings) or None,
-        "text": _text_object(model, given, settings) or None,
-        "tools": tools or None,
-        "parallel_tool_calls": settings.parallel_tool_calls,
-        **settings.defaults,
-        **_passed_on(model, effort, given),
-    }
-    try:
-        request = ResponsesRequest(**fields)
-    except ValidationError as error:
-        raise InvalidRequest(_first_error(error)) from None
-    _check_output_tokens(request, model)
-    return request
-
-
-def _passed_on(
-    model: ResolvedModel, effort: str | None, given: Mapping[str, Any]
-) -> dict[str, Any]:
-    refused = () if _takes_sampling(model, effort) else _SAMPLING
-    return {k: v for k, v in given.items() if k in _PASSED_ON and k not in refused}
-
-
-def _check_output_tokens(request: ResponsesRequest, model: ResolvedModel) -> None:
-    asked, most = request.max_output_tokens, model.facts.max_output_tokens or 0
-    most = max(_MOST_OUTPUT_TOKENS, most)
-    if asked is not None and not 1 <= asked <= most:
-        raise InvalidRequest(
-            "The setting max_output_tokens cannot be sent: it must be a whole number "
-            f"from 1 to {most}."
-        )
-
-
-def _effort(
-    model: ResolvedModel, given: Mapping[str, Any], settings: Settings
-) -> str | None:
-    chosen = given["reasoning"].get("effort") or settings.effort or model.effort
-    return chosen if chosen and model.takes_effort(chosen) else None
-
-
-def _takes_sampling(model: ResolvedModel, effort: str | None) -> bool:
-    if model.facts.sampling == "with_none":
-        return (effort or model.facts.default_effort) == "none"
-    return model.facts.sampling == "always"
-
-
-def _reasoning(
-    model: ResolvedModel,
-    effort: str | None,
-    given: Mapping[str, Any],
-    settings: Settings,
-) -> dict[str, Any]:
-    if not _reasons(model, effort):
-        return {}
-    own = {k: v for k, v in given["reasoning"].items() if k != "effort"}
-    resolved = effort or model.facts.default_effort
-    if settings.summary and model.facts.summary and resolved != "none":
-        own.setdefault("summary", settings.summary)
-    return {"effort": effort, **own} if effort else own
-
-
-def _text_object(
-    model: ResolvedModel, given: Mapping[str, Any], settings: Settings
-) -> dict[str, Any]:
-    own = {k: v for k, v in given["text"].items() if k != "verbosity"}
-    verbosity = given["text"].get("verbosity") or settings.verbosity
-    if verbosity and model.facts.verbosity:
-        own["verbosity"] = verbosity
-    return own
-
-
-def _include(model: ResolvedModel, effort: str | None, settings: Settings) -> list[str]:
-    wanted = _reasons(model, effort) and settings.encrypted_reasoning
-    return ["reasoning.encrypted_content"] if wanted else []
-
-
-def _reasons(model: ResolvedModel, effort: str | None) -> bool:
-    return model.facts.reasoning or effort is not None
-
-
-def _first_error(error: ValidationError) -> str:
-    first = error.errors(include_url=False, include_context=False, include_input=False)[
-        0
-    ]
-    place = ".".join(str(step) for step in first["loc"])
-    return f"The setting {place} cannot be sent: {first['msg']}."
-
-
-_READ_OTHERWISE = frozenset(
-    {"messages", "model", "stream", "enable_stream", "tools", "extra_tools"}
-)
-"""Keys of a body that are not parameters, or that are sent under other names."""
-
-_OBJECTS = ("reasoning", "text")
-_LONGEST_NAME = 40
-
-
-def dropped_parameters(
-    asked: Mapping[str, Any], request: ResponsesRequest
-) -> list[str]:
-    """Return the API's names of parameters that it does not know or the model rejects.
-
-    A field inside an object is named like `reasoning.effort`.
-    """
-    given, sent = read_parameters(asked), request.payload()
-    names = [
-        f"{key}.{inner}"
-        for key in _OBJECTS
-        for inner in given.pop(key)
-        if inner not in sent.get(key, {})
-    ]
-    names += [key for key in given if key not in sent and key not in _READ_OTHERWISE]
-    return sorted(name[:_LONGEST_NAME] for name in names)
-
-
-_OPENAI_ONLY = (
-    *("access_programs", "context_management", "image", "moderation"),
-    *("prompt_cache_key", "prompt_cache_options", "prompt_cache_retention"),
-    *("safety_identifier", "stream_options"),
-)
-
-
-def strict_payload(payload: dict[str, Any]) -> dict[str, Any]:
-    """Return `payload` for other servers: without OpenAI's own keys, items with ids."""
-    kept = {key: value for key, value in payload.items() if key not in _OPENAI_ONLY}
-    return {**kept, "input": [_strict_item(item) for item in payload["input"]]}
-
-
-def _strict_item(item: Item) -> Item:
-    if item_type(item) == "message" and item.get("role") == "assistant":
-        return {"role": "assistant", "content": message_text(item)}
-    prefix = kind_of(item).id_prefix
-    return {**item, "id": f"{prefix}_{_digest(item)}"} if prefix else item
-
-
-def _digest(item: Item) -> str:
-    told = str(item.get("encrypted_content") or item.get("call_id") or item)
-    return hashlib.sha256(told.encode("utf-8", errors="replace")).hexdigest()[:32]
-
-
 # ==== openai_responses.loop.recovery: What to do after a refusal: wait and send again, or change the request.
 
 QUOTA_CODES = frozenset(
@@ -4265,11 +4263,6 @@ class _BackgroundRun:
     async def first_event(
         self, part: AsyncGenerator[RunEvent, None]
     ) -> RunEvent | None:
-        """Return the first event of `part`, None if it has none.
-
-        A response without an id could not be cancelled, so a `part` that is left before
-        is read on until there is one.
-        """
         if self._named.is_set():
             return await anext(part, None)
         first = asyncio.create_task(_first_of(part))
@@ -4280,7 +4273,6 @@ class _BackgroundRun:
             raise
 
     def can_go_on(self, error: ResponsesError | None) -> bool:
-        """Say whether there can be more of the response; raises `error` if not."""
         is_total = isinstance(error, TimedOut) and error.kind == "total_timeout"
         goes_on = bool(self.cursor.response_id) and not is_total
         if error is not None and not goes_on:
@@ -4288,7 +4280,6 @@ class _BackgroundRun:
         return goes_on
 
     def wait_after(self, error: ResponsesError | None) -> float:
-        """Return the seconds until the next request; raises ResponseLost."""
         asked, self.has_news = self._asks, self.cursor.last != self._seen
         self._seen = self.cursor.last
         if asked and error is None:  # the server is still working on it
@@ -4325,7 +4316,6 @@ class _BackgroundRun:
         self.abandon()
 
     def abandon(self) -> None:
-        """Cancel the response once, unless it has ended or does not exist."""
         named, ended = self.cursor.response_id, self._state.ending
         if named and not ended and not self._is_left:
             self._is_left = True
@@ -4484,7 +4474,6 @@ class _SchemaValidator:
     _found: dict[tuple[str, int, int], str] = field(default_factory=dict)
 
     def error(self, value: Any, node: Any, path: str = "", depth: int = 0) -> str:
-        """Return the path and the error there; empty if `value` is valid for `node`."""
         if not isinstance(node, Mapping) or depth > _DEEPEST_ARGUMENT:
             return ""
         # A schema can refer to the same part several times, and to itself.
@@ -4849,7 +4838,6 @@ class _Clock:
 
     @asynccontextmanager
     async def question(self) -> AsyncGenerator[None, None]:
-        """Stop the time for a question to a person; questions are asked one by one."""
         async with self._asking:
             began = self._loop.time()
             try:
@@ -4858,7 +4846,6 @@ class _Clock:
                 self._end += self._loop.time() - began
 
     async def wait(self, task: asyncio.Task[ToolResult]) -> None:
-        """Wait until a task is done or the time is used up."""
         while not task.done():
             left = self._end - self._loop.time()
             if left > 0:
@@ -5131,7 +5118,6 @@ class _RunState:
         return ToolOutput(index, item, answer.failed, answer.card)
 
     def fail_calls(self, output: Sequence[Item]) -> list[ToolOutput]:
-        """Answer the calls of a failed response; none of them was run."""
         calls = [item for item in output if is_call(item)]
         return [self.add_output(call, _refused(call, _BROKEN_OFF)) for call in calls]
 
@@ -5617,6 +5603,285 @@ def _message_count(items: object) -> int:
     return sum(item.get("type", "message") == "message" for item in found if item)
 
 
+# ==== owui_chat.code: Code that the API ran, in the host's form.
+
+CODE_CARD = "open_webui:code_interpreter"
+
+_DID_NOT_RUN = "The code did not run to its end."
+
+
+def is_code(item: Mapping[str, Any]) -> bool:
+    """Say whether `item` is code that the API ran."""
+    return item_type(item) == "code_interpreter_call"
+
+
+def code_host_item(item: Mapping[str, Any]) -> Item:
+    """Return code and its output as the host's own item.
+
+    The host runs only code with `attributes` (docs/reference/open-webui.md, "Rounds of
+    tools").
+    """
+    outputs = content_parts(item.get("outputs"))
+    printed = "".join(str(part.get("logs") or "") for part in outputs)
+    failed = item.get("status") in ("failed", "incomplete")
+    return {
+        "type": CODE_CARD,
+        "id": item.get("id"),
+        "status": item.get("status") or "completed",
+        "lang": "python",
+        "code": replay_code(item, _DID_NOT_RUN if failed else printed),
+    }
+
+
+def replay_code(item: Mapping[str, Any], printed: str) -> str:
+    """Return code as the page draws it, with its output in a block below.
+
+    The page draws the code between two fences and does not draw `output` (observed on
+    0.12.4). So the text closes the first block and opens a second one, which the page's
+    last fence closes.
+    """
+    code = str(item.get("code") or "")
+    shown = printed.strip("\n").replace("```", "'''")
+    return f"{code}\n```\n```text\n{shown}" if shown else code
+
+
+def remove_code(text: str, item: Mapping[str, Any]) -> str | None:
+    """Return `text` without the part that the host inserted for stored code.
+
+    None if there is no such part: somebody has deleted the card.
+    """
+    code = code_host_item(item)["code"]
+    told = f"<code_interpreter>\n{code}\n</code_interpreter>" if code else ""
+    before, found, after = text.partition(told) if told else (text, "nothing", "")
+    return f"{before}{after}".strip() if found else None
+
+
+# ==== owui_chat.messages: A chat body as Open WebUI sends it, parsed into its parts.
+
+
+class Attachment(NamedTuple):
+    """A file at a message, as the host notes it there."""
+
+    file_id: str
+    name: str
+    content_type: str
+    is_image: bool
+    """The host itself puts an image into the message."""
+
+
+class StoredMessage(NamedTuple):
+    """A message of the user as the chat's row holds it."""
+
+    row: Mapping[str, Any]
+    answer_id: str
+    """Names the answer to it in this branch of the chat; empty without one."""
+
+    @property
+    def words(self) -> str:
+        """What the user wrote."""
+        content = self.row.get("content")
+        return content if isinstance(content, str) else ""
+
+
+class UserMessage(NamedTuple):
+    """A message that no model wrote."""
+
+    item: Item
+    """An input message, ready to be sent."""
+    stored: StoredMessage | None = None
+    attachments: Sequence[Attachment] = ()
+
+    @property
+    def is_from_user(self) -> bool:
+        """Whether it is no instruction."""
+        return self.item.get("role") == "user"
+
+    @property
+    def content(self) -> list[Item]:
+        """The parts of the input message."""
+        return content_parts(self.item.get("content"))
+
+    def with_content(self, parts: Sequence[Item]) -> Self:
+        """Return this message with other parts."""
+        return self._replace(item={**self.item, "content": list(parts)})
+
+
+class AssistantText(NamedTuple):
+    """Text of an assistant's message, as the host gives it back."""
+
+    text: str
+
+
+class ToolCall(NamedTuple):
+    """A tool call of an assistant's message; the arguments of a custom one are a text."""
+
+    call_id: str
+    name: str
+    arguments: str
+    is_custom: bool = False
+
+
+class ToolMessage(NamedTuple):
+    """What a tool returned for a call: a text, or parts with pictures."""
+
+    call_id: str
+    output: str | list[Item]
+
+
+ChatPart = UserMessage | AssistantText | ToolCall | ToolMessage
+
+
+def parse_messages(
+    messages: Sequence[Mapping[str, Any]], detail: str = "auto"
+) -> tuple[str, list[ChatPart]]:
+    """Return the instructions and the parts of a chat.
+
+    The system messages at the head, in order, are the instructions; later ones stand
+    at their place. Pictures without a `detail` get this one. Raises InvalidRequest for
+    what the API cannot take.
+    """
+    if not all(isinstance(message, Mapping) for message in messages):
+        raise InvalidRequest("A message of this chat is not an object with a role.")
+    head = 0
+    while head < len(messages) and messages[head].get("role") == "system":
+        head += 1
+    texts = [_plain_text(message.get("content")) for message in messages[:head]]
+    instructions = "\n\n".join(text for text in texts if text)
+    rest = messages[head:]
+    return instructions, [part for m in rest for part in _chat_parts(m, detail)]
+
+
+def _chat_parts(message: Mapping[str, Any], detail: str) -> Iterator[ChatPart]:
+    role, content = message.get("role"), message.get("content")
+    match role:
+        case "user":
+            yield UserMessage(_input_message("user", content, detail))
+        case "system" | "developer":
+            yield UserMessage(_input_message("developer", content, detail))
+        case "assistant":
+            text = _plain_text(content)
+            if text.strip():
+                yield AssistantText(text)
+            yield from _calls(message.get("tool_calls"))
+        case "tool":
+            yield ToolMessage(str(message.get("tool_call_id") or ""), _output(content))
+        case _:
+            raise InvalidRequest(
+                "A message of this chat has a role that the Responses API does not "
+                "know. The roles are system, developer, user, assistant and tool."
+            )
+
+
+def _calls(tool_calls: object) -> Iterator[ToolCall]:
+    for call in tool_calls if isinstance(tool_calls, list) else ():
+        wire = call if isinstance(call, Mapping) else {}
+        call_id, function, custom = map(wire.get, ("id", "function", "custom"))
+        if isinstance(function, Mapping):
+            arguments = str(function.get("arguments") or "{}")
+            yield ToolCall(str(call_id), str(function.get("name")), arguments)
+        elif isinstance(custom, Mapping):
+            given = str(custom.get("input") or "")
+            yield ToolCall(str(call_id), str(custom.get("name")), given, is_custom=True)
+
+
+def _output(content: object) -> str | list[Item]:
+    if not isinstance(content, list):
+        return "" if content is None else str(content)
+    return [_input_part(part, "auto") for part in content]
+
+
+def _input_message(role: str, content: object, detail: str) -> Item:
+    rows = content if isinstance(content, list) else [{"type": "text", "text": content}]
+    parts = [_input_part(part, detail) for part in rows]
+    return {"type": "message", "role": role, "content": parts}
+
+
+def _input_part(part: object, detail: str) -> Item:
+    wire = part if isinstance(part, Mapping) else {"type": "text", "text": part}
+    match wire.get("type"):
+        case "text" | "input_text":
+            return {"type": "input_text", "text": str(wire.get("text") or "")}
+        case "image_url" | "input_image":
+            return _image_part(wire, detail)
+        case "file":
+            return {"type": "input_file", **_given(wire.get("file"))}
+        case "input_file":
+            return dict(wire)
+    raise InvalidRequest(
+        "A message of this chat holds something other than text, a picture or a file. "
+        "The model cannot read it: remove it from the message and send it again."
+    )
+
+
+def _image_part(wire: Mapping[str, Any], default: str) -> Item:
+    inner = wire.get("image_url")
+    chat_form = inner if isinstance(inner, Mapping) else {"url": inner}
+    detail = chat_form.get("detail") or wire.get("detail") or default
+    source = {"image_url": chat_form.get("url"), "file_id": wire.get("file_id")}
+    return {"type": "input_image", "detail": detail, **_given(source)}
+
+
+def _given(wire: object) -> Item:
+    fields = wire if isinstance(wire, Mapping) else {}
+    return {str(key): value for key, value in fields.items() if value is not None}
+
+
+def _plain_text(content: object) -> str:
+    if isinstance(content, list):
+        texts = (p.get("text") for p in content if isinstance(p, Mapping))
+        return "".join(text for text in texts if isinstance(text, str))
+    return content if isinstance(content, str) else ""
+
+
+def user_messages(parts: Sequence[ChatPart]) -> list[int]:
+    """Return where the messages of the user are among the parts."""
+    return [
+        place
+        for place, part in enumerate(parts)
+        if isinstance(part, UserMessage) and part.is_from_user
+    ]
+
+
+def attach_stored_messages(
+    parts: Sequence[ChatPart], rows: Mapping[str, Any], metadata: Mapping[str, Any]
+) -> list[ChatPart]:
+    """Return a chat in which each message of the user has its stored one.
+
+    `rows` are the messages of the chat's row, by id. The host may have left out the
+    oldest messages: they are paired from the end.
+    """
+    result, places = list(parts), user_messages(parts)
+    if metadata.get("regeneration_message_id"):
+        places = places[:-1]  # how to answer again is in the request alone
+    asked, answer = map(metadata.get, ("user_message_id", "message_id"))
+    branch = _stored_branch(rows, str(asked or ""), str(answer or ""))
+    for place, stored in zip(reversed(places), branch, strict=False):
+        part = result[place]
+        if isinstance(part, UserMessage):
+            result[place] = part._replace(stored=stored)
+    return result
+
+
+def stored_messages(parts: Sequence[ChatPart]) -> list[StoredMessage]:
+    """Return the stored messages of a chat, in order."""
+    found = (part.stored for part in parts if isinstance(part, UserMessage))
+    return [stored for stored in found if stored]
+
+
+def _stored_branch(
+    rows: Mapping[str, Any], message_id: str, answer_id: str
+) -> Iterator[StoredMessage]:
+    seen = set[str]()
+    while isinstance(row := rows.get(message_id), Mapping) and message_id not in seen:
+        seen.add(message_id)
+        if row.get("role") == "user":
+            yield StoredMessage(row, answer_id)
+            answer_id = ""
+        else:
+            answer_id = message_id
+        message_id = str(row.get("parentId") or "")
+
+
 # ==== owui_chat.storage.markers: The marker grammar: a line in the text that names stored items and is invisible.
 
 # A query has a limit, so that a hostile text is read in linear time.
@@ -5695,6 +5960,428 @@ def _named(match: re.Match[str]) -> str:
         codes = (int(digits[i : i + 8], 2) for i in range(0, len(digits), 8))
         return "".join(map(chr, codes)).upper()
     return (match["ulid"] or match["ulid1"] or "").upper()
+
+
+# ==== owui_chat.storage.records: Records: what of an answer is stored in the chat, and how the chat stays small.
+
+SEED_KEY = "openai_responses_pipe"
+_VERSION = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """The items that one marker names, in the order of the wire.
+
+    `model` is the host's full model id, `created_at` seconds in UTC. If the text part
+    of a message in `payload` has no `text`, the text behind the marker is its text. If
+    it has one, it counts as long as `shown` is the digest of the text behind the
+    marker. Commentary without `shown` has no text in the chat.
+    """
+
+    ulid: str
+    model: str
+    created_at: int
+    payload: tuple[Item, ...]
+    message_id: str
+    origin: Origin
+    shown: str = ""
+
+    @property
+    def kind(self) -> str:
+        """The type that the marker shows."""
+        return str(self.payload[0]["type"]) if len(self.payload) == 1 else "items"
+
+
+def text_digest(text: str) -> str:
+    """Return a digest that tells whether a shown text was edited.
+
+    White space around the text does not count, because the host strips it.
+    """
+    stripped = text.strip().encode("utf-8", "surrogatepass")
+    return hashlib.sha256(stripped).hexdigest()[:32]
+
+
+def message_key(message_id: str) -> str:
+    """Return the top-level key that holds the records of one message."""
+    return f"{SEED_KEY}:{message_id}"
+
+
+def write_records(
+    records: Mapping[str, Record], dead: Iterable[str] = ()
+) -> dict[str, Any]:
+    """Return the JSON value for the key of one message."""
+    items = {ulid: _wire(record) for ulid, record in records.items()}
+    value: dict[str, Any] = {"__v": _VERSION, "items": items}
+    return {**value, "dead": sorted(dead)} if dead else value
+
+
+def is_pipe_key(key: str) -> bool:
+    """Say whether a top-level key of a chat holds records, of any writer."""
+    return key == SEED_KEY or key.startswith(f"{SEED_KEY}:")
+
+
+def read_records(chat: Mapping[str, Any]) -> dict[str, Record]:
+    """Return every readable record of a chat's JSON, by id.
+
+    A record in an unknown form is ignored; its marker then names nothing.
+    """
+    values = [value for key, value in chat.items() if is_pipe_key(key)]
+    dead = {ulid for value in values for ulid in invalid_ids(value)}
+    found = (record for value in values for record in _records_in(value))
+    return {r.ulid: _invalidated(r) if r.ulid in dead else r for r in found}
+
+
+def invalid_ids(value: object) -> list[str]:
+    """Return the ids that the value of one key lists as dead."""
+    dead = value.get("dead") if isinstance(value, Mapping) else None
+    return [str(ulid) for ulid in dead] if isinstance(dead, list) else []
+
+
+def created_in(value: object) -> int:
+    """Return the time of the oldest record in the value of one key; 0 if none."""
+    return min((record.created_at for record in _records_in(value)), default=0)
+
+
+def _invalidated(record: Record) -> Record:
+    rest = tuple(item for item in record.payload if not is_encrypted(item))
+    return replace(record, payload=rest)
+
+
+def _records_in(value: object) -> Iterator[Record]:
+    items = value.get("items") if isinstance(value, Mapping) else None
+    for ulid, wire in (items if isinstance(items, Mapping) else {}).items():
+        payload = _payload(wire.get("payload")) if isinstance(wire, Mapping) else ()
+        if payload:
+            yield _record(str(ulid).upper(), wire, payload)
+
+
+def _payload(value: object) -> tuple[Item, ...]:
+    rows = value if isinstance(value, list) else [value]
+    items = [row for row in rows if isinstance(row, dict) and row.get("type")]
+    return tuple(items) if len(items) == len(rows) else ()
+
+
+def _record(ulid: str, wire: Mapping[str, Any], payload: tuple[Item, ...]) -> Record:
+    model, created_at = str(wire.get("model") or ""), wire.get("created_at")
+    return Record(
+        ulid=ulid,
+        model=model,
+        created_at=created_at if isinstance(created_at, int) else 0,
+        payload=payload,
+        message_id=str(wire.get("message_id") or ""),
+        origin=read_origin(wire.get("origin"), model),
+        shown=str(wire.get("shown") or ""),
+    )
+
+
+def _wire(record: Record) -> dict[str, Any]:
+    payload = list(record.payload)
+    return {
+        "model": record.model,
+        "created_at": record.created_at,
+        "payload": payload[0] if len(payload) == 1 else payload,
+        "message_id": record.message_id,
+        "origin": record.origin.wire(),
+        **({"shown": record.shown} if record.shown else {}),
+    }
+
+
+MAX_STORED_KB = 4096
+"""The most stored in one chat: the host reads and writes it whole at every answer."""
+
+_KEPT_SHARE = 0.75  # so that not every answer changes the beginning of the next request
+_SHORT = 500
+_STAYS = ("__v", "dead")
+
+Values = Mapping[str, Any]
+
+
+def prune(
+    values: Values, messages: Mapping[str, Any], own: str, most: int
+) -> dict[str, Any]:
+    """Return the values to write in addition to that of the key `own`.
+
+    `messages` are those of the chat; without any, nothing is known about them. Answers
+    that are still growing are not touched, because others write them. The remaining
+    values have at most `most` characters.
+    """
+    present = set(map(message_key, messages)) if messages else set(values)
+    growing = {message_key(id) for id, message in messages.items() if _grows(message)}
+    ours = {
+        key: value
+        for key, value in values.items()
+        if key not in (own, SEED_KEY) and isinstance(value, Mapping)
+    }
+    gone = {k: _without_kept(v) for k, v in ours.items() if k not in present}
+    gone = {key: value for key, value in gone.items() if value != ours[key]}
+    left = {k: v for k, v in ours.items() if k in present and k not in growing}
+    return gone | _prune_values(left, most)
+
+
+def stored_size(value: object) -> int:
+    """Return the number of characters that a value takes."""
+    return len(json.dumps(value, separators=(",", ":")))
+
+
+def _grows(message: object) -> bool:
+    return isinstance(message, Mapping) and message.get("done") is False
+
+
+def _has(value: Values) -> bool:
+    items = value.get("items")
+    return isinstance(items, Mapping) and bool(items)
+
+
+def _without_kept(value: Values) -> dict[str, Any]:
+    return {name: inner for name, inner in value.items() if name in _STAYS}
+
+
+def _empty_value(value: Values) -> dict[str, Any]:
+    return {name: inner for name, inner in value.items() if name != "items"}
+
+
+def _prune_values(values: Values, most: int) -> dict[str, Any]:
+    over = sum(map(stored_size, values.values())) - most
+    if over <= 0:
+        return {}
+    over += int(most * (1 - _KEPT_SHARE))
+    now = dict(values)
+    oldest = sorted(filter(lambda key: _has(values[key]), values), key=_age(values))
+    for shrink in (_with_short_outputs, _empty_value):
+        for key in oldest:
+            if over <= 0:
+                break
+            smaller = shrink(now[key])
+            over -= stored_size(now[key]) - stored_size(smaller)
+            now[key] = smaller
+    return {key: value for key, value in now.items() if value != values[key]}
+
+
+def _age(values: Values) -> Callable[[str], int]:
+    return lambda key: created_in(values[key])
+
+
+def _with_short_outputs(value: Values) -> dict[str, Any]:
+    items = {ulid: _short_record(wire) for ulid, wire in value["items"].items()}
+    return {**value, "items": items}
+
+
+def _short_record(wire: Any) -> Any:
+    if not isinstance(wire, Mapping):
+        return wire
+    payload = wire.get("payload")
+    rows = payload if isinstance(payload, list) else None
+    short = list(map(_short_item, rows)) if rows is not None else _short_item(payload)
+    return {**wire, "payload": short}
+
+
+def _short_item(item: Any) -> Any:
+    if not isinstance(item, dict):
+        return item
+    short: Item = {}
+    if isinstance(item.get("output"), str):
+        short["output"] = _cut(item["output"])
+    if isinstance(item.get("outputs"), list):
+        short["outputs"] = list(_short_logs(item["outputs"]))
+    return {**item, **short}
+
+
+def _short_logs(outputs: Iterable[Any]) -> Iterable[Item]:
+    for part in content_parts(list(outputs)):
+        logs = part.get("logs")
+        yield {**part, "logs": _cut(logs)} if isinstance(logs, str) else part
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _SHORT else f"{text[:_SHORT]} [shortened]"
+
+
+# ==== owui_chat.input.history: The input items of a chat's history.
+
+_SIGN = "<details type="
+_BLOCK = re.compile(
+    r'<details type="(?:status|reasoning|tool_calls|code_interpreter|\w+\.reasoning)"'
+    r"[^<>]*>.*?</details>\n?",
+    re.DOTALL,
+)
+
+
+def strip_old_blocks(text: str) -> str:
+    """Return `text` without such blocks; a block that is not closed stays as text."""
+    if _SIGN not in text or "</details>" not in text:
+        return text  # below, only the text before the last end is read, once
+    end = text.rindex("</details>") + len("</details>\n")
+    return _BLOCK.sub("", text[:end]) + text[end:]
+
+
+def build_input(
+    parts: Iterable[ChatPart],
+    records: Mapping[str, Record],
+    reader: Origin | None,
+    *,
+    with_tools: bool = True,
+) -> list[Item]:
+    """Return the input of a request; without a `reader` no reasoning is sent.
+
+    Without `with_tools` runs that are over do not include what tools did. The result is
+    always valid: calls and outputs come in pairs, and reasoning only with its encrypted
+    content and directly before its product.
+    """
+    items: list[Item] = []
+    run: list[AssistantText | ToolCall | ToolMessage] = []
+    for part in parts:
+        if isinstance(part, UserMessage):
+            past = _RunHistory(run, records, reader).items()
+            items += past if with_tools else drop_hosted_tool_items(past)
+            items.append(part.item)
+            run = []
+        else:
+            run.append(part)
+    items += _RunHistory(run, records, reader).items()
+    # A picture is an input message: inserted last, to keep reasoning next to its text.
+    return [
+        image_message(item) if has_image(item) else item
+        for item in drop_orphans(reorder_remote_outputs(since_compaction(items)))
+    ]
+
+
+def tool_message_item(returned: ToolMessage, before: Iterable[Item]) -> Item:
+    """Return the input item for a tool's result; its call is one of `before`."""
+    call_id = returned.call_id
+    calls = (i for i in before if is_call(i) and i.get("call_id") == call_id)
+    kind = next(map(item_type, calls), "function_call")
+    return {"type": CALL_OUTPUTS[kind], "call_id": call_id, "output": returned.output}
+
+
+class _RunHistory:
+
+    def __init__(
+        self,
+        run: Sequence[AssistantText | ToolCall | ToolMessage],
+        records: Mapping[str, Record],
+        reader: Origin | None,
+    ) -> None:
+        self._pieces = [_split(part) for part in run]
+        self._reader = reader
+        self._records = {
+            piece.ulid: records[piece.ulid]
+            for pieces in self._pieces
+            if isinstance(pieces, list)
+            for piece in pieces
+            if piece.ulid in records
+        }
+        self._waiting = {
+            ulid: [
+                strip_for_replay(item) for item in record.payload if is_replayed(item)
+            ]
+            for ulid, record in self._records.items()
+        }
+        self._ulid_of_call = {
+            str(item.get("call_id")): ulid
+            for ulid, record in self._records.items()
+            for item in record.payload
+            if is_call(item)
+        }
+
+        for waiting in self._waiting.values():
+            for item in filter(is_code, list(waiting)):
+                if not self._takes_out(item):
+                    waiting.remove(item)
+
+    def _takes_out(self, code: Item) -> bool:
+        for pieces in [found for found in self._pieces if isinstance(found, list)]:
+            for place, piece in enumerate(pieces):
+                rest = remove_code(piece.text, code)
+                if rest is not None:
+                    pieces[place] = replace(piece, text=rest)
+                    return True
+        return False
+
+    def items(self) -> list[Item]:
+        items: list[Item] = []
+        for part in self._pieces:
+            match part:
+                case ToolCall():
+                    items += self._call(part)
+                case ToolMessage():
+                    items.append(tool_message_item(part, items))
+                case _:
+                    for piece in part:
+                        items += self._piece(piece)
+        return items
+
+    def _call(self, call: ToolCall) -> list[Item]:
+        ulid = self._ulid_of_call.get(call.call_id, "")
+        waiting = self._waiting.get(ulid, [])
+        for place, item in enumerate(waiting):
+            if is_call(item) and item.get("call_id") == call.call_id:
+                self._waiting[ulid] = waiting[place + 1 :]
+                return self._allowed(ulid, waiting[: place + 1])
+        return [_call_item(call)]
+
+    def _piece(self, piece: MarkedText) -> list[Item]:
+        kept = self._allowed(piece.ulid, self._waiting.pop(piece.ulid, []))
+        message = kept.pop() if kept and _is_answer(kept[-1]) else None
+        record = self._records.get(piece.ulid)
+        if message and record and not record.shown and _is_whole_remark(message):
+            kept, message = [*kept, message], None
+        if not piece.text:
+            return kept
+        if message and record and record.shown == text_digest(piece.text):
+            return [*kept, message]
+        return [*kept, _message_item(message, piece.text)]
+
+    def _allowed(self, ulid: str, items: Sequence[Item]) -> list[Item]:
+        if not items:
+            return []
+        reader = self._reader
+        readable = bool(reader and reader.can_decrypt(self._records[ulid].origin))
+        return [
+            item
+            for item in items
+            if not is_encrypted(item) or (readable and item.get("encrypted_content"))
+        ]
+
+
+def _call_item(call: ToolCall) -> Item:
+    kind, key = "function_call", "arguments"
+    if call.is_custom:
+        kind, key = "custom_tool_call", "input"
+    head = {"type": kind, "call_id": call.call_id, "name": call.name}
+    return {**head, key: call.arguments}
+
+
+def _split(
+    part: AssistantText | ToolCall | ToolMessage,
+) -> list[MarkedText] | ToolCall | ToolMessage:
+    if isinstance(part, AssistantText):
+        return list(split_at_markers(strip_old_blocks(part.text)))
+    return part
+
+
+def _is_answer(item: Item) -> bool:
+    return item_type(item) == "message" and item.get("role") == "assistant"
+
+
+def _is_whole_remark(item: Item) -> bool:
+    return is_commentary(item) and bool(message_text(item))
+
+
+def _message_item(kept: Item | None, shown: str) -> Item:
+    part = {"type": "output_text", "text": shown, "annotations": []}
+    if kept is None:
+        return {"type": "message", "role": "assistant", "content": [part]}
+    if message_text(kept).strip() == shown:
+        return kept
+    parts = kept.get("content")
+    if isinstance(parts, list) and len(parts) == 1 and _is_text_part(parts[0]):
+        is_edited = "text" in parts[0]  # the annotations' positions are no longer valid
+        part = {**parts[0], "text": shown, **({"annotations": []} if is_edited else {})}
+    return {**kept, "content": [part]}
+
+
+def _is_text_part(part: object) -> bool:
+    return isinstance(part, Mapping) and part.get("type") == "output_text"
 
 
 # ==== owui_chat.input.tasks: Small jobs that the host gives a model: titles, tags, follow-up questions.
@@ -6131,466 +6818,6 @@ def _url_citation(annotation: Item, text: str, before: int) -> Item:
         place = place if isinstance(place, int) else len(text)
         cited[key] = before + strip_tracking_place(text, place)
     return {"type": "url_citation", "url_citation": cited}
-
-
-# ==== owui_chat.messages: A chat body as Open WebUI sends it, parsed into its parts.
-
-
-class Attachment(NamedTuple):
-    """A file at a message, as the host notes it there."""
-
-    file_id: str
-    name: str
-    content_type: str
-    is_image: bool
-    """The host itself puts an image into the message."""
-
-
-class StoredMessage(NamedTuple):
-    """A message of the user as the chat's row holds it."""
-
-    row: Mapping[str, Any]
-    answer_id: str
-    """Names the answer to it in this branch of the chat; empty without one."""
-
-    @property
-    def words(self) -> str:
-        """What the user wrote."""
-        content = self.row.get("content")
-        return content if isinstance(content, str) else ""
-
-
-class UserMessage(NamedTuple):
-    """A message that no model wrote."""
-
-    item: Item
-    """An input message, ready to be sent."""
-    stored: StoredMessage | None = None
-    attachments: Sequence[Attachment] = ()
-
-    @property
-    def is_from_user(self) -> bool:
-        """Whether it is no instruction."""
-        return self.item.get("role") == "user"
-
-    @property
-    def content(self) -> list[Item]:
-        """The parts of the input message."""
-        return content_parts(self.item.get("content"))
-
-    def with_content(self, parts: Sequence[Item]) -> Self:
-        """Return this message with other parts."""
-        return self._replace(item={**self.item, "content": list(parts)})
-
-
-class AssistantText(NamedTuple):
-    """Text of an assistant's message, as the host gives it back."""
-
-    text: str
-
-
-class ToolCall(NamedTuple):
-    """A tool call of an assistant's message; the arguments of a custom one are a text."""
-
-    call_id: str
-    name: str
-    arguments: str
-    is_custom: bool = False
-
-
-class ToolMessage(NamedTuple):
-    """What a tool returned for a call: a text, or parts with pictures."""
-
-    call_id: str
-    output: str | list[Item]
-
-
-ChatPart = UserMessage | AssistantText | ToolCall | ToolMessage
-
-
-def parse_messages(
-    messages: Sequence[Mapping[str, Any]], detail: str = "auto"
-) -> tuple[str, list[ChatPart]]:
-    """Return the instructions and the parts of a chat.
-
-    The system messages at the head, in order, are the instructions; later ones stand
-    at their place. Pictures without a `detail` get this one. Raises InvalidRequest for
-    what the API cannot take.
-    """
-    if not all(isinstance(message, Mapping) for message in messages):
-        raise InvalidRequest("A message of this chat is not an object with a role.")
-    head = 0
-    while head < len(messages) and messages[head].get("role") == "system":
-        head += 1
-    texts = [_plain_text(message.get("content")) for message in messages[:head]]
-    instructions = "\n\n".join(text for text in texts if text)
-    rest = messages[head:]
-    return instructions, [part for m in rest for part in _chat_parts(m, detail)]
-
-
-def _chat_parts(message: Mapping[str, Any], detail: str) -> Iterator[ChatPart]:
-    role, content = message.get("role"), message.get("content")
-    match role:
-        case "user":
-            yield UserMessage(_input_message("user", content, detail))
-        case "system" | "developer":
-            yield UserMessage(_input_message("developer", content, detail))
-        case "assistant":
-            text = _plain_text(content)
-            if text.strip():
-                yield AssistantText(text)
-            yield from _calls(message.get("tool_calls"))
-        case "tool":
-            yield ToolMessage(str(message.get("tool_call_id") or ""), _output(content))
-        case _:
-            raise InvalidRequest(
-                "A message of this chat has a role that the Responses API does not "
-                "know. The roles are system, developer, user, assistant and tool."
-            )
-
-
-def _calls(tool_calls: object) -> Iterator[ToolCall]:
-    for call in tool_calls if isinstance(tool_calls, list) else ():
-        wire = call if isinstance(call, Mapping) else {}
-        call_id, function, custom = map(wire.get, ("id", "function", "custom"))
-        if isinstance(function, Mapping):
-            arguments = str(function.get("arguments") or "{}")
-            yield ToolCall(str(call_id), str(function.get("name")), arguments)
-        elif isinstance(custom, Mapping):
-            given = str(custom.get("input") or "")
-            yield ToolCall(str(call_id), str(custom.get("name")), given, is_custom=True)
-
-
-def _output(content: object) -> str | list[Item]:
-    if not isinstance(content, list):
-        return "" if content is None else str(content)
-    return [_input_part(part, "auto") for part in content]
-
-
-def _input_message(role: str, content: object, detail: str) -> Item:
-    rows = content if isinstance(content, list) else [{"type": "text", "text": content}]
-    parts = [_input_part(part, detail) for part in rows]
-    return {"type": "message", "role": role, "content": parts}
-
-
-def _input_part(part: object, detail: str) -> Item:
-    wire = part if isinstance(part, Mapping) else {"type": "text", "text": part}
-    match wire.get("type"):
-        case "text" | "input_text":
-            return {"type": "input_text", "text": str(wire.get("text") or "")}
-        case "image_url" | "input_image":
-            return _image_part(wire, detail)
-        case "file":
-            return {"type": "input_file", **_given(wire.get("file"))}
-        case "input_file":
-            return dict(wire)
-    raise InvalidRequest(
-        "A message of this chat holds something other than text, a picture or a file. "
-        "The model cannot read it: remove it from the message and send it again."
-    )
-
-
-def _image_part(wire: Mapping[str, Any], default: str) -> Item:
-    inner = wire.get("image_url")
-    chat_form = inner if isinstance(inner, Mapping) else {"url": inner}
-    detail = chat_form.get("detail") or wire.get("detail") or default
-    source = {"image_url": chat_form.get("url"), "file_id": wire.get("file_id")}
-    return {"type": "input_image", "detail": detail, **_given(source)}
-
-
-def _given(wire: object) -> Item:
-    fields = wire if isinstance(wire, Mapping) else {}
-    return {str(key): value for key, value in fields.items() if value is not None}
-
-
-def _plain_text(content: object) -> str:
-    if isinstance(content, list):
-        texts = (p.get("text") for p in content if isinstance(p, Mapping))
-        return "".join(text for text in texts if isinstance(text, str))
-    return content if isinstance(content, str) else ""
-
-
-def user_messages(parts: Sequence[ChatPart]) -> list[int]:
-    """Return where the messages of the user are among the parts."""
-    return [
-        place
-        for place, part in enumerate(parts)
-        if isinstance(part, UserMessage) and part.is_from_user
-    ]
-
-
-def attach_stored_messages(
-    parts: Sequence[ChatPart], rows: Mapping[str, Any], metadata: Mapping[str, Any]
-) -> list[ChatPart]:
-    """Return a chat in which each message of the user has its stored one.
-
-    `rows` are the messages of the chat's row, by id. The host may have left out the
-    oldest messages: they are paired from the end.
-    """
-    result, places = list(parts), user_messages(parts)
-    if metadata.get("regeneration_message_id"):
-        places = places[:-1]  # how to answer again is in the request alone
-    asked, answer = map(metadata.get, ("user_message_id", "message_id"))
-    branch = _stored_branch(rows, str(asked or ""), str(answer or ""))
-    for place, stored in zip(reversed(places), branch, strict=False):
-        part = result[place]
-        if isinstance(part, UserMessage):
-            result[place] = part._replace(stored=stored)
-    return result
-
-
-def stored_messages(parts: Sequence[ChatPart]) -> list[StoredMessage]:
-    """Return the stored messages of a chat, in order."""
-    found = (part.stored for part in parts if isinstance(part, UserMessage))
-    return [stored for stored in found if stored]
-
-
-def _stored_branch(
-    rows: Mapping[str, Any], message_id: str, answer_id: str
-) -> Iterator[StoredMessage]:
-    seen = set[str]()
-    while isinstance(row := rows.get(message_id), Mapping) and message_id not in seen:
-        seen.add(message_id)
-        if row.get("role") == "user":
-            yield StoredMessage(row, answer_id)
-            answer_id = ""
-        else:
-            answer_id = message_id
-        message_id = str(row.get("parentId") or "")
-
-
-# ==== owui_chat.storage.records: Records: what of an answer is stored in the chat, and how the chat stays small.
-
-SEED_KEY = "openai_responses_pipe"
-_VERSION = 4
-
-
-@dataclass(frozen=True, slots=True)
-class Record:
-    """The items that one marker names, in the order of the wire.
-
-    `model` is the host's full model id, `created_at` seconds in UTC. If the text part
-    of a message in `payload` has no `text`, the text behind the marker is its text. If
-    it has one, it counts as long as `shown` is the digest of the text behind the
-    marker. Commentary without `shown` has no text in the chat.
-    """
-
-    ulid: str
-    model: str
-    created_at: int
-    payload: tuple[Item, ...]
-    message_id: str
-    origin: Origin
-    shown: str = ""
-
-    @property
-    def kind(self) -> str:
-        """The type that the marker shows."""
-        return str(self.payload[0]["type"]) if len(self.payload) == 1 else "items"
-
-
-def text_digest(text: str) -> str:
-    """Return a digest that tells whether a shown text was edited.
-
-    White space around the text does not count, because the host strips it.
-    """
-    stripped = text.strip().encode("utf-8", "surrogatepass")
-    return hashlib.sha256(stripped).hexdigest()[:32]
-
-
-def message_key(message_id: str) -> str:
-    """Return the top-level key that holds the records of one message."""
-    return f"{SEED_KEY}:{message_id}"
-
-
-def write_records(
-    records: Mapping[str, Record], dead: Iterable[str] = ()
-) -> dict[str, Any]:
-    """Return the JSON value for the key of one message."""
-    items = {ulid: _wire(record) for ulid, record in records.items()}
-    value: dict[str, Any] = {"__v": _VERSION, "items": items}
-    return {**value, "dead": sorted(dead)} if dead else value
-
-
-def is_pipe_key(key: str) -> bool:
-    """Say whether a top-level key of a chat holds records, of any writer."""
-    return key == SEED_KEY or key.startswith(f"{SEED_KEY}:")
-
-
-def read_records(chat: Mapping[str, Any]) -> dict[str, Record]:
-    """Return every readable record of a chat's JSON, by id.
-
-    A record in an unknown form is ignored; its marker then names nothing.
-    """
-    values = [value for key, value in chat.items() if is_pipe_key(key)]
-    dead = {ulid for value in values for ulid in invalid_ids(value)}
-    found = (record for value in values for record in _records_in(value))
-    return {r.ulid: _invalidated(r) if r.ulid in dead else r for r in found}
-
-
-def invalid_ids(value: object) -> list[str]:
-    """Return the ids that the value of one key lists as dead."""
-    dead = value.get("dead") if isinstance(value, Mapping) else None
-    return [str(ulid) for ulid in dead] if isinstance(dead, list) else []
-
-
-def created_in(value: object) -> int:
-    """Return the time of the oldest record in the value of one key; 0 if none."""
-    return min((record.created_at for record in _records_in(value)), default=0)
-
-
-def _invalidated(record: Record) -> Record:
-    rest = tuple(item for item in record.payload if not is_encrypted(item))
-    return replace(record, payload=rest)
-
-
-def _records_in(value: object) -> Iterator[Record]:
-    items = value.get("items") if isinstance(value, Mapping) else None
-    for ulid, wire in (items if isinstance(items, Mapping) else {}).items():
-        payload = _payload(wire.get("payload")) if isinstance(wire, Mapping) else ()
-        if payload:
-            yield _record(str(ulid).upper(), wire, payload)
-
-
-def _payload(value: object) -> tuple[Item, ...]:
-    rows = value if isinstance(value, list) else [value]
-    items = [row for row in rows if isinstance(row, dict) and row.get("type")]
-    return tuple(items) if len(items) == len(rows) else ()
-
-
-def _record(ulid: str, wire: Mapping[str, Any], payload: tuple[Item, ...]) -> Record:
-    model, created_at = str(wire.get("model") or ""), wire.get("created_at")
-    return Record(
-        ulid=ulid,
-        model=model,
-        created_at=created_at if isinstance(created_at, int) else 0,
-        payload=payload,
-        message_id=str(wire.get("message_id") or ""),
-        origin=read_origin(wire.get("origin"), model),
-        shown=str(wire.get("shown") or ""),
-    )
-
-
-def _wire(record: Record) -> dict[str, Any]:
-    payload = list(record.payload)
-    return {
-        "model": record.model,
-        "created_at": record.created_at,
-        "payload": payload[0] if len(payload) == 1 else payload,
-        "message_id": record.message_id,
-        "origin": record.origin.wire(),
-        **({"shown": record.shown} if record.shown else {}),
-    }
-
-
-MAX_STORED_KB = 4096
-"""The most stored in one chat: the host reads and writes it whole at every answer."""
-
-_KEPT_SHARE = 0.75  # so that not every answer changes the beginning of the next request
-_SHORT = 500
-_STAYS = ("__v", "dead")
-
-Values = Mapping[str, Any]
-
-
-def prune(
-    values: Values, messages: Mapping[str, Any], own: str, most: int
-) -> dict[str, Any]:
-    """Return the values to write in addition to that of the key `own`.
-
-    `messages` are those of the chat; without any, nothing is known about them. Answers
-    that are still growing are not touched, because others write them. The remaining
-    values have at most `most` characters.
-    """
-    present = set(map(message_key, messages)) if messages else set(values)
-    growing = {message_key(id) for id, message in messages.items() if _grows(message)}
-    ours = {
-        key: value
-        for key, value in values.items()
-        if key not in (own, SEED_KEY) and isinstance(value, Mapping)
-    }
-    gone = {k: _without_kept(v) for k, v in ours.items() if k not in present}
-    gone = {key: value for key, value in gone.items() if value != ours[key]}
-    left = {k: v for k, v in ours.items() if k in present and k not in growing}
-    return gone | _prune_values(left, most)
-
-
-def stored_size(value: object) -> int:
-    """Return the number of characters that a value takes."""
-    return len(json.dumps(value, separators=(",", ":")))
-
-
-def _grows(message: object) -> bool:
-    return isinstance(message, Mapping) and message.get("done") is False
-
-
-def _has(value: Values) -> bool:
-    items = value.get("items")
-    return isinstance(items, Mapping) and bool(items)
-
-
-def _without_kept(value: Values) -> dict[str, Any]:
-    return {name: inner for name, inner in value.items() if name in _STAYS}
-
-
-def _empty_value(value: Values) -> dict[str, Any]:
-    return {name: inner for name, inner in value.items() if name != "items"}
-
-
-def _prune_values(values: Values, most: int) -> dict[str, Any]:
-    over = sum(map(stored_size, values.values())) - most
-    if over <= 0:
-        return {}
-    over += int(most * (1 - _KEPT_SHARE))
-    now = dict(values)
-    oldest = sorted(filter(lambda key: _has(values[key]), values), key=_age(values))
-    for shrink in (_with_short_outputs, _empty_value):
-        for key in oldest:
-            if over <= 0:
-                break
-            smaller = shrink(now[key])
-            over -= stored_size(now[key]) - stored_size(smaller)
-            now[key] = smaller
-    return {key: value for key, value in now.items() if value != values[key]}
-
-
-def _age(values: Values) -> Callable[[str], int]:
-    return lambda key: created_in(values[key])
-
-
-def _with_short_outputs(value: Values) -> dict[str, Any]:
-    items = {ulid: _short_record(wire) for ulid, wire in value["items"].items()}
-    return {**value, "items": items}
-
-
-def _short_record(wire: Any) -> Any:
-    if not isinstance(wire, Mapping):
-        return wire
-    payload = wire.get("payload")
-    rows = payload if isinstance(payload, list) else None
-    short = list(map(_short_item, rows)) if rows is not None else _short_item(payload)
-    return {**wire, "payload": short}
-
-
-def _short_item(item: Any) -> Any:
-    if not isinstance(item, dict):
-        return item
-    short: Item = {}
-    if isinstance(item.get("output"), str):
-        short["output"] = _cut(item["output"])
-    if isinstance(item.get("outputs"), list):
-        short["outputs"] = list(_short_logs(item["outputs"]))
-    return {**item, **short}
-
-
-def _short_logs(outputs: Iterable[Any]) -> Iterable[Item]:
-    for part in content_parts(list(outputs)):
-        logs = part.get("logs")
-        yield {**part, "logs": _cut(logs)} if isinstance(logs, str) else part
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= _SHORT else f"{text[:_SHORT]} [shortened]"
 
 
 # ==== owui_chat.storage.output_carrier: Records carried by the host's own stored output of a message.
@@ -7330,59 +7557,6 @@ def _commentary_item(item: Item, text: str, status: str) -> Item:
     return {**head, "status": status, "content": content}
 
 
-# ==== owui_chat.code: Code that the API ran, in the host's form.
-
-CODE_CARD = "open_webui:code_interpreter"
-
-_DID_NOT_RUN = "The code did not run to its end."
-
-
-def is_code(item: Mapping[str, Any]) -> bool:
-    """Say whether `item` is code that the API ran."""
-    return item_type(item) == "code_interpreter_call"
-
-
-def code_host_item(item: Mapping[str, Any]) -> Item:
-    """Return code and its output as the host's own item.
-
-    The host runs only code with `attributes` (docs/reference/open-webui.md, "Rounds of
-    tools").
-    """
-    outputs = content_parts(item.get("outputs"))
-    printed = "".join(str(part.get("logs") or "") for part in outputs)
-    failed = item.get("status") in ("failed", "incomplete")
-    return {
-        "type": CODE_CARD,
-        "id": item.get("id"),
-        "status": item.get("status") or "completed",
-        "lang": "python",
-        "code": replay_code(item, _DID_NOT_RUN if failed else printed),
-    }
-
-
-def replay_code(item: Mapping[str, Any], printed: str) -> str:
-    """Return code as the page draws it, with its output in a block below.
-
-    The page draws the code between two fences and does not draw `output` (observed on
-    0.12.4). So the text closes the first block and opens a second one, which the page's
-    last fence closes.
-    """
-    code = str(item.get("code") or "")
-    shown = printed.strip("\n").replace("```", "'''")
-    return f"{code}\n```\n```text\n{shown}" if shown else code
-
-
-def remove_code(text: str, item: Mapping[str, Any]) -> str | None:
-    """Return `text` without the part that the host inserted for stored code.
-
-    None if there is no such part: somebody has deleted the card.
-    """
-    code = code_host_item(item)["code"]
-    told = f"<code_interpreter>\n{code}\n</code_interpreter>" if code else ""
-    before, found, after = text.partition(told) if told else (text, "nothing", "")
-    return f"{before}{after}".strip() if found else None
-
-
 # ==== owui_chat.render.hosted: The cards of items that OpenAI's own tools make.
 
 _REFUSED = "The picture was not drawn: OpenAI's safety system refused it."
@@ -7969,7 +8143,6 @@ class _Reading:
         self._textless: list[str] = []
 
     def marked(self, messages: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-        """Return the messages; markers without a text come at the end of their run."""
         found: list[Mapping[str, Any]] = []
         for message in messages:
             is_message = isinstance(message, Mapping)  # else the reader says so
@@ -8312,6 +8485,24 @@ class Carrying:
         return None
 
 
+# ==== owui_chat.host_tools: What Open WebUI's own texts and tools mean: failed results, `call_tool`.
+
+CALL_TOOL = "call_tool"
+"""The builtin tool that runs another one by its name."""
+
+HOST_ERROR_PREFIXES = ("error:", "exception:", "traceback", "http error!")
+"""The beginnings of results that the host marks as failed, in lower case."""
+
+TOOL_IMAGES_PREFIX = "Here are the images from the tool results above."
+"""The beginning of the user message that the host makes of the images of tools."""
+
+
+def read_call_tool(arguments: Mapping[str, Any]) -> tuple[Any, dict[str, Any]] | None:
+    """Return the name and the arguments in a call of `call_tool`, None if invalid."""
+    params = parse_json_object(arguments.get("params"))
+    return None if params is None else (arguments.get("tool_name"), params)
+
+
 # ==== owui_chat.input.attachments: Pictures and files that people or tools attached, as input parts.
 
 _SIGNATURES = (
@@ -8574,7 +8765,7 @@ def _readable_part(part: Item, name: str) -> Item | str:
     return (_UNKNOWN_PICTURE if held else GONE_FILE).format(shown)
 
 
-_HOST_PROMPT = "Here are the images from the tool results above. Please analyze them."
+_HOST_PROMPT = f"{TOOL_IMAGES_PREFIX} Please analyze them."
 
 UNREADABLE_IMAGE = "[A picture is in a form that you cannot read; the user sees it.]"
 """Replaces a picture of a tool that the API would refuse."""
@@ -8718,195 +8909,6 @@ def _requested_verbosity(part: ChatPart) -> str:
     if digest in DETAILED.split():
         return "high"
     return "low" if digest in CONCISE.split() else ""
-
-
-# ==== owui_chat.input.history: The input items of a chat's history.
-
-_SIGN = "<details type="
-_BLOCK = re.compile(
-    r'<details type="(?:status|reasoning|tool_calls|code_interpreter|\w+\.reasoning)"'
-    r"[^<>]*>.*?</details>\n?",
-    re.DOTALL,
-)
-
-
-def strip_old_blocks(text: str) -> str:
-    """Return `text` without such blocks; a block that is not closed stays as text."""
-    if _SIGN not in text or "</details>" not in text:
-        return text  # below, only the text before the last end is read, once
-    end = text.rindex("</details>") + len("</details>\n")
-    return _BLOCK.sub("", text[:end]) + text[end:]
-
-
-def build_input(
-    parts: Iterable[ChatPart],
-    records: Mapping[str, Record],
-    reader: Origin | None,
-    *,
-    with_tools: bool = True,
-) -> list[Item]:
-    """Return the input of a request; without a `reader` no reasoning is sent.
-
-    Without `with_tools` runs that are over do not include what tools did. The result is
-    always valid: calls and outputs come in pairs, and reasoning only with its encrypted
-    content and directly before its product.
-    """
-    items: list[Item] = []
-    run: list[AssistantText | ToolCall | ToolMessage] = []
-    for part in parts:
-        if isinstance(part, UserMessage):
-            past = _RunHistory(run, records, reader).items()
-            items += past if with_tools else drop_hosted_tool_items(past)
-            items.append(part.item)
-            run = []
-        else:
-            run.append(part)
-    items += _RunHistory(run, records, reader).items()
-    # A picture is an input message: inserted last, to keep reasoning next to its text.
-    return [
-        image_message(item) if has_image(item) else item
-        for item in drop_orphans(reorder_remote_outputs(since_compaction(items)))
-    ]
-
-
-def tool_message_item(returned: ToolMessage, before: Iterable[Item]) -> Item:
-    """Return the input item for a tool's result; its call is one of `before`."""
-    call_id = returned.call_id
-    calls = (i for i in before if is_call(i) and i.get("call_id") == call_id)
-    kind = next(map(item_type, calls), "function_call")
-    return {"type": CALL_OUTPUTS[kind], "call_id": call_id, "output": returned.output}
-
-
-class _RunHistory:
-
-    def __init__(
-        self,
-        run: Sequence[AssistantText | ToolCall | ToolMessage],
-        records: Mapping[str, Record],
-        reader: Origin | None,
-    ) -> None:
-        self._pieces = [_split(part) for part in run]
-        self._reader = reader
-        self._records = {
-            piece.ulid: records[piece.ulid]
-            for pieces in self._pieces
-            if isinstance(pieces, list)
-            for piece in pieces
-            if piece.ulid in records
-        }
-        self._waiting = {
-            ulid: [
-                strip_for_replay(item) for item in record.payload if is_replayed(item)
-            ]
-            for ulid, record in self._records.items()
-        }
-        self._ulid_of_call = {
-            str(item.get("call_id")): ulid
-            for ulid, record in self._records.items()
-            for item in record.payload
-            if is_call(item)
-        }
-
-        for waiting in self._waiting.values():
-            for item in filter(is_code, list(waiting)):
-                if not self._takes_out(item):
-                    waiting.remove(item)
-
-    def _takes_out(self, code: Item) -> bool:
-        for pieces in [found for found in self._pieces if isinstance(found, list)]:
-            for place, piece in enumerate(pieces):
-                rest = remove_code(piece.text, code)
-                if rest is not None:
-                    pieces[place] = replace(piece, text=rest)
-                    return True
-        return False
-
-    def items(self) -> list[Item]:
-        """Return the items of the run in order."""
-        items: list[Item] = []
-        for part in self._pieces:
-            match part:
-                case ToolCall():
-                    items += self._call(part)
-                case ToolMessage():
-                    items.append(tool_message_item(part, items))
-                case _:
-                    for piece in part:
-                        items += self._piece(piece)
-        return items
-
-    def _call(self, call: ToolCall) -> list[Item]:
-        ulid = self._ulid_of_call.get(call.call_id, "")
-        waiting = self._waiting.get(ulid, [])
-        for place, item in enumerate(waiting):
-            if is_call(item) and item.get("call_id") == call.call_id:
-                self._waiting[ulid] = waiting[place + 1 :]
-                return self._allowed(ulid, waiting[: place + 1])
-        return [_call_item(call)]
-
-    def _piece(self, piece: MarkedText) -> list[Item]:
-        kept = self._allowed(piece.ulid, self._waiting.pop(piece.ulid, []))
-        message = kept.pop() if kept and _is_answer(kept[-1]) else None
-        record = self._records.get(piece.ulid)
-        if message and record and not record.shown and _is_whole_remark(message):
-            kept, message = [*kept, message], None
-        if not piece.text:
-            return kept
-        if message and record and record.shown == text_digest(piece.text):
-            return [*kept, message]
-        return [*kept, _message_item(message, piece.text)]
-
-    def _allowed(self, ulid: str, items: Sequence[Item]) -> list[Item]:
-        if not items:
-            return []
-        reader = self._reader
-        readable = bool(reader and reader.can_decrypt(self._records[ulid].origin))
-        return [
-            item
-            for item in items
-            if not is_encrypted(item) or (readable and item.get("encrypted_content"))
-        ]
-
-
-def _call_item(call: ToolCall) -> Item:
-    kind, key = "function_call", "arguments"
-    if call.is_custom:
-        kind, key = "custom_tool_call", "input"
-    head = {"type": kind, "call_id": call.call_id, "name": call.name}
-    return {**head, key: call.arguments}
-
-
-def _split(
-    part: AssistantText | ToolCall | ToolMessage,
-) -> list[MarkedText] | ToolCall | ToolMessage:
-    if isinstance(part, AssistantText):
-        return list(split_at_markers(strip_old_blocks(part.text)))
-    return part
-
-
-def _is_answer(item: Item) -> bool:
-    return item_type(item) == "message" and item.get("role") == "assistant"
-
-
-def _is_whole_remark(item: Item) -> bool:
-    return is_commentary(item) and bool(message_text(item))
-
-
-def _message_item(kept: Item | None, shown: str) -> Item:
-    part = {"type": "output_text", "text": shown, "annotations": []}
-    if kept is None:
-        return {"type": "message", "role": "assistant", "content": [part]}
-    if message_text(kept).strip() == shown:
-        return kept
-    parts = kept.get("content")
-    if isinstance(parts, list) and len(parts) == 1 and _is_text_part(parts[0]):
-        is_edited = "text" in parts[0]  # the annotations' positions are no longer valid
-        part = {**parts[0], "text": shown, **({"annotations": []} if is_edited else {})}
-    return {**kept, "content": [part]}
-
-
-def _is_text_part(part: object) -> bool:
-    return isinstance(part, Mapping) and part.get("type") == "output_text"
 
 
 # ==== owui_chat.input.prefix: Everything that was sent before and around earlier messages, sent again unchanged.
@@ -10524,9 +10526,6 @@ class _DocumentReader:
         self._left = _MOST_BYTES
 
     async def part(self, file: Attachment) -> Item | str | None:
-        """Return a document, or why it cannot be sent, or None if it is not for the
-        model.
-        """
         if file.is_image:
             return None
         row = await file_row(file.file_id, self._user)
@@ -10695,9 +10694,6 @@ _CITED = frozenset(
 )
 """Builtin tools whose results name sources, as in the host."""
 
-_ERROR_WORDS = ("error:", "exception:", "traceback", "http error!")
-"""The beginnings of results that the host marks as failed."""
-
 
 def cites(name: str, metadata: Mapping[str, Any]) -> bool:
     """Say whether a tool's result names sources, as far as the model may have any."""
@@ -10711,14 +10707,14 @@ def is_error_text(text: str) -> bool:
     """Say whether a result tells of an error."""
     found = parse_json_object(text)
     if found is None:
-        return text.strip().lower().startswith(_ERROR_WORDS)
+        return text.strip().lower().startswith(HOST_ERROR_PREFIXES)
     refused = found.get("success") is False or found.get("ok") is False
     told = found.get("error") or (refused and found.get("message"))
     failed = str(found.get("status")).strip().lower() in ("error", "failed")
     return failed or (isinstance(told, str | Mapping | list) and bool(told))
 
 
-_DISPATCHERS = ("call_tool", "search_tools")
+_DISPATCHERS = (CALL_TOOL, "search_tools")
 """Builtin tools that call others; they cannot call each other."""
 
 
@@ -10754,10 +10750,8 @@ class HostTools:
         own, tools = self._names.own_name(name), self._host.tools
         if tools.get(own, {}).get("tool_id") != "builtin:call_tool":
             return own, arguments
-        inner, params = arguments.get("tool_name"), parse_json_object(
-            arguments.get("params")
-        )
-        if inner not in tools or inner in _DISPATCHERS or params is None:
+        inner, params = read_call_tool(arguments) or (None, {})
+        if inner not in tools or inner in _DISPATCHERS:
             return None
         return str(inner), params
 
@@ -11218,7 +11212,6 @@ class _Chat(NamedTuple):
 
     @property
     def replaced_id(self) -> str:
-        """The message that this answer replaces, or nothing."""
         return str(self.call.host.metadata.get("regeneration_message_id") or "")
 
 
