@@ -21,7 +21,7 @@ from openai_responses.models.resolve import ResolvedModel
 from openai_responses.requests.build import ResponsesRequest
 from openai_responses.transport.connections import Connections
 from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
-from owui_chat.storage.output_carrier import AnswerEventItem
+from owui_chat.events import AnswerEvent
 from owui_manifold.config import run_limits
 from owui_manifold.context import (
     PipeCall,
@@ -75,7 +75,7 @@ class Diagnostics:
                 yield TextDelta(0, "text", 0, line + "\n")
         content = [{"type": "output_text", "text": text, "annotations": []}]
         whole = {**message, "content": content}
-        yield ItemDone(0, whole)
+        yield ItemDone(0, whole, shown=text)
         yield RunDone(COMPLETED, output=(whole,))
 
     async def _lines(
@@ -152,7 +152,7 @@ def is_check_command(call: PipeCall) -> bool:
 
 async def run_diagnostics(
     call: PipeCall, connections: Connections
-) -> AsyncGenerator[tuple[AnswerEventItem, str], None]:
+) -> AsyncGenerator[AnswerEvent, None]:
     """Yield the events of a check; raises InvalidRequest for unusable settings."""
     valves, model = call.valves, model_of(call)
     features = call.host.metadata.get("features")
@@ -162,4 +162,4 @@ async def run_diagnostics(
     listed = configured_models(valves, overrides_of(valves))
     async with aclosing(checkup.events(listed, hosted.items)) as events:
         async for event in events:
-            yield event, ""
+            yield event
