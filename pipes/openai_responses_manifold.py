@@ -11305,14 +11305,8 @@ def _encryption(valves: Valves) -> Encryption:
 # ==== owui_manifold.chat: Builds the request for a chat or a task.
 
 
-@dataclass(frozen=True, slots=True)
-class PreparedRequest:
-    """One request, and where its answer is stored.
-
-    `store` is None if nothing is stored. `round` is the round of the host's tools that
-    this call continues. Without a `toolset` no calls are answered here. `notices` are
-    sentences for the person who asked.
-    """
+class PreparedRequest(NamedTuple):
+    """One request, and where its answer is stored."""
 
     call: PipeCall
     request: ResponsesRequest
@@ -11320,9 +11314,13 @@ class PreparedRequest:
     origin: Origin
     limits: Limits
     store: ChatStore | None = None
+    """None if nothing is stored."""
     round: DelegatedRound | None = None
+    """The round of the host's tools that this call continues."""
     toolset: Toolset | None = None
+    """Without it no calls are answered here."""
     notices: tuple[str, ...] = ()
+    """Sentences for the person who asked."""
 
     @property
     def runs_tools(self) -> bool:
@@ -11330,99 +11328,44 @@ class PreparedRequest:
         return self.toolset is not None and self.toolset.runs_calls
 
 
-def choose_chat_model(
-    call: PipeCall, parts: Sequence[ChatPart], store: ChatStore | None
-) -> tuple[ResolvedModel, str]:
-    """Return the model, and the sentence that says why it was chosen, if any."""
-    records = store.records.values() if store else ()
-    choice = choose_auto_model(
-        call.caller.model,
-        _first_question(parts),
-        tools=bool(call.host.metadata.get("tool_ids")),
-        earlier={record.origin.family for record in records},
-    )
-    if choice is None:
-        return call.model, ""
-    model = call.resolve(choice.model)
-    return model, f"{model.name} answers: {choice.why}."
+class _Chat(NamedTuple):
 
+    call: PipeCall
+    model: ResolvedModel
+    store: ChatStore | None
+    round: DelegatedRound | None
+    instructions: str
+    parts: list[ChatPart]
+    records: Mapping[str, Record]
+    verbosity: str = ""
 
-def _first_question(parts: Sequence[ChatPart]) -> Item | None:
-    for part in parts:
-        if isinstance(part, UserMessage) and part.is_from_user:
-            return part.item
-    return None
-
-
-def restore_prefix(
-    call: PipeCall,
-    instructions: str,
-    parts: list[ChatPart],
-    store: ChatStore | None,
-    model: ResolvedModel,
-) -> tuple[str, list[ChatPart]]:
-    """Return the instructions and the chat, unchanged where they were sent before.
-
-    What is sent for the first time is given to `store`.
-    """
-    if store is None or not stored_messages(parts):
-        return instructions, parts
-    is_stable = _is_stable(call.config.valves, model)
-    if _is_new(call, store):
-        given = instructions if is_stable else None
-        store.set_sent(capture_sent_context(parts, store.sent, given))
-    first = first_instructions(parts, store.sent) if is_stable else None
-    parts = apply_sent_context(parts, store.sent)
-    return instructions if first is None else first, parts
-
-
-def _is_stable(valves: Valves, model: ResolvedModel) -> bool:
-    wanted = valves.STABLE_INSTRUCTIONS
-    return model.facts.prefix_bound if wanted == "auto" else wanted == "on"
-
-
-def _is_new(call: PipeCall, store: ChatStore) -> bool:
-    message_id = call.caller.message_id
-    continues = call.host.metadata.get("assistant_message_id")
-    is_begun = message_id in store.sent or load_round(call.state, message_id)
-    return not (continues or is_begun)
+    @property
+    def replaced_id(self) -> str:
+        """The message that this answer replaces, or nothing."""
+        return str(self.call.host.metadata.get("regeneration_message_id") or "")
 
 
 async def build_chat_request(call: PipeCall) -> PreparedRequest:
     """Return the request for a chat; raises InvalidRequest for what cannot be sent."""
     require_floor()
     endpoint = usable(call.config.endpoint)
-    metadata, detail = call.host.metadata, call.config.valves.IMAGE_DETAIL
-    rewritten = str(metadata.get("regeneration_message_id") or "")
-    before = load_round(call.state, call.caller.message_id)
     messages, records = restore_from_details(call.messages)
-    instructions, parts = parse_messages(messages, detail)
+    instructions, parts = parse_messages(messages, call.config.valves.IMAGE_DETAIL)
     store = await open_store(call.caller, call.config.valves)
-    rows = store.messages if store else {}
-    model, why = choose_chat_model(call, parts, store)
+    model, reason = _choose_model(call, parts, store)
+    before = load_round(call.state, call.caller.message_id)
+    chat = _Chat(call, model, store, before, instructions, parts, records)
+    for change in _PASSES:
+        chat = change(chat)
     origin = origin_at(model.family, endpoint)
-    parts = add_tool_images(parts, rows)
-    parts = attach_stored_messages(parts, rows, metadata)
-    verbosity = ""
-    if model.facts.verbosity:
-        parts, verbosity = take_directive(parts, is_guided=bool(rewritten))
-    if store:
-        parts = restore_from_outputs(parts, store.stored_outputs(rewritten))
-        records |= store.records
-    items = continue_input(before, parts) if before else None
-    if before:
-        instructions = before.instructions
-    instructions, parts = restore_prefix(call, instructions, parts, store, model)
+    items = continue_input(before, chat.parts) if before else None
     if items is None:
-        parts = attach_files(parts, rows, metadata)
-        parts = resolve_images(parts)
-        parts = await _with_documents(call, parts, model)
-        items = await _history(call, parts, records, origin)
-    tools = _tools(call, model)
-    choice = next_tool_choice(tools.choice) if before else tools.choice
-    body = _body(call, choice, verbosity)
+        items = await _history(chat, origin)
+    tools = _offered_tools(call, model)
     settings = _settings(call, endpoint, tools, model)
-    request = build_request(model, instructions, items, body, settings)
+    request = build_request(
+        model, chat.instructions, items, _body(chat, tools), settings
+    )
     return PreparedRequest(
         call,
         request,
@@ -11432,20 +11375,97 @@ async def build_chat_request(call: PipeCall) -> PreparedRequest:
         store,
         before,
         _toolset(call, tools),
-        notices=() if before or not why else (why,),
+        notices=() if before or not reason else (reason,),
     )
 
 
-def _body(call: PipeCall, choice: object, verbosity: str) -> dict[str, Any]:
-    body = {**call.body, "tool_choice": choice}
-    if verbosity:
+def _choose_model(
+    call: PipeCall, parts: Sequence[ChatPart], store: ChatStore | None
+) -> tuple[ResolvedModel, str]:
+    users = (p for p in parts if isinstance(p, UserMessage) and p.is_from_user)
+    question = next(users, None)
+    choice = choose_auto_model(
+        call.caller.model,
+        question.item if question else None,
+        tools=bool(call.host.metadata.get("tool_ids")),
+        earlier={r.origin.family for r in store.records.values()} if store else set(),
+    )
+    if choice is None:
+        return call.model, ""
+    model = call.resolve(choice.model)
+    return model, f"{model.name} answers: {choice.why}."
+
+
+def _attach_stored(chat: _Chat) -> _Chat:
+    rows = chat.store.messages if chat.store else {}
+    parts = add_tool_images(chat.parts, rows)
+    parts = attach_stored_messages(parts, rows, chat.call.host.metadata)
+    return chat._replace(parts=parts)
+
+
+def _take_directive(chat: _Chat) -> _Chat:
+    if not chat.model.facts.verbosity:
+        return chat
+    is_guided = bool(chat.replaced_id)
+    parts, verbosity = take_directive(chat.parts, is_guided=is_guided)
+    return chat._replace(parts=parts, verbosity=verbosity)
+
+
+def _restore_outputs(chat: _Chat) -> _Chat:
+    if not chat.store:
+        return chat
+    outputs = chat.store.stored_outputs(chat.replaced_id)
+    parts = restore_from_outputs(chat.parts, outputs)
+    return chat._replace(parts=parts, records={**chat.records, **chat.store.records})
+
+
+def _restore_prefix(chat: _Chat) -> _Chat:
+    call, store, parts = chat.call, chat.store, chat.parts
+    instructions = chat.round.instructions if chat.round else chat.instructions
+    if store is None or not stored_messages(parts):
+        return chat._replace(instructions=instructions)
+    mode = call.config.valves.STABLE_INSTRUCTIONS
+    is_stable = chat.model.facts.prefix_bound if mode == "auto" else mode == "on"
+    continues = call.host.metadata.get("assistant_message_id") or chat.round
+    if not continues and call.caller.message_id not in store.sent:
+        given = instructions if is_stable else None
+        store.set_sent(capture_sent_context(parts, store.sent, given))
+    first = first_instructions(parts, store.sent) if is_stable else None
+    parts = apply_sent_context(parts, store.sent)
+    return chat._replace(
+        parts=parts, instructions=instructions if first is None else first
+    )
+
+
+_PASSES = (_attach_stored, _take_directive, _restore_outputs, _restore_prefix)
+"""What is done to a parsed chat, in this order; directives are no part of a prefix."""
+
+
+async def _history(chat: _Chat, origin: Origin) -> list[Item]:
+    call, valves, user_id = chat.call, chat.call.config.valves, chat.call.caller.user_id
+    rows = chat.store.messages if chat.store else {}
+    parts = resolve_images(attach_files(chat.parts, rows, call.host.metadata))
+    attachments = (p.attachments for p in parts if isinstance(p, UserMessage))
+    if valves.FILE_INPUT != "off" and chat.model.facts.vision and any(attachments):
+        parts = await add_documents(parts, await user_model(user_id), valves.FILE_INPUT)
+    records = await load_stored_images(chat.records, parts, user_id)
+    reader = origin if valves.remembers_reasoning() else None
+    items = build_input(parts, records, reader, with_tools=valves.PERSIST_TOOL_RESULTS)
+    check_input_size(items)
+    return items
+
+
+def _body(chat: _Chat, tools: OfferedTools) -> dict[str, Any]:
+    choice = next_tool_choice(tools.choice) if chat.round else tools.choice
+    body = {**chat.call.body, "tool_choice": choice}
+    if chat.verbosity:
         text = body.get("text")
         own = dict(text) if isinstance(text, Mapping) else {}
-        body["text"] = {**own, "verbosity": verbosity}
+        body["text"] = {**own, "verbosity": chat.verbosity}
     return body
 
 
-def _tools(call: PipeCall, model: ResolvedModel) -> OfferedTools:
+def _offered_tools(call: PipeCall, model: ResolvedModel) -> OfferedTools:
     hosted = hosted_tools(call.config, model)
     offered = offer_tools(call.body, model, call.config.valves, hosted)
     if _runs_calls(call, offered):
@@ -11463,19 +11483,18 @@ def _runs_calls(call: PipeCall, offered: OfferedTools) -> bool:
 def _settings(
     call: PipeCall, endpoint: Endpoint, tools: OfferedTools, model: ResolvedModel
 ) -> Settings:
-    defaults = default_parameters(call.config, call.caller.user_id, call.caller.chat_id)
+    config, caller = call.config, call.caller
+    defaults = default_parameters(config, caller.user_id, caller.chat_id)
     if endpoint.is_azure:  # it does not support compaction
         defaults.pop("context_management", None)
-    if any(
-        map(is_hosted_tool, tools.items)
-    ):  # the API counts only calls of hosted tools
-        defaults["max_tool_calls"] = call.config.valves.MAX_TOOL_CALLS
-    names = (model.id, model.family, call.caller.model)
-    background = is_background_model(call.config.valves, names)
+    if any(map(is_hosted_tool, tools.items)):  # the API counts only their calls
+        defaults["max_tool_calls"] = config.valves.MAX_TOOL_CALLS
+    names = (model.id, model.family, caller.model)
+    background = is_background_model(config.valves, names)
     # Without a stream a background answer has no encrypted reasoning.
     settings = request_settings(
-        call.config,
-        streams=call.caller.streams or background,
+        config,
+        streams=caller.streams or background,
         tools=tools.items,
         refused=call.capabilities.of(endpoint),
         defaults=defaults,
@@ -11483,44 +11502,12 @@ def _settings(
     return settings._replace(background=background)
 
 
-async def _with_documents(
-    call: PipeCall, parts: list[ChatPart], model: ResolvedModel
-) -> list[ChatPart]:
-    wanted = call.config.valves.FILE_INPUT
-    has_files = any(
-        isinstance(part, UserMessage) and part.attachments for part in parts
-    )
-    if wanted == "off" or not model.facts.vision or not has_files:
-        return parts
-    user = await user_model(call.caller.user_id)
-    return await add_documents(parts, user, wanted)
-
-
-async def _history(
-    call: PipeCall,
-    parts: list[ChatPart],
-    records: Mapping[str, Record],
-    origin: Origin,
-) -> list[Item]:
-    reader = origin if call.config.valves.remembers_reasoning() else None
-    user_id = call.caller.user_id
-    records = await load_stored_images(records, parts, user_id)
-    items = build_input(
-        parts, records, reader, with_tools=call.config.valves.PERSIST_TOOL_RESULTS
-    )
-    check_input_size(items)
-    return items
-
-
 def _toolset(call: PipeCall, offered: OfferedTools) -> Toolset:
-    host, valves = call.host, call.config.valves
     log = partial(call.log.line, "DEBUG")
-    approver = build_approver(call.config, host, log)
-    tools = HostTools(host, offered.names, call.threads)
     return build_toolset(
-        valves,
-        tools,
-        approver,
+        call.config.valves,
+        HostTools(call.host, offered.names, call.threads),
+        build_approver(call.config, call.host, log),
         log,
         runs_calls=_runs_calls(call, offered),
     )
@@ -12004,8 +11991,8 @@ async def _apply_fallback(prepared: PreparedRequest, note: Status) -> PreparedRe
     if prepared.store:
         await prepared.store.invalidate_reasoning()
     rest = [item for item in prepared.request.input if not is_encrypted(item)]
-    return replace(
-        prepared, request=prepared.request.model_copy(update={"input": rest})
+    return prepared._replace(
+        request=prepared.request.model_copy(update={"input": rest})
     )
 
 

@@ -149,7 +149,7 @@ def _is_on(own: str, default: bool) -> bool:
     return default if own == "inherit" else own == "on"
 
 
-# ---------------------------------------------------------------- what users choose
+# What users choose
 
 _FILTER_KEY = "openai_responses"
 _FILTER_VERSION = 1
@@ -215,7 +215,7 @@ def _permitted_words(valves: Valves) -> set[str]:
     return set(comma_list(valves.USER_MAY_CHANGE.lower()))
 
 
-# ---------------------------------------------------------------- single valves
+# Single valves
 
 
 def comma_list(text: str) -> list[str]:
@@ -286,7 +286,7 @@ def _secrets(valves: Valves, headers: Iterable[str], *others: str) -> tuple[str,
     return tuple(text for text in found if text.strip())
 
 
-# ---------------------------------------------------------------- the endpoint
+# The endpoint
 
 _NO_OWN_KEY = (
     "This pipe wants an OpenAI API key of your own. Set API_KEY in your settings of "
@@ -375,7 +375,7 @@ class AccountCapabilities:
             self._by_account[endpoint.account()] = known
 
 
-# ---------------------------------------------------------------- a request
+# A request
 
 _LEAST_THRESHOLD = 1000
 """A smaller threshold would compact every answer."""
@@ -426,10 +426,7 @@ def request_settings(
     refused: Capabilities,
     defaults: Mapping[str, Any],
 ) -> Settings:
-    """Return the settings of a request, without what the server `refused` before.
-
-    `streams` says whether a stream is wanted.
-    """
+    """Return the settings of a request, without what the server `refused` before."""
     valves, summary = config.valves, config.summary
     return Settings(
         effort=config.effort,
@@ -444,11 +441,8 @@ def request_settings(
 
 
 def is_background_model(valves: Valves, names: Iterable[str]) -> bool:
-    """Say whether BACKGROUND_MODELS matches one of a model's names.
-
-    Servers that support only the minimum of the API do not store responses.
-    """
-    if valves.COMPATIBILITY == "strict":
+    """Say whether BACKGROUND_MODELS matches one of a model's names."""
+    if valves.COMPATIBILITY == "strict":  # such servers do not store responses
         return False
     patterns = comma_list(valves.BACKGROUND_MODELS.lower())
     return any(fnmatchcase(n.lower(), p) for n in names for p in patterns)

@@ -28,27 +28,21 @@ _ROWLESS_CHATS = ("temporary:", "local:", "channel:")
 
 
 class Caller(NamedTuple):
-    """Who asks, and for which chat and message.
-
-    `host_model` is the host's id of the model, `{function id}.{model}`. `task` is the
-    name of a task of the host, or empty. `is_admin` says whether an administrator asks.
-    """
+    """Who asks, and for which chat and message."""
 
     host_model: str
+    """The host's id of the model, `{function id}.{model}`."""
     user_id: str = ""
     chat_id: str = ""
     message_id: str = ""
     task: str = ""
+    """The name of a task of the host, or empty."""
     streams: bool = False
     is_admin: bool = False
 
     @property
     def model(self) -> str:
-        """The model as the administrator listed it.
-
-        The part before the first dot is the id of the function, which the administrator
-        chose.
-        """
+        """The model as the administrator listed it, without the function's id."""
         return self.host_model.split(".", 1)[-1]
 
     @property

@@ -14,7 +14,7 @@ from typing import Any
 
 from openai_responses.errors import InvalidRequest
 
-FLOOR = (0, 11, 4)
+_FLOOR = (0, 11, 4)
 """From this version on `Chats.update_chat_by_id` patches the top-level keys of a chat;
 before, it replaced the whole chat (docs/reference/open-webui.md, "The chat's row")."""
 
@@ -32,8 +32,8 @@ def require_floor() -> None:
     """Raise InvalidRequest, with a sentence, if Open WebUI is too old."""
     version = _host_name("env", "VERSION")
     numbers = [int(number) for number in re.findall(r"\d+", str(version))[:3]]
-    if tuple(numbers) < FLOOR:
-        floor = ".".join(map(str, FLOOR))
+    if tuple(numbers) < _FLOOR:
+        floor = ".".join(map(str, _FLOOR))
         raise InvalidRequest(
             f"This pipe needs Open WebUI {floor} or newer; this server runs "
             f"{version}. An administrator has to update Open WebUI."

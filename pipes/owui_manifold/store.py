@@ -174,7 +174,7 @@ class ChatStore:
         return stored_outputs(self.messages, self._caller.message_id, rewritten)
 
 
-class OutputStore(ChatStore):
+class _OutputStore(ChatStore):
     """Writes no row: records go into the answer's own output."""
 
     marks = False
@@ -225,7 +225,7 @@ async def open_store(caller: Caller, valves: Valves) -> ChatStore | None:
         return None
     kept = {k: v for k, v in chat.items() if is_pipe_key(k) or k == _HISTORY}
     kept |= output_values(_messages_of(chat))
-    store = OutputStore if valves.HISTORY_CARRIER == "output" else ChatStore
+    store = _OutputStore if valves.HISTORY_CARRIER == "output" else ChatStore
     if valves.STORE_ENCRYPTION == "on":
         seal = _encryption(valves)
         return store(caller, _decrypt_values(kept, seal), seal)

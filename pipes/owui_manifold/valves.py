@@ -390,11 +390,8 @@ class Valves(BaseModel):
         return _clamp(value, 30, 900, 300)
 
     def effective_key(self) -> str:
-        """Return the key to use, or nothing.
-
-        The environment is read at use: as the default of the field its key would
-        stand in the schema that the settings page loads.
-        """
+        """Return the key to use, or nothing."""
+        # As the default of the field it would stand in the schema of the page.
         return self.API_KEY.strip() or os.environ.get("OPENAI_API_KEY", "").strip()
 
     def remembers_reasoning(self) -> bool:
