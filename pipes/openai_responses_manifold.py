@@ -150,6 +150,19 @@ class InvalidRequest(ResponsesError):
     """A request that is not sent; the text says why."""
 
 
+def valve_error(
+    problem: str, example: str = "", *, place: str = "the valves"
+) -> InvalidRequest:
+    """Return the error of a setting: what is wrong, and who has to correct it where."""
+    shown = f", for example {example}" if example else ""
+    return InvalidRequest(
+        f"{problem}. An administrator has to correct it in {place}{shown}."
+    )
+
+
+PIPE_VALVES = "the valves of this pipe"
+
+
 class ConnectionFailed(ResponsesError):
     """The server could not be reached, or went away before it answered."""
 
@@ -1278,10 +1291,8 @@ def read_overrides(text: str) -> dict[str, Override]:
         return {}
     table = parse_json_object(text)
     if table is None:
-        raise InvalidRequest(
-            "MODEL_OVERRIDES_JSON is not a JSON object. An administrator has to correct "
-            'it in the valves, for example {"my-gpt": {"like": "gpt-5.2"}}.'
-        )
+        problem = "MODEL_OVERRIDES_JSON is not a JSON object"
+        raise valve_error(problem, '{"my-gpt": {"like": "gpt-5.2"}}')
     return {model: _read_override(model, row) for model, row in table.items()}
 
 
@@ -1312,12 +1323,12 @@ def _apply_override(name: str, said: Override) -> ResolvedModel:
 
 def _read_override(model: str, row: object) -> Override:
     if not isinstance(row, Mapping):
-        raise InvalidRequest(_entry_error(model, "is no JSON object"))
+        raise _entry_error(model, "is no JSON object")
     said = dict(row)
     texts = {key: said.pop(key) for key in ("like", "name") if key in said}
     for key, value in (*texts.items(), *said.items()):
         if not _can_be(key, value):
-            raise InvalidRequest(_entry_error(model, f"has a wrong {str(key)[:40]}"))
+            raise _entry_error(model, f"has a wrong {str(key)[:40]}")
     if "efforts" in said:
         said["efforts"] = tuple(said["efforts"])
     return Override(**texts, facts=said)
@@ -1336,11 +1347,8 @@ def _can_be(key: str, value: object) -> bool:
     return key in (_TEXT_FACTS | {"like", "name"}) and isinstance(value, str)
 
 
-def _entry_error(model: str, what: str) -> str:
-    return (
-        f"MODEL_OVERRIDES_JSON: the entry {model} {what}. An administrator has to "
-        "correct it in the valves."
-    )
+def _entry_error(model: str, what: str) -> InvalidRequest:
+    return valve_error(f"MODEL_OVERRIDES_JSON: the entry {model} {what}")
 
 
 # ==== openai_responses.models.usage: The tokens that a run used, added up over its responses, and what they cost.
@@ -1397,10 +1405,8 @@ def _count(value: object) -> int:
 _MILLION = 1_000_000
 
 _PRICE_NAMES = ModelPrices._fields
-_NOT_PRICES = (
-    "CUSTOM_MODEL_PRICING_JSON is not a JSON object of prices. An administrator has to "
-    'correct it in the valves, for example {"my-model": {"input": 2, "output": 8}}.'
-)
+_NOT_PRICES = "CUSTOM_MODEL_PRICING_JSON is not a JSON object of prices"
+_SOME_PRICES = '{"my-model": {"input": 2, "output": 8}}'
 
 
 def cost_of_run(
@@ -1420,7 +1426,7 @@ def read_prices(text: str) -> dict[str, ModelPrices]:
         return {}
     table = parse_json_object(text)
     if table is None:
-        raise InvalidRequest(_NOT_PRICES)
+        raise valve_error(_NOT_PRICES, _SOME_PRICES)
     return {model: _read_row(row) for model, row in table.items()}
 
 
@@ -1459,7 +1465,7 @@ def _read_row(row: object) -> ModelPrices:
         for name, price in prices.items()
     )
     if not numbers or not {"input", "output"} <= set(prices):
-        raise InvalidRequest(_NOT_PRICES)
+        raise valve_error(_NOT_PRICES, _SOME_PRICES)
     return ModelPrices(**{name: prices.get(name) for name in _PRICE_NAMES})
 
 
@@ -2101,10 +2107,8 @@ def normalize_base_url(text: str) -> str:
     """
     parts = url_parts(text.strip() or DEFAULT_BASE_URL)
     if parts is None:
-        raise InvalidRequest(
-            "BASE_URL is not an http or https address. An administrator has to "
-            f"correct it in the valves of this pipe, for example {DEFAULT_BASE_URL}."
-        )
+        problem = "BASE_URL is not an http or https address"
+        raise valve_error(problem, DEFAULT_BASE_URL, place=PIPE_VALVES)
     if "@" in parts.netloc:
         raise InvalidRequest(
             "BASE_URL holds a user name or a password, which cannot be sent beside "
@@ -2151,10 +2155,10 @@ class Trust:
                 self._contexts[key] = ssl.create_default_context(cafile=path)
             return self._contexts[key]
         except (OSError, ValueError):  # no such file, or no certificates in it
-            raise InvalidRequest(
-                "CA_BUNDLE is not a file with certificates that this server can read. "
-                "An administrator has to correct it in the valves of this pipe."
-            ) from None
+            problem = (
+                "CA_BUNDLE is not a file with certificates that this server can read"
+            )
+            raise valve_error(problem, place=PIPE_VALVES) from None
 
 
 def proxy_for(network: Network, url: str) -> str | None:
@@ -2606,10 +2610,11 @@ async def _send(
             was_sent=not isinstance(error, _NEVER_CONNECTED),
         ) from None
     except ValueError:  # a line break in the key, a host that no name server knows
-        raise InvalidRequest(
-            "API_KEY, BASE_URL, PROXY or EXTRA_HEADERS holds characters that cannot "
-            "be sent. An administrator has to correct it in the valves of this pipe."
-        ) from None
+        problem = (
+            "API_KEY, BASE_URL, PROXY or EXTRA_HEADERS holds characters that cannot be "
+            "sent"
+        )
+        raise valve_error(problem, place=PIPE_VALVES) from None
 
 
 def _network_sentence(error: Exception, host: str) -> str:
@@ -4818,10 +4823,8 @@ def read_rules(text: str) -> list[tuple[str, Approval]]:
             case "auto" | "ask" | "deny" as known if pattern:
                 rules.append((pattern, known))
             case _ if pattern or answer:
-                raise InvalidRequest(
-                    "TOOL_APPROVAL holds something that is no rule. An administrator "
-                    "has to correct it in the valves, for example `delete_*=ask`."
-                )
+                problem = "TOOL_APPROVAL holds something that is no rule"
+                raise valve_error(problem, "`delete_*=ask`")
     return rules
 
 
@@ -9628,11 +9631,8 @@ class Valves(BaseModel):
         return _clamp(value, 30, 900, 300)
 
     def effective_key(self) -> str:
-        """Return the key to use, or nothing.
-
-        The environment is read at use: as the default of the field its key would
-        stand in the schema that the settings page loads.
-        """
+        """Return the key to use, or nothing."""
+        # As the default of the field it would stand in the schema of the page.
         return self.API_KEY.strip() or os.environ.get("OPENAI_API_KEY", "").strip()
 
     def remembers_reasoning(self) -> bool:
@@ -9800,7 +9800,7 @@ def _is_on(own: str, default: bool) -> bool:
     return default if own == "inherit" else own == "on"
 
 
-# ---------------------------------------------------------------- what users choose
+# What users choose
 
 _FILTER_KEY = "openai_responses"
 _FILTER_VERSION = 1
@@ -9864,7 +9864,7 @@ def _permitted_words(valves: Valves) -> set[str]:
     return set(comma_list(valves.USER_MAY_CHANGE.lower()))
 
 
-# ---------------------------------------------------------------- single valves
+# Single valves
 
 
 def comma_list(text: str) -> list[str]:
@@ -9882,14 +9882,7 @@ def _json_value(form: Any, text: str, problem: str, example: str) -> Any:
     try:
         return _adapter(form).validate_json(text.strip() or "{}", strict=True)
     except ValidationError:
-        raise _valve_error(problem, example) from None
-
-
-def _valve_error(problem: str, example: str) -> InvalidRequest:
-    return InvalidRequest(
-        f"{problem}. An administrator has to correct it in the valves of this pipe, "
-        f"for example {example}."
-    )
+        raise valve_error(problem, example, place=PIPE_VALVES) from None
 
 
 def _extra_headers(valves: Valves) -> _Headers:
@@ -9920,9 +9913,9 @@ def _location(text: str) -> Mapping[str, str]:
     elif len(words) <= len(_PLACE):
         given = dict(zip(_PLACE, words, strict=False))
     else:
-        raise _valve_error(problem, example)
+        raise valve_error(problem, example, place=PIPE_VALVES)
     if not all(isinstance(given.get(key, ""), str) for key in _PLACE):
-        raise _valve_error(problem, example)
+        raise valve_error(problem, example, place=PIPE_VALVES)
     return {key: given[key] for key in _PLACE if given.get(key)}
 
 
@@ -9933,7 +9926,7 @@ def _secrets(valves: Valves, headers: Iterable[str], *others: str) -> tuple[str,
     return tuple(text for text in found if text.strip())
 
 
-# ---------------------------------------------------------------- the endpoint
+# The endpoint
 
 _NO_OWN_KEY = (
     "This pipe wants an OpenAI API key of your own. Set API_KEY in your settings of "
@@ -10017,7 +10010,7 @@ class AccountCapabilities:
             self._by_account[endpoint.account()] = known
 
 
-# ---------------------------------------------------------------- a request
+# A request
 
 _LEAST_THRESHOLD = 1000
 """A smaller threshold would compact every answer."""
@@ -10067,10 +10060,7 @@ def request_settings(
     refused: Capabilities,
     defaults: Mapping[str, Any],
 ) -> Settings:
-    """Return the settings of a request, without what the server `refused` before.
-
-    `streams` says whether a stream is wanted.
-    """
+    """Return the settings of a request, without what the server `refused` before."""
     valves, summary = config.valves, config.summary
     return Settings(
         effort=config.effort,
@@ -10085,11 +10075,8 @@ def request_settings(
 
 
 def is_background_model(valves: Valves, names: Iterable[str]) -> bool:
-    """Say whether BACKGROUND_MODELS matches one of a model's names.
-
-    Servers that support only the minimum of the API do not store responses.
-    """
-    if valves.COMPATIBILITY == "strict":
+    """Say whether BACKGROUND_MODELS matches one of a model's names."""
+    if valves.COMPATIBILITY == "strict":  # such servers do not store responses
         return False
     patterns = comma_list(valves.BACKGROUND_MODELS.lower())
     return any(fnmatchcase(n.lower(), p) for n in names for p in patterns)
@@ -10298,27 +10285,21 @@ _ROWLESS_CHATS = ("temporary:", "local:", "channel:")
 
 
 class Caller(NamedTuple):
-    """Who asks, and for which chat and message.
-
-    `host_model` is the host's id of the model, `{function id}.{model}`. `task` is the
-    name of a task of the host, or empty. `is_admin` says whether an administrator asks.
-    """
+    """Who asks, and for which chat and message."""
 
     host_model: str
+    """The host's id of the model, `{function id}.{model}`."""
     user_id: str = ""
     chat_id: str = ""
     message_id: str = ""
     task: str = ""
+    """The name of a task of the host, or empty."""
     streams: bool = False
     is_admin: bool = False
 
     @property
     def model(self) -> str:
-        """The model as the administrator listed it.
-
-        The part before the first dot is the id of the function, which the administrator
-        chose.
-        """
+        """The model as the administrator listed it, without the function's id."""
         return self.host_model.split(".", 1)[-1]
 
     @property
@@ -10376,6 +10357,11 @@ class PipeCall(NamedTuple):
     """Where tools run that are not coroutines."""
 
     @property
+    def valves(self) -> Valves:
+        """The administrator's settings."""
+        return self.config.valves
+
+    @property
     def messages(self) -> list[dict[str, Any]]:
         """The messages of the body; none if it has no list of them."""
         messages = self.body.get("messages")
@@ -10399,7 +10385,7 @@ class PipeCall(NamedTuple):
 
 # ==== owui_manifold.host: The only module that uses `open_webui`; every name of the host is looked up here.
 
-FLOOR = (0, 11, 4)
+_FLOOR = (0, 11, 4)
 """From this version on `Chats.update_chat_by_id` patches the top-level keys of a chat;
 before, it replaced the whole chat (docs/reference/open-webui.md, "The chat's row")."""
 
@@ -10417,8 +10403,8 @@ def require_floor() -> None:
     """Raise InvalidRequest, with a sentence, if Open WebUI is too old."""
     version = _host_name("env", "VERSION")
     numbers = [int(number) for number in re.findall(r"\d+", str(version))[:3]]
-    if tuple(numbers) < FLOOR:
-        floor = ".".join(map(str, FLOOR))
+    if tuple(numbers) < _FLOOR:
+        floor = ".".join(map(str, _FLOOR))
         raise InvalidRequest(
             f"This pipe needs Open WebUI {floor} or newer; this server runs "
             f"{version}. An administrator has to update Open WebUI."
@@ -10601,11 +10587,7 @@ _STORED_ADDRESS = re.compile(r"/api/v1/files/([^/?#]+)/content")
 _Made = TypeVar("_Made")
 
 
-async def read_file(row: Any, make: Callable[[bytes], _Made]) -> _Made | None:
-    """Return the result of `make` for a file's bytes; None if the host lost the file.
-
-    Both run on a thread, because the file may be large and its storage remote.
-    """
+async def _read_file(row: Any, make: Callable[[bytes], _Made]) -> _Made | None:
     try:
         return await asyncio.to_thread(lambda: make(stored_bytes(row.path)))
     except (OSError, RuntimeError):  # raised by the host's storages
@@ -10616,7 +10598,7 @@ async def read_tool_image(address: str, user: Any) -> Item:
     """Return a tool's picture in the same bytes as the next turn will read it."""
     match = _STORED_ADDRESS.match(address)
     row = await file_row(match[1], user) if match else None
-    held = await read_file(row, image_data_url) if row else address
+    held = await _read_file(row, image_data_url) if row else address
     return tool_image(held or "")
 
 
@@ -10668,7 +10650,7 @@ class _DocumentReader:
         def sized_part(content: bytes) -> tuple[Item, int]:
             return document_part(name, kind, content), len(content)
 
-        part, size = await read_file(row, sized_part) or (None, 0)
+        part, size = await _read_file(row, sized_part) or (None, 0)
         if part is None:
             return GONE_FILE.format(name)
         if size > self._left:
@@ -10681,8 +10663,8 @@ class _DocumentReader:
         return kind if self._wanted == "all" or kind == PDF_TYPE else ""
 
 
-File = Mapping[str, Any]
-StoreImage = Callable[[str], Awaitable[str]]
+_File = Mapping[str, Any]
+_StoreImage = Callable[[str], Awaitable[str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -10694,7 +10676,7 @@ class ResultFiles:
 
     for_model: list[Item] = field(default_factory=list)
     stored: list[Item] = field(default_factory=list)
-    shown: list[File] = field(default_factory=list)
+    shown: list[_File] = field(default_factory=list)
     unreadable: list[str] = field(default_factory=list)
 
     def output(self, text: str) -> str | list[Item]:
@@ -10703,7 +10685,7 @@ class ResultFiles:
 
 
 async def split_result_files(
-    files: Iterable[File], store: StoreImage, user: Any, *, has_row: bool
+    files: Iterable[_File], store: _StoreImage, user: Any, *, has_row: bool
 ) -> ResultFiles:
     """Return the files of a result; `store` gives a picture an address.
 
@@ -10745,7 +10727,7 @@ async def load_stored_images(
     pictures: dict[str, str] = {}
     for file_id in dict.fromkeys(wanted):
         row = await file_row(file_id, user)
-        held = await read_file(row, _encoded) if row else None
+        held = await _read_file(row, _encoded) if row else None
         if held:
             pictures[file_id] = held
     return restore_images(records, pictures)
@@ -10779,18 +10761,14 @@ def build_approver(
 def withheld_tools(
     config: Config, tools: Mapping[str, Mapping[str, Any]]
 ) -> frozenset[str]:
-    """Return the names of those of the host's `tools` that it must not be left to run.
+    """Return the names of the denied ones of the host's `tools`: it has no such rules.
 
-    The host does not know our rules, so denied tools are not offered to the model. The
-    builtin tool that runs any other by its name is not offered either.
+    The builtin tool that runs any other by its name goes with them.
     """
-    judge = Approver(usable(config.rules))
-    denied = {name for name in tools if judge.rule_for(name) == "deny"}
-    if not denied:
-        return frozenset()
-    passing_on = "builtin:call_tool"
-    others = {name for name in tools if tools[name].get("tool_id") == passing_on}
-    return frozenset(denied | others)
+    approver = Approver(usable(config.rules))
+    denied = {name for name in tools if approver.rule_for(name) == "deny"}
+    runs_any = {n for n in tools if tools[n].get("tool_id") == "builtin:call_tool"}
+    return frozenset(denied | runs_any if denied else ())
 
 
 def _ask_in_page(event_call: EventCall) -> Ask:
@@ -10822,16 +10800,14 @@ _ERROR_WORDS = ("error:", "exception:", "traceback", "http error!")
 """The beginnings of results that the host marks as failed."""
 
 
-def cites(name: str, metadata: Mapping[str, Any]) -> bool:
-    """Say whether a tool's result names sources, as far as the model may have any."""
+def _cites(name: str, metadata: Mapping[str, Any]) -> bool:
     found: Any = metadata.get("model")
     for key in ("info", "meta", "capabilities", "citations"):
         found = found.get(key) if isinstance(found, Mapping) else None
     return name in _CITED and found is not False
 
 
-def is_error_text(text: str) -> bool:
-    """Say whether a result tells of an error."""
+def _is_error_text(text: str) -> bool:
     found = parse_json_object(text)
     if found is None:
         return text.strip().lower().startswith(_ERROR_WORDS)
@@ -10937,7 +10913,7 @@ class HostTools:
             host.request, name, shown, tool, host.metadata, user
         )
         await tell_terminal(name, params, text, host.event_emitter)
-        cited = cites(name, host.metadata) and text
+        cited = _cites(name, host.metadata) and text
         tool_id = str(tool.get("tool_id") or "")
         sources = citation_sources(name, params, text, tool_id) if cited else []
         store = partial(stored_image, host.request, host.metadata, user)
@@ -10946,7 +10922,7 @@ class HostTools:
         card = {"files": shared.shown, "stored": shared.stored}
         card |= {"embeds": embeds, "sources": sources}
         filled = {key: value for key, value in card.items() if value}
-        return ToolResult(shared.output(text), is_error_text(text), filled)
+        return ToolResult(shared.output(text), _is_error_text(text), filled)
 
 
 async def _server_result(
@@ -11027,10 +11003,7 @@ def _web_search(config: Config) -> Item:
 
 
 class OfferedTools(NamedTuple):
-    """Tools in the API's form, with the names that it allows.
-
-    `names.known` are the functions' own names; `choice` is the API's `tool_choice`.
-    """
+    """Tools in the API's form, with the functions' own names and `tool_choice`."""
 
     items: Sequence[Item] = ()
     names: ToolNames = ToolNames()
@@ -11211,8 +11184,7 @@ class ChatStore:
         return stored_outputs(self.messages, self._caller.message_id, rewritten)
 
 
-class OutputStore(ChatStore):
-    """Writes no row: records go into the answer's own output."""
+class _OutputStore(ChatStore):
 
     marks = False
 
@@ -11262,7 +11234,7 @@ async def open_store(caller: Caller, valves: Valves) -> ChatStore | None:
         return None
     kept = {k: v for k, v in chat.items() if is_pipe_key(k) or k == _HISTORY}
     kept |= output_values(_messages_of(chat))
-    store = OutputStore if valves.HISTORY_CARRIER == "output" else ChatStore
+    store = _OutputStore if valves.HISTORY_CARRIER == "output" else ChatStore
     if valves.STORE_ENCRYPTION == "on":
         seal = _encryption(valves)
         return store(caller, _decrypt_values(kept, seal), seal)
@@ -11350,8 +11322,8 @@ async def build_chat_request(call: PipeCall) -> PreparedRequest:
     require_floor()
     endpoint = usable(call.config.endpoint)
     messages, records = restore_from_details(call.messages)
-    instructions, parts = parse_messages(messages, call.config.valves.IMAGE_DETAIL)
-    store = await open_store(call.caller, call.config.valves)
+    instructions, parts = parse_messages(messages, call.valves.IMAGE_DETAIL)
+    store = await open_store(call.caller, call.valves)
     model, reason = _choose_model(call, parts, store)
     before = load_round(call.state, call.caller.message_id)
     chat = _Chat(call, model, store, before, instructions, parts, records)
@@ -11371,7 +11343,7 @@ async def build_chat_request(call: PipeCall) -> PreparedRequest:
         request,
         endpoint,
         origin,
-        run_limits(call.config.valves, tools_ran=before is not None),
+        run_limits(call.valves, tools_ran=before is not None),
         store,
         before,
         _toolset(call, tools),
@@ -11424,7 +11396,7 @@ def _restore_prefix(chat: _Chat) -> _Chat:
     instructions = chat.round.instructions if chat.round else chat.instructions
     if store is None or not stored_messages(parts):
         return chat._replace(instructions=instructions)
-    mode = call.config.valves.STABLE_INSTRUCTIONS
+    mode = call.valves.STABLE_INSTRUCTIONS
     is_stable = chat.model.facts.prefix_bound if mode == "auto" else mode == "on"
     continues = call.host.metadata.get("assistant_message_id") or chat.round
     if not continues and call.caller.message_id not in store.sent:
@@ -11442,7 +11414,7 @@ _PASSES = (_attach_stored, _take_directive, _restore_outputs, _restore_prefix)
 
 
 async def _history(chat: _Chat, origin: Origin) -> list[Item]:
-    call, valves, user_id = chat.call, chat.call.config.valves, chat.call.caller.user_id
+    call, valves, user_id = chat.call, chat.call.valves, chat.call.caller.user_id
     rows = chat.store.messages if chat.store else {}
     parts = resolve_images(attach_files(chat.parts, rows, call.host.metadata))
     attachments = (p.attachments for p in parts if isinstance(p, UserMessage))
@@ -11467,16 +11439,16 @@ def _body(chat: _Chat, tools: OfferedTools) -> dict[str, Any]:
 
 def _offered_tools(call: PipeCall, model: ResolvedModel) -> OfferedTools:
     hosted = hosted_tools(call.config, model)
-    offered = offer_tools(call.body, model, call.config.valves, hosted)
+    offered = offer_tools(call.body, model, call.valves, hosted)
     if _runs_calls(call, offered):
         return offered
     withheld = withheld_tools(call.config, call.host.tools)
-    return offer_tools(call.body, model, call.config.valves, hosted, withheld)
+    return offer_tools(call.body, model, call.valves, hosted, withheld)
 
 
 def _runs_calls(call: PipeCall, offered: OfferedTools) -> bool:
     known = offered.names.known
-    ours = call.config.valves.TOOL_EXECUTION == "pipe" and bool(known)
+    ours = call.valves.TOOL_EXECUTION == "pipe" and bool(known)
     return ours and all(name in call.host.tools for name in known)
 
 
@@ -11505,7 +11477,7 @@ def _settings(
 def _toolset(call: PipeCall, offered: OfferedTools) -> Toolset:
     log = partial(call.log.line, "DEBUG")
     return build_toolset(
-        call.config.valves,
+        call.valves,
         HostTools(call.host, offered.names, call.threads),
         build_approver(call.config, call.host, log),
         log,
@@ -11540,12 +11512,12 @@ def build_task_request(call: PipeCall) -> PreparedRequest:
     items = build_input(parts, {}, None)
     request = build_request(model, instructions, items, body, settings)
     origin = origin_at(model.family, endpoint)
-    limits = run_limits(call.config.valves, tools_ran=False)
+    limits = run_limits(call.valves, tools_ran=False)
     return PreparedRequest(call, request, endpoint, origin, limits)
 
 
 def _task_model(call: PipeCall, endpoint: Endpoint) -> ResolvedModel:
-    wanted, valves = call.config.valves.TASK_MODEL.strip(), call.config.valves
+    wanted, valves = call.valves.TASK_MODEL.strip(), call.valves
     chosen = "TASK_MODEL" in valves.model_fields_set
     if wanted and (chosen or endpoint.host == Endpoint(DEFAULT_BASE_URL, "").host):
         return call.resolve(wanted)
@@ -11712,13 +11684,13 @@ def report_request(prepared: PreparedRequest) -> None:
     if missing := _missing_features(prepared):
         told = "left out, not known to the API or not taken by the model: "
         call.log.line("DEBUG", told + ", ".join(missing))
-    if call.config.valves.writes_audit_log():
+    if call.valves.writes_audit_log():
         payload = request.payload()
         call.log.audit(audit_request(payload, prepared.endpoint.host, call.log.run_id))
 
 
 def report_note(prepared: PreparedRequest, note: Status) -> None:
-    """Write what was done to get an answer after all."""
+    """Log what was done to get an answer after all."""
     prepared.call.log.line("WARNING", note.sentence)
 
 
@@ -11734,7 +11706,7 @@ def report_write_failure(prepared: PreparedRequest) -> None:
 def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
     """Log how a run ended; return it with the error id of a failure in its sentence."""
     call, trace = prepared.call, ended.trace
-    if call.config.valves.writes_audit_log():
+    if call.valves.writes_audit_log():
         call.log.audit(_audit_end(prepared, ended))
     _report_removals(call, trace.removed)
     if not ended.ending.is_failure:
@@ -11794,11 +11766,7 @@ _STANDARD_TIERS = (None, "auto", "default")
 
 
 def add_cost(prepared: PreparedRequest, ended: RunDone) -> RunDone:
-    """Return the end of a run with its cost, if it is shown and can be known.
-
-    The prices are those of the standard tier; valves that cannot be read leave only a
-    line in the log, because the answer is there.
-    """
+    """Return the end of a run with its cost, if it is shown and can be known."""
     call, request = prepared.call, prepared.request
     if not call.config.shows_cost or ended.usage is None:
         return ended
@@ -11807,7 +11775,7 @@ def add_cost(prepared: PreparedRequest, ended: RunDone) -> RunDone:
     try:
         own = usable(call.config.prices)
         facts = call.resolve(request.model).facts
-    except InvalidRequest as error:
+    except InvalidRequest as error:  # the answer is there, so only the log says it
         call.log.line("WARNING", str(error))
         return ended
     prices = own.get(request.model, facts.prices)
@@ -11826,10 +11794,7 @@ _DONE = " AUTO_NATIVE_TOOLS has set it to Native, from the next message on."
 
 
 async def legacy_notices(call: PipeCall) -> list[str]:
-    """Tell an administrator once about a model with legacy function calling.
-
-    Change the setting if they wish. A user's setting for a single chat is not changed.
-    """
+    """Tell an administrator once about a model with legacy function calling."""
     metadata, capabilities = call.host.metadata, call.capabilities
     params = metadata.get("params")
     way = params.get("function_calling") if isinstance(params, Mapping) else None
@@ -11839,7 +11804,7 @@ async def legacy_notices(call: PipeCall) -> list[str]:
     row = await legacy_model(model_id)
     if row is None:
         return []
-    changed = call.config.valves.AUTO_NATIVE_TOOLS and await make_native(row)
+    changed = call.valves.AUTO_NATIVE_TOOLS and await make_native(row)
     notice = _HOW + (_DONE if changed else _ADVICE)
     if capabilities.first_time(f"log: {model_id}: {notice}"):
         call.log.line("WARNING", f"{model_id}: {notice}")
@@ -11849,16 +11814,8 @@ async def legacy_notices(call: PipeCall) -> list[str]:
     return [notice] if is_shown else []
 
 
-def remote_notices(prepared: PreparedRequest) -> list[str]:
-    """Log errors in the servers' descriptions; return the notices for this chat.
-
-    Only administrators see any. Reasons that keep a server out are shown at every
-    answer; fields that are not sent are mentioned once in the log and once in a chat.
-    """
-    call = prepared.call
-    if call.caller.task or prepared.round:
-        return []
-    servers = call.config.remote
+def _remote_notices(prepared: PreparedRequest) -> list[str]:
+    call, servers = prepared.call, prepared.call.config.remote
     is_new, is_admin = call.capabilities.first_time, call.caller.is_admin
     shown = [*servers.complaints] if is_admin else []
     written = [*servers.complaints]
@@ -11879,7 +11836,7 @@ async def notices_of(prepared: PreparedRequest) -> list[str]:
     return [
         *prepared.notices,
         *([retirement] if retirement else []),
-        *remote_notices(prepared),
+        *_remote_notices(prepared),
         *await legacy_notices(call),
         *(call.config.problems if call.caller.is_admin else ()),
     ]
@@ -11916,7 +11873,7 @@ async def answer_events(
 
 def _carrying(prepared: PreparedRequest) -> Carrying | None:
     call = prepared.call
-    remembers = call.config.valves.remembers_reasoning() and not call.caller.task
+    remembers = call.valves.remembers_reasoning() and not call.caller.task
     if prepared.store or not call.caller.host_reads or not remembers:
         return None
     return Carrying(prepared.origin, new_ulid, call.known_sources)
@@ -11966,7 +11923,7 @@ async def _events_with_markers(
 def _record_scope(prepared: PreparedRequest) -> RecordScope:
     caller, remembers = (
         prepared.call.caller,
-        prepared.call.config.valves.remembers_reasoning(),
+        prepared.call.valves.remembers_reasoning(),
     )
     return RecordScope(
         caller.host_model,
@@ -12002,7 +11959,7 @@ def _end(prepared: PreparedRequest, keeping: Keeping, ended: RunDone) -> Record 
     is_open = bool(open_calls(ended.output)) and not ended.ending.is_failure
     if not (delegates and call.state and is_open):
         return keeping.rest()
-    within_run = call.config.valves.carries_reasoning()
+    within_run = call.valves.carries_reasoning()
     received = tuple(replay_output(ended.output, with_reasoning=within_run))
     sent = tuple(prepared.request.input)
     ended_round = DelegatedRound(
@@ -12136,7 +12093,7 @@ def _newest(valves: Valves, listing: Listing, connections: Connections) -> list[
 
 # ==== owui_manifold.checkup: The `/check` command: tests an administrator's set-up and says what works.
 
-CHECK_COMMAND = "/check"
+_CHECK_COMMAND = "/check"
 _FEWEST_TOKENS = 16
 _PING: Item = {
     "type": "message",
@@ -12244,7 +12201,7 @@ def is_check_command(call: PipeCall) -> bool:
     messages = call.messages
     last: Mapping[str, Any] = messages[-1] if messages else {}
     said = last.get("content")
-    is_command = isinstance(said, str) and said.strip() == CHECK_COMMAND
+    is_command = isinstance(said, str) and said.strip() == _CHECK_COMMAND
     return is_command and last.get("role") == "user" and call.caller.is_admin
 
 

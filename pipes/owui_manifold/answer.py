@@ -57,7 +57,7 @@ async def answer_events(
 def _carrying(prepared: PreparedRequest) -> Carrying | None:
     """Return the collector for a chat without a row that the host reads."""
     call = prepared.call
-    remembers = call.config.valves.remembers_reasoning() and not call.caller.task
+    remembers = call.valves.remembers_reasoning() and not call.caller.task
     if prepared.store or not call.caller.host_reads or not remembers:
         return None
     return Carrying(prepared.origin, new_ulid, call.known_sources)
@@ -108,7 +108,7 @@ async def _events_with_markers(
 def _record_scope(prepared: PreparedRequest) -> RecordScope:
     caller, remembers = (
         prepared.call.caller,
-        prepared.call.config.valves.remembers_reasoning(),
+        prepared.call.valves.remembers_reasoning(),
     )
     return RecordScope(
         caller.host_model,
@@ -150,7 +150,7 @@ def _end(prepared: PreparedRequest, keeping: Keeping, ended: RunDone) -> Record 
     is_open = bool(open_calls(ended.output)) and not ended.ending.is_failure
     if not (delegates and call.state and is_open):
         return keeping.rest()
-    within_run = call.config.valves.carries_reasoning()
+    within_run = call.valves.carries_reasoning()
     received = tuple(replay_output(ended.output, with_reasoning=within_run))
     sent = tuple(prepared.request.input)
     ended_round = DelegatedRound(

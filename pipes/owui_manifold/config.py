@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, TypeVar
 from pydantic import TypeAdapter, ValidationError
 
 from openai_responses.endpoint import Endpoint, Network, proxy_secrets
-from openai_responses.errors import InvalidRequest
+from openai_responses.errors import PIPE_VALVES, InvalidRequest, valve_error
 from openai_responses.items import Item
 from openai_responses.loop.attempts import Limits
 from openai_responses.loop.recovery import RetryPolicy
@@ -234,14 +234,7 @@ def _json_value(form: Any, text: str, problem: str, example: str) -> Any:
     try:
         return _adapter(form).validate_json(text.strip() or "{}", strict=True)
     except ValidationError:
-        raise _valve_error(problem, example) from None
-
-
-def _valve_error(problem: str, example: str) -> InvalidRequest:
-    return InvalidRequest(
-        f"{problem}. An administrator has to correct it in the valves of this pipe, "
-        f"for example {example}."
-    )
+        raise valve_error(problem, example, place=PIPE_VALVES) from None
 
 
 def _extra_headers(valves: Valves) -> _Headers:
@@ -273,9 +266,9 @@ def _location(text: str) -> Mapping[str, str]:
     elif len(words) <= len(_PLACE):
         given = dict(zip(_PLACE, words, strict=False))
     else:
-        raise _valve_error(problem, example)
+        raise valve_error(problem, example, place=PIPE_VALVES)
     if not all(isinstance(given.get(key, ""), str) for key in _PLACE):
-        raise _valve_error(problem, example)
+        raise valve_error(problem, example, place=PIPE_VALVES)
     return {key: given[key] for key in _PLACE if given.get(key)}
 
 

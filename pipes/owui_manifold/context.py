@@ -8,6 +8,7 @@ from openai_responses.models.resolve import ResolvedModel, resolve_with_override
 from owui_manifold.config import AccountCapabilities, Config, usable
 from owui_manifold.log import RunLog
 from owui_manifold.rounds import known_sources
+from owui_manifold.valves import Valves
 
 EventCall = Callable[[dict[str, Any]], Awaitable[Any]]
 
@@ -98,6 +99,11 @@ class PipeCall(NamedTuple):
     host: HostContext
     threads: Executor
     """Where tools run that are not coroutines."""
+
+    @property
+    def valves(self) -> Valves:
+        """The administrator's settings."""
+        return self.config.valves
 
     @property
     def messages(self) -> list[dict[str, Any]]:
