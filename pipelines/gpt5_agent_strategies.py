@@ -7,14 +7,14 @@ description: Agents over the Responses API, with policies, limits and approvals.
 
 Built by scripts/bundle.py from pipes/ and pipelines/; do not edit. In reading order
 
-    openai_responses  items, errors, endings, json_input, models.catalog,
+    openai_responses  json_input, items, errors, endings, models.catalog,
                       models.resolve, models.usage, transport.stream, loop.events,
                       endpoint, clock, requests.parameters, requests.build,
                       loop.recovery, loop.response, transport.connections,
                       loop.attempts, requests.json_schema, loop.arguments, redaction,
                       requests.tools, requests.replay, loop.tools, loop.run
-    owui_chat  storage.markers, storage.records, storage.details_carrier, code,
-               messages, input.history, render.chunks, files, citations,
+    owui_chat  host_tools, storage.markers, storage.records, storage.details_carrier,
+               code, messages, input.history, render.chunks, files, citations,
                storage.output_carrier, render.completions, render.items,
                render.commentary, render.hosted, render.native, input.tasks
     toolbox  sandbox.backend, sandbox.seccomp, sandbox.bubblewrap, sandbox.containers,
@@ -117,6 +117,41 @@ from pydantic import (
     ValidatorFunctionWrapHandler,
     field_validator,
 )
+
+# ==== openai_responses.json_input: JSON that people and models wrote, which may be invalid.
+
+
+def parse_json_object(text: object) -> dict[str, Any] | None:
+    """Return the JSON object of a text, None for anything else."""
+    try:
+        found = json.loads(text) if isinstance(text, str) else None
+    except (ValueError, RecursionError):  # the latter for thousands of brackets
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def parse_string_map(text: str) -> Mapping[str, str] | None:
+    """Return the JSON object of a text whose values are texts; {} for no text."""
+    found = parse_json_object(text.strip() or "{}")
+    if found is None or not all(isinstance(one, str) for one in found.values()):
+        return None
+    return found
+
+
+def as_mapping(value: object) -> Mapping[str, Any]:
+    """Return a JSON object, an empty one for anything else."""
+    return value if isinstance(value, Mapping) else {}
+
+
+def as_list(value: object) -> list[Any]:
+    """Return a JSON array, an empty one for anything else."""
+    return value if isinstance(value, list) else []
+
+
+def as_text(value: object) -> str:
+    """Return a text, an empty one for anything else."""
+    return value if isinstance(value, str) else ""
+
 
 # ==== openai_responses.items: The API's items: their kinds, their texts, and how calls and outputs belong together.
 
@@ -297,7 +332,7 @@ def since_compaction(items: Sequence[Item]) -> list[Item]:
 
 
 def message_text(item: Mapping[str, Any]) -> str:
-    """Return the text that a person reads in a message: its text and its refusals."""
+    """Return the text and the refusals of a message."""
     content = item.get("content")
     if isinstance(content, str):
         return content
@@ -306,14 +341,12 @@ def message_text(item: Mapping[str, Any]) -> str:
 
 def content_parts(content: object) -> list[Item]:
     """Return the parts of a content; what is no part is left out."""
-    rows = content if isinstance(content, list) else []
-    return [row for row in rows if isinstance(row, dict)]
+    return [row for row in as_list(content) if isinstance(row, dict)]
 
 
 def part_text(part: Mapping[str, Any]) -> str:
     """Return the text of one content part, or nothing."""
-    text = part.get("text") or part.get("refusal")
-    return text if isinstance(text, str) else ""
+    return as_text(part.get("text") or part.get("refusal"))
 
 
 def open_calls(items: Sequence[Item]) -> list[Item]:
@@ -322,11 +355,7 @@ def open_calls(items: Sequence[Item]) -> list[Item]:
     return [i for i in items if is_call(i) and i.get("call_id") not in answered]
 
 
-def paired_places(items: Sequence[Mapping[str, Any]]) -> set[int]:
-    """Return the places of the calls and outputs that are pairs.
-
-    An output answers an earlier call of its own kind; a `call_id` counts once.
-    """
+def _paired_places(items: Sequence[Mapping[str, Any]]) -> set[int]:
     calls: dict[str, int] = {}
     outputs: dict[str, int] = {}
     for place, item in enumerate(items):
@@ -350,7 +379,7 @@ def drop_orphans(items: Iterable[Item]) -> list[Item]:
     (docs/reference/responses-api.md, "Refusals of input items", 5).
     """
     rows = list(items)
-    pairs = paired_places(rows)
+    pairs = _paired_places(rows)
     kept: list[Item] = []
     dangling: list[Item] = []  # reasoning whose product has not come yet
     lost_call = False
@@ -382,19 +411,14 @@ def item_texts(item: Mapping[str, Any]) -> Iterator[tuple[TextPlace, str]]:
     """Yield the place and the text of everything in `item` that deltas can grow."""
     kind = kind_of(item)
     for text_kind, field in kind.parts:
-        parts = item.get(field)
-        for index, part in enumerate(parts if isinstance(parts, list) else ()):
+        for index, part in enumerate(as_list(item.get(field))):
             if isinstance(part, Mapping):
                 is_refusal = part.get("type") == "refusal"
                 found = part.get("refusal" if is_refusal else "text")
-                yield ("refusal" if is_refusal else text_kind, index), _string(found)
+                yield ("refusal" if is_refusal else text_kind, index), as_text(found)
     if kind.text:
         text_kind, field = kind.text
-        yield (text_kind, 0), _string(item.get(field))
-
-
-def _string(value: object) -> str:
-    return value if isinstance(value, str) else ""
+        yield (text_kind, 0), as_text(item.get(field))
 
 
 _READABLE_FORMATS = ("png", "jpeg", "webp")
@@ -408,25 +432,23 @@ def is_image_call(item: Mapping[str, Any]) -> bool:
 def has_image(item: Mapping[str, Any]) -> bool:
     """Say whether `item` holds a picture that can be sent back to the model."""
     has_result = is_image_call(item) and bool(item.get("result"))
-    return has_result and image_format(item) in _READABLE_FORMATS
+    return has_result and _image_format(item) in _READABLE_FORMATS
 
 
-def image_format(item: Mapping[str, Any]) -> str:
-    """Return the format of a drawn picture, such as `png`."""
+def _image_format(item: Mapping[str, Any]) -> str:
     return str(item.get("output_format") or "png")
 
 
 def image_url(item: Mapping[str, Any]) -> str:
     """Return a drawn picture as a data URL."""
-    kind = {"svg": "svg+xml"}.get(image_format(item), image_format(item))
+    kind = {"svg": "svg+xml"}.get(_image_format(item), _image_format(item))
     return f"data:image/{kind};base64,{item['result']}"
 
 
 def image_message(item: Mapping[str, Any]) -> Item:
     """Return a drawn picture as an input message.
 
-    The item itself cannot go back: the API would look it up by an id that it never
-    stored.
+    The API would look the item itself up by an id that it never stored.
     """
     part = {"type": "input_image", "detail": "auto", "image_url": image_url(item)}
     return {"type": "message", "role": "user", "content": [part]}
@@ -448,7 +470,10 @@ def is_host_returned(item: Mapping[str, Any]) -> bool:
         return False
     if item.get("status") in _UNFINISHED:
         return False
-    if name == "web_search_call" and _action(item).get("type") not in _ACTIONS:
+    if (
+        name == "web_search_call"
+        and as_mapping(item.get("action")).get("type") not in _ACTIONS
+    ):
         return False
     if name == "mcp_list_tools" and item.get("error"):
         return False  # without a list the API asks the server again
@@ -468,10 +493,7 @@ def is_replayed(item: Mapping[str, Any]) -> bool:
 
 
 def drop_hosted_tool_items(items: Iterable[Item]) -> list[Item]:
-    """Return `items` without calls, their outputs and the reasoning before them.
-
-    Lists of remote tools and pictures stay.
-    """
+    """Return `items` without calls, their outputs and the reasoning before them."""
     kept: list[Item] = []
     dangling: list[Item] = []  # reasoning whose product has not come yet
     for item in items:
@@ -488,14 +510,13 @@ def search_queries(item: Mapping[str, Any]) -> list[str]:
     """Return the queries of a search, on the web or in files."""
     if item_type(item) == "file_search_call":
         return _texts(item.get("queries"))
-    action = _action(item)
+    action = as_mapping(item.get("action"))
     return _texts(action.get("queries")) or _texts([action.get("query")])
 
 
 def search_pages(item: Mapping[str, Any]) -> list[str]:
     """Return the addresses of the pages that a search found, each once."""
-    sources = _action(item).get("sources")
-    rows = sources if isinstance(sources, list) else []
+    rows = as_list(as_mapping(item.get("action")).get("sources"))
     urls = [row.get("url") for row in rows if isinstance(row, Mapping)]
     return list(dict.fromkeys(_texts(urls)))
 
@@ -516,21 +537,15 @@ def _tool_kind(tool: Item) -> ItemKind:
     return _TOOL_KINDS.get(str(tool.get("type")), _OTHER_KIND)
 
 
-def _action(item: Mapping[str, Any]) -> Mapping[str, Any]:
-    action = item.get("action")
-    return action if isinstance(action, Mapping) else {}
-
-
 def _texts(values: object) -> list[str]:
-    rows = values if isinstance(values, list) else []
-    return [row for row in rows if isinstance(row, str) and row]
+    return [row for row in as_list(values) if isinstance(row, str) and row]
 
 
 # ==== openai_responses.errors: The exceptions of this package, and the error that the API reports.
 
 
 class ResponsesError(Exception):
-    """Any exception that this package raises on purpose; may be shown to a person."""
+    """What this package raises on purpose; its text may be shown to a person."""
 
 
 class InvalidRequest(ResponsesError):
@@ -596,7 +611,7 @@ class ApiError(NamedTuple):
 
 
 class Failure(NamedTuple):
-    """A failure before the first event, with what it says about trying again.
+    """A failure before the first event.
 
     `status` is None if no HTTP answer came, and 200 if the stream began with an error.
     `retry_after` is in seconds; `should_retry` is the server's own word.
@@ -823,7 +838,7 @@ def ending_of_incomplete(reason: str | None) -> Ending:
 
 
 def ending_of_failure(kind: Literal["failed", "error"], error: ApiError) -> Ending:
-    """Return the ending of a `response.failed` ("failed") or an `error` event."""
+    """Return the ending of a `response.failed` ("failed") or an `error` event ("error")."""
     code = api_word(error.code or error.type)
     return Ending(kind, code, failure_sentence(error))
 
@@ -902,26 +917,6 @@ def api_word(word: str | None) -> str | None:
     """
     known = any(word in told for told in SENTENCES.values())
     return word if word and (known or _WORD.fullmatch(word)) else None
-
-
-# ==== openai_responses.json_input: JSON that people and models wrote, which may be invalid.
-
-
-def parse_json_object(text: object) -> dict[str, Any] | None:
-    """Return the JSON object of a text, None for anything else."""
-    try:
-        found = json.loads(text) if isinstance(text, str) else None
-    except (ValueError, RecursionError):  # the latter for thousands of brackets
-        return None
-    return found if isinstance(found, dict) else None
-
-
-def parse_string_map(text: str) -> Mapping[str, str] | None:
-    """Return the JSON object of a text whose values are texts; {} for no text."""
-    found = parse_json_object(text.strip() or "{}")
-    if found is None or not all(isinstance(one, str) for one in found.values()):
-        return None
-    return found
 
 
 # ==== openai_responses.models.catalog: The table of models, generated from `scripts/catalog/models.json`; do not edit.
@@ -1283,8 +1278,8 @@ def read_usage(wire: object) -> Usage | None:
     """Return the counts of a response's `usage`, or None if it has none."""
     if not isinstance(wire, Mapping):
         return None
-    inputs = _mapping(wire.get("input_tokens_details"))
-    outputs = _mapping(wire.get("output_tokens_details"))
+    inputs = as_mapping(wire.get("input_tokens_details"))
+    outputs = as_mapping(wire.get("output_tokens_details"))
     given, made = _count(wire.get("input_tokens")), _count(wire.get("output_tokens"))
     return Usage(
         input=given,
@@ -1294,10 +1289,6 @@ def read_usage(wire: object) -> Usage | None:
         cache_writes=_count(inputs.get("cache_write_tokens")),
         reasoning=_count(outputs.get("reasoning_tokens")),
     )
-
-
-def _mapping(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
 
 
 def _count(value: object) -> int:
@@ -1426,8 +1417,7 @@ _ID = re.compile(r"[A-Za-z0-9_=-]{1,512}")
 class Cursor:
     """The response that is being read, and the number of its last event.
 
-    `response_id` is empty until the server has named it. `last` is None until an event
-    had a number.
+    `response_id` is empty until the server has named it.
     """
 
     def __init__(self, named: Callable[[], object] = lambda: None) -> None:
@@ -1451,8 +1441,7 @@ class Cursor:
 
     def note(self, response: object) -> None:
         """Remember the id of a response object, if it is a valid id."""
-        told: Mapping[str, Any] = response if isinstance(response, Mapping) else {}
-        named = told.get("id")
+        named = as_mapping(response).get("id")
         if isinstance(named, str) and _ID.fullmatch(named):
             self.response_id = named
             self._named()
@@ -1662,12 +1651,11 @@ def _read_partial_image(wire: Mapping[str, Any]) -> StreamEvent:
     )
 
 
-def _read_item_added(wire: Mapping[str, Any]) -> StreamEvent:
-    return ItemAdded(_index(wire["output_index"]), _object(wire["item"]))
+def _item_reader(event: type[ItemAdded] | type[ItemDone]) -> _Reader:
+    def read(wire: Mapping[str, Any]) -> StreamEvent:
+        return event(_index(wire["output_index"]), _object(wire["item"]))
 
-
-def _read_item_done(wire: Mapping[str, Any]) -> StreamEvent:
-    return ItemDone(_index(wire["output_index"]), _object(wire["item"]))
+    return read
 
 
 def _final_reader(status: str) -> _Reader:
@@ -1683,31 +1671,29 @@ def _read_error(wire: Mapping[str, Any]) -> StreamEvent:
     return StreamError(read_api_error(flat))
 
 
+_TEXT_EVENTS = (
+    ("output_text", "text", "content_index", "text"),
+    ("refusal", "refusal", "content_index", "refusal"),
+    ("reasoning_summary_text", "summary", "summary_index", "text"),
+    ("reasoning_text", "reasoning", "content_index", "text"),
+    ("function_call_arguments", "arguments", "part", "arguments"),
+    ("custom_tool_call_input", "arguments", "part", "input"),
+    ("mcp_call_arguments", "arguments", "part", "arguments"),
+    ("code_interpreter_call_code", "code", "part", "code"),
+)
+"""Texts that grow: the events' name, the kind, the field of its place, and the field of
+the whole text."""
+
 _READERS: Mapping[str, _Reader] = {
-    "response.output_text.delta": _delta_reader("text", "content_index"),
-    "response.output_text.done": _done_reader("text", "content_index", "text"),
-    "response.refusal.delta": _delta_reader("refusal", "content_index"),
-    "response.refusal.done": _done_reader("refusal", "content_index", "refusal"),
-    "response.reasoning_summary_text.delta": _delta_reader("summary", "summary_index"),
-    "response.reasoning_summary_text.done": _done_reader(
-        "summary", "summary_index", "text"
-    ),
-    "response.reasoning_text.delta": _delta_reader("reasoning", "content_index"),
-    "response.reasoning_text.done": _done_reader("reasoning", "content_index", "text"),
-    "response.function_call_arguments.delta": _delta_reader("arguments", "part"),
-    "response.function_call_arguments.done": _done_reader(
-        "arguments", "part", "arguments"
-    ),
-    "response.custom_tool_call_input.delta": _delta_reader("arguments", "part"),
-    "response.custom_tool_call_input.done": _done_reader("arguments", "part", "input"),
-    "response.code_interpreter_call_code.delta": _delta_reader("code", "part"),
-    "response.code_interpreter_call_code.done": _done_reader("code", "part", "code"),
-    "response.mcp_call_arguments.delta": _delta_reader("arguments", "part"),
-    "response.mcp_call_arguments.done": _done_reader("arguments", "part", "arguments"),
+    **{
+        f"response.{name}.delta": _delta_reader(*kind)
+        for name, *kind, _ in _TEXT_EVENTS
+    },
+    **{f"response.{name}.done": _done_reader(*kind) for name, *kind in _TEXT_EVENTS},
     _ANNOTATION: _read_annotation,
     "response.image_generation_call.partial_image": _read_partial_image,
-    "response.output_item.added": _read_item_added,
-    "response.output_item.done": _read_item_done,
+    "response.output_item.added": _item_reader(ItemAdded),
+    "response.output_item.done": _item_reader(ItemDone),
     "response.completed": _final_reader("completed"),
     "response.incomplete": _final_reader("incomplete"),
     "response.failed": _final_reader("failed"),
@@ -1721,7 +1707,7 @@ _READERS: Mapping[str, _Reader] = {
 class ToolOutput(NamedTuple):
     """A call got its output; `item` is the input item that gives it to the model.
 
-    `card` holds what a host shows beside it (`files`, `embeds`).
+    `card` is that of the tool's result.
     """
 
     output_index: int
@@ -1818,15 +1804,15 @@ class Endpoint:
 
     def url(self, path: str) -> str:
         """Return the address of `path`; raises InvalidRequest for an unusable base."""
-        base = normalize_base_url(self.base_url)
+        base = _normalize_base_url(self.base_url)
         query = urlsplit(self.base_url.strip()).query  # Azure's api-version
         joint = "&" if "?" in path else "?"
         return base + path + (query and joint + query)
 
     @property
     def host(self) -> str:
-        """The server's name; raises InvalidRequest for an unusable base."""
-        return urlsplit(normalize_base_url(self.base_url)).hostname or ""
+        """The server's name; raises InvalidRequest like `url`."""
+        return urlsplit(_normalize_base_url(self.base_url)).hostname or ""
 
     @property
     def is_azure(self) -> bool:
@@ -1863,11 +1849,7 @@ class Endpoint:
         return {**kept, **self.extra_headers}
 
 
-def normalize_base_url(text: str) -> str:
-    """Return `text` as the address that paths are appended to.
-
-    `/v1` may be missing, a slash or the endpoint's `/responses` may be at the end.
-    """
+def _normalize_base_url(text: str) -> str:
     parts = url_parts(text.strip() or DEFAULT_BASE_URL)
     if parts is None:
         problem = "BASE_URL is not an http or https address"
@@ -2104,32 +2086,6 @@ def _cannot_be_sent(name: str, why: str) -> str:
 
 _SAMPLING = ("temperature", "top_p", "top_logprobs")
 
-_PASSED_ON = frozenset(
-    {
-        "access_programs",
-        "context_management",
-        "image",
-        "max_output_tokens",
-        "max_tool_calls",
-        "metadata",
-        "moderation",
-        "parallel_tool_calls",
-        "prompt_cache_key",
-        "prompt_cache_options",
-        "prompt_cache_retention",
-        "safety_identifier",
-        "service_tier",
-        "temperature",
-        "tool_choice",
-        "top_logprobs",
-        "top_p",
-        "truncation",
-    }
-)
-"""Keys of a caller that are sent unchanged. A caller cannot set keys that store
-something at the API or refer to stored things (`store`, `background`, `conversation`,
-`previous_response_id`, `prompt`); `user` is deprecated."""
-
 _IN_BACKGROUND = {"background": True, "store": True}
 """Background mode requires that the response is stored."""
 
@@ -2178,6 +2134,14 @@ class ResponsesRequest(BaseModel):
         return {name: value for name, value in fields.items() if value is not None}
 
 
+_PASSED_ON = ResponsesRequest.model_fields.keys() - {
+    *("model", "input", "instructions", "stream", "store", "background"),
+    *("include", "reasoning", "text", "tools"),
+}
+"""Keys of a caller that are sent unchanged. Keys that store something at the server, or
+name something stored, are not the caller's to set; `user` is deprecated."""
+
+
 class Settings(NamedTuple):
     """What the administrator and the user chose, used where the request says nothing.
 
@@ -2204,8 +2168,8 @@ def build_request(
 ) -> ResponsesRequest:
     """Return the request for a chat; raises InvalidRequest for what cannot be sent.
 
-    `body` holds the caller's keys, with the names of Chat Completions or of the API.
-    The effort is the caller's, else the user's, else the one in the model's alias.
+    `body` holds the caller's keys, with the names of Chat Completions or of the API. The
+    effort is the caller's, else the user's, else the one in the model's name.
     """
     if not items:
         raise InvalidRequest("There is no message to answer. Write one and send it.")
@@ -2307,15 +2271,9 @@ def _first_error(error: ValidationError) -> str:
 
 
 _OPENAI_ONLY = (
-    "access_programs",
-    "context_management",
-    "image",
-    "moderation",
-    "prompt_cache_key",
-    "prompt_cache_options",
-    "prompt_cache_retention",
-    "safety_identifier",
-    "stream_options",
+    *("access_programs", "context_management", "image", "moderation"),
+    *("prompt_cache_key", "prompt_cache_options", "prompt_cache_retention"),
+    *("safety_identifier", "stream_options"),
 )
 
 
@@ -2353,12 +2311,7 @@ QUOTA_CODES = frozenset(
 
 _RETRIED_STATUS = frozenset({408, 409, 429})
 _RETRIED_CODES = frozenset(
-    {
-        "rate_limit_exceeded",
-        "server_error",
-        "server_is_overloaded",
-        "slow_down",
-    }
+    {"rate_limit_exceeded", "server_error", "server_is_overloaded", "slow_down"}
 )
 _FIRST_WAIT, _LONGEST_WAIT = 0.5, 8.0
 
@@ -2386,18 +2339,14 @@ def retry_wait(
 
 def _is_retried(failure: Failure) -> bool:
     words = {failure.error.code, failure.error.type}
-    if words & QUOTA_CODES or _is_limit_of_spending(failure.error.code):
+    suffixes = ("_spend_limit_exceeded", "_usage_limit_exceeded")
+    if words & QUOTA_CODES or (failure.error.code or "").endswith(suffixes):
         return False
     if failure.should_retry is not None:
         return failure.should_retry
     if failure.status in (None, 200):
         return words == {None} or bool(words & _RETRIED_CODES)
     return failure.status in _RETRIED_STATUS or failure.status >= 500
-
-
-def _is_limit_of_spending(code: str | None) -> bool:
-    suffixes = ("_spend_limit_exceeded", "_usage_limit_exceeded")
-    return bool(code) and str(code).endswith(suffixes)
 
 
 _ITEM_ERRORS = re.compile(
@@ -2414,10 +2363,7 @@ _NAMED_VALUES = re.compile(r"'([a-z]{1,10})'")
 
 
 class Fallback(NamedTuple):
-    """A changed request, and what was given up for it.
-
-    `cause` is "reasoning", "summary", "stream", "effort" or "servers".
-    """
+    """A changed request, and what was given up for it: `cause` names the fallback."""
 
     cause: str
     request: ResponsesRequest
@@ -2426,98 +2372,94 @@ class Fallback(NamedTuple):
 
 def find_fallback(request: ResponsesRequest, error: ApiError) -> Fallback | None:
     """Return a request without the cause of `error`, if it can be left out."""
-    for cause, heal in _FALLBACKS.items():
-        changed = heal(request, error)
+    for cause, (change, sentence) in _FALLBACKS.items():
+        changed = change(request, error)
         if changed is not None:
-            return Fallback(cause, changed, _SENTENCES[cause])
+            return Fallback(cause, request.model_copy(update=changed), sentence)
     return None
 
 
-def _without_reasoning(
-    request: ResponsesRequest, error: ApiError
-) -> ResponsesRequest | None:
+_Fields = dict[str, Any]
+
+
+def _without_reasoning(request: ResponsesRequest, error: ApiError) -> _Fields | None:
     by_code = error.code == "invalid_encrypted_content"
     if not by_code and not _ITEM_ERRORS.search(error.message):
         return None
-    kept = [item for item in request.input if not is_encrypted(item)]
     # The ids of hosted items are our own, and the API requires them.
-    without_ids = [
+    items = [
         item if is_hosted(item) else {k: v for k, v in item.items() if k != "id"}
-        for item in kept
+        for item in request.input
+        if not is_encrypted(item)
     ]
-    if without_ids == request.input:
-        return None
-    return request.model_copy(update={"input": without_ids})
+    return None if items == request.input else {"input": items}
 
 
-def _without_summary(
-    request: ResponsesRequest, error: ApiError
-) -> ResponsesRequest | None:
+def _without_summary(request: ResponsesRequest, error: ApiError) -> _Fields | None:
     reasoning = request.reasoning or {}
-    if "summary" not in reasoning or "reasoning.summary" not in _about(error):
+    if "summary" not in reasoning or "reasoning.summary" not in _subject(error):
         return None
     rest = {key: value for key, value in reasoning.items() if key != "summary"}
-    return request.model_copy(update={"reasoning": rest or None})
+    return {"reasoning": rest or None}
 
 
-def _without_stream(
-    request: ResponsesRequest, error: ApiError
-) -> ResponsesRequest | None:
+def _without_stream(request: ResponsesRequest, error: ApiError) -> _Fields | None:
     refused = error.param == "stream" or _NOT_ALLOWED_TO_STREAM.search(error.message)
-    if not request.stream or not refused:
-        return None
-    return request.model_copy(update={"stream": False})
+    return {"stream": False} if request.stream and refused else None
 
 
-def _with_nearest_effort(
-    request: ResponsesRequest, error: ApiError
-) -> ResponsesRequest | None:
+def _with_nearest_effort(request: ResponsesRequest, error: ApiError) -> _Fields | None:
     reasoning = request.reasoning or {}
     asked = reasoning.get("effort")
-    if asked not in REASONING_EFFORTS or "reasoning.effort" not in _about(error):
+    if asked not in REASONING_EFFORTS or "reasoning.effort" not in _subject(error):
         return None
-    order = list(REASONING_EFFORTS)
-    named = {word for word in _NAMED_VALUES.findall(error.message) if word in order}
-    others = sorted(named - {asked}, key=order.index)
-    if not others:
+    order = REASONING_EFFORTS.index
+    named = set(_NAMED_VALUES.findall(error.message)) & {*REASONING_EFFORTS} - {asked}
+    if not named:
         return None
-    place = order.index(asked)
-    nearest = min(others, key=lambda effort: abs(order.index(effort) - place))
-    return request.model_copy(update={"reasoning": {**reasoning, "effort": nearest}})
+    nearest = min(
+        sorted(named, key=order), key=lambda one: abs(order(one) - order(asked))
+    )
+    return {"reasoning": {**reasoning, "effort": nearest}}
 
 
-def _without_servers(
-    request: ResponsesRequest, error: ApiError
-) -> ResponsesRequest | None:
+def _without_servers(request: ResponsesRequest, error: ApiError) -> _Fields | None:
     tools = request.tools or []
     kept = [tool for tool in tools if tool.get("type") != "mcp"]
     if len(kept) == len(tools) or not _UNREACHED.search(error.message):
         return None
     choice = request.tool_choice if kept and request.tool_choice == "none" else None
-    return request.model_copy(update={"tools": kept or None, "tool_choice": choice})
+    return {"tools": kept or None, "tool_choice": choice}
 
 
-def _about(error: ApiError) -> str:
+def _subject(error: ApiError) -> str:
     return error.param or error.message
 
 
-_FallbackRule = Callable[[ResponsesRequest, ApiError], ResponsesRequest | None]
+_Change = Callable[[ResponsesRequest, ApiError], _Fields | None]
 
-_FALLBACKS: Mapping[str, _FallbackRule] = {
-    "reasoning": _without_reasoning,
-    "summary": _without_summary,
-    "stream": _without_stream,
-    "effort": _with_nearest_effort,
-    "servers": _without_servers,
-}
-
-_SENTENCES: Mapping[str, str] = {
-    "reasoning": "The server could not read earlier reasoning of this chat: "
-    "answering without it.",
-    "summary": "This organisation gets no reasoning summaries: answering without.",
-    "stream": "This organisation may not stream: the answer comes in one piece.",
-    "effort": "The model does not have this effort: answering with the nearest one.",
-    "servers": "A remote MCP server cannot be reached: answering without such tools.",
+_FALLBACKS: Mapping[str, tuple[_Change, str]] = {
+    "reasoning": (
+        _without_reasoning,
+        "The server could not read earlier reasoning of this chat: "
+        "answering without it.",
+    ),
+    "summary": (
+        _without_summary,
+        "This organisation gets no reasoning summaries: answering without.",
+    ),
+    "stream": (
+        _without_stream,
+        "This organisation may not stream: the answer comes in one piece.",
+    ),
+    "effort": (
+        _with_nearest_effort,
+        "The model does not have this effort: answering with the nearest one.",
+    ),
+    "servers": (
+        _without_servers,
+        "A remote MCP server cannot be reached: answering without such tools.",
+    ),
 }
 
 
@@ -2636,8 +2578,7 @@ class ResponseState:
             removed=_removals(response.get("input_transformations")),
         )
         events: list[RunEvent] = []
-        output = response.get("output")
-        for output_index, item in enumerate(output if isinstance(output, list) else ()):
+        for output_index, item in enumerate(as_list(response.get("output"))):
             if isinstance(item, dict):
                 events += self._end(ItemDone(output_index, item))
         response_id = str(response.get("id") or "")
@@ -2668,9 +2609,8 @@ def _removals(transformations: object) -> Mapping[str, int]:
 
 def _ending_of(status: str, response: Mapping[str, Any]) -> Ending:
     if status == "incomplete":
-        details = response.get("incomplete_details")
-        reason = details.get("reason") if isinstance(details, Mapping) else None
-        return ending_of_incomplete(reason if isinstance(reason, str) else None)
+        details = as_mapping(response.get("incomplete_details"))
+        return ending_of_incomplete(as_text(details.get("reason")) or None)
     if status == "cancelled":  # by another client: after our own we read no answer
         return ending_of_incomplete(status)
     if status == "failed":
@@ -2733,7 +2673,6 @@ class _Pool:
 
     @contextmanager
     def lend(self) -> Iterator[aiohttp.ClientSession]:
-        """Lend the session, opened if needed; the last return starts the idle time."""
         if self._timer is not None:
             self._timer.cancel()
         if self._session is None:
@@ -2747,18 +2686,19 @@ class _Pool:
                 loop = asyncio.get_running_loop()
                 self._timer = loop.call_later(self._idle_seconds, self.close_later)
 
-    async def close(self) -> None:
+    def _take_session(self) -> aiohttp.ClientSession | None:
         if self._timer is not None:
             self._timer.cancel()
         session, self._session = self._session, None
+        return session
+
+    async def close(self) -> None:
+        session = self._take_session()
         if session is not None:
             await session.close()
 
     def close_later(self) -> None:
-        """Close the session in a task of its own, for callers that cannot wait."""
-        if self._timer is not None:
-            self._timer.cancel()
-        session, self._session = self._session, None  # now, so that no run borrows it
+        session = self._take_session()
         if session is None:
             return
         # In a task that is referenced until it is done: closing a connector from a
@@ -2870,13 +2810,13 @@ class Deadlines:
         return TimedOut("total_timeout" if self._end <= self._next else self._kind)
 
 
-DRAIN_SECONDS = 1.0
+_DRAIN_SECONDS = 1.0
 """For reading the rest of a body, which is not needed."""
 
 _REQUEST_ID = re.compile(r"(?:req_)?[0-9a-fA-F-]{1,64}")
 """Nothing that could be a key or a word, because the log shows the id."""
 
-NETWORK_ERRORS = (aiohttp.ClientError, TimeoutError, OSError)
+_NETWORK_ERRORS = (aiohttp.ClientError, TimeoutError, OSError)
 
 
 class HttpResponse:
@@ -2897,7 +2837,7 @@ class HttpResponse:
     @property
     def request_id(self) -> str:
         """OpenAI's own id of the request, for the log."""
-        return request_id_of(self._response)
+        return _request_id_of(self._response)
 
     async def chunks(self) -> AsyncGenerator[bytes, None]:
         """Yield the body as it arrives, in pieces of any length."""
@@ -2914,7 +2854,7 @@ class HttpResponse:
                 chunk = await self._response.content.readany()
             self.is_read = not chunk
             return chunk
-        except NETWORK_ERRORS:
+        except _NETWORK_ERRORS:
             if scope.expired():
                 raise self._deadlines.timeout_error() from None
             self._broke = True
@@ -2947,10 +2887,10 @@ class HttpResponse:
     async def drain(self) -> None:
         """Read the rest after the last event, so that the connection can be reused."""
         try:
-            async with asyncio.timeout(DRAIN_SECONDS):
+            async with asyncio.timeout(_DRAIN_SECONDS):
                 async for _ in self._response.content.iter_any():
                     pass
-        except NETWORK_ERRORS:
+        except _NETWORK_ERRORS:
             self._response.close()
 
     async def response_object(self) -> dict[str, Any]:
@@ -2969,8 +2909,7 @@ class HttpResponse:
         raise UnreadableAnswer(SENTENCES["unreadable"][""])
 
 
-def request_id_of(response: aiohttp.ClientResponse) -> str:
-    """Return the server's id of a request, if it looks like one."""
+def _request_id_of(response: aiohttp.ClientResponse) -> str:
     told = response.headers.get("x-request-id", "")
     return told if _REQUEST_ID.fullmatch(told) else ""
 
@@ -2988,9 +2927,9 @@ _POST_TIMEOUTS = Timeouts(connect=10, first_event=20, total=30)
 class Connections:
     """Sends requests over the pooled sessions of one pipe."""
 
-    def __init__(self, idle_seconds: float | None = None) -> None:
+    def __init__(self, idle_seconds: float = _IDLE_SECONDS) -> None:
         """Open nothing yet; close a session after `idle_seconds` without a run."""
-        self._sessions = Sessions() if idle_seconds is None else Sessions(idle_seconds)
+        self._sessions = Sessions(idle_seconds)
         self._trust = Trust()
         self._later: set[asyncio.Task[None]] = set()
 
@@ -3095,7 +3034,7 @@ async def _send(
                 proxy=proxy_for(endpoint.network, url),
                 timeout=aiohttp.ClientTimeout(sock_connect=deadlines.timeouts.connect),
             )
-    except NETWORK_ERRORS as error:
+    except _NETWORK_ERRORS as error:
         if scope.expired():
             raise deadlines.timeout_error() from None
         raise ConnectionFailed(
@@ -3128,18 +3067,18 @@ def _network_sentence(error: Exception, host: str) -> str:
 async def _refusal(response: aiohttp.ClientResponse, model: str) -> ApiRefused:
     body = b""
     try:
-        async with asyncio.timeout(DRAIN_SECONDS):
+        async with asyncio.timeout(_DRAIN_SECONDS):
             async for piece in response.content.iter_any():
                 body += piece
                 if len(body) > _MAX_ERROR_BODY:
                     break
         error = read_api_error(json.loads(body))
-    except (*NETWORK_ERRORS, ValueError, RecursionError):
+    except (*_NETWORK_ERRORS, ValueError, RecursionError):
         error = ApiError()  # no body, or not JSON: only the status is known
     status = response.status
     failure = parse_retry_headers(status, error, response.headers, unix_seconds())
     sentence = refusal_sentence(status, error, model)
-    return ApiRefused(sentence, failure, request_id_of(response))
+    return ApiRefused(sentence, failure, _request_id_of(response))
 
 
 # ==== openai_responses.loop.attempts: One response: a request that is sent, and sent again, resumed or polled if that helps.
@@ -3183,7 +3122,7 @@ def stream_response(
 ) -> AsyncGenerator[RunEvent, None]:
     """Send `request`, feed the answer to `state`, and yield its run events.
 
-    A `cursor` notes the position in the stream. Raises the errors of `Connections` and
+    A `cursor` notes the position in the stream. Raises the errors of `Connections.post` and
     MalformedEvent. Cancelling it, or closing the generator, closes the connection.
     """
     payload = request.payload()
@@ -3325,11 +3264,6 @@ class _BackgroundRun:
     async def first_event(
         self, part: AsyncGenerator[RunEvent, None]
     ) -> RunEvent | None:
-        """Return the first event of `part`, None if it has none.
-
-        A response without an id could not be cancelled, so a `part` that is left before
-        is read on until there is one.
-        """
         if self._named.is_set():
             return await anext(part, None)
         first = asyncio.create_task(_first_of(part))
@@ -3340,7 +3274,6 @@ class _BackgroundRun:
             raise
 
     def can_go_on(self, error: ResponsesError | None) -> bool:
-        """Say whether there can be more of the response; raises `error` if not."""
         is_total = isinstance(error, TimedOut) and error.kind == "total_timeout"
         goes_on = bool(self.cursor.response_id) and not is_total
         if error is not None and not goes_on:
@@ -3348,7 +3281,6 @@ class _BackgroundRun:
         return goes_on
 
     def wait_after(self, error: ResponsesError | None) -> float:
-        """Return the seconds until the next request; raises ResponseLost."""
         asked, self.has_news = self._asks, self.cursor.last != self._seen
         self._seen = self.cursor.last
         if asked and error is None:  # the server is still working on it
@@ -3365,7 +3297,6 @@ class _BackgroundRun:
         return self._within_limits(wait)
 
     def next_part(self) -> AsyncGenerator[RunEvent, None]:
-        """Return the rest of the stream, or the current state of the response."""
         path = f"/responses/{self.cursor.response_id}"
         if not self._asks:
             path += f"?stream=true&starting_after={self.cursor.last}"
@@ -3386,7 +3317,6 @@ class _BackgroundRun:
         self.abandon()
 
     def abandon(self) -> None:
-        """Cancel the response once, unless it has ended or does not exist."""
         named, ended = self.cursor.response_id, self._state.ending
         if named and not ended and not self._is_left:
             self._is_left = True
@@ -3417,11 +3347,7 @@ _GATEWAY_STATUS = frozenset({408, 502, 504, *range(520, 525)})
 
 
 class Attempts:
-    """The attempts at one response.
-
-    When `events` has ended, `response` holds the answer, `request` the request that it
-    answers, and `error` the error of ours that stopped it, if any.
-    """
+    """The attempts at one response: `response`, the `request` that it answers, and `error`."""
 
     def __init__(
         self,
@@ -3521,13 +3447,13 @@ def _may_run(error: ResponsesError | None) -> bool:
 
 # ==== openai_responses.requests.json_schema: JSON Schemas of tools in the two forms that the API takes: strict and open.
 
-DEFINITIONS = ("$defs", "definitions")
+_DEFINITIONS = ("$defs", "definitions")
 
 
 def definitions(schema: Mapping[str, Any]) -> dict[str, Any]:
     """Return the named parts of a schema, from both places where they can be."""
     found: dict[str, Any] = {}
-    for key in DEFINITIONS:
+    for key in _DEFINITIONS:
         named = schema.get(key)
         for name, part in named.items() if isinstance(named, Mapping) else ():
             # Two parts with one name and different content: neither can be used.
@@ -3539,13 +3465,12 @@ def resolve_reference(node: Any, root: Mapping[str, Any]) -> Any:
     """Return the part of `root` that a `$ref` names, or None; `#` is the root itself."""
     if node.get("$ref") == "#":
         return root
-    return definitions(root).get(reference_name(node))
+    return definitions(root).get(_reference_name(node))
 
 
-def reference_name(node: Any) -> str:
-    """Return the name of the definition that a `$ref` points to, or an empty text."""
+def _reference_name(node: Any) -> str:
     steps = str(node.get("$ref")).split("/")
-    if len(steps) == 3 and steps[0] == "#" and steps[1] in DEFINITIONS:
+    if len(steps) == 3 and steps[0] == "#" and steps[1] in _DEFINITIONS:
         return steps[2].replace("~1", "/").replace("~0", "~")
     return ""
 
@@ -3554,17 +3479,20 @@ _MOST_PROPERTIES, _MOST_VALUES, _MOST_TEXT = 5000, 1000, 120_000
 _LONG_ENUM, _LONG_ENUM_CHARACTERS = 250, 15_000
 
 
-def is_within_limits(schema: Mapping[str, Any]) -> bool:
-    """Say whether strict mode accepts a strict schema of this size."""
+def _is_within_limits(schema: Mapping[str, Any]) -> bool:
     nodes = list(_nodes(schema))
     properties = [name for node in nodes for name in node.get("properties", ())]
     enums = [list(map(str, node.get("enum", ()))) for node in nodes]
     values = [value for enum in enums for value in enum]
+    texts = [*properties, *schema.get("$defs", ()), *values]
     return (
         len(properties) <= _MOST_PROPERTIES
         and len(values) <= _MOST_VALUES
-        and _length([*properties, *schema.get("$defs", ()), *values]) <= _MOST_TEXT
-        and all(map(_is_short, enums))
+        and sum(map(len, texts)) <= _MOST_TEXT
+        and all(
+            len(enum) <= _LONG_ENUM or sum(map(len, enum)) <= _LONG_ENUM_CHARACTERS
+            for enum in enums
+        )
     )
 
 
@@ -3575,14 +3503,6 @@ def _nodes(node: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
         inner += node.get(key, {}).values()
     for one in inner:
         yield from _nodes(one)
-
-
-def _is_short(enum: list[str]) -> bool:
-    return len(enum) <= _LONG_ENUM or _length(enum) <= _LONG_ENUM_CHARACTERS
-
-
-def _length(texts: list[str]) -> int:
-    return sum(map(len, texts))
 
 
 Schema = dict[str, Any]
@@ -3607,13 +3527,8 @@ _STRICT_FORMATS = frozenset(
 _NARROWING = frozenset(
     {
         *("not", "if", "then", "else", "dependentRequired", "dependentSchemas"),
-        *(
-            "dependencies",
-            "patternProperties",
-            "propertyNames",
-            "prefixItems",
-            "contains",
-        ),
+        *("dependencies", "patternProperties", "propertyNames", "prefixItems"),
+        "contains",
         *("unevaluatedProperties", "unevaluatedItems", "$dynamicRef", "$recursiveRef"),
     }
 )
@@ -3631,7 +3546,7 @@ _ALL_TYPES = {*_JSON_TYPES.values(), "object", "array"}
 _DEEPEST_STRICT = 10
 
 
-class NotStrict(Exception):
+class _NotStrict(Exception):
     """The schema has no strict form."""
 
 
@@ -3643,10 +3558,8 @@ def strict_schema(schema: Mapping[str, Any]) -> Schema | None:
     """
     try:
         return _StrictRewrite(schema).result()
-    except (NotStrict, RecursionError):
-        return None
-    except (TypeError, AttributeError, ValueError):
-        return None  # a server may send something that is not a schema
+    except (_NotStrict, RecursionError, TypeError, AttributeError, ValueError):
+        return None  # what a server sends need not be a schema
 
 
 class _StrictRewrite:
@@ -3654,52 +3567,55 @@ class _StrictRewrite:
         self._root = root
 
     def result(self) -> Schema:
-        root = {k: v for k, v in self._root.items() if k not in DEFINITIONS}
+        root = {k: v for k, v in self._root.items() if k not in _DEFINITIONS}
         if root.keys() & {"anyOf", "oneOf", "$ref", "enum", "const"}:
-            raise NotStrict
-        closed = {"type": "object", "properties": {}, **root}
-        strict = self._strict(closed, 1, is_root=True)
+            raise _NotStrict
+        closed = {
+            **{"type": "object", "properties": {}, "additionalProperties": False},
+            **root,
+        }
+        strict = self._strict(closed, 1)
         if strict["type"] != "object":
-            raise NotStrict
+            raise _NotStrict
         named = definitions(self._root)
         parts = {_plain_name(name): self._strict(named[name], 1) for name in named}
         whole = {**strict, "$defs": parts} if parts else strict
-        if len(parts) < len(named) or not is_within_limits(whole):
-            raise NotStrict
+        if len(parts) < len(named) or not _is_within_limits(whole):
+            raise _NotStrict
         return whole
 
-    def _strict(self, node: Any, depth: int, is_root: bool = False) -> Schema:
+    def _strict(self, node: Any, depth: int) -> Schema:
         if (
             not isinstance(node, Mapping)
             or depth > _DEEPEST_STRICT
             or node.keys() & _NARROWING
         ):
-            raise NotStrict
+            raise _NotStrict
         if node.get("nullable") is True:
             rest = {key: value for key, value in node.items() if key != "nullable"}
-            return make_nullable(self._strict(rest, depth, is_root))
+            return _make_nullable(self._strict(rest, depth))
         if "allOf" in node:
-            return self._strict(self._merged(node), depth, is_root)
+            return self._strict(self._merged(node), depth)
         if "$ref" in node:
             return self._reference(node)
         if "anyOf" in node or "oneOf" in node:
             return self._choice(node, depth)
-        return self._plain(node, depth, is_root)
+        return self._plain(node, depth)
 
     def _reference(self, node: Mapping[str, Any]) -> Schema:
         found = resolve_reference(node, self._root)
         if found is None:
-            raise NotStrict
+            raise _NotStrict
         if found is self._root:
             return {"$ref": "#"}
-        return {"$ref": f"#/$defs/{_plain_name(reference_name(node))}"}
+        return {"$ref": f"#/$defs/{_plain_name(_reference_name(node))}"}
 
     def _choice(self, node: Mapping[str, Any], depth: int) -> Schema:
         options = node.get("anyOf") or node.get("oneOf")
         beside = node.keys() & {"properties", "items", "enum", "const", "required"}
         beside |= {"oneOf"} if {"anyOf", "oneOf"} <= node.keys() else set()
         if not isinstance(options, list) or not options or beside:
-            raise NotStrict
+            raise _NotStrict
         told = {"description": node["description"]} if "description" in node else {}
         return {**told, "anyOf": [self._strict(one, depth + 1) for one in options]}
 
@@ -3708,11 +3624,11 @@ class _StrictRewrite:
         for part in node["allOf"] if isinstance(node["allOf"], list) else [None]:
             found = resolve_reference(part, self._root) if _is_reference(part) else part
             if not isinstance(found, Mapping) or "allOf" in found:
-                raise NotStrict
+                raise _NotStrict
             merged = _combine(merged, found)
         return merged
 
-    def _plain(self, node: Mapping[str, Any], depth: int, is_root: bool) -> Schema:
+    def _plain(self, node: Mapping[str, Any], depth: int) -> Schema:
         strict = {key: node[key] for key in node if key in _KEPT}
         for bound, limit in _BOUNDS:
             if strict.get(bound) is True and limit in strict:  # OpenAPI 3.0
@@ -3727,24 +3643,24 @@ class _StrictRewrite:
         if kinds:
             strict["type"] = kinds[0] if len(kinds) == 1 else kinds
         if "object" in kinds:
-            strict |= self._object(node, depth, is_root)
+            strict |= self._object(node, depth)
         if "array" in kinds:
             strict["items"] = self._strict(node.get("items"), depth + 1)
         return strict
 
-    def _object(self, node: Mapping[str, Any], depth: int, is_root: bool) -> Schema:
+    def _object(self, node: Mapping[str, Any], depth: int) -> Schema:
         properties = node.get("properties") or {}
-        said = "additionalProperties" in node or bool(properties) or is_root
+        said = "additionalProperties" in node or bool(properties)
         is_open = node.get("additionalProperties", False) is not False
         if is_open or not said or not isinstance(properties, Mapping):
-            raise NotStrict
+            raise _NotStrict
         required = node.get("required") or ()
         if not set(required) <= set(properties):
-            raise NotStrict
+            raise _NotStrict
         strict = {}
         for name, part in properties.items():
             made = self._strict(part, depth + 1)
-            strict[name] = made if name in required else make_nullable(made)
+            strict[name] = made if name in required else _make_nullable(made)
         return {
             "properties": strict,
             "required": list(strict),
@@ -3752,8 +3668,7 @@ class _StrictRewrite:
         }
 
 
-def make_nullable(schema: Schema) -> Schema:
-    """Return a strict schema that also allows null."""
+def _make_nullable(schema: Schema) -> Schema:
     kinds = schema.get("type")
     if kinds is None or kinds in ("object", "array"):
         told = {"description": schema["description"]} if "description" in schema else {}
@@ -3778,7 +3693,7 @@ def _types_of(node: Mapping[str, Any], enum: object) -> list[str]:
         said = list(dict.fromkeys(_JSON_TYPES.get(type(one), "") for one in enum))
     kinds = [said] if isinstance(said, str) else said
     if not isinstance(kinds, list) or not kinds or not set(kinds) <= _ALL_TYPES:
-        raise NotStrict
+        raise _NotStrict
     return kinds
 
 
@@ -3792,12 +3707,12 @@ def _combine(one: Schema, other: Mapping[str, Any]) -> Schema:
         if key == "properties" and isinstance(value, Mapping):
             mine = both.get(key) or {}
             if any(name in mine and mine[name] != value[name] for name in value):
-                raise NotStrict
+                raise _NotStrict
             both[key] = {**mine, **value}
         elif key == "required":
             both[key] = list(dict.fromkeys([*both.get(key, ()), *value]))
         elif key in both and both[key] != value and key not in ("description", "title"):
-            raise NotStrict
+            raise _NotStrict
         else:
             both.setdefault(key, value)
     return both
@@ -3850,7 +3765,7 @@ def _with_items(node: Any, depth: int) -> Any:
 
 # ==== openai_responses.loop.arguments: Checks the arguments that a model gives a function against the function's schema.
 
-DEEPEST_ARGUMENT = 40
+_DEEPEST_ARGUMENT = 40
 """How deep values and references of schemas are followed."""
 
 
@@ -3871,20 +3786,14 @@ _TYPES: Mapping[str, Callable[[Any], bool]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class SchemaValidator:
-    """Checks values against the parts of one schema.
-
-    If it is `lenient`, null is allowed for every optional property. Results are remembered
-    by the identity of the objects, so a check must not outlive them.
-    """
+class _SchemaValidator:
 
     root: Mapping[str, Any]
     lenient: bool = False
     _found: dict[tuple[str, int, int], str] = field(default_factory=dict)
 
     def error(self, value: Any, node: Any, path: str = "", depth: int = 0) -> str:
-        """Return the path and the error there; empty if `value` is valid for `node`."""
-        if not isinstance(node, Mapping) or depth > DEEPEST_ARGUMENT:
+        if not isinstance(node, Mapping) or depth > _DEEPEST_ARGUMENT:
             return ""
         # A schema can refer to the same part several times, and to itself.
         place = (path, id(value), id(node))
@@ -3984,7 +3893,7 @@ def argument_error(arguments: object, schema: Mapping[str, Any]) -> str | None:
         return "The arguments must be a JSON object."
     given = drop_optional_nulls(arguments, schema)
     try:
-        found = SchemaValidator(schema).error(given, schema)
+        found = _SchemaValidator(schema).error(given, schema)
     except _ODD_SCHEMA:
         return None
     return f"The argument {found}." if found else None
@@ -4005,7 +3914,7 @@ def drop_optional_nulls(
 
 
 def _drop_nulls(value: Any, node: Any, root: Mapping[str, Any], depth: int) -> Any:
-    if depth > DEEPEST_ARGUMENT or not isinstance(value, Mapping | list):
+    if depth > _DEEPEST_ARGUMENT or not isinstance(value, Mapping | list):
         return value
     forms = _applicable_schemas(value, node, root)
     if isinstance(value, list):
@@ -4018,7 +3927,7 @@ def _drop_nulls(value: Any, node: Any, root: Mapping[str, Any], depth: int) -> A
             known.setdefault(name, []).append(part)
         required |= set(form.get("required") or ())
     whole = {name: {"allOf": parts} for name, parts in known.items()}
-    may_be_null = SchemaValidator(root)
+    may_be_null = _SchemaValidator(root)
     return {
         name: _drop_nulls(one, whole.get(name), root, depth + 1)
         for name, one in value.items()
@@ -4056,7 +3965,7 @@ def _parts_of(
 def _chosen_option(
     value: Any, options: list[Any], root: Mapping[str, Any]
 ) -> list[Any]:
-    check = SchemaValidator(root, lenient=True)
+    check = _SchemaValidator(root, lenient=True)
     fitting = (option for option in options if not check.error(value, option))
     first = next(fitting, None)
     return options if first is None else [first]
@@ -4064,7 +3973,7 @@ def _chosen_option(
 
 # ==== openai_responses.redaction: Removes secrets from text: known values in every form, then what looks like a secret.
 
-REDACTED = "[redacted]"
+_REDACTED = "[redacted]"
 
 _SHORTEST_SECRET = 6
 
@@ -4149,12 +4058,14 @@ def _escaped(sign: str) -> str:
 
 
 def _redact_pattern(pattern: re.Pattern[str], text: str) -> str:
-    return REDACTED.join(pattern.sub(_keep_name, part) for part in text.split(REDACTED))
+    return _REDACTED.join(
+        pattern.sub(_keep_name, part) for part in text.split(_REDACTED)
+    )
 
 
 def _keep_name(found: re.Match[str]) -> str:
     name = found[found.lastgroup] if found.lastgroup else ""
-    return f"{name}{REDACTED}{'@' if found.lastgroup == 'scheme' else ''}"
+    return f"{name}{_REDACTED}{'@' if found.lastgroup == 'scheme' else ''}"
 
 
 def _forms(secret: str) -> Iterator[str]:
@@ -4299,8 +4210,7 @@ def _check_named(tool: Mapping[str, Any]) -> None:
 def _function(function: Mapping[str, Any], strict: bool) -> Item:
     said = function.get("strict")
     wanted = said if isinstance(said, bool) else strict
-    parameters = function.get("parameters")
-    parameters = parameters if isinstance(parameters, Mapping) else {}
+    parameters = as_mapping(function.get("parameters"))
     made = strict_schema(parameters) if wanted else None
     tool: Item = {"type": "function", "name": function["name"]}
     if function.get("description"):
@@ -4311,8 +4221,7 @@ def _function(function: Mapping[str, Any], strict: bool) -> Item:
 
 
 def _flat_format(custom: Mapping[str, Any]) -> Item:
-    form = custom.get("format")
-    grammar = form.get("grammar") if isinstance(form, Mapping) else None
+    grammar = as_mapping(custom.get("format")).get("grammar")
     if not isinstance(grammar, Mapping):
         return {}
     return {"format": {"type": "grammar", **grammar}}
@@ -4350,8 +4259,7 @@ def _tool_choice(choice: Mapping[str, Any], names: ToolNames | None) -> Item:
             raise InvalidRequest("The tool choice names no tool.")
         wanted["name"] = names.sent_name(wanted["name"]) if names else wanted["name"]
     if kind == "allowed_tools":
-        listed = wanted.get("tools")
-        chosen = listed if isinstance(listed, list) else []
+        chosen = as_list(wanted.get("tools"))
         wanted["tools"] = [
             _tool_choice(one, names) for one in chosen if isinstance(one, Mapping)
         ]
@@ -4434,11 +4342,6 @@ def remote_output(item: Mapping[str, Any]) -> Item:
     return _call_output(item, _remote_error(item) or str(item.get("output") or ""))
 
 
-def remote_pair(item: Mapping[str, Any]) -> list[Item]:
-    """Return an `mcp_call` as the call and output that later requests contain."""
-    return [remote_call(item), remote_output(item)]
-
-
 def refused_pair(request: Mapping[str, Any], why: str) -> list[Item]:
     """Return a call that was asked for and not allowed, with its output."""
     return [remote_call(request), _call_output(request, f"Error: {why}")]
@@ -4457,8 +4360,7 @@ def is_approval_request(item: Mapping[str, Any]) -> bool:
 def drop_settled_approvals(items: Sequence[Item]) -> list[Item]:
     """Return `items` without approvals that are over.
 
-    An approval that the model has not acted on yet stays, because the next response
-    does. A request that nobody answered cannot be sent.
+    One that the model has not acted on stays; a request without an answer cannot be sent.
     """
     requests = {item["id"]: item for item in items if is_approval_request(item)}
     last = _last_act(items, {_remote_call_id(request) for request in requests.values()})
@@ -4549,7 +4451,7 @@ _MADE_HERE = "replayed"
 def strip_for_replay(item: Item) -> Item:
     """Return `item` in the form that is sent again: without ids, status and nulls.
 
-    Inside a message's content `logprobs` are removed, in a search `action.sources`.
+    `logprobs` of a message and `action.sources` of a search are removed, too.
     """
     kept = {k: v for k, v in item.items() if k not in _NEVER_REPLAYED and v is not None}
     if item_type(item) == "message" and isinstance(kept.get("content"), list):
@@ -4562,7 +4464,7 @@ def strip_for_replay(item: Item) -> Item:
 def replay_items(item: Item) -> list[Item]:
     """Return the items that represent an output item in later requests, in order."""
     if item_type(item) == "mcp_call":
-        return remote_pair(item)
+        return [remote_call(item), remote_output(item)]
     return [image_message(item) if has_image(item) else strip_for_replay(item)]
 
 
@@ -4618,10 +4520,7 @@ Ask = Callable[[str, str, Mapping[str, Any]], Awaitable[bool]]
 
 @dataclass(frozen=True, slots=True)
 class Approver:
-    """The rules of a request, and the way to ask a person if they do not decide.
-
-    `log` takes a line when asking failed.
-    """
+    """The rules of a request, and the way to ask a person if they do not decide."""
 
     rules: Sequence[tuple[str, Approval]] = ()
     default_rule: Approval = "auto"
@@ -4681,10 +4580,9 @@ def read_rules(text: str) -> list[tuple[str, Approval]]:
 
 
 class ToolResult(NamedTuple):
-    """The result of a tool.
+    """The result of a tool: an `output` for the model, and a `card`.
 
-    `output` is for the model: a text, or content parts with pictures. `card` holds what
-    the host shows beside it (`files`, `embeds`).
+    A card holds what the host shows beside it (`files`, `embeds`).
     """
 
     output: str | list[Item]
@@ -4748,7 +4646,7 @@ def output_item(call: Item, answer: ToolResult) -> Item:
 
 
 def tool_error(sentence: str) -> ToolResult:
-    """Return the result of a call that failed, with a sentence for the model."""
+    """Return the result of a failed call, as a sentence for the model."""
     return ToolResult(f"Error: {sentence}", failed=True)
 
 
@@ -4796,7 +4694,6 @@ class _Clock:
 
     @asynccontextmanager
     async def question(self) -> AsyncGenerator[None, None]:
-        """Stop the time for a question to a person; questions are asked one by one."""
         async with self._asking:
             began = self._loop.time()
             try:
@@ -4805,7 +4702,6 @@ class _Clock:
                 self._end += self._loop.time() - began
 
     async def wait(self, task: asyncio.Task[ToolResult]) -> None:
-        """Wait until a task is done or the time is used up."""
         while not task.done():
             left = self._end - self._loop.time()
             if left > 0:
@@ -5078,7 +4974,6 @@ class _RunState:
         return ToolOutput(index, item, answer.failed, answer.card)
 
     def fail_calls(self, output: Sequence[Item]) -> list[ToolOutput]:
-        """Answer the calls of a failed response; none of them was run."""
         calls = [item for item in output if is_call(item)]
         return [self.add_output(call, _refused(call, _BROKEN_OFF)) for call in calls]
 
@@ -5102,27 +4997,28 @@ class _ToolRound:
         return bool(self._calls or self.requests)
 
     async def answers(self) -> AsyncGenerator[RunEvent, None]:
-        for consent in await self._consents():
-            for event in consent.events(len(self._so_far.output)):
+        for approval in await self._approvals():
+            for event in approval.events(len(self._so_far.output)):
                 yield event
-            self.outputs.append(consent.response)
-            self._so_far.output += consent.items
+            self.outputs.append(approval.response)
+            self._so_far.output += approval.items
         allowed = self._allowed()
         async with aclosing(run_calls(self._calls[:allowed], self._toolset)) as ended:
             async for call, answer in ended:
                 yield self._add_output(call, answer)
+        why = _ROUNDS_USED_UP if self._is_over else _CALLS_USED_UP
         for call in self._calls[allowed:]:
-            yield self._add_output(call, _refused(call, self._why()))
+            yield self._add_output(call, _refused(call, why))
         self.was_limited = allowed < len(self._calls) or self._is_over
         self._so_far.rounds += 1
         self._so_far.calls += allowed
 
     def _add_output(self, call: Item, answer: ToolResult) -> ToolOutput:
-        told = self._so_far.add_output(call, answer)
-        self.outputs.append(told.item)
-        return told
+        event = self._so_far.add_output(call, answer)
+        self.outputs.append(event.item)
+        return event
 
-    async def _consents(self) -> list[McpApproval]:
+    async def _approvals(self) -> list[McpApproval]:
         if self._is_over:
             return deny_mcp_approvals(self.requests, _ROUNDS_USED_UP)
         return await ask_mcp_approvals(self.requests, self._toolset.approver)
@@ -5136,9 +5032,6 @@ class _ToolRound:
             return 0
         left = self._toolset.most_calls - self._so_far.calls
         return max(0, min(left, len(self._calls)))
-
-    def _why(self) -> str:
-        return _ROUNDS_USED_UP if self._is_over else _CALLS_USED_UP
 
 
 def _refused(call: Item, why: str) -> ToolResult:
@@ -5157,6 +5050,24 @@ def _next_request(
     items = drop_settled_approvals([*request.input, *received, *round_.outputs])
     items = since_compaction(items)
     return request.model_copy(update={"input": items, "tool_choice": choice})
+
+
+# ==== owui_chat.host_tools: What Open WebUI's own texts and tools mean: failed results, `call_tool`.
+
+CALL_TOOL = "call_tool"
+"""The builtin tool that runs another one by its name."""
+
+HOST_ERROR_PREFIXES = ("error:", "exception:", "traceback", "http error!")
+"""The beginnings of results that the host marks as failed, in lower case."""
+
+TOOL_IMAGES_PREFIX = "Here are the images from the tool results above."
+"""The beginning of the user message that the host makes of the images of tools."""
+
+
+def read_call_tool(arguments: Mapping[str, Any]) -> tuple[Any, dict[str, Any]] | None:
+    """Return the name and the arguments in a call of `call_tool`, None if invalid."""
+    params = parse_json_object(arguments.get("params"))
+    return None if params is None else (arguments.get("tool_name"), params)
 
 
 # ==== owui_chat.storage.markers: The marker grammar: a line in the text that names stored items and is invisible.
@@ -5413,7 +5324,6 @@ class _Reading:
         self._textless: list[str] = []
 
     def marked(self, messages: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-        """Return the messages; markers without a text come at the end of their run."""
         found: list[Mapping[str, Any]] = []
         for message in messages:
             is_message = isinstance(message, Mapping)  # else the reader says so
@@ -5818,7 +5728,6 @@ class _RunHistory:
         return False
 
     def items(self) -> list[Item]:
-        """Return the items of the run in order."""
         items: list[Item] = []
         for part in self._pieces:
             match part:
@@ -7288,6 +7197,39 @@ _TASK_OBJECTS: Mapping[str, tuple[str, dict[str, Any]]] = {
 (docs/reference/open-webui.md, "Tasks")."""
 
 
+_ANSWER_KEYS = frozenset(
+    {
+        *("tools", "tool_choice", "parallel_tool_calls", "reasoning"),
+        *("reasoning_effort", "text", "verbosity", "response_format"),
+    }
+)
+"""What is chosen for answers, but not for tasks."""
+
+
+def task_request(
+    model: ResolvedModel,
+    messages: Sequence[Mapping[str, Any]],
+    body: Mapping[str, Any],
+    task: str,
+) -> ResponsesRequest:
+    """Return the request for a task: short, without tools or stored reasoning.
+
+    If the host reads the answer as JSON, the model is held to that form. Raises
+    InvalidRequest.
+    """
+    messages = task_messages(messages)
+    instructions, parts = parse_messages(messages)
+    given = {k: v for k, v in body.items() if k not in _ANSWER_KEYS}
+    form = task_format(task, messages)
+    if form and model.facts.known_family:
+        given["text"] = {"format": form}
+    settings = Settings(
+        effort=model.lowest_effort(), stream=False, encrypted_reasoning=False
+    )
+    items = build_input(parts, {}, None)
+    return build_request(model, instructions, items, given, settings)
+
+
 def task_messages(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return the messages of a task without the markers of the quoted chat."""
     return [
@@ -7766,21 +7708,17 @@ _ISOLATED_RUN = (
 )
 
 
-class ContainerProcess:
-    """One container; the daemon limits its memory."""
+class _ContainerProcess:
 
     def __init__(self, process: Process, remove: tuple[str, ...]) -> None:
-        """`process` is the client; `remove` is the command that ends the container."""
         self.process = process
         self._client = ProcessHandle(process.pid)
         self._remove_command = remove
 
     def measure_memory(self) -> int:
-        """Return 0: the daemon limits it."""
         return 0
 
     async def kill(self) -> None:
-        """End the container, which would outlive its client."""
         with suppress(TimeoutError):  # the client of one that has answered ends soon
             async with asyncio.timeout(_CLIENT_EXIT_SECONDS):
                 await self.process.wait()
@@ -7795,7 +7733,6 @@ class ContainerProcess:
         self._client.kill()
 
     def close(self) -> None:
-        """Close the client's descriptor."""
         self._client.close()
 
 
@@ -7808,7 +7745,7 @@ class ContainerBackend:
         self._image = image
         self._wheels = wheels
 
-    async def start(self, program: str, limits: SandboxLimits) -> ContainerProcess:
+    async def start(self, program: str, limits: SandboxLimits) -> _ContainerProcess:
         """Start a program in its own container; raises SandboxUnavailable."""
         path = shutil.which(self.name)
         if path is None:
@@ -7822,7 +7759,7 @@ class ContainerBackend:
             stderr=PIPE,
             env=_client_environment(),
         )
-        return ContainerProcess(process, (path, "rm", "--force", name))
+        return _ContainerProcess(process, (path, "rm", "--force", name))
 
     def _options(self, limits: SandboxLimits) -> Iterator[str]:
         rooms = {"/work": limits.disk, "/tmp": limits.disk}
@@ -8485,7 +8422,6 @@ class _SandboxRun:
     async def communicate(
         self, line: bytes, archive: WorkspaceArchive | None, spool: Path
     ) -> None:
-        """Send the request, watch until the answer is complete; raises RunStopped."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + self._limits.seconds + _REPLY_GRACE_SECONDS
         answering = asyncio.create_task(self._read_stdout(spool))
@@ -8523,7 +8459,6 @@ class _SandboxRun:
         return RunStopped(_STOP_CAUSES[reason].format(self._limits))
 
     async def end(self) -> None:
-        """End the sandbox, and wait until it is gone."""
         try:
             await self._process.kill()
             for task in self._tasks:
@@ -8539,7 +8474,6 @@ class _SandboxRun:
             self._process.close()
 
     def stderr_text(self) -> str:
-        """Return the sandbox's error output, for the log."""
         return self._stderr_text.decode("utf-8", "replace").strip()
 
 
@@ -8828,10 +8762,10 @@ def _printable_name(name: str) -> str:
 
 # ==== toolbox.sandbox.tools: The code interpreter's tools: descriptions for the model, calls, results.
 
-SandboxToolSpec = dict[str, Any]
+_SandboxToolSpec = dict[str, Any]
 
 
-class InvalidSandboxCall(Exception):
+class _InvalidSandboxCall(Exception):
     """The arguments of a call are invalid."""
 
 
@@ -8886,7 +8820,7 @@ _FILE_TOOLS = {
 }
 
 
-def build_sandbox_specs(with_dependencies: bool) -> list[SandboxToolSpec]:
+def build_sandbox_specs(with_dependencies: bool) -> list[_SandboxToolSpec]:
     """Return name, description and parameters of each tool."""
     run = {
         "code": _CODE_SCHEMA,
@@ -8902,7 +8836,7 @@ def build_sandbox_specs(with_dependencies: bool) -> list[SandboxToolSpec]:
 
 def _build_sandbox_spec(
     name: str, description: str, properties: Mapping[str, Any], required: list[str]
-) -> SandboxToolSpec:
+) -> _SandboxToolSpec:
     parameters = {
         "type": "object",
         "properties": dict(properties),
@@ -8912,19 +8846,18 @@ def _build_sandbox_spec(
     return {"name": name, "description": description, "parameters": parameters}
 
 
-def build_sandbox_request(
+def _build_sandbox_request(
     name: str, arguments: Mapping[str, Any], with_dependencies: bool
 ) -> dict[str, Any]:
-    """Return the request to the sandbox; raises InvalidSandboxCall."""
     if name == "python_execute":
         return _build_run_request(arguments, with_dependencies)
     if name not in _FILE_TOOLS:
-        raise InvalidSandboxCall(f"There is no tool named {name}.")
+        raise _InvalidSandboxCall(f"There is no tool named {name}.")
     operation, _, properties = _FILE_TOOLS[name]
     given = {key: arguments.get(key) for key in properties}
     for key, value in given.items():
         if not isinstance(value, str):
-            raise InvalidSandboxCall(f"{name} needs {key}, a text.")
+            raise _InvalidSandboxCall(f"{name} needs {key}, a text.")
     return {"operation": operation, **given}
 
 
@@ -8933,13 +8866,13 @@ def _build_run_request(
 ) -> dict[str, Any]:
     code, dependencies = arguments.get("code"), arguments.get("dependencies") or []
     if not isinstance(code, str):
-        raise InvalidSandboxCall("python_execute needs code, a text.")
+        raise _InvalidSandboxCall("python_execute needs code, a text.")
     if not isinstance(dependencies, list) or not all(
         isinstance(one, str) for one in dependencies
     ):
-        raise InvalidSandboxCall("dependencies is a list of names.")
+        raise _InvalidSandboxCall("dependencies is a list of names.")
     if dependencies and not with_dependencies:
-        raise InvalidSandboxCall("No packages can be installed here; do without.")
+        raise _InvalidSandboxCall("No packages can be installed here; do without.")
     return {"operation": "run", "code": code, "dependencies": dependencies}
 
 
@@ -8957,8 +8890,7 @@ class SandboxResult(NamedTuple):
     files: tuple[SandboxFile, ...] = ()
 
 
-def build_sandbox_error(sentence: str) -> SandboxResult:
-    """Return the answer of a failed call."""
+def _build_sandbox_error(sentence: str) -> SandboxResult:
     return SandboxResult(f"Error: {sentence}", failed=True)
 
 
@@ -8970,9 +8902,9 @@ def build_sandbox_result(
     notes = " ".join(_list_notes(answer, limits))
     match answer:
         case {"refused": str(reason)}:
-            return build_sandbox_error(reason)
+            return _build_sandbox_error(reason)
         case {"damaged": _}:
-            return build_sandbox_error(
+            return _build_sandbox_error(
                 "An earlier run damaged the workspace, which is empty now. Call again."
             )
         case {"stdout": _, "stderr": _, "result": _, "status": int(status)}:
@@ -8988,7 +8920,7 @@ def build_sandbox_result(
         case {"done": str(done)}:
             failed = "unkept" in answer
             return SandboxResult(notes if failed else done, failed)
-    return build_sandbox_error("The sandbox gave an answer that makes no sense.")
+    return _build_sandbox_error("The sandbox gave an answer that makes no sense.")
 
 
 def _describe_run(reply: SandboxReply, notes: str) -> str:
@@ -9073,7 +9005,7 @@ class SandboxTools:
         self._has_probed = False
         self._sandbox: Sandbox | None = None
 
-    async def specs(self) -> list[SandboxToolSpec]:
+    async def specs(self) -> list[_SandboxToolSpec]:
         """Return the tools' descriptions; none without a sandbox.
 
         The first call looks for a sandbox; the log says once why there is none.
@@ -9086,23 +9018,23 @@ class SandboxTools:
     ) -> SandboxResult:
         """Run a tool; cancelling the call ends the run."""
         try:
-            request = build_sandbox_request(name, arguments, self._with_dependencies)
+            request = _build_sandbox_request(name, arguments, self._with_dependencies)
             sandbox = await self._find_sandbox()
             if sandbox is None:
-                return build_sandbox_error("There is no sandbox on this server.")
+                return _build_sandbox_error("There is no sandbox on this server.")
             async with self._workspaces.acquire(chat_id) as workspace, self._slots:
                 return await self._run(sandbox, request, workspace)
-        except InvalidSandboxCall as bad:
-            return build_sandbox_error(str(bad))
+        except _InvalidSandboxCall as bad:
+            return _build_sandbox_error(str(bad))
         except SandboxClosed:
-            return build_sandbox_error("The sandbox was closed.")
+            return _build_sandbox_error("The sandbox was closed.")
         except RunStopped as stopped:
-            return build_sandbox_error(
+            return _build_sandbox_error(
                 f"The run was stopped, because {stopped}. The workspace is as it was."
             )
         except (SandboxUnavailable, SandboxReplyMissing, OSError) as silent:
             self._log(f"A run in the sandbox gave no answer: {silent}")
-            return build_sandbox_error("The run ended without an answer.")
+            return _build_sandbox_error("The run ended without an answer.")
 
     async def close(self) -> None:
         """End what runs, then remove all workspaces."""
@@ -9246,7 +9178,7 @@ _MAX_TOOL_NAME_CHARACTERS = 64
 _MIN_SECRET_CHARACTERS = 6
 _INVALID_TOOL_NAME_CHARACTER = re.compile(r"[^A-Za-z0-9_-]")
 
-ExecuteRemoteTool = Callable[[dict[str, Any]], Awaitable[Any]]
+_ExecuteRemoteTool = Callable[[dict[str, Any]], Awaitable[Any]]
 
 
 _Response = TypeVar("_Response")
@@ -9275,7 +9207,7 @@ class RemoteTool:
     name: str
     description: str
     args: Mapping[str, Any]
-    run: ExecuteRemoteTool = field(repr=False)
+    run: _ExecuteRemoteTool = field(repr=False)
 
     async def execute(self, args: dict[str, Any]) -> Any:
         """Let the server run it; raises RemoteError."""
@@ -9294,7 +9226,7 @@ async def run_with_timeout(
 
 
 def make_remote_tool(
-    label: str, spec: RemoteToolSpec, run: ExecuteRemoteTool
+    label: str, spec: RemoteToolSpec, run: _ExecuteRemoteTool
 ) -> RemoteTool:
     """Return a tool named after its server and itself."""
     name = _INVALID_TOOL_NAME_CHARACTER.sub("_", f"{label}_{spec.own_name}")[
@@ -9474,22 +9406,20 @@ def _is_web_address(text: str) -> bool:
     return is_sound and one_word and parts.scheme in ("http", "https")
 
 
-def is_tool_server_label(text: object) -> bool:
-    """Say whether a text can be the label of a server."""
+def _is_tool_server_label(text: object) -> bool:
     return isinstance(text, str) and bool(_TOOL_SERVER_LABEL.fullmatch(text))
 
 
-StringMap = Mapping[str, str]
+_StringMap = Mapping[str, str]
 
 
-class ServerRow(BaseModel):
-    """An entry as it is typed."""
+class _ServerRow(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
     server_label: str
     authorization: str | None = None
-    headers: StringMap = {}
+    headers: _StringMap = {}
     allowed_tools: list[str] | None = None
     timeout: float = Field(default=60.0, ge=1, le=600)
 
@@ -9497,7 +9427,7 @@ class ServerRow(BaseModel):
     @classmethod
     def _check_format(cls, text: str, about: ValidationInfo) -> str:
         is_fine = (
-            is_tool_server_label
+            _is_tool_server_label
             if about.field_name == "server_label"
             else _is_web_address
         )
@@ -9506,23 +9436,22 @@ class ServerRow(BaseModel):
         return text
 
 
-class McpRow(ServerRow):
+class McpRow(_ServerRow):
     """An MCP server as it is typed."""
 
     server_url: str | None = None
     command: list[str] = []
-    env: StringMap = {}
+    env: _StringMap = {}
 
 
-class OpenApiRow(ServerRow):
+class OpenApiRow(_ServerRow):
     """A server with an OpenAPI document as it is typed."""
 
     server_url: str
     base_url: str | None = None
 
 
-def describe_row_error(error: ValidationError) -> str:
-    """Return the first problem of an entry."""
+def _describe_row_error(error: ValidationError) -> str:
     first = error.errors(include_input=False, include_url=False)[0]
     key = str(first["loc"][0])
     if first["type"] == "extra_forbidden":
@@ -9633,7 +9562,7 @@ class EntryReader(NamedTuple):
         try:
             row = self.row.model_validate(said)
         except ValidationError as error:
-            raise _InvalidEntry(describe_row_error(error)) from None
+            raise _InvalidEntry(_describe_row_error(error)) from None
         if isinstance(row, McpRow):
             self._check_target(row)
         return row
@@ -9644,7 +9573,7 @@ class EntryReader(NamedTuple):
         if row.command and not self.starts_programs:
             raise _InvalidEntry("it starts a program, which the valves do not allow")
 
-    def _reveal_all(self, key: str, texts: StringMap) -> Iterator[tuple[str, str]]:
+    def _reveal_all(self, key: str, texts: _StringMap) -> Iterator[tuple[str, str]]:
         for name, text in texts.items():
             if key == "headers" and not _HEADER_NAME.fullmatch(name):
                 raise _InvalidEntry("a name among its headers is no header's name")
@@ -9661,7 +9590,7 @@ class _InvalidEntry(Exception):
 
 
 def _referenced_secrets(
-    revealed: Iterable[tuple[str, str]], typed: StringMap
+    revealed: Iterable[tuple[str, str]], typed: _StringMap
 ) -> list[str]:
     plain = set(typed.values())
     texts = [text for _, text in revealed if text not in plain]
@@ -9670,7 +9599,7 @@ def _referenced_secrets(
 
 def _read_entry_label(row: object) -> str:
     label = row.get("server_label") if isinstance(row, dict) else None
-    return str(label) if is_tool_server_label(label) else ""
+    return str(label) if _is_tool_server_label(label) else ""
 
 
 # ==== toolbox.mcp.http: MCP over streamable HTTP (protocol revision 2025-06-18).
@@ -9798,15 +9727,13 @@ _STDOUT = 1
 _INHERITED_VARIABLES = ("PATH", "HOME", "LANG")
 """What a program gets of our environment; the rest may hold keys."""
 
-LineCallback = Callable[[bytes], bool]
+_LineCallback = Callable[[bytes], bool]
 """Takes a line; False says that enough is enough."""
 
 
-class ChildProcess(asyncio.SubprocessProtocol):
-    """One running program; `is_over` says that no more output can come."""
+class _ChildProcess(asyncio.SubprocessProtocol):
 
-    def __init__(self, take: LineCallback, ended: Callable[[], object]) -> None:
-        """Give each line to `take`, and call `ended` once after the last."""
+    def __init__(self, take: _LineCallback, ended: Callable[[], object]) -> None:
         self.is_over = False
         self._on_line = take
         self._on_end = ended
@@ -9815,12 +9742,10 @@ class ChildProcess(asyncio.SubprocessProtocol):
         self._transport: asyncio.SubprocessTransport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Store the transport."""
         assert isinstance(transport, asyncio.SubprocessTransport)
         self._transport = transport
 
     def pipe_data_received(self, _fd: int, data: bytes) -> None:
-        """Split the output into lines."""
         *lines, begun = data.split(b"\n")
         for line in lines:
             whole, self._partial_line = bytes(self._partial_line + line), bytearray()
@@ -9832,31 +9757,26 @@ class ChildProcess(asyncio.SubprocessProtocol):
             self.kill()
 
     def pipe_connection_lost(self, fd: int, _exc: Exception | None) -> None:
-        """Report the end of its output."""
         if fd == _STDOUT:
             self.is_over = True
             self._on_end()
 
     def process_exited(self) -> None:
-        """End what it started, at once: its group number can be reused later."""
         self.kill()
         self.is_over = True
         self._exited.set()
 
     def write(self, line: bytes) -> None:
-        """Write a line to its stdin, if that is open."""
         stdin = self._stdin()
         if stdin is not None:
             stdin.write(line + b"\n")
 
     def kill(self) -> None:
-        """End the program with all that it started."""
         if self._transport is not None and not self._exited.is_set():
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._transport.get_pid(), signal.SIGKILL)
 
     async def close(self) -> None:
-        """Let it end by itself, or end it."""
         if self._transport is None:
             return
         try:
@@ -9877,10 +9797,9 @@ class ChildProcess(asyncio.SubprocessProtocol):
         return stdin if isinstance(stdin, asyncio.WriteTransport) else None
 
 
-async def start_child_process(
-    child: ChildProcess, command: Sequence[str], environment: Mapping[str, str]
+async def _start_child_process(
+    child: _ChildProcess, command: Sequence[str], environment: Mapping[str, str]
 ) -> None:
-    """Start a program; raises OSError, ValueError."""
     inherited = {
         name: os.environ[name] for name in _INHERITED_VARIABLES if name in os.environ
     }
@@ -9903,7 +9822,7 @@ class McpStdioTransport:
         self.version = ""
         self._entry = entry
         self._name = f"The MCP server {entry.label}"
-        self._child: ChildProcess | None = None
+        self._child: _ChildProcess | None = None
         self._waiting: dict[int, asyncio.Future[RpcMessage]] = {}
         self._unrelated_messages = 0
         self._end_reason = "has ended"
@@ -9911,10 +9830,10 @@ class McpStdioTransport:
     async def open(self) -> None:
         """Start the program; an earlier one is ended."""
         await self.close()
-        self._child = ChildProcess(self._receive_line, self._fail_waiting)
+        self._child = _ChildProcess(self._receive_line, self._fail_waiting)
         environment = dict(self._entry.environment)
         try:
-            await start_child_process(self._child, self._entry.command, environment)
+            await _start_child_process(self._child, self._entry.command, environment)
         except (OSError, ValueError):
             raise RemoteError(f"{self._name} cannot be started.") from None
 
@@ -9984,15 +9903,13 @@ _SESSION_CLOSE_SECONDS = 5.0
 """How long the last words to a server may take."""
 
 
-class RpcError(Exception):
+class _RpcError(Exception):
     """The server answered with an error; the text is the server's."""
 
 
-class McpSession:
-    """One session; several calls can run in it at once."""
+class _McpSession:
 
     def __init__(self, entry: ServerEntry, wire: McpTransport) -> None:
-        """Open nothing yet."""
         self._entry = entry
         self._name = f"The MCP server {entry.label}"
         self._transport = wire
@@ -10004,9 +9921,6 @@ class McpSession:
         self._cancellations: set[asyncio.Task[None]] = set()
 
     async def list_tools(self) -> AsyncGenerator[Mapping[str, Any], None]:
-        """Yield the tools as the server describes them, up to a limit; raises
-        RemoteError.
-        """
         await self._open()
         params: dict[str, Any] = {}
         for _ in range(_MAX_PAGES if self._has_tools else 0):
@@ -10023,14 +9937,12 @@ class McpSession:
     async def call_tool(
         self, name: str, arguments: Mapping[str, Any]
     ) -> Mapping[str, Any]:
-        """Return the result of a tool; raises RemoteError, RpcError."""
         await self._open()
         return await self._request_with_retry(
             "tools/call", {"name": name, "arguments": arguments}
         )
 
     async def close(self) -> None:
-        """Send what is pending, then end the session, both within a time limit."""
         try:
             if self._cancellations:
                 await asyncio.wait(self._cancellations, timeout=_SESSION_CLOSE_SECONDS)
@@ -10059,7 +9971,7 @@ class McpSession:
             await run_with_timeout(
                 self._transport.notify(ready), self._entry.seconds, self._name
             )
-        except (RpcError, SessionExpired):
+        except (_RpcError, SessionExpired):
             raise RemoteError(f"{self._name} refused to begin a session.") from None
         abilities = answer.get("capabilities")
         self._has_tools = isinstance(abilities, Mapping) and "tools" in abilities
@@ -10092,7 +10004,7 @@ class McpSession:
             raise
         error = answer.get("error")
         if isinstance(error, Mapping):
-            raise RpcError(str(error.get("message") or "It gave no reason."))
+            raise _RpcError(str(error.get("message") or "It gave no reason."))
         result = answer.get("result")
         if not isinstance(result, dict):
             raise RemoteError(f"{self._name} gave an answer without a result.")
@@ -10125,7 +10037,7 @@ class McpClient:
         wire: McpTransport = (
             McpStdioTransport(entry) if entry.command else McpHttpTransport(entry)
         )
-        self._session = McpSession(entry, wire)
+        self._session = _McpSession(entry, wire)
 
     async def list_tools(self) -> tuple[RemoteToolSpec, ...]:
         """Return what the server offers, each name once; raises RemoteError."""
@@ -10138,7 +10050,7 @@ class McpClient:
                         found.setdefault(spec.own_name, spec)
                     if len(found) == MAX_TOOLS_PER_SERVER:
                         break
-        except RpcError:
+        except _RpcError:
             label = self._entry.label
             raise RemoteError(
                 f"The MCP server {label} does not list its tools."
@@ -10158,7 +10070,7 @@ class McpClient:
     async def _call(self, name: str, arguments: dict[str, Any]) -> Any:
         try:
             return _read_tool_result(await self._session.call_tool(name, arguments))
-        except RpcError as refused:
+        except _RpcError as refused:
             reason = truncate_text(str(refused), _MAX_ERROR_CHARACTERS)
             return build_error_result(reason)
 
@@ -10206,10 +10118,9 @@ class InvalidOpenApiSchema(Exception):
     """A schema has an unknown reference, or is too large."""
 
 
-def resolve_openapi_reference(
+def _resolve_openapi_reference(
     node: object, document: Mapping[str, Any]
 ) -> Mapping[str, Any]:
-    """Return an object of the document, or the one that it refers to."""
     for _ in range(_MAX_REFERENCE_HOPS):
         if not isinstance(node, Mapping):
             break
@@ -10231,11 +10142,9 @@ def _follow_pointer(reference: object, document: Mapping[str, Any]) -> Any:
     return node
 
 
-class OpenApiSchemas:
-    """The schemas of one tool; `definitions` holds what they refer to."""
+class _OpenApiSchemas:
 
     def __init__(self, document: Mapping[str, Any]) -> None:
-        """`document` is where references lead."""
         self.definitions: dict[str, Any] = {}
         self._document = document
         self._names: dict[str, str] = {}
@@ -10243,10 +10152,6 @@ class OpenApiSchemas:
     def make_standalone(
         self, node: Any, levels: int = _MAX_OPENAPI_SCHEMA_DEPTH
     ) -> Any:
-        """Return a schema whose references lead to `definitions`.
-
-        Raises InvalidOpenApiSchema.
-        """
         if levels == 0:
             raise InvalidOpenApiSchema
         if isinstance(node, list):
@@ -10277,15 +10182,7 @@ _PARAMETER_LOCATIONS = ("path", "query", "header")
 _RESERVED_HEADERS = frozenset(
     {"accept", "connection", "content-length", "content-type", "host", "te", "upgrade"}
 )
-_SECRET_HEADER_WORDS = [
-    "auth",
-    "cookie",
-    "forward",
-    "key",
-    "secret",
-    "token",
-    "transfer",
-]
+_SECRET_HEADER = re.compile("auth|cookie|forward|key|secret|token|transfer")
 """Headers that the model must not set: ours, and those with credentials."""
 _EXPLODED_STYLES = ("form", "deepObject")
 
@@ -10303,21 +10200,18 @@ class OpenApiParameter(NamedTuple):
     explodes: bool
 
 
-class OpenApiArguments:
-    """The arguments of one operation; `body` is the one that is sent as JSON."""
+class _OpenApiArguments:
 
     def __init__(self, document: Mapping[str, Any]) -> None:
-        """Begin with none."""
         self.parameters: dict[tuple[str, str], OpenApiParameter] = {}
         self.body = ""
         self._document = document
-        self._schemas = OpenApiSchemas(document)
+        self._schemas = _OpenApiSchemas(document)
         self._properties: dict[str, Any] = {}
         self._required: dict[str, None] = {}
         self._api_keys = frozenset(_api_key_parameters(document))
 
     def build_schema(self) -> dict[str, Any]:
-        """Return the schema of all arguments."""
         definitions = self._schemas.definitions
         return {
             "type": "object",
@@ -10327,21 +10221,16 @@ class OpenApiArguments:
         }
 
     def add_parameters(self, rows: object) -> None:
-        """Add parameters; an operation's replaces its path's.
-
-        Raises InvalidOpenApiSchema.
-        """
         for row in rows if isinstance(rows, list) else []:
-            said = resolve_openapi_reference(row, self._document)
+            said = _resolve_openapi_reference(row, self._document)
             place, name = str(said.get("in")), str(said.get("name"))
             if self._is_model_argument(place, name):
                 self._add_parameter(place, name, said)
 
     def add_body(self, body: object) -> None:
-        """Add a JSON body; raises InvalidOpenApiSchema if another one is required."""
         if body is None:
             return
-        said = resolve_openapi_reference(body, self._document)
+        said = _resolve_openapi_reference(body, self._document)
         media = _find_json_media(said.get("content"))
         if media is not None:
             self.body = self._free_name("body")
@@ -10356,9 +10245,7 @@ class OpenApiArguments:
         if place not in _PARAMETER_LOCATIONS or (place, name.lower()) in self._api_keys:
             return False
         low = name.lower()
-        is_closed = low in _RESERVED_HEADERS or any(
-            word in low for word in _SECRET_HEADER_WORDS
-        )
+        is_closed = low in _RESERVED_HEADERS or _SECRET_HEADER.search(low)
         return place != "header" or not is_closed
 
     def _add_parameter(self, place: str, name: str, said: Mapping[str, Any]) -> None:
@@ -10394,8 +10281,8 @@ def _find_json_media(content: object) -> Mapping[str, Any] | None:
 
 def _api_key_parameters(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     try:
-        parts = resolve_openapi_reference(document.get("components"), document)
-        schemes = resolve_openapi_reference(parts.get("securitySchemes"), document)
+        parts = _resolve_openapi_reference(document.get("components"), document)
+        schemes = _resolve_openapi_reference(parts.get("securitySchemes"), document)
     except InvalidOpenApiSchema:
         return
     for scheme in schemes.values():
@@ -10451,11 +10338,11 @@ class OpenApiDocument(NamedTuple):
     def _operation(
         self, path: str, method: str, item: object
     ) -> OpenApiOperation | None:
-        holder = resolve_openapi_reference(item, self.content)
+        holder = _resolve_openapi_reference(item, self.content)
         if method not in holder:
             return None
-        said = resolve_openapi_reference(holder[method], self.content)
-        arguments = OpenApiArguments(self.content)
+        said = _resolve_openapi_reference(holder[method], self.content)
+        arguments = _OpenApiArguments(self.content)
         arguments.add_parameters(holder.get("parameters"))
         arguments.add_parameters(said.get("parameters"))
         arguments.add_body(said.get("requestBody"))
@@ -10791,8 +10678,7 @@ _LIST_TOOLS_SECONDS = 15.0
 _ServerKey = tuple[str, ServerEntry]
 
 
-class ToolServerClient(Protocol):
-    """A server, for one run."""
+class _ToolServerClient(Protocol):
 
     async def list_tools(self) -> tuple[Any, ...]:
         """Return what it offers; raises RemoteError."""
@@ -10848,7 +10734,7 @@ class ToolServers:
     ) -> AsyncGenerator[AvailableTools, None]:
         """Lend the tools of a run; its sessions are closed in the background."""
         mcp, openapi = named.read_entries()
-        servers: dict[_ServerKey, ToolServerClient] = {
+        servers: dict[_ServerKey, _ToolServerClient] = {
             **{("mcp", entry): McpClient(entry) for entry in mcp.entries},
             **{("openapi", entry): OpenApiClient(entry) for entry in openapi.entries},
         }
@@ -10874,7 +10760,7 @@ class ToolServers:
             await asyncio.wait(self._closing)
 
     async def _list_tools(
-        self, key: _ServerKey, server: ToolServerClient
+        self, key: _ServerKey, server: _ToolServerClient
     ) -> _CachedTools:
         now = self._now()
         self._cache = {k: r for k, r in self._cache.items() if r.expires_at > now}
@@ -10884,14 +10770,14 @@ class ToolServers:
             return found
         return self._cache[key]
 
-    def _close_in_background(self, server: ToolServerClient) -> None:
+    def _close_in_background(self, server: _ToolServerClient) -> None:
         closing = asyncio.create_task(server.close())
         self._closing.add(closing)
         closing.add_done_callback(self._closing.discard)
 
 
 async def _query_server(
-    server: ToolServerClient, name: str, now: float
+    server: _ToolServerClient, name: str, now: float
 ) -> _CachedTools:
     try:
         offers = await run_with_timeout(server.list_tools(), _LIST_TOOLS_SECONDS, name)
@@ -11461,19 +11347,14 @@ DEFAULT_WINDOW_TURNS = 10
 
 _WINDOW_PATTERN = re.compile(r"sliding-window(?::([1-9]\d{0,3}))?")
 
-_TOOL_IMAGES_PREFIX = "Here are the images from the tool results above."
-"""The beginning of a message that the host makes for a tool's pictures
-(docs/reference/open-webui.md, "The stored output and the next turn")."""
 
-
-class MemoryWindow(NamedTuple):
-    """The messages that remain, and a note about the others."""
+class _MemoryWindow(NamedTuple):
 
     messages: Sequence[Message]
     note: str = ""
 
 
-def apply_memory_policy(messages: Sequence[Message], policy: str) -> MemoryWindow:
+def apply_memory_policy(messages: Sequence[Message], policy: str) -> _MemoryWindow:
     """Return what a memory policy leaves of a chat, in whole turns.
 
     A turn is a message of the user with all that follows it. System messages before the
@@ -11484,12 +11365,12 @@ def apply_memory_policy(messages: Sequence[Message], policy: str) -> MemoryWindo
         place for place, _ in enumerate(messages) if is_turn_start(messages, place)
     ]
     if not most or len(starts) <= most:
-        return MemoryWindow(messages)
+        return _MemoryWindow(messages)
     first, kept_from = starts[0], starts[-most]
     head = [one for one in messages[:first] if one.get("role") == "system"]
     dropped = len(starts) - most
     turns = "1 earlier turn was" if dropped == 1 else f"{dropped} earlier turns were"
-    return MemoryWindow(
+    return _MemoryWindow(
         [*head, *messages[kept_from:]],
         f"The memory holds {most} turns, so {turns} left out. The model no longer "
         "knows them, and because the beginning of the chat changed, its cached prompt "
@@ -11517,7 +11398,7 @@ def is_turn_start(messages: Sequence[Message], place: int) -> bool:
         return False
     after_tool = place > 0 and messages[place - 1].get("role") == "tool"
     return not (
-        after_tool and _read_first_text(messages[place]).startswith(_TOOL_IMAGES_PREFIX)
+        after_tool and _read_first_text(messages[place]).startswith(TOOL_IMAGES_PREFIX)
     )
 
 
@@ -11549,9 +11430,6 @@ def _parse_window(policy: str) -> int:
 
 # ==== gpt5_agent.tools.guard: Decides whether a call may be made: a known tool, valid arguments, no repeated failure.
 
-CALL_TOOL = "call_tool"
-"""The host's own tool for those whose definitions it holds back."""
-
 _CALL_TOOL_KEYS = {"tool_name", "params"}
 
 
@@ -11563,12 +11441,12 @@ def resolve_host_call(call: Item) -> Item:
     if call.get("name") != CALL_TOOL:
         return call
     given = parse_json_object(call.get("arguments")) or {}
-    name, params = given.get("tool_name"), given.get("params")
-    if given.keys() != _CALL_TOOL_KEYS or parse_json_object(params) is None:
+    name = given.get("tool_name")
+    if given.keys() != _CALL_TOOL_KEYS or read_call_tool(given) is None:
         return call
-    return (
-        {**call, "name": name, "arguments": params} if isinstance(name, str) else call
-    )
+    if not isinstance(name, str):
+        return call
+    return {**call, "name": name, "arguments": given["params"]}
 
 
 TOOL_FAILED_TEXT = "tool invoke error: failed to execute tool"
@@ -11576,14 +11454,14 @@ TOOL_REPEATED_TEXT = (
     "tool invoke error: repeated failure detected; skipped duplicate call"
 )
 
-FindSchema = Callable[[str], Mapping[str, Any] | None]
+_FindSchema = Callable[[str], Mapping[str, Any] | None]
 """Gives the schema of a tool's arguments, or None for no such tool."""
 
 
 class CallGuard:
     """Checks each call of a run."""
 
-    def __init__(self, schemas: FindSchema) -> None:
+    def __init__(self, schemas: _FindSchema) -> None:
         """`schemas` gives the schema of a tool's arguments."""
         self._schemas = schemas
         self._failed: dict[str, Item] = {}
@@ -11898,9 +11776,6 @@ def _is_approval(answer: object) -> bool:
 
 ChosenStyle = Literal["full", "lean"]
 
-_HOST_ERROR_PREFIXES = ("error:", "exception:", "traceback", "http error!")
-"""The beginnings of results that the host marks as failed."""
-
 _REFUSAL_PREFIXES = (
     "error: tool call rejected by user.",
     "error: tool call was not approved.",
@@ -12021,7 +11896,7 @@ def _is_failed_output(text: str) -> bool:
     if text == TOOL_FAILED_TEXT:
         return True
     lowered = text.strip().lower()
-    if lowered.startswith(_HOST_ERROR_PREFIXES):
+    if lowered.startswith(HOST_ERROR_PREFIXES):
         return not lowered.startswith(_REFUSAL_PREFIXES)
     return list(parse_json_object(text) or ()) == ["error"]
 
@@ -12095,7 +11970,7 @@ def build_system_instruction(
     Overrides are a JSON object that replaces blocks by their keys, or another text,
     which is added unchanged.
     """
-    changed = read_policy_overrides(prompt_policy_overrides)
+    changed = _read_policy_overrides(prompt_policy_overrides)
     texts = _FULL_POLICIES if style == "full" else _LEAN_POLICIES
     blocks = [
         _wrap_in_tag(changed.get(key, texts[key]), tag)
@@ -12106,8 +11981,7 @@ def build_system_instruction(
     return "\n\n".join(part for part in parts if part.strip())
 
 
-def read_policy_overrides(text: str) -> dict[str, str]:
-    """Return the changed blocks by key; unknown keys are ignored."""
+def _read_policy_overrides(text: str) -> dict[str, str]:
     if not text.strip():
         return {}
     given = parse_json_object(text)
@@ -12152,8 +12026,7 @@ class Preset(NamedTuple):
     initial_memories: tuple[str, ...] = ()
 
 
-class PresetFile(BaseModel):
-    """A guide in a JSON file; keys in camel case or snake case."""
+class _PresetFile(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
 
@@ -12216,9 +12089,9 @@ def _find_preset_file(name: str, folder: str) -> str:
     return path if commonpath((home, path)) == home else ""
 
 
-def _read_preset_file(path: str) -> PresetFile:
+def _read_preset_file(path: str) -> _PresetFile:
     with open(path, encoding="utf-8") as file:
-        return PresetFile.model_validate_json(file.read(_MAX_PRESET_CHARACTERS))
+        return _PresetFile.model_validate_json(file.read(_MAX_PRESET_CHARACTERS))
 
 
 # ==== gpt5_agent.tools.execution: Runs the agent's own tools and converts their results for the model and the page.
@@ -12263,17 +12136,10 @@ IMAGE_SENT_TEXT = "image generated and sent to user. Tell user to review it now.
 
 _TOOL_IMAGE_TYPES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 _PART_TYPES = frozenset(
-    [
-        "text",
-        "json",
-        "link",
-        "image_link",
-        "image",
-        "blob",
-        "file",
-        "resource",
-        "resource_link",
-    ]
+    {
+        *("text", "json", "link", "image_link", "image"),
+        *("blob", "file", "resource", "resource_link"),
+    }
 )
 
 
@@ -12284,11 +12150,11 @@ class _ResultPart(NamedTuple):
     file: Mapping[str, Any] = MappingProxyType({})
 
 
-ReadFile = Callable[[str], bytes]
+_ReadFile = Callable[[str], bytes]
 """Gives the bytes of a file that a tool names; raises InvalidRequest."""
 
 
-def build_own_result(result: object, read_file: ReadFile) -> ToolResult:
+def build_own_result(result: object, read_file: _ReadFile) -> ToolResult:
     """Convert what a tool returned; raises InvalidRequest for an invalid file."""
     failed, content = False, result
     if isinstance(result, Mapping) and isinstance(result.get("content"), list):
@@ -12316,7 +12182,7 @@ def _format_response(value: object) -> str:
     return f"tool response: {json.dumps(value, ensure_ascii=False, default=str)}."
 
 
-def _convert_part(part: Mapping[str, Any], read_file: ReadFile) -> _ResultPart:
+def _convert_part(part: Mapping[str, Any], read_file: _ReadFile) -> _ResultPart:
     match part["type"]:
         case "text":
             return _ResultPart(_read_text_field(part, "text"))
@@ -12990,32 +12856,25 @@ class _ShownPart:
     text: str = ""
 
     def start_event(self) -> ItemAdded:
-        """Return the event of its beginning."""
         return ItemAdded(self.index, self._item("in_progress", ""))
 
     def add_text(self, text: str) -> TextDelta:
-        """Add text; return the event of it."""
         self.text += text
         return TextDelta(self.index, "summary" if self.is_thought else "text", 0, text)
 
     def end_event(self) -> ItemDone:
-        """Return the event of its end, which says again what it is."""
         return ItemDone(self.index, self._item("completed", self.text.rstrip()))
 
     def _item(self, status: str, text: str) -> Item:
         if self.is_thought:
             summary = [{"type": "summary_text", "text": text}] if text else []
-            return build_thought_item(self.name, summary, status)
+            return _build_thought_item(self.name, summary, status)
         part = {"type": "output_text", "text": text, "annotations": []}
         head = {"id": self.name, "type": "message", "role": "assistant"}
         return {**head, "status": status, "content": [part]}
 
 
-class MessageParts:
-    """Shows a message as thoughts and answer texts.
-
-    What is held back waits for `release` or `become_thought`.
-    """
+class _MessageParts:
 
     def __init__(
         self,
@@ -13026,7 +12885,6 @@ class MessageParts:
         is_thought: bool,
         is_held: bool,
     ) -> None:
-        """Take the message as it begins; `emits` shows thoughts."""
         self.is_thought = is_thought
         self.is_held = is_held
         self.is_commentary = item.get("phase") == "commentary"
@@ -13040,26 +12898,21 @@ class MessageParts:
 
     @property
     def text(self) -> str:
-        """The text shown as the answer, joined as the host joins it."""
         return "\n".join(one.text for one in self._pieces if not one.is_thought)
 
     @property
     def is_shown(self) -> bool:
-        """Whether any part is shown."""
         return bool(self._pieces)
 
     def add_text(self, text: str) -> Iterator[RunEvent]:
-        """Yield the events of more text."""
         yield from self._process_spans(self._reader.feed(text))
 
     def end(self, item: Item) -> Iterator[RunEvent]:
-        """Yield the end of the message; `item` is the complete one."""
         self._item, self._is_complete = item, True
         yield from self._process_spans(self._reader.close())
         yield from self._end_last()
 
     def become_thought(self) -> Iterator[RunEvent]:
-        """Turn the shown text into a thought: its round calls a tool."""
         self.is_thought, self._held = True, []
         for piece in self._pieces if self._shows_thoughts else ():
             if not piece.is_thought:
@@ -13067,7 +12920,6 @@ class MessageParts:
                 yield piece.end_event()
 
     def release(self) -> Iterator[RunEvent]:
-        """Yield what was held back."""
         self.is_held, held, self._held = False, self._held, []
         yield from self._process_spans(held)
         yield from self.close()
@@ -13075,7 +12927,6 @@ class MessageParts:
             yield from self._end_last()
 
     def repeat_as_answer(self) -> Iterator[RunEvent]:
-        """Yield a message that was shown as a thought again, as the answer."""
         spans = parse_think_spans(message_text(self._item))
         text = "".join(span.text for span in spans if not span.is_thought).strip()
         if text and not self.text:
@@ -13085,7 +12936,6 @@ class MessageParts:
             yield piece.end_event()
 
     def close(self) -> Iterator[RunEvent]:
-        """Yield what could have been the beginning of a tag."""
         yield from self._process_spans(self._reader.close())
 
     def _process_spans(self, spans: list[ThinkSpan]) -> Iterator[RunEvent]:
@@ -13126,10 +12976,9 @@ class MessageParts:
             yield last.end_event()
 
 
-def build_thought_item(
+def _build_thought_item(
     name: str, summary: list[Item], status: str = "completed"
 ) -> Item:
-    """Return a reasoning item that shows a thought."""
     return {
         "id": f"rs_{name}",
         "type": "reasoning",
@@ -13149,7 +12998,7 @@ class ThoughtFilter:
         self._has_thought = False
         self._next = 0
         self._indexes: dict[int, int] = {}
-        self._messages: dict[int, MessageParts] = {}
+        self._messages: dict[int, _MessageParts] = {}
         self._texts: dict[int, str] = {}
 
     def begin_round(self, *, may_call: bool) -> None:
@@ -13186,12 +13035,12 @@ class ThoughtFilter:
         index = self._new_index()
         yield from _build_thought_events(index, f"carrier_{index}", "")
 
-    def _start_message(self, item: Item) -> MessageParts:
+    def _start_message(self, item: Item) -> _MessageParts:
         comments = item.get("phase") == "commentary"
         is_thought = self._has_called or (self._shows_thoughts and comments)
         may_end_in_call = self._may_call and item.get("phase") != "final_answer"
         hides = not self._shows_thoughts and (may_end_in_call or comments)
-        return MessageParts(
+        return _MessageParts(
             item,
             self._new_index,
             emits=self._shows_thoughts,
@@ -14585,21 +14434,18 @@ def _build_own_tool_settings(question: AgentInput) -> OwnToolSettings:
 # ==== gpt5_agent.shell.views: Renders agent events: native events for Open WebUI, chunks for plain HTTP clients.
 
 
-def metadata_fields(metadata: RunMetadata | None) -> dict[str, Any]:
-    """Return the field with the metadata of the whole execution."""
+def _metadata_fields(metadata: RunMetadata | None) -> dict[str, Any]:
     return {"execution_metadata": metadata.wire()} if metadata else {}
 
 
-def build_image_chunks(event: ToolOutput) -> Iterator[Chunk]:
-    """Yield the pictures of a tool, which the host stores as files."""
+def _build_image_chunks(event: ToolOutput) -> Iterator[Chunk]:
     urls = event.card.get("images", ())
     images = [{"type": "image_url", "image_url": {"url": url}} for url in urls]
     if images:
         yield {"choices": [{"index": 0, "delta": {"images": images}}]}
 
 
-def build_source_chunk(source: ContextSource) -> Chunk:
-    """Return a source below the answer."""
+def _build_source_chunk(source: ContextSource) -> Chunk:
     chunk = source_chunk(source.name, source.text)
     if source.url:
         chunk["event"]["data"]["source"]["url"] = source.url
@@ -14607,8 +14453,7 @@ def build_source_chunk(source: ContextSource) -> Chunk:
     return chunk
 
 
-def build_metadata_chunk(metadata: RunMetadata) -> Chunk:
-    """Return a status line that the host stores with the message."""
+def _build_metadata_chunk(metadata: RunMetadata) -> Chunk:
     rounds, calls = metadata.rounds, metadata.tool_calls
     line = (
         f"{rounds} round{'s'[: rounds != 1]}, {calls} tool call{'s'[: calls != 1]}, "
@@ -14626,8 +14471,7 @@ def _build_status_chunk(line: str, action: str, more: Mapping[str, Any]) -> Chun
     return host_event({"type": "status", "data": data})
 
 
-def build_step_chunk(step: StepStarted | StepEnded) -> Chunk:
-    """Return a step of the log; the host stores the ends as status lines."""
+def _build_step_chunk(step: StepStarted | StepEnded) -> Chunk:
     if isinstance(step, StepStarted):
         return host_event({"type": "agent:log", "data": _step_fields(step)})
     return _build_status_chunk(format_step(step), "agent_log", _step_fields(step))
@@ -14670,14 +14514,14 @@ class HostRenderer:
             case StepStarted():
                 yield self._start_step(event)
             case StepEnded():
-                yield build_step_chunk(event)
+                yield _build_step_chunk(event)
             case RoundEnded():
                 yield from self._attach_details(event)
             case ContextSource():
-                yield build_source_chunk(event)
+                yield _build_source_chunk(event)
             case ExecutionEnded():
                 self._metadata = event.metadata
-                yield build_metadata_chunk(event.metadata)
+                yield _build_metadata_chunk(event.metadata)
             case StateChanged() | ToolCallRequested() | NewMessage() | ReadyForInput():
                 notify_interface(event, self)
                 told, self._interface_chunks = self._interface_chunks, []
@@ -14695,7 +14539,7 @@ class HostRenderer:
         result = completion(shown, completion_id, created, model)
         early = error_chunk(ending.sentence) if ending.is_failure else {}
         stored = {"output": items} if items else {}
-        return {**result, **early, **stored, **metadata_fields(self._metadata)}
+        return {**result, **early, **stored, **_metadata_fields(self._metadata)}
 
     def on_new_message(self, message: NewMessage) -> None:
         """Report a complete answer."""
@@ -14722,7 +14566,7 @@ class HostRenderer:
         if step.kind == "round":
             self._thoughts.begin_round(may_call=step.may_call)
             self._first_place = len(self._native.items)
-        return build_step_chunk(step)
+        return _build_step_chunk(step)
 
     def _render_run_event(self, event: RunEvent) -> Iterator[Chunk]:
         if isinstance(event, RunDone):
@@ -14730,7 +14574,7 @@ class HostRenderer:
         for shown in self._thoughts.show(event):
             yield from self._native.render(shown)
         if isinstance(event, ToolOutput):
-            yield from build_image_chunks(event)
+            yield from _build_image_chunks(event)
 
     def _attach_details(self, event: RoundEnded) -> Iterator[Chunk]:
         place = self._thought_place()
@@ -14778,21 +14622,21 @@ class ClientRenderer:
                 self._thoughts.begin_round(may_call=event.may_call)
             case ExecutionEnded():
                 self._metadata = event.metadata
-                more = metadata_fields(event.metadata)
+                more = _metadata_fields(event.metadata)
                 yield {**self._head, "choices": [], **more}
             case _ if not isinstance(event, AgentOnlyEvent):
                 for shown in self._thoughts.show(event):
                     self._store_item(shown)
                     yield from self._chunks.render(shown)
                 if isinstance(event, ToolOutput):
-                    for chunk in build_image_chunks(event):
+                    for chunk in _build_image_chunks(event):
                         yield {**self._head, **chunk}
 
     def result(self, completion_id: str, created: int, model: str) -> Chunk:
         """Return the whole answer at once."""
         shown = self._run_end._replace(output=tuple(self._items.values()))
         result = completion(shown, completion_id, created, model)
-        return {**result, **metadata_fields(self._metadata)}
+        return {**result, **_metadata_fields(self._metadata)}
 
     def _store_item(self, shown: RunEvent) -> None:
         match shown:
@@ -14804,36 +14648,10 @@ class ClientRenderer:
 
 # ==== gpt5_agent.shell.answers: Answers one call of the pipeline: a chat as a stream or as one result, or a task.
 
-_DROPPED_TASK_KEYS = (
-    "tools",
-    "tool_choice",
-    "parallel_tool_calls",
-    "reasoning",
-    "reasoning_effort",
-    "text",
-    "verbosity",
-    "response_format",
-)
-
 
 def build_task_request(asked: AgentRequest, task: str) -> ResponsesRequest:
-    """Return the request for a task: short, without tools, policies or memory.
-
-    If the host reads the answer as JSON, the model is held to that form. Raises
-    InvalidRequest.
-    """
-    model = resolve_model(asked.model)
-    messages = task_messages(list(asked.messages))
-    instructions, stretches = parse_messages(messages)
-    body = {k: v for k, v in asked.body.items() if k not in _DROPPED_TASK_KEYS}
-    form = task_format(task, messages)
-    if form and model.facts.known_family:
-        body["text"] = {"format": form}
-    settings = Settings(
-        effort=model.lowest_effort(), stream=False, encrypted_reasoning=False
-    )
-    items = build_input(stretches, {}, None)
-    return build_request(model, instructions, items, body, settings)
+    """Return the request for a task; raises InvalidRequest."""
+    return task_request(resolve_model(asked.model), asked.messages, asked.body, task)
 
 
 DONE_LINE = "data: [DONE]"
@@ -14981,11 +14799,9 @@ _STOPPED_TEXT = (
 )
 
 
-class UnloggedAnswer(dict[str, Any]):
-    """A complete answer; the server writes its `repr` to the log."""
+class _UnloggedAnswer(dict[str, Any]):
 
     def __repr__(self) -> str:
-        """Return nothing of the content."""
         return "a whole answer"
 
 
@@ -15036,7 +14852,7 @@ class Pipeline:
         try:
             if caller.streams:
                 return self._bridge.stream(stream_answer(call))
-            return UnloggedAnswer(self._bridge.run(answer_once(call)))
+            return _UnloggedAnswer(self._bridge.run(answer_once(call)))
         except BridgeClosed:
             error = error_chunk(_STOPPED_TEXT)
             return iter((error, DONE_LINE)) if caller.streams else error

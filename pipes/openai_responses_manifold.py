@@ -8,19 +8,19 @@ description: GPT models over the Responses API, with reasoning that is remembere
 
 Built by scripts/bundle.py from pipes/; do not edit. In reading order
 
-    openai_responses  clock, errors, endings, items, json_input, models.catalog,
+    openai_responses  clock, errors, endings, json_input, items, models.catalog,
                       models.resolve, models.usage, transport.stream, loop.events,
-                      redaction, endpoint, transport.connections, requests.json_schema,
-                      requests.tools, requests.replay, requests.parameters,
-                      requests.build, loop.recovery, loop.response, loop.attempts,
+                      redaction, endpoint, transport.connections, requests.parameters,
+                      requests.build, requests.json_schema, requests.tools,
+                      requests.replay, loop.recovery, loop.response, loop.attempts,
                       loop.arguments, loop.tools, loop.run, models.choice,
                       requests.mcp_servers, audit
-    owui_chat  storage.markers, input.tasks, render.chunks, files, citations, messages,
-               storage.records, storage.output_carrier, render.completions,
-               render.items, render.commentary, code, render.hosted, render.native,
-               storage.details_carrier, storage.images, storage.recorder,
-               input.attachments, input.directive_words, input.directives,
-               input.history, input.prefix
+    owui_chat  code, messages, storage.markers, storage.records, input.history,
+               input.tasks, render.chunks, files, citations, storage.output_carrier,
+               render.completions, render.items, render.commentary, render.hosted,
+               render.native, storage.details_carrier, storage.images, storage.recorder,
+               host_tools, input.attachments, input.directive_words, input.directives,
+               input.prefix
     owui_manifold  valves, config, log, rounds, context, host, files, host_tools,
                    hosted_tools, store, chat, artifacts, report, answer, models,
                    checkup, pipe
@@ -143,7 +143,7 @@ def encode_ulid(milliseconds: int, randomness: int) -> str:
 
 
 class ResponsesError(Exception):
-    """Any exception that this package raises on purpose; may be shown to a person."""
+    """What this package raises on purpose; its text may be shown to a person."""
 
 
 class InvalidRequest(ResponsesError):
@@ -209,7 +209,7 @@ class ApiError(NamedTuple):
 
 
 class Failure(NamedTuple):
-    """A failure before the first event, with what it says about trying again.
+    """A failure before the first event.
 
     `status` is None if no HTTP answer came, and 200 if the stream began with an error.
     `retry_after` is in seconds; `should_retry` is the server's own word.
@@ -436,7 +436,7 @@ def ending_of_incomplete(reason: str | None) -> Ending:
 
 
 def ending_of_failure(kind: Literal["failed", "error"], error: ApiError) -> Ending:
-    """Return the ending of a `response.failed` ("failed") or an `error` event."""
+    """Return the ending of a `response.failed` ("failed") or an `error` event ("error")."""
     code = api_word(error.code or error.type)
     return Ending(kind, code, failure_sentence(error))
 
@@ -515,6 +515,33 @@ def api_word(word: str | None) -> str | None:
     """
     known = any(word in told for told in SENTENCES.values())
     return word if word and (known or _WORD.fullmatch(word)) else None
+
+
+# ==== openai_responses.json_input: JSON that people and models wrote, which may be invalid.
+
+
+def parse_json_object(text: object) -> dict[str, Any] | None:
+    """Return the JSON object of a text, None for anything else."""
+    try:
+        found = json.loads(text) if isinstance(text, str) else None
+    except (ValueError, RecursionError):  # the latter for thousands of brackets
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def as_mapping(value: object) -> Mapping[str, Any]:
+    """Return a JSON object, an empty one for anything else."""
+    return value if isinstance(value, Mapping) else {}
+
+
+def as_list(value: object) -> list[Any]:
+    """Return a JSON array, an empty one for anything else."""
+    return value if isinstance(value, list) else []
+
+
+def as_text(value: object) -> str:
+    """Return a text, an empty one for anything else."""
+    return value if isinstance(value, str) else ""
 
 
 # ==== openai_responses.items: The API's items: their kinds, their texts, and how calls and outputs belong together.
@@ -696,7 +723,7 @@ def since_compaction(items: Sequence[Item]) -> list[Item]:
 
 
 def message_text(item: Mapping[str, Any]) -> str:
-    """Return the text that a person reads in a message: its text and its refusals."""
+    """Return the text and the refusals of a message."""
     content = item.get("content")
     if isinstance(content, str):
         return content
@@ -705,14 +732,12 @@ def message_text(item: Mapping[str, Any]) -> str:
 
 def content_parts(content: object) -> list[Item]:
     """Return the parts of a content; what is no part is left out."""
-    rows = content if isinstance(content, list) else []
-    return [row for row in rows if isinstance(row, dict)]
+    return [row for row in as_list(content) if isinstance(row, dict)]
 
 
 def part_text(part: Mapping[str, Any]) -> str:
     """Return the text of one content part, or nothing."""
-    text = part.get("text") or part.get("refusal")
-    return text if isinstance(text, str) else ""
+    return as_text(part.get("text") or part.get("refusal"))
 
 
 def open_calls(items: Sequence[Item]) -> list[Item]:
@@ -721,11 +746,7 @@ def open_calls(items: Sequence[Item]) -> list[Item]:
     return [i for i in items if is_call(i) and i.get("call_id") not in answered]
 
 
-def paired_places(items: Sequence[Mapping[str, Any]]) -> set[int]:
-    """Return the places of the calls and outputs that are pairs.
-
-    An output answers an earlier call of its own kind; a `call_id` counts once.
-    """
+def _paired_places(items: Sequence[Mapping[str, Any]]) -> set[int]:
     calls: dict[str, int] = {}
     outputs: dict[str, int] = {}
     for place, item in enumerate(items):
@@ -749,7 +770,7 @@ def drop_orphans(items: Iterable[Item]) -> list[Item]:
     (docs/reference/responses-api.md, "Refusals of input items", 5).
     """
     rows = list(items)
-    pairs = paired_places(rows)
+    pairs = _paired_places(rows)
     kept: list[Item] = []
     dangling: list[Item] = []  # reasoning whose product has not come yet
     lost_call = False
@@ -781,19 +802,14 @@ def item_texts(item: Mapping[str, Any]) -> Iterator[tuple[TextPlace, str]]:
     """Yield the place and the text of everything in `item` that deltas can grow."""
     kind = kind_of(item)
     for text_kind, field in kind.parts:
-        parts = item.get(field)
-        for index, part in enumerate(parts if isinstance(parts, list) else ()):
+        for index, part in enumerate(as_list(item.get(field))):
             if isinstance(part, Mapping):
                 is_refusal = part.get("type") == "refusal"
                 found = part.get("refusal" if is_refusal else "text")
-                yield ("refusal" if is_refusal else text_kind, index), _string(found)
+                yield ("refusal" if is_refusal else text_kind, index), as_text(found)
     if kind.text:
         text_kind, field = kind.text
-        yield (text_kind, 0), _string(item.get(field))
-
-
-def _string(value: object) -> str:
-    return value if isinstance(value, str) else ""
+        yield (text_kind, 0), as_text(item.get(field))
 
 
 _READABLE_FORMATS = ("png", "jpeg", "webp")
@@ -807,25 +823,23 @@ def is_image_call(item: Mapping[str, Any]) -> bool:
 def has_image(item: Mapping[str, Any]) -> bool:
     """Say whether `item` holds a picture that can be sent back to the model."""
     has_result = is_image_call(item) and bool(item.get("result"))
-    return has_result and image_format(item) in _READABLE_FORMATS
+    return has_result and _image_format(item) in _READABLE_FORMATS
 
 
-def image_format(item: Mapping[str, Any]) -> str:
-    """Return the format of a drawn picture, such as `png`."""
+def _image_format(item: Mapping[str, Any]) -> str:
     return str(item.get("output_format") or "png")
 
 
 def image_url(item: Mapping[str, Any]) -> str:
     """Return a drawn picture as a data URL."""
-    kind = {"svg": "svg+xml"}.get(image_format(item), image_format(item))
+    kind = {"svg": "svg+xml"}.get(_image_format(item), _image_format(item))
     return f"data:image/{kind};base64,{item['result']}"
 
 
 def image_message(item: Mapping[str, Any]) -> Item:
     """Return a drawn picture as an input message.
 
-    The item itself cannot go back: the API would look it up by an id that it never
-    stored.
+    The API would look the item itself up by an id that it never stored.
     """
     part = {"type": "input_image", "detail": "auto", "image_url": image_url(item)}
     return {"type": "message", "role": "user", "content": [part]}
@@ -847,7 +861,10 @@ def is_host_returned(item: Mapping[str, Any]) -> bool:
         return False
     if item.get("status") in _UNFINISHED:
         return False
-    if name == "web_search_call" and _action(item).get("type") not in _ACTIONS:
+    if (
+        name == "web_search_call"
+        and as_mapping(item.get("action")).get("type") not in _ACTIONS
+    ):
         return False
     if name == "mcp_list_tools" and item.get("error"):
         return False  # without a list the API asks the server again
@@ -867,10 +884,7 @@ def is_replayed(item: Mapping[str, Any]) -> bool:
 
 
 def drop_hosted_tool_items(items: Iterable[Item]) -> list[Item]:
-    """Return `items` without calls, their outputs and the reasoning before them.
-
-    Lists of remote tools and pictures stay.
-    """
+    """Return `items` without calls, their outputs and the reasoning before them."""
     kept: list[Item] = []
     dangling: list[Item] = []  # reasoning whose product has not come yet
     for item in items:
@@ -892,14 +906,13 @@ def search_queries(item: Mapping[str, Any]) -> list[str]:
     """Return the queries of a search, on the web or in files."""
     if item_type(item) == "file_search_call":
         return _texts(item.get("queries"))
-    action = _action(item)
+    action = as_mapping(item.get("action"))
     return _texts(action.get("queries")) or _texts([action.get("query")])
 
 
 def search_pages(item: Mapping[str, Any]) -> list[str]:
     """Return the addresses of the pages that a search found, each once."""
-    sources = _action(item).get("sources")
-    rows = sources if isinstance(sources, list) else []
+    rows = as_list(as_mapping(item.get("action")).get("sources"))
     urls = [row.get("url") for row in rows if isinstance(row, Mapping)]
     return list(dict.fromkeys(_texts(urls)))
 
@@ -920,26 +933,8 @@ def _tool_kind(tool: Item) -> ItemKind:
     return _TOOL_KINDS.get(str(tool.get("type")), _OTHER_KIND)
 
 
-def _action(item: Mapping[str, Any]) -> Mapping[str, Any]:
-    action = item.get("action")
-    return action if isinstance(action, Mapping) else {}
-
-
 def _texts(values: object) -> list[str]:
-    rows = values if isinstance(values, list) else []
-    return [row for row in rows if isinstance(row, str) and row]
-
-
-# ==== openai_responses.json_input: JSON that people and models wrote, which may be invalid.
-
-
-def parse_json_object(text: object) -> dict[str, Any] | None:
-    """Return the JSON object of a text, None for anything else."""
-    try:
-        found = json.loads(text) if isinstance(text, str) else None
-    except (ValueError, RecursionError):  # the latter for thousands of brackets
-        return None
-    return found if isinstance(found, dict) else None
+    return [row for row in as_list(values) if isinstance(row, str) and row]
 
 
 # ==== openai_responses.models.catalog: The table of models, generated from `scripts/catalog/models.json`; do not edit.
@@ -1274,18 +1269,17 @@ _TEXT_FACTS = frozenset({"default_effort", "shutdown", "successor"})
 _SAMPLINGS = ("always", "with_none", "never")
 
 
-class Override(NamedTuple):
-    """What an administrator says about one model; empty texts say nothing."""
+class _Override(NamedTuple):
 
     like: str = ""
     name: str = ""
     facts: Mapping[str, Any] = MappingProxyType({})
 
 
-Overrides = Mapping[str, Override]
+Overrides = Mapping[str, _Override]
 
 
-def read_overrides(text: str) -> dict[str, Override]:
+def read_overrides(text: str) -> dict[str, _Override]:
     """Return the overrides of a JSON object by model id; raises InvalidRequest."""
     if not text.strip():
         return {}
@@ -1311,7 +1305,7 @@ def resolve_with_overrides(name: str, overrides: Overrides) -> ResolvedModel:
     return resolve_model(name)
 
 
-def _apply_override(name: str, said: Override) -> ResolvedModel:
+def _apply_override(name: str, said: _Override) -> ResolvedModel:
     model = resolve_model(said.like or name)
     facts = model.facts._replace(**said.facts)
     if not said.like:
@@ -1321,7 +1315,7 @@ def _apply_override(name: str, said: Override) -> ResolvedModel:
     )
 
 
-def _read_override(model: str, row: object) -> Override:
+def _read_override(model: str, row: object) -> _Override:
     if not isinstance(row, Mapping):
         raise _entry_error(model, "is no JSON object")
     said = dict(row)
@@ -1331,7 +1325,7 @@ def _read_override(model: str, row: object) -> Override:
             raise _entry_error(model, f"has a wrong {str(key)[:40]}")
     if "efforts" in said:
         said["efforts"] = tuple(said["efforts"])
-    return Override(**texts, facts=said)
+    return _Override(**texts, facts=said)
 
 
 def _can_be(key: str, value: object) -> bool:
@@ -1381,8 +1375,8 @@ def read_usage(wire: object) -> Usage | None:
     """Return the counts of a response's `usage`, or None if it has none."""
     if not isinstance(wire, Mapping):
         return None
-    inputs = _mapping(wire.get("input_tokens_details"))
-    outputs = _mapping(wire.get("output_tokens_details"))
+    inputs = as_mapping(wire.get("input_tokens_details"))
+    outputs = as_mapping(wire.get("output_tokens_details"))
     given, made = _count(wire.get("input_tokens")), _count(wire.get("output_tokens"))
     return Usage(
         input=given,
@@ -1392,10 +1386,6 @@ def read_usage(wire: object) -> Usage | None:
         cache_writes=_count(inputs.get("cache_write_tokens")),
         reasoning=_count(outputs.get("reasoning_tokens")),
     )
-
-
-def _mapping(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
 
 
 def _count(value: object) -> int:
@@ -1551,8 +1541,7 @@ _ID = re.compile(r"[A-Za-z0-9_=-]{1,512}")
 class Cursor:
     """The response that is being read, and the number of its last event.
 
-    `response_id` is empty until the server has named it. `last` is None until an event
-    had a number.
+    `response_id` is empty until the server has named it.
     """
 
     def __init__(self, named: Callable[[], object] = lambda: None) -> None:
@@ -1576,8 +1565,7 @@ class Cursor:
 
     def note(self, response: object) -> None:
         """Remember the id of a response object, if it is a valid id."""
-        told: Mapping[str, Any] = response if isinstance(response, Mapping) else {}
-        named = told.get("id")
+        named = as_mapping(response).get("id")
         if isinstance(named, str) and _ID.fullmatch(named):
             self.response_id = named
             self._named()
@@ -1787,12 +1775,11 @@ def _read_partial_image(wire: Mapping[str, Any]) -> StreamEvent:
     )
 
 
-def _read_item_added(wire: Mapping[str, Any]) -> StreamEvent:
-    return ItemAdded(_index(wire["output_index"]), _object(wire["item"]))
+def _item_reader(event: type[ItemAdded] | type[ItemDone]) -> _Reader:
+    def read(wire: Mapping[str, Any]) -> StreamEvent:
+        return event(_index(wire["output_index"]), _object(wire["item"]))
 
-
-def _read_item_done(wire: Mapping[str, Any]) -> StreamEvent:
-    return ItemDone(_index(wire["output_index"]), _object(wire["item"]))
+    return read
 
 
 def _final_reader(status: str) -> _Reader:
@@ -1808,31 +1795,29 @@ def _read_error(wire: Mapping[str, Any]) -> StreamEvent:
     return StreamError(read_api_error(flat))
 
 
+_TEXT_EVENTS = (
+    ("output_text", "text", "content_index", "text"),
+    ("refusal", "refusal", "content_index", "refusal"),
+    ("reasoning_summary_text", "summary", "summary_index", "text"),
+    ("reasoning_text", "reasoning", "content_index", "text"),
+    ("function_call_arguments", "arguments", "part", "arguments"),
+    ("custom_tool_call_input", "arguments", "part", "input"),
+    ("mcp_call_arguments", "arguments", "part", "arguments"),
+    ("code_interpreter_call_code", "code", "part", "code"),
+)
+"""Texts that grow: the events' name, the kind, the field of its place, and the field of
+the whole text."""
+
 _READERS: Mapping[str, _Reader] = {
-    "response.output_text.delta": _delta_reader("text", "content_index"),
-    "response.output_text.done": _done_reader("text", "content_index", "text"),
-    "response.refusal.delta": _delta_reader("refusal", "content_index"),
-    "response.refusal.done": _done_reader("refusal", "content_index", "refusal"),
-    "response.reasoning_summary_text.delta": _delta_reader("summary", "summary_index"),
-    "response.reasoning_summary_text.done": _done_reader(
-        "summary", "summary_index", "text"
-    ),
-    "response.reasoning_text.delta": _delta_reader("reasoning", "content_index"),
-    "response.reasoning_text.done": _done_reader("reasoning", "content_index", "text"),
-    "response.function_call_arguments.delta": _delta_reader("arguments", "part"),
-    "response.function_call_arguments.done": _done_reader(
-        "arguments", "part", "arguments"
-    ),
-    "response.custom_tool_call_input.delta": _delta_reader("arguments", "part"),
-    "response.custom_tool_call_input.done": _done_reader("arguments", "part", "input"),
-    "response.code_interpreter_call_code.delta": _delta_reader("code", "part"),
-    "response.code_interpreter_call_code.done": _done_reader("code", "part", "code"),
-    "response.mcp_call_arguments.delta": _delta_reader("arguments", "part"),
-    "response.mcp_call_arguments.done": _done_reader("arguments", "part", "arguments"),
+    **{
+        f"response.{name}.delta": _delta_reader(*kind)
+        for name, *kind, _ in _TEXT_EVENTS
+    },
+    **{f"response.{name}.done": _done_reader(*kind) for name, *kind in _TEXT_EVENTS},
     _ANNOTATION: _read_annotation,
     "response.image_generation_call.partial_image": _read_partial_image,
-    "response.output_item.added": _read_item_added,
-    "response.output_item.done": _read_item_done,
+    "response.output_item.added": _item_reader(ItemAdded),
+    "response.output_item.done": _item_reader(ItemDone),
     "response.completed": _final_reader("completed"),
     "response.incomplete": _final_reader("incomplete"),
     "response.failed": _final_reader("failed"),
@@ -1846,7 +1831,7 @@ _READERS: Mapping[str, _Reader] = {
 class ToolOutput(NamedTuple):
     """A call got its output; `item` is the input item that gives it to the model.
 
-    `card` holds what a host shows beside it (`files`, `embeds`).
+    `card` is that of the tool's result.
     """
 
     output_index: int
@@ -1908,7 +1893,7 @@ RunEvent = ItemEvent | ToolOutput | ResponseDone | Status | RunDone
 
 # ==== openai_responses.redaction: Removes secrets from text: known values in every form, then what looks like a secret.
 
-REDACTED = "[redacted]"
+_REDACTED = "[redacted]"
 
 _SHORTEST_SECRET = 6
 
@@ -1993,12 +1978,14 @@ def _escaped(sign: str) -> str:
 
 
 def _redact_pattern(pattern: re.Pattern[str], text: str) -> str:
-    return REDACTED.join(pattern.sub(_keep_name, part) for part in text.split(REDACTED))
+    return _REDACTED.join(
+        pattern.sub(_keep_name, part) for part in text.split(_REDACTED)
+    )
 
 
 def _keep_name(found: re.Match[str]) -> str:
     name = found[found.lastgroup] if found.lastgroup else ""
-    return f"{name}{REDACTED}{'@' if found.lastgroup == 'scheme' else ''}"
+    return f"{name}{_REDACTED}{'@' if found.lastgroup == 'scheme' else ''}"
 
 
 def _forms(secret: str) -> Iterator[str]:
@@ -2055,15 +2042,15 @@ class Endpoint:
 
     def url(self, path: str) -> str:
         """Return the address of `path`; raises InvalidRequest for an unusable base."""
-        base = normalize_base_url(self.base_url)
+        base = _normalize_base_url(self.base_url)
         query = urlsplit(self.base_url.strip()).query  # Azure's api-version
         joint = "&" if "?" in path else "?"
         return base + path + (query and joint + query)
 
     @property
     def host(self) -> str:
-        """The server's name; raises InvalidRequest for an unusable base."""
-        return urlsplit(normalize_base_url(self.base_url)).hostname or ""
+        """The server's name; raises InvalidRequest like `url`."""
+        return urlsplit(_normalize_base_url(self.base_url)).hostname or ""
 
     @property
     def is_azure(self) -> bool:
@@ -2100,11 +2087,7 @@ class Endpoint:
         return {**kept, **self.extra_headers}
 
 
-def normalize_base_url(text: str) -> str:
-    """Return `text` as the address that paths are appended to.
-
-    `/v1` may be missing, a slash or the endpoint's `/responses` may be at the end.
-    """
+def _normalize_base_url(text: str) -> str:
     parts = url_parts(text.strip() or DEFAULT_BASE_URL)
     if parts is None:
         problem = "BASE_URL is not an http or https address"
@@ -2240,7 +2223,6 @@ class _Pool:
 
     @contextmanager
     def lend(self) -> Iterator[aiohttp.ClientSession]:
-        """Lend the session, opened if needed; the last return starts the idle time."""
         if self._timer is not None:
             self._timer.cancel()
         if self._session is None:
@@ -2254,18 +2236,19 @@ class _Pool:
                 loop = asyncio.get_running_loop()
                 self._timer = loop.call_later(self._idle_seconds, self.close_later)
 
-    async def close(self) -> None:
+    def _take_session(self) -> aiohttp.ClientSession | None:
         if self._timer is not None:
             self._timer.cancel()
         session, self._session = self._session, None
+        return session
+
+    async def close(self) -> None:
+        session = self._take_session()
         if session is not None:
             await session.close()
 
     def close_later(self) -> None:
-        """Close the session in a task of its own, for callers that cannot wait."""
-        if self._timer is not None:
-            self._timer.cancel()
-        session, self._session = self._session, None  # now, so that no run borrows it
+        session = self._take_session()
         if session is None:
             return
         # In a task that is referenced until it is done: closing a connector from a
@@ -2377,13 +2360,13 @@ class Deadlines:
         return TimedOut("total_timeout" if self._end <= self._next else self._kind)
 
 
-DRAIN_SECONDS = 1.0
+_DRAIN_SECONDS = 1.0
 """For reading the rest of a body, which is not needed."""
 
 _REQUEST_ID = re.compile(r"(?:req_)?[0-9a-fA-F-]{1,64}")
 """Nothing that could be a key or a word, because the log shows the id."""
 
-NETWORK_ERRORS = (aiohttp.ClientError, TimeoutError, OSError)
+_NETWORK_ERRORS = (aiohttp.ClientError, TimeoutError, OSError)
 
 
 class HttpResponse:
@@ -2404,7 +2387,7 @@ class HttpResponse:
     @property
     def request_id(self) -> str:
         """OpenAI's own id of the request, for the log."""
-        return request_id_of(self._response)
+        return _request_id_of(self._response)
 
     async def chunks(self) -> AsyncGenerator[bytes, None]:
         """Yield the body as it arrives, in pieces of any length."""
@@ -2421,7 +2404,7 @@ class HttpResponse:
                 chunk = await self._response.content.readany()
             self.is_read = not chunk
             return chunk
-        except NETWORK_ERRORS:
+        except _NETWORK_ERRORS:
             if scope.expired():
                 raise self._deadlines.timeout_error() from None
             self._broke = True
@@ -2454,10 +2437,10 @@ class HttpResponse:
     async def drain(self) -> None:
         """Read the rest after the last event, so that the connection can be reused."""
         try:
-            async with asyncio.timeout(DRAIN_SECONDS):
+            async with asyncio.timeout(_DRAIN_SECONDS):
                 async for _ in self._response.content.iter_any():
                     pass
-        except NETWORK_ERRORS:
+        except _NETWORK_ERRORS:
             self._response.close()
 
     async def response_object(self) -> dict[str, Any]:
@@ -2476,8 +2459,7 @@ class HttpResponse:
         raise UnreadableAnswer(SENTENCES["unreadable"][""])
 
 
-def request_id_of(response: aiohttp.ClientResponse) -> str:
-    """Return the server's id of a request, if it looks like one."""
+def _request_id_of(response: aiohttp.ClientResponse) -> str:
     told = response.headers.get("x-request-id", "")
     return told if _REQUEST_ID.fullmatch(told) else ""
 
@@ -2495,9 +2477,9 @@ _POST_TIMEOUTS = Timeouts(connect=10, first_event=20, total=30)
 class Connections:
     """Sends requests over the pooled sessions of one pipe."""
 
-    def __init__(self, idle_seconds: float | None = None) -> None:
+    def __init__(self, idle_seconds: float = _IDLE_SECONDS) -> None:
         """Open nothing yet; close a session after `idle_seconds` without a run."""
-        self._sessions = Sessions() if idle_seconds is None else Sessions(idle_seconds)
+        self._sessions = Sessions(idle_seconds)
         self._trust = Trust()
         self._later: set[asyncio.Task[None]] = set()
 
@@ -2602,7 +2584,7 @@ async def _send(
                 proxy=proxy_for(endpoint.network, url),
                 timeout=aiohttp.ClientTimeout(sock_connect=deadlines.timeouts.connect),
             )
-    except NETWORK_ERRORS as error:
+    except _NETWORK_ERRORS as error:
         if scope.expired():
             raise deadlines.timeout_error() from None
         raise ConnectionFailed(
@@ -2635,18 +2617,18 @@ def _network_sentence(error: Exception, host: str) -> str:
 async def _refusal(response: aiohttp.ClientResponse, model: str) -> ApiRefused:
     body = b""
     try:
-        async with asyncio.timeout(DRAIN_SECONDS):
+        async with asyncio.timeout(_DRAIN_SECONDS):
             async for piece in response.content.iter_any():
                 body += piece
                 if len(body) > _MAX_ERROR_BODY:
                     break
         error = read_api_error(json.loads(body))
-    except (*NETWORK_ERRORS, ValueError, RecursionError):
+    except (*_NETWORK_ERRORS, ValueError, RecursionError):
         error = ApiError()  # no body, or not JSON: only the status is known
     status = response.status
     failure = parse_retry_headers(status, error, response.headers, unix_seconds())
     sentence = refusal_sentence(status, error, model)
-    return ApiRefused(sentence, failure, request_id_of(response))
+    return ApiRefused(sentence, failure, _request_id_of(response))
 
 
 async def container_file(
@@ -2673,15 +2655,374 @@ async def container_file(
     return bytes(found)
 
 
+# ==== openai_responses.requests.parameters: The caller's parameters, translated to the names and forms of the API.
+
+_RENAMED: Mapping[str, str] = {
+    "max_tokens": "max_output_tokens",
+    "max_completion_tokens": "max_output_tokens",
+}
+"""The API's names, by those of Chat Completions."""
+
+_WORDS: Mapping[str, tuple[str, ...]] = {
+    "reasoning_effort": REASONING_EFFORTS,
+    "reasoning_summary": ("auto", "concise", "detailed"),
+    "verbosity": ("low", "medium", "high"),
+}
+_BOOL_LIKE = ("enable_stream", "parallel_tool_calls")
+_ANSWER_FORMATS = ("text", "json_object", "json_schema")
+_UNNAMED_SCHEMA = "response"
+_NO_SCHEMA = (
+    "The answer's format cannot be sent: json_schema has to be a JSON object with the "
+    'schema under "schema".'
+)
+
+
+def read_parameters(body: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the caller's keys with the API's names; raises InvalidRequest.
+
+    `reasoning` and `text` are objects that hold what Chat Completions has beside them. Keys
+    that the API does not have are still in the result. The API has no `stop`: it gets
+    `truncation: "disabled"` (docs/parameters.md).
+    """
+    given = {key: value for key, value in body.items() if value is not None}
+    for theirs, ours in _RENAMED.items():
+        if theirs in given:
+            given.setdefault(ours, given.pop(theirs))
+    if "stop" in given:
+        given.setdefault("truncation", "disabled")
+    for name in _BOOL_LIKE:
+        if name in given:
+            given[name] = read_bool(name, given[name])
+    given["reasoning"] = _reasoning_parameter(given)
+    given["text"] = _text_parameter(given)
+    return given
+
+
+def read_bool(name: str, value: object) -> bool:
+    """Return a truth value given as true, false, 1 or 0, also as text."""
+    if isinstance(value, bool | int | str):
+        if value in (True, "true", "1"):
+            return True
+        if value in (False, "false", "0"):
+            return False
+    raise InvalidRequest(_cannot_be_sent(name, "it must be true or false"))
+
+
+def _reasoning_parameter(given: dict[str, Any]) -> dict[str, Any]:
+    own = _own_object(given, "reasoning")
+    for key in ("effort", "summary"):
+        beside = given.pop(f"reasoning_{key}", None)
+        if value := own.pop(key, None) or beside:
+            own[key] = _word(f"reasoning_{key}", value)
+    return own
+
+
+def _text_parameter(given: dict[str, Any]) -> dict[str, Any]:
+    own = _own_object(given, "text")
+    beside = given.pop("verbosity", None)
+    if value := own.pop("verbosity", None) or beside:
+        own["verbosity"] = _word("verbosity", value)
+    form = _format(given.pop("response_format", None), given.pop("json_schema", None))
+    return {**({"format": form} if form else {}), **own}
+
+
+def _own_object(given: Mapping[str, Any], key: str) -> dict[str, Any]:
+    value = given.get(key, {})
+    if not isinstance(value, Mapping):
+        raise InvalidRequest(_cannot_be_sent(key, "it must be a JSON object"))
+    return {name: inner for name, inner in value.items() if inner is not None}
+
+
+def _word(name: str, value: object) -> str:
+    word = value.strip().lower() if isinstance(value, str) else ""
+    if word not in _WORDS[name]:
+        words = ", ".join(_WORDS[name])
+        raise InvalidRequest(_cannot_be_sent(name, f"it must be one of {words}"))
+    return word
+
+
+def _format(asked: object, beside: object) -> dict[str, Any] | None:
+    form: Mapping[str, Any] = asked if isinstance(asked, Mapping) else {"type": asked}
+    kind = form.get("type")
+    if asked is None or kind == "text":
+        return None
+    if kind not in _ANSWER_FORMATS:
+        words = ", ".join(_ANSWER_FORMATS)
+        raise InvalidRequest(
+            _cannot_be_sent("response_format", f"it is none of {words}")
+        )
+    if kind == "json_object":
+        return {"type": kind}
+    nested = form.get("json_schema", beside)
+    flat = form if nested is None and "schema" in form else nested
+    return {"type": kind, **_schema_fields(flat)}
+
+
+def _schema_fields(value: object) -> dict[str, Any]:
+    read = parse_json_object(value) if isinstance(value, str) else value
+    if not isinstance(read, Mapping) or not isinstance(read.get("schema"), Mapping):
+        raise InvalidRequest(_NO_SCHEMA)
+    fields = {"name": read.get("name") or _UNNAMED_SCHEMA, "schema": read["schema"]}
+    if read.get("description"):
+        fields["description"] = read["description"]
+    if read.get("strict") is not None:
+        fields["strict"] = read_bool("json_schema.strict", read["strict"])
+    return fields
+
+
+def _cannot_be_sent(name: str, why: str) -> str:
+    return f"The setting {name} cannot be sent: {why}."
+
+
+# ==== openai_responses.requests.build: The request: every field that is sent, and how it is built for a model.
+
+_SAMPLING = ("temperature", "top_p", "top_logprobs")
+
+_IN_BACKGROUND = {"background": True, "store": True}
+"""Background mode requires that the response is stored."""
+
+_MOST_OUTPUT_TOKENS = 128_000
+"""The largest value accepted; a model of the catalog may have a higher limit."""
+
+
+class ResponsesRequest(BaseModel):
+    """The body of `POST /responses`, with the API's field names."""
+
+    # JSON has no NaN and no infinity.
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+    model: str
+    input: list[Item]
+    instructions: str | None = None
+    stream: bool = True
+    store: bool = False
+    background: bool | None = None
+    include: list[str] | None = None
+    reasoning: dict[str, Any] | None = None
+    text: dict[str, Any] | None = None
+    tools: list[Item] | None = None
+    tool_choice: str | dict[str, Any] | None = None
+    parallel_tool_calls: bool | None = None
+    max_output_tokens: int | None = None
+    max_tool_calls: int | None = None
+    temperature: float | None = None
+    top_p: float | None = None
+    top_logprobs: int | None = None
+    truncation: str | None = None
+    service_tier: str | None = None
+    prompt_cache_key: str | None = None
+    prompt_cache_options: dict[str, Any] | None = None
+    prompt_cache_retention: str | None = None
+    safety_identifier: str | None = None
+    context_management: list[dict[str, Any]] | None = None
+    metadata: dict[str, str] | None = None
+    moderation: dict[str, Any] | None = None
+    image: dict[str, Any] | None = None
+    access_programs: dict[str, Any] | None = None
+
+    def payload(self) -> dict[str, Any]:
+        """Return the JSON object to send, without fields that are not set."""
+        fields = {name: getattr(self, name) for name in type(self).model_fields}
+        return {name: value for name, value in fields.items() if value is not None}
+
+
+_PASSED_ON = ResponsesRequest.model_fields.keys() - {
+    *("model", "input", "instructions", "stream", "store", "background"),
+    *("include", "reasoning", "text", "tools"),
+}
+"""Keys of a caller that are sent unchanged. Keys that store something at the server, or
+name something stored, are not the caller's to set; `user` is deprecated."""
+
+
+class Settings(NamedTuple):
+    """What the administrator and the user chose, used where the request says nothing.
+
+    None means that nothing was chosen. `defaults` are further parameters by name.
+    """
+
+    effort: str | None = None
+    summary: str | None = None
+    verbosity: str | None = None
+    stream: bool = True
+    background: bool = False
+    encrypted_reasoning: bool = True
+    tools: Sequence[Item] = ()
+    parallel_tool_calls: bool | None = None
+    defaults: Mapping[str, Any] = MappingProxyType({})
+
+
+def build_request(
+    model: ResolvedModel,
+    instructions: str,
+    items: Sequence[Item],
+    body: Mapping[str, Any],
+    settings: Settings,
+) -> ResponsesRequest:
+    """Return the request for a chat; raises InvalidRequest for what cannot be sent.
+
+    `body` holds the caller's keys, with the names of Chat Completions or of the API. The
+    effort is the caller's, else the user's, else the one in the model's name.
+    """
+    if not items:
+        raise InvalidRequest("There is no message to answer. Write one and send it.")
+    given = read_parameters(body)
+    effort = _effort(model, given, settings)
+    tools = tools_at_effort(settings.tools, effort or model.facts.default_effort)
+    fields = {
+        "model": model.id,
+        "input": list(items),
+        "instructions": instructions or None,
+        "stream": settings.stream and given.get("enable_stream", True),
+        **(_IN_BACKGROUND if settings.background else {}),
+        "include": [*_include(model, effort, settings), *include_for(tools)] or None,
+        "reasoning": _reasoning(model, effort, given, settings) or None,
+        "text": _text_object(model, given, settings) or None,
+        "tools": tools or None,
+        "parallel_tool_calls": settings.parallel_tool_calls,
+        **settings.defaults,
+        **_passed_on(model, effort, given),
+    }
+    try:
+        request = ResponsesRequest(**fields)
+    except ValidationError as error:
+        raise InvalidRequest(_first_error(error)) from None
+    _check_output_tokens(request, model)
+    return request
+
+
+def _passed_on(
+    model: ResolvedModel, effort: str | None, given: Mapping[str, Any]
+) -> dict[str, Any]:
+    refused = () if _takes_sampling(model, effort) else _SAMPLING
+    return {k: v for k, v in given.items() if k in _PASSED_ON and k not in refused}
+
+
+def _check_output_tokens(request: ResponsesRequest, model: ResolvedModel) -> None:
+    asked, most = request.max_output_tokens, model.facts.max_output_tokens or 0
+    most = max(_MOST_OUTPUT_TOKENS, most)
+    if asked is not None and not 1 <= asked <= most:
+        raise InvalidRequest(
+            "The setting max_output_tokens cannot be sent: it must be a whole number "
+            f"from 1 to {most}."
+        )
+
+
+def _effort(
+    model: ResolvedModel, given: Mapping[str, Any], settings: Settings
+) -> str | None:
+    chosen = given["reasoning"].get("effort") or settings.effort or model.effort
+    return chosen if chosen and model.takes_effort(chosen) else None
+
+
+def _takes_sampling(model: ResolvedModel, effort: str | None) -> bool:
+    if model.facts.sampling == "with_none":
+        return (effort or model.facts.default_effort) == "none"
+    return model.facts.sampling == "always"
+
+
+def _reasoning(
+    model: ResolvedModel,
+    effort: str | None,
+    given: Mapping[str, Any],
+    settings: Settings,
+) -> dict[str, Any]:
+    if not _reasons(model, effort):
+        return {}
+    own = {k: v for k, v in given["reasoning"].items() if k != "effort"}
+    resolved = effort or model.facts.default_effort
+    if settings.summary and model.facts.summary and resolved != "none":
+        own.setdefault("summary", settings.summary)
+    return {"effort": effort, **own} if effort else own
+
+
+def _text_object(
+    model: ResolvedModel, given: Mapping[str, Any], settings: Settings
+) -> dict[str, Any]:
+    own = {k: v for k, v in given["text"].items() if k != "verbosity"}
+    verbosity = given["text"].get("verbosity") or settings.verbosity
+    if verbosity and model.facts.verbosity:
+        own["verbosity"] = verbosity
+    return own
+
+
+def _include(model: ResolvedModel, effort: str | None, settings: Settings) -> list[str]:
+    wanted = _reasons(model, effort) and settings.encrypted_reasoning
+    return ["reasoning.encrypted_content"] if wanted else []
+
+
+def _reasons(model: ResolvedModel, effort: str | None) -> bool:
+    return model.facts.reasoning or effort is not None
+
+
+def _first_error(error: ValidationError) -> str:
+    first = error.errors(include_url=False, include_context=False, include_input=False)[
+        0
+    ]
+    place = ".".join(str(step) for step in first["loc"])
+    return f"The setting {place} cannot be sent: {first['msg']}."
+
+
+_READ_OTHERWISE = frozenset(
+    {"messages", "model", "stream", "enable_stream", "tools", "extra_tools"}
+)
+"""Keys of a body that are not parameters, or that are sent under other names."""
+
+_OBJECTS = ("reasoning", "text")
+_LONGEST_NAME = 40
+
+
+def dropped_parameters(
+    asked: Mapping[str, Any], request: ResponsesRequest
+) -> list[str]:
+    """Return the API's names of parameters that it does not know or the model rejects.
+
+    A field inside an object is named like `reasoning.effort`.
+    """
+    given, sent = read_parameters(asked), request.payload()
+    names = [
+        f"{key}.{inner}"
+        for key in _OBJECTS
+        for inner in given.pop(key)
+        if inner not in sent.get(key, {})
+    ]
+    names += [key for key in given if key not in sent and key not in _READ_OTHERWISE]
+    return sorted(name[:_LONGEST_NAME] for name in names)
+
+
+_OPENAI_ONLY = (
+    *("access_programs", "context_management", "image", "moderation"),
+    *("prompt_cache_key", "prompt_cache_options", "prompt_cache_retention"),
+    *("safety_identifier", "stream_options"),
+)
+
+
+def strict_payload(payload: dict[str, Any]) -> dict[str, Any]:
+    """Return `payload` for other servers: without OpenAI's own keys, items with ids."""
+    kept = {key: value for key, value in payload.items() if key not in _OPENAI_ONLY}
+    return {**kept, "input": [_strict_item(item) for item in payload["input"]]}
+
+
+def _strict_item(item: Item) -> Item:
+    if item_type(item) == "message" and item.get("role") == "assistant":
+        return {"role": "assistant", "content": message_text(item)}
+    prefix = kind_of(item).id_prefix
+    return {**item, "id": f"{prefix}_{_digest(item)}"} if prefix else item
+
+
+def _digest(item: Item) -> str:
+    told = str(item.get("encrypted_content") or item.get("call_id") or item)
+    return hashlib.sha256(told.encode("utf-8", errors="replace")).hexdigest()[:32]
+
+
 # ==== openai_responses.requests.json_schema: JSON Schemas of tools in the two forms that the API takes: strict and open.
 
-DEFINITIONS = ("$defs", "definitions")
+_DEFINITIONS = ("$defs", "definitions")
 
 
 def definitions(schema: Mapping[str, Any]) -> dict[str, Any]:
     """Return the named parts of a schema, from both places where they can be."""
     found: dict[str, Any] = {}
-    for key in DEFINITIONS:
+    for key in _DEFINITIONS:
         named = schema.get(key)
         for name, part in named.items() if isinstance(named, Mapping) else ():
             # Two parts with one name and different content: neither can be used.
@@ -2693,13 +3034,12 @@ def resolve_reference(node: Any, root: Mapping[str, Any]) -> Any:
     """Return the part of `root` that a `$ref` names, or None; `#` is the root itself."""
     if node.get("$ref") == "#":
         return root
-    return definitions(root).get(reference_name(node))
+    return definitions(root).get(_reference_name(node))
 
 
-def reference_name(node: Any) -> str:
-    """Return the name of the definition that a `$ref` points to, or an empty text."""
+def _reference_name(node: Any) -> str:
     steps = str(node.get("$ref")).split("/")
-    if len(steps) == 3 and steps[0] == "#" and steps[1] in DEFINITIONS:
+    if len(steps) == 3 and steps[0] == "#" and steps[1] in _DEFINITIONS:
         return steps[2].replace("~1", "/").replace("~0", "~")
     return ""
 
@@ -2708,17 +3048,20 @@ _MOST_PROPERTIES, _MOST_VALUES, _MOST_TEXT = 5000, 1000, 120_000
 _LONG_ENUM, _LONG_ENUM_CHARACTERS = 250, 15_000
 
 
-def is_within_limits(schema: Mapping[str, Any]) -> bool:
-    """Say whether strict mode accepts a strict schema of this size."""
+def _is_within_limits(schema: Mapping[str, Any]) -> bool:
     nodes = list(_nodes(schema))
     properties = [name for node in nodes for name in node.get("properties", ())]
     enums = [list(map(str, node.get("enum", ()))) for node in nodes]
     values = [value for enum in enums for value in enum]
+    texts = [*properties, *schema.get("$defs", ()), *values]
     return (
         len(properties) <= _MOST_PROPERTIES
         and len(values) <= _MOST_VALUES
-        and _length([*properties, *schema.get("$defs", ()), *values]) <= _MOST_TEXT
-        and all(map(_is_short, enums))
+        and sum(map(len, texts)) <= _MOST_TEXT
+        and all(
+            len(enum) <= _LONG_ENUM or sum(map(len, enum)) <= _LONG_ENUM_CHARACTERS
+            for enum in enums
+        )
     )
 
 
@@ -2729,14 +3072,6 @@ def _nodes(node: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
         inner += node.get(key, {}).values()
     for one in inner:
         yield from _nodes(one)
-
-
-def _is_short(enum: list[str]) -> bool:
-    return len(enum) <= _LONG_ENUM or _length(enum) <= _LONG_ENUM_CHARACTERS
-
-
-def _length(texts: list[str]) -> int:
-    return sum(map(len, texts))
 
 
 Schema = dict[str, Any]
@@ -2761,13 +3096,8 @@ _STRICT_FORMATS = frozenset(
 _NARROWING = frozenset(
     {
         *("not", "if", "then", "else", "dependentRequired", "dependentSchemas"),
-        *(
-            "dependencies",
-            "patternProperties",
-            "propertyNames",
-            "prefixItems",
-            "contains",
-        ),
+        *("dependencies", "patternProperties", "propertyNames", "prefixItems"),
+        "contains",
         *("unevaluatedProperties", "unevaluatedItems", "$dynamicRef", "$recursiveRef"),
     }
 )
@@ -2785,7 +3115,7 @@ _ALL_TYPES = {*_JSON_TYPES.values(), "object", "array"}
 _DEEPEST_STRICT = 10
 
 
-class NotStrict(Exception):
+class _NotStrict(Exception):
     """The schema has no strict form."""
 
 
@@ -2797,10 +3127,8 @@ def strict_schema(schema: Mapping[str, Any]) -> Schema | None:
     """
     try:
         return _StrictRewrite(schema).result()
-    except (NotStrict, RecursionError):
-        return None
-    except (TypeError, AttributeError, ValueError):
-        return None  # a server may send something that is not a schema
+    except (_NotStrict, RecursionError, TypeError, AttributeError, ValueError):
+        return None  # what a server sends need not be a schema
 
 
 class _StrictRewrite:
@@ -2808,52 +3136,55 @@ class _StrictRewrite:
         self._root = root
 
     def result(self) -> Schema:
-        root = {k: v for k, v in self._root.items() if k not in DEFINITIONS}
+        root = {k: v for k, v in self._root.items() if k not in _DEFINITIONS}
         if root.keys() & {"anyOf", "oneOf", "$ref", "enum", "const"}:
-            raise NotStrict
-        closed = {"type": "object", "properties": {}, **root}
-        strict = self._strict(closed, 1, is_root=True)
+            raise _NotStrict
+        closed = {
+            **{"type": "object", "properties": {}, "additionalProperties": False},
+            **root,
+        }
+        strict = self._strict(closed, 1)
         if strict["type"] != "object":
-            raise NotStrict
+            raise _NotStrict
         named = definitions(self._root)
         parts = {_plain_name(name): self._strict(named[name], 1) for name in named}
         whole = {**strict, "$defs": parts} if parts else strict
-        if len(parts) < len(named) or not is_within_limits(whole):
-            raise NotStrict
+        if len(parts) < len(named) or not _is_within_limits(whole):
+            raise _NotStrict
         return whole
 
-    def _strict(self, node: Any, depth: int, is_root: bool = False) -> Schema:
+    def _strict(self, node: Any, depth: int) -> Schema:
         if (
             not isinstance(node, Mapping)
             or depth > _DEEPEST_STRICT
             or node.keys() & _NARROWING
         ):
-            raise NotStrict
+            raise _NotStrict
         if node.get("nullable") is True:
             rest = {key: value for key, value in node.items() if key != "nullable"}
-            return make_nullable(self._strict(rest, depth, is_root))
+            return _make_nullable(self._strict(rest, depth))
         if "allOf" in node:
-            return self._strict(self._merged(node), depth, is_root)
+            return self._strict(self._merged(node), depth)
         if "$ref" in node:
             return self._reference(node)
         if "anyOf" in node or "oneOf" in node:
             return self._choice(node, depth)
-        return self._plain(node, depth, is_root)
+        return self._plain(node, depth)
 
     def _reference(self, node: Mapping[str, Any]) -> Schema:
         found = resolve_reference(node, self._root)
         if found is None:
-            raise NotStrict
+            raise _NotStrict
         if found is self._root:
             return {"$ref": "#"}
-        return {"$ref": f"#/$defs/{_plain_name(reference_name(node))}"}
+        return {"$ref": f"#/$defs/{_plain_name(_reference_name(node))}"}
 
     def _choice(self, node: Mapping[str, Any], depth: int) -> Schema:
         options = node.get("anyOf") or node.get("oneOf")
         beside = node.keys() & {"properties", "items", "enum", "const", "required"}
         beside |= {"oneOf"} if {"anyOf", "oneOf"} <= node.keys() else set()
         if not isinstance(options, list) or not options or beside:
-            raise NotStrict
+            raise _NotStrict
         told = {"description": node["description"]} if "description" in node else {}
         return {**told, "anyOf": [self._strict(one, depth + 1) for one in options]}
 
@@ -2862,11 +3193,11 @@ class _StrictRewrite:
         for part in node["allOf"] if isinstance(node["allOf"], list) else [None]:
             found = resolve_reference(part, self._root) if _is_reference(part) else part
             if not isinstance(found, Mapping) or "allOf" in found:
-                raise NotStrict
+                raise _NotStrict
             merged = _combine(merged, found)
         return merged
 
-    def _plain(self, node: Mapping[str, Any], depth: int, is_root: bool) -> Schema:
+    def _plain(self, node: Mapping[str, Any], depth: int) -> Schema:
         strict = {key: node[key] for key in node if key in _KEPT}
         for bound, limit in _BOUNDS:
             if strict.get(bound) is True and limit in strict:  # OpenAPI 3.0
@@ -2881,24 +3212,24 @@ class _StrictRewrite:
         if kinds:
             strict["type"] = kinds[0] if len(kinds) == 1 else kinds
         if "object" in kinds:
-            strict |= self._object(node, depth, is_root)
+            strict |= self._object(node, depth)
         if "array" in kinds:
             strict["items"] = self._strict(node.get("items"), depth + 1)
         return strict
 
-    def _object(self, node: Mapping[str, Any], depth: int, is_root: bool) -> Schema:
+    def _object(self, node: Mapping[str, Any], depth: int) -> Schema:
         properties = node.get("properties") or {}
-        said = "additionalProperties" in node or bool(properties) or is_root
+        said = "additionalProperties" in node or bool(properties)
         is_open = node.get("additionalProperties", False) is not False
         if is_open or not said or not isinstance(properties, Mapping):
-            raise NotStrict
+            raise _NotStrict
         required = node.get("required") or ()
         if not set(required) <= set(properties):
-            raise NotStrict
+            raise _NotStrict
         strict = {}
         for name, part in properties.items():
             made = self._strict(part, depth + 1)
-            strict[name] = made if name in required else make_nullable(made)
+            strict[name] = made if name in required else _make_nullable(made)
         return {
             "properties": strict,
             "required": list(strict),
@@ -2906,8 +3237,7 @@ class _StrictRewrite:
         }
 
 
-def make_nullable(schema: Schema) -> Schema:
-    """Return a strict schema that also allows null."""
+def _make_nullable(schema: Schema) -> Schema:
     kinds = schema.get("type")
     if kinds is None or kinds in ("object", "array"):
         told = {"description": schema["description"]} if "description" in schema else {}
@@ -2932,7 +3262,7 @@ def _types_of(node: Mapping[str, Any], enum: object) -> list[str]:
         said = list(dict.fromkeys(_JSON_TYPES.get(type(one), "") for one in enum))
     kinds = [said] if isinstance(said, str) else said
     if not isinstance(kinds, list) or not kinds or not set(kinds) <= _ALL_TYPES:
-        raise NotStrict
+        raise _NotStrict
     return kinds
 
 
@@ -2946,12 +3276,12 @@ def _combine(one: Schema, other: Mapping[str, Any]) -> Schema:
         if key == "properties" and isinstance(value, Mapping):
             mine = both.get(key) or {}
             if any(name in mine and mine[name] != value[name] for name in value):
-                raise NotStrict
+                raise _NotStrict
             both[key] = {**mine, **value}
         elif key == "required":
             both[key] = list(dict.fromkeys([*both.get(key, ()), *value]))
         elif key in both and both[key] != value and key not in ("description", "title"):
-            raise NotStrict
+            raise _NotStrict
         else:
             both.setdefault(key, value)
     return both
@@ -3132,8 +3462,7 @@ def _check_named(tool: Mapping[str, Any]) -> None:
 def _function(function: Mapping[str, Any], strict: bool) -> Item:
     said = function.get("strict")
     wanted = said if isinstance(said, bool) else strict
-    parameters = function.get("parameters")
-    parameters = parameters if isinstance(parameters, Mapping) else {}
+    parameters = as_mapping(function.get("parameters"))
     made = strict_schema(parameters) if wanted else None
     tool: Item = {"type": "function", "name": function["name"]}
     if function.get("description"):
@@ -3144,8 +3473,7 @@ def _function(function: Mapping[str, Any], strict: bool) -> Item:
 
 
 def _flat_format(custom: Mapping[str, Any]) -> Item:
-    form = custom.get("format")
-    grammar = form.get("grammar") if isinstance(form, Mapping) else None
+    grammar = as_mapping(custom.get("format")).get("grammar")
     if not isinstance(grammar, Mapping):
         return {}
     return {"format": {"type": "grammar", **grammar}}
@@ -3183,8 +3511,7 @@ def _tool_choice(choice: Mapping[str, Any], names: ToolNames | None) -> Item:
             raise InvalidRequest("The tool choice names no tool.")
         wanted["name"] = names.sent_name(wanted["name"]) if names else wanted["name"]
     if kind == "allowed_tools":
-        listed = wanted.get("tools")
-        chosen = listed if isinstance(listed, list) else []
+        chosen = as_list(wanted.get("tools"))
         wanted["tools"] = [
             _tool_choice(one, names) for one in chosen if isinstance(one, Mapping)
         ]
@@ -3267,11 +3594,6 @@ def remote_output(item: Mapping[str, Any]) -> Item:
     return _call_output(item, _remote_error(item) or str(item.get("output") or ""))
 
 
-def remote_pair(item: Mapping[str, Any]) -> list[Item]:
-    """Return an `mcp_call` as the call and output that later requests contain."""
-    return [remote_call(item), remote_output(item)]
-
-
 def refused_pair(request: Mapping[str, Any], why: str) -> list[Item]:
     """Return a call that was asked for and not allowed, with its output."""
     return [remote_call(request), _call_output(request, f"Error: {why}")]
@@ -3290,8 +3612,7 @@ def is_approval_request(item: Mapping[str, Any]) -> bool:
 def drop_settled_approvals(items: Sequence[Item]) -> list[Item]:
     """Return `items` without approvals that are over.
 
-    An approval that the model has not acted on yet stays, because the next response
-    does. A request that nobody answered cannot be sent.
+    One that the model has not acted on stays; a request without an answer cannot be sent.
     """
     requests = {item["id"]: item for item in items if is_approval_request(item)}
     last = _last_act(items, {_remote_call_id(request) for request in requests.values()})
@@ -3382,7 +3703,7 @@ _MADE_HERE = "replayed"
 def strip_for_replay(item: Item) -> Item:
     """Return `item` in the form that is sent again: without ids, status and nulls.
 
-    Inside a message's content `logprobs` are removed, in a search `action.sources`.
+    `logprobs` of a message and `action.sources` of a search are removed, too.
     """
     kept = {k: v for k, v in item.items() if k not in _NEVER_REPLAYED and v is not None}
     if item_type(item) == "message" and isinstance(kept.get("content"), list):
@@ -3395,7 +3716,7 @@ def strip_for_replay(item: Item) -> Item:
 def replay_items(item: Item) -> list[Item]:
     """Return the items that represent an output item in later requests, in order."""
     if item_type(item) == "mcp_call":
-        return remote_pair(item)
+        return [remote_call(item), remote_output(item)]
     return [image_message(item) if has_image(item) else strip_for_replay(item)]
 
 
@@ -3441,389 +3762,6 @@ def _strip_part(part: Item) -> Item:
     return {k: v for k, v in part.items() if k != "logprobs" and v is not None}
 
 
-# ==== openai_responses.requests.parameters: The caller's parameters, translated to the names and forms of the API.
-
-_RENAMED: Mapping[str, str] = {
-    "max_tokens": "max_output_tokens",
-    "max_completion_tokens": "max_output_tokens",
-}
-"""The API's names, by those of Chat Completions."""
-
-_WORDS: Mapping[str, tuple[str, ...]] = {
-    "reasoning_effort": REASONING_EFFORTS,
-    "reasoning_summary": ("auto", "concise", "detailed"),
-    "verbosity": ("low", "medium", "high"),
-}
-_BOOL_LIKE = ("enable_stream", "parallel_tool_calls")
-_ANSWER_FORMATS = ("text", "json_object", "json_schema")
-_UNNAMED_SCHEMA = "response"
-_NO_SCHEMA = (
-    "The answer's format cannot be sent: json_schema has to be a JSON object with the "
-    'schema under "schema".'
-)
-
-
-def read_parameters(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the caller's keys with the API's names; raises InvalidRequest.
-
-    `reasoning` and `text` are objects that hold what Chat Completions has beside them. Keys
-    that the API does not have are still in the result. The API has no `stop`: it gets
-    `truncation: "disabled"` (docs/parameters.md).
-    """
-    given = {key: value for key, value in body.items() if value is not None}
-    for theirs, ours in _RENAMED.items():
-        if theirs in given:
-            given.setdefault(ours, given.pop(theirs))
-    if "stop" in given:
-        given.setdefault("truncation", "disabled")
-    for name in _BOOL_LIKE:
-        if name in given:
-            given[name] = read_bool(name, given[name])
-    given["reasoning"] = _reasoning_parameter(given)
-    given["text"] = _text_parameter(given)
-    return given
-
-
-def read_bool(name: str, value: object) -> bool:
-    """Return a truth value given as true, false, 1 or 0, also as text."""
-    if isinstance(value, bool | int | str):
-        if value in (True, "true", "1"):
-            return True
-        if value in (False, "false", "0"):
-            return False
-    raise InvalidRequest(_cannot_be_sent(name, "it must be true or false"))
-
-
-def _reasoning_parameter(given: dict[str, Any]) -> dict[str, Any]:
-    own = _own_object(given, "reasoning")
-    for key in ("effort", "summary"):
-        beside = given.pop(f"reasoning_{key}", None)
-        if value := own.pop(key, None) or beside:
-            own[key] = _word(f"reasoning_{key}", value)
-    return own
-
-
-def _text_parameter(given: dict[str, Any]) -> dict[str, Any]:
-    own = _own_object(given, "text")
-    beside = given.pop("verbosity", None)
-    if value := own.pop("verbosity", None) or beside:
-        own["verbosity"] = _word("verbosity", value)
-    form = _format(given.pop("response_format", None), given.pop("json_schema", None))
-    return {**({"format": form} if form else {}), **own}
-
-
-def _own_object(given: Mapping[str, Any], key: str) -> dict[str, Any]:
-    value = given.get(key, {})
-    if not isinstance(value, Mapping):
-        raise InvalidRequest(_cannot_be_sent(key, "it must be a JSON object"))
-    return {name: inner for name, inner in value.items() if inner is not None}
-
-
-def _word(name: str, value: object) -> str:
-    word = value.strip().lower() if isinstance(value, str) else ""
-    if word not in _WORDS[name]:
-        words = ", ".join(_WORDS[name])
-        raise InvalidRequest(_cannot_be_sent(name, f"it must be one of {words}"))
-    return word
-
-
-def _format(asked: object, beside: object) -> dict[str, Any] | None:
-    form: Mapping[str, Any] = asked if isinstance(asked, Mapping) else {"type": asked}
-    kind = form.get("type")
-    if asked is None or kind == "text":
-        return None
-    if kind not in _ANSWER_FORMATS:
-        words = ", ".join(_ANSWER_FORMATS)
-        raise InvalidRequest(
-            _cannot_be_sent("response_format", f"it is none of {words}")
-        )
-    if kind == "json_object":
-        return {"type": kind}
-    nested = form.get("json_schema", beside)
-    flat = form if nested is None and "schema" in form else nested
-    return {"type": kind, **_schema_fields(flat)}
-
-
-def _schema_fields(value: object) -> dict[str, Any]:
-    read = parse_json_object(value) if isinstance(value, str) else value
-    if not isinstance(read, Mapping) or not isinstance(read.get("schema"), Mapping):
-        raise InvalidRequest(_NO_SCHEMA)
-    fields = {"name": read.get("name") or _UNNAMED_SCHEMA, "schema": read["schema"]}
-    if read.get("description"):
-        fields["description"] = read["description"]
-    if read.get("strict") is not None:
-        fields["strict"] = read_bool("json_schema.strict", read["strict"])
-    return fields
-
-
-def _cannot_be_sent(name: str, why: str) -> str:
-    return f"The setting {name} cannot be sent: {why}."
-
-
-# ==== openai_responses.requests.build: The request: every field that is sent, and how it is built for a model.
-
-_SAMPLING = ("temperature", "top_p", "top_logprobs")
-
-_PASSED_ON = frozenset(
-    {
-        "access_programs",
-        "context_management",
-        "image",
-        "max_output_tokens",
-        "max_tool_calls",
-        "metadata",
-        "moderation",
-        "parallel_tool_calls",
-        "prompt_cache_key",
-        "prompt_cache_options",
-        "prompt_cache_retention",
-        "safety_identifier",
-        "service_tier",
-        "temperature",
-        "tool_choice",
-        "top_logprobs",
-        "top_p",
-        "truncation",
-    }
-)
-"""Keys of a caller that are sent unchanged. A caller cannot set keys that store
-something at the API or refer to stored things (`store`, `background`, `conversation`,
-`previous_response_id`, `prompt`); `user` is deprecated."""
-
-_IN_BACKGROUND = {"background": True, "store": True}
-"""Background mode requires that the response is stored."""
-
-_MOST_OUTPUT_TOKENS = 128_000
-"""The largest value accepted; a model of the catalog may have a higher limit."""
-
-
-class ResponsesRequest(BaseModel):
-    """The body of `POST /responses`, with the API's field names."""
-
-    # JSON has no NaN and no infinity.
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
-
-    model: str
-    input: list[Item]
-    instructions: str | None = None
-    stream: bool = True
-    store: bool = False
-    background: bool | None = None
-    include: list[str] | None = None
-    reasoning: dict[str, Any] | None = None
-    text: dict[str, Any] | None = None
-    tools: list[Item] | None = None
-    tool_choice: str | dict[str, Any] | None = None
-    parallel_tool_calls: bool | None = None
-    max_output_tokens: int | None = None
-    max_tool_calls: int | None = None
-    temperature: float | None = None
-    top_p: float | None = None
-    top_logprobs: int | None = None
-    truncation: str | None = None
-    service_tier: str | None = None
-    prompt_cache_key: str | None = None
-    prompt_cache_options: dict[str, Any] | None = None
-    prompt_cache_retention: str | None = None
-    safety_identifier: str | None = None
-    context_management: list[dict[str, Any]] | None = None
-    metadata: dict[str, str] | None = None
-    moderation: dict[str, Any] | None = None
-    image: dict[str, Any] | None = None
-    access_programs: dict[str, Any] | None = None
-
-    def payload(self) -> dict[str, Any]:
-        """Return the JSON object to send, without fields that are not set."""
-        fields = {name: getattr(self, name) for name in type(self).model_fields}
-        return {name: value for name, value in fields.items() if value is not None}
-
-
-class Settings(NamedTuple):
-    """What the administrator and the user chose, used where the request says nothing.
-
-    None means that nothing was chosen. `defaults` are further parameters by name.
-    """
-
-    effort: str | None = None
-    summary: str | None = None
-    verbosity: str | None = None
-    stream: bool = True
-    background: bool = False
-    encrypted_reasoning: bool = True
-    tools: Sequence[Item] = ()
-    parallel_tool_calls: bool | None = None
-    defaults: Mapping[str, Any] = MappingProxyType({})
-
-
-def build_request(
-    model: ResolvedModel,
-    instructions: str,
-    items: Sequence[Item],
-    body: Mapping[str, Any],
-    settings: Settings,
-) -> ResponsesRequest:
-    """Return the request for a chat; raises InvalidRequest for what cannot be sent.
-
-    `body` holds the caller's keys, with the names of Chat Completions or of the API.
-    The effort is the caller's, else the user's, else the one in the model's alias.
-    """
-    if not items:
-        raise InvalidRequest("There is no message to answer. Write one and send it.")
-    given = read_parameters(body)
-    effort = _effort(model, given, settings)
-    tools = tools_at_effort(settings.tools, effort or model.facts.default_effort)
-    fields = {
-        "model": model.id,
-        "input": list(items),
-        "instructions": instructions or None,
-        "stream": settings.stream and given.get("enable_stream", True),
-        **(_IN_BACKGROUND if settings.background else {}),
-        "include": [*_include(model, effort, settings), *include_for(tools)] or None,
-        "reasoning": _reasoning(model, effort, given, settings) or None,
-        "text": _text_object(model, given, settings) or None,
-        "tools": tools or None,
-        "parallel_tool_calls": settings.parallel_tool_calls,
-        **settings.defaults,
-        **_passed_on(model, effort, given),
-    }
-    try:
-        request = ResponsesRequest(**fields)
-    except ValidationError as error:
-        raise InvalidRequest(_first_error(error)) from None
-    _check_output_tokens(request, model)
-    return request
-
-
-def _passed_on(
-    model: ResolvedModel, effort: str | None, given: Mapping[str, Any]
-) -> dict[str, Any]:
-    refused = () if _takes_sampling(model, effort) else _SAMPLING
-    return {k: v for k, v in given.items() if k in _PASSED_ON and k not in refused}
-
-
-def _check_output_tokens(request: ResponsesRequest, model: ResolvedModel) -> None:
-    asked, most = request.max_output_tokens, model.facts.max_output_tokens or 0
-    most = max(_MOST_OUTPUT_TOKENS, most)
-    if asked is not None and not 1 <= asked <= most:
-        raise InvalidRequest(
-            "The setting max_output_tokens cannot be sent: it must be a whole number "
-            f"from 1 to {most}."
-        )
-
-
-def _effort(
-    model: ResolvedModel, given: Mapping[str, Any], settings: Settings
-) -> str | None:
-    chosen = given["reasoning"].get("effort") or settings.effort or model.effort
-    return chosen if chosen and model.takes_effort(chosen) else None
-
-
-def _takes_sampling(model: ResolvedModel, effort: str | None) -> bool:
-    if model.facts.sampling == "with_none":
-        return (effort or model.facts.default_effort) == "none"
-    return model.facts.sampling == "always"
-
-
-def _reasoning(
-    model: ResolvedModel,
-    effort: str | None,
-    given: Mapping[str, Any],
-    settings: Settings,
-) -> dict[str, Any]:
-    if not _reasons(model, effort):
-        return {}
-    own = {k: v for k, v in given["reasoning"].items() if k != "effort"}
-    resolved = effort or model.facts.default_effort
-    if settings.summary and model.facts.summary and resolved != "none":
-        own.setdefault("summary", settings.summary)
-    return {"effort": effort, **own} if effort else own
-
-
-def _text_object(
-    model: ResolvedModel, given: Mapping[str, Any], settings: Settings
-) -> dict[str, Any]:
-    own = {k: v for k, v in given["text"].items() if k != "verbosity"}
-    verbosity = given["text"].get("verbosity") or settings.verbosity
-    if verbosity and model.facts.verbosity:
-        own["verbosity"] = verbosity
-    return own
-
-
-def _include(model: ResolvedModel, effort: str | None, settings: Settings) -> list[str]:
-    wanted = _reasons(model, effort) and settings.encrypted_reasoning
-    return ["reasoning.encrypted_content"] if wanted else []
-
-
-def _reasons(model: ResolvedModel, effort: str | None) -> bool:
-    return model.facts.reasoning or effort is not None
-
-
-def _first_error(error: ValidationError) -> str:
-    first = error.errors(include_url=False, include_context=False, include_input=False)[
-        0
-    ]
-    place = ".".join(str(step) for step in first["loc"])
-    return f"The setting {place} cannot be sent: {first['msg']}."
-
-
-_READ_OTHERWISE = frozenset(
-    {"messages", "model", "stream", "enable_stream", "tools", "extra_tools"}
-)
-"""Keys of a body that are not parameters, or that are sent under other names."""
-
-_OBJECTS = ("reasoning", "text")
-_LONGEST_NAME = 40
-
-
-def dropped_parameters(
-    asked: Mapping[str, Any], request: ResponsesRequest
-) -> list[str]:
-    """Return the API's names of parameters that it does not know or the model rejects.
-
-    A field inside an object is named like `reasoning.effort`.
-    """
-    given, sent = read_parameters(asked), request.payload()
-    names = [
-        f"{key}.{inner}"
-        for key in _OBJECTS
-        for inner in given.pop(key)
-        if inner not in sent.get(key, {})
-    ]
-    names += [key for key in given if key not in sent and key not in _READ_OTHERWISE]
-    return sorted(name[:_LONGEST_NAME] for name in names)
-
-
-_OPENAI_ONLY = (
-    "access_programs",
-    "context_management",
-    "image",
-    "moderation",
-    "prompt_cache_key",
-    "prompt_cache_options",
-    "prompt_cache_retention",
-    "safety_identifier",
-    "stream_options",
-)
-
-
-def strict_payload(payload: dict[str, Any]) -> dict[str, Any]:
-    """Return `payload` for other servers: without OpenAI's own keys, items with ids."""
-    kept = {key: value for key, value in payload.items() if key not in _OPENAI_ONLY}
-    return {**kept, "input": [_strict_item(item) for item in payload["input"]]}
-
-
-def _strict_item(item: Item) -> Item:
-    if item_type(item) == "message" and item.get("role") == "assistant":
-        return {"role": "assistant", "content": message_text(item)}
-    prefix = kind_of(item).id_prefix
-    return {**item, "id": f"{prefix}_{_digest(item)}"} if prefix else item
-
-
-def _digest(item: Item) -> str:
-    told = str(item.get("encrypted_content") or item.get("call_id") or item)
-    return hashlib.sha256(told.encode("utf-8", errors="replace")).hexdigest()[:32]
-
-
 # ==== openai_responses.loop.recovery: What to do after a refusal: wait and send again, or change the request.
 
 QUOTA_CODES = frozenset(
@@ -3840,12 +3778,7 @@ QUOTA_CODES = frozenset(
 
 _RETRIED_STATUS = frozenset({408, 409, 429})
 _RETRIED_CODES = frozenset(
-    {
-        "rate_limit_exceeded",
-        "server_error",
-        "server_is_overloaded",
-        "slow_down",
-    }
+    {"rate_limit_exceeded", "server_error", "server_is_overloaded", "slow_down"}
 )
 _FIRST_WAIT, _LONGEST_WAIT = 0.5, 8.0
 
@@ -3873,18 +3806,14 @@ def retry_wait(
 
 def _is_retried(failure: Failure) -> bool:
     words = {failure.error.code, failure.error.type}
-    if words & QUOTA_CODES or _is_limit_of_spending(failure.error.code):
+    suffixes = ("_spend_limit_exceeded", "_usage_limit_exceeded")
+    if words & QUOTA_CODES or (failure.error.code or "").endswith(suffixes):
         return False
     if failure.should_retry is not None:
         return failure.should_retry
     if failure.status in (None, 200):
         return words == {None} or bool(words & _RETRIED_CODES)
     return failure.status in _RETRIED_STATUS or failure.status >= 500
-
-
-def _is_limit_of_spending(code: str | None) -> bool:
-    suffixes = ("_spend_limit_exceeded", "_usage_limit_exceeded")
-    return bool(code) and str(code).endswith(suffixes)
 
 
 _ITEM_ERRORS = re.compile(
@@ -3901,10 +3830,7 @@ _NAMED_VALUES = re.compile(r"'([a-z]{1,10})'")
 
 
 class Fallback(NamedTuple):
-    """A changed request, and what was given up for it.
-
-    `cause` is "reasoning", "summary", "stream", "effort" or "servers".
-    """
+    """A changed request, and what was given up for it: `cause` names the fallback."""
 
     cause: str
     request: ResponsesRequest
@@ -3913,98 +3839,94 @@ class Fallback(NamedTuple):
 
 def find_fallback(request: ResponsesRequest, error: ApiError) -> Fallback | None:
     """Return a request without the cause of `error`, if it can be left out."""
-    for cause, heal in _FALLBACKS.items():
-        changed = heal(request, error)
+    for cause, (change, sentence) in _FALLBACKS.items():
+        changed = change(request, error)
         if changed is not None:
-            return Fallback(cause, changed, _SENTENCES[cause])
+            return Fallback(cause, request.model_copy(update=changed), sentence)
     return None
 
 
-def _without_reasoning(
-    request: ResponsesRequest, error: ApiError
-) -> ResponsesRequest | None:
+_Fields = dict[str, Any]
+
+
+def _without_reasoning(request: ResponsesRequest, error: ApiError) -> _Fields | None:
     by_code = error.code == "invalid_encrypted_content"
     if not by_code and not _ITEM_ERRORS.search(error.message):
         return None
-    kept = [item for item in request.input if not is_encrypted(item)]
     # The ids of hosted items are our own, and the API requires them.
-    without_ids = [
+    items = [
         item if is_hosted(item) else {k: v for k, v in item.items() if k != "id"}
-        for item in kept
+        for item in request.input
+        if not is_encrypted(item)
     ]
-    if without_ids == request.input:
-        return None
-    return request.model_copy(update={"input": without_ids})
+    return None if items == request.input else {"input": items}
 
 
-def _without_summary(
-    request: ResponsesRequest, error: ApiError
-) -> ResponsesRequest | None:
+def _without_summary(request: ResponsesRequest, error: ApiError) -> _Fields | None:
     reasoning = request.reasoning or {}
-    if "summary" not in reasoning or "reasoning.summary" not in _about(error):
+    if "summary" not in reasoning or "reasoning.summary" not in _subject(error):
         return None
     rest = {key: value for key, value in reasoning.items() if key != "summary"}
-    return request.model_copy(update={"reasoning": rest or None})
+    return {"reasoning": rest or None}
 
 
-def _without_stream(
-    request: ResponsesRequest, error: ApiError
-) -> ResponsesRequest | None:
+def _without_stream(request: ResponsesRequest, error: ApiError) -> _Fields | None:
     refused = error.param == "stream" or _NOT_ALLOWED_TO_STREAM.search(error.message)
-    if not request.stream or not refused:
-        return None
-    return request.model_copy(update={"stream": False})
+    return {"stream": False} if request.stream and refused else None
 
 
-def _with_nearest_effort(
-    request: ResponsesRequest, error: ApiError
-) -> ResponsesRequest | None:
+def _with_nearest_effort(request: ResponsesRequest, error: ApiError) -> _Fields | None:
     reasoning = request.reasoning or {}
     asked = reasoning.get("effort")
-    if asked not in REASONING_EFFORTS or "reasoning.effort" not in _about(error):
+    if asked not in REASONING_EFFORTS or "reasoning.effort" not in _subject(error):
         return None
-    order = list(REASONING_EFFORTS)
-    named = {word for word in _NAMED_VALUES.findall(error.message) if word in order}
-    others = sorted(named - {asked}, key=order.index)
-    if not others:
+    order = REASONING_EFFORTS.index
+    named = set(_NAMED_VALUES.findall(error.message)) & {*REASONING_EFFORTS} - {asked}
+    if not named:
         return None
-    place = order.index(asked)
-    nearest = min(others, key=lambda effort: abs(order.index(effort) - place))
-    return request.model_copy(update={"reasoning": {**reasoning, "effort": nearest}})
+    nearest = min(
+        sorted(named, key=order), key=lambda one: abs(order(one) - order(asked))
+    )
+    return {"reasoning": {**reasoning, "effort": nearest}}
 
 
-def _without_servers(
-    request: ResponsesRequest, error: ApiError
-) -> ResponsesRequest | None:
+def _without_servers(request: ResponsesRequest, error: ApiError) -> _Fields | None:
     tools = request.tools or []
     kept = [tool for tool in tools if tool.get("type") != "mcp"]
     if len(kept) == len(tools) or not _UNREACHED.search(error.message):
         return None
     choice = request.tool_choice if kept and request.tool_choice == "none" else None
-    return request.model_copy(update={"tools": kept or None, "tool_choice": choice})
+    return {"tools": kept or None, "tool_choice": choice}
 
 
-def _about(error: ApiError) -> str:
+def _subject(error: ApiError) -> str:
     return error.param or error.message
 
 
-_FallbackRule = Callable[[ResponsesRequest, ApiError], ResponsesRequest | None]
+_Change = Callable[[ResponsesRequest, ApiError], _Fields | None]
 
-_FALLBACKS: Mapping[str, _FallbackRule] = {
-    "reasoning": _without_reasoning,
-    "summary": _without_summary,
-    "stream": _without_stream,
-    "effort": _with_nearest_effort,
-    "servers": _without_servers,
-}
-
-_SENTENCES: Mapping[str, str] = {
-    "reasoning": "The server could not read earlier reasoning of this chat: "
-    "answering without it.",
-    "summary": "This organisation gets no reasoning summaries: answering without.",
-    "stream": "This organisation may not stream: the answer comes in one piece.",
-    "effort": "The model does not have this effort: answering with the nearest one.",
-    "servers": "A remote MCP server cannot be reached: answering without such tools.",
+_FALLBACKS: Mapping[str, tuple[_Change, str]] = {
+    "reasoning": (
+        _without_reasoning,
+        "The server could not read earlier reasoning of this chat: "
+        "answering without it.",
+    ),
+    "summary": (
+        _without_summary,
+        "This organisation gets no reasoning summaries: answering without.",
+    ),
+    "stream": (
+        _without_stream,
+        "This organisation may not stream: the answer comes in one piece.",
+    ),
+    "effort": (
+        _with_nearest_effort,
+        "The model does not have this effort: answering with the nearest one.",
+    ),
+    "servers": (
+        _without_servers,
+        "A remote MCP server cannot be reached: answering without such tools.",
+    ),
 }
 
 
@@ -4123,8 +4045,7 @@ class ResponseState:
             removed=_removals(response.get("input_transformations")),
         )
         events: list[RunEvent] = []
-        output = response.get("output")
-        for output_index, item in enumerate(output if isinstance(output, list) else ()):
+        for output_index, item in enumerate(as_list(response.get("output"))):
             if isinstance(item, dict):
                 events += self._end(ItemDone(output_index, item))
         response_id = str(response.get("id") or "")
@@ -4155,9 +4076,8 @@ def _removals(transformations: object) -> Mapping[str, int]:
 
 def _ending_of(status: str, response: Mapping[str, Any]) -> Ending:
     if status == "incomplete":
-        details = response.get("incomplete_details")
-        reason = details.get("reason") if isinstance(details, Mapping) else None
-        return ending_of_incomplete(reason if isinstance(reason, str) else None)
+        details = as_mapping(response.get("incomplete_details"))
+        return ending_of_incomplete(as_text(details.get("reason")) or None)
     if status == "cancelled":  # by another client: after our own we read no answer
         return ending_of_incomplete(status)
     if status == "failed":
@@ -4206,7 +4126,7 @@ def stream_response(
 ) -> AsyncGenerator[RunEvent, None]:
     """Send `request`, feed the answer to `state`, and yield its run events.
 
-    A `cursor` notes the position in the stream. Raises the errors of `Connections` and
+    A `cursor` notes the position in the stream. Raises the errors of `Connections.post` and
     MalformedEvent. Cancelling it, or closing the generator, closes the connection.
     """
     payload = request.payload()
@@ -4348,11 +4268,6 @@ class _BackgroundRun:
     async def first_event(
         self, part: AsyncGenerator[RunEvent, None]
     ) -> RunEvent | None:
-        """Return the first event of `part`, None if it has none.
-
-        A response without an id could not be cancelled, so a `part` that is left before
-        is read on until there is one.
-        """
         if self._named.is_set():
             return await anext(part, None)
         first = asyncio.create_task(_first_of(part))
@@ -4363,7 +4278,6 @@ class _BackgroundRun:
             raise
 
     def can_go_on(self, error: ResponsesError | None) -> bool:
-        """Say whether there can be more of the response; raises `error` if not."""
         is_total = isinstance(error, TimedOut) and error.kind == "total_timeout"
         goes_on = bool(self.cursor.response_id) and not is_total
         if error is not None and not goes_on:
@@ -4371,7 +4285,6 @@ class _BackgroundRun:
         return goes_on
 
     def wait_after(self, error: ResponsesError | None) -> float:
-        """Return the seconds until the next request; raises ResponseLost."""
         asked, self.has_news = self._asks, self.cursor.last != self._seen
         self._seen = self.cursor.last
         if asked and error is None:  # the server is still working on it
@@ -4388,7 +4301,6 @@ class _BackgroundRun:
         return self._within_limits(wait)
 
     def next_part(self) -> AsyncGenerator[RunEvent, None]:
-        """Return the rest of the stream, or the current state of the response."""
         path = f"/responses/{self.cursor.response_id}"
         if not self._asks:
             path += f"?stream=true&starting_after={self.cursor.last}"
@@ -4409,7 +4321,6 @@ class _BackgroundRun:
         self.abandon()
 
     def abandon(self) -> None:
-        """Cancel the response once, unless it has ended or does not exist."""
         named, ended = self.cursor.response_id, self._state.ending
         if named and not ended and not self._is_left:
             self._is_left = True
@@ -4440,11 +4351,7 @@ _GATEWAY_STATUS = frozenset({408, 502, 504, *range(520, 525)})
 
 
 class Attempts:
-    """The attempts at one response.
-
-    When `events` has ended, `response` holds the answer, `request` the request that it
-    answers, and `error` the error of ours that stopped it, if any.
-    """
+    """The attempts at one response: `response`, the `request` that it answers, and `error`."""
 
     def __init__(
         self,
@@ -4544,7 +4451,7 @@ def _may_run(error: ResponsesError | None) -> bool:
 
 # ==== openai_responses.loop.arguments: Checks the arguments that a model gives a function against the function's schema.
 
-DEEPEST_ARGUMENT = 40
+_DEEPEST_ARGUMENT = 40
 """How deep values and references of schemas are followed."""
 
 
@@ -4565,20 +4472,14 @@ _TYPES: Mapping[str, Callable[[Any], bool]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class SchemaValidator:
-    """Checks values against the parts of one schema.
-
-    If it is `lenient`, null is allowed for every optional property. Results are remembered
-    by the identity of the objects, so a check must not outlive them.
-    """
+class _SchemaValidator:
 
     root: Mapping[str, Any]
     lenient: bool = False
     _found: dict[tuple[str, int, int], str] = field(default_factory=dict)
 
     def error(self, value: Any, node: Any, path: str = "", depth: int = 0) -> str:
-        """Return the path and the error there; empty if `value` is valid for `node`."""
-        if not isinstance(node, Mapping) or depth > DEEPEST_ARGUMENT:
+        if not isinstance(node, Mapping) or depth > _DEEPEST_ARGUMENT:
             return ""
         # A schema can refer to the same part several times, and to itself.
         place = (path, id(value), id(node))
@@ -4678,7 +4579,7 @@ def argument_error(arguments: object, schema: Mapping[str, Any]) -> str | None:
         return "The arguments must be a JSON object."
     given = drop_optional_nulls(arguments, schema)
     try:
-        found = SchemaValidator(schema).error(given, schema)
+        found = _SchemaValidator(schema).error(given, schema)
     except _ODD_SCHEMA:
         return None
     return f"The argument {found}." if found else None
@@ -4699,7 +4600,7 @@ def drop_optional_nulls(
 
 
 def _drop_nulls(value: Any, node: Any, root: Mapping[str, Any], depth: int) -> Any:
-    if depth > DEEPEST_ARGUMENT or not isinstance(value, Mapping | list):
+    if depth > _DEEPEST_ARGUMENT or not isinstance(value, Mapping | list):
         return value
     forms = _applicable_schemas(value, node, root)
     if isinstance(value, list):
@@ -4712,7 +4613,7 @@ def _drop_nulls(value: Any, node: Any, root: Mapping[str, Any], depth: int) -> A
             known.setdefault(name, []).append(part)
         required |= set(form.get("required") or ())
     whole = {name: {"allOf": parts} for name, parts in known.items()}
-    may_be_null = SchemaValidator(root)
+    may_be_null = _SchemaValidator(root)
     return {
         name: _drop_nulls(one, whole.get(name), root, depth + 1)
         for name, one in value.items()
@@ -4750,7 +4651,7 @@ def _parts_of(
 def _chosen_option(
     value: Any, options: list[Any], root: Mapping[str, Any]
 ) -> list[Any]:
-    check = SchemaValidator(root, lenient=True)
+    check = _SchemaValidator(root, lenient=True)
     fitting = (option for option in options if not check.error(value, option))
     first = next(fitting, None)
     return options if first is None else [first]
@@ -4766,10 +4667,7 @@ Ask = Callable[[str, str, Mapping[str, Any]], Awaitable[bool]]
 
 @dataclass(frozen=True, slots=True)
 class Approver:
-    """The rules of a request, and the way to ask a person if they do not decide.
-
-    `log` takes a line when asking failed.
-    """
+    """The rules of a request, and the way to ask a person if they do not decide."""
 
     rules: Sequence[tuple[str, Approval]] = ()
     default_rule: Approval = "auto"
@@ -4829,10 +4727,9 @@ def read_rules(text: str) -> list[tuple[str, Approval]]:
 
 
 class ToolResult(NamedTuple):
-    """The result of a tool.
+    """The result of a tool: an `output` for the model, and a `card`.
 
-    `output` is for the model: a text, or content parts with pictures. `card` holds what
-    the host shows beside it (`files`, `embeds`).
+    A card holds what the host shows beside it (`files`, `embeds`).
     """
 
     output: str | list[Item]
@@ -4896,7 +4793,7 @@ def output_item(call: Item, answer: ToolResult) -> Item:
 
 
 def tool_error(sentence: str) -> ToolResult:
-    """Return the result of a call that failed, with a sentence for the model."""
+    """Return the result of a failed call, as a sentence for the model."""
     return ToolResult(f"Error: {sentence}", failed=True)
 
 
@@ -4944,7 +4841,6 @@ class _Clock:
 
     @asynccontextmanager
     async def question(self) -> AsyncGenerator[None, None]:
-        """Stop the time for a question to a person; questions are asked one by one."""
         async with self._asking:
             began = self._loop.time()
             try:
@@ -4953,7 +4849,6 @@ class _Clock:
                 self._end += self._loop.time() - began
 
     async def wait(self, task: asyncio.Task[ToolResult]) -> None:
-        """Wait until a task is done or the time is used up."""
         while not task.done():
             left = self._end - self._loop.time()
             if left > 0:
@@ -5226,7 +5121,6 @@ class _RunState:
         return ToolOutput(index, item, answer.failed, answer.card)
 
     def fail_calls(self, output: Sequence[Item]) -> list[ToolOutput]:
-        """Answer the calls of a failed response; none of them was run."""
         calls = [item for item in output if is_call(item)]
         return [self.add_output(call, _refused(call, _BROKEN_OFF)) for call in calls]
 
@@ -5250,27 +5144,28 @@ class _ToolRound:
         return bool(self._calls or self.requests)
 
     async def answers(self) -> AsyncGenerator[RunEvent, None]:
-        for consent in await self._consents():
-            for event in consent.events(len(self._so_far.output)):
+        for approval in await self._approvals():
+            for event in approval.events(len(self._so_far.output)):
                 yield event
-            self.outputs.append(consent.response)
-            self._so_far.output += consent.items
+            self.outputs.append(approval.response)
+            self._so_far.output += approval.items
         allowed = self._allowed()
         async with aclosing(run_calls(self._calls[:allowed], self._toolset)) as ended:
             async for call, answer in ended:
                 yield self._add_output(call, answer)
+        why = _ROUNDS_USED_UP if self._is_over else _CALLS_USED_UP
         for call in self._calls[allowed:]:
-            yield self._add_output(call, _refused(call, self._why()))
+            yield self._add_output(call, _refused(call, why))
         self.was_limited = allowed < len(self._calls) or self._is_over
         self._so_far.rounds += 1
         self._so_far.calls += allowed
 
     def _add_output(self, call: Item, answer: ToolResult) -> ToolOutput:
-        told = self._so_far.add_output(call, answer)
-        self.outputs.append(told.item)
-        return told
+        event = self._so_far.add_output(call, answer)
+        self.outputs.append(event.item)
+        return event
 
-    async def _consents(self) -> list[McpApproval]:
+    async def _approvals(self) -> list[McpApproval]:
         if self._is_over:
             return deny_mcp_approvals(self.requests, _ROUNDS_USED_UP)
         return await ask_mcp_approvals(self.requests, self._toolset.approver)
@@ -5284,9 +5179,6 @@ class _ToolRound:
             return 0
         left = self._toolset.most_calls - self._so_far.calls
         return max(0, min(left, len(self._calls)))
-
-    def _why(self) -> str:
-        return _ROUNDS_USED_UP if self._is_over else _CALLS_USED_UP
 
 
 def _refused(call: Item, why: str) -> ToolResult:
@@ -5321,16 +5213,12 @@ _CLOSED_CIRCLES = frozenset({"cyber", "rosalind"})
 
 def list_ids(answer: object) -> list[str]:
     """Return the ids of `GET /models`, of chat models alone."""
-    rows = answer.get("data") if isinstance(answer, Mapping) else None
-    found = (_id(row) for row in (rows if isinstance(rows, list) else ()))
-    return [name for name in found if is_chat_model(name)]
+    rows = as_list(as_mapping(answer).get("data"))
+    names = (as_text(as_mapping(row).get("id")) for row in rows)
+    return [name for name in names if _is_chat_model(name)]
 
 
-def is_chat_model(name: str) -> bool:
-    """Say whether an id belongs to a model that answers in text.
-
-    Ids of other servers, which follow no rule of OpenAI's, count as such.
-    """
+def _is_chat_model(name: str) -> bool:
     if name in CATALOG_ROWS:
         return True
     if not name or _NO_CHAT.search(name):
@@ -5341,8 +5229,7 @@ def is_chat_model(name: str) -> bool:
 def newest_models(today: str, usable: Collection[str] | None = None) -> list[str]:
     """Return the newest model of each family, newest first.
 
-    `today` is an ISO date. `usable` holds the ids that the key can use; None if
-    unknown.
+    `today` is an ISO date; `usable` holds the ids that the key can use, None if unknown.
     """
     known = CATALOG_ROWS if usable is None else usable
     names = [name for name in known if _is_offered(name, today)]
@@ -5368,11 +5255,6 @@ def _version(name: str) -> tuple[tuple[int, ...], str]:
     match = _VERSIONED_ID.match(name)
     numbers: Iterable[str] = match[1].split(".") if match else ()
     return tuple(map(int, numbers)), name
-
-
-def _id(row: Any) -> str:
-    name = row.get("id") if isinstance(row, Mapping) else None
-    return name if isinstance(name, str) else ""
 
 
 _NOTICE_DAYS = 30
@@ -5460,8 +5342,7 @@ def _reason_for_large(first: Mapping[str, Any], tools: bool) -> str:
 _SERVER_LABEL = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 
 
-def is_server_label(value: object) -> bool:
-    """Say whether the API accepts a text as `server_label`."""
+def _is_server_label(value: object) -> bool:
     return isinstance(value, str) and bool(_SERVER_LABEL.fullmatch(value))
 
 
@@ -5507,9 +5388,9 @@ def _has_forms(value: object, forms: Mapping[str, Callable[[object], bool]]) -> 
     return all(key in forms and forms[key](inner) for key, inner in value.items())
 
 
-SERVER_FIELDS: Mapping[str, tuple[Callable[[object], bool], str]] = {
+_SERVER_FIELDS: Mapping[str, tuple[Callable[[object], bool], str]] = {
     "server_label": (
-        is_server_label,
+        _is_server_label,
         "a letter followed by up to 63 letters, digits, hyphens and underscores",
     ),
     "server_url": (_is_address, "an address that begins with http:// or https://"),
@@ -5523,16 +5404,7 @@ SERVER_FIELDS: Mapping[str, tuple[Callable[[object], bool], str]] = {
 """The keys that are sent, each with its test and a description of valid values."""
 
 
-_NO_SECRETS = frozenset(
-    {
-        "allowed_tools",
-        "connector_id",
-        "require_approval",
-        "server_description",
-        "server_label",
-        "type",
-    }
-)
+_NO_SECRETS = {"type", *_SERVER_FIELDS} - {"server_url", "authorization", "headers"}
 """Keys whose values are never secret; other values may be."""
 
 
@@ -5564,16 +5436,16 @@ def read_servers(text: str) -> RemoteServers:
     for number, row in enumerate(rows, 1):
         fields = _given_fields(row)
         label = fields.get("server_label")
-        name = str(label) if is_server_label(label) else f"server {number}"
+        name = str(label) if _is_server_label(label) else f"server {number}"
         complaint = _server_error(row, fields, tools)
         if complaint:
             complaints.append(
                 _servers_error(f"{name} is left out, because {complaint}")
             )
             continue
-        known = {key: fields[key] for key in SERVER_FIELDS if key in fields}
+        known = {key: fields[key] for key in _SERVER_FIELDS if key in fields}
         tools[name.lower()] = {"type": "mcp", **known}
-        unknown = ", ".join(sorted(fields.keys() - {*SERVER_FIELDS, "type"}))
+        unknown = ", ".join(sorted(fields.keys() - {*_SERVER_FIELDS, "type"}))
         notes += (
             [_servers_error(f"keys of {name} are not sent: {unknown}")]
             if unknown
@@ -5619,8 +5491,7 @@ def _secret_values(value: object) -> list[str]:
 
 
 def _given_fields(row: object) -> Mapping[str, Any]:
-    fields = row if isinstance(row, Mapping) else {}
-    return {key: value for key, value in fields.items() if value is not None}
+    return {k: value for k, value in as_mapping(row).items() if value is not None}
 
 
 def _server_error(
@@ -5630,7 +5501,7 @@ def _server_error(
         return "it is no JSON object"
     if "server_label" not in fields:
         return "it has no server_label"
-    for key, (fits, expected) in SERVER_FIELDS.items():
+    for key, (fits, expected) in _SERVER_FIELDS.items():
         if key in fields and not fits(fields[key]):
             return f"its {key} is not {expected}"
     if fields["server_label"].lower() in before:
@@ -5659,7 +5530,7 @@ def audit_request(payload: Mapping[str, Any], host: str, request_id: str) -> str
     fields = {
         "response_format": _response_format(payload),
         "stream": payload.get("stream") is True,
-        "tool_count": len(_list(payload.get("tools"))),
+        "tool_count": len(as_list(payload.get("tools"))),
         "input_message_count": _message_count(payload.get("input")),
     }
     return _line("request", payload, host, request_id, fields)
@@ -5723,7 +5594,7 @@ def _fitting(shape: re.Pattern[str], value: object) -> str | None:
 
 
 def _response_format(payload: Mapping[str, Any]) -> str | None:
-    wanted = _mapping_or_empty(_mapping_or_empty(payload.get("text")).get("format"))
+    wanted = as_mapping(as_mapping(payload.get("text")).get("format"))
     kind = wanted.get("type", "text")
     return kind if isinstance(kind, str) and kind in _FORMATS else None
 
@@ -5731,16 +5602,287 @@ def _response_format(payload: Mapping[str, Any]) -> str | None:
 def _message_count(items: object) -> int:
     if isinstance(items, str):
         return 1
-    found = (_mapping_or_empty(item) for item in _list(items))
+    found = (as_mapping(item) for item in as_list(items))
     return sum(item.get("type", "message") == "message" for item in found if item)
 
 
-def _list(value: object) -> list[Any]:
-    return value if isinstance(value, list) else []
+# ==== owui_chat.code: Code that the API ran, in the host's form.
+
+CODE_CARD = "open_webui:code_interpreter"
+
+_DID_NOT_RUN = "The code did not run to its end."
 
 
-def _mapping_or_empty(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
+def is_code(item: Mapping[str, Any]) -> bool:
+    """Say whether `item` is code that the API ran."""
+    return item_type(item) == "code_interpreter_call"
+
+
+def code_host_item(item: Mapping[str, Any]) -> Item:
+    """Return code and its output as the host's own item.
+
+    The host runs only code with `attributes` (docs/reference/open-webui.md, "Rounds of
+    tools").
+    """
+    outputs = content_parts(item.get("outputs"))
+    printed = "".join(str(part.get("logs") or "") for part in outputs)
+    failed = item.get("status") in ("failed", "incomplete")
+    return {
+        "type": CODE_CARD,
+        "id": item.get("id"),
+        "status": item.get("status") or "completed",
+        "lang": "python",
+        "code": replay_code(item, _DID_NOT_RUN if failed else printed),
+    }
+
+
+def replay_code(item: Mapping[str, Any], printed: str) -> str:
+    """Return code as the page draws it, with its output in a block below.
+
+    The page draws the code between two fences and does not draw `output` (observed on
+    0.12.4). So the text closes the first block and opens a second one, which the page's
+    last fence closes.
+    """
+    code = str(item.get("code") or "")
+    shown = printed.strip("\n").replace("```", "'''")
+    return f"{code}\n```\n```text\n{shown}" if shown else code
+
+
+def remove_code(text: str, item: Mapping[str, Any]) -> str | None:
+    """Return `text` without the part that the host inserted for stored code.
+
+    None if there is no such part: somebody has deleted the card.
+    """
+    code = code_host_item(item)["code"]
+    told = f"<code_interpreter>\n{code}\n</code_interpreter>" if code else ""
+    before, found, after = text.partition(told) if told else (text, "nothing", "")
+    return f"{before}{after}".strip() if found else None
+
+
+# ==== owui_chat.messages: A chat body as Open WebUI sends it, parsed into its parts.
+
+
+class Attachment(NamedTuple):
+    """A file at a message, as the host notes it there."""
+
+    file_id: str
+    name: str
+    content_type: str
+    is_image: bool
+    """The host itself puts an image into the message."""
+
+
+class StoredMessage(NamedTuple):
+    """A message of the user as the chat's row holds it."""
+
+    row: Mapping[str, Any]
+    answer_id: str
+    """Names the answer to it in this branch of the chat; empty without one."""
+
+    @property
+    def words(self) -> str:
+        """What the user wrote."""
+        content = self.row.get("content")
+        return content if isinstance(content, str) else ""
+
+
+class UserMessage(NamedTuple):
+    """A message that no model wrote."""
+
+    item: Item
+    """An input message, ready to be sent."""
+    stored: StoredMessage | None = None
+    attachments: Sequence[Attachment] = ()
+
+    @property
+    def is_from_user(self) -> bool:
+        """Whether it is no instruction."""
+        return self.item.get("role") == "user"
+
+    @property
+    def content(self) -> list[Item]:
+        """The parts of the input message."""
+        return content_parts(self.item.get("content"))
+
+    def with_content(self, parts: Sequence[Item]) -> Self:
+        """Return this message with other parts."""
+        return self._replace(item={**self.item, "content": list(parts)})
+
+
+class AssistantText(NamedTuple):
+    """Text of an assistant's message, as the host gives it back."""
+
+    text: str
+
+
+class ToolCall(NamedTuple):
+    """A tool call of an assistant's message; the arguments of a custom one are a text."""
+
+    call_id: str
+    name: str
+    arguments: str
+    is_custom: bool = False
+
+
+class ToolMessage(NamedTuple):
+    """What a tool returned for a call: a text, or parts with pictures."""
+
+    call_id: str
+    output: str | list[Item]
+
+
+ChatPart = UserMessage | AssistantText | ToolCall | ToolMessage
+
+
+def parse_messages(
+    messages: Sequence[Mapping[str, Any]], detail: str = "auto"
+) -> tuple[str, list[ChatPart]]:
+    """Return the instructions and the parts of a chat.
+
+    The system messages at the head, in order, are the instructions; later ones stand
+    at their place. Pictures without a `detail` get this one. Raises InvalidRequest for
+    what the API cannot take.
+    """
+    if not all(isinstance(message, Mapping) for message in messages):
+        raise InvalidRequest("A message of this chat is not an object with a role.")
+    head = 0
+    while head < len(messages) and messages[head].get("role") == "system":
+        head += 1
+    texts = [_plain_text(message.get("content")) for message in messages[:head]]
+    instructions = "\n\n".join(text for text in texts if text)
+    rest = messages[head:]
+    return instructions, [part for m in rest for part in _chat_parts(m, detail)]
+
+
+def _chat_parts(message: Mapping[str, Any], detail: str) -> Iterator[ChatPart]:
+    role, content = message.get("role"), message.get("content")
+    match role:
+        case "user":
+            yield UserMessage(_input_message("user", content, detail))
+        case "system" | "developer":
+            yield UserMessage(_input_message("developer", content, detail))
+        case "assistant":
+            text = _plain_text(content)
+            if text.strip():
+                yield AssistantText(text)
+            yield from _calls(message.get("tool_calls"))
+        case "tool":
+            yield ToolMessage(str(message.get("tool_call_id") or ""), _output(content))
+        case _:
+            raise InvalidRequest(
+                "A message of this chat has a role that the Responses API does not "
+                "know. The roles are system, developer, user, assistant and tool."
+            )
+
+
+def _calls(tool_calls: object) -> Iterator[ToolCall]:
+    for call in tool_calls if isinstance(tool_calls, list) else ():
+        wire = call if isinstance(call, Mapping) else {}
+        call_id, function, custom = map(wire.get, ("id", "function", "custom"))
+        if isinstance(function, Mapping):
+            arguments = str(function.get("arguments") or "{}")
+            yield ToolCall(str(call_id), str(function.get("name")), arguments)
+        elif isinstance(custom, Mapping):
+            given = str(custom.get("input") or "")
+            yield ToolCall(str(call_id), str(custom.get("name")), given, is_custom=True)
+
+
+def _output(content: object) -> str | list[Item]:
+    if not isinstance(content, list):
+        return "" if content is None else str(content)
+    return [_input_part(part, "auto") for part in content]
+
+
+def _input_message(role: str, content: object, detail: str) -> Item:
+    rows = content if isinstance(content, list) else [{"type": "text", "text": content}]
+    parts = [_input_part(part, detail) for part in rows]
+    return {"type": "message", "role": role, "content": parts}
+
+
+def _input_part(part: object, detail: str) -> Item:
+    wire = part if isinstance(part, Mapping) else {"type": "text", "text": part}
+    match wire.get("type"):
+        case "text" | "input_text":
+            return {"type": "input_text", "text": str(wire.get("text") or "")}
+        case "image_url" | "input_image":
+            return _image_part(wire, detail)
+        case "file":
+            return {"type": "input_file", **_given(wire.get("file"))}
+        case "input_file":
+            return dict(wire)
+    raise InvalidRequest(
+        "A message of this chat holds something other than text, a picture or a file. "
+        "The model cannot read it: remove it from the message and send it again."
+    )
+
+
+def _image_part(wire: Mapping[str, Any], default: str) -> Item:
+    inner = wire.get("image_url")
+    chat_form = inner if isinstance(inner, Mapping) else {"url": inner}
+    detail = chat_form.get("detail") or wire.get("detail") or default
+    source = {"image_url": chat_form.get("url"), "file_id": wire.get("file_id")}
+    return {"type": "input_image", "detail": detail, **_given(source)}
+
+
+def _given(wire: object) -> Item:
+    fields = wire if isinstance(wire, Mapping) else {}
+    return {str(key): value for key, value in fields.items() if value is not None}
+
+
+def _plain_text(content: object) -> str:
+    if isinstance(content, list):
+        texts = (p.get("text") for p in content if isinstance(p, Mapping))
+        return "".join(text for text in texts if isinstance(text, str))
+    return content if isinstance(content, str) else ""
+
+
+def user_messages(parts: Sequence[ChatPart]) -> list[int]:
+    """Return where the messages of the user are among the parts."""
+    return [
+        place
+        for place, part in enumerate(parts)
+        if isinstance(part, UserMessage) and part.is_from_user
+    ]
+
+
+def attach_stored_messages(
+    parts: Sequence[ChatPart], rows: Mapping[str, Any], metadata: Mapping[str, Any]
+) -> list[ChatPart]:
+    """Return a chat in which each message of the user has its stored one.
+
+    `rows` are the messages of the chat's row, by id. The host may have left out the
+    oldest messages: they are paired from the end.
+    """
+    result, places = list(parts), user_messages(parts)
+    if metadata.get("regeneration_message_id"):
+        places = places[:-1]  # how to answer again is in the request alone
+    asked, answer = map(metadata.get, ("user_message_id", "message_id"))
+    branch = _stored_branch(rows, str(asked or ""), str(answer or ""))
+    for place, stored in zip(reversed(places), branch, strict=False):
+        part = result[place]
+        if isinstance(part, UserMessage):
+            result[place] = part._replace(stored=stored)
+    return result
+
+
+def stored_messages(parts: Sequence[ChatPart]) -> list[StoredMessage]:
+    """Return the stored messages of a chat, in order."""
+    found = (part.stored for part in parts if isinstance(part, UserMessage))
+    return [stored for stored in found if stored]
+
+
+def _stored_branch(
+    rows: Mapping[str, Any], message_id: str, answer_id: str
+) -> Iterator[StoredMessage]:
+    seen = set[str]()
+    while isinstance(row := rows.get(message_id), Mapping) and message_id not in seen:
+        seen.add(message_id)
+        if row.get("role") == "user":
+            yield StoredMessage(row, answer_id)
+            answer_id = ""
+        else:
+            answer_id = message_id
+        message_id = str(row.get("parentId") or "")
 
 
 # ==== owui_chat.storage.markers: The marker grammar: a line in the text that names stored items and is invisible.
@@ -5821,6 +5963,428 @@ def _named(match: re.Match[str]) -> str:
         codes = (int(digits[i : i + 8], 2) for i in range(0, len(digits), 8))
         return "".join(map(chr, codes)).upper()
     return (match["ulid"] or match["ulid1"] or "").upper()
+
+
+# ==== owui_chat.storage.records: Records: what of an answer is stored in the chat, and how the chat stays small.
+
+SEED_KEY = "openai_responses_pipe"
+_VERSION = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """The items that one marker names, in the order of the wire.
+
+    `model` is the host's full model id, `created_at` seconds in UTC. If the text part
+    of a message in `payload` has no `text`, the text behind the marker is its text. If
+    it has one, it counts as long as `shown` is the digest of the text behind the
+    marker. Commentary without `shown` has no text in the chat.
+    """
+
+    ulid: str
+    model: str
+    created_at: int
+    payload: tuple[Item, ...]
+    message_id: str
+    origin: Origin
+    shown: str = ""
+
+    @property
+    def kind(self) -> str:
+        """The type that the marker shows."""
+        return str(self.payload[0]["type"]) if len(self.payload) == 1 else "items"
+
+
+def text_digest(text: str) -> str:
+    """Return a digest that tells whether a shown text was edited.
+
+    White space around the text does not count, because the host strips it.
+    """
+    stripped = text.strip().encode("utf-8", "surrogatepass")
+    return hashlib.sha256(stripped).hexdigest()[:32]
+
+
+def message_key(message_id: str) -> str:
+    """Return the top-level key that holds the records of one message."""
+    return f"{SEED_KEY}:{message_id}"
+
+
+def write_records(
+    records: Mapping[str, Record], dead: Iterable[str] = ()
+) -> dict[str, Any]:
+    """Return the JSON value for the key of one message."""
+    items = {ulid: _wire(record) for ulid, record in records.items()}
+    value: dict[str, Any] = {"__v": _VERSION, "items": items}
+    return {**value, "dead": sorted(dead)} if dead else value
+
+
+def is_pipe_key(key: str) -> bool:
+    """Say whether a top-level key of a chat holds records, of any writer."""
+    return key == SEED_KEY or key.startswith(f"{SEED_KEY}:")
+
+
+def read_records(chat: Mapping[str, Any]) -> dict[str, Record]:
+    """Return every readable record of a chat's JSON, by id.
+
+    A record in an unknown form is ignored; its marker then names nothing.
+    """
+    values = [value for key, value in chat.items() if is_pipe_key(key)]
+    dead = {ulid for value in values for ulid in invalid_ids(value)}
+    found = (record for value in values for record in _records_in(value))
+    return {r.ulid: _invalidated(r) if r.ulid in dead else r for r in found}
+
+
+def invalid_ids(value: object) -> list[str]:
+    """Return the ids that the value of one key lists as dead."""
+    dead = value.get("dead") if isinstance(value, Mapping) else None
+    return [str(ulid) for ulid in dead] if isinstance(dead, list) else []
+
+
+def created_in(value: object) -> int:
+    """Return the time of the oldest record in the value of one key; 0 if none."""
+    return min((record.created_at for record in _records_in(value)), default=0)
+
+
+def _invalidated(record: Record) -> Record:
+    rest = tuple(item for item in record.payload if not is_encrypted(item))
+    return replace(record, payload=rest)
+
+
+def _records_in(value: object) -> Iterator[Record]:
+    items = value.get("items") if isinstance(value, Mapping) else None
+    for ulid, wire in (items if isinstance(items, Mapping) else {}).items():
+        payload = _payload(wire.get("payload")) if isinstance(wire, Mapping) else ()
+        if payload:
+            yield _record(str(ulid).upper(), wire, payload)
+
+
+def _payload(value: object) -> tuple[Item, ...]:
+    rows = value if isinstance(value, list) else [value]
+    items = [row for row in rows if isinstance(row, dict) and row.get("type")]
+    return tuple(items) if len(items) == len(rows) else ()
+
+
+def _record(ulid: str, wire: Mapping[str, Any], payload: tuple[Item, ...]) -> Record:
+    model, created_at = str(wire.get("model") or ""), wire.get("created_at")
+    return Record(
+        ulid=ulid,
+        model=model,
+        created_at=created_at if isinstance(created_at, int) else 0,
+        payload=payload,
+        message_id=str(wire.get("message_id") or ""),
+        origin=read_origin(wire.get("origin"), model),
+        shown=str(wire.get("shown") or ""),
+    )
+
+
+def _wire(record: Record) -> dict[str, Any]:
+    payload = list(record.payload)
+    return {
+        "model": record.model,
+        "created_at": record.created_at,
+        "payload": payload[0] if len(payload) == 1 else payload,
+        "message_id": record.message_id,
+        "origin": record.origin.wire(),
+        **({"shown": record.shown} if record.shown else {}),
+    }
+
+
+MAX_STORED_KB = 4096
+"""The most stored in one chat: the host reads and writes it whole at every answer."""
+
+_KEPT_SHARE = 0.75  # so that not every answer changes the beginning of the next request
+_SHORT = 500
+_STAYS = ("__v", "dead")
+
+Values = Mapping[str, Any]
+
+
+def prune(
+    values: Values, messages: Mapping[str, Any], own: str, most: int
+) -> dict[str, Any]:
+    """Return the values to write in addition to that of the key `own`.
+
+    `messages` are those of the chat; without any, nothing is known about them. Answers
+    that are still growing are not touched, because others write them. The remaining
+    values have at most `most` characters.
+    """
+    present = set(map(message_key, messages)) if messages else set(values)
+    growing = {message_key(id) for id, message in messages.items() if _grows(message)}
+    ours = {
+        key: value
+        for key, value in values.items()
+        if key not in (own, SEED_KEY) and isinstance(value, Mapping)
+    }
+    gone = {k: _without_kept(v) for k, v in ours.items() if k not in present}
+    gone = {key: value for key, value in gone.items() if value != ours[key]}
+    left = {k: v for k, v in ours.items() if k in present and k not in growing}
+    return gone | _prune_values(left, most)
+
+
+def stored_size(value: object) -> int:
+    """Return the number of characters that a value takes."""
+    return len(json.dumps(value, separators=(",", ":")))
+
+
+def _grows(message: object) -> bool:
+    return isinstance(message, Mapping) and message.get("done") is False
+
+
+def _has(value: Values) -> bool:
+    items = value.get("items")
+    return isinstance(items, Mapping) and bool(items)
+
+
+def _without_kept(value: Values) -> dict[str, Any]:
+    return {name: inner for name, inner in value.items() if name in _STAYS}
+
+
+def _empty_value(value: Values) -> dict[str, Any]:
+    return {name: inner for name, inner in value.items() if name != "items"}
+
+
+def _prune_values(values: Values, most: int) -> dict[str, Any]:
+    over = sum(map(stored_size, values.values())) - most
+    if over <= 0:
+        return {}
+    over += int(most * (1 - _KEPT_SHARE))
+    now = dict(values)
+    oldest = sorted(filter(lambda key: _has(values[key]), values), key=_age(values))
+    for shrink in (_with_short_outputs, _empty_value):
+        for key in oldest:
+            if over <= 0:
+                break
+            smaller = shrink(now[key])
+            over -= stored_size(now[key]) - stored_size(smaller)
+            now[key] = smaller
+    return {key: value for key, value in now.items() if value != values[key]}
+
+
+def _age(values: Values) -> Callable[[str], int]:
+    return lambda key: created_in(values[key])
+
+
+def _with_short_outputs(value: Values) -> dict[str, Any]:
+    items = {ulid: _short_record(wire) for ulid, wire in value["items"].items()}
+    return {**value, "items": items}
+
+
+def _short_record(wire: Any) -> Any:
+    if not isinstance(wire, Mapping):
+        return wire
+    payload = wire.get("payload")
+    rows = payload if isinstance(payload, list) else None
+    short = list(map(_short_item, rows)) if rows is not None else _short_item(payload)
+    return {**wire, "payload": short}
+
+
+def _short_item(item: Any) -> Any:
+    if not isinstance(item, dict):
+        return item
+    short: Item = {}
+    if isinstance(item.get("output"), str):
+        short["output"] = _cut(item["output"])
+    if isinstance(item.get("outputs"), list):
+        short["outputs"] = list(_short_logs(item["outputs"]))
+    return {**item, **short}
+
+
+def _short_logs(outputs: Iterable[Any]) -> Iterable[Item]:
+    for part in content_parts(list(outputs)):
+        logs = part.get("logs")
+        yield {**part, "logs": _cut(logs)} if isinstance(logs, str) else part
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _SHORT else f"{text[:_SHORT]} [shortened]"
+
+
+# ==== owui_chat.input.history: The input items of a chat's history.
+
+_SIGN = "<details type="
+_BLOCK = re.compile(
+    r'<details type="(?:status|reasoning|tool_calls|code_interpreter|\w+\.reasoning)"'
+    r"[^<>]*>.*?</details>\n?",
+    re.DOTALL,
+)
+
+
+def strip_old_blocks(text: str) -> str:
+    """Return `text` without such blocks; a block that is not closed stays as text."""
+    if _SIGN not in text or "</details>" not in text:
+        return text  # below, only the text before the last end is read, once
+    end = text.rindex("</details>") + len("</details>\n")
+    return _BLOCK.sub("", text[:end]) + text[end:]
+
+
+def build_input(
+    parts: Iterable[ChatPart],
+    records: Mapping[str, Record],
+    reader: Origin | None,
+    *,
+    with_tools: bool = True,
+) -> list[Item]:
+    """Return the input of a request; without a `reader` no reasoning is sent.
+
+    Without `with_tools` runs that are over do not include what tools did. The result is
+    always valid: calls and outputs come in pairs, and reasoning only with its encrypted
+    content and directly before its product.
+    """
+    items: list[Item] = []
+    run: list[AssistantText | ToolCall | ToolMessage] = []
+    for part in parts:
+        if isinstance(part, UserMessage):
+            past = _RunHistory(run, records, reader).items()
+            items += past if with_tools else drop_hosted_tool_items(past)
+            items.append(part.item)
+            run = []
+        else:
+            run.append(part)
+    items += _RunHistory(run, records, reader).items()
+    # A picture is an input message: inserted last, to keep reasoning next to its text.
+    return [
+        image_message(item) if has_image(item) else item
+        for item in drop_orphans(reorder_remote_outputs(since_compaction(items)))
+    ]
+
+
+def tool_message_item(returned: ToolMessage, before: Iterable[Item]) -> Item:
+    """Return the input item for a tool's result; its call is one of `before`."""
+    call_id = returned.call_id
+    calls = (i for i in before if is_call(i) and i.get("call_id") == call_id)
+    kind = next(map(item_type, calls), "function_call")
+    return {"type": CALL_OUTPUTS[kind], "call_id": call_id, "output": returned.output}
+
+
+class _RunHistory:
+
+    def __init__(
+        self,
+        run: Sequence[AssistantText | ToolCall | ToolMessage],
+        records: Mapping[str, Record],
+        reader: Origin | None,
+    ) -> None:
+        self._pieces = [_split(part) for part in run]
+        self._reader = reader
+        self._records = {
+            piece.ulid: records[piece.ulid]
+            for pieces in self._pieces
+            if isinstance(pieces, list)
+            for piece in pieces
+            if piece.ulid in records
+        }
+        self._waiting = {
+            ulid: [
+                strip_for_replay(item) for item in record.payload if is_replayed(item)
+            ]
+            for ulid, record in self._records.items()
+        }
+        self._ulid_of_call = {
+            str(item.get("call_id")): ulid
+            for ulid, record in self._records.items()
+            for item in record.payload
+            if is_call(item)
+        }
+
+        for waiting in self._waiting.values():
+            for item in filter(is_code, list(waiting)):
+                if not self._takes_out(item):
+                    waiting.remove(item)
+
+    def _takes_out(self, code: Item) -> bool:
+        for pieces in [found for found in self._pieces if isinstance(found, list)]:
+            for place, piece in enumerate(pieces):
+                rest = remove_code(piece.text, code)
+                if rest is not None:
+                    pieces[place] = replace(piece, text=rest)
+                    return True
+        return False
+
+    def items(self) -> list[Item]:
+        items: list[Item] = []
+        for part in self._pieces:
+            match part:
+                case ToolCall():
+                    items += self._call(part)
+                case ToolMessage():
+                    items.append(tool_message_item(part, items))
+                case _:
+                    for piece in part:
+                        items += self._piece(piece)
+        return items
+
+    def _call(self, call: ToolCall) -> list[Item]:
+        ulid = self._ulid_of_call.get(call.call_id, "")
+        waiting = self._waiting.get(ulid, [])
+        for place, item in enumerate(waiting):
+            if is_call(item) and item.get("call_id") == call.call_id:
+                self._waiting[ulid] = waiting[place + 1 :]
+                return self._allowed(ulid, waiting[: place + 1])
+        return [_call_item(call)]
+
+    def _piece(self, piece: MarkedText) -> list[Item]:
+        kept = self._allowed(piece.ulid, self._waiting.pop(piece.ulid, []))
+        message = kept.pop() if kept and _is_answer(kept[-1]) else None
+        record = self._records.get(piece.ulid)
+        if message and record and not record.shown and _is_whole_remark(message):
+            kept, message = [*kept, message], None
+        if not piece.text:
+            return kept
+        if message and record and record.shown == text_digest(piece.text):
+            return [*kept, message]
+        return [*kept, _message_item(message, piece.text)]
+
+    def _allowed(self, ulid: str, items: Sequence[Item]) -> list[Item]:
+        if not items:
+            return []
+        reader = self._reader
+        readable = bool(reader and reader.can_decrypt(self._records[ulid].origin))
+        return [
+            item
+            for item in items
+            if not is_encrypted(item) or (readable and item.get("encrypted_content"))
+        ]
+
+
+def _call_item(call: ToolCall) -> Item:
+    kind, key = "function_call", "arguments"
+    if call.is_custom:
+        kind, key = "custom_tool_call", "input"
+    head = {"type": kind, "call_id": call.call_id, "name": call.name}
+    return {**head, key: call.arguments}
+
+
+def _split(
+    part: AssistantText | ToolCall | ToolMessage,
+) -> list[MarkedText] | ToolCall | ToolMessage:
+    if isinstance(part, AssistantText):
+        return list(split_at_markers(strip_old_blocks(part.text)))
+    return part
+
+
+def _is_answer(item: Item) -> bool:
+    return item_type(item) == "message" and item.get("role") == "assistant"
+
+
+def _is_whole_remark(item: Item) -> bool:
+    return is_commentary(item) and bool(message_text(item))
+
+
+def _message_item(kept: Item | None, shown: str) -> Item:
+    part = {"type": "output_text", "text": shown, "annotations": []}
+    if kept is None:
+        return {"type": "message", "role": "assistant", "content": [part]}
+    if message_text(kept).strip() == shown:
+        return kept
+    parts = kept.get("content")
+    if isinstance(parts, list) and len(parts) == 1 and _is_text_part(parts[0]):
+        is_edited = "text" in parts[0]  # the annotations' positions are no longer valid
+        part = {**parts[0], "text": shown, **({"annotations": []} if is_edited else {})}
+    return {**kept, "content": [part]}
+
+
+def _is_text_part(part: object) -> bool:
+    return isinstance(part, Mapping) and part.get("type") == "output_text"
 
 
 # ==== owui_chat.input.tasks: Small jobs that the host gives a model: titles, tags, follow-up questions.
@@ -6257,466 +6821,6 @@ def _url_citation(annotation: Item, text: str, before: int) -> Item:
         place = place if isinstance(place, int) else len(text)
         cited[key] = before + strip_tracking_place(text, place)
     return {"type": "url_citation", "url_citation": cited}
-
-
-# ==== owui_chat.messages: A chat body as Open WebUI sends it, parsed into its parts.
-
-
-class Attachment(NamedTuple):
-    """A file at a message, as the host notes it there."""
-
-    file_id: str
-    name: str
-    content_type: str
-    is_image: bool
-    """The host itself puts an image into the message."""
-
-
-class StoredMessage(NamedTuple):
-    """A message of the user as the chat's row holds it."""
-
-    row: Mapping[str, Any]
-    answer_id: str
-    """Names the answer to it in this branch of the chat; empty without one."""
-
-    @property
-    def words(self) -> str:
-        """What the user wrote."""
-        content = self.row.get("content")
-        return content if isinstance(content, str) else ""
-
-
-class UserMessage(NamedTuple):
-    """A message that no model wrote."""
-
-    item: Item
-    """An input message, ready to be sent."""
-    stored: StoredMessage | None = None
-    attachments: Sequence[Attachment] = ()
-
-    @property
-    def is_from_user(self) -> bool:
-        """Whether it is no instruction."""
-        return self.item.get("role") == "user"
-
-    @property
-    def content(self) -> list[Item]:
-        """The parts of the input message."""
-        return content_parts(self.item.get("content"))
-
-    def with_content(self, parts: Sequence[Item]) -> Self:
-        """Return this message with other parts."""
-        return self._replace(item={**self.item, "content": list(parts)})
-
-
-class AssistantText(NamedTuple):
-    """Text of an assistant's message, as the host gives it back."""
-
-    text: str
-
-
-class ToolCall(NamedTuple):
-    """A tool call of an assistant's message; the arguments of a custom one are a text."""
-
-    call_id: str
-    name: str
-    arguments: str
-    is_custom: bool = False
-
-
-class ToolMessage(NamedTuple):
-    """What a tool returned for a call: a text, or parts with pictures."""
-
-    call_id: str
-    output: str | list[Item]
-
-
-ChatPart = UserMessage | AssistantText | ToolCall | ToolMessage
-
-
-def parse_messages(
-    messages: Sequence[Mapping[str, Any]], detail: str = "auto"
-) -> tuple[str, list[ChatPart]]:
-    """Return the instructions and the parts of a chat.
-
-    The system messages at the head, in order, are the instructions; later ones stand
-    at their place. Pictures without a `detail` get this one. Raises InvalidRequest for
-    what the API cannot take.
-    """
-    if not all(isinstance(message, Mapping) for message in messages):
-        raise InvalidRequest("A message of this chat is not an object with a role.")
-    head = 0
-    while head < len(messages) and messages[head].get("role") == "system":
-        head += 1
-    texts = [_plain_text(message.get("content")) for message in messages[:head]]
-    instructions = "\n\n".join(text for text in texts if text)
-    rest = messages[head:]
-    return instructions, [part for m in rest for part in _chat_parts(m, detail)]
-
-
-def _chat_parts(message: Mapping[str, Any], detail: str) -> Iterator[ChatPart]:
-    role, content = message.get("role"), message.get("content")
-    match role:
-        case "user":
-            yield UserMessage(_input_message("user", content, detail))
-        case "system" | "developer":
-            yield UserMessage(_input_message("developer", content, detail))
-        case "assistant":
-            text = _plain_text(content)
-            if text.strip():
-                yield AssistantText(text)
-            yield from _calls(message.get("tool_calls"))
-        case "tool":
-            yield ToolMessage(str(message.get("tool_call_id") or ""), _output(content))
-        case _:
-            raise InvalidRequest(
-                "A message of this chat has a role that the Responses API does not "
-                "know. The roles are system, developer, user, assistant and tool."
-            )
-
-
-def _calls(tool_calls: object) -> Iterator[ToolCall]:
-    for call in tool_calls if isinstance(tool_calls, list) else ():
-        wire = call if isinstance(call, Mapping) else {}
-        call_id, function, custom = map(wire.get, ("id", "function", "custom"))
-        if isinstance(function, Mapping):
-            arguments = str(function.get("arguments") or "{}")
-            yield ToolCall(str(call_id), str(function.get("name")), arguments)
-        elif isinstance(custom, Mapping):
-            given = str(custom.get("input") or "")
-            yield ToolCall(str(call_id), str(custom.get("name")), given, is_custom=True)
-
-
-def _output(content: object) -> str | list[Item]:
-    if not isinstance(content, list):
-        return "" if content is None else str(content)
-    return [_input_part(part, "auto") for part in content]
-
-
-def _input_message(role: str, content: object, detail: str) -> Item:
-    rows = content if isinstance(content, list) else [{"type": "text", "text": content}]
-    parts = [_input_part(part, detail) for part in rows]
-    return {"type": "message", "role": role, "content": parts}
-
-
-def _input_part(part: object, detail: str) -> Item:
-    wire = part if isinstance(part, Mapping) else {"type": "text", "text": part}
-    match wire.get("type"):
-        case "text" | "input_text":
-            return {"type": "input_text", "text": str(wire.get("text") or "")}
-        case "image_url" | "input_image":
-            return _image_part(wire, detail)
-        case "file":
-            return {"type": "input_file", **_given(wire.get("file"))}
-        case "input_file":
-            return dict(wire)
-    raise InvalidRequest(
-        "A message of this chat holds something other than text, a picture or a file. "
-        "The model cannot read it: remove it from the message and send it again."
-    )
-
-
-def _image_part(wire: Mapping[str, Any], default: str) -> Item:
-    inner = wire.get("image_url")
-    chat_form = inner if isinstance(inner, Mapping) else {"url": inner}
-    detail = chat_form.get("detail") or wire.get("detail") or default
-    source = {"image_url": chat_form.get("url"), "file_id": wire.get("file_id")}
-    return {"type": "input_image", "detail": detail, **_given(source)}
-
-
-def _given(wire: object) -> Item:
-    fields = wire if isinstance(wire, Mapping) else {}
-    return {str(key): value for key, value in fields.items() if value is not None}
-
-
-def _plain_text(content: object) -> str:
-    if isinstance(content, list):
-        texts = (p.get("text") for p in content if isinstance(p, Mapping))
-        return "".join(text for text in texts if isinstance(text, str))
-    return content if isinstance(content, str) else ""
-
-
-def user_messages(parts: Sequence[ChatPart]) -> list[int]:
-    """Return where the messages of the user are among the parts."""
-    return [
-        place
-        for place, part in enumerate(parts)
-        if isinstance(part, UserMessage) and part.is_from_user
-    ]
-
-
-def attach_stored_messages(
-    parts: Sequence[ChatPart], rows: Mapping[str, Any], metadata: Mapping[str, Any]
-) -> list[ChatPart]:
-    """Return a chat in which each message of the user has its stored one.
-
-    `rows` are the messages of the chat's row, by id. The host may have left out the
-    oldest messages: they are paired from the end.
-    """
-    result, places = list(parts), user_messages(parts)
-    if metadata.get("regeneration_message_id"):
-        places = places[:-1]  # how to answer again is in the request alone
-    asked, answer = map(metadata.get, ("user_message_id", "message_id"))
-    branch = _stored_branch(rows, str(asked or ""), str(answer or ""))
-    for place, stored in zip(reversed(places), branch, strict=False):
-        part = result[place]
-        if isinstance(part, UserMessage):
-            result[place] = part._replace(stored=stored)
-    return result
-
-
-def stored_messages(parts: Sequence[ChatPart]) -> list[StoredMessage]:
-    """Return the stored messages of a chat, in order."""
-    found = (part.stored for part in parts if isinstance(part, UserMessage))
-    return [stored for stored in found if stored]
-
-
-def _stored_branch(
-    rows: Mapping[str, Any], message_id: str, answer_id: str
-) -> Iterator[StoredMessage]:
-    seen = set[str]()
-    while isinstance(row := rows.get(message_id), Mapping) and message_id not in seen:
-        seen.add(message_id)
-        if row.get("role") == "user":
-            yield StoredMessage(row, answer_id)
-            answer_id = ""
-        else:
-            answer_id = message_id
-        message_id = str(row.get("parentId") or "")
-
-
-# ==== owui_chat.storage.records: Records: what of an answer is stored in the chat, and how the chat stays small.
-
-SEED_KEY = "openai_responses_pipe"
-_VERSION = 4
-
-
-@dataclass(frozen=True, slots=True)
-class Record:
-    """The items that one marker names, in the order of the wire.
-
-    `model` is the host's full model id, `created_at` seconds in UTC. If the text part
-    of a message in `payload` has no `text`, the text behind the marker is its text. If
-    it has one, it counts as long as `shown` is the digest of the text behind the
-    marker. Commentary without `shown` has no text in the chat.
-    """
-
-    ulid: str
-    model: str
-    created_at: int
-    payload: tuple[Item, ...]
-    message_id: str
-    origin: Origin
-    shown: str = ""
-
-    @property
-    def kind(self) -> str:
-        """The type that the marker shows."""
-        return str(self.payload[0]["type"]) if len(self.payload) == 1 else "items"
-
-
-def text_digest(text: str) -> str:
-    """Return a digest that tells whether a shown text was edited.
-
-    White space around the text does not count, because the host strips it.
-    """
-    stripped = text.strip().encode("utf-8", "surrogatepass")
-    return hashlib.sha256(stripped).hexdigest()[:32]
-
-
-def message_key(message_id: str) -> str:
-    """Return the top-level key that holds the records of one message."""
-    return f"{SEED_KEY}:{message_id}"
-
-
-def write_records(
-    records: Mapping[str, Record], dead: Iterable[str] = ()
-) -> dict[str, Any]:
-    """Return the JSON value for the key of one message."""
-    items = {ulid: _wire(record) for ulid, record in records.items()}
-    value: dict[str, Any] = {"__v": _VERSION, "items": items}
-    return {**value, "dead": sorted(dead)} if dead else value
-
-
-def is_pipe_key(key: str) -> bool:
-    """Say whether a top-level key of a chat holds records, of any writer."""
-    return key == SEED_KEY or key.startswith(f"{SEED_KEY}:")
-
-
-def read_records(chat: Mapping[str, Any]) -> dict[str, Record]:
-    """Return every readable record of a chat's JSON, by id.
-
-    A record in an unknown form is ignored; its marker then names nothing.
-    """
-    values = [value for key, value in chat.items() if is_pipe_key(key)]
-    dead = {ulid for value in values for ulid in invalid_ids(value)}
-    found = (record for value in values for record in _records_in(value))
-    return {r.ulid: _invalidated(r) if r.ulid in dead else r for r in found}
-
-
-def invalid_ids(value: object) -> list[str]:
-    """Return the ids that the value of one key lists as dead."""
-    dead = value.get("dead") if isinstance(value, Mapping) else None
-    return [str(ulid) for ulid in dead] if isinstance(dead, list) else []
-
-
-def created_in(value: object) -> int:
-    """Return the time of the oldest record in the value of one key; 0 if none."""
-    return min((record.created_at for record in _records_in(value)), default=0)
-
-
-def _invalidated(record: Record) -> Record:
-    rest = tuple(item for item in record.payload if not is_encrypted(item))
-    return replace(record, payload=rest)
-
-
-def _records_in(value: object) -> Iterator[Record]:
-    items = value.get("items") if isinstance(value, Mapping) else None
-    for ulid, wire in (items if isinstance(items, Mapping) else {}).items():
-        payload = _payload(wire.get("payload")) if isinstance(wire, Mapping) else ()
-        if payload:
-            yield _record(str(ulid).upper(), wire, payload)
-
-
-def _payload(value: object) -> tuple[Item, ...]:
-    rows = value if isinstance(value, list) else [value]
-    items = [row for row in rows if isinstance(row, dict) and row.get("type")]
-    return tuple(items) if len(items) == len(rows) else ()
-
-
-def _record(ulid: str, wire: Mapping[str, Any], payload: tuple[Item, ...]) -> Record:
-    model, created_at = str(wire.get("model") or ""), wire.get("created_at")
-    return Record(
-        ulid=ulid,
-        model=model,
-        created_at=created_at if isinstance(created_at, int) else 0,
-        payload=payload,
-        message_id=str(wire.get("message_id") or ""),
-        origin=read_origin(wire.get("origin"), model),
-        shown=str(wire.get("shown") or ""),
-    )
-
-
-def _wire(record: Record) -> dict[str, Any]:
-    payload = list(record.payload)
-    return {
-        "model": record.model,
-        "created_at": record.created_at,
-        "payload": payload[0] if len(payload) == 1 else payload,
-        "message_id": record.message_id,
-        "origin": record.origin.wire(),
-        **({"shown": record.shown} if record.shown else {}),
-    }
-
-
-MAX_STORED_KB = 4096
-"""The most stored in one chat: the host reads and writes it whole at every answer."""
-
-_KEPT_SHARE = 0.75  # so that not every answer changes the beginning of the next request
-_SHORT = 500
-_STAYS = ("__v", "dead")
-
-Values = Mapping[str, Any]
-
-
-def prune(
-    values: Values, messages: Mapping[str, Any], own: str, most: int
-) -> dict[str, Any]:
-    """Return the values to write in addition to that of the key `own`.
-
-    `messages` are those of the chat; without any, nothing is known about them. Answers
-    that are still growing are not touched, because others write them. The remaining
-    values have at most `most` characters.
-    """
-    present = set(map(message_key, messages)) if messages else set(values)
-    growing = {message_key(id) for id, message in messages.items() if _grows(message)}
-    ours = {
-        key: value
-        for key, value in values.items()
-        if key not in (own, SEED_KEY) and isinstance(value, Mapping)
-    }
-    gone = {k: _without_kept(v) for k, v in ours.items() if k not in present}
-    gone = {key: value for key, value in gone.items() if value != ours[key]}
-    left = {k: v for k, v in ours.items() if k in present and k not in growing}
-    return gone | _prune_values(left, most)
-
-
-def stored_size(value: object) -> int:
-    """Return the number of characters that a value takes."""
-    return len(json.dumps(value, separators=(",", ":")))
-
-
-def _grows(message: object) -> bool:
-    return isinstance(message, Mapping) and message.get("done") is False
-
-
-def _has(value: Values) -> bool:
-    items = value.get("items")
-    return isinstance(items, Mapping) and bool(items)
-
-
-def _without_kept(value: Values) -> dict[str, Any]:
-    return {name: inner for name, inner in value.items() if name in _STAYS}
-
-
-def _empty_value(value: Values) -> dict[str, Any]:
-    return {name: inner for name, inner in value.items() if name != "items"}
-
-
-def _prune_values(values: Values, most: int) -> dict[str, Any]:
-    over = sum(map(stored_size, values.values())) - most
-    if over <= 0:
-        return {}
-    over += int(most * (1 - _KEPT_SHARE))
-    now = dict(values)
-    oldest = sorted(filter(lambda key: _has(values[key]), values), key=_age(values))
-    for shrink in (_with_short_outputs, _empty_value):
-        for key in oldest:
-            if over <= 0:
-                break
-            smaller = shrink(now[key])
-            over -= stored_size(now[key]) - stored_size(smaller)
-            now[key] = smaller
-    return {key: value for key, value in now.items() if value != values[key]}
-
-
-def _age(values: Values) -> Callable[[str], int]:
-    return lambda key: created_in(values[key])
-
-
-def _with_short_outputs(value: Values) -> dict[str, Any]:
-    items = {ulid: _short_record(wire) for ulid, wire in value["items"].items()}
-    return {**value, "items": items}
-
-
-def _short_record(wire: Any) -> Any:
-    if not isinstance(wire, Mapping):
-        return wire
-    payload = wire.get("payload")
-    rows = payload if isinstance(payload, list) else None
-    short = list(map(_short_item, rows)) if rows is not None else _short_item(payload)
-    return {**wire, "payload": short}
-
-
-def _short_item(item: Any) -> Any:
-    if not isinstance(item, dict):
-        return item
-    short: Item = {}
-    if isinstance(item.get("output"), str):
-        short["output"] = _cut(item["output"])
-    if isinstance(item.get("outputs"), list):
-        short["outputs"] = list(_short_logs(item["outputs"]))
-    return {**item, **short}
-
-
-def _short_logs(outputs: Iterable[Any]) -> Iterable[Item]:
-    for part in content_parts(list(outputs)):
-        logs = part.get("logs")
-        yield {**part, "logs": _cut(logs)} if isinstance(logs, str) else part
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= _SHORT else f"{text[:_SHORT]} [shortened]"
 
 
 # ==== owui_chat.storage.output_carrier: Records carried by the host's own stored output of a message.
@@ -7456,59 +7560,6 @@ def _commentary_item(item: Item, text: str, status: str) -> Item:
     return {**head, "status": status, "content": content}
 
 
-# ==== owui_chat.code: Code that the API ran, in the host's form.
-
-CODE_CARD = "open_webui:code_interpreter"
-
-_DID_NOT_RUN = "The code did not run to its end."
-
-
-def is_code(item: Mapping[str, Any]) -> bool:
-    """Say whether `item` is code that the API ran."""
-    return item_type(item) == "code_interpreter_call"
-
-
-def code_host_item(item: Mapping[str, Any]) -> Item:
-    """Return code and its output as the host's own item.
-
-    The host runs only code with `attributes` (docs/reference/open-webui.md, "Rounds of
-    tools").
-    """
-    outputs = content_parts(item.get("outputs"))
-    printed = "".join(str(part.get("logs") or "") for part in outputs)
-    failed = item.get("status") in ("failed", "incomplete")
-    return {
-        "type": CODE_CARD,
-        "id": item.get("id"),
-        "status": item.get("status") or "completed",
-        "lang": "python",
-        "code": replay_code(item, _DID_NOT_RUN if failed else printed),
-    }
-
-
-def replay_code(item: Mapping[str, Any], printed: str) -> str:
-    """Return code as the page draws it, with its output in a block below.
-
-    The page draws the code between two fences and does not draw `output` (observed on
-    0.12.4). So the text closes the first block and opens a second one, which the page's
-    last fence closes.
-    """
-    code = str(item.get("code") or "")
-    shown = printed.strip("\n").replace("```", "'''")
-    return f"{code}\n```\n```text\n{shown}" if shown else code
-
-
-def remove_code(text: str, item: Mapping[str, Any]) -> str | None:
-    """Return `text` without the part that the host inserted for stored code.
-
-    None if there is no such part: somebody has deleted the card.
-    """
-    code = code_host_item(item)["code"]
-    told = f"<code_interpreter>\n{code}\n</code_interpreter>" if code else ""
-    before, found, after = text.partition(told) if told else (text, "nothing", "")
-    return f"{before}{after}".strip() if found else None
-
-
 # ==== owui_chat.render.hosted: The cards of items that OpenAI's own tools make.
 
 _REFUSED = "The picture was not drawn: OpenAI's safety system refused it."
@@ -8095,7 +8146,6 @@ class _Reading:
         self._textless: list[str] = []
 
     def marked(self, messages: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-        """Return the messages; markers without a text come at the end of their run."""
         found: list[Mapping[str, Any]] = []
         for message in messages:
             is_message = isinstance(message, Mapping)  # else the reader says so
@@ -8438,6 +8488,24 @@ class Carrying:
         return None
 
 
+# ==== owui_chat.host_tools: What Open WebUI's own texts and tools mean: failed results, `call_tool`.
+
+CALL_TOOL = "call_tool"
+"""The builtin tool that runs another one by its name."""
+
+HOST_ERROR_PREFIXES = ("error:", "exception:", "traceback", "http error!")
+"""The beginnings of results that the host marks as failed, in lower case."""
+
+TOOL_IMAGES_PREFIX = "Here are the images from the tool results above."
+"""The beginning of the user message that the host makes of the images of tools."""
+
+
+def read_call_tool(arguments: Mapping[str, Any]) -> tuple[Any, dict[str, Any]] | None:
+    """Return the name and the arguments in a call of `call_tool`, None if invalid."""
+    params = parse_json_object(arguments.get("params"))
+    return None if params is None else (arguments.get("tool_name"), params)
+
+
 # ==== owui_chat.input.attachments: Pictures and files that people or tools attached, as input parts.
 
 _SIGNATURES = (
@@ -8700,7 +8768,7 @@ def _readable_part(part: Item, name: str) -> Item | str:
     return (_UNKNOWN_PICTURE if held else GONE_FILE).format(shown)
 
 
-_HOST_PROMPT = "Here are the images from the tool results above. Please analyze them."
+_HOST_PROMPT = f"{TOOL_IMAGES_PREFIX} Please analyze them."
 
 UNREADABLE_IMAGE = "[A picture is in a form that you cannot read; the user sees it.]"
 """Replaces a picture of a tool that the API would refuse."""
@@ -8844,195 +8912,6 @@ def _requested_verbosity(part: ChatPart) -> str:
     if digest in DETAILED.split():
         return "high"
     return "low" if digest in CONCISE.split() else ""
-
-
-# ==== owui_chat.input.history: The input items of a chat's history.
-
-_SIGN = "<details type="
-_BLOCK = re.compile(
-    r'<details type="(?:status|reasoning|tool_calls|code_interpreter|\w+\.reasoning)"'
-    r"[^<>]*>.*?</details>\n?",
-    re.DOTALL,
-)
-
-
-def strip_old_blocks(text: str) -> str:
-    """Return `text` without such blocks; a block that is not closed stays as text."""
-    if _SIGN not in text or "</details>" not in text:
-        return text  # below, only the text before the last end is read, once
-    end = text.rindex("</details>") + len("</details>\n")
-    return _BLOCK.sub("", text[:end]) + text[end:]
-
-
-def build_input(
-    parts: Iterable[ChatPart],
-    records: Mapping[str, Record],
-    reader: Origin | None,
-    *,
-    with_tools: bool = True,
-) -> list[Item]:
-    """Return the input of a request; without a `reader` no reasoning is sent.
-
-    Without `with_tools` runs that are over do not include what tools did. The result is
-    always valid: calls and outputs come in pairs, and reasoning only with its encrypted
-    content and directly before its product.
-    """
-    items: list[Item] = []
-    run: list[AssistantText | ToolCall | ToolMessage] = []
-    for part in parts:
-        if isinstance(part, UserMessage):
-            past = _RunHistory(run, records, reader).items()
-            items += past if with_tools else drop_hosted_tool_items(past)
-            items.append(part.item)
-            run = []
-        else:
-            run.append(part)
-    items += _RunHistory(run, records, reader).items()
-    # A picture is an input message: inserted last, to keep reasoning next to its text.
-    return [
-        image_message(item) if has_image(item) else item
-        for item in drop_orphans(reorder_remote_outputs(since_compaction(items)))
-    ]
-
-
-def tool_message_item(returned: ToolMessage, before: Iterable[Item]) -> Item:
-    """Return the input item for a tool's result; its call is one of `before`."""
-    call_id = returned.call_id
-    calls = (i for i in before if is_call(i) and i.get("call_id") == call_id)
-    kind = next(map(item_type, calls), "function_call")
-    return {"type": CALL_OUTPUTS[kind], "call_id": call_id, "output": returned.output}
-
-
-class _RunHistory:
-
-    def __init__(
-        self,
-        run: Sequence[AssistantText | ToolCall | ToolMessage],
-        records: Mapping[str, Record],
-        reader: Origin | None,
-    ) -> None:
-        self._pieces = [_split(part) for part in run]
-        self._reader = reader
-        self._records = {
-            piece.ulid: records[piece.ulid]
-            for pieces in self._pieces
-            if isinstance(pieces, list)
-            for piece in pieces
-            if piece.ulid in records
-        }
-        self._waiting = {
-            ulid: [
-                strip_for_replay(item) for item in record.payload if is_replayed(item)
-            ]
-            for ulid, record in self._records.items()
-        }
-        self._ulid_of_call = {
-            str(item.get("call_id")): ulid
-            for ulid, record in self._records.items()
-            for item in record.payload
-            if is_call(item)
-        }
-
-        for waiting in self._waiting.values():
-            for item in filter(is_code, list(waiting)):
-                if not self._takes_out(item):
-                    waiting.remove(item)
-
-    def _takes_out(self, code: Item) -> bool:
-        for pieces in [found for found in self._pieces if isinstance(found, list)]:
-            for place, piece in enumerate(pieces):
-                rest = remove_code(piece.text, code)
-                if rest is not None:
-                    pieces[place] = replace(piece, text=rest)
-                    return True
-        return False
-
-    def items(self) -> list[Item]:
-        """Return the items of the run in order."""
-        items: list[Item] = []
-        for part in self._pieces:
-            match part:
-                case ToolCall():
-                    items += self._call(part)
-                case ToolMessage():
-                    items.append(tool_message_item(part, items))
-                case _:
-                    for piece in part:
-                        items += self._piece(piece)
-        return items
-
-    def _call(self, call: ToolCall) -> list[Item]:
-        ulid = self._ulid_of_call.get(call.call_id, "")
-        waiting = self._waiting.get(ulid, [])
-        for place, item in enumerate(waiting):
-            if is_call(item) and item.get("call_id") == call.call_id:
-                self._waiting[ulid] = waiting[place + 1 :]
-                return self._allowed(ulid, waiting[: place + 1])
-        return [_call_item(call)]
-
-    def _piece(self, piece: MarkedText) -> list[Item]:
-        kept = self._allowed(piece.ulid, self._waiting.pop(piece.ulid, []))
-        message = kept.pop() if kept and _is_answer(kept[-1]) else None
-        record = self._records.get(piece.ulid)
-        if message and record and not record.shown and _is_whole_remark(message):
-            kept, message = [*kept, message], None
-        if not piece.text:
-            return kept
-        if message and record and record.shown == text_digest(piece.text):
-            return [*kept, message]
-        return [*kept, _message_item(message, piece.text)]
-
-    def _allowed(self, ulid: str, items: Sequence[Item]) -> list[Item]:
-        if not items:
-            return []
-        reader = self._reader
-        readable = bool(reader and reader.can_decrypt(self._records[ulid].origin))
-        return [
-            item
-            for item in items
-            if not is_encrypted(item) or (readable and item.get("encrypted_content"))
-        ]
-
-
-def _call_item(call: ToolCall) -> Item:
-    kind, key = "function_call", "arguments"
-    if call.is_custom:
-        kind, key = "custom_tool_call", "input"
-    head = {"type": kind, "call_id": call.call_id, "name": call.name}
-    return {**head, key: call.arguments}
-
-
-def _split(
-    part: AssistantText | ToolCall | ToolMessage,
-) -> list[MarkedText] | ToolCall | ToolMessage:
-    if isinstance(part, AssistantText):
-        return list(split_at_markers(strip_old_blocks(part.text)))
-    return part
-
-
-def _is_answer(item: Item) -> bool:
-    return item_type(item) == "message" and item.get("role") == "assistant"
-
-
-def _is_whole_remark(item: Item) -> bool:
-    return is_commentary(item) and bool(message_text(item))
-
-
-def _message_item(kept: Item | None, shown: str) -> Item:
-    part = {"type": "output_text", "text": shown, "annotations": []}
-    if kept is None:
-        return {"type": "message", "role": "assistant", "content": [part]}
-    if message_text(kept).strip() == shown:
-        return kept
-    parts = kept.get("content")
-    if isinstance(parts, list) and len(parts) == 1 and _is_text_part(parts[0]):
-        is_edited = "text" in parts[0]  # the annotations' positions are no longer valid
-        part = {**parts[0], "text": shown, **({"annotations": []} if is_edited else {})}
-    return {**kept, "content": [part]}
-
-
-def _is_text_part(part: object) -> bool:
-    return isinstance(part, Mapping) and part.get("type") == "output_text"
 
 
 # ==== owui_chat.input.prefix: Everything that was sent before and around earlier messages, sent again unchanged.
@@ -10629,9 +10508,6 @@ class _DocumentReader:
         self._left = _MOST_BYTES
 
     async def part(self, file: Attachment) -> Item | str | None:
-        """Return a document, or why it cannot be sent, or None if it is not for the
-        model.
-        """
         if file.is_image:
             return None
         row = await file_row(file.file_id, self._user)
@@ -10796,9 +10672,6 @@ _CITED = frozenset(
 )
 """Builtin tools whose results name sources, as in the host."""
 
-_ERROR_WORDS = ("error:", "exception:", "traceback", "http error!")
-"""The beginnings of results that the host marks as failed."""
-
 
 def _cites(name: str, metadata: Mapping[str, Any]) -> bool:
     found: Any = metadata.get("model")
@@ -10810,14 +10683,14 @@ def _cites(name: str, metadata: Mapping[str, Any]) -> bool:
 def _is_error_text(text: str) -> bool:
     found = parse_json_object(text)
     if found is None:
-        return text.strip().lower().startswith(_ERROR_WORDS)
+        return text.strip().lower().startswith(HOST_ERROR_PREFIXES)
     refused = found.get("success") is False or found.get("ok") is False
     told = found.get("error") or (refused and found.get("message"))
     failed = str(found.get("status")).strip().lower() in ("error", "failed")
     return failed or (isinstance(told, str | Mapping | list) and bool(told))
 
 
-_DISPATCHERS = ("call_tool", "search_tools")
+_DISPATCHERS = (CALL_TOOL, "search_tools")
 """Builtin tools that call others; they cannot call each other."""
 
 
@@ -10853,10 +10726,8 @@ class HostTools:
         own, tools = self._names.own_name(name), self._host.tools
         if tools.get(own, {}).get("tool_id") != "builtin:call_tool":
             return own, arguments
-        inner, params = arguments.get("tool_name"), parse_json_object(
-            arguments.get("params")
-        )
-        if inner not in tools or inner in _DISPATCHERS or params is None:
+        inner, params = read_call_tool(arguments) or (None, {})
+        if inner not in tools or inner in _DISPATCHERS:
             return None
         return str(inner), params
 
@@ -11191,29 +11062,24 @@ class _OutputStore(ChatStore):
     def __init__(
         self, caller: Caller, chat: Mapping[str, Any], seal: Encryption | None = None
     ) -> None:
-        """Begin with what `chat` holds, of either carrier."""
         super().__init__(caller, chat, seal)
         self._unshown: list[StoredRecord] = []
 
     async def write(self, record: Record) -> None:
-        """Give `record` to the answer."""
         self._give(record.ulid, {record.ulid: record})
 
     async def flush(self) -> bool:
-        """Give the answer everything that no record contained yet; always succeeds."""
         if self._is_behind:
             self._give(new_ulid(), {})
         return True
 
     async def invalidate_reasoning(self) -> None:
-        """Note in the answer that stored reasoning is not sent again."""
         dying = _encrypted_ids(self.records)
         self._dead |= dying
         if dying:
             self._give(new_ulid(), {})
 
     def take_unsent(self) -> list[StoredRecord]:
-        """Return the records that were given since the last call."""
         given, self._unshown = self._unshown, []
         return given
 
@@ -11313,7 +11179,6 @@ class _Chat(NamedTuple):
 
     @property
     def replaced_id(self) -> str:
-        """The message that this answer replaces, or nothing."""
         return str(self.call.host.metadata.get("regeneration_message_id") or "")
 
 
