@@ -40,7 +40,6 @@ from owui_chat.messages import (
     stored_messages,
 )
 from owui_chat.storage.details_carrier import restore_from_details
-from owui_chat.storage.output_carrier import restore_from_outputs
 from owui_chat.storage.records import Record
 from owui_manifold.config import (
     build_toolset,
@@ -173,8 +172,7 @@ def _restore_outputs(chat: _Chat) -> _Chat:
     """Put the stored outputs of earlier answers in the place of their text."""
     if not chat.store:
         return chat
-    outputs = chat.store.stored_outputs(chat.replaced_id)
-    parts = restore_from_outputs(chat.parts, outputs)
+    parts = chat.store.restore(chat.parts, chat.replaced_id)
     return chat._replace(parts=parts, records={**chat.records, **chat.store.records})
 
 

@@ -14,9 +14,15 @@ from typing import Any, TypeGuard
 
 from openai_responses.clock import new_ulid
 from openai_responses.errors import InvalidRequest
-from openai_responses.items import Item, is_encrypted
+from openai_responses.items import is_encrypted
 from owui_chat.input.prefix import SentContext, add_sent_context, read_sent_context
-from owui_chat.storage.output_carrier import StoredRecord, output_values, stored_outputs
+from owui_chat.messages import ChatPart
+from owui_chat.storage.output_carrier import (
+    StoredRecord,
+    output_values,
+    restore_from_outputs,
+    stored_outputs,
+)
 from owui_chat.storage.records import (
     MAX_STORED_KB,
     Record,
@@ -166,12 +172,13 @@ class ChatStore:
         """Return the records that the answer's own output still needs."""
         return []
 
-    def stored_outputs(self, rewritten: str) -> list[list[Item]]:
-        """Return the stored output of each run of this branch.
+    def restore(self, parts: list[ChatPart], replaced_id: str) -> list[ChatPart]:
+        """Return a chat with the outputs that earlier answers of its branch stored.
 
-        `rewritten` names the answer that is asked for anew, if the model is shown it.
+        `replaced_id` names the answer that is asked for anew, if the model is shown it.
         """
-        return stored_outputs(self.messages, self._caller.message_id, rewritten)
+        outputs = stored_outputs(self.messages, self._caller.message_id, replaced_id)
+        return restore_from_outputs(parts, outputs)
 
 
 class _OutputStore(ChatStore):
