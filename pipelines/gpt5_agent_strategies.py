@@ -552,6 +552,19 @@ class InvalidRequest(ResponsesError):
     """A request that is not sent; the text says why."""
 
 
+def valve_error(
+    problem: str, example: str = "", *, place: str = "the valves"
+) -> InvalidRequest:
+    """Return the error of a setting: what is wrong, and who has to correct it where."""
+    shown = f", for example {example}" if example else ""
+    return InvalidRequest(
+        f"{problem}. An administrator has to correct it in {place}{shown}."
+    )
+
+
+PIPE_VALVES = "the valves of this pipe"
+
+
 class ConnectionFailed(ResponsesError):
     """The server could not be reached, or went away before it answered."""
 
@@ -1841,10 +1854,8 @@ class Endpoint:
 def _normalize_base_url(text: str) -> str:
     parts = url_parts(text.strip() or DEFAULT_BASE_URL)
     if parts is None:
-        raise InvalidRequest(
-            "BASE_URL is not an http or https address. An administrator has to "
-            f"correct it in the valves of this pipe, for example {DEFAULT_BASE_URL}."
-        )
+        problem = "BASE_URL is not an http or https address"
+        raise valve_error(problem, DEFAULT_BASE_URL, place=PIPE_VALVES)
     if "@" in parts.netloc:
         raise InvalidRequest(
             "BASE_URL holds a user name or a password, which cannot be sent beside "
@@ -1891,10 +1902,10 @@ class Trust:
                 self._contexts[key] = ssl.create_default_context(cafile=path)
             return self._contexts[key]
         except (OSError, ValueError):  # no such file, or no certificates in it
-            raise InvalidRequest(
-                "CA_BUNDLE is not a file with certificates that this server can read. "
-                "An administrator has to correct it in the valves of this pipe."
-            ) from None
+            problem = (
+                "CA_BUNDLE is not a file with certificates that this server can read"
+            )
+            raise valve_error(problem, place=PIPE_VALVES) from None
 
 
 def proxy_for(network: Network, url: str) -> str | None:
@@ -3033,10 +3044,11 @@ async def _send(
             was_sent=not isinstance(error, _NEVER_CONNECTED),
         ) from None
     except ValueError:  # a line break in the key, a host that no name server knows
-        raise InvalidRequest(
-            "API_KEY, BASE_URL, PROXY or EXTRA_HEADERS holds characters that cannot "
-            "be sent. An administrator has to correct it in the valves of this pipe."
-        ) from None
+        problem = (
+            "API_KEY, BASE_URL, PROXY or EXTRA_HEADERS holds characters that cannot be "
+            "sent"
+        )
+        raise valve_error(problem, place=PIPE_VALVES) from None
 
 
 def _network_sentence(error: Exception, host: str) -> str:
@@ -4564,10 +4576,8 @@ def read_rules(text: str) -> list[tuple[str, Approval]]:
             case "auto" | "ask" | "deny" as known if pattern:
                 rules.append((pattern, known))
             case _ if pattern or answer:
-                raise InvalidRequest(
-                    "TOOL_APPROVAL holds something that is no rule. An administrator "
-                    "has to correct it in the valves, for example `delete_*=ask`."
-                )
+                problem = "TOOL_APPROVAL holds something that is no rule"
+                raise valve_error(problem, "`delete_*=ask`")
     return rules
 
 
@@ -14379,10 +14389,9 @@ def _read_extra_headers(stored: str) -> Mapping[str, str]:
     given = parse_string_map(reveal_secret(stored, "EXTRA_HEADERS"))
     if given is not None:
         return {name: reveal_secret(v, "EXTRA_HEADERS") for name, v in given.items()}
-    raise InvalidRequest(
-        "EXTRA_HEADERS is not a JSON object of texts. An administrator has to correct "
-        'it in the valves of this pipeline, for example {"X-Team": "blue"}.'
-    )
+    problem = "EXTRA_HEADERS is not a JSON object of texts"
+    example = '{"X-Team": "blue"}'
+    raise valve_error(problem, example, place="the valves of this pipeline")
 
 
 def _build_run_limits(valves: Valves) -> Limits:

@@ -150,6 +150,19 @@ class InvalidRequest(ResponsesError):
     """A request that is not sent; the text says why."""
 
 
+def valve_error(
+    problem: str, example: str = "", *, place: str = "the valves"
+) -> InvalidRequest:
+    """Return the error of a setting: what is wrong, and who has to correct it where."""
+    shown = f", for example {example}" if example else ""
+    return InvalidRequest(
+        f"{problem}. An administrator has to correct it in {place}{shown}."
+    )
+
+
+PIPE_VALVES = "the valves of this pipe"
+
+
 class ConnectionFailed(ResponsesError):
     """The server could not be reached, or went away before it answered."""
 
@@ -1272,10 +1285,8 @@ def read_overrides(text: str) -> dict[str, _Override]:
         return {}
     table = parse_json_object(text)
     if table is None:
-        raise InvalidRequest(
-            "MODEL_OVERRIDES_JSON is not a JSON object. An administrator has to correct "
-            'it in the valves, for example {"my-gpt": {"like": "gpt-5.2"}}.'
-        )
+        problem = "MODEL_OVERRIDES_JSON is not a JSON object"
+        raise valve_error(problem, '{"my-gpt": {"like": "gpt-5.2"}}')
     return {model: _read_override(model, row) for model, row in table.items()}
 
 
@@ -1306,12 +1317,12 @@ def _apply_override(name: str, said: _Override) -> ResolvedModel:
 
 def _read_override(model: str, row: object) -> _Override:
     if not isinstance(row, Mapping):
-        raise InvalidRequest(_entry_error(model, "is no JSON object"))
+        raise _entry_error(model, "is no JSON object")
     said = dict(row)
     texts = {key: said.pop(key) for key in ("like", "name") if key in said}
     for key, value in (*texts.items(), *said.items()):
         if not _can_be(key, value):
-            raise InvalidRequest(_entry_error(model, f"has a wrong {str(key)[:40]}"))
+            raise _entry_error(model, f"has a wrong {str(key)[:40]}")
     if "efforts" in said:
         said["efforts"] = tuple(said["efforts"])
     return _Override(**texts, facts=said)
@@ -1330,11 +1341,8 @@ def _can_be(key: str, value: object) -> bool:
     return key in (_TEXT_FACTS | {"like", "name"}) and isinstance(value, str)
 
 
-def _entry_error(model: str, what: str) -> str:
-    return (
-        f"MODEL_OVERRIDES_JSON: the entry {model} {what}. An administrator has to "
-        "correct it in the valves."
-    )
+def _entry_error(model: str, what: str) -> InvalidRequest:
+    return valve_error(f"MODEL_OVERRIDES_JSON: the entry {model} {what}")
 
 
 # ==== openai_responses.models.usage: The tokens that a run used, added up over its responses, and what they cost.
@@ -1387,10 +1395,8 @@ def _count(value: object) -> int:
 _MILLION = 1_000_000
 
 _PRICE_NAMES = ModelPrices._fields
-_NOT_PRICES = (
-    "CUSTOM_MODEL_PRICING_JSON is not a JSON object of prices. An administrator has to "
-    'correct it in the valves, for example {"my-model": {"input": 2, "output": 8}}.'
-)
+_NOT_PRICES = "CUSTOM_MODEL_PRICING_JSON is not a JSON object of prices"
+_SOME_PRICES = '{"my-model": {"input": 2, "output": 8}}'
 
 
 def cost_of_run(
@@ -1410,7 +1416,7 @@ def read_prices(text: str) -> dict[str, ModelPrices]:
         return {}
     table = parse_json_object(text)
     if table is None:
-        raise InvalidRequest(_NOT_PRICES)
+        raise valve_error(_NOT_PRICES, _SOME_PRICES)
     return {model: _read_row(row) for model, row in table.items()}
 
 
@@ -1449,7 +1455,7 @@ def _read_row(row: object) -> ModelPrices:
         for name, price in prices.items()
     )
     if not numbers or not {"input", "output"} <= set(prices):
-        raise InvalidRequest(_NOT_PRICES)
+        raise valve_error(_NOT_PRICES, _SOME_PRICES)
     return ModelPrices(**{name: prices.get(name) for name in _PRICE_NAMES})
 
 
@@ -2086,10 +2092,8 @@ class Endpoint:
 def _normalize_base_url(text: str) -> str:
     parts = url_parts(text.strip() or DEFAULT_BASE_URL)
     if parts is None:
-        raise InvalidRequest(
-            "BASE_URL is not an http or https address. An administrator has to "
-            f"correct it in the valves of this pipe, for example {DEFAULT_BASE_URL}."
-        )
+        problem = "BASE_URL is not an http or https address"
+        raise valve_error(problem, DEFAULT_BASE_URL, place=PIPE_VALVES)
     if "@" in parts.netloc:
         raise InvalidRequest(
             "BASE_URL holds a user name or a password, which cannot be sent beside "
@@ -2136,10 +2140,10 @@ class Trust:
                 self._contexts[key] = ssl.create_default_context(cafile=path)
             return self._contexts[key]
         except (OSError, ValueError):  # no such file, or no certificates in it
-            raise InvalidRequest(
-                "CA_BUNDLE is not a file with certificates that this server can read. "
-                "An administrator has to correct it in the valves of this pipe."
-            ) from None
+            problem = (
+                "CA_BUNDLE is not a file with certificates that this server can read"
+            )
+            raise valve_error(problem, place=PIPE_VALVES) from None
 
 
 def proxy_for(network: Network, url: str) -> str | None:
@@ -2590,10 +2594,11 @@ async def _send(
             was_sent=not isinstance(error, _NEVER_CONNECTED),
         ) from None
     except ValueError:  # a line break in the key, a host that no name server knows
-        raise InvalidRequest(
-            "API_KEY, BASE_URL, PROXY or EXTRA_HEADERS holds characters that cannot "
-            "be sent. An administrator has to correct it in the valves of this pipe."
-        ) from None
+        problem = (
+            "API_KEY, BASE_URL, PROXY or EXTRA_HEADERS holds characters that cannot be "
+            "sent"
+        )
+        raise valve_error(problem, place=PIPE_VALVES) from None
 
 
 def _network_sentence(error: Exception, host: str) -> str:
@@ -4718,10 +4723,8 @@ def read_rules(text: str) -> list[tuple[str, Approval]]:
             case "auto" | "ask" | "deny" as known if pattern:
                 rules.append((pattern, known))
             case _ if pattern or answer:
-                raise InvalidRequest(
-                    "TOOL_APPROVAL holds something that is no rule. An administrator "
-                    "has to correct it in the valves, for example `delete_*=ask`."
-                )
+                problem = "TOOL_APPROVAL holds something that is no rule"
+                raise valve_error(problem, "`delete_*=ask`")
     return rules
 
 
@@ -9171,14 +9174,12 @@ class Valves(BaseModel):
     # Key and address
     API_KEY: str = _valve(
         "",
-        "API key for the server. Empty: the environment variable `OPENAI_API_KEY` of "
-        "Open WebUI.",
+        "API key. Empty: the environment variable `OPENAI_API_KEY` of Open WebUI.",
         secret=True,
     )
     BASE_URL: str = _valve(
         DEFAULT_BASE_URL,
-        "Address of the Responses API, with or without `/v1`. Change it for a proxy or "
-        "for another server with `POST /responses`.",
+        "Address of the Responses API, with or without `/v1`.",
     )
     ORGANIZATION: str = _valve(
         "", "Organization to bill, if the key belongs to several."
@@ -9186,27 +9187,25 @@ class Valves(BaseModel):
     PROJECT: str = _valve("", "Project to bill, if the key belongs to several.")
     EXTRA_HEADERS: str = _valve(
         "",
-        'More headers for every request, as a JSON object of texts: `{"X-Team": '
-        '"blue"}`. They replace the headers of the same name that this pipe sends.',
+        'More headers for every request, as a JSON object: `{"X-Team": "blue"}`. They '
+        "replace headers of the same name.",
         secret=True,
     )
     COMPATIBILITY: Literal["openai", "strict"] = _valve(
         "openai",
-        "`strict` sends only what every server with the Responses API knows. Choose it "
-        "when BASE_URL is neither OpenAI nor Azure.",
+        "`strict` sends only what every server knows: for servers other than OpenAI "
+        "and Azure.",
     )
 
     # Models
     MODEL_ID: str = _valve(
         "gpt-6.1-sol, gpt-6.1-sol-high, gpt-6.1-terra, gpt-6-luna, gpt-5.2",
-        "Models to offer, separated by commas; an effort can be part of the name "
-        "(`gpt-5.2-high`). `auto` lists the newest model of each family, `gpt-5-auto` "
-        "chooses a model for each chat.",
+        "Models to offer, separated by commas; a name can end with an effort. `auto` "
+        "lists the newest of each family, `gpt-5-auto` chooses a model for each chat.",
     )
     FETCH_MODELS: bool = _valve(
         True,
-        "For `auto`: list only models that the server offers for this key. Models that "
-        "MODEL_ID names are always listed.",
+        "For `auto` in MODEL_ID: list only models that the server offers for this key.",
     )
     MODEL_OVERRIDES_JSON: str = _valve(
         "",
@@ -9215,15 +9214,14 @@ class Valves(BaseModel):
     )
     TASK_MODEL: str = _valve(
         "gpt-6-luna",
-        "Model for titles, tags and other small tasks, at its lowest effort. Empty, or "
-        "not changed and the server is not OpenAI's: the model of the chat.",
+        "Model for titles, tags and other tasks, at its lowest effort. The chat's own "
+        "model if this is empty, or unchanged at another server than OpenAI's.",
     )
     BACKGROUND_MODELS: str = _valve(
         "",
-        "Models that answer in OpenAI's background mode, which continues after a broken "
-        "connection: names separated by commas, `*` for any text (`*-pro`). OpenAI "
-        "stores these requests and answers (`store: true`, 30 days by default), which "
-        "breaks zero data retention; COMPATIBILITY `strict` never does it.",
+        "Models whose answers survive a broken connection: names separated by commas, "
+        "`*` for any text (`*-pro`). OpenAI stores their requests and answers (`store: "
+        "true`, 30 days), which breaks zero data retention; never in `strict`.",
     )
 
     # What OpenAI's tools may do: search
@@ -9232,8 +9230,7 @@ class Valves(BaseModel):
     )
     MAP_WEB_SEARCH: bool = _valve(
         True,
-        "The Web Search switch of the page turns on OpenAI's search instead of Open "
-        "WebUI's.",
+        "The Web Search switch of the page means OpenAI's search, not Open WebUI's.",
     )
     WEB_SEARCH_CONTEXT_SIZE: Literal["low", "medium", "high"] = _valve(
         "medium",
@@ -9252,13 +9249,13 @@ class Valves(BaseModel):
     # ... pictures
     ENABLE_IMAGE_GENERATION: bool = _valve(
         False,
-        "Let the model draw and edit pictures with OpenAI's tool; each is billed. They "
-        "are stored as files of the user.",
+        "Let the model draw pictures with OpenAI's tool; each is billed and stored as a "
+        "file of the user.",
     )
     IMAGE_GENERATION_OPTIONS: str = _valve(
         '{"partial_images": 2}',
         "Options of that tool, as a JSON object: `quality`, `size`, `background`, "
-        "`output_format`, `model`, `partial_images` (0 to 3 unfinished pictures shown).",
+        "`output_format`, `model`, `partial_images` (previews, 0 to 3).",
     )
     IMAGE_DETAIL: Literal["auto", "low", "high"] = _valve(
         "auto",
@@ -9268,8 +9265,8 @@ class Valves(BaseModel):
     # ... code
     ENABLE_CODE_INTERPRETER: bool = _valve(
         False,
-        "Let the model run Python in a container at OpenAI; each is billed. Its files "
-        "are stored as files of the user.",
+        "Let the model run Python in a billed container at OpenAI. Its files are stored "
+        "as files of the user.",
     )
     # ... files
     FILE_SEARCH_VECTOR_STORES: str = _valve(
@@ -9277,9 +9274,9 @@ class Valves(BaseModel):
     )
     FILE_INPUT: Literal["off", "pdf", "all"] = _valve(
         "off",
-        "Which attached files the model reads itself and whole: none, PDFs, or all "
-        "documents. With `pdf` or `all`, turn off the capability File Context of the "
-        "model, or Open WebUI's retrieval sends the same text a second time.",
+        "Which attached files the model reads itself and whole. With `pdf` or `all` "
+        "(documents), turn off the model's capability File Context, or Open WebUI sends "
+        "the same text again.",
     )
     # ... remote servers
     REMOTE_MCP_SERVERS_JSON: str = _valve(
@@ -9287,7 +9284,7 @@ class Valves(BaseModel):
         "Remote MCP servers that OpenAI calls, as a JSON list of objects: "
         "`server_label`, `server_url` or `connector_id`, `authorization`, `headers`, "
         "`allowed_tools`, `require_approval`, `server_description`. Users are asked "
-        "before each call unless `require_approval` is `never`.",
+        "unless `require_approval` is `never`.",
         secret=True,
     )
 
@@ -9299,8 +9296,8 @@ class Valves(BaseModel):
     )
     PERSIST_REASONING_TOKENS: Literal["disabled", "response", "conversation"] = _valve(
         "conversation",
-        "How long the model gets its encrypted reasoning back: never, between the tool "
-        "calls of one answer, or in the whole conversation (stored in the chat).",
+        "Where the model gets its encrypted reasoning back: nowhere, between the tool "
+        "calls of an answer, or in the whole conversation (stored in the chat).",
     )
     PERSIST_TOOL_RESULTS: bool = _valve(
         True,
@@ -9309,15 +9306,14 @@ class Valves(BaseModel):
     )
     HISTORY_CARRIER: Literal["markers", "output"] = _valve(
         "markers",
-        "Where a chat keeps what it does not show: under keys of its own, named by "
-        "invisible lines in the answers, or in Open WebUI's stored output of each "
-        "answer, without such lines. Both are always read.",
+        "Where a chat keeps what it does not show: under its own keys, with invisible "
+        "lines in the answers, or in Open WebUI's stored output of each answer, without "
+        "such lines. Both are always read.",
     )
     STORE_ENCRYPTION: Literal["off", "on"] = _valve(
         "off",
-        "Encrypt what this pipe stores in a chat. Open WebUI still stores the text, the "
-        "reasoning summaries and the tool cards in clear, and they are part of a shared "
-        "or exported chat.",
+        "Encrypt what this pipe stores in a chat. Open WebUI stores text, reasoning "
+        "summaries and tool cards in clear, also in a shared or exported chat.",
     )
     STORE_ENCRYPTION_KEY: str = _valve(
         "",
@@ -9327,10 +9323,9 @@ class Valves(BaseModel):
     )
     STABLE_INSTRUCTIONS: Literal["auto", "on", "off"] = _valve(
         "auto",
-        "Send the first instructions of a chat again, and changes in them (a date, a "
-        "memory) with the next message, so that reasoning and the prompt cache stay "
-        "valid; the chat then holds them, readable for its owner. `auto`: only for "
-        "models that need it.",
+        "Keep the first instructions of a chat and send changes (a date, a memory) with "
+        "the next message, so that reasoning and the prompt cache stay valid; the "
+        "chat's owner can read them. `auto`: for models that need it.",
     )
     PROMPT_CACHE_KEY: Literal["chat", "user", "off"] = _valve(
         "chat",
@@ -9339,8 +9334,8 @@ class Valves(BaseModel):
     )
     TRUNCATION: Literal["disabled", "auto"] = _valve(
         "disabled",
-        "`auto` drops the oldest messages when a chat is too long for the model, and "
-        "with them reasoning and the prompt cache. `disabled` shows an error.",
+        "`auto` drops the oldest messages of a chat that is too long, and with them "
+        "reasoning and the prompt cache. `disabled` shows an error.",
     )
     COMPACTION_TOKENS: int = _valve(
         0,
@@ -9372,8 +9367,8 @@ class Valves(BaseModel):
     MAX_TOOL_CALLS: int = _valve(100, "Most tool calls in one answer.", ge=1)
     TOOL_TIMEOUT_SECONDS: float = _valve(
         120,
-        "Time limit of one tool call; all calls made at once have five times as long. "
-        "The time that people take to answer does not count.",
+        "Time limit of one tool call; calls made at once have five times as long "
+        "together. Time that people take does not count.",
         gt=0,
         allow_inf_nan=False,
     )
@@ -9385,10 +9380,9 @@ class Valves(BaseModel):
     )
     TOOL_APPROVAL: str = _valve(
         "",
-        "Rules for tools, as `pattern=auto`, `ask` or `deny`, separated by commas: "
-        "`delete_*=ask, shell=deny`; other tools follow the setting in the chat "
-        "controls. When Open WebUI runs the tools, only `deny` applies: such a tool is "
-        "not offered.",
+        "Rules `pattern=auto`, `ask` or `deny`, separated by commas: `delete_*=ask, "
+        "shell=deny`; other tools follow the chat controls. If Open WebUI runs the "
+        "tools, only `deny` applies, by not offering the tool.",
     )
     AUTO_NATIVE_TOOLS: bool = _valve(
         False,
@@ -9405,13 +9399,12 @@ class Valves(BaseModel):
         "effort, summary, verbosity, web_search, code_interpreter, show_cost, "
         "log_level",
         "Settings that users may change, separated by commas; also `image_generation` "
-        "and `service_tier`, which can be expensive, or `all`, or `nothing`. "
-        "Administrators may change all.",
+        "and `service_tier` (expensive), `all`, `nothing`. Administrators change all.",
     )
     USER_API_KEYS: Literal["off", "allowed", "required"] = _valve(
         "off",
-        "Whether users can, or must, set an API key of their own, which their titles "
-        "and other tasks use too. Administrators may always use the key of this pipe.",
+        "Whether users can, or must, set an API key of their own, also for their tasks. "
+        "Administrators may always use the key of this pipe.",
     )
 
     # Cost
@@ -9487,9 +9480,8 @@ class Valves(BaseModel):
     # Log
     AUDIT_LOG: bool = _valve(
         False,
-        "Write one JSON line per request, success and error to the server's log, "
-        "without any text of the chat. The environment variable "
-        "`OPENAI_GPT5_AUDIT_LOG=true` does the same.",
+        "Log one JSON line per request, success and error, without any text of the "
+        "chat. `OPENAI_GPT5_AUDIT_LOG=true` in the environment does the same.",
     )
     LOG_LEVEL: LogLevel = _valve(
         "INFO",
@@ -9515,11 +9507,8 @@ class Valves(BaseModel):
         return _clamp(value, 30, 900, 300)
 
     def effective_key(self) -> str:
-        """Return the key to use, or nothing.
-
-        The environment is read at use: as the default of the field its key would
-        stand in the schema that the settings page loads.
-        """
+        """Return the key to use, or nothing."""
+        # As the default of the field it would stand in the schema of the page.
         return self.API_KEY.strip() or os.environ.get("OPENAI_API_KEY", "").strip()
 
     def remembers_reasoning(self) -> bool:
@@ -9687,7 +9676,7 @@ def _is_on(own: str, default: bool) -> bool:
     return default if own == "inherit" else own == "on"
 
 
-# ---------------------------------------------------------------- what users choose
+# What users choose
 
 _FILTER_KEY = "openai_responses"
 _FILTER_VERSION = 1
@@ -9751,7 +9740,7 @@ def _permitted_words(valves: Valves) -> set[str]:
     return set(comma_list(valves.USER_MAY_CHANGE.lower()))
 
 
-# ---------------------------------------------------------------- single valves
+# Single valves
 
 
 def comma_list(text: str) -> list[str]:
@@ -9769,14 +9758,7 @@ def _json_value(form: Any, text: str, problem: str, example: str) -> Any:
     try:
         return _adapter(form).validate_json(text.strip() or "{}", strict=True)
     except ValidationError:
-        raise _valve_error(problem, example) from None
-
-
-def _valve_error(problem: str, example: str) -> InvalidRequest:
-    return InvalidRequest(
-        f"{problem}. An administrator has to correct it in the valves of this pipe, "
-        f"for example {example}."
-    )
+        raise valve_error(problem, example, place=PIPE_VALVES) from None
 
 
 def _extra_headers(valves: Valves) -> _Headers:
@@ -9807,9 +9789,9 @@ def _location(text: str) -> Mapping[str, str]:
     elif len(words) <= len(_PLACE):
         given = dict(zip(_PLACE, words, strict=False))
     else:
-        raise _valve_error(problem, example)
+        raise valve_error(problem, example, place=PIPE_VALVES)
     if not all(isinstance(given.get(key, ""), str) for key in _PLACE):
-        raise _valve_error(problem, example)
+        raise valve_error(problem, example, place=PIPE_VALVES)
     return {key: given[key] for key in _PLACE if given.get(key)}
 
 
@@ -9820,7 +9802,7 @@ def _secrets(valves: Valves, headers: Iterable[str], *others: str) -> tuple[str,
     return tuple(text for text in found if text.strip())
 
 
-# ---------------------------------------------------------------- the endpoint
+# The endpoint
 
 _NO_OWN_KEY = (
     "This pipe wants an OpenAI API key of your own. Set API_KEY in your settings of "
@@ -9904,7 +9886,7 @@ class AccountCapabilities:
             self._by_account[endpoint.account()] = known
 
 
-# ---------------------------------------------------------------- a request
+# A request
 
 _LEAST_THRESHOLD = 1000
 """A smaller threshold would compact every answer."""
@@ -9954,10 +9936,7 @@ def request_settings(
     refused: Capabilities,
     defaults: Mapping[str, Any],
 ) -> Settings:
-    """Return the settings of a request, without what the server `refused` before.
-
-    `streams` says whether a stream is wanted.
-    """
+    """Return the settings of a request, without what the server `refused` before."""
     valves, summary = config.valves, config.summary
     return Settings(
         effort=config.effort,
@@ -9972,11 +9951,8 @@ def request_settings(
 
 
 def is_background_model(valves: Valves, names: Iterable[str]) -> bool:
-    """Say whether BACKGROUND_MODELS matches one of a model's names.
-
-    Servers that support only the minimum of the API do not store responses.
-    """
-    if valves.COMPATIBILITY == "strict":
+    """Say whether BACKGROUND_MODELS matches one of a model's names."""
+    if valves.COMPATIBILITY == "strict":  # such servers do not store responses
         return False
     patterns = comma_list(valves.BACKGROUND_MODELS.lower())
     return any(fnmatchcase(n.lower(), p) for n in names for p in patterns)
@@ -10111,8 +10087,7 @@ def _write(level: str, line: str) -> None:
 _ATTRIBUTE = "openai_responses_rounds"
 
 
-@dataclass(frozen=True, slots=True)
-class DelegatedRound:
+class DelegatedRound(NamedTuple):
     """The end of a round whose calls the host is to run.
 
     `sent` and `received` are input items; `pending` waits for its marker; `cited` are
@@ -10185,27 +10160,21 @@ _ROWLESS_CHATS = ("temporary:", "local:", "channel:")
 
 
 class Caller(NamedTuple):
-    """Who asks, and for which chat and message.
-
-    `host_model` is the host's id of the model, `{function id}.{model}`. `task` is the
-    name of a task of the host, or empty. `is_admin` says whether an administrator asks.
-    """
+    """Who asks, and for which chat and message."""
 
     host_model: str
+    """The host's id of the model, `{function id}.{model}`."""
     user_id: str = ""
     chat_id: str = ""
     message_id: str = ""
     task: str = ""
+    """The name of a task of the host, or empty."""
     streams: bool = False
     is_admin: bool = False
 
     @property
     def model(self) -> str:
-        """The model as the administrator listed it.
-
-        The part before the first dot is the id of the function, which the administrator
-        chose.
-        """
+        """The model as the administrator listed it, without the function's id."""
         return self.host_model.split(".", 1)[-1]
 
     @property
@@ -10263,6 +10232,11 @@ class PipeCall(NamedTuple):
     """Where tools run that are not coroutines."""
 
     @property
+    def valves(self) -> Valves:
+        """The administrator's settings."""
+        return self.config.valves
+
+    @property
     def messages(self) -> list[dict[str, Any]]:
         """The messages of the body; none if it has no list of them."""
         messages = self.body.get("messages")
@@ -10286,13 +10260,12 @@ class PipeCall(NamedTuple):
 
 # ==== owui_manifold.host: The only module that uses `open_webui`; every name of the host is looked up here.
 
-FLOOR = (0, 11, 4)
+_FLOOR = (0, 11, 4)
 """From this version on `Chats.update_chat_by_id` patches the top-level keys of a chat;
 before, it replaced the whole chat (docs/reference/open-webui.md, "The chat's row")."""
 
 
-@dataclass(frozen=True, slots=True)
-class NewFile:
+class NewFile(NamedTuple):
     """A file to store; `kind` is its MIME type."""
 
     name: str
@@ -10304,8 +10277,8 @@ def require_floor() -> None:
     """Raise InvalidRequest, with a sentence, if Open WebUI is too old."""
     version = _host_name("env", "VERSION")
     numbers = [int(number) for number in re.findall(r"\d+", str(version))[:3]]
-    if tuple(numbers) < FLOOR:
-        floor = ".".join(map(str, FLOOR))
+    if tuple(numbers) < _FLOOR:
+        floor = ".".join(map(str, _FLOOR))
         raise InvalidRequest(
             f"This pipe needs Open WebUI {floor} or newer; this server runs "
             f"{version}. An administrator has to update Open WebUI."
@@ -10320,11 +10293,9 @@ async def read_chat(chat_id: str, user_id: str) -> Mapping[str, Any] | None:
 
 
 async def write_chat_keys(chat_id: str, values: Mapping[str, Any]) -> bool:
-    """Replace top-level keys of a chat's JSON; say whether the host stored them.
-
-    `touch=False`: storing items must not move the chat in the list.
-    """
+    """Replace top-level keys of a chat's JSON; say whether the host stored them."""
     chats = _host_name("models.chats", "Chats")
+    # Not touched: storing items must not move the chat in the list.
     row = await chats.update_chat_by_id(chat_id, dict(values), touch=False)
     return row is not None
 
@@ -10347,10 +10318,8 @@ async def legacy_model(model_id: str) -> Any:
 
 
 async def make_native(row: Any) -> bool:
-    """Set the function calling of a model to native; say whether the host did it.
-
-    Nothing else of its row changes: without grants the host keeps the existing ones.
-    """
+    """Set the function calling of a model to native; say whether the host did it."""
+    # Nothing else of its row changes: without grants the host keeps the existing ones.
     kept = row.model_dump(include={"id", "base_model_id", "name", "meta", "is_active"})
     native = {**row.params.model_dump(), "function_calling": "native"}
     form = _host_name("models.models", "ModelForm")(**kept, params=native)
@@ -10488,11 +10457,7 @@ _STORED_ADDRESS = re.compile(r"/api/v1/files/([^/?#]+)/content")
 _Made = TypeVar("_Made")
 
 
-async def read_file(row: Any, make: Callable[[bytes], _Made]) -> _Made | None:
-    """Return the result of `make` for a file's bytes; None if the host lost the file.
-
-    Both run on a thread, because the file may be large and its storage remote.
-    """
+async def _read_file(row: Any, make: Callable[[bytes], _Made]) -> _Made | None:
     try:
         return await asyncio.to_thread(lambda: make(stored_bytes(row.path)))
     except (OSError, RuntimeError):  # raised by the host's storages
@@ -10503,7 +10468,7 @@ async def read_tool_image(address: str, user: Any) -> Item:
     """Return a tool's picture in the same bytes as the next turn will read it."""
     match = _STORED_ADDRESS.match(address)
     row = await file_row(match[1], user) if match else None
-    held = await read_file(row, image_data_url) if row else address
+    held = await _read_file(row, image_data_url) if row else address
     return tool_image(held or "")
 
 
@@ -10552,7 +10517,7 @@ class _DocumentReader:
         def sized_part(content: bytes) -> tuple[Item, int]:
             return document_part(name, kind, content), len(content)
 
-        part, size = await read_file(row, sized_part) or (None, 0)
+        part, size = await _read_file(row, sized_part) or (None, 0)
         if part is None:
             return GONE_FILE.format(name)
         if size > self._left:
@@ -10565,8 +10530,8 @@ class _DocumentReader:
         return kind if self._wanted == "all" or kind == PDF_TYPE else ""
 
 
-File = Mapping[str, Any]
-StoreImage = Callable[[str], Awaitable[str]]
+_File = Mapping[str, Any]
+_StoreImage = Callable[[str], Awaitable[str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -10578,7 +10543,7 @@ class ResultFiles:
 
     for_model: list[Item] = field(default_factory=list)
     stored: list[Item] = field(default_factory=list)
-    shown: list[File] = field(default_factory=list)
+    shown: list[_File] = field(default_factory=list)
     unreadable: list[str] = field(default_factory=list)
 
     def output(self, text: str) -> str | list[Item]:
@@ -10587,7 +10552,7 @@ class ResultFiles:
 
 
 async def split_result_files(
-    files: Iterable[File], store: StoreImage, user: Any, *, has_row: bool
+    files: Iterable[_File], store: _StoreImage, user: Any, *, has_row: bool
 ) -> ResultFiles:
     """Return the files of a result; `store` gives a picture an address.
 
@@ -10629,7 +10594,7 @@ async def load_stored_images(
     pictures: dict[str, str] = {}
     for file_id in dict.fromkeys(wanted):
         row = await file_row(file_id, user)
-        held = await read_file(row, _encoded) if row else None
+        held = await _read_file(row, _encoded) if row else None
         if held:
             pictures[file_id] = held
     return restore_images(records, pictures)
@@ -10663,18 +10628,14 @@ def build_approver(
 def withheld_tools(
     config: Config, tools: Mapping[str, Mapping[str, Any]]
 ) -> frozenset[str]:
-    """Return the names of those of the host's `tools` that it must not be left to run.
+    """Return the names of the denied ones of the host's `tools`: it has no such rules.
 
-    The host does not know our rules, so denied tools are not offered to the model. The
-    builtin tool that runs any other by its name is not offered either.
+    The builtin tool that runs any other by its name goes with them.
     """
-    judge = Approver(usable(config.rules))
-    denied = {name for name in tools if judge.rule_for(name) == "deny"}
-    if not denied:
-        return frozenset()
-    passing_on = "builtin:call_tool"
-    others = {name for name in tools if tools[name].get("tool_id") == passing_on}
-    return frozenset(denied | others)
+    approver = Approver(usable(config.rules))
+    denied = {name for name in tools if approver.rule_for(name) == "deny"}
+    runs_any = {n for n in tools if tools[n].get("tool_id") == "builtin:call_tool"}
+    return frozenset(denied | runs_any if denied else ())
 
 
 def _ask_in_page(event_call: EventCall) -> Ask:
@@ -10703,16 +10664,14 @@ _CITED = frozenset(
 """Builtin tools whose results name sources, as in the host."""
 
 
-def cites(name: str, metadata: Mapping[str, Any]) -> bool:
-    """Say whether a tool's result names sources, as far as the model may have any."""
+def _cites(name: str, metadata: Mapping[str, Any]) -> bool:
     found: Any = metadata.get("model")
     for key in ("info", "meta", "capabilities", "citations"):
         found = found.get(key) if isinstance(found, Mapping) else None
     return name in _CITED and found is not False
 
 
-def is_error_text(text: str) -> bool:
-    """Say whether a result tells of an error."""
+def _is_error_text(text: str) -> bool:
     found = parse_json_object(text)
     if found is None:
         return text.strip().lower().startswith(HOST_ERROR_PREFIXES)
@@ -10816,7 +10775,7 @@ class HostTools:
             host.request, name, shown, tool, host.metadata, user
         )
         await tell_terminal(name, params, text, host.event_emitter)
-        cited = cites(name, host.metadata) and text
+        cited = _cites(name, host.metadata) and text
         tool_id = str(tool.get("tool_id") or "")
         sources = citation_sources(name, params, text, tool_id) if cited else []
         store = partial(stored_image, host.request, host.metadata, user)
@@ -10825,7 +10784,7 @@ class HostTools:
         card = {"files": shared.shown, "stored": shared.stored}
         card |= {"embeds": embeds, "sources": sources}
         filled = {key: value for key, value in card.items() if value}
-        return ToolResult(shared.output(text), is_error_text(text), filled)
+        return ToolResult(shared.output(text), _is_error_text(text), filled)
 
 
 async def _server_result(
@@ -10906,10 +10865,7 @@ def _web_search(config: Config) -> Item:
 
 
 class OfferedTools(NamedTuple):
-    """Tools in the API's form, with the names that it allows.
-
-    `names.known` are the functions' own names; `choice` is the API's `tool_choice`.
-    """
+    """Tools in the API's form, with the functions' own names and `tool_choice`."""
 
     items: Sequence[Item] = ()
     names: ToolNames = ToolNames()
@@ -11083,45 +11039,40 @@ class ChatStore:
         """Return the records that the answer's own output still needs."""
         return []
 
-    def stored_outputs(self, rewritten: str) -> list[list[Item]]:
-        """Return the stored output of each run of this branch.
+    def restore(self, parts: list[ChatPart], replaced_id: str) -> list[ChatPart]:
+        """Return a chat with the outputs that earlier answers of its branch stored.
 
-        `rewritten` names the answer that is asked for anew, if the model is shown it.
+        `replaced_id` names the answer that is asked for anew, if the model is shown it.
         """
-        return stored_outputs(self.messages, self._caller.message_id, rewritten)
+        outputs = stored_outputs(self.messages, self._caller.message_id, replaced_id)
+        return restore_from_outputs(parts, outputs)
 
 
-class OutputStore(ChatStore):
-    """Writes no row: records go into the answer's own output."""
+class _OutputStore(ChatStore):
 
     marks = False
 
     def __init__(
         self, caller: Caller, chat: Mapping[str, Any], seal: Encryption | None = None
     ) -> None:
-        """Begin with what `chat` holds, of either carrier."""
         super().__init__(caller, chat, seal)
         self._unshown: list[StoredRecord] = []
 
     async def write(self, record: Record, output_index: int | None = None) -> None:
-        """Give `record` to the answer, before the text of an item."""
         self._give(record.ulid, {record.ulid: record}, output_index)
 
     async def flush(self) -> bool:
-        """Give the answer everything that no record contained yet; always succeeds."""
         if self._is_behind:
             self._give(new_ulid(), {})
         return True
 
     async def invalidate_reasoning(self) -> None:
-        """Note in the answer that stored reasoning is not sent again."""
         dying = _encrypted_ids(self.records)
         self._dead |= dying
         if dying:
             self._give(new_ulid(), {})
 
     def take_unsent(self) -> list[StoredRecord]:
-        """Return the records that were given since the last call."""
         given, self._unshown = self._unshown, []
         return given
 
@@ -11144,7 +11095,7 @@ async def open_store(caller: Caller, valves: Valves) -> ChatStore | None:
         return None
     kept = {k: v for k, v in chat.items() if is_pipe_key(k) or k == _HISTORY}
     kept |= output_values(_messages_of(chat))
-    store = OutputStore if valves.HISTORY_CARRIER == "output" else ChatStore
+    store = _OutputStore if valves.HISTORY_CARRIER == "output" else ChatStore
     if valves.STORE_ENCRYPTION == "on":
         seal = _encryption(valves)
         return store(caller, _decrypt_values(kept, seal), seal)
@@ -11231,8 +11182,8 @@ async def build_chat_request(call: PipeCall) -> PreparedRequest:
     require_floor()
     endpoint = usable(call.config.endpoint)
     messages, records = restore_from_details(call.messages)
-    instructions, parts = parse_messages(messages, call.config.valves.IMAGE_DETAIL)
-    store = await open_store(call.caller, call.config.valves)
+    instructions, parts = parse_messages(messages, call.valves.IMAGE_DETAIL)
+    store = await open_store(call.caller, call.valves)
     model, reason = _choose_model(call, parts, store)
     before = load_round(call.state, call.caller.message_id)
     chat = _Chat(call, model, store, before, instructions, parts, records)
@@ -11252,7 +11203,7 @@ async def build_chat_request(call: PipeCall) -> PreparedRequest:
         request,
         endpoint,
         origin,
-        run_limits(call.config.valves, tools_ran=before is not None),
+        run_limits(call.valves, tools_ran=before is not None),
         store,
         before,
         _toolset(call, tools),
@@ -11295,8 +11246,7 @@ def _take_directive(chat: _Chat) -> _Chat:
 def _restore_outputs(chat: _Chat) -> _Chat:
     if not chat.store:
         return chat
-    outputs = chat.store.stored_outputs(chat.replaced_id)
-    parts = restore_from_outputs(chat.parts, outputs)
+    parts = chat.store.restore(chat.parts, chat.replaced_id)
     return chat._replace(parts=parts, records={**chat.records, **chat.store.records})
 
 
@@ -11305,7 +11255,7 @@ def _restore_prefix(chat: _Chat) -> _Chat:
     instructions = chat.round.instructions if chat.round else chat.instructions
     if store is None or not stored_messages(parts):
         return chat._replace(instructions=instructions)
-    mode = call.config.valves.STABLE_INSTRUCTIONS
+    mode = call.valves.STABLE_INSTRUCTIONS
     is_stable = chat.model.facts.prefix_bound if mode == "auto" else mode == "on"
     continues = call.host.metadata.get("assistant_message_id") or chat.round
     if not continues and call.caller.message_id not in store.sent:
@@ -11323,7 +11273,7 @@ _PASSES = (_attach_stored, _take_directive, _restore_outputs, _restore_prefix)
 
 
 async def _history(chat: _Chat, origin: Origin) -> list[Item]:
-    call, valves, user_id = chat.call, chat.call.config.valves, chat.call.caller.user_id
+    call, valves, user_id = chat.call, chat.call.valves, chat.call.caller.user_id
     rows = chat.store.messages if chat.store else {}
     parts = resolve_images(attach_files(chat.parts, rows, call.host.metadata))
     attachments = (p.attachments for p in parts if isinstance(p, UserMessage))
@@ -11348,16 +11298,16 @@ def _body(chat: _Chat, tools: OfferedTools) -> dict[str, Any]:
 
 def _offered_tools(call: PipeCall, model: ResolvedModel) -> OfferedTools:
     hosted = hosted_tools(call.config, model)
-    offered = offer_tools(call.body, model, call.config.valves, hosted)
+    offered = offer_tools(call.body, model, call.valves, hosted)
     if _runs_calls(call, offered):
         return offered
     withheld = withheld_tools(call.config, call.host.tools)
-    return offer_tools(call.body, model, call.config.valves, hosted, withheld)
+    return offer_tools(call.body, model, call.valves, hosted, withheld)
 
 
 def _runs_calls(call: PipeCall, offered: OfferedTools) -> bool:
     known = offered.names.known
-    ours = call.config.valves.TOOL_EXECUTION == "pipe" and bool(known)
+    ours = call.valves.TOOL_EXECUTION == "pipe" and bool(known)
     return ours and all(name in call.host.tools for name in known)
 
 
@@ -11386,7 +11336,7 @@ def _settings(
 def _toolset(call: PipeCall, offered: OfferedTools) -> Toolset:
     log = partial(call.log.line, "DEBUG")
     return build_toolset(
-        call.config.valves,
+        call.valves,
         HostTools(call.host, offered.names, call.threads),
         build_approver(call.config, call.host, log),
         log,
@@ -11421,12 +11371,12 @@ def build_task_request(call: PipeCall) -> PreparedRequest:
     items = build_input(parts, {}, None)
     request = build_request(model, instructions, items, body, settings)
     origin = origin_at(model.family, endpoint)
-    limits = run_limits(call.config.valves, tools_ran=False)
+    limits = run_limits(call.valves, tools_ran=False)
     return PreparedRequest(call, request, endpoint, origin, limits)
 
 
 def _task_model(call: PipeCall, endpoint: Endpoint) -> ResolvedModel:
-    wanted, valves = call.config.valves.TASK_MODEL.strip(), call.config.valves
+    wanted, valves = call.valves.TASK_MODEL.strip(), call.valves
     chosen = "TASK_MODEL" in valves.model_fields_set
     if wanted and (chosen or endpoint.host == Endpoint(DEFAULT_BASE_URL, "").host):
         return call.resolve(wanted)
@@ -11593,13 +11543,13 @@ def report_request(prepared: PreparedRequest) -> None:
     if missing := _missing_features(prepared):
         told = "left out, not known to the API or not taken by the model: "
         call.log.line("DEBUG", told + ", ".join(missing))
-    if call.config.valves.writes_audit_log():
+    if call.valves.writes_audit_log():
         payload = request.payload()
         call.log.audit(audit_request(payload, prepared.endpoint.host, call.log.run_id))
 
 
 def report_note(prepared: PreparedRequest, note: Status) -> None:
-    """Write what was done to get an answer after all."""
+    """Log what was done to get an answer after all."""
     prepared.call.log.line("WARNING", note.sentence)
 
 
@@ -11615,7 +11565,7 @@ def report_write_failure(prepared: PreparedRequest) -> None:
 def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
     """Log how a run ended; return it with the error id of a failure in its sentence."""
     call, trace = prepared.call, ended.trace
-    if call.config.valves.writes_audit_log():
+    if call.valves.writes_audit_log():
         call.log.audit(_audit_end(prepared, ended))
     _report_removals(call, trace.removed)
     if not ended.ending.is_failure:
@@ -11675,11 +11625,7 @@ _STANDARD_TIERS = (None, "auto", "default")
 
 
 def add_cost(prepared: PreparedRequest, ended: RunDone) -> RunDone:
-    """Return the end of a run with its cost, if it is shown and can be known.
-
-    The prices are those of the standard tier; valves that cannot be read leave only a
-    line in the log, because the answer is there.
-    """
+    """Return the end of a run with its cost, if it is shown and can be known."""
     call, request = prepared.call, prepared.request
     if not call.config.shows_cost or ended.usage is None:
         return ended
@@ -11688,7 +11634,7 @@ def add_cost(prepared: PreparedRequest, ended: RunDone) -> RunDone:
     try:
         own = usable(call.config.prices)
         facts = call.resolve(request.model).facts
-    except InvalidRequest as error:
+    except InvalidRequest as error:  # the answer is there, so only the log says it
         call.log.line("WARNING", str(error))
         return ended
     prices = own.get(request.model, facts.prices)
@@ -11707,10 +11653,7 @@ _DONE = " AUTO_NATIVE_TOOLS has set it to Native, from the next message on."
 
 
 async def legacy_notices(call: PipeCall) -> list[str]:
-    """Tell an administrator once about a model with legacy function calling.
-
-    Change the setting if they wish. A user's setting for a single chat is not changed.
-    """
+    """Tell an administrator once about a model with legacy function calling."""
     metadata, capabilities = call.host.metadata, call.capabilities
     params = metadata.get("params")
     way = params.get("function_calling") if isinstance(params, Mapping) else None
@@ -11720,7 +11663,7 @@ async def legacy_notices(call: PipeCall) -> list[str]:
     row = await legacy_model(model_id)
     if row is None:
         return []
-    changed = call.config.valves.AUTO_NATIVE_TOOLS and await make_native(row)
+    changed = call.valves.AUTO_NATIVE_TOOLS and await make_native(row)
     notice = _HOW + (_DONE if changed else _ADVICE)
     if capabilities.first_time(f"log: {model_id}: {notice}"):
         call.log.line("WARNING", f"{model_id}: {notice}")
@@ -11730,16 +11673,8 @@ async def legacy_notices(call: PipeCall) -> list[str]:
     return [notice] if is_shown else []
 
 
-def remote_notices(prepared: PreparedRequest) -> list[str]:
-    """Log errors in the servers' descriptions; return the notices for this chat.
-
-    Only administrators see any. Reasons that keep a server out are shown at every
-    answer; fields that are not sent are mentioned once in the log and once in a chat.
-    """
-    call = prepared.call
-    if call.caller.task or prepared.round:
-        return []
-    servers = call.config.remote
+def _remote_notices(prepared: PreparedRequest) -> list[str]:
+    call, servers = prepared.call, prepared.call.config.remote
     is_new, is_admin = call.capabilities.first_time, call.caller.is_admin
     shown = [*servers.complaints] if is_admin else []
     written = [*servers.complaints]
@@ -11760,7 +11695,7 @@ async def notices_of(prepared: PreparedRequest) -> list[str]:
     return [
         *prepared.notices,
         *([retirement] if retirement else []),
-        *remote_notices(prepared),
+        *_remote_notices(prepared),
         *await legacy_notices(call),
         *(call.config.problems if call.caller.is_admin else ()),
     ]
@@ -11839,7 +11774,7 @@ def _recorder(prepared: PreparedRequest) -> Recorder | None:
 def _record_scope(prepared: PreparedRequest) -> RecordScope:
     caller, remembers = (
         prepared.call.caller,
-        prepared.call.config.valves.remembers_reasoning(),
+        prepared.call.valves.remembers_reasoning(),
     )
     return RecordScope(
         caller.host_model,
@@ -11884,7 +11819,7 @@ def _hand_over(
     if not (_delegates(prepared) and leaves_calls(ended)):
         return
     call = prepared.call
-    within_run = call.config.valves.carries_reasoning()
+    within_run = call.valves.carries_reasoning()
     received = tuple(replay_output(ended.output, with_reasoning=within_run))
     pending = tuple(recorder.pending) if recorder else ()
     ended_round = DelegatedRound(
@@ -12002,7 +11937,7 @@ def _newest(valves: Valves, listing: Listing, connections: Connections) -> list[
 
 # ==== owui_manifold.checkup: The `/check` command: tests an administrator's set-up and says what works.
 
-CHECK_COMMAND = "/check"
+_CHECK_COMMAND = "/check"
 _FEWEST_TOKENS = 16
 _PING: Item = {
     "type": "message",
@@ -12110,7 +12045,7 @@ def is_check_command(call: PipeCall) -> bool:
     messages = call.messages
     last: Mapping[str, Any] = messages[-1] if messages else {}
     said = last.get("content")
-    is_command = isinstance(said, str) and said.strip() == CHECK_COMMAND
+    is_command = isinstance(said, str) and said.strip() == _CHECK_COMMAND
     return is_command and last.get("role") == "user" and call.caller.is_admin
 
 
