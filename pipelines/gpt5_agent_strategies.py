@@ -885,9 +885,11 @@ def failure_status(failure: Failure) -> str:
 
 
 def _sentence(kind: str, error: ApiError) -> str:
-    told = SENTENCES[kind]
+    sentences = SENTENCES[kind]
     words = (word for word in (error.code, error.type) if word)
-    sentence = next((told[word] for word in words if word in told), told[""])
+    sentence = next(
+        (sentences[one] for one in words if one in sentences), sentences[""]
+    )
     return sentence.format(code=_shown(error.code or error.type))
 
 
@@ -902,7 +904,7 @@ def api_word(word: str | None) -> str | None:
     Such words consist of small letters, digits, dots, brackets and underscores; a key does
     not.
     """
-    known = any(word in told for told in SENTENCES.values())
+    known = any(word in sentences for sentences in SENTENCES.values())
     return word if word and (known or _WORD.fullmatch(word)) else None
 
 
@@ -1808,16 +1810,16 @@ class Endpoint:
 
     def account(self) -> str:
         """Return a name for this key at this address that does not reveal the key."""
-        told = f"{self.base_url}\n{self.organization}\n{self.api_key}"
-        return sha256(told.encode("utf-8", errors="replace")).hexdigest()
+        identity = f"{self.base_url}\n{self.organization}\n{self.api_key}"
+        return sha256(identity.encode("utf-8", errors="replace")).hexdigest()
 
     def owner(self) -> str:
         """Return a short name for the owner of encrypted reasoning, without the key.
 
         Keys of one organisation can read each other's reasoning.
         """
-        told = f"{self.host}\n{self.organization or self.api_key.strip()}"
-        return sha256(told.encode("utf-8", errors="replace")).hexdigest()[:16]
+        identity = f"{self.host}\n{self.organization or self.api_key.strip()}"
+        return sha256(identity.encode("utf-8", errors="replace")).hexdigest()[:16]
 
     def headers(self) -> dict[str, str]:
         """Return the headers of a request.
@@ -2280,8 +2282,8 @@ def _strict_item(item: Item) -> Item:
 
 
 def _digest(item: Item) -> str:
-    told = str(item.get("encrypted_content") or item.get("call_id") or item)
-    return hashlib.sha256(told.encode("utf-8", errors="replace")).hexdigest()[:32]
+    seed = str(item.get("encrypted_content") or item.get("call_id") or item)
+    return hashlib.sha256(seed.encode("utf-8", errors="replace")).hexdigest()[:32]
 
 
 # ==== openai_responses.loop.recovery: What to do after a refusal: wait and send again, or change the request.
@@ -3438,8 +3440,8 @@ def _may_run(error: ResponsesError | None) -> bool:
         case ConnectionFailed():
             return error.was_sent
         case ApiRefused():
-            told = error.failure.should_retry
-            return not told and error.status in _GATEWAY_STATUS
+            stands = not error.failure.should_retry
+            return stands and error.status in _GATEWAY_STATUS
     return isinstance(error, TimedOut)
 
 
@@ -3614,8 +3616,8 @@ class _StrictRewrite:
         beside |= {"oneOf"} if {"anyOf", "oneOf"} <= node.keys() else set()
         if not isinstance(options, list) or not options or beside:
             raise _NotStrict
-        told = {"description": node["description"]} if "description" in node else {}
-        return {**told, "anyOf": [self._strict(one, depth + 1) for one in options]}
+        head = {"description": node["description"]} if "description" in node else {}
+        return {**head, "anyOf": [self._strict(one, depth + 1) for one in options]}
 
     def _merged(self, node: Mapping[str, Any]) -> Schema:
         merged: Schema = {key: node[key] for key in node if key != "allOf"}
@@ -3648,9 +3650,9 @@ class _StrictRewrite:
 
     def _object(self, node: Mapping[str, Any], depth: int) -> Schema:
         properties = node.get("properties") or {}
-        said = "additionalProperties" in node or bool(properties)
+        is_stated = "additionalProperties" in node or bool(properties)
         is_open = node.get("additionalProperties", False) is not False
-        if is_open or not said or not isinstance(properties, Mapping):
+        if is_open or not is_stated or not isinstance(properties, Mapping):
             raise _NotStrict
         required = node.get("required") or ()
         if not set(required) <= set(properties):
@@ -3669,11 +3671,11 @@ class _StrictRewrite:
 def _make_nullable(schema: Schema) -> Schema:
     kinds = schema.get("type")
     if kinds is None or kinds in ("object", "array"):
-        told = {"description": schema["description"]} if "description" in schema else {}
+        head = {"description": schema["description"]} if "description" in schema else {}
         rest = {key: value for key, value in schema.items() if key != "description"}
         options = rest["anyOf"] if rest.keys() == {"anyOf"} else [rest]
         none = {"type": "null"}
-        return {**told, "anyOf": options if none in options else [*options, none]}
+        return {**head, "anyOf": options if none in options else [*options, none]}
     listed = kinds if isinstance(kinds, list) else [kinds]
     made = {**schema, "type": listed if "null" in listed else [*listed, "null"]}
     if "enum" in schema and None not in schema["enum"]:
@@ -3686,10 +3688,10 @@ def _plain_name(name: str) -> str:
 
 
 def _types_of(node: Mapping[str, Any], enum: object) -> list[str]:
-    said = node.get("type") or ("object" if "properties" in node else None)
-    if said is None and isinstance(enum, list):
-        said = list(dict.fromkeys(_JSON_TYPES.get(type(one), "") for one in enum))
-    kinds = [said] if isinstance(said, str) else said
+    stated = node.get("type") or ("object" if "properties" in node else None)
+    if stated is None and isinstance(enum, list):
+        stated = list(dict.fromkeys(_JSON_TYPES.get(type(one), "") for one in enum))
+    kinds = [stated] if isinstance(stated, str) else stated
     if not isinstance(kinds, list) or not kinds or not set(kinds) <= _ALL_TYPES:
         raise _NotStrict
     return kinds
@@ -3805,52 +3807,35 @@ class _SchemaValidator:
         if value is None and node.get("nullable") is True:
             return ""
         if "$ref" in node:
-            return self.error(
-                value, resolve_reference(node, self.root), path, depth + 1
-            )
+            target = resolve_reference(node, self.root)
+            return self.error(value, target, path, depth + 1)
         found = _own_error(value, node, path)
-        if isinstance(value, Mapping):
-            found = found or self._in_object(value, node, path, depth)
-        if isinstance(value, list):
-            found = found or self._in_list(value, node, path, depth)
-        return found or self._in_parts(value, node, path, depth)
-
-    def _in_object(
-        self, value: Mapping[str, Any], node: Mapping[str, Any], path: str, depth: int
-    ) -> str:
-        required = node.get("required") or ()
-        missing = [name for name in required if name not in value]
-        if missing:
-            return f"{_joined(path, str(missing[0]))} is missing"
-        properties = node.get("properties") or {}
-        found = (
-            self.error(value[name], properties[name], _joined(path, name), depth + 1)
-            for name in properties
-            if name in value
-            and (value[name] is not None or name in required or not self.lenient)
+        inner = (
+            self.error(*child, depth + 1) for child in self._inner(value, node, path)
         )
-        return next(filter(None, found), "")
-
-    def _in_list(
-        self, value: Sequence[Any], node: Mapping[str, Any], path: str, depth: int
-    ) -> str:
-        found = (
-            self.error(one, node.get("items"), f"{path}[{place}]", depth + 1)
-            for place, one in enumerate(value)
-        )
-        return next(filter(None, found), "")
-
-    def _in_parts(
-        self, value: Any, node: Mapping[str, Any], path: str, depth: int
-    ) -> str:
-        for part in node.get("allOf") or ():
-            found = self.error(value, part, path, depth + 1)
-            if found:
-                return found
+        found = found or next(filter(None, inner), "")
         options = node.get("anyOf") or node.get("oneOf") or ()
-        if options and all(self.error(value, o, path, depth + 1) for o in options):
+        if found or not options:
+            return found
+        if all(self.error(value, one, path, depth + 1) for one in options):
             return f"{path or 'object'} fits none of its forms"
         return ""
+
+    def _inner(
+        self, value: Any, node: Mapping[str, Any], path: str
+    ) -> Iterator[tuple[Any, Any, str]]:
+        if isinstance(value, Mapping):
+            properties = node.get("properties") or {}
+            required = node.get("required") or ()
+            for name in properties:
+                is_optional = self.lenient and name not in required
+                if name in value and not (value[name] is None and is_optional):
+                    yield value[name], properties[name], _joined(path, name)
+        if isinstance(value, list):
+            for place, one in enumerate(value):
+                yield one, node.get("items"), f"{path}[{place}]"
+        for part in node.get("allOf") or ():
+            yield value, part, path
 
 
 def _own_error(value: Any, node: Mapping[str, Any], path: str) -> str:
@@ -3861,12 +3846,14 @@ def _own_error(value: Any, node: Mapping[str, Any], path: str) -> str:
     allowed = [node["const"]] if "const" in node else node.get("enum")
     if isinstance(allowed, Sequence) and not any(_same(value, one) for one in allowed):
         return f"{place} must be one of {_listed(list(map(repr, allowed)))}"
-    return ""
+    required = (isinstance(value, Mapping) and node.get("required")) or ()
+    missing = [name for name in required if name not in value]
+    return f"{_joined(path, str(missing[0]))} is missing" if missing else ""
 
 
-def _known_types(said: Any) -> list[str]:
-    kinds = [said] if isinstance(said, str) else said or []
-    return [kind for kind in kinds if kind in _TYPES]
+def _known_types(kinds: Any) -> list[str]:
+    listed = [kinds] if isinstance(kinds, str) else kinds or []
+    return [kind for kind in listed if kind in _TYPES]
 
 
 def _joined(path: str, name: str) -> str:
@@ -4207,8 +4194,8 @@ def _check_named(tool: Mapping[str, Any]) -> None:
 
 
 def _function(function: Mapping[str, Any], strict: bool) -> Item:
-    said = function.get("strict")
-    wanted = said if isinstance(said, bool) else strict
+    own = function.get("strict")
+    wanted = own if isinstance(own, bool) else strict
     parameters = as_mapping(function.get("parameters"))
     made = strict_schema(parameters) if wanted else None
     tool: Item = {"type": "function", "name": function["name"]}
@@ -4404,13 +4391,13 @@ def reorder_remote_outputs(items: Iterable[Item]) -> list[Item]:
         for item in rows
         if _is_remote(item, "function_call_output")
     }
-    told: list[Item] = []
+    ordered: list[Item] = []
     for item in rows:
         if _is_remote(item, "function_call") and item["call_id"] in outputs:
-            told += [item, outputs[item["call_id"]]]
+            ordered += [item, outputs[item["call_id"]]]
         elif not _is_remote(item, "function_call_output"):
-            told.append(item)
-    return told
+            ordered.append(item)
+    return ordered
 
 
 def _is_response(item: Mapping[str, Any]) -> bool:
@@ -4456,7 +4443,7 @@ def strip_for_replay(item: Item) -> Item:
     if item_type(item) == "message" and isinstance(kept.get("content"), list):
         kept["content"] = list(map(_strip_part, content_parts(kept["content"])))
     if is_host_returned(item):
-        kept |= _demanded(item)
+        kept |= _required_fields(item)
     return kept
 
 
@@ -4469,8 +4456,8 @@ def replay_items(item: Item) -> list[Item]:
 
 def replay_output(output: Iterable[Item], *, with_reasoning: bool) -> list[Item]:
     """Return the output of a response for the next request of the same run."""
-    going = (item for item in output if _goes_back(item, with_reasoning))
-    return [told for item in going for told in replay_items(item)]
+    returned = (item for item in output if _goes_back(item, with_reasoning))
+    return [one for item in returned for one in replay_items(item)]
 
 
 def _goes_back(item: Item, with_reasoning: bool) -> bool:
@@ -4479,22 +4466,20 @@ def _goes_back(item: Item, with_reasoning: bool) -> bool:
     return not is_hosted(item) or is_host_returned(item) or has_image(item)
 
 
-def _demanded(item: Item) -> Item:
+def _required_fields(item: Item) -> Item:
     kind = kind_of(item)
-    demanded = {key: item.get(key) for key in kind.nullable}
-    demanded |= {key: item[key] for key in ("id", "status") if item.get(key)}
-    if demanded.get("outputs"):  # pictures are large and only people need them
-        parts = content_parts(demanded["outputs"])
-        demanded["outputs"] = [p for p in parts if p.get("type") != "image"]
+    fields = {key: item.get(key) for key in kind.nullable}
+    fields |= {key: item[key] for key in ("id", "status") if item.get(key)}
+    if fields.get("outputs"):  # pictures are large and only people need them
+        parts = content_parts(fields["outputs"])
+        fields["outputs"] = [p for p in parts if p.get("type") != "image"]
     if kind.tool == "web_search":
         action = item["action"].items()
-        demanded["action"] = {
-            k: v for k, v in action if k != "sources" and v is not None
-        }
+        fields["action"] = {k: v for k, v in action if k != "sources" and v is not None}
     # An approval is named by the id of the request for it.
-    if "id" in demanded and kind.returned == "always":
-        demanded["id"] = _new_id(str(item["id"]))
-    return demanded
+    if "id" in fields and kind.returned == "always":
+        fields["id"] = _new_id(str(item["id"]))
+    return fields
 
 
 def _new_id(own: str) -> str:
@@ -4733,15 +4718,15 @@ def _check_call(call: Item, tools: CallableTools) -> _ReadyCall | ToolResult:
     try:
         arguments = _arguments(call)
     except (ValueError, RecursionError):
-        told = "its arguments are not valid JSON. Send them again, whole."
-        return tool_error(f"{name} was not called: {told}")
+        why = "its arguments are not valid JSON. Send them again, whole."
+        return tool_error(f"{name} was not called: {why}")
     found = _ready_call(call_id, name, arguments, tools)
     if isinstance(found, ToolResult):
         return found
-    meant = tools.resolve_call(name, found.arguments)
-    if meant is None:
+    resolved = tools.resolve_call(name, found.arguments)
+    if resolved is None:
         return tool_error(f"{name} was not called: it names no tool to call.")
-    return _ready_call(call_id, *meant, tools)
+    return _ready_call(call_id, *resolved, tools)
 
 
 def _ready_call(
@@ -4843,12 +4828,12 @@ class McpApproval(NamedTuple):
     @property
     def response(self) -> Item:
         """The input item with the decision for the API."""
-        told: Item = {
+        response: Item = {
             "type": "mcp_approval_response",
             "approval_request_id": self.request.get("id"),
             "approve": self.refusal is None,
         }
-        return told | ({"reason": self.refusal} if self.refusal else {})
+        return response | ({"reason": self.refusal} if self.refusal else {})
 
     @property
     def items(self) -> list[Item]:

@@ -62,16 +62,16 @@ class Endpoint:
 
     def account(self) -> str:
         """Return a name for this key at this address that does not reveal the key."""
-        told = f"{self.base_url}\n{self.organization}\n{self.api_key}"
-        return sha256(told.encode("utf-8", errors="replace")).hexdigest()
+        identity = f"{self.base_url}\n{self.organization}\n{self.api_key}"
+        return sha256(identity.encode("utf-8", errors="replace")).hexdigest()
 
     def owner(self) -> str:
         """Return a short name for the owner of encrypted reasoning, without the key.
 
         Keys of one organisation can read each other's reasoning.
         """
-        told = f"{self.host}\n{self.organization or self.api_key.strip()}"
-        return sha256(told.encode("utf-8", errors="replace")).hexdigest()[:16]
+        identity = f"{self.host}\n{self.organization or self.api_key.strip()}"
+        return sha256(identity.encode("utf-8", errors="replace")).hexdigest()[:16]
 
     def headers(self) -> dict[str, str]:
         """Return the headers of a request.

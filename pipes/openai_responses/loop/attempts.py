@@ -441,6 +441,6 @@ def _may_run(error: ResponsesError | None) -> bool:
         case ConnectionFailed():
             return error.was_sent
         case ApiRefused():
-            told = error.failure.should_retry
-            return not told and error.status in _GATEWAY_STATUS
+            stands = not error.failure.should_retry
+            return stands and error.status in _GATEWAY_STATUS
     return isinstance(error, TimedOut)

@@ -94,9 +94,13 @@ def retirement_notice(model: ResolvedModel, today: date) -> str:
     if ending is None or today < ending - timedelta(days=_NOTICE_DAYS):
         return ""
     when = "is switched off on" if today < ending else "was switched off on"
-    told = f"{model.name} {when} {ending.isoformat()}."
+    sentence = f"{model.name} {when} {ending.isoformat()}."
     successor = model.facts.successor
-    return f"{told} Use {resolve_model(successor).name} instead." if successor else told
+    return (
+        f"{sentence} Use {resolve_model(successor).name} instead."
+        if successor
+        else sentence
+    )
 
 
 def _date(text: str | None) -> date | None:

@@ -263,5 +263,5 @@ def _strict_item(item: Item) -> Item:
 
 
 def _digest(item: Item) -> str:
-    told = str(item.get("encrypted_content") or item.get("call_id") or item)
-    return hashlib.sha256(told.encode("utf-8", errors="replace")).hexdigest()[:32]
+    seed = str(item.get("encrypted_content") or item.get("call_id") or item)
+    return hashlib.sha256(seed.encode("utf-8", errors="replace")).hexdigest()[:32]

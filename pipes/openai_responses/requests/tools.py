@@ -136,8 +136,8 @@ def _check_named(tool: Mapping[str, Any]) -> None:
 
 
 def _function(function: Mapping[str, Any], strict: bool) -> Item:
-    said = function.get("strict")
-    wanted = said if isinstance(said, bool) else strict
+    own = function.get("strict")
+    wanted = own if isinstance(own, bool) else strict
     parameters = as_mapping(function.get("parameters"))
     made = strict_schema(parameters) if wanted else None
     tool: Item = {"type": "function", "name": function["name"]}
