@@ -192,7 +192,7 @@ def ending_of_incomplete(reason: str | None) -> Ending:
 
 
 def ending_of_failure(kind: Literal["failed", "error"], error: ApiError) -> Ending:
-    """Return the ending of a `response.failed` ("failed") or an `error` event ("error")."""
+    """Return the ending of a `response.failed` ("failed") or an `error` event."""
     code = api_word(error.code or error.type)
     return Ending(kind, code, failure_sentence(error))
 
@@ -268,8 +268,8 @@ def _shown(word: str | None, form: str = " ({})") -> str:
 def api_word(word: str | None) -> str | None:
     """Return `word` if it can be a word of the API, else None.
 
-    Such words consist of small letters, digits, dots, brackets and underscores; a key does
-    not.
+    Such words consist of small letters, digits, dots, brackets and underscores; a key
+    does not.
     """
     known = any(word in sentences for sentences in SENTENCES.values())
     return word if word and (known or _WORD.fullmatch(word)) else None

@@ -19,8 +19,8 @@ _AZURE_HOSTS = (".azure.com", ".azure.us", ".azure.cn")
 class Network:
     """How a server is reached; the address of a proxy can contain a password.
 
-    An empty `ca_bundle` (a file) or `proxy` (an address) means the system's certificates
-    and the environment's proxy.
+    An empty `ca_bundle` (a file) or `proxy` (an address) means the system's
+    certificates and the environment's proxy.
     """
 
     verify_ssl: bool = True
@@ -76,7 +76,8 @@ class Endpoint:
     def headers(self) -> dict[str, str]:
         """Return the headers of a request.
 
-        The administrator's own headers have priority: a gateway may need another Authorization.
+        The administrator's own headers have priority: a gateway may need another
+        Authorization.
         """
         key = self.api_key.strip()
         ours = {"api-key": key} if self.is_azure else {"Authorization": f"Bearer {key}"}

@@ -35,8 +35,8 @@ _TYPES: Mapping[str, Callable[[Any], bool]] = {
 class _SchemaValidator:
     """Checks values against the parts of one schema.
 
-    If it is `lenient`, null is allowed for every optional property. Results are remembered
-    by the identity of the objects, so a check must not outlive them.
+    If it is `lenient`, null is allowed for every optional property. Results are
+    remembered by the identity of the objects, so a check must not outlive them.
     """
 
     root: Mapping[str, Any]
@@ -143,8 +143,8 @@ def drop_optional_nulls(
 ) -> dict[str, Any]:
     """Return the arguments without the nulls that mean "not given".
 
-    A null means that if its property is optional and must not be null itself. In a choice,
-    the option that the model chose decides.
+    A null means that if its property is optional and must not be null itself. In a
+    choice, the option that the model chose decides.
     """
     try:
         return dict(_drop_nulls(arguments, schema, schema, 0))
@@ -178,7 +178,7 @@ def _drop_nulls(value: Any, node: Any, root: Mapping[str, Any], depth: int) -> A
 
 
 def _applicable_schemas(value: Any, node: Any, root: Mapping[str, Any]) -> list[Any]:
-    """Return the schemas that apply to a value, each once; of a choice, the fitting option."""
+    """Return the schemas that apply to a value, each once; of a choice, one option."""
     found: dict[int, Any] = {}
     ahead = [node]
     while ahead:

@@ -1,4 +1,4 @@
-"""One response: a request that is sent, and sent again, resumed or polled if that helps.
+"""One response: a request that is sent, then sent again, resumed or polled if that helps.
 
 A request is sent again only before the first event of its answer: changed, if the cause
 of the refusal can be left out, or unchanged, if waiting may help.
@@ -92,8 +92,8 @@ def stream_response(
 ) -> AsyncGenerator[RunEvent, None]:
     """Send `request`, feed the answer to `state`, and yield its run events.
 
-    A `cursor` notes the position in the stream. Raises the errors of `Connections.post` and
-    MalformedEvent. Cancelling it, or closing the generator, closes the connection.
+    A `cursor` notes the position in the stream. Raises the errors of `Connections.post`
+    and MalformedEvent. Cancelling it, or closing the generator, closes the connection.
     """
     payload = request.payload()
     if client.endpoint.strict:
@@ -185,8 +185,8 @@ async def _gather_deltas(
 ) -> None:
     """Wait for a moment after a delta.
 
-    Reading less often makes long answers cheap: one pass handles all deltas that arrived.
-    The first delta after a pause is never delayed.
+    Reading less often makes long answers cheap: one pass handles all deltas that
+    arrived. The first delta after a pause is never delayed.
     """
     last = events[-1] if events else None
     if not isinstance(last, TextDelta) or join_seconds <= 0:
@@ -205,9 +205,9 @@ async def _stream_background(
 ) -> AsyncGenerator[RunEvent, None]:
     """Send a background `request`, feed its response to `state`, yield its run events.
 
-    Once the response has an id, raises only ResponseLost, and TimedOut for the total limit.
-    If the caller leaves before the end, the response is cancelled, because it would go on
-    to cost money without a reader.
+    Once the response has an id, raises only ResponseLost, and TimedOut for the total
+    limit. If the caller leaves before the end, the response is cancelled, because it
+    would go on to cost money without a reader.
     """
     background = _BackgroundRun(client, state)
     part = stream_response(request, client, state, background.cursor)
@@ -341,7 +341,7 @@ _GATEWAY_STATUS = frozenset({408, 502, 504, *range(520, 525)})
 
 
 class Attempts:
-    """The attempts at one response: `response`, the `request` that it answers, and `error`."""
+    """The attempts at one response: the `request`, its `response`, and the last `error`."""
 
     def __init__(
         self,
@@ -433,9 +433,9 @@ def _early_failure(
 def _may_run(error: ResponsesError | None) -> bool:
     """Say whether the server may be working on the request in spite of `error`.
 
-    A background response whose id is unknown goes on; sent again, it would be billed twice.
-    So it is sent again only if nothing arrived at the server or the API itself refused it.
-    The answer of a gateway does not tell what happened behind it.
+    A background response whose id is unknown goes on; sent again, it would be billed
+    twice. So it is sent again only if nothing arrived at the server or the API itself
+    refused it. The answer of a gateway does not tell what happened behind it.
     """
     match error:
         case ConnectionFailed():

@@ -119,8 +119,8 @@ class _NotStrict(Exception):
 def strict_schema(schema: Mapping[str, Any]) -> Schema | None:
     """Return a function's parameters for strict mode; None if that is impossible.
 
-    What the result allows the given schema allows too, except nulls of optional properties
-    and limits that only a description can express (`minLength`).
+    What the result allows the given schema allows too, except nulls of optional
+    properties and limits that only a description can express (`minLength`).
     """
     try:
         return _StrictRewrite(schema).result()

@@ -118,7 +118,8 @@ def is_approval_request(item: Mapping[str, Any]) -> bool:
 def drop_settled_approvals(items: Sequence[Item]) -> list[Item]:
     """Return `items` without approvals that are over.
 
-    One that the model has not acted on stays; a request without an answer cannot be sent.
+    One that the model has not acted on stays; a request without an answer cannot be
+    sent.
     """
     requests = {item["id"]: item for item in items if is_approval_request(item)}
     last = _last_act(items, {_remote_call_id(request) for request in requests.values()})
