@@ -186,7 +186,8 @@ class MalformedEvent(ResponsesError):
 class ApiError(NamedTuple):
     """The error that the API reports (docs/reference/responses-api.md, "Errors").
 
-    `message` is the server's text. It can quote a key or a prompt, so it is never shown.
+    `message` is the server's text. It can quote a key or a prompt, so it is never
+    shown.
     """
 
     code: str | None = None
@@ -423,7 +424,7 @@ def ending_of_incomplete(reason: str | None) -> Ending:
 
 
 def ending_of_failure(kind: Literal["failed", "error"], error: ApiError) -> Ending:
-    """Return the ending of a `response.failed` ("failed") or an `error` event ("error")."""
+    """Return the ending of a `response.failed` ("failed") or an `error` event."""
     code = api_word(error.code or error.type)
     return Ending(kind, code, failure_sentence(error))
 
@@ -499,8 +500,8 @@ def _shown(word: str | None, form: str = " ({})") -> str:
 def api_word(word: str | None) -> str | None:
     """Return `word` if it can be a word of the API, else None.
 
-    Such words consist of small letters, digits, dots, brackets and underscores; a key does
-    not.
+    Such words consist of small letters, digits, dots, brackets and underscores; a key
+    does not.
     """
     known = any(word in sentences for sentences in SENTENCES.values())
     return word if word and (known or _WORD.fullmatch(word)) else None
@@ -569,6 +570,8 @@ class ItemKind(NamedTuple):
     """What the API leaves out of it unless a request includes it."""
     refused_at_minimal: bool = False
     """Its tool cannot be used with the effort `minimal`."""
+    is_cited: bool = False
+    """Answers cite what it found."""
     fee: float = 0
     """US dollars for one call, or for each different value of `fee_field`."""
     fee_field: str = ""
@@ -602,6 +605,7 @@ ITEM_KINDS: Mapping[str, ItemKind] = {
         "web_search",
         "action",
         is_call=True,
+        is_cited=True,
         include="web_search_call.action.sources",
         refused_at_minimal=True,
         fee=0.01,
@@ -610,6 +614,7 @@ ITEM_KINDS: Mapping[str, ItemKind] = {
         "file_search",
         "queries",
         is_call=True,
+        is_cited=True,
         refused_at_minimal=True,
         fee=0.0025,  # not verified
     ),
@@ -888,7 +893,7 @@ def drop_hosted_tool_items(items: Iterable[Item]) -> list[Item]:
 
 def is_search(tool: Mapping[str, Any]) -> bool:
     """Say whether answers cite the results of `tool`."""
-    return tool.get("type") in ("web_search", "file_search")
+    return _tool_kind(tool).is_cited
 
 
 def search_queries(item: Mapping[str, Any]) -> list[str]:
@@ -918,7 +923,7 @@ def include_for(tools: Sequence[Item]) -> list[str]:
     return [name for name in included if name]
 
 
-def _tool_kind(tool: Item) -> ItemKind:
+def _tool_kind(tool: Mapping[str, Any]) -> ItemKind:
     return _TOOL_KINDS.get(str(tool.get("type")), _OTHER_KIND)
 
 
@@ -1497,8 +1502,8 @@ class EventStreamDecoder:
     def close(self) -> list[ServerSentEvent]:
         """Return the event whose final blank line is missing at the end of the stream.
 
-        The standard drops it, but without its terminal event a finished answer would count as
-        cut.
+        The standard drops it, but without its terminal event a finished answer would
+        count as cut.
         """
         rest = b"".join(self._fragments)
         self._fragments = []
@@ -1574,9 +1579,9 @@ NO_CARD: Mapping[str, Any] = MappingProxyType({})
 class TextDelta(NamedTuple):
     """An addition to a text that grows.
 
-    `kind` is the "text" or "refusal" of a message, the "summary" or raw "reasoning" of a
-    reasoning item, the "arguments" of a call, or the "code" that the API runs. `part` is
-    the content or summary index, 0 for arguments and code.
+    `kind` is the "text" or "refusal" of a message, the "summary" or raw "reasoning" of
+    a reasoning item, the "arguments" of a call, or the "code" that the API runs. `part`
+    is the content or summary index, 0 for arguments and code.
     """
 
     output_index: int
@@ -1857,8 +1862,8 @@ class Status(NamedTuple):
 class Trace(NamedTuple):
     """What the log needs to know about the last response.
 
-    `request_id` is OpenAI's own, `model` the one that answered, `status` that of HTTP, and
-    `removed` counts the items that the API took out of the input, by reason.
+    `request_id` is OpenAI's own, `model` the one that answered, `status` that of HTTP,
+    and `removed` counts the items that the API took out of the input, by reason.
     """
 
     request_id: str = ""
@@ -1871,9 +1876,9 @@ class Trace(NamedTuple):
 class RunDone(NamedTuple):
     """The last event of every run, however it ended.
 
-    `usage` adds up all responses, `last_usage` is that of the last one. `output` holds the
-    finished items of the whole run, outputs of calls among them. `cost` is in US dollars,
-    None if unknown.
+    `usage` adds up all responses, `last_usage` is that of the last one. `output` holds
+    the finished items of the whole run, outputs of calls among them. `cost` is in US
+    dollars, None if unknown.
     """
 
     ending: Ending
@@ -1952,8 +1957,8 @@ def header_secrets(value: str) -> list[str]:
 def redact_line(text: str, secrets: Iterable[str] = ()) -> str:
     """Return `text` redacted and as one line, safe to write to a log.
 
-    A line end of a tool's text would fake a line of the log, and an escape sequence would
-    act on the terminal that shows it.
+    A line end of a tool's text would fake a line of the log, and an escape sequence
+    would act on the terminal that shows it.
     """
     line = "\\n".join(redact(text, secrets).splitlines())
     return "".join(one if one.isprintable() else _escaped(one) for one in line)
@@ -2012,8 +2017,8 @@ _AZURE_HOSTS = (".azure.com", ".azure.us", ".azure.cn")
 class Network:
     """How a server is reached; the address of a proxy can contain a password.
 
-    An empty `ca_bundle` (a file) or `proxy` (an address) means the system's certificates
-    and the environment's proxy.
+    An empty `ca_bundle` (a file) or `proxy` (an address) means the system's
+    certificates and the environment's proxy.
     """
 
     verify_ssl: bool = True
@@ -2069,7 +2074,8 @@ class Endpoint:
     def headers(self) -> dict[str, str]:
         """Return the headers of a request.
 
-        The administrator's own headers have priority: a gateway may need another Authorization.
+        The administrator's own headers have priority: a gateway may need another
+        Authorization.
         """
         key = self.api_key.strip()
         ours = {"api-key": key} if self.is_azure else {"Authorization": f"Bearer {key}"}
@@ -2306,9 +2312,10 @@ def _new_session() -> aiohttp.ClientSession:
 class Timeouts(NamedTuple):
     """Limits in seconds; a `total` of 0 means no limit.
 
-    `first_event` runs from sending to the first event, `idle` from one event to the next; a
-    `keepalive` counts as an event. Reasoning can be silent for minutes, so there is no
-    total limit by default, and the time of tools and of people does not count in it.
+    `first_event` runs from sending to the first event, `idle` from one event to the
+    next; a `keepalive` counts as an event. Reasoning can be silent for minutes, so
+    there is no total limit by default, and the time of tools and of people does not
+    count in it.
     """
 
     connect: float = 30.0
@@ -2419,8 +2426,8 @@ class HttpResponse:
     def paused(self) -> Iterator[None]:
         """Leave arriving bytes with the operating system for a while.
 
-        Otherwise the event loop wakes up for every packet although nothing is read. If aiohttp
-        has stopped reading, because its buffer is full, it stays so.
+        Otherwise the event loop wakes up for every packet although nothing is read. If
+        aiohttp has stopped reading, because its buffer is full, it stays so.
         """
         connection = self._response.connection  # None once the body has ended
         transport = connection.transport if connection else None
@@ -2493,8 +2500,8 @@ class Connections:
     ) -> AsyncIterator[HttpResponse]:
         """Send `payload` and lend the answer.
 
-        Raises ApiRefused, ConnectionFailed, TimedOut or InvalidRequest. Leaving early closes
-        the connection, which stops the work at the server.
+        Raises ApiRefused, ConnectionFailed, TimedOut or InvalidRequest. Leaving early
+        closes the connection, which stops the work at the server.
         """
         body, limits = _json_body(payload), deadlines or Deadlines(Timeouts())
         async with self._sent(endpoint, path, body, limits) as response:
@@ -2762,8 +2769,8 @@ class _NotStrict(Exception):
 def strict_schema(schema: Mapping[str, Any]) -> Schema | None:
     """Return a function's parameters for strict mode; None if that is impossible.
 
-    What the result allows the given schema allows too, except nulls of optional properties
-    and limits that only a description can express (`minLength`).
+    What the result allows the given schema allows too, except nulls of optional
+    properties and limits that only a description can express (`minLength`).
     """
     try:
         return _StrictRewrite(schema).result()
@@ -2983,8 +2990,8 @@ _DIGEST = 12
 class ToolNames(NamedTuple):
     """Translates the names of tools for the API and back; `known` are their own names.
 
-    The translation depends only on the name itself, so the next request has the same one,
-    unless another known tool has that name.
+    The translation depends only on the name itself, so the next request has the same
+    one, unless another known tool has that name.
     """
 
     known: tuple[str, ...] = ()
@@ -3026,9 +3033,9 @@ def responses_tools(
 ) -> list[Item]:
     """Return the tools of a chat body, or of the host, in the API's form.
 
-    Chat Completions nests a function under `function`, the host has it without a `type`;
-    the API has it flat and needs `parameters` and `strict`. With `strict` every function
-    becomes strict whose schema allows it.
+    Chat Completions nests a function under `function`, the host has it without a
+    `type`; the API has it flat and needs `parameters` and `strict`. With `strict` every
+    function becomes strict whose schema allows it.
     """
     return [_responses_tool(spec, strict) for spec in specs]
 
@@ -3055,8 +3062,8 @@ def responses_tool_choice(
 ) -> object:
     """Return `tool_choice` in the API's form, where a named function is not nested.
 
-    A bare name is accepted. Raises InvalidRequest for a tool that is not among `tools`, if
-    those are known.
+    A bare name is accepted. Raises InvalidRequest for a tool that is not among `tools`,
+    if those are known.
     """
     if choice is None or choice in _MODES:
         return choice
@@ -3252,7 +3259,8 @@ def is_approval_request(item: Mapping[str, Any]) -> bool:
 def drop_settled_approvals(items: Sequence[Item]) -> list[Item]:
     """Return `items` without approvals that are over.
 
-    One that the model has not acted on stays; a request without an answer cannot be sent.
+    One that the model has not acted on stays; a request without an answer cannot be
+    sent.
     """
     requests = {item["id"]: item for item in items if is_approval_request(item)}
     last = _last_act(items, {_remote_call_id(request) for request in requests.values()})
@@ -3425,9 +3433,9 @@ _NO_SCHEMA = (
 def read_parameters(body: Mapping[str, Any]) -> dict[str, Any]:
     """Return the caller's keys with the API's names; raises InvalidRequest.
 
-    `reasoning` and `text` are objects that hold what Chat Completions has beside them. Keys
-    that the API does not have are still in the result. The API has no `stop`: it gets
-    `truncation: "disabled"` (docs/parameters.md).
+    `reasoning` and `text` are objects that hold what Chat Completions has beside them.
+    Keys that the API does not have are still in the result. The API has no `stop`: it
+    gets `truncation: "disabled"` (docs/parameters.md).
     """
     given = {key: value for key, value in body.items() if value is not None}
     for theirs, ours in _RENAMED.items():
@@ -3605,8 +3613,8 @@ def build_request(
 ) -> ResponsesRequest:
     """Return the request for a chat; raises InvalidRequest for what cannot be sent.
 
-    `body` holds the caller's keys, with the names of Chat Completions or of the API. The
-    effort is the caller's, else the user's, else the one in the model's name.
+    `body` holds the caller's keys, with the names of Chat Completions or of the API.
+    The effort is the caller's, else the user's, else the one in the model's name.
     """
     if not items:
         raise InvalidRequest("There is no message to answer. Write one and send it.")
@@ -4082,7 +4090,7 @@ def _ending_of(status: str, response: Mapping[str, Any]) -> Ending:
     return COMPLETED
 
 
-# ==== openai_responses.loop.attempts: One response: a request that is sent, and sent again, resumed or polled if that helps.
+# ==== openai_responses.loop.attempts: One response: a request that is sent, then sent again, resumed or polled if that helps.
 
 _RESUMING = RetryPolicy(12)
 _UNDER_WAY = ("queued", "in_progress")
@@ -4123,8 +4131,8 @@ def stream_response(
 ) -> AsyncGenerator[RunEvent, None]:
     """Send `request`, feed the answer to `state`, and yield its run events.
 
-    A `cursor` notes the position in the stream. Raises the errors of `Connections.post` and
-    MalformedEvent. Cancelling it, or closing the generator, closes the connection.
+    A `cursor` notes the position in the stream. Raises the errors of `Connections.post`
+    and MalformedEvent. Cancelling it, or closing the generator, closes the connection.
     """
     payload = request.payload()
     if client.endpoint.strict:
@@ -4356,7 +4364,7 @@ _GATEWAY_STATUS = frozenset({408, 502, 504, *range(520, 525)})
 
 
 class Attempts:
-    """The attempts at one response: `response`, the `request` that it answers, and `error`."""
+    """The attempts at one response: the `request`, its `response`, and the last `error`."""
 
     def __init__(
         self,
@@ -4581,8 +4589,8 @@ def drop_optional_nulls(
 ) -> dict[str, Any]:
     """Return the arguments without the nulls that mean "not given".
 
-    A null means that if its property is optional and must not be null itself. In a choice,
-    the option that the model chose decides.
+    A null means that if its property is optional and must not be null itself. In a
+    choice, the option that the model chose decides.
     """
     try:
         return dict(_drop_nulls(arguments, schema, schema, 0))
@@ -4741,7 +4749,8 @@ class CallableTools(Protocol):
     ) -> tuple[str, dict[str, Any]] | None:
         """Return the own name of the tool that a call will run, and its arguments.
 
-        A tool that only passes calls on names another tool; None if there is no such tool.
+        A tool that only passes calls on names another tool; None if there is no such
+        tool.
         """
 
     def is_interactive(self, name: str) -> bool:
@@ -5058,10 +5067,10 @@ async def run(
 ) -> AsyncGenerator[RunEvent, None]:
     """Send `request` and report what happens; ends with exactly one RunDone.
 
-    With a `toolset` that runs them, calls are answered here; otherwise they are left open
-    for the caller, unless their response broke off. A refusal is an ending, not an
-    exception. Cancelling it, or closing the generator, closes the connection and cancels
-    the tools.
+    With a `toolset` that runs them, calls are answered here; otherwise they are left
+    open for the caller, unless their response broke off. A refusal is an ending, not an
+    exception. Cancelling it, or closing the generator, closes the connection and
+    cancels the tools.
     """
     client = Client(endpoint, connections, limits, Deadlines(limits.timeouts))
     retries = limits.retries
@@ -5225,7 +5234,8 @@ def _is_chat_model(name: str) -> bool:
 def newest_models(today: str, usable: Collection[str] | None = None) -> list[str]:
     """Return the newest model of each family, newest first.
 
-    `today` is an ISO date; `usable` holds the ids that the key can use, None if unknown.
+    `today` is an ISO date; `usable` holds the ids that the key can use, None if
+    unknown.
     """
     known = CATALOG_ROWS if usable is None else usable
     names = [name for name in known if _is_offered(name, today)]
@@ -5257,7 +5267,7 @@ _NOTICE_DAYS = 30
 
 
 def retirement_notice(model: ResolvedModel, today: date) -> str:
-    """Return a sentence about the end of a model, empty if there is nothing to say yet."""
+    """Return a sentence about the end of a model, empty if it is not near."""
     ending = _date(model.facts.shutdown)
     if ending is None or today < ending - timedelta(days=_NOTICE_DAYS):
         return ""
@@ -5306,8 +5316,8 @@ def choose_auto_model(
 ) -> ModelChoice | None:
     """Return the choice for an automatic name, None for any other name.
 
-    `first` is the user's first message, `tools` says whether the user chose some, `earlier`
-    holds the families of the models that answered in this chat.
+    `first` is the user's first message, `tools` says whether the user chose some,
+    `earlier` holds the families of the models that answered in this chat.
     """
     candidates = AUTO_MODELS.get(name)
     if candidates is None:
