@@ -127,14 +127,16 @@ async def _read_response(
         if not answer.is_stream:
             for event in await _read_object(answer, state, cursor):
                 yield event
+            return
         decoder = EventStreamDecoder()
-        while answer.is_stream and not (answer.is_read or state.ending):
-            batch = await _read_batch(answer, decoder)
+        while not (answer.is_read or state.ending):
+            chunk = await answer.read_any()
+            batch = decoder.feed(chunk) if chunk else decoder.close()
             began = asyncio.get_running_loop().time()
             if batch:
                 client.deadlines.event_arrived()
             events, malformed = _batch_events(batch, state, cursor)
-            del batch  # hold no bytes of the wire while deltas gather
+            del batch, chunk  # hold no bytes of the wire while deltas gather
             for event in events:
                 yield event
             if malformed:
@@ -155,13 +157,6 @@ async def _read_object(
     if status in _UNDER_WAY:
         return []
     return state.feed(FinalResponse(status, response))
-
-
-async def _read_batch(
-    answer: HttpResponse, decoder: EventStreamDecoder
-) -> list[ServerSentEvent]:
-    chunk = await answer.read_any()
-    return decoder.feed(chunk) if chunk else decoder.close()
 
 
 def _batch_events(
