@@ -9,9 +9,9 @@ Built by scripts/bundle.py from pipes/ and pipelines/; do not edit. In reading o
 
     openai_responses  items, errors, endings, json_input, models.catalog,
                       models.resolve, models.usage, transport.stream, loop.events,
-                      endpoint, clock, requests.parameters, requests.build,
+                      redaction, endpoint, clock, requests.parameters, requests.build,
                       loop.recovery, loop.response, transport.connections,
-                      loop.attempts, requests.json_schema, loop.arguments, redaction,
+                      loop.attempts, requests.json_schema, loop.arguments,
                       requests.tools, requests.replay, loop.tools, loop.run
     owui_chat  host_tools, storage.markers, storage.records, storage.details_carrier,
                code, messages, input.history, render.chunks, files, citations,
@@ -911,6 +911,15 @@ def parse_string_map(text: str) -> Mapping[str, str] | None:
     return found
 
 
+def clamp_number(value: object, least: int, most: int, default: int) -> int:
+    """Return a number within its limits; anything else is the default."""
+    try:
+        number = float(str(value).strip())
+        return int(min(max(number, least), most))
+    except ValueError:
+        return default
+
+
 # ==== openai_responses.models.catalog: The table of models, generated from `scripts/catalog/models.json`; do not edit.
 
 # ruff: noqa: E501 - one model a line reads as a table
@@ -1768,6 +1777,118 @@ class RunDone(NamedTuple):
 RunEvent = ItemEvent | ToolOutput | ResponseDone | Status | RunDone
 
 
+# ==== openai_responses.redaction: Removes secrets from text: known values in every form, then what looks like a secret.
+
+REDACTED = "[redacted]"
+
+_SHORTEST_SECRET = 6
+
+_SPACE = r"[^\S\r\n]*+"
+_NAME_ENDS = rf"""["'\\]*+{_SPACE}(?:[:=]|,(?={_SPACE}b?["'])){_SPACE}"""
+_VALUE_OPENS = r"""(?:b(?=["'])|["'\\(\[])*+"""
+_ASSIGNED = _NAME_ENDS + _VALUE_OPENS
+
+_LOOKS_SECRET = re.compile(
+    "|".join(
+        [
+            # A header: its value goes on to the end of the line or of the quotes.
+            rf"(?P<header>(?:authorization|cookies?){_ASSIGNED})"
+            r"""[^\s"'\\](?:[^\r\n"'\\]|\\[^"'nr\r\n])*+""",
+            # A name whose value is one word, or in quotes.
+            r"(?P<name>(?:api[-_ ]?key(?:\ provided)?|client[-_]?secret|passw(?:or)?d|"
+            r"(?:access|auth|refresh|session)[-_]?token|encrypted_content)"
+            rf"""{_ASSIGNED})(?:(?<=["'])[^\r\n"'\\]++|[^\s"'\\&,;)}}\]>]++)""",
+            # A query parameter.
+            r"(?P<query>[?&][\w.-]{0,32}?(?:key|token|secret|password|signature|sig)=)"
+            r"""[^\s"'\\&#;)}\]>]++""",
+            r"(?P<scheme>://)[^\s/?#\"'<>]*@",
+            r"(?P<bearer>bearer(?:\s|%20){1,4})[A-Za-z0-9._~+/=*-]{6,}+",
+            # `Basic` is a word too: base64 has digits, or a capital inside a word.
+            r"(?P<basic>basic\s{1,4}(?-i:(?=[A-Za-z]*+[0-9+/=]|[A-Za-z]*?[a-z][A-Z])))"
+            r"[A-Za-z0-9+/]{8,}+={0,2}",
+            r"(?<![A-Za-z0-9])(?:sk-|sess-|gh[opsu]_|github_pat_)[A-Za-z0-9_*-]{6,}+",
+            # A JSON Web Token begins with `{"` in base64, a Fernet token with its
+            # version and four bytes of a time that are zero for a while yet.
+            r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{6,}+\.[A-Za-z0-9_-]{4,}+"
+            r"(?:\.[A-Za-z0-9_-]*+)?",
+            r"gAAAA[A-Za-z0-9_-]{20,}+={0,2}",
+        ]
+    ),
+    re.IGNORECASE,
+)
+
+
+def redact(text: str, secrets: Iterable[str] = ()) -> str:
+    """Return `text` with `[redacted]` in place of `secrets` and of what looks like one.
+
+    Secrets of fewer than six characters are ignored: ordinary words contain them.
+    """
+    known = {form for secret in secrets for form in _forms(secret.strip())}
+    if known:
+        longest_first = sorted(known, key=lambda form: (-len(form), form))
+        pattern = "|".join(re.escape(form) for form in longest_first)
+        text = _redact_pattern(re.compile(pattern, re.IGNORECASE), text)
+    return _redact_pattern(_LOOKS_SECRET, text)
+
+
+def header_secrets(value: str) -> list[str]:
+    """Return the secret parts of a header's value: the whole, and each further word.
+
+    A server may repeat the word behind `Bearer` alone.
+    """
+    return [value, *value.split()[1:]]
+
+
+def redact_line(text: str, secrets: Iterable[str] = ()) -> str:
+    """Return `text` redacted and as one line, safe to write to a log.
+
+    A line end of a tool's text would fake a line of the log, and an escape sequence would
+    act on the terminal that shows it.
+    """
+    line = "\\n".join(redact(text, secrets).splitlines())
+    return "".join(one if one.isprintable() else _escaped(one) for one in line)
+
+
+def describe_exception(error: BaseException) -> str:
+    """Return the type and the place of a foreign exception, for a log.
+
+    Its text may quote a header or a prompt.
+    """
+    frames = extract_tb(error.__traceback__)
+    place = f"line {frames[-1].lineno} in {frames[-1].name}" if frames else "nowhere"
+    return f"{type(error).__name__} at {place}"
+
+
+def _escaped(sign: str) -> str:
+    return sign.encode("unicode_escape").decode("ascii")
+
+
+def _redact_pattern(pattern: re.Pattern[str], text: str) -> str:
+    return REDACTED.join(pattern.sub(_keep_name, part) for part in text.split(REDACTED))
+
+
+def _keep_name(found: re.Match[str]) -> str:
+    name = found[found.lastgroup] if found.lastgroup else ""
+    return f"{name}{REDACTED}{'@' if found.lastgroup == 'scheme' else ''}"
+
+
+def _forms(secret: str) -> Iterator[str]:
+    if len(secret) < _SHORTEST_SECRET:
+        return
+    raw = secret.encode("utf-8", "surrogatepass")
+    yield secret
+    yield from (quote(raw), quote(raw, safe=""), quote_plus(raw))
+    yield from (json.dumps(secret, ensure_ascii=ascii)[1:-1] for ascii in (True, False))
+    for offset in range(3):
+        inner = _inside_base64(raw, offset)
+        yield from (inner, inner.replace("+", "-").replace("/", "_"))
+
+
+def _inside_base64(raw: bytes, offset: int) -> str:
+    encoded = b64encode(bytes(offset) + raw).decode()
+    return encoded[(offset * 8 + 5) // 6 : (offset + len(raw)) * 8 // 6]
+
+
 # ==== openai_responses.endpoint: Where requests go: the address, its headers, its certificates and its proxy.
 
 DEFAULT_BASE_URL = "https://api.openai.com/v1"
@@ -1873,8 +1994,16 @@ def normalize_base_url(text: str) -> str:
     return urlunsplit((parts.scheme, parts.netloc, path, "", ""))
 
 
-def proxy_secrets(proxy: str) -> list[str]:
-    """Return the secret parts of a proxy's address: the whole, and its password."""
+def connection_secrets(
+    headers: Iterable[str], proxy: str, *keys: str
+) -> tuple[str, ...]:
+    """Return the texts of a connection that must be in no line of a log."""
+    found = [*keys, *_proxy_secrets(proxy)]
+    found += [secret for value in headers for secret in header_secrets(value)]
+    return tuple(text for text in found if text.strip())
+
+
+def _proxy_secrets(proxy: str) -> list[str]:
     parts = url_parts(proxy.strip())
     return [proxy, unquote(parts.password or "") if parts else ""]
 
@@ -2439,14 +2568,19 @@ def _without_reasoning(
     return request.model_copy(update={"input": without_ids})
 
 
+def drop_summary(request: ResponsesRequest) -> ResponsesRequest:
+    """Return a request that asks for no reasoning summary."""
+    reasoning = request.reasoning or {}
+    rest = {key: value for key, value in reasoning.items() if key != "summary"}
+    return request.model_copy(update={"reasoning": rest or None})
+
+
 def _without_summary(
     request: ResponsesRequest, error: ApiError
 ) -> ResponsesRequest | None:
-    reasoning = request.reasoning or {}
-    if "summary" not in reasoning or "reasoning.summary" not in _about(error):
-        return None
-    rest = {key: value for key, value in reasoning.items() if key != "summary"}
-    return request.model_copy(update={"reasoning": rest or None})
+    has_summary = "summary" in (request.reasoning or {})
+    refused = "reasoning.summary" in _about(error)
+    return drop_summary(request) if has_summary and refused else None
 
 
 def _without_stream(
@@ -4037,118 +4171,6 @@ def _chosen_option(
     fitting = (option for option in options if not check.error(value, option))
     first = next(fitting, None)
     return options if first is None else [first]
-
-
-# ==== openai_responses.redaction: Removes secrets from text: known values in every form, then what looks like a secret.
-
-REDACTED = "[redacted]"
-
-_SHORTEST_SECRET = 6
-
-_SPACE = r"[^\S\r\n]*+"
-_NAME_ENDS = rf"""["'\\]*+{_SPACE}(?:[:=]|,(?={_SPACE}b?["'])){_SPACE}"""
-_VALUE_OPENS = r"""(?:b(?=["'])|["'\\(\[])*+"""
-_ASSIGNED = _NAME_ENDS + _VALUE_OPENS
-
-_LOOKS_SECRET = re.compile(
-    "|".join(
-        [
-            # A header: its value goes on to the end of the line or of the quotes.
-            rf"(?P<header>(?:authorization|cookies?){_ASSIGNED})"
-            r"""[^\s"'\\](?:[^\r\n"'\\]|\\[^"'nr\r\n])*+""",
-            # A name whose value is one word, or in quotes.
-            r"(?P<name>(?:api[-_ ]?key(?:\ provided)?|client[-_]?secret|passw(?:or)?d|"
-            r"(?:access|auth|refresh|session)[-_]?token|encrypted_content)"
-            rf"""{_ASSIGNED})(?:(?<=["'])[^\r\n"'\\]++|[^\s"'\\&,;)}}\]>]++)""",
-            # A query parameter.
-            r"(?P<query>[?&][\w.-]{0,32}?(?:key|token|secret|password|signature|sig)=)"
-            r"""[^\s"'\\&#;)}\]>]++""",
-            r"(?P<scheme>://)[^\s/?#\"'<>]*@",
-            r"(?P<bearer>bearer(?:\s|%20){1,4})[A-Za-z0-9._~+/=*-]{6,}+",
-            # `Basic` is a word too: base64 has digits, or a capital inside a word.
-            r"(?P<basic>basic\s{1,4}(?-i:(?=[A-Za-z]*+[0-9+/=]|[A-Za-z]*?[a-z][A-Z])))"
-            r"[A-Za-z0-9+/]{8,}+={0,2}",
-            r"(?<![A-Za-z0-9])(?:sk-|sess-|gh[opsu]_|github_pat_)[A-Za-z0-9_*-]{6,}+",
-            # A JSON Web Token begins with `{"` in base64, a Fernet token with its
-            # version and four bytes of a time that are zero for a while yet.
-            r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{6,}+\.[A-Za-z0-9_-]{4,}+"
-            r"(?:\.[A-Za-z0-9_-]*+)?",
-            r"gAAAA[A-Za-z0-9_-]{20,}+={0,2}",
-        ]
-    ),
-    re.IGNORECASE,
-)
-
-
-def redact(text: str, secrets: Iterable[str] = ()) -> str:
-    """Return `text` with `[redacted]` in place of `secrets` and of what looks like one.
-
-    Secrets of fewer than six characters are ignored: ordinary words contain them.
-    """
-    known = {form for secret in secrets for form in _forms(secret.strip())}
-    if known:
-        longest_first = sorted(known, key=lambda form: (-len(form), form))
-        pattern = "|".join(re.escape(form) for form in longest_first)
-        text = _redact_pattern(re.compile(pattern, re.IGNORECASE), text)
-    return _redact_pattern(_LOOKS_SECRET, text)
-
-
-def header_secrets(value: str) -> list[str]:
-    """Return the secret parts of a header's value: the whole, and each further word.
-
-    A server may repeat the word behind `Bearer` alone.
-    """
-    return [value, *value.split()[1:]]
-
-
-def redact_line(text: str, secrets: Iterable[str] = ()) -> str:
-    """Return `text` redacted and as one line, safe to write to a log.
-
-    A line end of a tool's text would fake a line of the log, and an escape sequence would
-    act on the terminal that shows it.
-    """
-    line = "\\n".join(redact(text, secrets).splitlines())
-    return "".join(one if one.isprintable() else _escaped(one) for one in line)
-
-
-def describe_exception(error: BaseException) -> str:
-    """Return the type and the place of a foreign exception, for a log.
-
-    Its text may quote a header or a prompt.
-    """
-    frames = extract_tb(error.__traceback__)
-    place = f"line {frames[-1].lineno} in {frames[-1].name}" if frames else "nowhere"
-    return f"{type(error).__name__} at {place}"
-
-
-def _escaped(sign: str) -> str:
-    return sign.encode("unicode_escape").decode("ascii")
-
-
-def _redact_pattern(pattern: re.Pattern[str], text: str) -> str:
-    return REDACTED.join(pattern.sub(_keep_name, part) for part in text.split(REDACTED))
-
-
-def _keep_name(found: re.Match[str]) -> str:
-    name = found[found.lastgroup] if found.lastgroup else ""
-    return f"{name}{REDACTED}{'@' if found.lastgroup == 'scheme' else ''}"
-
-
-def _forms(secret: str) -> Iterator[str]:
-    if len(secret) < _SHORTEST_SECRET:
-        return
-    raw = secret.encode("utf-8", "surrogatepass")
-    yield secret
-    yield from (quote(raw), quote(raw, safe=""), quote_plus(raw))
-    yield from (json.dumps(secret, ensure_ascii=ascii)[1:-1] for ascii in (True, False))
-    for offset in range(3):
-        inner = _inside_base64(raw, offset)
-        yield from (inner, inner.replace("+", "-").replace("/", "_"))
-
-
-def _inside_base64(raw: bytes, offset: int) -> str:
-    encoded = b64encode(bytes(offset) + raw).decode()
-    return encoded[(offset * 8 + 5) // 6 : (offset + len(raw)) * 8 // 6]
 
 
 # ==== openai_responses.requests.tools: Tools of a chat body or of the host in the API's form, with names that it allows.
@@ -10265,15 +10287,7 @@ _PARAMETER_LOCATIONS = ("path", "query", "header")
 _RESERVED_HEADERS = frozenset(
     {"accept", "connection", "content-length", "content-type", "host", "te", "upgrade"}
 )
-_SECRET_HEADER_WORDS = [
-    "auth",
-    "cookie",
-    "forward",
-    "key",
-    "secret",
-    "token",
-    "transfer",
-]
+_SECRET_HEADER = re.compile("auth|cookie|forward|key|secret|token|transfer")
 """Headers that the model must not set: ours, and those with credentials."""
 _EXPLODED_STYLES = ("form", "deepObject")
 
@@ -10336,9 +10350,7 @@ class _OpenApiArguments:
         if place not in _PARAMETER_LOCATIONS or (place, name.lower()) in self._api_keys:
             return False
         low = name.lower()
-        is_closed = low in _RESERVED_HEADERS or any(
-            word in low for word in _SECRET_HEADER_WORDS
-        )
+        is_closed = low in _RESERVED_HEADERS or _SECRET_HEADER.search(low)
         return place != "header" or not is_closed
 
     def _add_parameter(self, place: str, name: str, said: Mapping[str, Any]) -> None:
@@ -13288,11 +13300,7 @@ class ResponsesProvider:
             case "stream":
                 self._request = self._request.model_copy(update={"stream": False})
             case "summary":
-                reasoning = self._request.reasoning or {}
-                rest = {k: v for k, v in reasoning.items() if k != "summary"}
-                self._request = self._request.model_copy(
-                    update={"reasoning": rest or None}
-                )
+                self._request = drop_summary(self._request)
 
 
 def _build_model_answer(ended: RunDone) -> ModelAnswer:
@@ -14167,15 +14175,6 @@ class Valves(BaseModel):
         return seal_servers(value)
 
 
-def clamp_number(value: object, least: int, most: int, default: int) -> int:
-    """Return a number within its limits; anything else is the default."""
-    try:
-        number = float(str(value).strip())
-        return int(min(max(number, least), most))
-    except ValueError:
-        return default
-
-
 # ==== gpt5_agent.shell.own_tools: The agent's own tools for one answer: tools of other servers, tools of the sandbox.
 
 
@@ -14461,12 +14460,10 @@ def build_endpoint(valves: Valves) -> Endpoint:
     )
 
 
-def valve_secrets(endpoint: Endpoint) -> list[str]:
+def valve_secrets(endpoint: Endpoint) -> tuple[str, ...]:
     """Return the texts that must be in no line of the log."""
-    secrets = [endpoint.api_key, *proxy_secrets(endpoint.network.proxy)]
-    for value in endpoint.extra_headers.values():
-        secrets += header_secrets(value)
-    return [text for text in secrets if text.strip()]
+    headers, proxy = endpoint.extra_headers.values(), endpoint.network.proxy
+    return connection_secrets(headers, proxy, endpoint.api_key)
 
 
 def _read_extra_headers(stored: str) -> Mapping[str, str]:
@@ -14803,8 +14800,10 @@ async def _open_own_tools(
 ) -> AsyncGenerator[PipelineCall, None]:
     valves = call.question.valves
     log.hide(
-        valve_secrets(build_endpoint(valves))
-        + list_server_secrets(read_server_settings(valves))
+        (
+            *valve_secrets(build_endpoint(valves)),
+            *list_server_secrets(read_server_settings(valves)),
+        )
     )
     workspace = call.caller.workspace or log.run_id
     async with call.workbench.open_tools(valves, workspace, log) as tools:

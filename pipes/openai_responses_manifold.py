@@ -69,7 +69,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from fnmatch import fnmatchcase
-from functools import partial
+from functools import cache, partial
 from hashlib import sha256
 from importlib import import_module
 from io import BytesIO
@@ -92,7 +92,14 @@ from urllib.parse import (
 from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    TypeAdapter,
+    ValidationError,
+    field_validator,
+)
 
 # ==== openai_responses.clock: The time, random numbers, and ids made of both.
 
@@ -922,12 +929,13 @@ def parse_json_object(text: object) -> dict[str, Any] | None:
     return found if isinstance(found, dict) else None
 
 
-def parse_string_map(text: str) -> Mapping[str, str] | None:
-    """Return the JSON object of a text whose values are texts; {} for no text."""
-    found = parse_json_object(text.strip() or "{}")
-    if found is None or not all(isinstance(one, str) for one in found.values()):
-        return None
-    return found
+def clamp_number(value: object, least: int, most: int, default: int) -> int:
+    """Return a number within its limits; anything else is the default."""
+    try:
+        number = float(str(value).strip())
+        return int(min(max(number, least), most))
+    except ValueError:
+        return default
 
 
 # ==== openai_responses.models.catalog: The table of models, generated from `scripts/catalog/models.json`; do not edit.
@@ -2118,8 +2126,16 @@ def normalize_base_url(text: str) -> str:
     return urlunsplit((parts.scheme, parts.netloc, path, "", ""))
 
 
-def proxy_secrets(proxy: str) -> list[str]:
-    """Return the secret parts of a proxy's address: the whole, and its password."""
+def connection_secrets(
+    headers: Iterable[str], proxy: str, *keys: str
+) -> tuple[str, ...]:
+    """Return the texts of a connection that must be in no line of a log."""
+    found = [*keys, *_proxy_secrets(proxy)]
+    found += [secret for value in headers for secret in header_secrets(value)]
+    return tuple(text for text in found if text.strip())
+
+
+def _proxy_secrets(proxy: str) -> list[str]:
     parts = url_parts(proxy.strip())
     return [proxy, unquote(parts.password or "") if parts else ""]
 
@@ -3931,14 +3947,19 @@ def _without_reasoning(
     return request.model_copy(update={"input": without_ids})
 
 
+def drop_summary(request: ResponsesRequest) -> ResponsesRequest:
+    """Return a request that asks for no reasoning summary."""
+    reasoning = request.reasoning or {}
+    rest = {key: value for key, value in reasoning.items() if key != "summary"}
+    return request.model_copy(update={"reasoning": rest or None})
+
+
 def _without_summary(
     request: ResponsesRequest, error: ApiError
 ) -> ResponsesRequest | None:
-    reasoning = request.reasoning or {}
-    if "summary" not in reasoning or "reasoning.summary" not in _about(error):
-        return None
-    rest = {key: value for key, value in reasoning.items() if key != "summary"}
-    return request.model_copy(update={"reasoning": rest or None})
+    has_summary = "summary" in (request.reasoning or {})
+    refused = "reasoning.summary" in _about(error)
+    return drop_summary(request) if has_summary and refused else None
 
 
 def _without_stream(
@@ -5529,6 +5550,8 @@ class RemoteServers(NamedTuple):
     tools: tuple[Item, ...] = ()
     complaints: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    secrets: tuple[str, ...] = ()
+    """Every text of the descriptions that may be secret."""
 
 
 def read_servers(text: str) -> RemoteServers:
@@ -5537,9 +5560,9 @@ def read_servers(text: str) -> RemoteServers:
         rows = _rows(text)
     except json.JSONDecodeError as error:
         place = f"line {error.lineno}, column {error.colno}"
-        return RemoteServers(complaints=(_servers_error(f"it is no JSON ({place})"),))
+        return _unreadable_servers(text, f"it is no JSON ({place})")
     except (ValueError, RecursionError):  # a number or a nesting without end
-        return RemoteServers(complaints=(_servers_error("it is no JSON"),))
+        return _unreadable_servers(text, "it is no JSON")
     tools: dict[str, Item] = {}
     complaints: list[str] = []
     notes: list[str] = []
@@ -5561,15 +5584,15 @@ def read_servers(text: str) -> RemoteServers:
             if unknown
             else []
         )
-    return RemoteServers(tuple(tools.values()), tuple(complaints), tuple(notes))
+    servers = tuple(tools.values()), tuple(complaints), tuple(notes)
+    return RemoteServers(*servers, tuple(_secrets_in_rows(rows)))
 
 
-def secrets_in_servers(text: str) -> list[str]:
-    """Return every text of the descriptions that may be secret."""
-    try:
-        rows = _rows(text)
-    except (ValueError, RecursionError):
-        return [text]
+def _unreadable_servers(text: str, what: str) -> RemoteServers:
+    return RemoteServers(complaints=(_servers_error(what),), secrets=(text,))
+
+
+def _secrets_in_rows(rows: list[Any]) -> list[str]:
     given = [_given_fields(row).items() for row in rows]
     values = [value for row in given for key, value in row if key not in _NO_SECRETS]
     return _secret_values(values)
@@ -6520,6 +6543,39 @@ _TASK_OBJECTS: Mapping[str, tuple[str, dict[str, Any]]] = {
 }
 """By task: the one key of the answer's JSON object that the host reads, and its schema
 (docs/reference/open-webui.md, "Tasks")."""
+
+
+_ANSWER_KEYS = frozenset(
+    {
+        *("tools", "tool_choice", "parallel_tool_calls", "reasoning"),
+        *("reasoning_effort", "text", "verbosity", "response_format"),
+    }
+)
+"""What is chosen for answers, but not for tasks."""
+
+
+def task_request(
+    model: ResolvedModel,
+    messages: Sequence[Mapping[str, Any]],
+    body: Mapping[str, Any],
+    task: str,
+) -> ResponsesRequest:
+    """Return the request for a task: short, without tools or stored reasoning.
+
+    If the host reads the answer as JSON, the model is held to that form. Raises
+    InvalidRequest.
+    """
+    messages = task_messages(messages)
+    instructions, parts = parse_messages(messages)
+    given = {k: v for k, v in body.items() if k not in _ANSWER_KEYS}
+    form = task_format(task, messages)
+    if form and model.facts.known_family:
+        given["text"] = {"format": form}
+    settings = Settings(
+        effort=model.lowest_effort(), stream=False, encrypted_reasoning=False
+    )
+    items = build_input(parts, {}, None)
+    return build_request(model, instructions, items, given, settings)
 
 
 def task_messages(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -9271,14 +9327,6 @@ def default_sentence(default: object) -> str:
     return f"Default: `{default}`." if default != "" else "Default: empty."
 
 
-def _clamp(value: object, least: int, most: int, default: int) -> int:
-    try:
-        number = float(str(value).strip())
-        return int(min(max(number, least), most))
-    except ValueError:
-        return default
-
-
 class Valves(BaseModel):
     """Settings of the administrator, in the order of the page."""
 
@@ -9619,14 +9667,14 @@ class Valves(BaseModel):
     @field_validator("MAX_RETRIES", mode="before")
     @classmethod
     def _clamp_retries(cls, value: object) -> object:
-        return _clamp(value, 0, 5, 1)
+        return clamp_number(value, 0, 5, 1)
 
     @field_validator(
         "FIRST_EVENT_TIMEOUT_SECONDS", "IDLE_TIMEOUT_SECONDS", mode="before"
     )
     @classmethod
     def _clamp_silence(cls, value: object) -> object:
-        return _clamp(value, 30, 900, 300)
+        return clamp_number(value, 30, 900, 300)
 
     def effective_key(self) -> str:
         """Return the key to use, or nothing.
@@ -9691,71 +9739,133 @@ class UserValves(BaseModel):
     )
 
 
-# ==== owui_manifold.config: The settings of one call, derived from the valves.
+# ==== owui_manifold.config: What the valves come to for one call: they are read once, into a `Config`.
+
+_Value = TypeVar("_Value")
+_Headers = Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class Capabilities:
-    """Refusals that hold for every request: of summaries, of streams."""
+class Config(NamedTuple):
+    """What holds for one call; a user's choice replaces the administrator's."""
 
-    summary: bool = False
-    stream: bool = False
+    valves: Valves
+    secrets: tuple[str, ...]
+    """Texts that must appear in no log and no chat."""
+    problems: tuple[str, ...]
+    """Sentences for administrators; the call works without what they name."""
+
+    endpoint: Endpoint | InvalidRequest
+    own_key: str
+    """The user's own API key, if the administrator permits one."""
+    overrides: Overrides | InvalidRequest
+    prices: Mapping[str, ModelPrices] | InvalidRequest
+    rules: Sequence[tuple[str, Approval]] | InvalidRequest
+    remote: RemoteServers
+    location: Mapping[str, str] | InvalidRequest
+    image_options: Item | InvalidRequest
+
+    effort: str | None
+    summary: str | None
+    verbosity: str | None
+    service_tier: str
+    web_search: bool
+    replaces_search: bool
+    """Whether the page's switch means OpenAI's search instead of the host's."""
+    code_interpreter: bool
+    image_generation: bool
+    shows_cost: bool
+    shows_log: bool
+    log_level: str
 
 
-class AccountCapabilities:
-    """The refusals of each key at each address, as long as the pipe is loaded."""
-
-    def __init__(self) -> None:
-        """Know nothing yet."""
-        self._by_account: dict[str, Capabilities] = {}
-        self._told: set[str] = set()
-
-    def of(self, endpoint: Endpoint) -> Capabilities:
-        """Return what this key has been refused at this address."""
-        return self._by_account.get(endpoint.account(), Capabilities())
-
-    def first_time(self, text: str) -> bool:
-        """Say whether `text` has not been told yet; from now on it has."""
-        is_new = text not in self._told
-        self._told.add(text)
-        return is_new
-
-    def note(self, endpoint: Endpoint, cause: str) -> None:
-        """Remember a refusal by its cause; others concern one request alone."""
-        if cause in ("summary", "stream"):
-            known = self.of(endpoint)
-            learned = replace(known, **{cause: True})
-            self._by_account[endpoint.account()] = learned
+def usable(value: _Value | InvalidRequest) -> _Value:
+    """Return a value of the `Config`; raises InvalidRequest if it cannot be used."""
+    if isinstance(value, InvalidRequest):
+        raise value
+    return value
 
 
-_KEY = "openai_responses"
-_SWITCHES_VERSION = 1
+def read_config(
+    valves: Valves,
+    user: Mapping[str, Any] | None = None,
+    metadata: Mapping[str, Any] | None = None,
+) -> Config:
+    """Read the valves for a call of `user`, the host's `__user__`."""
+    host, person = metadata or {}, user or {}
+    is_admin = person.get("role") == "admin"
+    stored = person.get("valves")
+    given = stored if isinstance(stored, UserValves) else UserValves()
+    own = _allowed_choices(_with_switches(given, host), valves, is_admin)
+    own_key = own.API_KEY.strip() if valves.USER_API_KEYS != "off" else ""
+    headers = _attempt(lambda: _extra_headers(valves))
+    values = (
+        [valves.EXTRA_HEADERS]
+        if isinstance(headers, InvalidRequest)
+        else headers.values()
+    )
+    remote = read_servers(valves.REMOTE_MCP_SERVERS_JSON)
+    features = host.get("features")
+    switches = features if isinstance(features, Mapping) else {}
+    replaces_search = valves.MAP_WEB_SEARCH and bool(switches.get("web_search"))
+    searches = valves.ENABLE_WEB_SEARCH or replaces_search
+    return Config(
+        valves=valves,
+        secrets=connection_secrets(
+            values,
+            valves.PROXY,
+            valves.effective_key(),
+            own.API_KEY.strip(),
+            valves.STORE_ENCRYPTION_KEY,
+            *remote.secrets,
+        ),
+        problems=tuple(filter(None, (_permission_error(valves), _filter_error(host)))),
+        endpoint=_attempt(lambda: _user_endpoint(valves, headers, own_key, is_admin)),
+        own_key=own_key,
+        overrides=_attempt(lambda: read_overrides(valves.MODEL_OVERRIDES_JSON)),
+        prices=_attempt(lambda: read_prices(valves.CUSTOM_MODEL_PRICING_JSON)),
+        rules=_attempt(lambda: read_rules(valves.TOOL_APPROVAL)),
+        remote=remote,
+        location=_attempt(lambda: _location(valves.WEB_SEARCH_USER_LOCATION)),
+        image_options=_attempt(lambda: _image_options(valves)),
+        effort=_inherit(own.REASONING_EFFORT, None),
+        summary=_inherit(own.REASONING_SUMMARY, valves.REASONING_SUMMARY),
+        verbosity=_inherit(own.VERBOSITY, None),
+        service_tier=_inherit(own.SERVICE_TIER, valves.SERVICE_TIER),
+        web_search=_is_on(own.WEB_SEARCH, searches),
+        replaces_search=replaces_search,
+        code_interpreter=_is_on(own.CODE_INTERPRETER, valves.ENABLE_CODE_INTERPRETER),
+        image_generation=_is_on(own.IMAGE_GENERATION, valves.ENABLE_IMAGE_GENERATION),
+        shows_cost=_is_on(own.SHOW_COST, valves.SHOW_COST),
+        shows_log=own.SHOW_LOG_ON_ERROR and is_admin,
+        log_level=_inherit(own.LOG_LEVEL, valves.LOG_LEVEL),
+    )
+
+
+def _attempt(read: Callable[[], _Value]) -> _Value | InvalidRequest:
+    try:
+        return read()
+    except InvalidRequest as error:
+        return error
+
+
+def _inherit(own: str, default: _Value) -> str | _Value:
+    return default if own == "inherit" else own
+
+
+def _is_on(own: str, default: bool) -> bool:
+    return default if own == "inherit" else own == "on"
+
+
+# ---------------------------------------------------------------- what users choose
+
+_FILTER_KEY = "openai_responses"
+_FILTER_VERSION = 1
 _SWITCHES = {"web_search": "WEB_SEARCH", "code_interpreter": "CODE_INTERPRETER"}
 
-OTHER_VERSION = (
+_OTHER_FILTER_VERSION = (
     "The filter OpenAI Responses Controls is of another version than this pipe, so its "
     "switches do nothing. An administrator has to install both from the same release."
 )
-
-
-def apply_composer_switches(
-    user: UserValves, metadata: Mapping[str, Any]
-) -> UserValves:
-    """Return a user's settings as the switches change them for this message."""
-    told = metadata.get(_KEY)
-    if not isinstance(told, Mapping) or told.get("version") != _SWITCHES_VERSION:
-        return user
-    wishes = {valve: "on" for switch, valve in _SWITCHES.items() if told.get(switch)}
-    if told.get("thinking") in REASONING_EFFORTS:
-        wishes["REASONING_EFFORT"] = str(told["thinking"])
-    return user.model_copy(update=wishes)
-
-
-def is_of_another_version(metadata: Mapping[str, Any]) -> bool:
-    """Say whether a filter spoke that this pipe does not understand."""
-    told = metadata.get(_KEY)
-    return isinstance(told, Mapping) and told.get("version") != _SWITCHES_VERSION
-
 
 _CHOICES: Mapping[str, str] = {
     "effort": "REASONING_EFFORT",
@@ -9768,26 +9878,36 @@ _CHOICES: Mapping[str, str] = {
     "show_cost": "SHOW_COST",
     "log_level": "LOG_LEVEL",
 }
-"""The words of USER_MAY_CHANGE, with the valve that each allows."""
+"""The words of USER_MAY_CHANGE, with the user valve that each allows."""
 
 
-def allowed_user_valves(user: UserValves, valves: Valves, is_admin: bool) -> UserValves:
-    """Return a user's settings without those that are not theirs to change.
+def _with_switches(user: UserValves, metadata: Mapping[str, Any]) -> UserValves:
+    given = metadata.get(_FILTER_KEY)
+    if not isinstance(given, Mapping) or given.get("version") != _FILTER_VERSION:
+        return user
+    changed = {valve: "on" for switch, valve in _SWITCHES.items() if given.get(switch)}
+    if given.get("thinking") in REASONING_EFFORTS:
+        changed["REASONING_EFFORT"] = str(given["thinking"])
+    return user.model_copy(update=changed)
 
-    An administrator may change them all.
-    """
-    words = _words_of(valves)
+
+def _filter_error(metadata: Mapping[str, Any]) -> str:
+    given = metadata.get(_FILTER_KEY)
+    is_other = isinstance(given, Mapping) and given.get("version") != _FILTER_VERSION
+    return _OTHER_FILTER_VERSION if is_other else ""
+
+
+def _allowed_choices(user: UserValves, valves: Valves, is_admin: bool) -> UserValves:
+    words = _permitted_words(valves)
     if is_admin or "all" in words:
         return user
-    kept = {valve for word, valve in _CHOICES.items() if word in words}
     fields = UserValves.model_fields
-    reset = {v: fields[v].default for v in _CHOICES.values() if v not in kept}
+    reset = {v: fields[v].default for word, v in _CHOICES.items() if word not in words}
     return user.model_copy(update=reset)
 
 
-def permission_error(valves: Valves) -> str:
-    """Return what is wrong with USER_MAY_CHANGE, or nothing."""
-    unknown = sorted(_words_of(valves) - {*_CHOICES, "all", "nothing"})
+def _permission_error(valves: Valves) -> str:
+    unknown = sorted(_permitted_words(valves) - {*_CHOICES, "all", "nothing"})
     if not unknown:
         return ""
     return (
@@ -9796,17 +9916,106 @@ def permission_error(valves: Valves) -> str:
     )
 
 
-def _words_of(valves: Valves) -> set[str]:
-    return {word.strip().lower() for word in valves.USER_MAY_CHANGE.split(",")} - {""}
+def _permitted_words(valves: Valves) -> set[str]:
+    return set(comma_list(valves.USER_MAY_CHANGE.lower()))
 
 
-_BATCH_SHARE = 5
-"""Calls made at once run beside each other, but not all of them."""
+# ---------------------------------------------------------------- single valves
 
 
-def build_endpoint(valves: Valves, own_key: str = "") -> Endpoint:
-    """Return where requests go; raises InvalidRequest for what cannot work."""
-    key = own_key or valves.effective_key()
+def comma_list(text: str) -> list[str]:
+    """Return the words of a list separated by commas, each of them once."""
+    words = (word.strip() for word in text.split(","))
+    return list(dict.fromkeys(word for word in words if word))
+
+
+@cache
+def _adapter(form: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(form)  # at first use: it is not free, and few valves are set
+
+
+def _json_value(form: Any, text: str, problem: str, example: str) -> Any:
+    try:
+        return _adapter(form).validate_json(text.strip() or "{}", strict=True)
+    except ValidationError:
+        raise _valve_error(problem, example) from None
+
+
+def _valve_error(problem: str, example: str) -> InvalidRequest:
+    return InvalidRequest(
+        f"{problem}. An administrator has to correct it in the valves of this pipe, "
+        f"for example {example}."
+    )
+
+
+def _extra_headers(valves: Valves) -> _Headers:
+    problem = "EXTRA_HEADERS is not a JSON object of texts"
+    example = '{"X-Team": "blue"}'
+    text = valves.EXTRA_HEADERS
+    headers: _Headers = _json_value(dict[str, str], text, problem, example)
+    return headers
+
+
+def _image_options(valves: Valves) -> Item:
+    problem = "IMAGE_GENERATION_OPTIONS is not a JSON object"
+    example = '{"quality": "high"}'
+    text = valves.IMAGE_GENERATION_OPTIONS
+    options: Item = _json_value(dict[str, Any], text, problem, example)
+    return options
+
+
+_PLACE = ("city", "region", "country", "timezone")
+
+
+def _location(text: str) -> Mapping[str, str]:
+    problem = "WEB_SEARCH_USER_LOCATION is neither a JSON object nor a place"
+    example = "Bern, BE, CH, Europe/Zurich (city, region, country, timezone)"
+    words = [word.strip() for word in text.split(",")]
+    if text.strip().startswith("{"):
+        given = _json_value(dict[str, Any], text, problem, example)
+    elif len(words) <= len(_PLACE):
+        given = dict(zip(_PLACE, words, strict=False))
+    else:
+        raise _valve_error(problem, example)
+    if not all(isinstance(given.get(key, ""), str) for key in _PLACE):
+        raise _valve_error(problem, example)
+    return {key: given[key] for key in _PLACE if given.get(key)}
+
+
+# ---------------------------------------------------------------- the endpoint
+
+_NO_OWN_KEY = (
+    "This pipe wants an OpenAI API key of your own. Set API_KEY in your settings of "
+    "this pipe: the slider icon beside the chat input, or Controls > Valves."
+)
+_BILLED_HEADERS = frozenset(
+    {"authorization", "api-key", "openai-organization", "openai-project"}
+)
+
+
+def build_endpoint(valves: Valves) -> Endpoint:
+    """Return where requests with the pipe's own key go; raises InvalidRequest."""
+    headers = _attempt(lambda: _extra_headers(valves))
+    return _endpoint(valves, valves.effective_key(), headers)
+
+
+def _user_endpoint(
+    valves: Valves, headers: _Headers | InvalidRequest, own_key: str, is_admin: bool
+) -> Endpoint:
+    if not own_key:
+        if valves.USER_API_KEYS == "required" and not is_admin:
+            raise InvalidRequest(_NO_OWN_KEY)
+        return _endpoint(valves, valves.effective_key(), headers)
+    endpoint = _endpoint(valves, own_key, headers)
+    rest = {
+        name: text
+        for name, text in endpoint.extra_headers.items()
+        if name.lower() not in _BILLED_HEADERS
+    }
+    return replace(endpoint, organization="", project="", extra_headers=rest)
+
+
+def _endpoint(valves: Valves, key: str, headers: _Headers | InvalidRequest) -> Endpoint:
     if not key:
         raise InvalidRequest(
             "This pipe has no API key yet. An administrator has to set API_KEY in the "
@@ -9817,7 +10026,7 @@ def build_endpoint(valves: Valves, own_key: str = "") -> Endpoint:
         api_key=key,
         organization=valves.ORGANIZATION.strip(),
         project=valves.PROJECT.strip(),
-        extra_headers=extra_headers(valves.EXTRA_HEADERS),
+        extra_headers=usable(headers),
         network=Network(
             valves.VERIFY_SSL, valves.CA_BUNDLE.strip(), valves.PROXY.strip()
         ),
@@ -9825,20 +10034,118 @@ def build_endpoint(valves: Valves, own_key: str = "") -> Endpoint:
     )
 
 
-def extra_headers(text: str) -> Mapping[str, str]:
-    """Return the headers of a JSON object; raises InvalidRequest for anything else."""
-    headers = parse_string_map(text)
-    if headers is not None:
-        return headers
-    raise InvalidRequest(
-        "EXTRA_HEADERS is not a JSON object of texts. An administrator has to correct "
-        'it in the valves of this pipe, for example {"X-Team": "blue"}.'
+class Capabilities(NamedTuple):
+    """Refusals that hold for every request: of summaries, of streams."""
+
+    summary: bool = False
+    stream: bool = False
+
+
+class AccountCapabilities:
+    """What each key was refused at each address, while the pipe is loaded."""
+
+    def __init__(self) -> None:
+        """Start without any known refusal."""
+        self._by_account: dict[str, Capabilities] = {}
+        self._mentioned: set[str] = set()
+
+    def of(self, endpoint: Endpoint) -> Capabilities:
+        """Return what this key has been refused at this address."""
+        return self._by_account.get(endpoint.account(), Capabilities())
+
+    def first_time(self, text: str) -> bool:
+        """Say whether `text` is asked about for the first time."""
+        is_new = text not in self._mentioned
+        self._mentioned.add(text)
+        return is_new
+
+    def note(self, endpoint: Endpoint, cause: str) -> None:
+        """Remember a refusal by its cause; others concern only one request."""
+        if cause in Capabilities._fields:
+            known = self.of(endpoint)._replace(**{cause: True})
+            self._by_account[endpoint.account()] = known
+
+
+# ---------------------------------------------------------------- a request
+
+_LEAST_THRESHOLD = 1000
+"""A smaller threshold would compact every answer."""
+
+_BATCH_SHARE = 5
+"""Calls made at once run in parallel, but not all of them."""
+
+
+def default_parameters(config: Config, user_id: str, chat_id: str) -> dict[str, Any]:
+    """Return parameters of the API; the caller's own replace them.
+
+    The same chat and user always get the same values, because the prompt cache and,
+    from gpt-6.2 on, encrypted reasoning depend on them
+    (docs/reference/responses-api.md, "Changed beginnings").
+    """
+    valves, tier = config.valves, config.service_tier
+    threshold = max(valves.COMPACTION_TOKENS, _LEAST_THRESHOLD)
+    compaction = [{"type": "compaction", "compact_threshold": threshold}]
+    chosen = {
+        "safety_identifier": _hash_id("user", user_id),
+        "prompt_cache_key": _cache_key(valves.PROMPT_CACHE_KEY, user_id, chat_id),
+        "service_tier": tier if tier != "auto" else None,
+        "truncation": valves.TRUNCATION if valves.TRUNCATION != "disabled" else None,
+        "max_output_tokens": valves.MAX_OUTPUT_TOKENS or None,
+        "context_management": compaction if valves.COMPACTION_TOKENS else None,
+    }
+    return {name: value for name, value in chosen.items() if value is not None}
+
+
+def _cache_key(kind: str, user_id: str, chat_id: str) -> str | None:
+    if kind == "off":
+        return None
+    chat = _hash_id("chat", chat_id) if kind == "chat" else None
+    return chat or _hash_id("cache", user_id)
+
+
+def _hash_id(kind: str, value: str) -> str | None:
+    text = f"openai_responses:{kind}:{value}"
+    return sha256(text.encode()).hexdigest()[:48] if value else None
+
+
+def request_settings(
+    config: Config,
+    *,
+    streams: bool,
+    tools: Sequence[Item],
+    refused: Capabilities,
+    defaults: Mapping[str, Any],
+) -> Settings:
+    """Return the settings of a request, without what the server `refused` before.
+
+    `streams` says whether a stream is wanted.
+    """
+    valves, summary = config.valves, config.summary
+    return Settings(
+        effort=config.effort,
+        summary=None if summary == "disabled" or refused.summary else summary,
+        verbosity=config.verbosity,
+        stream=streams and valves.ENABLE_STREAM and not refused.stream,
+        encrypted_reasoning=valves.carries_reasoning(),
+        tools=tools,
+        parallel_tool_calls=None if valves.PARALLEL_TOOL_CALLS else False,
+        defaults=defaults,
     )
 
 
+def is_background_model(valves: Valves, names: Iterable[str]) -> bool:
+    """Say whether BACKGROUND_MODELS matches one of a model's names.
+
+    Servers that support only the minimum of the API do not store responses.
+    """
+    if valves.COMPATIBILITY == "strict":
+        return False
+    patterns = comma_list(valves.BACKGROUND_MODELS.lower())
+    return any(fnmatchcase(n.lower(), p) for n in names for p in patterns)
+
+
 def run_limits(valves: Valves, *, tools_ran: bool) -> Limits:
-    """Return how a run behaves; what comes after a tool is sent once only."""
-    retries = 0 if tools_ran else valves.MAX_RETRIES
+    """Return the limits of a run; a request after a tool is sent only once."""
     return Limits(
         timeouts=Timeouts(
             connect=valves.CONNECT_TIMEOUT_SECONDS,
@@ -9846,34 +10153,9 @@ def run_limits(valves: Valves, *, tools_ran: bool) -> Limits:
             idle=valves.IDLE_TIMEOUT_SECONDS,
             total=valves.TOTAL_TIMEOUT_SECONDS,
         ),
-        retries=RetryPolicy(retries, valves.MAX_RETRY_WAIT_SECONDS),
-    )
-
-
-def request_settings(
-    valves: Valves,
-    user: UserValves,
-    *,
-    streams: bool,
-    tools: Sequence[Item],
-    refused: Capabilities,
-    defaults: Mapping[str, Any] | None = None,
-) -> Settings:
-    """Return what holds for one request; a user's own choice wins.
-
-    `streams` says whether a stream is wanted; what the server `refused` before is not
-    asked for again.
-    """
-    summary = _inherit(user.REASONING_SUMMARY, valves.REASONING_SUMMARY)
-    return Settings(
-        effort=_inherit(user.REASONING_EFFORT, None),
-        summary=None if summary == "disabled" or refused.summary else summary,
-        verbosity=_inherit(user.VERBOSITY, None),
-        stream=streams and valves.ENABLE_STREAM and not refused.stream,
-        encrypted_reasoning=valves.carries_reasoning(),
-        tools=tools,
-        parallel_tool_calls=None if valves.PARALLEL_TOOL_CALLS else False,
-        defaults=defaults or {},
+        retries=RetryPolicy(
+            0 if tools_ran else valves.MAX_RETRIES, valves.MAX_RETRY_WAIT_SECONDS
+        ),
     )
 
 
@@ -9900,41 +10182,6 @@ def build_toolset(
         carries_reasoning=valves.carries_reasoning(),
         runs_calls=runs_calls,
     )
-
-
-def is_background_model(valves: Valves, names: Iterable[str]) -> bool:
-    """Say whether BACKGROUND_MODELS means a model, by one of its names.
-
-    Servers that know only the least of the API store nothing.
-    """
-    if valves.COMPATIBILITY == "strict":
-        return False
-    wanted = (text.strip().lower() for text in valves.BACKGROUND_MODELS.split(","))
-    patterns = [text for text in wanted if text]
-    return any(fnmatchcase(n.lower(), p) for n in names for p in patterns)
-
-
-def log_level(valves: Valves, user: UserValves) -> str:
-    """Return from which level on lines go to the server's log."""
-    return _inherit(user.LOG_LEVEL, valves.LOG_LEVEL) or "INFO"
-
-
-def valve_secrets(valves: Valves, user: UserValves) -> list[str]:
-    """Return the texts that must be in no line and no chat."""
-    try:
-        headers = list(extra_headers(valves.EXTRA_HEADERS).values())
-    except InvalidRequest:
-        headers = [valves.EXTRA_HEADERS]
-    secrets = [valves.effective_key(), user.API_KEY.strip()]
-    secrets += [secret for value in headers for secret in header_secrets(value)]
-    secrets.append(valves.STORE_ENCRYPTION_KEY)
-    secrets += secrets_in_servers(valves.REMOTE_MCP_SERVERS_JSON)
-    secrets += proxy_secrets(valves.PROXY)
-    return [text for text in secrets if text.strip()]
-
-
-def _inherit(user: str, administrator: str | None) -> str | None:
-    return administrator if user == "inherit" else user
 
 
 # ==== owui_manifold.log: Lines in the server's log, without secrets; the newest of each run are kept in memory.
@@ -10079,13 +10326,12 @@ def continue_input(
     )
 
 
-# ==== owui_manifold.context: One call of the pipe: who asks, what the host passes, and whose key is used.
+# ==== owui_manifold.context: One call of the pipe: who asks, and what the host passes.
 
 EventCall = Callable[[dict[str, Any]], Awaitable[Any]]
 
 
-@dataclass(frozen=True, slots=True)
-class HostContext:
+class HostContext(NamedTuple):
     """What the host passes beside the chat, for the tools that are run."""
 
     tools: Mapping[str, Mapping[str, Any]]
@@ -10100,8 +10346,7 @@ _ROWLESS_CHATS = ("temporary:", "local:", "channel:")
 """Prefixes of chat ids without a row: temporary chats (old and new) and channels."""
 
 
-@dataclass(frozen=True, slots=True)
-class Caller:
+class Caller(NamedTuple):
     """Who asks, and for which chat and message.
 
     `host_model` is the host's id of the model, `{function id}.{model}`. `task` is the
@@ -10165,92 +10410,40 @@ def read_caller(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class PipeCall:
-    """One call of the pipe: what the host passes, and where log lines go.
-
-    `state` is the state of the host's request; `capabilities` and `threads` are those
-    of the pipe.
-    """
+class PipeCall(NamedTuple):
+    """One call of the pipe: what the host passes, and where log lines go."""
 
     body: Mapping[str, Any]
     caller: Caller
-    valves: Valves
-    user_valves: UserValves
+    config: Config
     state: Any
+    """The state of the host's request, the same for all rounds of its tools."""
     capabilities: AccountCapabilities
     log: RunLog
     host: HostContext
     threads: Executor
+    """Where tools run that are not coroutines."""
+
+    @property
+    def messages(self) -> list[dict[str, Any]]:
+        """The messages of the body; none if it has no list of them."""
+        messages = self.body.get("messages")
+        return messages if isinstance(messages, list) else []
+
+    @property
+    def model(self) -> ResolvedModel:
+        """The model of the call; raises InvalidRequest for unusable overrides."""
+        return self.resolve(self.caller.model)
+
+    def resolve(self, name: str) -> ResolvedModel:
+        """Return a model with the administrator's overrides; raises InvalidRequest."""
+        return resolve_with_overrides(name, usable(self.config.overrides))
 
     @property
     def known_sources(self) -> Sequence[str]:
-        """The keys of the sources that the page already has for the message."""
+        """The keys of the sources that the page has of the message already."""
         message_id = self.caller.message_id
         return known_sources(self.state, message_id, self.host.metadata)
-
-
-def model_of(call: PipeCall) -> ResolvedModel:
-    """Return the model of the call, with the administrator's overrides."""
-    return resolve_with_overrides(call.caller.model, overrides_of(call.valves))
-
-
-def overrides_of(valves: Valves) -> Overrides:
-    """Return the overrides in MODEL_OVERRIDES_JSON; raises InvalidRequest."""
-    return read_overrides(valves.MODEL_OVERRIDES_JSON)
-
-
-def messages_of(body: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the messages of a body; empty if they are not a list."""
-    messages = body.get("messages")
-    return messages if isinstance(messages, list) else []
-
-
-_NO_OWN_KEY = (
-    "This pipe wants an OpenAI API key of your own. Set API_KEY in your settings of "
-    "this pipe: the slider icon beside the chat input, or Controls > Valves."
-)
-_WRONG_OWN_KEY = (
-    "OpenAI does not accept your own API key. Check API_KEY in your settings of this "
-    "pipe: the slider icon beside the chat input, or Controls > Valves."
-)
-_BILLED_HEADERS = frozenset(
-    {"authorization", "api-key", "openai-organization", "openai-project"}
-)
-_UNAUTHORIZED = 401
-
-
-def own_key(call: PipeCall) -> str:
-    """Return the user's own key, if the administrator permits one."""
-    allowed = call.valves.USER_API_KEYS != "off"
-    return call.user_valves.API_KEY.strip() if allowed else ""
-
-
-def user_endpoint(call: PipeCall) -> Endpoint:
-    """Return the endpoint of a user's requests; raises InvalidRequest if unusable.
-
-    Organisation and project belong to the administrator's account, so they are sent
-    only with the administrator's key.
-    """
-    key = own_key(call)
-    if not key:
-        if call.valves.USER_API_KEYS == "required" and not call.caller.is_admin:
-            raise InvalidRequest(_NO_OWN_KEY)
-        return build_endpoint(call.valves)
-    endpoint = build_endpoint(call.valves, key)
-    rest = {
-        name: text
-        for name, text in endpoint.extra_headers.items()
-        if name.lower() not in _BILLED_HEADERS
-    }
-    return replace(endpoint, organization="", project="", extra_headers=rest)
-
-
-def correct_ending(call: PipeCall, ending: Ending, status: int | None) -> Ending:
-    """Return the ending of a run; a wrong own key is reported to its owner."""
-    if status == _UNAUTHORIZED and own_key(call):
-        return ending._replace(sentence=_WRONG_OWN_KEY)
-    return ending
 
 
 # ==== owui_manifold.host: The only module that uses `open_webui`; every name of the host is looked up here.
@@ -10612,35 +10805,32 @@ def _encoded(content: bytes) -> str:
 
 
 def build_approver(
-    valves: Valves,
-    metadata: Mapping[str, Any],
-    event_call: EventCall | None,
-    log: Callable[[str], object] = str,
+    config: Config, host: HostContext, log: Callable[[str], object] = str
 ) -> Approver:
     """Return who decides about the calls of a request.
 
     The rules of the valve come first; for other tools the host's own mode counts.
     """
-    params = metadata.get("params")
+    params = host.metadata.get("params")
     mode = params.get("tool_approval_mode") if isinstance(params, Mapping) else None
     return Approver(
         # `ask_user` only asks a question, so it needs no approval.
-        rules=[*read_rules(valves.TOOL_APPROVAL), ("ask_user", "auto")],
+        rules=[*usable(config.rules), ("ask_user", "auto")],
         default_rule="ask" if mode == "ask" else "auto",
-        ask=_ask_in_page(event_call) if event_call else None,
+        ask=_ask_in_page(host.event_call) if host.event_call else None,
         log=log,
     )
 
 
 def withheld_tools(
-    valves: Valves, tools: Mapping[str, Mapping[str, Any]]
+    config: Config, tools: Mapping[str, Mapping[str, Any]]
 ) -> frozenset[str]:
     """Return the names of those of the host's `tools` that it must not be left to run.
 
     The host does not know our rules, so denied tools are not offered to the model. The
     builtin tool that runs any other by its name is not offered either.
     """
-    judge = Approver(read_rules(valves.TOOL_APPROVAL))
+    judge = Approver(usable(config.rules))
     denied = {name for name in tools if judge.rule_for(name) == "deny"}
     if not denied:
         return frozenset()
@@ -10823,158 +11013,68 @@ def _run_at_once(
     raise RuntimeError("a tool that claims to be synchronous waited")
 
 
-# ==== owui_manifold.hosted_tools: The tools that a request offers: OpenAI's own tools, the host's, and those of filters.
+# ==== owui_manifold.hosted_tools: The tools that a request offers: OpenAI's own, the host's, and those of filters.
 
-HOST_SEARCH_TOOLS = frozenset({"search_web", "fetch_url"})
+_HOST_SEARCH_TOOLS = frozenset({"search_web", "fetch_url"})
 """Open WebUI's own tools for the web, which its Web Search switch adds."""
 
-_PLACE = ("city", "region", "country", "timezone")
 
-
-def search_tools(
-    valves: Valves, user: UserValves, features: Mapping[str, Any]
-) -> list[Item]:
-    """Return the searches to offer; raises InvalidRequest for invalid settings.
-
-    `features` are the page's switches.
-    """
-    tools: list[Item] = []
-    if _is_search_on(valves, user, features):
-        tools.append(_web_search(valves))
-    stores = _words_of_list(valves.FILE_SEARCH_VECTOR_STORES)
-    if stores:
-        tools.append({"type": "file_search", "vector_store_ids": stores})
-    return tools
-
-
-def replaces_host_search(valves: Valves, features: Mapping[str, Any]) -> bool:
-    """Say whether the page's switch means OpenAI's search instead of the host's."""
-    return valves.MAP_WEB_SEARCH and bool(features.get("web_search"))
-
-
-def _is_search_on(
-    valves: Valves, user: UserValves, features: Mapping[str, Any]
-) -> bool:
-    if user.WEB_SEARCH != "inherit":
-        return user.WEB_SEARCH == "on"
-    return valves.ENABLE_WEB_SEARCH or replaces_host_search(valves, features)
-
-
-def _web_search(valves: Valves) -> Item:
-    tool: Item = {
-        "type": "web_search",
-        "search_context_size": valves.WEB_SEARCH_CONTEXT_SIZE,
-        "user_location": _location(valves.WEB_SEARCH_USER_LOCATION),
-    }
-    domains = [
-        _domain(word) for word in _words_of_list(valves.WEB_SEARCH_ALLOWED_DOMAINS)
-    ]
-    return {**tool, "filters": {"allowed_domains": domains}} if domains else tool
-
-
-def _location(text: str) -> Item:
-    if text.strip().startswith("{"):
-        given = parse_json_object(text)
-    else:
-        words = [word.strip() for word in text.split(",")]
-        given = dict(zip(_PLACE, words, strict=False)) if len(words) < 5 else None
-    if given is None or not all(isinstance(given.get(k, ""), str) for k in _PLACE):
-        raise InvalidRequest(
-            "WEB_SEARCH_USER_LOCATION is neither a JSON object nor a place. An "
-            "administrator has to correct it in the valves of this pipe, for example "
-            "Bern, BE, CH, Europe/Zurich (city, region, country, timezone)."
-        )
-    known = {key: given[key] for key in _PLACE if given.get(key)}
-    return {"type": "approximate", **known}
-
-
-def _words_of_list(text: str) -> list[str]:
-    words = (word.strip() for word in text.split(","))
-    return list(dict.fromkeys(word for word in words if word))
-
-
-def _domain(address: str) -> str:
-    return address.rpartition("://")[2].partition("/")[0]
-
-
-_REPLACED = {
-    "image_generation": {"generate_image", "edit_image"},
-    "code_interpreter": {"execute_code"},
-}
-"""Open WebUI's own tools for the same purpose; offering both would be ambiguous."""
-
-
-def image_and_code_tools(valves: Valves, user: UserValves) -> list[Item]:
-    """Return the tools to offer; raises InvalidRequest for invalid options."""
-    tools: list[Item] = []
-    if _is_on(user.CODE_INTERPRETER, valves.ENABLE_CODE_INTERPRETER):
-        tools.append({"type": "code_interpreter", "container": {"type": "auto"}})
-    if _is_on(user.IMAGE_GENERATION, valves.ENABLE_IMAGE_GENERATION):
-        options = _picture_options(valves.IMAGE_GENERATION_OPTIONS)
-        tools.append({**options, "type": "image_generation"})
-    return tools
-
-
-def replaced_host_tools(tools: list[Item]) -> set[str]:
-    """Return the names of the host's tools that `tools` replace."""
-    return {name for tool in tools for name in _REPLACED.get(tool["type"], ())}
-
-
-def _is_on(user: str, administrator: bool) -> bool:
-    return administrator if user == "inherit" else user == "on"
-
-
-def _picture_options(text: str) -> Item:
-    options = parse_json_object(text.strip() or "{}")
-    if options is not None:
-        return options
-    raise InvalidRequest(
-        "IMAGE_GENERATION_OPTIONS is not a JSON object. An administrator has to correct "
-        'it in the valves of this pipe, for example {"quality": "high"}.'
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class HostedTools:
+class HostedTools(NamedTuple):
     """Tools in the API's form, and the names of the host's tools that they replace."""
 
     items: tuple[Item, ...] = ()
     replaced: frozenset[str] = frozenset()
 
 
-NO_HOSTED_TOOLS = HostedTools()
+_NO_HOSTED_TOOLS = HostedTools()
 
 
-def hosted_tools(
-    valves: Valves, user: UserValves, features: object, model: ResolvedModel
-) -> HostedTools:
+def hosted_tools(config: Config, model: ResolvedModel) -> HostedTools:
     """Return the hosted tools of a request; none if the model does not support them.
 
-    `features` are the page's switches. The order of the tools is always that of the
-    lines below, because the prompt cache depends on it. Raises InvalidRequest for
-    invalid settings.
+    Their order is always the same, because the prompt cache depends on it. Raises
+    InvalidRequest for unusable valves.
     """
     if not model.facts.hosted:
-        return NO_HOSTED_TOOLS
-    switches: Mapping[str, Any] = features if isinstance(features, Mapping) else {}
-    made = image_and_code_tools(valves, user)
-    remote = read_servers(valves.REMOTE_MCP_SERVERS_JSON).tools
-    items = [*search_tools(valves, user, switches), *remote, *made]
-    replaced = replaced_host_tools(made)
-    if replaces_host_search(valves, switches):
-        replaced |= HOST_SEARCH_TOOLS
-    return HostedTools(tuple(items), frozenset(replaced))
+        return _NO_HOSTED_TOOLS
+    valves, made = config.valves, list[Item]()
+    # Open WebUI's tools for the same purpose go: offering both would be ambiguous.
+    replaced = set[str]()
+    if config.code_interpreter:
+        made.append({"type": "code_interpreter", "container": {"type": "auto"}})
+        replaced.add("execute_code")
+    if config.image_generation:
+        made.append({**usable(config.image_options), "type": "image_generation"})
+        replaced |= {"generate_image", "edit_image"}
+    if config.replaces_search:
+        replaced |= _HOST_SEARCH_TOOLS
+    searches = [_web_search(config)] if config.web_search else []
+    if stores := comma_list(valves.FILE_SEARCH_VECTOR_STORES):
+        searches.append({"type": "file_search", "vector_store_ids": stores})
+    items = (*searches, *config.remote.tools, *made)
+    return HostedTools(items, frozenset(replaced))
 
 
-@dataclass(frozen=True, slots=True)
-class OfferedTools:
+def _web_search(config: Config) -> Item:
+    tool: Item = {
+        "type": "web_search",
+        "search_context_size": config.valves.WEB_SEARCH_CONTEXT_SIZE,
+        "user_location": {"type": "approximate", **usable(config.location)},
+    }
+    addresses = comma_list(config.valves.WEB_SEARCH_ALLOWED_DOMAINS)
+    # The API takes domains only, people paste addresses.
+    domains = [a.rpartition("://")[2].partition("/")[0] for a in addresses]
+    return {**tool, "filters": {"allowed_domains": domains}} if domains else tool
+
+
+class OfferedTools(NamedTuple):
     """Tools in the API's form, with the names that it allows.
 
     `names.known` are the functions' own names; `choice` is the API's `tool_choice`.
     """
 
     items: Sequence[Item] = ()
-    names: ToolNames = field(default_factory=ToolNames)
+    names: ToolNames = ToolNames()
     choice: Any = None
 
 
@@ -10982,7 +11082,7 @@ def offer_tools(
     body: Mapping[str, Any],
     model: ResolvedModel,
     valves: Valves,
-    hosted: HostedTools = NO_HOSTED_TOOLS,
+    hosted: HostedTools = _NO_HOSTED_TOOLS,
     withheld: Collection[str] = (),
 ) -> OfferedTools:
     """Return the tools of a chat: OpenAI's, the host's, then those that filters added.
@@ -10997,8 +11097,8 @@ def offer_tools(
     if not model.facts.functions:
         own = []
     tools = merge_tools(hosted.items, own)
-    dropped_parameters = {*hosted.replaced, *withheld}
-    tools = [tool for tool in tools if tool.get("name") not in dropped_parameters]
+    dropped = {*hosted.replaced, *withheld}
+    tools = [tool for tool in tools if tool.get("name") not in dropped]
     if not tools:
         return OfferedTools()
     called = [tool for tool in tools if tool.get("type") in ("function", "custom")]
@@ -11246,14 +11346,8 @@ def _encryption(valves: Valves) -> Encryption:
 # ==== owui_manifold.chat: Builds the request for a chat or a task.
 
 
-@dataclass(frozen=True, slots=True)
-class PreparedRequest:
-    """One request, and where its answer is stored.
-
-    `store` is None if nothing is stored. `round` is the round of the host's tools that
-    this call continues. Without a `toolset` no calls are answered here. `notices` are
-    sentences for the person who asked.
-    """
+class PreparedRequest(NamedTuple):
+    """One request, and where its answer is stored."""
 
     call: PipeCall
     request: ResponsesRequest
@@ -11261,9 +11355,13 @@ class PreparedRequest:
     origin: Origin
     limits: Limits
     store: ChatStore | None = None
+    """None if nothing is stored."""
     round: DelegatedRound | None = None
+    """The round of the host's tools that this call continues."""
     toolset: Toolset | None = None
+    """Without it no calls are answered here."""
     notices: tuple[str, ...] = ()
+    """Sentences for the person who asked."""
 
     @property
     def runs_tools(self) -> bool:
@@ -11271,199 +11369,172 @@ class PreparedRequest:
         return self.toolset is not None and self.toolset.runs_calls
 
 
-_LEAST_THRESHOLD = 1000
-"""A smaller threshold would compact every answer."""
+class _Chat(NamedTuple):
 
+    call: PipeCall
+    model: ResolvedModel
+    store: ChatStore | None
+    round: DelegatedRound | None
+    instructions: str
+    parts: list[ChatPart]
+    records: Mapping[str, Record]
+    verbosity: str = ""
 
-def default_parameters(
-    caller: Caller, valves: Valves, user: UserValves
-) -> dict[str, Any]:
-    """Return the API's parameters for which the caller's body has no value.
-
-    The same chat and user always get the same values, because the prompt cache and,
-    from gpt-6.2 on, encrypted reasoning depend on them
-    (docs/reference/responses-api.md, "Changed beginnings").
-    """
-    own = user.SERVICE_TIER
-    tier = valves.SERVICE_TIER if own == "inherit" else own
-    wanted = {
-        "safety_identifier": _hashed("user", caller.user_id),
-        "prompt_cache_key": _cache_key(caller, valves.PROMPT_CACHE_KEY),
-        "service_tier": tier if tier != "auto" else None,
-        "truncation": valves.TRUNCATION if valves.TRUNCATION != "disabled" else None,
-        "max_output_tokens": valves.MAX_OUTPUT_TOKENS or None,
-        "context_management": _compaction(valves.COMPACTION_TOKENS),
-    }
-    return {name: value for name, value in wanted.items() if value is not None}
-
-
-def _compaction(threshold: int) -> list[dict[str, Any]] | None:
-    if not threshold:
-        return None
-    most = max(threshold, _LEAST_THRESHOLD)
-    return [{"type": "compaction", "compact_threshold": most}]
-
-
-def _cache_key(caller: Caller, kind: str) -> str | None:
-    if kind == "off":
-        return None
-    chat = caller.chat_id if kind == "chat" else ""
-    return _hashed("chat", chat) or _hashed("cache", caller.user_id)
-
-
-def _hashed(kind: str, value: str) -> str | None:
-    named = f"openai_responses:{kind}:{value}"
-    return sha256(named.encode()).hexdigest()[:48] if value else None
-
-
-def choose_chat_model(
-    call: PipeCall, parts: Sequence[ChatPart], store: ChatStore | None
-) -> tuple[ResolvedModel, str]:
-    """Return the model, and the sentence that says why it was chosen, if any."""
-    records = store.records.values() if store else ()
-    choice = choose_auto_model(
-        call.caller.model,
-        _first_question(parts),
-        tools=bool(call.host.metadata.get("tool_ids")),
-        earlier={record.origin.family for record in records},
-    )
-    if choice is None:
-        return model_of(call), ""
-    model = resolve_with_overrides(choice.model, overrides_of(call.valves))
-    return model, f"{model.name} answers: {choice.why}."
-
-
-def _first_question(parts: Sequence[ChatPart]) -> Item | None:
-    for part in parts:
-        if isinstance(part, UserMessage) and part.is_from_user:
-            return part.item
-    return None
-
-
-def restore_prefix(
-    call: PipeCall,
-    instructions: str,
-    parts: list[ChatPart],
-    store: ChatStore | None,
-    model: ResolvedModel,
-) -> tuple[str, list[ChatPart]]:
-    """Return the instructions and the chat, unchanged where they were sent before.
-
-    What is sent for the first time is given to `store`.
-    """
-    if store is None or not stored_messages(parts):
-        return instructions, parts
-    is_stable = _is_stable(call.valves, model)
-    if _is_new(call, store):
-        given = instructions if is_stable else None
-        store.set_sent(capture_sent_context(parts, store.sent, given))
-    first = first_instructions(parts, store.sent) if is_stable else None
-    parts = apply_sent_context(parts, store.sent)
-    return instructions if first is None else first, parts
-
-
-def _is_stable(valves: Valves, model: ResolvedModel) -> bool:
-    wanted = valves.STABLE_INSTRUCTIONS
-    return model.facts.prefix_bound if wanted == "auto" else wanted == "on"
-
-
-def _is_new(call: PipeCall, store: ChatStore) -> bool:
-    message_id = call.caller.message_id
-    continues = call.host.metadata.get("assistant_message_id")
-    is_begun = message_id in store.sent or load_round(call.state, message_id)
-    return not (continues or is_begun)
+    @property
+    def replaced_id(self) -> str:
+        return str(self.call.host.metadata.get("regeneration_message_id") or "")
 
 
 async def build_chat_request(call: PipeCall) -> PreparedRequest:
     """Return the request for a chat; raises InvalidRequest for what cannot be sent."""
     require_floor()
-    endpoint = user_endpoint(call)
-    metadata, detail = call.host.metadata, call.valves.IMAGE_DETAIL
-    rewritten = str(metadata.get("regeneration_message_id") or "")
+    endpoint = usable(call.config.endpoint)
+    messages, records = restore_from_details(call.messages)
+    instructions, parts = parse_messages(messages, call.config.valves.IMAGE_DETAIL)
+    store = await open_store(call.caller, call.config.valves)
+    model, reason = _choose_model(call, parts, store)
     before = load_round(call.state, call.caller.message_id)
-    messages, records = restore_from_details(messages_of(call.body))
-    instructions, parts = parse_messages(messages, detail)
-    store = await open_store(call.caller, call.valves)
-    rows = store.messages if store else {}
-    model, why = choose_chat_model(call, parts, store)
+    chat = _Chat(call, model, store, before, instructions, parts, records)
+    for change in _PASSES:
+        chat = change(chat)
     origin = origin_at(model.family, endpoint)
-    parts = add_tool_images(parts, rows)
-    parts = attach_stored_messages(parts, rows, metadata)
-    verbosity = ""
-    if model.facts.verbosity:
-        parts, verbosity = take_directive(parts, is_guided=bool(rewritten))
-    if store:
-        parts = restore_from_outputs(parts, store.stored_outputs(rewritten))
-        records |= store.records
-    items = continue_input(before, parts) if before else None
-    if before:
-        instructions = before.instructions
-    instructions, parts = restore_prefix(call, instructions, parts, store, model)
+    items = continue_input(before, chat.parts) if before else None
     if items is None:
-        parts = attach_files(parts, rows, metadata)
-        parts = resolve_images(parts)
-        parts = await _with_documents(call, parts, model)
-        items = await _history(call, parts, records, origin)
-    tools = _tools(call, model)
-    choice = next_tool_choice(tools.choice) if before else tools.choice
-    body = _body(call, choice, verbosity)
+        items = await _history(chat, origin)
+    tools = _offered_tools(call, model)
     settings = _settings(call, endpoint, tools, model)
-    request = build_request(model, instructions, items, body, settings)
+    request = build_request(
+        model, chat.instructions, items, _body(chat, tools), settings
+    )
     return PreparedRequest(
         call,
         request,
         endpoint,
         origin,
-        run_limits(call.valves, tools_ran=before is not None),
+        run_limits(call.config.valves, tools_ran=before is not None),
         store,
         before,
         _toolset(call, tools),
-        notices=() if before or not why else (why,),
+        notices=() if before or not reason else (reason,),
     )
 
 
-def _body(call: PipeCall, choice: object, verbosity: str) -> dict[str, Any]:
-    body = {**call.body, "tool_choice": choice}
-    if verbosity:
+def _choose_model(
+    call: PipeCall, parts: Sequence[ChatPart], store: ChatStore | None
+) -> tuple[ResolvedModel, str]:
+    users = (p for p in parts if isinstance(p, UserMessage) and p.is_from_user)
+    question = next(users, None)
+    choice = choose_auto_model(
+        call.caller.model,
+        question.item if question else None,
+        tools=bool(call.host.metadata.get("tool_ids")),
+        earlier={r.origin.family for r in store.records.values()} if store else set(),
+    )
+    if choice is None:
+        return call.model, ""
+    model = call.resolve(choice.model)
+    return model, f"{model.name} answers: {choice.why}."
+
+
+def _attach_stored(chat: _Chat) -> _Chat:
+    rows = chat.store.messages if chat.store else {}
+    parts = add_tool_images(chat.parts, rows)
+    parts = attach_stored_messages(parts, rows, chat.call.host.metadata)
+    return chat._replace(parts=parts)
+
+
+def _take_directive(chat: _Chat) -> _Chat:
+    if not chat.model.facts.verbosity:
+        return chat
+    is_guided = bool(chat.replaced_id)
+    parts, verbosity = take_directive(chat.parts, is_guided=is_guided)
+    return chat._replace(parts=parts, verbosity=verbosity)
+
+
+def _restore_outputs(chat: _Chat) -> _Chat:
+    if not chat.store:
+        return chat
+    outputs = chat.store.stored_outputs(chat.replaced_id)
+    parts = restore_from_outputs(chat.parts, outputs)
+    return chat._replace(parts=parts, records={**chat.records, **chat.store.records})
+
+
+def _restore_prefix(chat: _Chat) -> _Chat:
+    call, store, parts = chat.call, chat.store, chat.parts
+    instructions = chat.round.instructions if chat.round else chat.instructions
+    if store is None or not stored_messages(parts):
+        return chat._replace(instructions=instructions)
+    mode = call.config.valves.STABLE_INSTRUCTIONS
+    is_stable = chat.model.facts.prefix_bound if mode == "auto" else mode == "on"
+    continues = call.host.metadata.get("assistant_message_id") or chat.round
+    if not continues and call.caller.message_id not in store.sent:
+        given = instructions if is_stable else None
+        store.set_sent(capture_sent_context(parts, store.sent, given))
+    first = first_instructions(parts, store.sent) if is_stable else None
+    parts = apply_sent_context(parts, store.sent)
+    return chat._replace(
+        parts=parts, instructions=instructions if first is None else first
+    )
+
+
+_PASSES = (_attach_stored, _take_directive, _restore_outputs, _restore_prefix)
+"""What is done to a parsed chat, in this order; directives are no part of a prefix."""
+
+
+async def _history(chat: _Chat, origin: Origin) -> list[Item]:
+    call, valves, user_id = chat.call, chat.call.config.valves, chat.call.caller.user_id
+    rows = chat.store.messages if chat.store else {}
+    parts = resolve_images(attach_files(chat.parts, rows, call.host.metadata))
+    attachments = (p.attachments for p in parts if isinstance(p, UserMessage))
+    if valves.FILE_INPUT != "off" and chat.model.facts.vision and any(attachments):
+        parts = await add_documents(parts, await user_model(user_id), valves.FILE_INPUT)
+    records = await load_stored_images(chat.records, parts, user_id)
+    reader = origin if valves.remembers_reasoning() else None
+    items = build_input(parts, records, reader, with_tools=valves.PERSIST_TOOL_RESULTS)
+    check_input_size(items)
+    return items
+
+
+def _body(chat: _Chat, tools: OfferedTools) -> dict[str, Any]:
+    choice = next_tool_choice(tools.choice) if chat.round else tools.choice
+    body = {**chat.call.body, "tool_choice": choice}
+    if chat.verbosity:
         text = body.get("text")
         own = dict(text) if isinstance(text, Mapping) else {}
-        body["text"] = {**own, "verbosity": verbosity}
+        body["text"] = {**own, "verbosity": chat.verbosity}
     return body
 
 
-def _tools(call: PipeCall, model: ResolvedModel) -> OfferedTools:
-    features = call.host.metadata.get("features")
-    hosted = hosted_tools(call.valves, call.user_valves, features, model)
-    offered = offer_tools(call.body, model, call.valves, hosted)
+def _offered_tools(call: PipeCall, model: ResolvedModel) -> OfferedTools:
+    hosted = hosted_tools(call.config, model)
+    offered = offer_tools(call.body, model, call.config.valves, hosted)
     if _runs_calls(call, offered):
         return offered
-    withheld = withheld_tools(call.valves, call.host.tools)
-    return offer_tools(call.body, model, call.valves, hosted, withheld)
+    withheld = withheld_tools(call.config, call.host.tools)
+    return offer_tools(call.body, model, call.config.valves, hosted, withheld)
 
 
 def _runs_calls(call: PipeCall, offered: OfferedTools) -> bool:
     known = offered.names.known
-    ours = call.valves.TOOL_EXECUTION == "pipe" and bool(known)
+    ours = call.config.valves.TOOL_EXECUTION == "pipe" and bool(known)
     return ours and all(name in call.host.tools for name in known)
 
 
 def _settings(
     call: PipeCall, endpoint: Endpoint, tools: OfferedTools, model: ResolvedModel
 ) -> Settings:
-    defaults = default_parameters(call.caller, call.valves, call.user_valves)
+    config, caller = call.config, call.caller
+    defaults = default_parameters(config, caller.user_id, caller.chat_id)
     if endpoint.is_azure:  # it does not support compaction
         defaults.pop("context_management", None)
-    if any(
-        map(is_hosted_tool, tools.items)
-    ):  # the API counts only calls of hosted tools
-        defaults["max_tool_calls"] = call.valves.MAX_TOOL_CALLS
-    names = (model.id, model.family, call.caller.model)
-    background = is_background_model(call.valves, names)
+    if any(map(is_hosted_tool, tools.items)):  # the API counts only their calls
+        defaults["max_tool_calls"] = config.valves.MAX_TOOL_CALLS
+    names = (model.id, model.family, caller.model)
+    background = is_background_model(config.valves, names)
     # Without a stream a background answer has no encrypted reasoning.
     settings = request_settings(
-        call.valves,
-        call.user_valves,
-        streams=call.caller.streams or background,
+        config,
+        streams=caller.streams or background,
         tools=tools.items,
         refused=call.capabilities.of(endpoint),
         defaults=defaults,
@@ -11471,86 +11542,39 @@ def _settings(
     return settings._replace(background=background)
 
 
-async def _with_documents(
-    call: PipeCall, parts: list[ChatPart], model: ResolvedModel
-) -> list[ChatPart]:
-    wanted = call.valves.FILE_INPUT
-    has_files = any(
-        isinstance(part, UserMessage) and part.attachments for part in parts
-    )
-    if wanted == "off" or not model.facts.vision or not has_files:
-        return parts
-    user = await user_model(call.caller.user_id)
-    return await add_documents(parts, user, wanted)
-
-
-async def _history(
-    call: PipeCall,
-    parts: list[ChatPart],
-    records: Mapping[str, Record],
-    origin: Origin,
-) -> list[Item]:
-    reader = origin if call.valves.remembers_reasoning() else None
-    user_id = call.caller.user_id
-    records = await load_stored_images(records, parts, user_id)
-    items = build_input(
-        parts, records, reader, with_tools=call.valves.PERSIST_TOOL_RESULTS
-    )
-    check_input_size(items)
-    return items
-
-
 def _toolset(call: PipeCall, offered: OfferedTools) -> Toolset:
-    host, valves = call.host, call.valves
     log = partial(call.log.line, "DEBUG")
-    approver = build_approver(valves, host.metadata, host.event_call, log)
-    tools = HostTools(host, offered.names, call.threads)
     return build_toolset(
-        valves,
-        tools,
-        approver,
+        call.config.valves,
+        HostTools(call.host, offered.names, call.threads),
+        build_approver(call.config, call.host, log),
         log,
         runs_calls=_runs_calls(call, offered),
     )
 
 
-_NOT_FOR_TASKS = frozenset(
-    {
-        *("reasoning", "reasoning_effort", "reasoning_summary"),
-        *("text", "verbosity", "response_format", "json_schema"),
-        *("tools", "tool_choice", "parallel_tool_calls"),
-    }
-)
-"""Parameters that a person or workspace model sets for answers, not for tasks."""
+_NOT_FOR_TASKS = ("reasoning_summary", "json_schema")
+"""What a task of the pipe leaves out beside what all tasks do."""
 
 
 def build_task_request(call: PipeCall) -> PreparedRequest:
     """Return the request for a title, tags or the like; raises InvalidRequest."""
     require_floor()
-    endpoint = user_endpoint(call)
+    endpoint = usable(call.config.endpoint)
     model = _task_model(call, endpoint)
-    messages = task_messages(messages_of(call.body))
-    instructions, parts = parse_messages(messages)
     body = {k: v for k, v in call.body.items() if k not in _NOT_FOR_TASKS}
-    form = task_format(call.caller.task, messages)
-    if form and model.facts.known_family:
-        body["text"] = {"format": form}
-    settings = Settings(
-        effort=model.lowest_effort(), stream=False, encrypted_reasoning=False
-    )
-    items = build_input(parts, {}, None)
-    request = build_request(model, instructions, items, body, settings)
+    request = task_request(model, call.messages, body, call.caller.task)
     origin = origin_at(model.family, endpoint)
-    limits = run_limits(call.valves, tools_ran=False)
+    limits = run_limits(call.config.valves, tools_ran=False)
     return PreparedRequest(call, request, endpoint, origin, limits)
 
 
 def _task_model(call: PipeCall, endpoint: Endpoint) -> ResolvedModel:
-    wanted, valves = call.valves.TASK_MODEL.strip(), call.valves
+    wanted, valves = call.config.valves.TASK_MODEL.strip(), call.config.valves
     chosen = "TASK_MODEL" in valves.model_fields_set
     if wanted and (chosen or endpoint.host == Endpoint(DEFAULT_BASE_URL, "").host):
-        return resolve_with_overrides(wanted, overrides_of(valves))
-    return model_of(call)
+        return call.resolve(wanted)
+    return call.model
 
 
 # ==== owui_manifold.artifacts: Stores the pictures and files of a run in the host before they are shown.
@@ -11691,6 +11715,12 @@ def _read_data_url(url: str) -> tuple[str, bytes]:
 
 # ==== owui_manifold.report: What the log and the current user are told about a run.
 
+_UNAUTHORIZED = 401
+_WRONG_OWN_KEY = (
+    "OpenAI does not accept your own API key. Check API_KEY in your settings of this "
+    "pipe: the slider icon beside the chat input, or Controls > Valves."
+)
+
 
 def report_request(prepared: PreparedRequest) -> None:
     """Log that a request is about to be sent, without any of its text."""
@@ -11707,7 +11737,7 @@ def report_request(prepared: PreparedRequest) -> None:
     if missing := _missing_features(prepared):
         told = "left out, not known to the API or not taken by the model: "
         call.log.line("DEBUG", told + ", ".join(missing))
-    if call.valves.writes_audit_log():
+    if call.config.valves.writes_audit_log():
         payload = request.payload()
         call.log.audit(audit_request(payload, prepared.endpoint.host, call.log.run_id))
 
@@ -11729,7 +11759,7 @@ def report_write_failure(prepared: PreparedRequest) -> None:
 def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
     """Log how a run ended; return it with the error id of a failure in its sentence."""
     call, trace = prepared.call, ended.trace
-    if call.valves.writes_audit_log():
+    if call.config.valves.writes_audit_log():
         call.log.audit(_audit_end(prepared, ended))
     _report_removals(call, trace.removed)
     if not ended.ending.is_failure:
@@ -11737,16 +11767,16 @@ def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
         call.log.line("DEBUG", f"completed{used}, request id {trace.request_id}")
         return ended
     error = trace.error
-    words = (api_word(word) for word in (error.code, error.type, error.param))
-    code, kind, param = words
+    code, kind, param = map(api_word, (error.code, error.type, error.param))
     call.log.line(
         "WARNING",
         f"{ended.ending.kind}: HTTP {trace.status}, code {code}, type {kind}, "
         f"param {param}, request id {trace.request_id}",
     )
-    ending = correct_ending(call, ended.ending, trace.status)
-    sentence = with_error_id(call, ending.sentence)
-    return ended._replace(ending=ending._replace(sentence=sentence))
+    own_key_is_wrong = trace.status == _UNAUTHORIZED and call.config.own_key
+    sentence = _WRONG_OWN_KEY if own_key_is_wrong else ended.ending.sentence
+    ending = ended.ending._replace(sentence=with_error_id(call, sentence))
+    return ended._replace(ending=ending)
 
 
 def report_refusal(call: PipeCall, sentence: str) -> str:
@@ -11761,12 +11791,12 @@ def with_error_id(call: PipeCall, sentence: str) -> str:
 
 
 def _missing_features(prepared: PreparedRequest) -> list[str]:
-    own, body = prepared.call.user_valves, prepared.call.body
-    if prepared.call.caller.task:
+    call, config = prepared.call, prepared.call.config
+    if call.caller.task:
         return []
-    words = {"reasoning_effort": own.REASONING_EFFORT, "verbosity": own.VERBOSITY}
-    chosen = {name: word for name, word in words.items() if word != "inherit"}
-    return dropped_parameters({**chosen, **body}, prepared.request)
+    words = {"reasoning_effort": config.effort, "verbosity": config.verbosity}
+    chosen = {name: word for name, word in words.items() if word}
+    return dropped_parameters({**chosen, **call.body}, prepared.request)
 
 
 def _report_removals(call: PipeCall, removed: Mapping[str, int]) -> None:
@@ -11794,18 +11824,16 @@ def add_cost(prepared: PreparedRequest, ended: RunDone) -> RunDone:
     The prices are those of the standard tier; valves that cannot be read leave only a
     line in the log, because the answer is there.
     """
-    valves, request = prepared.call.valves, prepared.request
-    own_choice = prepared.call.user_valves.SHOW_COST
-    shown = valves.SHOW_COST if own_choice == "inherit" else own_choice == "on"
-    if not shown or ended.usage is None:
+    call, request = prepared.call, prepared.request
+    if not call.config.shows_cost or ended.usage is None:
         return ended
     if request.service_tier not in _STANDARD_TIERS:
         return ended
     try:
-        own = read_prices(valves.CUSTOM_MODEL_PRICING_JSON)
-        facts = resolve_with_overrides(request.model, overrides_of(valves)).facts
+        own = usable(call.config.prices)
+        facts = call.resolve(request.model).facts
     except InvalidRequest as error:
-        prepared.call.log.line("WARNING", str(error))
+        call.log.line("WARNING", str(error))
         return ended
     prices = own.get(request.model, facts.prices)
     return ended._replace(cost=cost_of_run(ended.usage, prices, ended.output))
@@ -11836,7 +11864,7 @@ async def legacy_notices(call: PipeCall) -> list[str]:
     row = await legacy_model(model_id)
     if row is None:
         return []
-    changed = call.valves.AUTO_NATIVE_TOOLS and await make_native(row)
+    changed = call.config.valves.AUTO_NATIVE_TOOLS and await make_native(row)
     notice = _HOW + (_DONE if changed else _ADVICE)
     if capabilities.first_time(f"log: {model_id}: {notice}"):
         call.log.line("WARNING", f"{model_id}: {notice}")
@@ -11855,7 +11883,7 @@ def remote_notices(prepared: PreparedRequest) -> list[str]:
     call = prepared.call
     if call.caller.task or prepared.round:
         return []
-    servers = read_servers(call.valves.REMOTE_MCP_SERVERS_JSON)
+    servers = call.config.remote
     is_new, is_admin = call.capabilities.first_time, call.caller.is_admin
     shown = [*servers.complaints] if is_admin else []
     written = [*servers.complaints]
@@ -11872,21 +11900,14 @@ async def notices_of(prepared: PreparedRequest) -> list[str]:
     call = prepared.call
     if call.caller.task or prepared.round:
         return []
-    retirement = retirement_notice(model_of(call), utc_today())
+    retirement = retirement_notice(call.model, utc_today())
     return [
         *prepared.notices,
         *([retirement] if retirement else []),
         *remote_notices(prepared),
         *await legacy_notices(call),
-        *(_mistakes(prepared) if call.caller.is_admin else []),
+        *(call.config.problems if call.caller.is_admin else ()),
     ]
-
-
-def _mistakes(prepared: PreparedRequest) -> list[str]:
-    call = prepared.call
-    other = is_of_another_version(call.host.metadata)
-    found = [permission_error(call.valves), OTHER_VERSION if other else ""]
-    return [sentence for sentence in found if sentence]
 
 
 # ==== owui_manifold.answer: Runs a prepared request and yields its events, with the markers of stored items.
@@ -11920,7 +11941,7 @@ async def answer_events(
 
 def _carrying(prepared: PreparedRequest) -> Carrying | None:
     call = prepared.call
-    remembers = call.valves.remembers_reasoning() and not call.caller.task
+    remembers = call.config.valves.remembers_reasoning() and not call.caller.task
     if prepared.store or not call.caller.host_reads or not remembers:
         return None
     return Carrying(prepared.origin, new_ulid, call.known_sources)
@@ -11968,7 +11989,10 @@ async def _events_with_markers(
 
 
 def _record_scope(prepared: PreparedRequest) -> RecordScope:
-    caller, remembers = prepared.call.caller, prepared.call.valves.remembers_reasoning()
+    caller, remembers = (
+        prepared.call.caller,
+        prepared.call.config.valves.remembers_reasoning(),
+    )
     return RecordScope(
         caller.host_model,
         caller.message_id,
@@ -11992,8 +12016,8 @@ async def _apply_fallback(prepared: PreparedRequest, note: Status) -> PreparedRe
     if prepared.store:
         await prepared.store.invalidate_reasoning()
     rest = [item for item in prepared.request.input if not is_encrypted(item)]
-    return replace(
-        prepared, request=prepared.request.model_copy(update={"input": rest})
+    return prepared._replace(
+        request=prepared.request.model_copy(update={"input": rest})
     )
 
 
@@ -12003,7 +12027,7 @@ def _end(prepared: PreparedRequest, keeping: Keeping, ended: RunDone) -> Record 
     is_open = bool(open_calls(ended.output)) and not ended.ending.is_failure
     if not (delegates and call.state and is_open):
         return keeping.rest()
-    within_run = call.valves.carries_reasoning()
+    within_run = call.config.valves.carries_reasoning()
     received = tuple(replay_output(ended.output, with_reasoning=within_run))
     sent = tuple(prepared.request.input)
     ended_round = DelegatedRound(
@@ -12107,20 +12131,20 @@ def list_models(
     `auto` stands for the newest of each family that the key can use. A name that an
     administrator wrote stays, whatever the server says: it fails at use.
     """
-    overrides = _overrides(valves)
+    try:
+        overrides = read_overrides(valves.MODEL_OVERRIDES_JSON)
+    except ResponsesError:
+        overrides = {}  # the chat shows the mistake
     names: list[str] = []
-    for entry in valves.MODEL_ID.split(","):
-        name = entry.strip()
+    for name in comma_list(valves.MODEL_ID):
         names += _newest(valves, listing, connections) if name == _AUTO else [name]
-    listed = dict.fromkeys(name for name in names if name)
-    return {name: resolve_with_overrides(name, overrides) for name in listed}
+    return {name: resolve_with_overrides(name, overrides) for name in names}
 
 
 def configured_models(valves: Valves, overrides: Overrides) -> list[ResolvedModel]:
     """Return the models that the administrator wrote into MODEL_ID."""
-    names = [name.strip() for name in valves.MODEL_ID.split(",")]
-    written = dict.fromkeys(name for name in names if name not in ("", _AUTO))
-    return [resolve_with_overrides(name, overrides) for name in written]
+    names = [name for name in comma_list(valves.MODEL_ID) if name != _AUTO]
+    return [resolve_with_overrides(name, overrides) for name in names]
 
 
 def _newest(valves: Valves, listing: Listing, connections: Connections) -> list[str]:
@@ -12133,13 +12157,6 @@ def _newest(valves: Valves, listing: Listing, connections: Connections) -> list[
             usable = None  # without a key there is nothing to ask
     # A server whose list holds none of ours, as Azure's, does not tell what it serves.
     return newest_models(today, usable) or newest_models(today)
-
-
-def _overrides(valves: Valves) -> Overrides:
-    try:
-        return read_overrides(valves.MODEL_OVERRIDES_JSON)
-    except ResponsesError:
-        return {}
 
 
 # ==== owui_manifold.checkup: The `/check` command: tests an administrator's set-up and says what works.
@@ -12249,7 +12266,7 @@ def _finding(sign: str, what: str, sentence: str) -> str:
 
 def is_check_command(call: PipeCall) -> bool:
     """Say whether an administrator asks for a check; others talk to the model."""
-    messages = messages_of(call.body)
+    messages = call.messages
     last: Mapping[str, Any] = messages[-1] if messages else {}
     said = last.get("content")
     is_command = isinstance(said, str) and said.strip() == CHECK_COMMAND
@@ -12260,12 +12277,11 @@ async def run_diagnostics(
     call: PipeCall, connections: Connections
 ) -> AsyncGenerator[tuple[AnswerEventItem, str], None]:
     """Yield the events of a check; raises InvalidRequest for unusable settings."""
-    valves, model = call.valves, model_of(call)
-    features = call.host.metadata.get("features")
-    hosted = hosted_tools(valves, call.user_valves, features, model)
-    limits = run_limits(valves, tools_ran=False)
-    checkup = Diagnostics(model, user_endpoint(call), connections, limits)
-    listed = configured_models(valves, overrides_of(valves))
+    config, model = call.config, call.model
+    hosted = hosted_tools(config, model)
+    limits = run_limits(config.valves, tools_ran=False)
+    checkup = Diagnostics(model, usable(config.endpoint), connections, limits)
+    listed = configured_models(config.valves, usable(config.overrides))
     async with aclosing(checkup.events(listed, hosted.items)) as events:
         async for event in events:
             yield event, ""
@@ -12308,18 +12324,15 @@ class Pipe:
         __event_emitter__: Any = None,
     ) -> AsyncGenerator[Chunk, None] | Chunk:
         """Answer a chat: chunks if the caller streams, else one complete result."""
-        valves = self.valves  # the host replaces it at every call
-        caller = read_caller(body, __user__, __metadata__, __task__)
-        user_valves = _user_valves(valves, caller, __user__, __metadata__)
-        level = log_level(valves, user_valves)
+        # The host replaces `self.valves` at every call.
+        config = read_config(self.valves, __user__, __metadata__)
         call = PipeCall(
             body,
-            caller,
-            valves,
-            user_valves,
+            read_caller(body, __user__, __metadata__, __task__),
+            config,
             getattr(__request__, "state", None),
             self._capabilities,
-            RunLog(level, valve_secrets(valves, user_valves), new_ulid()[-10:]),
+            RunLog(config.log_level, config.secrets, new_ulid()[-10:]),
             HostContext(
                 tools=__tools__ or {},
                 request=__request__,
@@ -12351,7 +12364,7 @@ class Pipe:
                         failed = event.ending.is_failure
         except Exception as error:  # raised, it would remove the text that was shown
             yield error_chunk(_sentence_of(call, error))
-        if failed and _shows_log(call):
+        if failed and call.config.shows_log and call.caller.host_reads:
             yield source_chunk("Log of this answer", call.log.text())
 
     async def _complete(self, call: PipeCall) -> Chunk:
@@ -12402,19 +12415,6 @@ class Pipe:
         return ended
 
 
-def _user_valves(
-    valves: Valves,
-    caller: Caller,
-    user: Mapping[str, Any] | None,
-    metadata: Mapping[str, Any] | None,
-) -> UserValves:
-    stored = (user or {}).get("valves")
-    chosen = stored if isinstance(stored, UserValves) else UserValves()
-    return allowed_user_valves(
-        apply_composer_switches(chosen, metadata or {}), valves, caller.is_admin
-    )
-
-
 def _native_view(call: PipeCall) -> NativeRenderer:
     return NativeRenderer(monotonic_seconds, call.known_sources)
 
@@ -12427,11 +12427,6 @@ async def _tell_page(call: PipeCall, chunk: Chunk) -> None:
 
 def _response_head(call: PipeCall) -> tuple[str, int, str]:
     return f"chatcmpl-{new_ulid()}", unix_seconds(), call.caller.host_model
-
-
-def _shows_log(call: PipeCall) -> bool:
-    wanted = call.user_valves.SHOW_LOG_ON_ERROR and call.caller.is_admin
-    return wanted and call.caller.host_reads
 
 
 def _sentence_of(call: PipeCall, error: Exception) -> str:

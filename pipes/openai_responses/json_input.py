@@ -20,3 +20,12 @@ def parse_string_map(text: str) -> Mapping[str, str] | None:
     if found is None or not all(isinstance(one, str) for one in found.values()):
         return None
     return found
+
+
+def clamp_number(value: object, least: int, most: int, default: int) -> int:
+    """Return a number within its limits; anything else is the default."""
+    try:
+        number = float(str(value).strip())
+        return int(min(max(number, least), most))
+    except ValueError:
+        return default

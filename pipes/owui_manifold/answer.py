@@ -57,7 +57,7 @@ async def answer_events(
 def _carrying(prepared: PreparedRequest) -> Carrying | None:
     """Return the collector for a chat without a row that the host reads."""
     call = prepared.call
-    remembers = call.valves.remembers_reasoning() and not call.caller.task
+    remembers = call.config.valves.remembers_reasoning() and not call.caller.task
     if prepared.store or not call.caller.host_reads or not remembers:
         return None
     return Carrying(prepared.origin, new_ulid, call.known_sources)
@@ -106,7 +106,10 @@ async def _events_with_markers(
 
 
 def _record_scope(prepared: PreparedRequest) -> RecordScope:
-    caller, remembers = prepared.call.caller, prepared.call.valves.remembers_reasoning()
+    caller, remembers = (
+        prepared.call.caller,
+        prepared.call.config.valves.remembers_reasoning(),
+    )
     return RecordScope(
         caller.host_model,
         caller.message_id,
@@ -135,8 +138,8 @@ async def _apply_fallback(prepared: PreparedRequest, note: Status) -> PreparedRe
     if prepared.store:
         await prepared.store.invalidate_reasoning()
     rest = [item for item in prepared.request.input if not is_encrypted(item)]
-    return replace(
-        prepared, request=prepared.request.model_copy(update={"input": rest})
+    return prepared._replace(
+        request=prepared.request.model_copy(update={"input": rest})
     )
 
 
@@ -147,7 +150,7 @@ def _end(prepared: PreparedRequest, keeping: Keeping, ended: RunDone) -> Record 
     is_open = bool(open_calls(ended.output)) and not ended.ending.is_failure
     if not (delegates and call.state and is_open):
         return keeping.rest()
-    within_run = call.valves.carries_reasoning()
+    within_run = call.config.valves.carries_reasoning()
     received = tuple(replay_output(ended.output, with_reasoning=within_run))
     sent = tuple(prepared.request.input)
     ended_round = DelegatedRound(

@@ -21,14 +21,8 @@ from openai_responses.requests.build import ResponsesRequest
 from openai_responses.transport.connections import Connections
 from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
 from owui_chat.storage.output_carrier import AnswerEventItem
-from owui_manifold.config import run_limits
-from owui_manifold.context import (
-    PipeCall,
-    messages_of,
-    model_of,
-    overrides_of,
-    user_endpoint,
-)
+from owui_manifold.config import run_limits, usable
+from owui_manifold.context import PipeCall
 from owui_manifold.hosted_tools import hosted_tools
 from owui_manifold.models import configured_models, fetch_models
 
@@ -142,7 +136,7 @@ def _finding(sign: str, what: str, sentence: str) -> str:
 
 def is_check_command(call: PipeCall) -> bool:
     """Say whether an administrator asks for a check; others talk to the model."""
-    messages = messages_of(call.body)
+    messages = call.messages
     last: Mapping[str, Any] = messages[-1] if messages else {}
     said = last.get("content")
     is_command = isinstance(said, str) and said.strip() == CHECK_COMMAND
@@ -153,12 +147,11 @@ async def run_diagnostics(
     call: PipeCall, connections: Connections
 ) -> AsyncGenerator[tuple[AnswerEventItem, str], None]:
     """Yield the events of a check; raises InvalidRequest for unusable settings."""
-    valves, model = call.valves, model_of(call)
-    features = call.host.metadata.get("features")
-    hosted = hosted_tools(valves, call.user_valves, features, model)
-    limits = run_limits(valves, tools_ran=False)
-    checkup = Diagnostics(model, user_endpoint(call), connections, limits)
-    listed = configured_models(valves, overrides_of(valves))
+    config, model = call.config, call.model
+    hosted = hosted_tools(config, model)
+    limits = run_limits(config.valves, tools_ran=False)
+    checkup = Diagnostics(model, usable(config.endpoint), connections, limits)
+    listed = configured_models(config.valves, usable(config.overrides))
     async with aclosing(checkup.events(listed, hosted.items)) as events:
         async for event in events:
             yield event, ""

@@ -16,9 +16,10 @@ from typing import Any
 
 from openai_responses.clock import new_ulid
 from openai_responses.json_input import parse_json_object
-from openai_responses.loop.tools import Approver, Ask, ToolResult, read_rules
+from openai_responses.loop.tools import Approver, Ask, ToolResult
 from openai_responses.requests.tools import ToolNames
 from owui_chat.host_tools import CALL_TOOL, HOST_ERROR_PREFIXES, read_call_tool
+from owui_manifold.config import Config, usable
 from owui_manifold.context import EventCall, HostContext, names_a_row
 from owui_manifold.files import split_result_files
 from owui_manifold.host import (
@@ -30,39 +31,35 @@ from owui_manifold.host import (
     update_tool,
     user_model,
 )
-from owui_manifold.valves import Valves
 
 
 def build_approver(
-    valves: Valves,
-    metadata: Mapping[str, Any],
-    event_call: EventCall | None,
-    log: Callable[[str], object] = str,
+    config: Config, host: HostContext, log: Callable[[str], object] = str
 ) -> Approver:
     """Return who decides about the calls of a request.
 
     The rules of the valve come first; for other tools the host's own mode counts.
     """
-    params = metadata.get("params")
+    params = host.metadata.get("params")
     mode = params.get("tool_approval_mode") if isinstance(params, Mapping) else None
     return Approver(
         # `ask_user` only asks a question, so it needs no approval.
-        rules=[*read_rules(valves.TOOL_APPROVAL), ("ask_user", "auto")],
+        rules=[*usable(config.rules), ("ask_user", "auto")],
         default_rule="ask" if mode == "ask" else "auto",
-        ask=_ask_in_page(event_call) if event_call else None,
+        ask=_ask_in_page(host.event_call) if host.event_call else None,
         log=log,
     )
 
 
 def withheld_tools(
-    valves: Valves, tools: Mapping[str, Mapping[str, Any]]
+    config: Config, tools: Mapping[str, Mapping[str, Any]]
 ) -> frozenset[str]:
     """Return the names of those of the host's `tools` that it must not be left to run.
 
     The host does not know our rules, so denied tools are not offered to the model. The
     builtin tool that runs any other by its name is not offered either.
     """
-    judge = Approver(read_rules(valves.TOOL_APPROVAL))
+    judge = Approver(usable(config.rules))
     denied = {name for name in tools if judge.rule_for(name) == "deny"}
     if not denied:
         return frozenset()

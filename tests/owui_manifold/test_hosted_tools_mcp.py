@@ -2,7 +2,6 @@
 
 import json
 from contextlib import aclosing
-from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,11 +14,10 @@ from openai_responses.requests.replay import remote_pair, replay_output
 from openai_responses.transport.connections import Connections
 from owui_manifold.answer import answer_events
 from owui_manifold.chat import build_chat_request
-from owui_manifold.config import valve_secrets
+from owui_manifold.config import read_config
 from owui_manifold.context import Caller, PipeCall
 from owui_manifold.pipe import Pipe
 from owui_manifold.rounds import load_round
-from owui_manifold.valves import UserValves
 from pipe_calls import (
     NATIVE,
     PLAIN,
@@ -220,7 +218,7 @@ async def test_whatever_opens_a_door_is_known_as_a_secret(pipe: Pipe) -> None:
     """So that no line of the log holds it, whoever says it."""
     with_servers(pipe, valve({**CLOCKS, "headers": {"X-Key": "canary-2"}}))
 
-    assert {SECRET, "canary-2"} <= set(valve_secrets(pipe.valves, UserValves()))
+    assert {SECRET, "canary-2"} <= set(read_config(pipe.valves).secrets)
 
 
 # ------------------------------------------------------------- consent
@@ -353,7 +351,7 @@ async def test_a_new_pipe_tells_its_notes_again(
 ) -> None:
     """Each upload is a new beginning."""
     text = valve({**CLOCKS, "token": "x"})
-    caller = replace(Caller(MODEL, "u", "c", "m", streams=True), is_admin=True)
+    caller = Caller(MODEL, "u", "c", "m", streams=True, is_admin=True)
     for _ in range(2):
         valves = valves_for(sim, REMOTE_MCP_SERVERS_JSON=text)
         prepared = await build_chat_request(call_of(chat("Hi"), valves, caller))

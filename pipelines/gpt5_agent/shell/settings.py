@@ -14,14 +14,13 @@ from gpt5_agent.ports import Tool
 from gpt5_agent.request import AgentLimits, AgentRequest, OwnToolSettings, Persona
 from gpt5_agent.shell.log import AgentLog
 from gpt5_agent.shell.sealing import reveal_secret
-from gpt5_agent.shell.valves import Valves, clamp_number
-from openai_responses.endpoint import Endpoint, Network, proxy_secrets
+from gpt5_agent.shell.valves import Valves
+from openai_responses.endpoint import Endpoint, Network, connection_secrets
 from openai_responses.errors import InvalidRequest
-from openai_responses.json_input import parse_string_map
+from openai_responses.json_input import clamp_number, parse_string_map
 from openai_responses.loop.attempts import Limits
 from openai_responses.loop.recovery import RetryPolicy
 from openai_responses.loop.tools import Approver, CallLimits, read_rules
-from openai_responses.redaction import header_secrets
 from openai_responses.requests.build import Settings
 from openai_responses.requests.parameters import read_bool
 from openai_responses.transport.connections import Connections, Timeouts
@@ -164,12 +163,10 @@ def build_endpoint(valves: Valves) -> Endpoint:
     )
 
 
-def valve_secrets(endpoint: Endpoint) -> list[str]:
+def valve_secrets(endpoint: Endpoint) -> tuple[str, ...]:
     """Return the texts that must be in no line of the log."""
-    secrets = [endpoint.api_key, *proxy_secrets(endpoint.network.proxy)]
-    for value in endpoint.extra_headers.values():
-        secrets += header_secrets(value)
-    return [text for text in secrets if text.strip()]
+    headers, proxy = endpoint.extra_headers.values(), endpoint.network.proxy
+    return connection_secrets(headers, proxy, endpoint.api_key)
 
 
 def _read_extra_headers(stored: str) -> Mapping[str, str]:

@@ -131,14 +131,19 @@ def _without_reasoning(
     return request.model_copy(update={"input": without_ids})
 
 
+def drop_summary(request: ResponsesRequest) -> ResponsesRequest:
+    """Return a request that asks for no reasoning summary."""
+    reasoning = request.reasoning or {}
+    rest = {key: value for key, value in reasoning.items() if key != "summary"}
+    return request.model_copy(update={"reasoning": rest or None})
+
+
 def _without_summary(
     request: ResponsesRequest, error: ApiError
 ) -> ResponsesRequest | None:
-    reasoning = request.reasoning or {}
-    if "summary" not in reasoning or "reasoning.summary" not in _about(error):
-        return None
-    rest = {key: value for key, value in reasoning.items() if key != "summary"}
-    return request.model_copy(update={"reasoning": rest or None})
+    has_summary = "summary" in (request.reasoning or {})
+    refused = "reasoning.summary" in _about(error)
+    return drop_summary(request) if has_summary and refused else None
 
 
 def _without_stream(

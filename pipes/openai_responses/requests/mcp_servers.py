@@ -102,6 +102,8 @@ class RemoteServers(NamedTuple):
     tools: tuple[Item, ...] = ()
     complaints: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    secrets: tuple[str, ...] = ()
+    """Every text of the descriptions that may be secret."""
 
 
 def read_servers(text: str) -> RemoteServers:
@@ -110,9 +112,9 @@ def read_servers(text: str) -> RemoteServers:
         rows = _rows(text)
     except json.JSONDecodeError as error:
         place = f"line {error.lineno}, column {error.colno}"
-        return RemoteServers(complaints=(_servers_error(f"it is no JSON ({place})"),))
+        return _unreadable_servers(text, f"it is no JSON ({place})")
     except (ValueError, RecursionError):  # a number or a nesting without end
-        return RemoteServers(complaints=(_servers_error("it is no JSON"),))
+        return _unreadable_servers(text, "it is no JSON")
     tools: dict[str, Item] = {}
     complaints: list[str] = []
     notes: list[str] = []
@@ -134,15 +136,15 @@ def read_servers(text: str) -> RemoteServers:
             if unknown
             else []
         )
-    return RemoteServers(tuple(tools.values()), tuple(complaints), tuple(notes))
+    servers = tuple(tools.values()), tuple(complaints), tuple(notes)
+    return RemoteServers(*servers, tuple(_secrets_in_rows(rows)))
 
 
-def secrets_in_servers(text: str) -> list[str]:
-    """Return every text of the descriptions that may be secret."""
-    try:
-        rows = _rows(text)
-    except (ValueError, RecursionError):
-        return [text]
+def _unreadable_servers(text: str, what: str) -> RemoteServers:
+    return RemoteServers(complaints=(_servers_error(what),), secrets=(text,))
+
+
+def _secrets_in_rows(rows: list[Any]) -> list[str]:
     given = [_given_fields(row).items() for row in rows]
     values = [value for row in given for key, value in row if key not in _NO_SECRETS]
     return _secret_values(values)
