@@ -1,19 +1,8 @@
 """The lines of the audit log: JSON, without any text of a chat.
 
-==============================================  =======  =======  =====
-field                                           request  success  error
-==============================================  =======  =======  =====
-event, model, request_id (the caller's)         x        x        x
-base_url_host, use_custom_base_url              x        x        x
-response_format, stream, tool_count             x
-input_message_count                             x
-response_model (as the server names it)                  x
-status_code (null without an HTTP answer)                x        x
-code, param, error_type (the server's words)                      x
-==============================================  =======  =======  =====
-
-Every field of an event is in its line, null where nothing valid is known. These
-functions never get a key, and read only names, kinds and numbers.
+Each function names the fields of its event. They are always in its line, null where
+nothing valid is known. No function gets a key, and all read only names, kinds and
+numbers.
 """
 
 import json
@@ -22,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from openai_responses.errors import ApiError
+from openai_responses.json_input import as_list, as_mapping
 from openai_responses.redaction import redact
 
 _OPENAI_HOST = "api.openai.com"
@@ -38,7 +28,7 @@ def audit_request(payload: Mapping[str, Any], host: str, request_id: str) -> str
     fields = {
         "response_format": _response_format(payload),
         "stream": payload.get("stream") is True,
-        "tool_count": len(_list(payload.get("tools"))),
+        "tool_count": len(as_list(payload.get("tools"))),
         "input_message_count": _message_count(payload.get("input")),
     }
     return _line("request", payload, host, request_id, fields)
@@ -103,7 +93,7 @@ def _fitting(shape: re.Pattern[str], value: object) -> str | None:
 
 
 def _response_format(payload: Mapping[str, Any]) -> str | None:
-    wanted = _mapping_or_empty(_mapping_or_empty(payload.get("text")).get("format"))
+    wanted = as_mapping(as_mapping(payload.get("text")).get("format"))
     kind = wanted.get("type", "text")
     return kind if isinstance(kind, str) and kind in _FORMATS else None
 
@@ -112,13 +102,5 @@ def _message_count(items: object) -> int:
     """Return the number of messages; a text is one message."""
     if isinstance(items, str):
         return 1
-    found = (_mapping_or_empty(item) for item in _list(items))
+    found = (as_mapping(item) for item in as_list(items))
     return sum(item.get("type", "message") == "message" for item in found if item)
-
-
-def _list(value: object) -> list[Any]:
-    return value if isinstance(value, list) else []
-
-
-def _mapping_or_empty(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}

@@ -10,7 +10,7 @@ import pytest
 from call_sample import MODEL, TOOL, USER, call_of, chat, host_context, valves_for
 from openai_responses.items import Item
 from openai_responses.loop.events import RunDone, Status
-from openai_responses.requests.replay import remote_pair, replay_output
+from openai_responses.requests.replay import replay_items, replay_output
 from openai_responses.transport.connections import Connections
 from owui_manifold.answer import answer_events
 from owui_manifold.chat import build_chat_request
@@ -329,7 +329,7 @@ async def test_the_hosts_round_carries_the_answers(
     ]
     made = [i for i in last.output if i["type"] == "mcp_call"]
     assert [call["approval_request_id"] for call in made] == [allowed["id"]]
-    assert remote_pair(made[0])[1]["output"] == "12:00"
+    assert replay_items(made[0])[1]["output"] == "12:00"
 
 
 async def test_a_refusal_alone_leaves_the_host_nothing_to_run(

@@ -84,7 +84,10 @@ class ResponsesProvider:
             case "stream":
                 self._request = self._request.model_copy(update={"stream": False})
             case "summary":
-                self._request = drop_summary(self._request)
+                reasoning = drop_summary(self._request.reasoning)
+                self._request = self._request.model_copy(
+                    update={"reasoning": reasoning}
+                )
 
 
 def _build_model_answer(ended: RunDone) -> ModelAnswer:

@@ -17,7 +17,7 @@ from gpt5_agent.shell.sealing import reveal_secret
 from gpt5_agent.shell.valves import Valves
 from openai_responses.endpoint import Endpoint, Network, connection_secrets
 from openai_responses.errors import InvalidRequest
-from openai_responses.json_input import clamp_number, parse_string_map
+from openai_responses.json_input import as_mapping, clamp_number, parse_string_map
 from openai_responses.loop.attempts import Limits
 from openai_responses.loop.recovery import RetryPolicy
 from openai_responses.loop.tools import Approver, CallLimits, read_rules
@@ -60,23 +60,18 @@ class PipelineCaller(NamedTuple):
 
 def read_inlet_context(body: Mapping[str, Any]) -> dict[str, str]:
     """Return what an inlet's body says of the chat."""
-    metadata = _read_mapping(body, "metadata")
+    metadata = as_mapping(body.get("metadata"))
     return {key: str(metadata[key]) for key in _CONTEXT_IDS if metadata.get(key)}
 
 
 def read_caller(body: Mapping[str, Any]) -> PipelineCaller:
     """Return who asks; a body that passed no inlet is a plain client's."""
-    context = _read_mapping(body, CONTEXT_KEY)
+    context = as_mapping(body.get(CONTEXT_KEY))
     return PipelineCaller(
         model=str(body.get("model") or ""),
         streams=bool(body.get("stream")),
         **{key: str(context.get(key) or "") for key in _CONTEXT_IDS},
     )
-
-
-def _read_mapping(body: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    value = body.get(key)
-    return value if isinstance(value, Mapping) else {}
 
 
 class AgentInput(NamedTuple):

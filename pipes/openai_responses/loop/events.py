@@ -17,7 +17,7 @@ from openai_responses.transport.stream import NO_CARD, ItemEvent
 class ToolOutput(NamedTuple):
     """A call got its output; `item` is the input item that gives it to the model.
 
-    `card` holds what a host shows beside it (`files`, `embeds`).
+    `card` is that of the tool's result.
     """
 
     output_index: int

@@ -228,7 +228,7 @@ _TEXT_FACTS = frozenset({"default_effort", "shutdown", "successor"})
 _SAMPLINGS = ("always", "with_none", "never")
 
 
-class Override(NamedTuple):
+class _Override(NamedTuple):
     """What an administrator says about one model; empty texts say nothing."""
 
     like: str = ""
@@ -236,10 +236,10 @@ class Override(NamedTuple):
     facts: Mapping[str, Any] = MappingProxyType({})
 
 
-Overrides = Mapping[str, Override]
+Overrides = Mapping[str, _Override]
 
 
-def read_overrides(text: str) -> dict[str, Override]:
+def read_overrides(text: str) -> dict[str, _Override]:
     """Return the overrides of a JSON object by model id; raises InvalidRequest."""
     if not text.strip():
         return {}
@@ -267,7 +267,7 @@ def resolve_with_overrides(name: str, overrides: Overrides) -> ResolvedModel:
     return resolve_model(name)
 
 
-def _apply_override(name: str, said: Override) -> ResolvedModel:
+def _apply_override(name: str, said: _Override) -> ResolvedModel:
     model = resolve_model(said.like or name)
     facts = model.facts._replace(**said.facts)
     if not said.like:
@@ -277,7 +277,7 @@ def _apply_override(name: str, said: Override) -> ResolvedModel:
     )
 
 
-def _read_override(model: str, row: object) -> Override:
+def _read_override(model: str, row: object) -> _Override:
     if not isinstance(row, Mapping):
         raise InvalidRequest(_entry_error(model, "is no JSON object"))
     said = dict(row)
@@ -287,7 +287,7 @@ def _read_override(model: str, row: object) -> Override:
             raise InvalidRequest(_entry_error(model, f"has a wrong {str(key)[:40]}"))
     if "efforts" in said:
         said["efforts"] = tuple(said["efforts"])
-    return Override(**texts, facts=said)
+    return _Override(**texts, facts=said)
 
 
 def _can_be(key: str, value: object) -> bool:

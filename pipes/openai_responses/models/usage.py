@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import ITEM_KINDS, Item, item_type, kind_of
-from openai_responses.json_input import parse_json_object
+from openai_responses.json_input import as_mapping, parse_json_object
 from openai_responses.models.resolve import ModelPrices
 
 
@@ -41,8 +41,8 @@ def read_usage(wire: object) -> Usage | None:
     """Return the counts of a response's `usage`, or None if it has none."""
     if not isinstance(wire, Mapping):
         return None
-    inputs = _mapping(wire.get("input_tokens_details"))
-    outputs = _mapping(wire.get("output_tokens_details"))
+    inputs = as_mapping(wire.get("input_tokens_details"))
+    outputs = as_mapping(wire.get("output_tokens_details"))
     given, made = _count(wire.get("input_tokens")), _count(wire.get("output_tokens"))
     return Usage(
         input=given,
@@ -52,10 +52,6 @@ def read_usage(wire: object) -> Usage | None:
         cache_writes=_count(inputs.get("cache_write_tokens")),
         reasoning=_count(outputs.get("reasoning_tokens")),
     )
-
-
-def _mapping(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
 
 
 def _count(value: object) -> int:

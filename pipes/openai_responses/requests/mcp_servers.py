@@ -12,13 +12,13 @@ from urllib.parse import parse_qsl
 
 from openai_responses.endpoint import url_parts
 from openai_responses.items import Item
+from openai_responses.json_input import as_mapping
 from openai_responses.redaction import header_secrets
 
 _SERVER_LABEL = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 
 
-def is_server_label(value: object) -> bool:
-    """Say whether the API accepts a text as `server_label`."""
+def _is_server_label(value: object) -> bool:
     return isinstance(value, str) and bool(_SERVER_LABEL.fullmatch(value))
 
 
@@ -64,9 +64,9 @@ def _has_forms(value: object, forms: Mapping[str, Callable[[object], bool]]) -> 
     return all(key in forms and forms[key](inner) for key, inner in value.items())
 
 
-SERVER_FIELDS: Mapping[str, tuple[Callable[[object], bool], str]] = {
+_SERVER_FIELDS: Mapping[str, tuple[Callable[[object], bool], str]] = {
     "server_label": (
-        is_server_label,
+        _is_server_label,
         "a letter followed by up to 63 letters, digits, hyphens and underscores",
     ),
     "server_url": (_is_address, "an address that begins with http:// or https://"),
@@ -80,16 +80,7 @@ SERVER_FIELDS: Mapping[str, tuple[Callable[[object], bool], str]] = {
 """The keys that are sent, each with its test and a description of valid values."""
 
 
-_NO_SECRETS = frozenset(
-    {
-        "allowed_tools",
-        "connector_id",
-        "require_approval",
-        "server_description",
-        "server_label",
-        "type",
-    }
-)
+_NO_SECRETS = {"type", *_SERVER_FIELDS} - {"server_url", "authorization", "headers"}
 """Keys whose values are never secret; other values may be."""
 
 
@@ -121,16 +112,16 @@ def read_servers(text: str) -> RemoteServers:
     for number, row in enumerate(rows, 1):
         fields = _given_fields(row)
         label = fields.get("server_label")
-        name = str(label) if is_server_label(label) else f"server {number}"
+        name = str(label) if _is_server_label(label) else f"server {number}"
         complaint = _server_error(row, fields, tools)
         if complaint:
             complaints.append(
                 _servers_error(f"{name} is left out, because {complaint}")
             )
             continue
-        known = {key: fields[key] for key in SERVER_FIELDS if key in fields}
+        known = {key: fields[key] for key in _SERVER_FIELDS if key in fields}
         tools[name.lower()] = {"type": "mcp", **known}
-        unknown = ", ".join(sorted(fields.keys() - {*SERVER_FIELDS, "type"}))
+        unknown = ", ".join(sorted(fields.keys() - {*_SERVER_FIELDS, "type"}))
         notes += (
             [_servers_error(f"keys of {name} are not sent: {unknown}")]
             if unknown
@@ -176,8 +167,7 @@ def _secret_values(value: object) -> list[str]:
 
 
 def _given_fields(row: object) -> Mapping[str, Any]:
-    fields = row if isinstance(row, Mapping) else {}
-    return {key: value for key, value in fields.items() if value is not None}
+    return {k: value for k, value in as_mapping(row).items() if value is not None}
 
 
 def _server_error(
@@ -187,7 +177,7 @@ def _server_error(
         return "it is no JSON object"
     if "server_label" not in fields:
         return "it has no server_label"
-    for key, (fits, expected) in SERVER_FIELDS.items():
+    for key, (fits, expected) in _SERVER_FIELDS.items():
         if key in fields and not fits(fields[key]):
             return f"its {key} is not {expected}"
     if fields["server_label"].lower() in before:
