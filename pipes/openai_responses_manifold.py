@@ -532,6 +532,15 @@ def parse_json_object(text: object) -> dict[str, Any] | None:
     return found if isinstance(found, dict) else None
 
 
+def clamp_number(value: object, least: int, most: int, default: int) -> int:
+    """Return a number within its limits; anything else is the default."""
+    try:
+        number = float(str(value).strip())
+        return int(min(max(number, least), most))
+    except ValueError:
+        return default
+
+
 def as_mapping(value: object) -> Mapping[str, Any]:
     """Return a JSON object, an empty one for anything else."""
     return value if isinstance(value, Mapping) else {}
@@ -2114,8 +2123,16 @@ def _normalize_base_url(text: str) -> str:
     return urlunsplit((parts.scheme, parts.netloc, path, "", ""))
 
 
-def proxy_secrets(proxy: str) -> list[str]:
-    """Return the secret parts of a proxy's address: the whole, and its password."""
+def connection_secrets(
+    headers: Iterable[str], proxy: str, *keys: str
+) -> tuple[str, ...]:
+    """Return the texts of a connection that must be in no line of a log."""
+    found = [*keys, *_proxy_secrets(proxy)]
+    found += [secret for value in headers for secret in header_secrets(value)]
+    return tuple(text for text in found if text.strip())
+
+
+def _proxy_secrets(proxy: str) -> list[str]:
     parts = url_parts(proxy.strip())
     return [proxy, unquote(parts.password or "") if parts else ""]
 
@@ -3872,12 +3889,16 @@ def _without_reasoning(request: ResponsesRequest, error: ApiError) -> _Fields | 
     return None if items == request.input else {"input": items}
 
 
+def drop_summary(reasoning: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """Return the `reasoning` of a request that asks for no summary."""
+    kept = {key: one for key, one in (reasoning or {}).items() if key != "summary"}
+    return kept or None
+
+
 def _without_summary(request: ResponsesRequest, error: ApiError) -> _Fields | None:
-    reasoning = request.reasoning or {}
-    if "summary" not in reasoning or "reasoning.summary" not in _subject(error):
-        return None
-    rest = {key: value for key, value in reasoning.items() if key != "summary"}
-    return {"reasoning": rest or None}
+    asks = "summary" in (request.reasoning or {})
+    refused = "reasoning.summary" in _subject(error)
+    return {"reasoning": drop_summary(request.reasoning)} if asks and refused else None
 
 
 def _without_stream(request: ResponsesRequest, error: ApiError) -> _Fields | None:
@@ -6434,6 +6455,39 @@ _TASK_OBJECTS: Mapping[str, tuple[str, dict[str, Any]]] = {
 }
 """By task: the one key of the answer's JSON object that the host reads, and its schema
 (docs/reference/open-webui.md, "Tasks")."""
+
+
+_ANSWER_KEYS = frozenset(
+    {
+        *("tools", "tool_choice", "parallel_tool_calls", "reasoning"),
+        *("reasoning_effort", "text", "verbosity", "response_format"),
+    }
+)
+"""What is chosen for answers, but not for tasks."""
+
+
+def task_request(
+    model: ResolvedModel,
+    messages: Sequence[Mapping[str, Any]],
+    body: Mapping[str, Any],
+    task: str,
+) -> ResponsesRequest:
+    """Return the request for a task: short, without tools or stored reasoning.
+
+    If the host reads the answer as JSON, the model is held to that form. Raises
+    InvalidRequest.
+    """
+    messages = task_messages(messages)
+    instructions, parts = parse_messages(messages)
+    given = {k: v for k, v in body.items() if k not in _ANSWER_KEYS}
+    form = task_format(task, messages)
+    if form and model.facts.known_family:
+        given["text"] = {"format": form}
+    settings = Settings(
+        effort=model.lowest_effort(), stream=False, encrypted_reasoning=False
+    )
+    items = build_input(parts, {}, None)
+    return build_request(model, instructions, items, given, settings)
 
 
 def task_messages(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -9154,14 +9208,6 @@ def default_sentence(default: object) -> str:
     return f"Default: `{default}`." if default != "" else "Default: empty."
 
 
-def _clamp(value: object, least: int, most: int, default: int) -> int:
-    try:
-        number = float(str(value).strip())
-        return int(min(max(number, least), most))
-    except ValueError:
-        return default
-
-
 class Valves(BaseModel):
     """Settings of the administrator, in the order of the page."""
 
@@ -9491,14 +9537,14 @@ class Valves(BaseModel):
     @field_validator("MAX_RETRIES", mode="before")
     @classmethod
     def _clamp_retries(cls, value: object) -> object:
-        return _clamp(value, 0, 5, 1)
+        return clamp_number(value, 0, 5, 1)
 
     @field_validator(
         "FIRST_EVENT_TIMEOUT_SECONDS", "IDLE_TIMEOUT_SECONDS", mode="before"
     )
     @classmethod
     def _clamp_silence(cls, value: object) -> object:
-        return _clamp(value, 30, 900, 300)
+        return clamp_number(value, 30, 900, 300)
 
     def effective_key(self) -> str:
         """Return the key to use, or nothing."""
@@ -9631,7 +9677,14 @@ def read_config(
     searches = valves.ENABLE_WEB_SEARCH or replaces_search
     return Config(
         valves=valves,
-        secrets=_secrets(valves, values, own.API_KEY.strip(), *remote.secrets),
+        secrets=connection_secrets(
+            values,
+            valves.PROXY,
+            valves.effective_key(),
+            own.API_KEY.strip(),
+            valves.STORE_ENCRYPTION_KEY,
+            *remote.secrets,
+        ),
         problems=tuple(filter(None, (_permission_error(valves), _filter_error(host)))),
         endpoint=_attempt(lambda: _user_endpoint(valves, headers, own_key, is_admin)),
         own_key=own_key,
@@ -9787,13 +9840,6 @@ def _location(text: str) -> Mapping[str, str]:
     if not all(isinstance(given.get(key, ""), str) for key in _PLACE):
         raise valve_error(problem, example, place=PIPE_VALVES)
     return {key: given[key] for key in _PLACE if given.get(key)}
-
-
-def _secrets(valves: Valves, headers: Iterable[str], *others: str) -> tuple[str, ...]:
-    found = [valves.effective_key(), valves.STORE_ENCRYPTION_KEY, *others]
-    found += [secret for value in headers for secret in header_secrets(value)]
-    found += proxy_secrets(valves.PROXY)
-    return tuple(text for text in found if text.strip())
 
 
 # The endpoint
@@ -11338,14 +11384,8 @@ def _toolset(call: PipeCall, offered: OfferedTools) -> Toolset:
     )
 
 
-_NOT_FOR_TASKS = frozenset(
-    {
-        *("reasoning", "reasoning_effort", "reasoning_summary"),
-        *("text", "verbosity", "response_format", "json_schema"),
-        *("tools", "tool_choice", "parallel_tool_calls"),
-    }
-)
-"""Parameters that a person or workspace model sets for answers, not for tasks."""
+_NOT_FOR_TASKS = ("reasoning_summary", "json_schema")
+"""What a task of the pipe leaves out beside what all tasks do."""
 
 
 def build_task_request(call: PipeCall) -> PreparedRequest:
@@ -11353,17 +11393,8 @@ def build_task_request(call: PipeCall) -> PreparedRequest:
     require_floor()
     endpoint = usable(call.config.endpoint)
     model = _task_model(call, endpoint)
-    messages = task_messages(call.messages)
-    instructions, parts = parse_messages(messages)
     body = {k: v for k, v in call.body.items() if k not in _NOT_FOR_TASKS}
-    form = task_format(call.caller.task, messages)
-    if form and model.facts.known_family:
-        body["text"] = {"format": form}
-    settings = Settings(
-        effort=model.lowest_effort(), stream=False, encrypted_reasoning=False
-    )
-    items = build_input(parts, {}, None)
-    request = build_request(model, instructions, items, body, settings)
+    request = task_request(model, call.messages, body, call.caller.task)
     origin = origin_at(model.family, endpoint)
     limits = run_limits(call.valves, tools_ran=False)
     return PreparedRequest(call, request, endpoint, origin, limits)
