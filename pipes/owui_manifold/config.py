@@ -97,11 +97,6 @@ def read_config(
     own = _allowed_choices(_with_switches(given, host), valves, is_admin)
     own_key = own.API_KEY.strip() if valves.USER_API_KEYS != "off" else ""
     headers = _attempt(lambda: _extra_headers(valves))
-    values = (
-        [valves.EXTRA_HEADERS]
-        if isinstance(headers, InvalidRequest)
-        else headers.values()
-    )
     remote = read_servers(valves.REMOTE_MCP_SERVERS_JSON)
     features = host.get("features")
     switches = features if isinstance(features, Mapping) else {}
@@ -109,14 +104,7 @@ def read_config(
     searches = valves.ENABLE_WEB_SEARCH or replaces_search
     return Config(
         valves=valves,
-        secrets=connection_secrets(
-            values,
-            valves.PROXY,
-            valves.effective_key(),
-            own.API_KEY.strip(),
-            valves.STORE_ENCRYPTION_KEY,
-            *remote.secrets,
-        ),
+        secrets=_secrets(valves, headers, own.API_KEY.strip(), *remote.secrets),
         problems=tuple(filter(None, (_permission_error(valves), _filter_error(host)))),
         endpoint=_attempt(lambda: _user_endpoint(valves, headers, own_key, is_admin)),
         own_key=own_key,
@@ -138,6 +126,16 @@ def read_config(
         shows_log=own.SHOW_LOG_ON_ERROR and is_admin,
         log_level=_inherit(own.LOG_LEVEL, valves.LOG_LEVEL),
     )
+
+
+def _secrets(
+    valves: Valves, headers: _Headers | InvalidRequest, *others: str
+) -> tuple[str, ...]:
+    values: Iterable[str] = [valves.EXTRA_HEADERS]
+    if not isinstance(headers, InvalidRequest):
+        values = headers.values()
+    keys = (valves.effective_key(), valves.STORE_ENCRYPTION_KEY)
+    return connection_secrets(values, valves.PROXY, *keys, *others)
 
 
 def _attempt(read: Callable[[], _Value]) -> _Value | InvalidRequest:
