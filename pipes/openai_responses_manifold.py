@@ -15,9 +15,9 @@ Built by scripts/bundle.py from pipes/; do not edit. In reading order
                       requests.replay, loop.recovery, loop.response, loop.attempts,
                       loop.arguments, loop.tools, loop.run, models.choice,
                       requests.mcp_servers, audit
-    owui_chat  code, messages, storage.markers, storage.records, input.history,
+    owui_chat  events, code, messages, storage.markers, storage.records, input.history,
                input.tasks, render.chunks, files, citations, storage.output_carrier,
-               render.completions, render.items, render.commentary, render.hosted,
+               render.completions, render.items, render.hosted, render.commentary,
                render.native, storage.details_carrier, storage.images, storage.recorder,
                host_tools, input.attachments, input.directive_words, input.directives,
                input.prefix
@@ -148,6 +148,19 @@ class ResponsesError(Exception):
 
 class InvalidRequest(ResponsesError):
     """A request that is not sent; the text says why."""
+
+
+def valve_error(
+    problem: str, example: str = "", *, place: str = "the valves"
+) -> InvalidRequest:
+    """Return the error of a setting: what is wrong, and who has to correct it where."""
+    shown = f", for example {example}" if example else ""
+    return InvalidRequest(
+        f"{problem}. An administrator has to correct it in {place}{shown}."
+    )
+
+
+PIPE_VALVES = "the valves of this pipe"
 
 
 class ConnectionFailed(ResponsesError):
@@ -1281,10 +1294,8 @@ def read_overrides(text: str) -> dict[str, _Override]:
         return {}
     table = parse_json_object(text)
     if table is None:
-        raise InvalidRequest(
-            "MODEL_OVERRIDES_JSON is not a JSON object. An administrator has to correct "
-            'it in the valves, for example {"my-gpt": {"like": "gpt-5.2"}}.'
-        )
+        problem = "MODEL_OVERRIDES_JSON is not a JSON object"
+        raise valve_error(problem, '{"my-gpt": {"like": "gpt-5.2"}}')
     return {model: _read_override(model, row) for model, row in table.items()}
 
 
@@ -1315,12 +1326,12 @@ def _apply_override(name: str, said: _Override) -> ResolvedModel:
 
 def _read_override(model: str, row: object) -> _Override:
     if not isinstance(row, Mapping):
-        raise InvalidRequest(_entry_error(model, "is no JSON object"))
+        raise _entry_error(model, "is no JSON object")
     said = dict(row)
     texts = {key: said.pop(key) for key in ("like", "name") if key in said}
     for key, value in (*texts.items(), *said.items()):
         if not _can_be(key, value):
-            raise InvalidRequest(_entry_error(model, f"has a wrong {str(key)[:40]}"))
+            raise _entry_error(model, f"has a wrong {str(key)[:40]}")
     if "efforts" in said:
         said["efforts"] = tuple(said["efforts"])
     return _Override(**texts, facts=said)
@@ -1339,11 +1350,8 @@ def _can_be(key: str, value: object) -> bool:
     return key in (_TEXT_FACTS | {"like", "name"}) and isinstance(value, str)
 
 
-def _entry_error(model: str, what: str) -> str:
-    return (
-        f"MODEL_OVERRIDES_JSON: the entry {model} {what}. An administrator has to "
-        "correct it in the valves."
-    )
+def _entry_error(model: str, what: str) -> InvalidRequest:
+    return valve_error(f"MODEL_OVERRIDES_JSON: the entry {model} {what}")
 
 
 # ==== openai_responses.models.usage: The tokens that a run used, added up over its responses, and what they cost.
@@ -1396,10 +1404,8 @@ def _count(value: object) -> int:
 _MILLION = 1_000_000
 
 _PRICE_NAMES = ModelPrices._fields
-_NOT_PRICES = (
-    "CUSTOM_MODEL_PRICING_JSON is not a JSON object of prices. An administrator has to "
-    'correct it in the valves, for example {"my-model": {"input": 2, "output": 8}}.'
-)
+_NOT_PRICES = "CUSTOM_MODEL_PRICING_JSON is not a JSON object of prices"
+_SOME_PRICES = '{"my-model": {"input": 2, "output": 8}}'
 
 
 def cost_of_run(
@@ -1419,7 +1425,7 @@ def read_prices(text: str) -> dict[str, ModelPrices]:
         return {}
     table = parse_json_object(text)
     if table is None:
-        raise InvalidRequest(_NOT_PRICES)
+        raise valve_error(_NOT_PRICES, _SOME_PRICES)
     return {model: _read_row(row) for model, row in table.items()}
 
 
@@ -1458,7 +1464,7 @@ def _read_row(row: object) -> ModelPrices:
         for name, price in prices.items()
     )
     if not numbers or not {"input", "output"} <= set(prices):
-        raise InvalidRequest(_NOT_PRICES)
+        raise valve_error(_NOT_PRICES, _SOME_PRICES)
     return ModelPrices(**{name: prices.get(name) for name in _PRICE_NAMES})
 
 
@@ -1637,6 +1643,8 @@ class ItemDone(NamedTuple):
     output_index: int
     item: Item
     card: Mapping[str, Any] = NO_CARD
+    shown: str = ""
+    """The text of a message as a host shows it."""
 
 
 class FinalResponse(NamedTuple):
@@ -2093,10 +2101,8 @@ class Endpoint:
 def _normalize_base_url(text: str) -> str:
     parts = url_parts(text.strip() or DEFAULT_BASE_URL)
     if parts is None:
-        raise InvalidRequest(
-            "BASE_URL is not an http or https address. An administrator has to "
-            f"correct it in the valves of this pipe, for example {DEFAULT_BASE_URL}."
-        )
+        problem = "BASE_URL is not an http or https address"
+        raise valve_error(problem, DEFAULT_BASE_URL, place=PIPE_VALVES)
     if "@" in parts.netloc:
         raise InvalidRequest(
             "BASE_URL holds a user name or a password, which cannot be sent beside "
@@ -2151,10 +2157,10 @@ class Trust:
                 self._contexts[key] = ssl.create_default_context(cafile=path)
             return self._contexts[key]
         except (OSError, ValueError):  # no such file, or no certificates in it
-            raise InvalidRequest(
-                "CA_BUNDLE is not a file with certificates that this server can read. "
-                "An administrator has to correct it in the valves of this pipe."
-            ) from None
+            problem = (
+                "CA_BUNDLE is not a file with certificates that this server can read"
+            )
+            raise valve_error(problem, place=PIPE_VALVES) from None
 
 
 def proxy_for(network: Network, url: str) -> str | None:
@@ -2605,10 +2611,11 @@ async def _send(
             was_sent=not isinstance(error, _NEVER_CONNECTED),
         ) from None
     except ValueError:  # a line break in the key, a host that no name server knows
-        raise InvalidRequest(
-            "API_KEY, BASE_URL, PROXY or EXTRA_HEADERS holds characters that cannot "
-            "be sent. An administrator has to correct it in the valves of this pipe."
-        ) from None
+        problem = (
+            "API_KEY, BASE_URL, PROXY or EXTRA_HEADERS holds characters that cannot be "
+            "sent"
+        )
+        raise valve_error(problem, place=PIPE_VALVES) from None
 
 
 def _network_sentence(error: Exception, host: str) -> str:
@@ -4737,10 +4744,8 @@ def read_rules(text: str) -> list[tuple[str, Approval]]:
             case "auto" | "ask" | "deny" as known if pattern:
                 rules.append((pattern, known))
             case _ if pattern or answer:
-                raise InvalidRequest(
-                    "TOOL_APPROVAL holds something that is no rule. An administrator "
-                    "has to correct it in the valves, for example `delete_*=ask`."
-                )
+                problem = "TOOL_APPROVAL holds something that is no rule"
+                raise valve_error(problem, "`delete_*=ask`")
     return rules
 
 
@@ -5624,6 +5629,44 @@ def _message_count(items: object) -> int:
     return sum(item.get("type", "message") == "message" for item in found if item)
 
 
+# ==== owui_chat.events: The events of an answer: those of its run, with what is shown and stored of it.
+
+
+class SourceCited(NamedTuple):
+    """A source to list below the answer, in the host's form."""
+
+    source: Mapping[str, Any]
+
+
+class Marker(NamedTuple):
+    """Text that names a record; it belongs to the event that follows.
+
+    It stands before the text of a delta, behind commentary that ended, or alone at the
+    end of the run.
+    """
+
+    text: str
+
+
+class StoredRecord(NamedTuple):
+    """A value to store in the answer's own output."""
+
+    ulid: str
+    value: Mapping[str, Any]
+    output_index: int | None = None
+    """The item whose text follows the record, None for the end of the run."""
+
+
+class TurnDetails(NamedTuple):
+    """The entries of a response for the `reasoning_details` of its reasoning."""
+
+    details: Sequence[Item]
+
+
+CitedEvent = RunEvent | SourceCited
+AnswerEvent = CitedEvent | Marker | StoredRecord | TurnDetails
+
+
 # ==== owui_chat.code: Code that the API ran, in the host's form.
 
 CODE_CARD = "open_webui:code_interpreter"
@@ -5989,8 +6032,7 @@ SEED_KEY = "openai_responses_pipe"
 _VERSION = 4
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(NamedTuple):
     """The items that one marker names, in the order of the wire.
 
     `model` is the host's full model id, `created_at` seconds in UTC. If the text part
@@ -6065,7 +6107,7 @@ def created_in(value: object) -> int:
 
 def _invalidated(record: Record) -> Record:
     rest = tuple(item for item in record.payload if not is_encrypted(item))
-    return replace(record, payload=rest)
+    return record._replace(payload=rest)
 
 
 def _records_in(value: object) -> Iterator[Record]:
@@ -6708,53 +6750,71 @@ class Citations:
         """The keys that identify the numbered sources, in the order of the numbers."""
         return tuple(self._numbers)
 
-    def feed(self, event: RunEvent) -> str:
-        """Take an event; return the text to show for it."""
+    def feed(self, event: RunEvent) -> Iterator[CitedEvent]:
+        """Yield the event with its text as it is shown, and the sources it names."""
         match event:
-            case TextDelta():
-                return self._grow(event)
+            case TextDelta(kind="text" | "refusal"):
+                yield event._replace(text=self._grow(event))
             case AnnotationAdded():
                 self._name(event.annotation)
+                yield event
+                yield from self._sources(ended=False)
+            case ItemDone() if item_type(event.item) == "message":
+                yield from self._rest(event.output_index)
+                yield event._replace(shown=self._shown_text(event))
+                yield from self._sources(ended=True)
             case ToolOutput():
-                for key in source_keys(event.card.get("sources", ())):
-                    self._numbers.setdefault(key, len(self._numbers) + 1)
-            case ItemDone():
-                return self.rest(event.output_index)
-        return ""
+                yield event
+                yield from self._sources(ended=True)  # before the numbers that follow
+                yield from self._host_sources(event.card.get("sources", ()))
+            case RunDone():
+                for index in dict.fromkeys(index for index, _ in self._growing):
+                    yield from self._rest(index)
+                yield from self._sources(ended=True)
+                yield event
+            case _:
+                yield event
 
-    def rest(self, index: int) -> str:
-        """Return the end of a message's text that was held back."""
+    def _host_sources(
+        self, sources: Iterable[Mapping[str, Any]]
+    ) -> Iterator[CitedEvent]:
+        for key in source_keys(sources):
+            self._numbers.setdefault(key, len(self._numbers) + 1)
+        yield from map(SourceCited, sources)
+
+    def _rest(self, index: int) -> Iterator[CitedEvent]:
+        if text := self._take_held(index):
+            yield TextDelta(index, "text", 0, text)
+
+    def _take_held(self, index: int) -> str:
         places = sorted(place for place in self._growing if place[0] == index)
         return "".join(
             self._linked(self._growing.pop(place).rest()) for place in places
         )
 
-    def shown_text(self, ended: ItemDone) -> str:
-        """Return the text of a message that has ended, as it is shown."""
+    def _shown_text(self, ended: ItemDone) -> str:
         content = ended.item.get("content")
         if isinstance(content, str):
             return link_files(self._linked(content), ended.card)
         text = "".join(map(self._shown_part, content_parts(content)))
         return link_files(text, ended.card)
 
-    def sources(self, *, ended: bool) -> Iterator[Item]:
-        """Yield the sources to show now, in the order of their numbers.
-
-        While a message is growing, sources without a known name wait.
-        """
+    def _sources(self, *, ended: bool) -> Iterator[CitedEvent]:
         while self._waiting and (ended or self._waiting[0] in self._names):
             key = self._waiting.pop(0)
             name = self._names.get(key, key)
             url = {"url": key} if key.startswith("http") else {}
-            yield {
-                "source": {"name": name, **url},
-                "document": [name],
-                "metadata": [{"source": key, "name": name}],
-            }
+            yield SourceCited(
+                {
+                    "source": {"name": name, **url},
+                    "document": [name],
+                    "metadata": [{"source": key, "name": name}],
+                }
+            )
 
     def _grow(self, event: TextDelta) -> str:
         place = (event.output_index, event.part)
-        before = "" if place in self._growing else self.rest(event.output_index)
+        before = "" if place in self._growing else self._take_held(event.output_index)
         held = self._growing.setdefault(place, HoldbackBuffer(OPEN_LINK))
         return before + self._linked(held.feed(event.text))
 
@@ -6906,33 +6966,17 @@ def returned_texts(turn: Sequence[tuple[Item, str]]) -> list[tuple[Item, str]]:
     ]
 
 
-RECORD_TYPE = "openai_responses:kept"
+_RECORD_TYPE = "openai_responses:kept"
+_RECORD_ID = "kept_"
 
 
-RECORD_ID = "kept_"
+def record_item(stored: StoredRecord, before: str) -> Item:
+    """Return a record as an item of the output.
 
-
-@dataclass(frozen=True, slots=True)
-class StoredRecord:
-    """A record to store, `value`, identified by its id.
-
-    `index` is the item of the run whose text follows the record, None for the end.
+    `before` is the id of the message item that follows; empty for the end.
     """
-
-    ulid: str
-    value: Mapping[str, Any]
-    index: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class TurnDetails:
-    """The entries of a response for the `reasoning_details` of its reasoning."""
-
-    details: Sequence[Item]
-
-
-AnswerEventItem = RunEvent | StoredRecord | TurnDetails
-"""The events of a view: those of the run, and those of its records."""
+    head = {"type": _RECORD_TYPE, "id": f"{_RECORD_ID}{stored.ulid}", "before": before}
+    return {**head, "kept": dict(stored.value)}
 
 
 _Answer = list[AssistantText | ToolCall | ToolMessage]
@@ -7081,11 +7125,11 @@ def _given_text(item: Item) -> str:
 
 
 def _is_kept(item: Item) -> bool:
-    return item.get("type") == RECORD_TYPE and _item_id(item).startswith(RECORD_ID)
+    return item.get("type") == _RECORD_TYPE and _item_id(item).startswith(_RECORD_ID)
 
 
 def _ulid(item: Item) -> str:
-    return _item_id(item).removeprefix(RECORD_ID)
+    return _item_id(item).removeprefix(_RECORD_ID)
 
 
 def _item_id(item: Item) -> str:
@@ -7120,7 +7164,7 @@ class ChunkRenderer:
         self._told: int | None = None
         self._remarks: dict[int, Item] = {}
 
-    def render(self, event: AnswerEventItem, _marker: str = "") -> Iterator[Chunk]:
+    def render(self, event: AnswerEvent) -> Iterator[Chunk]:
         """Yield the chunks to send; a client without a chat stores nothing."""
         match event:
             case ItemAdded() if is_commentary(event.item):
@@ -7484,131 +7528,42 @@ class OpenCalls:
 
 
 class RecordItems:
-    """Puts records into one message's output."""
+    """Puts the records of one message into its output."""
 
     def __init__(self, shown: OutputItems) -> None:
         """Add to `shown`."""
         self._shown = shown
         self._places: dict[str, int] = {}
-        self._carried_to = 0
+        self._turn_start = 0
 
-    def render(
-        self, event: StoredRecord | TurnDetails, places: Mapping[int, int]
+    def add_record(
+        self, stored: StoredRecord, places: Mapping[int, int]
     ) -> Iterator[Chunk]:
-        """Yield the events that store a record; `places` are those of the items."""
-        if isinstance(event, StoredRecord):
-            yield from self._keep(event, places)
-        else:
-            yield from self._carry(event)
+        """Yield the events of a record; one that was shown before is replaced.
 
-    def _keep(self, kept: StoredRecord, places: Mapping[int, int]) -> Iterator[Chunk]:
+        `places` are those of the run's items.
+        """
         items = self._shown.items
-        if kept.ulid in self._places:
-            place = self._places[kept.ulid]
-            yield self._shown.end(place, {**items[place], "kept": dict(kept.value)})
+        if stored.ulid in self._places:
+            place = self._places[stored.ulid]
+            before = items[place]["before"]
+            yield self._shown.end(place, record_item(stored, before))
             return
-        found = places.get(-1 if kept.index is None else kept.index)
+        index = stored.output_index
+        found = None if index is None else places.get(index)
         before = "" if found is None else items[found].get("id") or ""
-        self._places[kept.ulid] = len(items)
-        head = {"type": RECORD_TYPE, "id": f"{RECORD_ID}{kept.ulid}", "before": before}
-        yield from self._shown.add({**head, "kept": dict(kept.value)})
+        self._places[stored.ulid] = len(items)
+        yield from self._shown.add(record_item(stored, before))
 
-    def _carry(self, carried: TurnDetails) -> Iterator[Chunk]:
+    def add_details(self, turn: TurnDetails) -> Iterator[Chunk]:
+        """Yield the reasoning of a response again, now with its details, if any."""
         items = self._shown.items
-        new = range(self._carried_to, len(items))
-        self._carried_to = len(items)
+        new = range(self._turn_start, len(items))
+        self._turn_start = len(items)
         place = next((at for at in new if is_reasoning(items[at])), None)
         if place is not None:
-            details = [*carried.details]
+            details = [*turn.details]
             yield self._shown.end(place, {**items[place], "reasoning_details": details})
-
-
-# ==== owui_chat.render.commentary: Commentary of the model, shown as progress beside the answer.
-
-
-class Commentary:
-    """Shows the commentary of one run; `indexes` are those of its items."""
-
-    def __init__(self, shown: OutputItems, citations: Citations) -> None:
-        """Take the list of items, and the numbering of sources."""
-        self.indexes: dict[int, int] = {}
-        self._shown = shown
-        self._citations = citations
-        self._quoted: dict[int, str] = {}
-        self._stored: dict[int, int] = {}  # how much of it the host has
-        self._ended: dict[int, tuple[Item, str]] = {}
-        self._markers: dict[int, tuple[int, str]] = {}
-
-    def render(
-        self, event: ItemAdded | TextDelta | ItemDone, marker: str
-    ) -> Iterator[Chunk]:
-        """Yield the chunks for an event of commentary; its marker comes at its end."""
-        match event:
-            case ItemAdded():
-                self.indexes[event.output_index] = len(self._shown.items)
-                self._quoted[event.output_index] = ""
-                yield self._shown.begin(_commentary_item(event.item, "", "in_progress"))
-            case TextDelta():
-                yield from self._grow(event.output_index, self._citations.feed(event))
-            case ItemDone():
-                yield from self._end(event, marker)
-
-    def end_run(self, output: Sequence[Item]) -> Iterator[Chunk]:
-        """Yield text that was held back, and commentary that is the answer."""
-        for index in self.indexes.keys() - self._ended.keys():
-            yield from self._grow(index, self._citations.rest(index))
-            yield self._whole(index, "incomplete")
-        closing = closing_commentary(output)
-        for index, (item, text) in self._ended.items():
-            if item == closing:
-                yield from self._become_answer(index, text)
-
-    def _grow(self, index: int, text: str) -> Iterator[Chunk]:
-        if not text:
-            return
-        place, before = self.indexes[index], self._quoted[index]
-        more = text.replace("\n", "\n> ") if before else _quotation(text)
-        self._quoted[index] = before + more
-        if len(before + more) < 2 * self._stored.get(index, 0):
-            yield self._shown.grow(place, "text", more)
-            return
-        yield self._whole(index, "in_progress")
-
-    def _whole(self, index: int, status: str) -> Chunk:
-        place, quoted = self.indexes[index], self._quoted[index]
-        self._stored[index] = len(quoted)
-        return self._shown.end(
-            place, _commentary_item(self._shown.items[place], quoted, status)
-        )
-
-    def _end(self, event: ItemDone, marker: str) -> Iterator[Chunk]:
-        self._citations.feed(event)
-        text = self._citations.shown_text(event)
-        self._ended[event.output_index] = (event.item, text)
-        card = _commentary_item(event.item, _quotation(text), "completed")
-        yield self._shown.end(self.indexes[event.output_index], card)
-        if marker:
-            self._markers[event.output_index] = (len(self._shown.items), marker)
-            yield from self._shown.add_marker(marker)
-
-    def _become_answer(self, index: int, text: str) -> Iterator[Chunk]:
-        place = self.indexes[index]
-        item = self._shown.items[place]
-        if index in self._markers:
-            yield self._shown.end(place, _commentary_item(item, "", "completed"))
-            place, marker = self._markers[index]
-            item, text = self._shown.items[place], marker + text
-        yield self._shown.end(place, message_host_item({"id": item.get("id")}, text))
-
-
-def _quotation(text: str) -> str:
-    return "> " + text.replace("\n", "\n> ") if text else ""
-
-
-def _commentary_item(item: Item, text: str, status: str) -> Item:
-    content = [{"type": "output_text", "text": text}] if text else []
-    head = {"type": COMMENTARY_TYPE, "id": item.get("id") or ""}
-    return {**head, "status": status, "content": content}
 
 
 # ==== owui_chat.render.hosted: The cards of items that OpenAI's own tools make.
@@ -7848,6 +7803,93 @@ HOSTED_ITEMS: Mapping[str, Callable[[OutputItems], HostedItem]] = {
 """Cards by the type of the item; an item without a card is not shown."""
 
 
+# ==== owui_chat.render.commentary: Commentary of the model, shown as progress beside the answer.
+
+
+class Commentary:
+    """Shows the commentary of one run; `indexes` are those of its items."""
+
+    def __init__(self, shown: OutputItems) -> None:
+        """Take the list of items."""
+        self.indexes: dict[int, int] = {}
+        self._shown = shown
+        self._quoted: dict[int, str] = {}
+        self._stored: dict[int, int] = {}  # how much of it the host has
+        self._ended: dict[int, tuple[Item, str]] = {}
+        self._markers: dict[int, tuple[int, str]] = {}
+
+    def begin(self, index: int) -> None:
+        """Take a new item at the next place."""
+        self.indexes[index] = len(self._shown.items)
+        self._quoted[index] = ""
+
+    def render(self, event: ItemEvent, marker: str) -> Iterator[Chunk]:
+        """Yield the chunks for an event of commentary; its marker comes at its end."""
+        match event:
+            case ItemAdded():
+                yield self._shown.begin(_commentary_item(event.item, "", "in_progress"))
+            case TextDelta():
+                yield from self._grow(event.output_index, event.text)
+            case ItemDone():
+                yield from self._end(event, marker)
+                yield from show_files(self._shown, event.card)
+
+    def end_run(self, output: Sequence[Item]) -> Iterator[Chunk]:
+        """Yield the end of broken commentary, and commentary that is the answer."""
+        for index in self.indexes.keys() - self._ended.keys():
+            yield self._whole(index, "incomplete")
+        closing = closing_commentary(output)
+        for index, (item, text) in self._ended.items():
+            if item == closing:
+                yield from self._become_answer(index, text)
+
+    def _grow(self, index: int, text: str) -> Iterator[Chunk]:
+        if not text:
+            return
+        place, before = self.indexes[index], self._quoted[index]
+        more = text.replace("\n", "\n> ") if before else _quotation(text)
+        self._quoted[index] = before + more
+        if len(before + more) < 2 * self._stored.get(index, 0):
+            yield self._shown.grow(place, "text", more)
+            return
+        yield self._whole(index, "in_progress")
+
+    def _whole(self, index: int, status: str) -> Chunk:
+        place, quoted = self.indexes[index], self._quoted[index]
+        self._stored[index] = len(quoted)
+        return self._shown.end(
+            place, _commentary_item(self._shown.items[place], quoted, status)
+        )
+
+    def _end(self, event: ItemDone, marker: str) -> Iterator[Chunk]:
+        text = event.shown
+        self._ended[event.output_index] = (event.item, text)
+        card = _commentary_item(event.item, _quotation(text), "completed")
+        yield self._shown.end(self.indexes[event.output_index], card)
+        if marker:
+            self._markers[event.output_index] = (len(self._shown.items), marker)
+            yield from self._shown.add_marker(marker)
+
+    def _become_answer(self, index: int, text: str) -> Iterator[Chunk]:
+        place = self.indexes[index]
+        item = self._shown.items[place]
+        if index in self._markers:
+            yield self._shown.end(place, _commentary_item(item, "", "completed"))
+            place, marker = self._markers[index]
+            item, text = self._shown.items[place], marker + text
+        yield self._shown.end(place, message_host_item({"id": item.get("id")}, text))
+
+
+def _quotation(text: str) -> str:
+    return "> " + text.replace("\n", "\n> ") if text else ""
+
+
+def _commentary_item(item: Item, text: str, status: str) -> Item:
+    content = [{"type": "output_text", "text": text}] if text else []
+    head = {"type": COMMENTARY_TYPE, "id": item.get("id") or ""}
+    return {**head, "status": status, "content": content}
+
+
 # ==== owui_chat.render.native: Run events as Open WebUI's native events, and the last status line of an answer.
 
 
@@ -7884,28 +7926,21 @@ _SHOWN_TYPES = frozenset({"message", "reasoning", *CALL_OUTPUTS})
 class NativeRenderer:
     """Shows one run."""
 
-    def __init__(
-        self,
-        now: Callable[[], float],
-        known: Iterable[str] = (),
-        *,
-        closes: bool = True,
-    ) -> None:
+    def __init__(self, now: Callable[[], float], *, closes: bool = True) -> None:
         """Take `now`, a clock in seconds, to measure the time of reasoning.
 
-        `known` are the keys of the sources that the page already has. `closes` says
-        whether a last status line is shown.
+        `closes` says whether a last status line is shown.
         """
         self._closes = closes
         self._now = now
         self._began = now()
-        self._citations = Citations(known)
         self._shown = OutputItems()
-        self._remarks = Commentary(self._shown, self._citations)
+        self._commentary = Commentary(self._shown)
         self._calls = OpenCalls(self._shown)
-        self._kept = RecordItems(self._shown)
-        self._cards: dict[int, HostedItem] = {}
+        self._records = RecordItems(self._shown)
+        self._hosted: dict[int, HostedItem] = {}
         self._places: dict[int, int] = {}
+        self._marker = ""
         self._markers: dict[int, str] = {}
         self._started: dict[int, float] = {}
         self._parts: dict[int, int] = {}
@@ -7919,82 +7954,72 @@ class NativeRenderer:
         """Return the event that replaces the item at a place that was shown before."""
         return self._shown.end(place, item)
 
-    def render(self, event: AnswerEventItem, marker: str = "") -> Iterator[Chunk]:
-        """Yield the events to send.
-
-        `marker` comes before the growing text, after commentary that ended, or alone at
-        the end of the run.
-        """
+    def render(self, event: AnswerEvent) -> Iterator[Chunk]:
+        """Yield the chunks to send; `citations` has put the shown texts into events."""
         match event:
+            case TextDelta() if event.output_index in self._places:
+                yield from self._grow(event)
             case ItemAdded() if _is_shown(event.item):
                 yield self._start(event)
-            case TextDelta() if event.output_index in self._places:
-                yield from self._grow(event, marker)
             case ItemDone() if event.output_index in self._places:
                 yield from self._end(event)
-            case AnnotationAdded():
-                self._citations.feed(event)
-                yield from self._sources(ended=False)
             case ItemAdded() | TextDelta() | PartialImage() | ItemDone():
-                yield from self._hosted(event, marker)
+                yield from self._render_other(event)
+            case Marker():
+                self._marker = event.text
             case ToolOutput():
-                yield from self._answered(event)
-            case Status() | StoredRecord() | TurnDetails():
-                yield from self._beside(event)
+                yield from self._calls.answer(event)
             case RunDone():
-                yield from self._end_run(event, marker)
+                yield from self._end_run(event)
+            case _:
+                yield from self._render_beside(event)
 
-    def _hosted(
-        self, event: ItemAdded | TextDelta | PartialImage | ItemDone, marker: str
+    def _render_other(
+        self, event: ItemAdded | TextDelta | PartialImage | ItemDone
     ) -> Iterator[Chunk]:
-        begins = isinstance(event, ItemAdded) and is_commentary(event.item)
-        if not isinstance(event, PartialImage) and (
-            begins or event.output_index in self._remarks.indexes
-        ):
-            yield from self._remarks.render(event, marker)
-            yield from self._after_item(event)
-            return
+        index = event.output_index
         if isinstance(event, ItemAdded):
-            kind = item_type(event.item)
-            if kind in HOSTED_ITEMS:
-                self._cards[event.output_index] = HOSTED_ITEMS[kind](self._shown)
-        card = self._cards.get(event.output_index)
+            self._begin_other(event)
+        if index in self._commentary.indexes:
+            yield from self._commentary.render(event, self._take_marker())
+        elif index in self._hosted:
+            yield from self._hosted[index].render(event)
         if isinstance(event, ItemDone):
-            self._cards.pop(event.output_index, None)
-        if card:
-            yield from card.render(event)
+            self._hosted.pop(index, None)
 
-    def _beside(self, event: Status | StoredRecord | TurnDetails) -> Iterator[Chunk]:
-        if isinstance(event, Status):
-            yield status_chunk(event.sentence)
-        else:
-            places = self._places | self._remarks.indexes
-            yield from self._kept.render(event, places)
+    def _begin_other(self, event: ItemAdded) -> None:
+        kind = item_type(event.item)
+        if is_commentary(event.item):
+            self._commentary.begin(event.output_index)
+        elif kind in HOSTED_ITEMS:
+            self._hosted[event.output_index] = HOSTED_ITEMS[kind](self._shown)
 
-    def _answered(self, event: ToolOutput) -> Iterator[Chunk]:
-        yield from self._calls.answer(event)
-        yield from self._sources(ended=True)  # before the numbers that follow
-        self._citations.feed(event)
-        for source in event.card.get("sources", ()):
-            yield host_event({"type": "source", "data": source})
+    def _render_beside(self, event: AnswerEvent) -> Iterator[Chunk]:
+        match event:
+            case SourceCited():
+                yield host_event({"type": "source", "data": event.source})
+            case Status():
+                yield status_chunk(event.sentence)
+            case StoredRecord():
+                places = self._places | self._commentary.indexes
+                yield from self._records.add_record(event, places)
+            case TurnDetails():
+                yield from self._records.add_details(event)
 
-    def _sources(self, *, ended: bool) -> Iterator[Chunk]:
-        for source in self._citations.sources(ended=ended):
-            yield host_event({"type": "source", "data": source})
+    def _take_marker(self) -> str:
+        marker, self._marker = self._marker, ""
+        return marker
 
-    def _end_run(self, event: RunDone, marker: str) -> Iterator[Chunk]:
-        for card in self._cards.values():
-            yield from card.render(event)
-        for index, place in self._places.items():
-            yield from self._more_text(place, self._citations.rest(index))
-        yield from self._remarks.end_run(event.output)
-        yield from self._sources(ended=True)
-        if event.ending.is_failure:
+    def _end_run(self, event: RunDone) -> Iterator[Chunk]:
+        failed = event.ending.is_failure
+        for hosted in self._hosted.values():
+            yield from hosted.render(event)
+        yield from self._commentary.end_run(event.output)
+        if failed:
             yield from self._calls.break_off()
-        if marker:
+        if marker := self._take_marker():
             yield from self._shown.add_marker(marker)
         yield from end_after_code(self._shown)
-        failed = event.ending.is_failure
         if self._closes and not failed and not open_calls(event.output):
             yield status_chunk(closing_line(self._now() - self._began, event))
         yield from _end_of_run(event)
@@ -8006,18 +8031,12 @@ class NativeRenderer:
             self._calls.note(event.item, place)
         return self._shown.begin(begun_host_item(event.item))
 
-    def _grow(self, event: TextDelta, marker: str) -> Iterator[Chunk]:
+    def _grow(self, event: TextDelta) -> Iterator[Chunk]:
+        marker = self._take_marker()
         if marker:
             self._markers[event.output_index] = marker
-        gap, text = self._gap(event), event.text
-        if event.kind in ("text", "refusal"):
-            text = self._citations.feed(event)
-        place = self._places[event.output_index]
-        yield from self._more_text(place, marker + gap + text, event.kind)
-
-    def _more_text(self, place: int, text: str, kind: str = "text") -> Iterator[Chunk]:
-        if text:
-            yield self._shown.grow(place, kind, text)
+        if text := marker + self._gap(event) + event.text:
+            yield self._shown.grow(self._places[event.output_index], event.kind, text)
 
     def _gap(self, event: TextDelta) -> str:
         before = self._parts.get(event.output_index, event.part)
@@ -8026,25 +8045,18 @@ class NativeRenderer:
         return "\n\n" if thought and event.part != before else ""
 
     def _end(self, event: ItemDone) -> Iterator[Chunk]:
-        place = self._places[event.output_index]
+        index = event.output_index
         match item_type(event.item):
             case "message":
-                yield from self._more_text(place, self._citations.feed(event))
-                text = self._citations.shown_text(event)
-                marker = self._markers.get(event.output_index, "")
-                item = message_host_item(event.item, marker + text)
+                text = self._markers.get(index, "") + event.shown
+                item = message_host_item(event.item, text)
             case "reasoning":
-                seconds = self._now() - self._started[event.output_index]
+                seconds = self._now() - self._started[index]
                 item = reasoning_host_item(event.item, round(seconds))
             case _:
                 item = call_host_item(event.item)
-        yield self._shown.end(place, item)
-        yield from self._after_item(event)
-
-    def _after_item(self, event: RunEvent) -> Iterator[Chunk]:
-        if isinstance(event, ItemDone):
-            yield from self._sources(ended=True)
-            yield from show_files(self._shown, event.card)
+        yield self._shown.end(self._places[index], item)
+        yield from show_files(self._shown, event.card)
 
 
 def _is_shown(item: Item) -> bool:
@@ -8232,7 +8244,7 @@ class _Reading:
         record = Record(ulid, "", 0, payload, "", span.origin)
         if span.last.shown:
             shown = text_digest(message_text(span.last.item))
-            record = replace(record, shown=shown)
+            record = record._replace(shown=shown)
         self.records[ulid] = record
         return format_marker(record.kind, ulid)
 
@@ -8315,7 +8327,7 @@ def restore_images(
     A picture that the user may no longer read is left out.
     """
     filled = {
-        ulid: replace(record, payload=tuple(_fill_images(record.payload, pictures)))
+        ulid: record._replace(payload=tuple(_fill_images(record.payload, pictures)))
         for ulid, record in records.items()
         if _has_stored_image(record)
     }
@@ -8346,100 +8358,115 @@ _EARLIER = -1
 """The index of items of earlier rounds, which come before all others."""
 
 
-@dataclass(frozen=True, slots=True)
-class RecordScope:
-    """The common fields of all records of one message.
+Carrier = Literal["markers", "output", "details"]
 
-    `cites` says that texts may be shown differently from what the model wrote.
-    """
+
+class RecordScope(NamedTuple):
+    """The common fields of all records of one message, and where they are stored."""
 
     model: str
     message_id: str
     origin: Origin
     keeps_reasoning: bool
     cites: bool = False
+    """Texts may be shown differently from what the model wrote."""
+    delegates: bool = False
+    """Open calls are left to the host, which calls the pipe again."""
+    carrier: Carrier = "markers"
 
 
-class Keeping:
-    """Collects the records of one message during its run."""
+class NewRecord(NamedTuple):
+    """A record to write before the events that follow are shown.
+
+    A record with the id of an earlier one replaces it.
+    """
+
+    record: Record
+    output_index: int | None
+    """The item whose text follows the record, None for the end of the run."""
+
+
+RecorderEvent = CitedEvent | Marker | TurnDetails | NewRecord
+
+
+class Recorder:
+    """Collects what is recorded of one message during its run."""
 
     def __init__(
         self,
-        author: RecordScope,
+        scope: RecordScope,
         new_record: Callable[[], tuple[str, int]],
         pending: Iterable[Item] = (),
-        known: Iterable[str] = (),
     ) -> None:
         """Begin with the items that earlier rounds of the run left `pending`.
 
-        `new_record` gives the id and the time of a new record. `known` are the keys of
-        the sources that the page already has.
+        `new_record` gives the id and the time of a new record.
         """
-        self._citations = Citations(known)
-        self._pending = [(_EARLIER, item) for item in pending]
-        self._author = author
+        self._scope = scope
         self._new_record = new_record
+        self._pending = [(_EARLIER, item) for item in pending]
         self._messages: dict[int, Item] = {}
         self._records: dict[int, Record] = {}
         self._after_message = False
-        self._remarks: set[int] = set()
-        self._last_remark: tuple[ItemDone, Record] | None = None
+        self._commentary: set[int] = set()
+        self._last_commentary: tuple[ItemDone, Record] | None = None
+        self._turn: dict[int, tuple[Item, str]] = {}
 
     @property
     def pending(self) -> list[Item]:
-        """The items that still wait for a marker, in the order of the wire."""
+        """The items that still wait for their marker, in the order of the wire."""
         return [item for _, item in self._pending]
 
-    @property
-    def cited(self) -> tuple[str, ...]:
-        """The keys of the sources that the message has so far."""
-        return self._citations.keys
+    def feed(self, event: CitedEvent) -> Iterator[RecorderEvent]:
+        """Yield the event, after the records, markers and details that precede it."""
+        if self._scope.carrier == "details":
+            yield from self._collect_turn(event)
+        else:
+            yield from self._collect(event)
+        yield event
 
-    def feed(self, event: RunEvent) -> Record | None:
-        """Take an event; return a record that must be written before the event is
-        shown.
-
-        The record of a message comes with the first growth of its text. It comes again,
-        changed, at the end of the message if only the end told what to store. The
-        record of commentary comes at its end.
-        """
-        self._citations.feed(event)
+    def _collect(self, event: CitedEvent) -> Iterator[RecorderEvent]:
         match event:
             case ItemAdded() if is_commentary(event.item):
-                self._remarks.add(event.output_index)
+                self._commentary.add(event.output_index)
             case ItemAdded() if item_type(event.item) == "message":
                 self._messages[event.output_index] = event.item
             case TextDelta() if event.output_index in self._messages:
-                return self._begin(
-                    event.output_index, self._messages.pop(event.output_index)
-                )
-            case ItemDone() if event.output_index in self._remarks:
-                return self._remark(event)
+                item = self._messages.pop(event.output_index)
+                yield from self._begin(event.output_index, item)
+            case ItemDone() if event.output_index in self._commentary:
+                yield from self._add_commentary(event)
             case ItemDone() if item_type(event.item) == "message":
                 self._messages.pop(event.output_index, None)
                 self._after_message = True
-                return self._amend(event, self._citations.shown_text(event))
+                yield from self._amend(event)
             case ItemDone():
                 self._wait(event.output_index, stored_item(event))
-        return None
+            case RunDone():
+                yield from self._close(event)
 
-    def closing(self, output: Sequence[Item]) -> Record | None:
-        """Return the record of the commentary with which a run ended, if it did.
+    def _collect_turn(self, event: CitedEvent) -> Iterator[RecorderEvent]:
+        if isinstance(event, ItemDone):
+            self._turn[event.output_index] = (stored_item(event), event.shown)
+        elif isinstance(event, ResponseDone | RunDone) and self._turn:
+            pairs = [self._turn[index] for index in sorted(self._turn)]
+            self._turn = {}
+            name, _ = self._new_record()
+            entries = returned_texts(pairs)
+            yield TurnDetails(write_details(name, entries, self._scope.origin, {}))
 
-        The chat shows its text as the answer.
-        """
-        if self._last_remark is None:
-            return None
-        ended, record = self._last_remark
-        if ended.item != closing_commentary(output):
-            return None
-        return replace(record, shown=text_digest(self._citations.shown_text(ended)))
-
-    def rest(self) -> Record | None:
-        """Return a record of the items that no text followed, at the end of the run."""
+    def _close(self, event: RunDone) -> Iterator[RecorderEvent]:
+        if self._last_commentary:
+            ended, record = self._last_commentary
+            if ended.item == closing_commentary(event.output):
+                again = record._replace(shown=text_digest(ended.shown))
+                yield NewRecord(again, None)
+        if self._scope.delegates and leaves_calls(event):
+            return
         while self._pending and is_reasoning(self._pending[-1][1]):
             self._pending.pop()
-        return self._record(()) if self._pending else None
+        if self._pending:
+            yield from self._with_marker(self._record(()), None)
 
     def _wait(self, index: int, item: Item) -> None:
         if self._is_kept(item):
@@ -8450,93 +8477,77 @@ class Keeping:
 
     def _is_kept(self, item: Item) -> bool:
         if has_encrypted_reasoning(item) or is_compaction(item):
-            return self._author.keeps_reasoning
+            return self._scope.keeps_reasoning
         whole_call = is_call(item) and item.get("status") != "incomplete"
         return whole_call or is_kept_hosted(item) or is_stored_image(item)
 
-    def _begin(self, index: int, item: Item) -> Record | None:
-        is_marked = self._author.cites or item.get("phase") or self._after_message
+    def _begin(self, index: int, item: Item) -> Iterator[RecorderEvent]:
+        is_marked = self._scope.cites or item.get("phase") or self._after_message
         if not (self._pending or is_marked):
-            return None
-        # Without a phase, the text is everything that a message has.
+            return
+        # Without a phase the text itself is all there is to know of the message.
         plain = self._pending and not item.get("phase")
-        stub = {**strip_for_replay(item), "type": "message", "content": [_UNSHOWN_TEXT]}
-        record = self._record(() if plain else (stub,))
-        self._records[index] = record
-        return record
+        stub = {**_stored_message(item), "content": [_UNSHOWN_TEXT]}
+        self._records[index] = self._record(() if plain else (stub,))
+        yield from self._with_marker(self._records[index], index)
 
-    def _amend(self, ended: ItemDone, shown: str) -> Record | None:
+    def _amend(self, ended: ItemDone) -> Iterator[RecorderEvent]:
         record = self._records.pop(ended.output_index, None)
         if record is None:
-            return None
+            return
         before = tuple(i for i in record.payload if item_type(i) != "message")
-        if shown != message_text(ended.item):
-            kept = {**strip_for_replay(ended.item), "type": "message"}
-            digest = text_digest(shown)
-            return replace(record, payload=(*before, kept), shown=digest)
+        if ended.shown != message_text(ended.item):
+            payload = (*before, _stored_message(ended.item))
+            record = record._replace(payload=payload, shown=text_digest(ended.shown))
+            yield NewRecord(record, ended.output_index)
+            return
         kept = _without_shown_text(ended.item)
         is_plain = not kept.get("phase") and kept.get("content") == [_UNSHOWN_TEXT]
         payload = before if before and is_plain else (*before, kept)
-        return None if payload == record.payload else replace(record, payload=payload)
+        if payload != record.payload:
+            yield NewRecord(record._replace(payload=payload), ended.output_index)
 
-    def _remark(self, ended: ItemDone) -> Record | None:
-        if not message_text(ended.item).strip():
-            return None
-        self._after_message = True
-        record = self._record(({**strip_for_replay(ended.item), "type": "message"},))
-        self._last_remark = (ended, record)
-        return record
+    def _add_commentary(self, ended: ItemDone) -> Iterator[RecorderEvent]:
+        if message_text(ended.item).strip():
+            self._after_message = True
+            record = self._record((_stored_message(ended.item),))
+            self._last_commentary = (ended, record)
+            yield from self._with_marker(record, ended.output_index)
+
+    def _with_marker(
+        self, record: Record, index: int | None
+    ) -> Iterator[RecorderEvent]:
+        yield NewRecord(record, index)
+        if self._scope.carrier == "markers":
+            yield Marker(format_marker(record.kind, record.ulid))
 
     def _record(self, message: tuple[Item, ...]) -> Record:
         ulid, created_at = self._new_record()
         payload = (*self.pending, *message)
         self._pending = []
-        author = self._author
+        scope = self._scope
         return Record(
-            ulid, author.model, created_at, payload, author.message_id, author.origin
+            ulid, scope.model, created_at, payload, scope.message_id, scope.origin
         )
 
 
+def leaves_calls(ended: RunDone) -> bool:
+    """Say whether a run ended in good order with calls that somebody else answers."""
+    return bool(open_calls(ended.output)) and not ended.ending.is_failure
+
+
+def _stored_message(item: Item) -> Item:
+    return {**strip_for_replay(item), "type": "message"}  # the short form has no type
+
+
 def _without_shown_text(item: Item) -> Item:
-    kept = {**strip_for_replay(item), "type": "message"}  # the short form has no type
+    kept = _stored_message(item)
     text, content = message_text(item), kept.get("content")
     parts = content if isinstance(content, list) else []
     one_text = [part.get("type") for part in parts] == ["output_text"]
     if not one_text or not text or text != text.strip():
         return kept
     return {**kept, "content": [{k: v for k, v in parts[0].items() if k != "text"}]}
-
-
-class Carrying:
-    """Collects the items of one response after the other."""
-
-    def __init__(
-        self, origin: Origin, new_name: Callable[[], str], known: Iterable[str] = ()
-    ) -> None:
-        """Take the origin of the items, and names that distinguish responses.
-
-        `known` are the keys of the sources that the page already has.
-        """
-        self._origin = origin
-        self._new_name = new_name
-        self._citations = Citations(known)
-        self._items: dict[int, tuple[Item, str]] = {}
-
-    def feed(self, event: RunEvent) -> TurnDetails | None:
-        """Take an event; at the end of a response return its entries."""
-        self._citations.feed(event)
-        match event:
-            case ItemDone():
-                is_message = item_type(event.item) == "message"
-                shown = self._citations.shown_text(event) if is_message else ""
-                self._items[event.output_index] = (stored_item(event), shown)
-            case ResponseDone() | RunDone() if self._items:
-                pairs = [self._items[index] for index in sorted(self._items)]
-                self._items = {}
-                entries = returned_texts(pairs)
-                name = self._new_name()
-                return TurnDetails(write_details(name, entries, self._origin, {}))
-        return None
 
 
 # ==== owui_chat.host_tools: What Open WebUI's own texts and tools mean: failed results, `call_tool`.
@@ -9209,14 +9220,12 @@ class Valves(BaseModel):
     # Key and address
     API_KEY: str = _valve(
         "",
-        "API key for the server. Empty: the environment variable `OPENAI_API_KEY` of "
-        "Open WebUI.",
+        "API key. Empty: the environment variable `OPENAI_API_KEY` of Open WebUI.",
         secret=True,
     )
     BASE_URL: str = _valve(
         DEFAULT_BASE_URL,
-        "Address of the Responses API, with or without `/v1`. Change it for a proxy or "
-        "for another server with `POST /responses`.",
+        "Address of the Responses API, with or without `/v1`.",
     )
     ORGANIZATION: str = _valve(
         "", "Organization to bill, if the key belongs to several."
@@ -9224,27 +9233,25 @@ class Valves(BaseModel):
     PROJECT: str = _valve("", "Project to bill, if the key belongs to several.")
     EXTRA_HEADERS: str = _valve(
         "",
-        'More headers for every request, as a JSON object of texts: `{"X-Team": '
-        '"blue"}`. They replace the headers of the same name that this pipe sends.',
+        'More headers for every request, as a JSON object: `{"X-Team": "blue"}`. They '
+        "replace headers of the same name.",
         secret=True,
     )
     COMPATIBILITY: Literal["openai", "strict"] = _valve(
         "openai",
-        "`strict` sends only what every server with the Responses API knows. Choose it "
-        "when BASE_URL is neither OpenAI nor Azure.",
+        "`strict` sends only what every server knows: for servers other than OpenAI "
+        "and Azure.",
     )
 
     # Models
     MODEL_ID: str = _valve(
         "gpt-6.1-sol, gpt-6.1-sol-high, gpt-6.1-terra, gpt-6-luna, gpt-5.2",
-        "Models to offer, separated by commas; an effort can be part of the name "
-        "(`gpt-5.2-high`). `auto` lists the newest model of each family, `gpt-5-auto` "
-        "chooses a model for each chat.",
+        "Models to offer, separated by commas; a name can end with an effort. `auto` "
+        "lists the newest of each family, `gpt-5-auto` chooses a model for each chat.",
     )
     FETCH_MODELS: bool = _valve(
         True,
-        "For `auto`: list only models that the server offers for this key. Models that "
-        "MODEL_ID names are always listed.",
+        "For `auto` in MODEL_ID: list only models that the server offers for this key.",
     )
     MODEL_OVERRIDES_JSON: str = _valve(
         "",
@@ -9253,15 +9260,14 @@ class Valves(BaseModel):
     )
     TASK_MODEL: str = _valve(
         "gpt-6-luna",
-        "Model for titles, tags and other small tasks, at its lowest effort. Empty, or "
-        "not changed and the server is not OpenAI's: the model of the chat.",
+        "Model for titles, tags and other tasks, at its lowest effort. The chat's own "
+        "model if this is empty, or unchanged at another server than OpenAI's.",
     )
     BACKGROUND_MODELS: str = _valve(
         "",
-        "Models that answer in OpenAI's background mode, which continues after a broken "
-        "connection: names separated by commas, `*` for any text (`*-pro`). OpenAI "
-        "stores these requests and answers (`store: true`, 30 days by default), which "
-        "breaks zero data retention; COMPATIBILITY `strict` never does it.",
+        "Models whose answers survive a broken connection: names separated by commas, "
+        "`*` for any text (`*-pro`). OpenAI stores their requests and answers (`store: "
+        "true`, 30 days), which breaks zero data retention; never in `strict`.",
     )
 
     # What OpenAI's tools may do: search
@@ -9270,8 +9276,7 @@ class Valves(BaseModel):
     )
     MAP_WEB_SEARCH: bool = _valve(
         True,
-        "The Web Search switch of the page turns on OpenAI's search instead of Open "
-        "WebUI's.",
+        "The Web Search switch of the page means OpenAI's search, not Open WebUI's.",
     )
     WEB_SEARCH_CONTEXT_SIZE: Literal["low", "medium", "high"] = _valve(
         "medium",
@@ -9290,13 +9295,13 @@ class Valves(BaseModel):
     # ... pictures
     ENABLE_IMAGE_GENERATION: bool = _valve(
         False,
-        "Let the model draw and edit pictures with OpenAI's tool; each is billed. They "
-        "are stored as files of the user.",
+        "Let the model draw pictures with OpenAI's tool; each is billed and stored as a "
+        "file of the user.",
     )
     IMAGE_GENERATION_OPTIONS: str = _valve(
         '{"partial_images": 2}',
         "Options of that tool, as a JSON object: `quality`, `size`, `background`, "
-        "`output_format`, `model`, `partial_images` (0 to 3 unfinished pictures shown).",
+        "`output_format`, `model`, `partial_images` (previews, 0 to 3).",
     )
     IMAGE_DETAIL: Literal["auto", "low", "high"] = _valve(
         "auto",
@@ -9306,8 +9311,8 @@ class Valves(BaseModel):
     # ... code
     ENABLE_CODE_INTERPRETER: bool = _valve(
         False,
-        "Let the model run Python in a container at OpenAI; each is billed. Its files "
-        "are stored as files of the user.",
+        "Let the model run Python in a billed container at OpenAI. Its files are stored "
+        "as files of the user.",
     )
     # ... files
     FILE_SEARCH_VECTOR_STORES: str = _valve(
@@ -9315,9 +9320,9 @@ class Valves(BaseModel):
     )
     FILE_INPUT: Literal["off", "pdf", "all"] = _valve(
         "off",
-        "Which attached files the model reads itself and whole: none, PDFs, or all "
-        "documents. With `pdf` or `all`, turn off the capability File Context of the "
-        "model, or Open WebUI's retrieval sends the same text a second time.",
+        "Which attached files the model reads itself and whole. With `pdf` or `all` "
+        "(documents), turn off the model's capability File Context, or Open WebUI sends "
+        "the same text again.",
     )
     # ... remote servers
     REMOTE_MCP_SERVERS_JSON: str = _valve(
@@ -9325,7 +9330,7 @@ class Valves(BaseModel):
         "Remote MCP servers that OpenAI calls, as a JSON list of objects: "
         "`server_label`, `server_url` or `connector_id`, `authorization`, `headers`, "
         "`allowed_tools`, `require_approval`, `server_description`. Users are asked "
-        "before each call unless `require_approval` is `never`.",
+        "unless `require_approval` is `never`.",
         secret=True,
     )
 
@@ -9337,8 +9342,8 @@ class Valves(BaseModel):
     )
     PERSIST_REASONING_TOKENS: Literal["disabled", "response", "conversation"] = _valve(
         "conversation",
-        "How long the model gets its encrypted reasoning back: never, between the tool "
-        "calls of one answer, or in the whole conversation (stored in the chat).",
+        "Where the model gets its encrypted reasoning back: nowhere, between the tool "
+        "calls of an answer, or in the whole conversation (stored in the chat).",
     )
     PERSIST_TOOL_RESULTS: bool = _valve(
         True,
@@ -9347,15 +9352,14 @@ class Valves(BaseModel):
     )
     HISTORY_CARRIER: Literal["markers", "output"] = _valve(
         "markers",
-        "Where a chat keeps what it does not show: under keys of its own, named by "
-        "invisible lines in the answers, or in Open WebUI's stored output of each "
-        "answer, without such lines. Both are always read.",
+        "Where a chat keeps what it does not show: under its own keys, with invisible "
+        "lines in the answers, or in Open WebUI's stored output of each answer, without "
+        "such lines. Both are always read.",
     )
     STORE_ENCRYPTION: Literal["off", "on"] = _valve(
         "off",
-        "Encrypt what this pipe stores in a chat. Open WebUI still stores the text, the "
-        "reasoning summaries and the tool cards in clear, and they are part of a shared "
-        "or exported chat.",
+        "Encrypt what this pipe stores in a chat. Open WebUI stores text, reasoning "
+        "summaries and tool cards in clear, also in a shared or exported chat.",
     )
     STORE_ENCRYPTION_KEY: str = _valve(
         "",
@@ -9365,10 +9369,9 @@ class Valves(BaseModel):
     )
     STABLE_INSTRUCTIONS: Literal["auto", "on", "off"] = _valve(
         "auto",
-        "Send the first instructions of a chat again, and changes in them (a date, a "
-        "memory) with the next message, so that reasoning and the prompt cache stay "
-        "valid; the chat then holds them, readable for its owner. `auto`: only for "
-        "models that need it.",
+        "Keep the first instructions of a chat and send changes (a date, a memory) with "
+        "the next message, so that reasoning and the prompt cache stay valid; the "
+        "chat's owner can read them. `auto`: for models that need it.",
     )
     PROMPT_CACHE_KEY: Literal["chat", "user", "off"] = _valve(
         "chat",
@@ -9377,8 +9380,8 @@ class Valves(BaseModel):
     )
     TRUNCATION: Literal["disabled", "auto"] = _valve(
         "disabled",
-        "`auto` drops the oldest messages when a chat is too long for the model, and "
-        "with them reasoning and the prompt cache. `disabled` shows an error.",
+        "`auto` drops the oldest messages of a chat that is too long, and with them "
+        "reasoning and the prompt cache. `disabled` shows an error.",
     )
     COMPACTION_TOKENS: int = _valve(
         0,
@@ -9410,8 +9413,8 @@ class Valves(BaseModel):
     MAX_TOOL_CALLS: int = _valve(100, "Most tool calls in one answer.", ge=1)
     TOOL_TIMEOUT_SECONDS: float = _valve(
         120,
-        "Time limit of one tool call; all calls made at once have five times as long. "
-        "The time that people take to answer does not count.",
+        "Time limit of one tool call; calls made at once have five times as long "
+        "together. Time that people take does not count.",
         gt=0,
         allow_inf_nan=False,
     )
@@ -9423,10 +9426,9 @@ class Valves(BaseModel):
     )
     TOOL_APPROVAL: str = _valve(
         "",
-        "Rules for tools, as `pattern=auto`, `ask` or `deny`, separated by commas: "
-        "`delete_*=ask, shell=deny`; other tools follow the setting in the chat "
-        "controls. When Open WebUI runs the tools, only `deny` applies: such a tool is "
-        "not offered.",
+        "Rules `pattern=auto`, `ask` or `deny`, separated by commas: `delete_*=ask, "
+        "shell=deny`; other tools follow the chat controls. If Open WebUI runs the "
+        "tools, only `deny` applies, by not offering the tool.",
     )
     AUTO_NATIVE_TOOLS: bool = _valve(
         False,
@@ -9443,13 +9445,12 @@ class Valves(BaseModel):
         "effort, summary, verbosity, web_search, code_interpreter, show_cost, "
         "log_level",
         "Settings that users may change, separated by commas; also `image_generation` "
-        "and `service_tier`, which can be expensive, or `all`, or `nothing`. "
-        "Administrators may change all.",
+        "and `service_tier` (expensive), `all`, `nothing`. Administrators change all.",
     )
     USER_API_KEYS: Literal["off", "allowed", "required"] = _valve(
         "off",
-        "Whether users can, or must, set an API key of their own, which their titles "
-        "and other tasks use too. Administrators may always use the key of this pipe.",
+        "Whether users can, or must, set an API key of their own, also for their tasks. "
+        "Administrators may always use the key of this pipe.",
     )
 
     # Cost
@@ -9525,9 +9526,8 @@ class Valves(BaseModel):
     # Log
     AUDIT_LOG: bool = _valve(
         False,
-        "Write one JSON line per request, success and error to the server's log, "
-        "without any text of the chat. The environment variable "
-        "`OPENAI_GPT5_AUDIT_LOG=true` does the same.",
+        "Log one JSON line per request, success and error, without any text of the "
+        "chat. `OPENAI_GPT5_AUDIT_LOG=true` in the environment does the same.",
     )
     LOG_LEVEL: LogLevel = _valve(
         "INFO",
@@ -9553,11 +9553,8 @@ class Valves(BaseModel):
         return clamp_number(value, 30, 900, 300)
 
     def effective_key(self) -> str:
-        """Return the key to use, or nothing.
-
-        The environment is read at use: as the default of the field its key would
-        stand in the schema that the settings page loads.
-        """
+        """Return the key to use, or nothing."""
+        # As the default of the field it would stand in the schema of the page.
         return self.API_KEY.strip() or os.environ.get("OPENAI_API_KEY", "").strip()
 
     def remembers_reasoning(self) -> bool:
@@ -9732,7 +9729,7 @@ def _is_on(own: str, default: bool) -> bool:
     return default if own == "inherit" else own == "on"
 
 
-# ---------------------------------------------------------------- what users choose
+# What users choose
 
 _FILTER_KEY = "openai_responses"
 _FILTER_VERSION = 1
@@ -9796,7 +9793,7 @@ def _permitted_words(valves: Valves) -> set[str]:
     return set(comma_list(valves.USER_MAY_CHANGE.lower()))
 
 
-# ---------------------------------------------------------------- single valves
+# Single valves
 
 
 def comma_list(text: str) -> list[str]:
@@ -9814,14 +9811,7 @@ def _json_value(form: Any, text: str, problem: str, example: str) -> Any:
     try:
         return _adapter(form).validate_json(text.strip() or "{}", strict=True)
     except ValidationError:
-        raise _valve_error(problem, example) from None
-
-
-def _valve_error(problem: str, example: str) -> InvalidRequest:
-    return InvalidRequest(
-        f"{problem}. An administrator has to correct it in the valves of this pipe, "
-        f"for example {example}."
-    )
+        raise valve_error(problem, example, place=PIPE_VALVES) from None
 
 
 def _extra_headers(valves: Valves) -> _Headers:
@@ -9852,13 +9842,13 @@ def _location(text: str) -> Mapping[str, str]:
     elif len(words) <= len(_PLACE):
         given = dict(zip(_PLACE, words, strict=False))
     else:
-        raise _valve_error(problem, example)
+        raise valve_error(problem, example, place=PIPE_VALVES)
     if not all(isinstance(given.get(key, ""), str) for key in _PLACE):
-        raise _valve_error(problem, example)
+        raise valve_error(problem, example, place=PIPE_VALVES)
     return {key: given[key] for key in _PLACE if given.get(key)}
 
 
-# ---------------------------------------------------------------- the endpoint
+# The endpoint
 
 _NO_OWN_KEY = (
     "This pipe wants an OpenAI API key of your own. Set API_KEY in your settings of "
@@ -9942,7 +9932,7 @@ class AccountCapabilities:
             self._by_account[endpoint.account()] = known
 
 
-# ---------------------------------------------------------------- a request
+# A request
 
 _LEAST_THRESHOLD = 1000
 """A smaller threshold would compact every answer."""
@@ -9992,10 +9982,7 @@ def request_settings(
     refused: Capabilities,
     defaults: Mapping[str, Any],
 ) -> Settings:
-    """Return the settings of a request, without what the server `refused` before.
-
-    `streams` says whether a stream is wanted.
-    """
+    """Return the settings of a request, without what the server `refused` before."""
     valves, summary = config.valves, config.summary
     return Settings(
         effort=config.effort,
@@ -10010,11 +9997,8 @@ def request_settings(
 
 
 def is_background_model(valves: Valves, names: Iterable[str]) -> bool:
-    """Say whether BACKGROUND_MODELS matches one of a model's names.
-
-    Servers that support only the minimum of the API do not store responses.
-    """
-    if valves.COMPATIBILITY == "strict":
+    """Say whether BACKGROUND_MODELS matches one of a model's names."""
+    if valves.COMPATIBILITY == "strict":  # such servers do not store responses
         return False
     patterns = comma_list(valves.BACKGROUND_MODELS.lower())
     return any(fnmatchcase(n.lower(), p) for n in names for p in patterns)
@@ -10149,8 +10133,7 @@ def _write(level: str, line: str) -> None:
 _ATTRIBUTE = "openai_responses_rounds"
 
 
-@dataclass(frozen=True, slots=True)
-class DelegatedRound:
+class DelegatedRound(NamedTuple):
     """The end of a round whose calls the host is to run.
 
     `sent` and `received` are input items; `pending` waits for its marker; `cited` are
@@ -10223,27 +10206,21 @@ _ROWLESS_CHATS = ("temporary:", "local:", "channel:")
 
 
 class Caller(NamedTuple):
-    """Who asks, and for which chat and message.
-
-    `host_model` is the host's id of the model, `{function id}.{model}`. `task` is the
-    name of a task of the host, or empty. `is_admin` says whether an administrator asks.
-    """
+    """Who asks, and for which chat and message."""
 
     host_model: str
+    """The host's id of the model, `{function id}.{model}`."""
     user_id: str = ""
     chat_id: str = ""
     message_id: str = ""
     task: str = ""
+    """The name of a task of the host, or empty."""
     streams: bool = False
     is_admin: bool = False
 
     @property
     def model(self) -> str:
-        """The model as the administrator listed it.
-
-        The part before the first dot is the id of the function, which the administrator
-        chose.
-        """
+        """The model as the administrator listed it, without the function's id."""
         return self.host_model.split(".", 1)[-1]
 
     @property
@@ -10301,6 +10278,11 @@ class PipeCall(NamedTuple):
     """Where tools run that are not coroutines."""
 
     @property
+    def valves(self) -> Valves:
+        """The administrator's settings."""
+        return self.config.valves
+
+    @property
     def messages(self) -> list[dict[str, Any]]:
         """The messages of the body; none if it has no list of them."""
         messages = self.body.get("messages")
@@ -10324,13 +10306,12 @@ class PipeCall(NamedTuple):
 
 # ==== owui_manifold.host: The only module that uses `open_webui`; every name of the host is looked up here.
 
-FLOOR = (0, 11, 4)
+_FLOOR = (0, 11, 4)
 """From this version on `Chats.update_chat_by_id` patches the top-level keys of a chat;
 before, it replaced the whole chat (docs/reference/open-webui.md, "The chat's row")."""
 
 
-@dataclass(frozen=True, slots=True)
-class NewFile:
+class NewFile(NamedTuple):
     """A file to store; `kind` is its MIME type."""
 
     name: str
@@ -10342,8 +10323,8 @@ def require_floor() -> None:
     """Raise InvalidRequest, with a sentence, if Open WebUI is too old."""
     version = _host_name("env", "VERSION")
     numbers = [int(number) for number in re.findall(r"\d+", str(version))[:3]]
-    if tuple(numbers) < FLOOR:
-        floor = ".".join(map(str, FLOOR))
+    if tuple(numbers) < _FLOOR:
+        floor = ".".join(map(str, _FLOOR))
         raise InvalidRequest(
             f"This pipe needs Open WebUI {floor} or newer; this server runs "
             f"{version}. An administrator has to update Open WebUI."
@@ -10358,11 +10339,9 @@ async def read_chat(chat_id: str, user_id: str) -> Mapping[str, Any] | None:
 
 
 async def write_chat_keys(chat_id: str, values: Mapping[str, Any]) -> bool:
-    """Replace top-level keys of a chat's JSON; say whether the host stored them.
-
-    `touch=False`: storing items must not move the chat in the list.
-    """
+    """Replace top-level keys of a chat's JSON; say whether the host stored them."""
     chats = _host_name("models.chats", "Chats")
+    # Not touched: storing items must not move the chat in the list.
     row = await chats.update_chat_by_id(chat_id, dict(values), touch=False)
     return row is not None
 
@@ -10385,10 +10364,8 @@ async def legacy_model(model_id: str) -> Any:
 
 
 async def make_native(row: Any) -> bool:
-    """Set the function calling of a model to native; say whether the host did it.
-
-    Nothing else of its row changes: without grants the host keeps the existing ones.
-    """
+    """Set the function calling of a model to native; say whether the host did it."""
+    # Nothing else of its row changes: without grants the host keeps the existing ones.
     kept = row.model_dump(include={"id", "base_model_id", "name", "meta", "is_active"})
     native = {**row.params.model_dump(), "function_calling": "native"}
     form = _host_name("models.models", "ModelForm")(**kept, params=native)
@@ -10526,11 +10503,7 @@ _STORED_ADDRESS = re.compile(r"/api/v1/files/([^/?#]+)/content")
 _Made = TypeVar("_Made")
 
 
-async def read_file(row: Any, make: Callable[[bytes], _Made]) -> _Made | None:
-    """Return the result of `make` for a file's bytes; None if the host lost the file.
-
-    Both run on a thread, because the file may be large and its storage remote.
-    """
+async def _read_file(row: Any, make: Callable[[bytes], _Made]) -> _Made | None:
     try:
         return await asyncio.to_thread(lambda: make(stored_bytes(row.path)))
     except (OSError, RuntimeError):  # raised by the host's storages
@@ -10541,7 +10514,7 @@ async def read_tool_image(address: str, user: Any) -> Item:
     """Return a tool's picture in the same bytes as the next turn will read it."""
     match = _STORED_ADDRESS.match(address)
     row = await file_row(match[1], user) if match else None
-    held = await read_file(row, image_data_url) if row else address
+    held = await _read_file(row, image_data_url) if row else address
     return tool_image(held or "")
 
 
@@ -10590,7 +10563,7 @@ class _DocumentReader:
         def sized_part(content: bytes) -> tuple[Item, int]:
             return document_part(name, kind, content), len(content)
 
-        part, size = await read_file(row, sized_part) or (None, 0)
+        part, size = await _read_file(row, sized_part) or (None, 0)
         if part is None:
             return GONE_FILE.format(name)
         if size > self._left:
@@ -10603,8 +10576,8 @@ class _DocumentReader:
         return kind if self._wanted == "all" or kind == PDF_TYPE else ""
 
 
-File = Mapping[str, Any]
-StoreImage = Callable[[str], Awaitable[str]]
+_File = Mapping[str, Any]
+_StoreImage = Callable[[str], Awaitable[str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -10616,7 +10589,7 @@ class ResultFiles:
 
     for_model: list[Item] = field(default_factory=list)
     stored: list[Item] = field(default_factory=list)
-    shown: list[File] = field(default_factory=list)
+    shown: list[_File] = field(default_factory=list)
     unreadable: list[str] = field(default_factory=list)
 
     def output(self, text: str) -> str | list[Item]:
@@ -10625,7 +10598,7 @@ class ResultFiles:
 
 
 async def split_result_files(
-    files: Iterable[File], store: StoreImage, user: Any, *, has_row: bool
+    files: Iterable[_File], store: _StoreImage, user: Any, *, has_row: bool
 ) -> ResultFiles:
     """Return the files of a result; `store` gives a picture an address.
 
@@ -10667,7 +10640,7 @@ async def load_stored_images(
     pictures: dict[str, str] = {}
     for file_id in dict.fromkeys(wanted):
         row = await file_row(file_id, user)
-        held = await read_file(row, _encoded) if row else None
+        held = await _read_file(row, _encoded) if row else None
         if held:
             pictures[file_id] = held
     return restore_images(records, pictures)
@@ -10701,18 +10674,14 @@ def build_approver(
 def withheld_tools(
     config: Config, tools: Mapping[str, Mapping[str, Any]]
 ) -> frozenset[str]:
-    """Return the names of those of the host's `tools` that it must not be left to run.
+    """Return the names of the denied ones of the host's `tools`: it has no such rules.
 
-    The host does not know our rules, so denied tools are not offered to the model. The
-    builtin tool that runs any other by its name is not offered either.
+    The builtin tool that runs any other by its name goes with them.
     """
-    judge = Approver(usable(config.rules))
-    denied = {name for name in tools if judge.rule_for(name) == "deny"}
-    if not denied:
-        return frozenset()
-    passing_on = "builtin:call_tool"
-    others = {name for name in tools if tools[name].get("tool_id") == passing_on}
-    return frozenset(denied | others)
+    approver = Approver(usable(config.rules))
+    denied = {name for name in tools if approver.rule_for(name) == "deny"}
+    runs_any = {n for n in tools if tools[n].get("tool_id") == "builtin:call_tool"}
+    return frozenset(denied | runs_any if denied else ())
 
 
 def _ask_in_page(event_call: EventCall) -> Ask:
@@ -10741,16 +10710,14 @@ _CITED = frozenset(
 """Builtin tools whose results name sources, as in the host."""
 
 
-def cites(name: str, metadata: Mapping[str, Any]) -> bool:
-    """Say whether a tool's result names sources, as far as the model may have any."""
+def _cites(name: str, metadata: Mapping[str, Any]) -> bool:
     found: Any = metadata.get("model")
     for key in ("info", "meta", "capabilities", "citations"):
         found = found.get(key) if isinstance(found, Mapping) else None
     return name in _CITED and found is not False
 
 
-def is_error_text(text: str) -> bool:
-    """Say whether a result tells of an error."""
+def _is_error_text(text: str) -> bool:
     found = parse_json_object(text)
     if found is None:
         return text.strip().lower().startswith(HOST_ERROR_PREFIXES)
@@ -10854,7 +10821,7 @@ class HostTools:
             host.request, name, shown, tool, host.metadata, user
         )
         await tell_terminal(name, params, text, host.event_emitter)
-        cited = cites(name, host.metadata) and text
+        cited = _cites(name, host.metadata) and text
         tool_id = str(tool.get("tool_id") or "")
         sources = citation_sources(name, params, text, tool_id) if cited else []
         store = partial(stored_image, host.request, host.metadata, user)
@@ -10863,7 +10830,7 @@ class HostTools:
         card = {"files": shared.shown, "stored": shared.stored}
         card |= {"embeds": embeds, "sources": sources}
         filled = {key: value for key, value in card.items() if value}
-        return ToolResult(shared.output(text), is_error_text(text), filled)
+        return ToolResult(shared.output(text), _is_error_text(text), filled)
 
 
 async def _server_result(
@@ -10944,10 +10911,7 @@ def _web_search(config: Config) -> Item:
 
 
 class OfferedTools(NamedTuple):
-    """Tools in the API's form, with the names that it allows.
-
-    `names.known` are the functions' own names; `choice` is the API's `tool_choice`.
-    """
+    """Tools in the API's form, with the functions' own names and `tool_choice`."""
 
     items: Sequence[Item] = ()
     names: ToolNames = ToolNames()
@@ -11066,12 +11030,13 @@ class ChatStore:
             if record.message_id == caller.message_id
         }
 
-    async def write(self, record: Record) -> None:
+    async def write(self, record: Record, output_index: int | None = None) -> None:
         """Store `record`; if the host refuses it, it waits for the next write.
 
         Its marker is shown anyway, because later it would have another place. A marker
         that names nothing in the end is removed when it is read.
         """
+        del output_index  # the marker tells the place
         self._own = {**self._own, record.ulid: record}
         await self._write()
 
@@ -11120,54 +11085,51 @@ class ChatStore:
         """Return the records that the answer's own output still needs."""
         return []
 
-    def stored_outputs(self, rewritten: str) -> list[list[Item]]:
-        """Return the stored output of each run of this branch.
+    def restore(self, parts: list[ChatPart], replaced_id: str) -> list[ChatPart]:
+        """Return a chat with the outputs that earlier answers of its branch stored.
 
-        `rewritten` names the answer that is asked for anew, if the model is shown it.
+        `replaced_id` names the answer that is asked for anew, if the model is shown it.
         """
-        return stored_outputs(self.messages, self._caller.message_id, rewritten)
+        outputs = stored_outputs(self.messages, self._caller.message_id, replaced_id)
+        return restore_from_outputs(parts, outputs)
 
 
-class OutputStore(ChatStore):
-    """Writes no row: records go into the answer's own output."""
+class _OutputStore(ChatStore):
 
     marks = False
 
     def __init__(
         self, caller: Caller, chat: Mapping[str, Any], seal: Encryption | None = None
     ) -> None:
-        """Begin with what `chat` holds, of either carrier."""
         super().__init__(caller, chat, seal)
         self._unshown: list[StoredRecord] = []
 
-    async def write(self, record: Record) -> None:
-        """Give `record` to the answer."""
-        self._give(record.ulid, {record.ulid: record})
+    async def write(self, record: Record, output_index: int | None = None) -> None:
+        self._give(record.ulid, {record.ulid: record}, output_index)
 
     async def flush(self) -> bool:
-        """Give the answer everything that no record contained yet; always succeeds."""
         if self._is_behind:
             self._give(new_ulid(), {})
         return True
 
     async def invalidate_reasoning(self) -> None:
-        """Note in the answer that stored reasoning is not sent again."""
         dying = _encrypted_ids(self.records)
         self._dead |= dying
         if dying:
             self._give(new_ulid(), {})
 
     def take_unsent(self) -> list[StoredRecord]:
-        """Return the records that were given since the last call."""
         given, self._unshown = self._unshown, []
         return given
 
-    def _give(self, ulid: str, records: Mapping[str, Record]) -> None:
+    def _give(
+        self, ulid: str, records: Mapping[str, Record], index: int | None = None
+    ) -> None:
         value = write_records(records, self._dead)
         if self._is_behind:
             value = {**self._with_sent(value), "message_id": self._caller.message_id}
             self._is_behind = False
-        self._unshown.append(StoredRecord(ulid, self._closed(value)))
+        self._unshown.append(StoredRecord(ulid, self._closed(value), index))
 
 
 async def open_store(caller: Caller, valves: Valves) -> ChatStore | None:
@@ -11179,7 +11141,7 @@ async def open_store(caller: Caller, valves: Valves) -> ChatStore | None:
         return None
     kept = {k: v for k, v in chat.items() if is_pipe_key(k) or k == _HISTORY}
     kept |= output_values(_messages_of(chat))
-    store = OutputStore if valves.HISTORY_CARRIER == "output" else ChatStore
+    store = _OutputStore if valves.HISTORY_CARRIER == "output" else ChatStore
     if valves.STORE_ENCRYPTION == "on":
         seal = _encryption(valves)
         return store(caller, _decrypt_values(kept, seal), seal)
@@ -11266,8 +11228,8 @@ async def build_chat_request(call: PipeCall) -> PreparedRequest:
     require_floor()
     endpoint = usable(call.config.endpoint)
     messages, records = restore_from_details(call.messages)
-    instructions, parts = parse_messages(messages, call.config.valves.IMAGE_DETAIL)
-    store = await open_store(call.caller, call.config.valves)
+    instructions, parts = parse_messages(messages, call.valves.IMAGE_DETAIL)
+    store = await open_store(call.caller, call.valves)
     model, reason = _choose_model(call, parts, store)
     before = load_round(call.state, call.caller.message_id)
     chat = _Chat(call, model, store, before, instructions, parts, records)
@@ -11287,7 +11249,7 @@ async def build_chat_request(call: PipeCall) -> PreparedRequest:
         request,
         endpoint,
         origin,
-        run_limits(call.config.valves, tools_ran=before is not None),
+        run_limits(call.valves, tools_ran=before is not None),
         store,
         before,
         _toolset(call, tools),
@@ -11330,8 +11292,7 @@ def _take_directive(chat: _Chat) -> _Chat:
 def _restore_outputs(chat: _Chat) -> _Chat:
     if not chat.store:
         return chat
-    outputs = chat.store.stored_outputs(chat.replaced_id)
-    parts = restore_from_outputs(chat.parts, outputs)
+    parts = chat.store.restore(chat.parts, chat.replaced_id)
     return chat._replace(parts=parts, records={**chat.records, **chat.store.records})
 
 
@@ -11340,7 +11301,7 @@ def _restore_prefix(chat: _Chat) -> _Chat:
     instructions = chat.round.instructions if chat.round else chat.instructions
     if store is None or not stored_messages(parts):
         return chat._replace(instructions=instructions)
-    mode = call.config.valves.STABLE_INSTRUCTIONS
+    mode = call.valves.STABLE_INSTRUCTIONS
     is_stable = chat.model.facts.prefix_bound if mode == "auto" else mode == "on"
     continues = call.host.metadata.get("assistant_message_id") or chat.round
     if not continues and call.caller.message_id not in store.sent:
@@ -11358,7 +11319,7 @@ _PASSES = (_attach_stored, _take_directive, _restore_outputs, _restore_prefix)
 
 
 async def _history(chat: _Chat, origin: Origin) -> list[Item]:
-    call, valves, user_id = chat.call, chat.call.config.valves, chat.call.caller.user_id
+    call, valves, user_id = chat.call, chat.call.valves, chat.call.caller.user_id
     rows = chat.store.messages if chat.store else {}
     parts = resolve_images(attach_files(chat.parts, rows, call.host.metadata))
     attachments = (p.attachments for p in parts if isinstance(p, UserMessage))
@@ -11383,16 +11344,16 @@ def _body(chat: _Chat, tools: OfferedTools) -> dict[str, Any]:
 
 def _offered_tools(call: PipeCall, model: ResolvedModel) -> OfferedTools:
     hosted = hosted_tools(call.config, model)
-    offered = offer_tools(call.body, model, call.config.valves, hosted)
+    offered = offer_tools(call.body, model, call.valves, hosted)
     if _runs_calls(call, offered):
         return offered
     withheld = withheld_tools(call.config, call.host.tools)
-    return offer_tools(call.body, model, call.config.valves, hosted, withheld)
+    return offer_tools(call.body, model, call.valves, hosted, withheld)
 
 
 def _runs_calls(call: PipeCall, offered: OfferedTools) -> bool:
     known = offered.names.known
-    ours = call.config.valves.TOOL_EXECUTION == "pipe" and bool(known)
+    ours = call.valves.TOOL_EXECUTION == "pipe" and bool(known)
     return ours and all(name in call.host.tools for name in known)
 
 
@@ -11421,7 +11382,7 @@ def _settings(
 def _toolset(call: PipeCall, offered: OfferedTools) -> Toolset:
     log = partial(call.log.line, "DEBUG")
     return build_toolset(
-        call.config.valves,
+        call.valves,
         HostTools(call.host, offered.names, call.threads),
         build_approver(call.config, call.host, log),
         log,
@@ -11441,12 +11402,12 @@ def build_task_request(call: PipeCall) -> PreparedRequest:
     body = {k: v for k, v in call.body.items() if k not in _NOT_FOR_TASKS}
     request = task_request(model, call.messages, body, call.caller.task)
     origin = origin_at(model.family, endpoint)
-    limits = run_limits(call.config.valves, tools_ran=False)
+    limits = run_limits(call.valves, tools_ran=False)
     return PreparedRequest(call, request, endpoint, origin, limits)
 
 
 def _task_model(call: PipeCall, endpoint: Endpoint) -> ResolvedModel:
-    wanted, valves = call.config.valves.TASK_MODEL.strip(), call.config.valves
+    wanted, valves = call.valves.TASK_MODEL.strip(), call.valves
     chosen = "TASK_MODEL" in valves.model_fields_set
     if wanted and (chosen or endpoint.host == Endpoint(DEFAULT_BASE_URL, "").host):
         return call.resolve(wanted)
@@ -11613,13 +11574,13 @@ def report_request(prepared: PreparedRequest) -> None:
     if missing := _missing_features(prepared):
         told = "left out, not known to the API or not taken by the model: "
         call.log.line("DEBUG", told + ", ".join(missing))
-    if call.config.valves.writes_audit_log():
+    if call.valves.writes_audit_log():
         payload = request.payload()
         call.log.audit(audit_request(payload, prepared.endpoint.host, call.log.run_id))
 
 
 def report_note(prepared: PreparedRequest, note: Status) -> None:
-    """Write what was done to get an answer after all."""
+    """Log what was done to get an answer after all."""
     prepared.call.log.line("WARNING", note.sentence)
 
 
@@ -11635,7 +11596,7 @@ def report_write_failure(prepared: PreparedRequest) -> None:
 def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
     """Log how a run ended; return it with the error id of a failure in its sentence."""
     call, trace = prepared.call, ended.trace
-    if call.config.valves.writes_audit_log():
+    if call.valves.writes_audit_log():
         call.log.audit(_audit_end(prepared, ended))
     _report_removals(call, trace.removed)
     if not ended.ending.is_failure:
@@ -11695,11 +11656,7 @@ _STANDARD_TIERS = (None, "auto", "default")
 
 
 def add_cost(prepared: PreparedRequest, ended: RunDone) -> RunDone:
-    """Return the end of a run with its cost, if it is shown and can be known.
-
-    The prices are those of the standard tier; valves that cannot be read leave only a
-    line in the log, because the answer is there.
-    """
+    """Return the end of a run with its cost, if it is shown and can be known."""
     call, request = prepared.call, prepared.request
     if not call.config.shows_cost or ended.usage is None:
         return ended
@@ -11708,7 +11665,7 @@ def add_cost(prepared: PreparedRequest, ended: RunDone) -> RunDone:
     try:
         own = usable(call.config.prices)
         facts = call.resolve(request.model).facts
-    except InvalidRequest as error:
+    except InvalidRequest as error:  # the answer is there, so only the log says it
         call.log.line("WARNING", str(error))
         return ended
     prices = own.get(request.model, facts.prices)
@@ -11727,10 +11684,7 @@ _DONE = " AUTO_NATIVE_TOOLS has set it to Native, from the next message on."
 
 
 async def legacy_notices(call: PipeCall) -> list[str]:
-    """Tell an administrator once about a model with legacy function calling.
-
-    Change the setting if they wish. A user's setting for a single chat is not changed.
-    """
+    """Tell an administrator once about a model with legacy function calling."""
     metadata, capabilities = call.host.metadata, call.capabilities
     params = metadata.get("params")
     way = params.get("function_calling") if isinstance(params, Mapping) else None
@@ -11740,7 +11694,7 @@ async def legacy_notices(call: PipeCall) -> list[str]:
     row = await legacy_model(model_id)
     if row is None:
         return []
-    changed = call.config.valves.AUTO_NATIVE_TOOLS and await make_native(row)
+    changed = call.valves.AUTO_NATIVE_TOOLS and await make_native(row)
     notice = _HOW + (_DONE if changed else _ADVICE)
     if capabilities.first_time(f"log: {model_id}: {notice}"):
         call.log.line("WARNING", f"{model_id}: {notice}")
@@ -11750,16 +11704,8 @@ async def legacy_notices(call: PipeCall) -> list[str]:
     return [notice] if is_shown else []
 
 
-def remote_notices(prepared: PreparedRequest) -> list[str]:
-    """Log errors in the servers' descriptions; return the notices for this chat.
-
-    Only administrators see any. Reasons that keep a server out are shown at every
-    answer; fields that are not sent are mentioned once in the log and once in a chat.
-    """
-    call = prepared.call
-    if call.caller.task or prepared.round:
-        return []
-    servers = call.config.remote
+def _remote_notices(prepared: PreparedRequest) -> list[str]:
+    call, servers = prepared.call, prepared.call.config.remote
     is_new, is_admin = call.capabilities.first_time, call.caller.is_admin
     shown = [*servers.complaints] if is_admin else []
     written = [*servers.complaints]
@@ -11780,7 +11726,7 @@ async def notices_of(prepared: PreparedRequest) -> list[str]:
     return [
         *prepared.notices,
         *([retirement] if retirement else []),
-        *remote_notices(prepared),
+        *_remote_notices(prepared),
         *await legacy_notices(call),
         *(call.config.problems if call.caller.is_admin else ()),
     ]
@@ -11788,53 +11734,20 @@ async def notices_of(prepared: PreparedRequest) -> list[str]:
 
 # ==== owui_manifold.answer: Runs a prepared request and yields its events, with the markers of stored items.
 
-AnswerEvent = tuple[AnswerEventItem, str]
-_Run = AsyncGenerator[tuple[RunEvent, str], None]
-
 
 async def answer_events(
     prepared: PreparedRequest, connections: Connections
 ) -> AsyncGenerator[AnswerEvent, None]:
-    """Run `job` and yield its events.
+    """Run a request and yield its events.
 
-    A marker comes with the first growth of a text, with the end of commentary, or with
-    the end of the run, and only after the host was asked to store the items that it
-    names. Records for the answer's own output come before the event.
+    For Open WebUI they have the shown texts, and the markers and records that precede
+    them. A marker comes only after the host was asked to store what it names.
     """
-    async with aclosing(_events_with_markers(prepared, connections)) as events:
-        carrying = _carrying(prepared)
-        async for event, line in events:
-            index = (
-                event.output_index if isinstance(event, TextDelta | ItemDone) else None
-            )
-            for kept in prepared.store.take_unsent() if prepared.store else ():
-                yield replace(kept, index=index), ""
-            carried = carrying.feed(event) if carrying else None
-            if carried:
-                yield carried, ""
-            yield event, line
-
-
-def _carrying(prepared: PreparedRequest) -> Carrying | None:
-    call = prepared.call
-    remembers = call.config.valves.remembers_reasoning() and not call.caller.task
-    if prepared.store or not call.caller.host_reads or not remembers:
-        return None
-    return Carrying(prepared.origin, new_ulid, call.known_sources)
-
-
-async def _events_with_markers(
-    prepared: PreparedRequest, connections: Connections
-) -> _Run:
-    pending = prepared.round.pending if prepared.round else ()
-    keeping = Keeping(
-        _record_scope(prepared), _new_record, pending, prepared.call.known_sources
-    )
-    marked = set[str]()
+    citations, recorder = Citations(prepared.call.known_sources), _recorder(prepared)
     report_request(prepared)
     for notice in await notices_of(prepared):
-        yield Status(notice), ""
-    made = ArtifactStore(prepared, connections)
+        yield Status(notice)
+    artifacts = ArtifactStore(prepared, connections)
     events = run(
         prepared.request,
         prepared.endpoint,
@@ -11844,30 +11757,55 @@ async def _events_with_markers(
     )
     async with aclosing(events):
         async for arrived in events:
-            match event := await made.stored(arrived):
-                case None:
-                    continue
-                case Status():
-                    prepared = await _apply_fallback(prepared, event)
-                    yield event, ""
-                case RunDone():
-                    await _stored_marker(
-                        prepared, keeping.closing(event.output), marked
-                    )
-                    record = _end(prepared, keeping, event)
-                    line = await _stored_marker(prepared, record, marked)
-                    if prepared.store and not await prepared.store.flush():
-                        report_write_failure(prepared)
-                    yield add_cost(prepared, report_end(prepared, event)), line
-                case _:
-                    record = keeping.feed(event)
-                    yield event, await _stored_marker(prepared, record, marked)
+            event = await artifacts.stored(arrived)
+            if isinstance(event, Status):
+                prepared = await _apply_fallback(prepared, event)
+            for cited in _cite(prepared, citations, event):
+                for shown in await _write_records(prepared, recorder, cited):
+                    yield shown
+            if isinstance(event, RunDone):
+                _hand_over(prepared, recorder, citations, event)
+                yield add_cost(prepared, report_end(prepared, event))
+
+
+def _cite(
+    prepared: PreparedRequest, citations: Citations, event: RunEvent | None
+) -> Iterable[CitedEvent]:
+    if event is None:
+        return ()
+    return citations.feed(event) if prepared.call.caller.host_reads else (event,)
+
+
+async def _write_records(
+    prepared: PreparedRequest, recorder: Recorder | None, event: CitedEvent
+) -> list[AnswerEvent]:
+    store, shown = prepared.store, list[AnswerEvent]()
+    for recorded in recorder.feed(event) if recorder else (event,):
+        if not isinstance(recorded, NewRecord | RunDone):
+            shown.append(recorded)
+        elif isinstance(recorded, NewRecord) and store:
+            await store.write(*recorded)
+    if isinstance(event, RunDone) and store and not await store.flush():
+        report_write_failure(prepared)
+    return [*(store.take_unsent() if store else ()), *shown]
+
+
+def _recorder(prepared: PreparedRequest) -> Recorder | None:
+    call, scope = prepared.call, _record_scope(prepared)
+    if prepared.store:
+        carrier: Carrier = "markers" if prepared.store.marks else "output"
+        pending = prepared.round.pending if prepared.round else ()
+        return Recorder(scope._replace(carrier=carrier), _new_record, pending)
+    is_chat = call.caller.host_reads and not call.caller.task
+    if is_chat and scope.keeps_reasoning:
+        return Recorder(scope._replace(carrier="details"), _new_record)
+    return None
 
 
 def _record_scope(prepared: PreparedRequest) -> RecordScope:
     caller, remembers = (
         prepared.call.caller,
-        prepared.call.config.valves.remembers_reasoning(),
+        prepared.call.valves.remembers_reasoning(),
     )
     return RecordScope(
         caller.host_model,
@@ -11877,7 +11815,13 @@ def _record_scope(prepared: PreparedRequest) -> RecordScope:
         cites=bool(
             prepared.request.tools and any(map(is_search, prepared.request.tools))
         ),
+        delegates=_delegates(prepared),
     )
+
+
+def _delegates(prepared: PreparedRequest) -> bool:
+    call = prepared.call
+    return bool(not prepared.runs_tools and call.caller.host_reads and call.state)
 
 
 def _new_record() -> tuple[str, int]:
@@ -11897,36 +11841,23 @@ async def _apply_fallback(prepared: PreparedRequest, note: Status) -> PreparedRe
     )
 
 
-def _end(prepared: PreparedRequest, keeping: Keeping, ended: RunDone) -> Record | None:
+def _hand_over(
+    prepared: PreparedRequest,
+    recorder: Recorder | None,
+    citations: Citations,
+    ended: RunDone,
+) -> None:
+    if not (_delegates(prepared) and leaves_calls(ended)):
+        return
     call = prepared.call
-    delegates = not prepared.runs_tools and call.caller.host_reads
-    is_open = bool(open_calls(ended.output)) and not ended.ending.is_failure
-    if not (delegates and call.state and is_open):
-        return keeping.rest()
-    within_run = call.config.valves.carries_reasoning()
+    within_run = call.valves.carries_reasoning()
     received = tuple(replay_output(ended.output, with_reasoning=within_run))
-    sent = tuple(prepared.request.input)
+    pending = tuple(recorder.pending) if recorder else ()
     ended_round = DelegatedRound(
-        *(sent, received, tuple(keeping.pending), keeping.cited),
+        *(tuple(prepared.request.input), received, pending, citations.keys),
         prepared.request.instructions or "",
     )
     save_round(call.state, call.caller.message_id, ended_round)
-    return None
-
-
-async def _stored_marker(
-    prepared: PreparedRequest, record: Record | None, marked: set[str]
-) -> str:
-    if record is None or prepared.store is None:
-        return ""
-    await prepared.store.write(record)
-    is_new = record.ulid not in marked
-    marked.add(record.ulid)
-    return (
-        format_marker(record.kind, record.ulid)
-        if is_new and prepared.store.marks
-        else ""
-    )
 
 
 # ==== owui_manifold.models: The models that the pipe lists.
@@ -12037,7 +11968,7 @@ def _newest(valves: Valves, listing: Listing, connections: Connections) -> list[
 
 # ==== owui_manifold.checkup: The `/check` command: tests an administrator's set-up and says what works.
 
-CHECK_COMMAND = "/check"
+_CHECK_COMMAND = "/check"
 _FEWEST_TOKENS = 16
 _PING: Item = {
     "type": "message",
@@ -12079,7 +12010,7 @@ class Diagnostics:
                 yield TextDelta(0, "text", 0, line + "\n")
         content = [{"type": "output_text", "text": text, "annotations": []}]
         whole = {**message, "content": content}
-        yield ItemDone(0, whole)
+        yield ItemDone(0, whole, shown=text)
         yield RunDone(COMPLETED, output=(whole,))
 
     async def _lines(
@@ -12145,13 +12076,13 @@ def is_check_command(call: PipeCall) -> bool:
     messages = call.messages
     last: Mapping[str, Any] = messages[-1] if messages else {}
     said = last.get("content")
-    is_command = isinstance(said, str) and said.strip() == CHECK_COMMAND
+    is_command = isinstance(said, str) and said.strip() == _CHECK_COMMAND
     return is_command and last.get("role") == "user" and call.caller.is_admin
 
 
 async def run_diagnostics(
     call: PipeCall, connections: Connections
-) -> AsyncGenerator[tuple[AnswerEventItem, str], None]:
+) -> AsyncGenerator[AnswerEvent, None]:
     """Yield the events of a check; raises InvalidRequest for unusable settings."""
     config, model = call.config, call.model
     hosted = hosted_tools(config, model)
@@ -12160,7 +12091,7 @@ async def run_diagnostics(
     listed = configured_models(config.valves, usable(config.overrides))
     async with aclosing(checkup.events(listed, hosted.items)) as events:
         async for event in events:
-            yield event, ""
+            yield event
 
 
 # ==== owui_manifold.pipe: How a request is handled, from Open WebUI's call to the last chunk.
@@ -12227,14 +12158,14 @@ class Pipe:
 
     async def _stream(self, call: PipeCall) -> AsyncGenerator[Chunk, None]:
         if call.caller.host_reads:
-            view: NativeRenderer | ChunkRenderer = _native_view(call)
+            view: NativeRenderer | ChunkRenderer = NativeRenderer(monotonic_seconds)
         else:
             view = ChunkRenderer(*_response_head(call))
         failed = True
         try:
             async with aclosing(self._answer(call)) as events:
-                async for event, marker in events:
-                    for chunk in view.render(event, marker):
+                async for event in events:
+                    for chunk in view.render(event):
                         yield chunk
                     if isinstance(event, RunDone):
                         failed = event.ending.is_failure
@@ -12244,7 +12175,7 @@ class Pipe:
             yield source_chunk("Log of this answer", call.log.text())
 
     async def _complete(self, call: PipeCall) -> Chunk:
-        view = _native_view(call)
+        view = NativeRenderer(monotonic_seconds)
         try:
             ended = await self._watch(call, self._answer(call), view)
         except Exception as error:  # raised, the host would show its text
@@ -12258,7 +12189,7 @@ class Pipe:
         return result | told | ({"output": view.items} if view.items else {})
 
     async def _do_task(self, call: PipeCall) -> Chunk:
-        view, text = _native_view(call), ""
+        view, text = NativeRenderer(monotonic_seconds), ""
         try:
             events = answer_events(build_task_request(call), self._connections)
             ended = await self._watch(call, events, view)
@@ -12284,15 +12215,11 @@ class Pipe:
     ) -> RunDone:
         ended = RunDone(CUT)
         async with aclosing(events):
-            async for event, marker in events:
-                for chunk in view.render(event, marker):
+            async for event in events:
+                for chunk in view.render(event):
                     await _tell_page(call, chunk)
                 ended = event if isinstance(event, RunDone) else ended
         return ended
-
-
-def _native_view(call: PipeCall) -> NativeRenderer:
-    return NativeRenderer(monotonic_seconds, call.known_sources)
 
 
 async def _tell_page(call: PipeCall, chunk: Chunk) -> None:

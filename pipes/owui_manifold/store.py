@@ -14,9 +14,15 @@ from typing import Any, TypeGuard
 
 from openai_responses.clock import new_ulid
 from openai_responses.errors import InvalidRequest
-from openai_responses.items import Item, is_encrypted
+from openai_responses.items import is_encrypted
+from owui_chat.events import StoredRecord
 from owui_chat.input.prefix import SentContext, add_sent_context, read_sent_context
-from owui_chat.storage.output_carrier import StoredRecord, output_values, stored_outputs
+from owui_chat.messages import ChatPart
+from owui_chat.storage.output_carrier import (
+    output_values,
+    restore_from_outputs,
+    stored_outputs,
+)
 from owui_chat.storage.records import (
     MAX_STORED_KB,
     Record,
@@ -112,12 +118,13 @@ class ChatStore:
             if record.message_id == caller.message_id
         }
 
-    async def write(self, record: Record) -> None:
+    async def write(self, record: Record, output_index: int | None = None) -> None:
         """Store `record`; if the host refuses it, it waits for the next write.
 
         Its marker is shown anyway, because later it would have another place. A marker
         that names nothing in the end is removed when it is read.
         """
+        del output_index  # the marker tells the place
         self._own = {**self._own, record.ulid: record}
         await self._write()
 
@@ -166,15 +173,16 @@ class ChatStore:
         """Return the records that the answer's own output still needs."""
         return []
 
-    def stored_outputs(self, rewritten: str) -> list[list[Item]]:
-        """Return the stored output of each run of this branch.
+    def restore(self, parts: list[ChatPart], replaced_id: str) -> list[ChatPart]:
+        """Return a chat with the outputs that earlier answers of its branch stored.
 
-        `rewritten` names the answer that is asked for anew, if the model is shown it.
+        `replaced_id` names the answer that is asked for anew, if the model is shown it.
         """
-        return stored_outputs(self.messages, self._caller.message_id, rewritten)
+        outputs = stored_outputs(self.messages, self._caller.message_id, replaced_id)
+        return restore_from_outputs(parts, outputs)
 
 
-class OutputStore(ChatStore):
+class _OutputStore(ChatStore):
     """Writes no row: records go into the answer's own output."""
 
     marks = False
@@ -186,9 +194,9 @@ class OutputStore(ChatStore):
         super().__init__(caller, chat, seal)
         self._unshown: list[StoredRecord] = []
 
-    async def write(self, record: Record) -> None:
-        """Give `record` to the answer."""
-        self._give(record.ulid, {record.ulid: record})
+    async def write(self, record: Record, output_index: int | None = None) -> None:
+        """Give `record` to the answer, before the text of an item."""
+        self._give(record.ulid, {record.ulid: record}, output_index)
 
     async def flush(self) -> bool:
         """Give the answer everything that no record contained yet; always succeeds."""
@@ -208,12 +216,14 @@ class OutputStore(ChatStore):
         given, self._unshown = self._unshown, []
         return given
 
-    def _give(self, ulid: str, records: Mapping[str, Record]) -> None:
+    def _give(
+        self, ulid: str, records: Mapping[str, Record], index: int | None = None
+    ) -> None:
         value = write_records(records, self._dead)
         if self._is_behind:
             value = {**self._with_sent(value), "message_id": self._caller.message_id}
             self._is_behind = False
-        self._unshown.append(StoredRecord(ulid, self._closed(value)))
+        self._unshown.append(StoredRecord(ulid, self._closed(value), index))
 
 
 async def open_store(caller: Caller, valves: Valves) -> ChatStore | None:
@@ -225,7 +235,7 @@ async def open_store(caller: Caller, valves: Valves) -> ChatStore | None:
         return None
     kept = {k: v for k, v in chat.items() if is_pipe_key(k) or k == _HISTORY}
     kept |= output_values(_messages_of(chat))
-    store = OutputStore if valves.HISTORY_CARRIER == "output" else ChatStore
+    store = _OutputStore if valves.HISTORY_CARRIER == "output" else ChatStore
     if valves.STORE_ENCRYPTION == "on":
         seal = _encryption(valves)
         return store(caller, _decrypt_values(kept, seal), seal)

@@ -21,16 +21,17 @@ from openai_responses.clock import unix_seconds
 from openai_responses.endings import SENTENCES, failure_sentence, refusal_sentence
 from openai_responses.endpoint import Endpoint, Trust, proxy_for
 from openai_responses.errors import (
+    PIPE_VALVES,
     ApiError,
     ApiRefused,
     ConnectionFailed,
     Failure,
-    InvalidRequest,
     ResponsesError,
     TimedOut,
     TimeoutKind,
     UnreadableAnswer,
     read_api_error,
+    valve_error,
 )
 
 
@@ -464,10 +465,11 @@ async def _send(
             was_sent=not isinstance(error, _NEVER_CONNECTED),
         ) from None
     except ValueError:  # a line break in the key, a host that no name server knows
-        raise InvalidRequest(
-            "API_KEY, BASE_URL, PROXY or EXTRA_HEADERS holds characters that cannot "
-            "be sent. An administrator has to correct it in the valves of this pipe."
-        ) from None
+        problem = (
+            "API_KEY, BASE_URL, PROXY or EXTRA_HEADERS holds characters that cannot be "
+            "sent"
+        )
+        raise valve_error(problem, place=PIPE_VALVES) from None
 
 
 def _network_sentence(error: Exception, host: str) -> str:
