@@ -15,15 +15,14 @@ Built by scripts/bundle.py from pipes/; do not edit. In reading order
                       requests.replay, loop.recovery, loop.response, loop.attempts,
                       loop.arguments, loop.tools, loop.run, models.choice,
                       requests.mcp_servers, audit
-    owui_chat  code, messages, storage.markers, storage.records, input.history,
+    owui_chat  events, code, messages, storage.markers, storage.records, input.history,
                input.tasks, render.chunks, files, citations, storage.output_carrier,
-               render.completions, render.items, render.commentary, render.hosted,
+               render.completions, render.items, render.hosted, render.commentary,
                render.native, storage.details_carrier, storage.images, storage.recorder,
                host_tools, input.attachments, input.directive_words, input.directives,
                input.prefix
-    owui_manifold  valves, config, log, rounds, context, host, files, host_tools,
-                   hosted_tools, store, chat, artifacts, report, answer, models,
-                   checkup, pipe
+    owui_manifold  valves, config, log, context, host, files, host_tools, hosted_tools,
+                   rounds, store, chat, artifacts, report, answer, models, checkup, pipe
 """
 
 import asyncio
@@ -1634,6 +1633,8 @@ class ItemDone(NamedTuple):
     output_index: int
     item: Item
     card: Mapping[str, Any] = NO_CARD
+    shown: str = ""
+    """The text of a message as a host shows it."""
 
 
 class FinalResponse(NamedTuple):
@@ -5606,6 +5607,44 @@ def _message_count(items: object) -> int:
     return sum(item.get("type", "message") == "message" for item in found if item)
 
 
+# ==== owui_chat.events: The events of an answer: those of its run, with what is shown and stored of it.
+
+
+class SourceCited(NamedTuple):
+    """A source to list below the answer, in the host's form."""
+
+    source: Mapping[str, Any]
+
+
+class Marker(NamedTuple):
+    """Text that names a record; it belongs to the event that follows.
+
+    It stands before the text of a delta, behind commentary that ended, or alone at the
+    end of the run.
+    """
+
+    text: str
+
+
+class StoredRecord(NamedTuple):
+    """A value to store in the answer's own output."""
+
+    ulid: str
+    value: Mapping[str, Any]
+    output_index: int | None = None
+    """The item whose text follows the record, None for the end of the run."""
+
+
+class TurnDetails(NamedTuple):
+    """The entries of a response for the `reasoning_details` of its reasoning."""
+
+    details: Sequence[Item]
+
+
+CitedEvent = RunEvent | SourceCited
+AnswerEvent = CitedEvent | Marker | StoredRecord | TurnDetails
+
+
 # ==== owui_chat.code: Code that the API ran, in the host's form.
 
 CODE_CARD = "open_webui:code_interpreter"
@@ -5971,8 +6010,7 @@ SEED_KEY = "openai_responses_pipe"
 _VERSION = 4
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(NamedTuple):
     """The items that one marker names, in the order of the wire.
 
     `model` is the host's full model id, `created_at` seconds in UTC. If the text part
@@ -6047,7 +6085,7 @@ def created_in(value: object) -> int:
 
 def _invalidated(record: Record) -> Record:
     rest = tuple(item for item in record.payload if not is_encrypted(item))
-    return replace(record, payload=rest)
+    return record._replace(payload=rest)
 
 
 def _records_in(value: object) -> Iterator[Record]:
@@ -6657,53 +6695,71 @@ class Citations:
         """The keys that identify the numbered sources, in the order of the numbers."""
         return tuple(self._numbers)
 
-    def feed(self, event: RunEvent) -> str:
-        """Take an event; return the text to show for it."""
+    def feed(self, event: RunEvent) -> Iterator[CitedEvent]:
+        """Yield the event with its text as it is shown, and the sources it names."""
         match event:
-            case TextDelta():
-                return self._grow(event)
+            case TextDelta(kind="text" | "refusal"):
+                yield event._replace(text=self._grow(event))
             case AnnotationAdded():
                 self._name(event.annotation)
+                yield event
+                yield from self._sources(ended=False)
+            case ItemDone() if item_type(event.item) == "message":
+                yield from self._rest(event.output_index)
+                yield event._replace(shown=self._shown_text(event))
+                yield from self._sources(ended=True)
             case ToolOutput():
-                for key in source_keys(event.card.get("sources", ())):
-                    self._numbers.setdefault(key, len(self._numbers) + 1)
-            case ItemDone():
-                return self.rest(event.output_index)
-        return ""
+                yield event
+                yield from self._sources(ended=True)  # before the numbers that follow
+                yield from self._host_sources(event.card.get("sources", ()))
+            case RunDone():
+                for index in dict.fromkeys(index for index, _ in self._growing):
+                    yield from self._rest(index)
+                yield from self._sources(ended=True)
+                yield event
+            case _:
+                yield event
 
-    def rest(self, index: int) -> str:
-        """Return the end of a message's text that was held back."""
+    def _host_sources(
+        self, sources: Iterable[Mapping[str, Any]]
+    ) -> Iterator[CitedEvent]:
+        for key in source_keys(sources):
+            self._numbers.setdefault(key, len(self._numbers) + 1)
+        yield from map(SourceCited, sources)
+
+    def _rest(self, index: int) -> Iterator[CitedEvent]:
+        if text := self._take_held(index):
+            yield TextDelta(index, "text", 0, text)
+
+    def _take_held(self, index: int) -> str:
         places = sorted(place for place in self._growing if place[0] == index)
         return "".join(
             self._linked(self._growing.pop(place).rest()) for place in places
         )
 
-    def shown_text(self, ended: ItemDone) -> str:
-        """Return the text of a message that has ended, as it is shown."""
+    def _shown_text(self, ended: ItemDone) -> str:
         content = ended.item.get("content")
         if isinstance(content, str):
             return link_files(self._linked(content), ended.card)
         text = "".join(map(self._shown_part, content_parts(content)))
         return link_files(text, ended.card)
 
-    def sources(self, *, ended: bool) -> Iterator[Item]:
-        """Yield the sources to show now, in the order of their numbers.
-
-        While a message is growing, sources without a known name wait.
-        """
+    def _sources(self, *, ended: bool) -> Iterator[CitedEvent]:
         while self._waiting and (ended or self._waiting[0] in self._names):
             key = self._waiting.pop(0)
             name = self._names.get(key, key)
             url = {"url": key} if key.startswith("http") else {}
-            yield {
-                "source": {"name": name, **url},
-                "document": [name],
-                "metadata": [{"source": key, "name": name}],
-            }
+            yield SourceCited(
+                {
+                    "source": {"name": name, **url},
+                    "document": [name],
+                    "metadata": [{"source": key, "name": name}],
+                }
+            )
 
     def _grow(self, event: TextDelta) -> str:
         place = (event.output_index, event.part)
-        before = "" if place in self._growing else self.rest(event.output_index)
+        before = "" if place in self._growing else self._take_held(event.output_index)
         held = self._growing.setdefault(place, HoldbackBuffer(OPEN_LINK))
         return before + self._linked(held.feed(event.text))
 
@@ -6855,33 +6911,17 @@ def returned_texts(turn: Sequence[tuple[Item, str]]) -> list[tuple[Item, str]]:
     ]
 
 
-RECORD_TYPE = "openai_responses:kept"
+_RECORD_TYPE = "openai_responses:kept"
+_RECORD_ID = "kept_"
 
 
-RECORD_ID = "kept_"
+def record_item(stored: StoredRecord, before: str) -> Item:
+    """Return a record as an item of the output.
 
-
-@dataclass(frozen=True, slots=True)
-class StoredRecord:
-    """A record to store, `value`, identified by its id.
-
-    `index` is the item of the run whose text follows the record, None for the end.
+    `before` is the id of the message item that follows; empty for the end.
     """
-
-    ulid: str
-    value: Mapping[str, Any]
-    index: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class TurnDetails:
-    """The entries of a response for the `reasoning_details` of its reasoning."""
-
-    details: Sequence[Item]
-
-
-AnswerEventItem = RunEvent | StoredRecord | TurnDetails
-"""The events of a view: those of the run, and those of its records."""
+    head = {"type": _RECORD_TYPE, "id": f"{_RECORD_ID}{stored.ulid}", "before": before}
+    return {**head, "kept": dict(stored.value)}
 
 
 _Answer = list[AssistantText | ToolCall | ToolMessage]
@@ -7030,11 +7070,11 @@ def _given_text(item: Item) -> str:
 
 
 def _is_kept(item: Item) -> bool:
-    return item.get("type") == RECORD_TYPE and _item_id(item).startswith(RECORD_ID)
+    return item.get("type") == _RECORD_TYPE and _item_id(item).startswith(_RECORD_ID)
 
 
 def _ulid(item: Item) -> str:
-    return _item_id(item).removeprefix(RECORD_ID)
+    return _item_id(item).removeprefix(_RECORD_ID)
 
 
 def _item_id(item: Item) -> str:
@@ -7069,7 +7109,7 @@ class ChunkRenderer:
         self._told: int | None = None
         self._remarks: dict[int, Item] = {}
 
-    def render(self, event: AnswerEventItem, _marker: str = "") -> Iterator[Chunk]:
+    def render(self, event: AnswerEvent) -> Iterator[Chunk]:
         """Yield the chunks to send; a client without a chat stores nothing."""
         match event:
             case ItemAdded() if is_commentary(event.item):
@@ -7433,131 +7473,42 @@ class OpenCalls:
 
 
 class RecordItems:
-    """Puts records into one message's output."""
+    """Puts the records of one message into its output."""
 
     def __init__(self, shown: OutputItems) -> None:
         """Add to `shown`."""
         self._shown = shown
         self._places: dict[str, int] = {}
-        self._carried_to = 0
+        self._turn_start = 0
 
-    def render(
-        self, event: StoredRecord | TurnDetails, places: Mapping[int, int]
+    def add_record(
+        self, stored: StoredRecord, places: Mapping[int, int]
     ) -> Iterator[Chunk]:
-        """Yield the events that store a record; `places` are those of the items."""
-        if isinstance(event, StoredRecord):
-            yield from self._keep(event, places)
-        else:
-            yield from self._carry(event)
+        """Yield the events of a record; one that was shown before is replaced.
 
-    def _keep(self, kept: StoredRecord, places: Mapping[int, int]) -> Iterator[Chunk]:
+        `places` are those of the run's items.
+        """
         items = self._shown.items
-        if kept.ulid in self._places:
-            place = self._places[kept.ulid]
-            yield self._shown.end(place, {**items[place], "kept": dict(kept.value)})
+        if stored.ulid in self._places:
+            place = self._places[stored.ulid]
+            before = items[place]["before"]
+            yield self._shown.end(place, record_item(stored, before))
             return
-        found = places.get(-1 if kept.index is None else kept.index)
+        index = stored.output_index
+        found = None if index is None else places.get(index)
         before = "" if found is None else items[found].get("id") or ""
-        self._places[kept.ulid] = len(items)
-        head = {"type": RECORD_TYPE, "id": f"{RECORD_ID}{kept.ulid}", "before": before}
-        yield from self._shown.add({**head, "kept": dict(kept.value)})
+        self._places[stored.ulid] = len(items)
+        yield from self._shown.add(record_item(stored, before))
 
-    def _carry(self, carried: TurnDetails) -> Iterator[Chunk]:
+    def add_details(self, turn: TurnDetails) -> Iterator[Chunk]:
+        """Yield the reasoning of a response again, now with its details, if any."""
         items = self._shown.items
-        new = range(self._carried_to, len(items))
-        self._carried_to = len(items)
+        new = range(self._turn_start, len(items))
+        self._turn_start = len(items)
         place = next((at for at in new if is_reasoning(items[at])), None)
         if place is not None:
-            details = [*carried.details]
+            details = [*turn.details]
             yield self._shown.end(place, {**items[place], "reasoning_details": details})
-
-
-# ==== owui_chat.render.commentary: Commentary of the model, shown as progress beside the answer.
-
-
-class Commentary:
-    """Shows the commentary of one run; `indexes` are those of its items."""
-
-    def __init__(self, shown: OutputItems, citations: Citations) -> None:
-        """Take the list of items, and the numbering of sources."""
-        self.indexes: dict[int, int] = {}
-        self._shown = shown
-        self._citations = citations
-        self._quoted: dict[int, str] = {}
-        self._stored: dict[int, int] = {}  # how much of it the host has
-        self._ended: dict[int, tuple[Item, str]] = {}
-        self._markers: dict[int, tuple[int, str]] = {}
-
-    def render(
-        self, event: ItemAdded | TextDelta | ItemDone, marker: str
-    ) -> Iterator[Chunk]:
-        """Yield the chunks for an event of commentary; its marker comes at its end."""
-        match event:
-            case ItemAdded():
-                self.indexes[event.output_index] = len(self._shown.items)
-                self._quoted[event.output_index] = ""
-                yield self._shown.begin(_commentary_item(event.item, "", "in_progress"))
-            case TextDelta():
-                yield from self._grow(event.output_index, self._citations.feed(event))
-            case ItemDone():
-                yield from self._end(event, marker)
-
-    def end_run(self, output: Sequence[Item]) -> Iterator[Chunk]:
-        """Yield text that was held back, and commentary that is the answer."""
-        for index in self.indexes.keys() - self._ended.keys():
-            yield from self._grow(index, self._citations.rest(index))
-            yield self._whole(index, "incomplete")
-        closing = closing_commentary(output)
-        for index, (item, text) in self._ended.items():
-            if item == closing:
-                yield from self._become_answer(index, text)
-
-    def _grow(self, index: int, text: str) -> Iterator[Chunk]:
-        if not text:
-            return
-        place, before = self.indexes[index], self._quoted[index]
-        more = text.replace("\n", "\n> ") if before else _quotation(text)
-        self._quoted[index] = before + more
-        if len(before + more) < 2 * self._stored.get(index, 0):
-            yield self._shown.grow(place, "text", more)
-            return
-        yield self._whole(index, "in_progress")
-
-    def _whole(self, index: int, status: str) -> Chunk:
-        place, quoted = self.indexes[index], self._quoted[index]
-        self._stored[index] = len(quoted)
-        return self._shown.end(
-            place, _commentary_item(self._shown.items[place], quoted, status)
-        )
-
-    def _end(self, event: ItemDone, marker: str) -> Iterator[Chunk]:
-        self._citations.feed(event)
-        text = self._citations.shown_text(event)
-        self._ended[event.output_index] = (event.item, text)
-        card = _commentary_item(event.item, _quotation(text), "completed")
-        yield self._shown.end(self.indexes[event.output_index], card)
-        if marker:
-            self._markers[event.output_index] = (len(self._shown.items), marker)
-            yield from self._shown.add_marker(marker)
-
-    def _become_answer(self, index: int, text: str) -> Iterator[Chunk]:
-        place = self.indexes[index]
-        item = self._shown.items[place]
-        if index in self._markers:
-            yield self._shown.end(place, _commentary_item(item, "", "completed"))
-            place, marker = self._markers[index]
-            item, text = self._shown.items[place], marker + text
-        yield self._shown.end(place, message_host_item({"id": item.get("id")}, text))
-
-
-def _quotation(text: str) -> str:
-    return "> " + text.replace("\n", "\n> ") if text else ""
-
-
-def _commentary_item(item: Item, text: str, status: str) -> Item:
-    content = [{"type": "output_text", "text": text}] if text else []
-    head = {"type": COMMENTARY_TYPE, "id": item.get("id") or ""}
-    return {**head, "status": status, "content": content}
 
 
 # ==== owui_chat.render.hosted: The cards of items that OpenAI's own tools make.
@@ -7797,6 +7748,93 @@ HOSTED_ITEMS: Mapping[str, Callable[[OutputItems], HostedItem]] = {
 """Cards by the type of the item; an item without a card is not shown."""
 
 
+# ==== owui_chat.render.commentary: Commentary of the model, shown as progress beside the answer.
+
+
+class Commentary:
+    """Shows the commentary of one run; `indexes` are those of its items."""
+
+    def __init__(self, shown: OutputItems) -> None:
+        """Take the list of items."""
+        self.indexes: dict[int, int] = {}
+        self._shown = shown
+        self._quoted: dict[int, str] = {}
+        self._stored: dict[int, int] = {}  # how much of it the host has
+        self._ended: dict[int, tuple[Item, str]] = {}
+        self._markers: dict[int, tuple[int, str]] = {}
+
+    def begin(self, index: int) -> None:
+        """Take a new item at the next place."""
+        self.indexes[index] = len(self._shown.items)
+        self._quoted[index] = ""
+
+    def render(self, event: ItemEvent, marker: str) -> Iterator[Chunk]:
+        """Yield the chunks for an event of commentary; its marker comes at its end."""
+        match event:
+            case ItemAdded():
+                yield self._shown.begin(_commentary_item(event.item, "", "in_progress"))
+            case TextDelta():
+                yield from self._grow(event.output_index, event.text)
+            case ItemDone():
+                yield from self._end(event, marker)
+                yield from show_files(self._shown, event.card)
+
+    def end_run(self, output: Sequence[Item]) -> Iterator[Chunk]:
+        """Yield the end of broken commentary, and commentary that is the answer."""
+        for index in self.indexes.keys() - self._ended.keys():
+            yield self._whole(index, "incomplete")
+        closing = closing_commentary(output)
+        for index, (item, text) in self._ended.items():
+            if item == closing:
+                yield from self._become_answer(index, text)
+
+    def _grow(self, index: int, text: str) -> Iterator[Chunk]:
+        if not text:
+            return
+        place, before = self.indexes[index], self._quoted[index]
+        more = text.replace("\n", "\n> ") if before else _quotation(text)
+        self._quoted[index] = before + more
+        if len(before + more) < 2 * self._stored.get(index, 0):
+            yield self._shown.grow(place, "text", more)
+            return
+        yield self._whole(index, "in_progress")
+
+    def _whole(self, index: int, status: str) -> Chunk:
+        place, quoted = self.indexes[index], self._quoted[index]
+        self._stored[index] = len(quoted)
+        return self._shown.end(
+            place, _commentary_item(self._shown.items[place], quoted, status)
+        )
+
+    def _end(self, event: ItemDone, marker: str) -> Iterator[Chunk]:
+        text = event.shown
+        self._ended[event.output_index] = (event.item, text)
+        card = _commentary_item(event.item, _quotation(text), "completed")
+        yield self._shown.end(self.indexes[event.output_index], card)
+        if marker:
+            self._markers[event.output_index] = (len(self._shown.items), marker)
+            yield from self._shown.add_marker(marker)
+
+    def _become_answer(self, index: int, text: str) -> Iterator[Chunk]:
+        place = self.indexes[index]
+        item = self._shown.items[place]
+        if index in self._markers:
+            yield self._shown.end(place, _commentary_item(item, "", "completed"))
+            place, marker = self._markers[index]
+            item, text = self._shown.items[place], marker + text
+        yield self._shown.end(place, message_host_item({"id": item.get("id")}, text))
+
+
+def _quotation(text: str) -> str:
+    return "> " + text.replace("\n", "\n> ") if text else ""
+
+
+def _commentary_item(item: Item, text: str, status: str) -> Item:
+    content = [{"type": "output_text", "text": text}] if text else []
+    head = {"type": COMMENTARY_TYPE, "id": item.get("id") or ""}
+    return {**head, "status": status, "content": content}
+
+
 # ==== owui_chat.render.native: Run events as Open WebUI's native events, and the last status line of an answer.
 
 
@@ -7833,28 +7871,21 @@ _SHOWN_TYPES = frozenset({"message", "reasoning", *CALL_OUTPUTS})
 class NativeRenderer:
     """Shows one run."""
 
-    def __init__(
-        self,
-        now: Callable[[], float],
-        known: Iterable[str] = (),
-        *,
-        closes: bool = True,
-    ) -> None:
+    def __init__(self, now: Callable[[], float], *, closes: bool = True) -> None:
         """Take `now`, a clock in seconds, to measure the time of reasoning.
 
-        `known` are the keys of the sources that the page already has. `closes` says
-        whether a last status line is shown.
+        `closes` says whether a last status line is shown.
         """
         self._closes = closes
         self._now = now
         self._began = now()
-        self._citations = Citations(known)
         self._shown = OutputItems()
-        self._remarks = Commentary(self._shown, self._citations)
+        self._commentary = Commentary(self._shown)
         self._calls = OpenCalls(self._shown)
-        self._kept = RecordItems(self._shown)
-        self._cards: dict[int, HostedItem] = {}
+        self._records = RecordItems(self._shown)
+        self._hosted: dict[int, HostedItem] = {}
         self._places: dict[int, int] = {}
+        self._marker = ""
         self._markers: dict[int, str] = {}
         self._started: dict[int, float] = {}
         self._parts: dict[int, int] = {}
@@ -7868,82 +7899,72 @@ class NativeRenderer:
         """Return the event that replaces the item at a place that was shown before."""
         return self._shown.end(place, item)
 
-    def render(self, event: AnswerEventItem, marker: str = "") -> Iterator[Chunk]:
-        """Yield the events to send.
-
-        `marker` comes before the growing text, after commentary that ended, or alone at
-        the end of the run.
-        """
+    def render(self, event: AnswerEvent) -> Iterator[Chunk]:
+        """Yield the chunks to send; `citations` has put the shown texts into events."""
         match event:
+            case TextDelta() if event.output_index in self._places:
+                yield from self._grow(event)
             case ItemAdded() if _is_shown(event.item):
                 yield self._start(event)
-            case TextDelta() if event.output_index in self._places:
-                yield from self._grow(event, marker)
             case ItemDone() if event.output_index in self._places:
                 yield from self._end(event)
-            case AnnotationAdded():
-                self._citations.feed(event)
-                yield from self._sources(ended=False)
             case ItemAdded() | TextDelta() | PartialImage() | ItemDone():
-                yield from self._hosted(event, marker)
+                yield from self._render_other(event)
+            case Marker():
+                self._marker = event.text
             case ToolOutput():
-                yield from self._answered(event)
-            case Status() | StoredRecord() | TurnDetails():
-                yield from self._beside(event)
+                yield from self._calls.answer(event)
             case RunDone():
-                yield from self._end_run(event, marker)
+                yield from self._end_run(event)
+            case _:
+                yield from self._render_beside(event)
 
-    def _hosted(
-        self, event: ItemAdded | TextDelta | PartialImage | ItemDone, marker: str
+    def _render_other(
+        self, event: ItemAdded | TextDelta | PartialImage | ItemDone
     ) -> Iterator[Chunk]:
-        begins = isinstance(event, ItemAdded) and is_commentary(event.item)
-        if not isinstance(event, PartialImage) and (
-            begins or event.output_index in self._remarks.indexes
-        ):
-            yield from self._remarks.render(event, marker)
-            yield from self._after_item(event)
-            return
+        index = event.output_index
         if isinstance(event, ItemAdded):
-            kind = item_type(event.item)
-            if kind in HOSTED_ITEMS:
-                self._cards[event.output_index] = HOSTED_ITEMS[kind](self._shown)
-        card = self._cards.get(event.output_index)
+            self._begin_other(event)
+        if index in self._commentary.indexes:
+            yield from self._commentary.render(event, self._take_marker())
+        elif index in self._hosted:
+            yield from self._hosted[index].render(event)
         if isinstance(event, ItemDone):
-            self._cards.pop(event.output_index, None)
-        if card:
-            yield from card.render(event)
+            self._hosted.pop(index, None)
 
-    def _beside(self, event: Status | StoredRecord | TurnDetails) -> Iterator[Chunk]:
-        if isinstance(event, Status):
-            yield status_chunk(event.sentence)
-        else:
-            places = self._places | self._remarks.indexes
-            yield from self._kept.render(event, places)
+    def _begin_other(self, event: ItemAdded) -> None:
+        kind = item_type(event.item)
+        if is_commentary(event.item):
+            self._commentary.begin(event.output_index)
+        elif kind in HOSTED_ITEMS:
+            self._hosted[event.output_index] = HOSTED_ITEMS[kind](self._shown)
 
-    def _answered(self, event: ToolOutput) -> Iterator[Chunk]:
-        yield from self._calls.answer(event)
-        yield from self._sources(ended=True)  # before the numbers that follow
-        self._citations.feed(event)
-        for source in event.card.get("sources", ()):
-            yield host_event({"type": "source", "data": source})
+    def _render_beside(self, event: AnswerEvent) -> Iterator[Chunk]:
+        match event:
+            case SourceCited():
+                yield host_event({"type": "source", "data": event.source})
+            case Status():
+                yield status_chunk(event.sentence)
+            case StoredRecord():
+                places = self._places | self._commentary.indexes
+                yield from self._records.add_record(event, places)
+            case TurnDetails():
+                yield from self._records.add_details(event)
 
-    def _sources(self, *, ended: bool) -> Iterator[Chunk]:
-        for source in self._citations.sources(ended=ended):
-            yield host_event({"type": "source", "data": source})
+    def _take_marker(self) -> str:
+        marker, self._marker = self._marker, ""
+        return marker
 
-    def _end_run(self, event: RunDone, marker: str) -> Iterator[Chunk]:
-        for card in self._cards.values():
-            yield from card.render(event)
-        for index, place in self._places.items():
-            yield from self._more_text(place, self._citations.rest(index))
-        yield from self._remarks.end_run(event.output)
-        yield from self._sources(ended=True)
-        if event.ending.is_failure:
+    def _end_run(self, event: RunDone) -> Iterator[Chunk]:
+        failed = event.ending.is_failure
+        for hosted in self._hosted.values():
+            yield from hosted.render(event)
+        yield from self._commentary.end_run(event.output)
+        if failed:
             yield from self._calls.break_off()
-        if marker:
+        if marker := self._take_marker():
             yield from self._shown.add_marker(marker)
         yield from end_after_code(self._shown)
-        failed = event.ending.is_failure
         if self._closes and not failed and not open_calls(event.output):
             yield status_chunk(closing_line(self._now() - self._began, event))
         yield from _end_of_run(event)
@@ -7955,18 +7976,12 @@ class NativeRenderer:
             self._calls.note(event.item, place)
         return self._shown.begin(begun_host_item(event.item))
 
-    def _grow(self, event: TextDelta, marker: str) -> Iterator[Chunk]:
+    def _grow(self, event: TextDelta) -> Iterator[Chunk]:
+        marker = self._take_marker()
         if marker:
             self._markers[event.output_index] = marker
-        gap, text = self._gap(event), event.text
-        if event.kind in ("text", "refusal"):
-            text = self._citations.feed(event)
-        place = self._places[event.output_index]
-        yield from self._more_text(place, marker + gap + text, event.kind)
-
-    def _more_text(self, place: int, text: str, kind: str = "text") -> Iterator[Chunk]:
-        if text:
-            yield self._shown.grow(place, kind, text)
+        if text := marker + self._gap(event) + event.text:
+            yield self._shown.grow(self._places[event.output_index], event.kind, text)
 
     def _gap(self, event: TextDelta) -> str:
         before = self._parts.get(event.output_index, event.part)
@@ -7975,25 +7990,18 @@ class NativeRenderer:
         return "\n\n" if thought and event.part != before else ""
 
     def _end(self, event: ItemDone) -> Iterator[Chunk]:
-        place = self._places[event.output_index]
+        index = event.output_index
         match item_type(event.item):
             case "message":
-                yield from self._more_text(place, self._citations.feed(event))
-                text = self._citations.shown_text(event)
-                marker = self._markers.get(event.output_index, "")
-                item = message_host_item(event.item, marker + text)
+                text = self._markers.get(index, "") + event.shown
+                item = message_host_item(event.item, text)
             case "reasoning":
-                seconds = self._now() - self._started[event.output_index]
+                seconds = self._now() - self._started[index]
                 item = reasoning_host_item(event.item, round(seconds))
             case _:
                 item = call_host_item(event.item)
-        yield self._shown.end(place, item)
-        yield from self._after_item(event)
-
-    def _after_item(self, event: RunEvent) -> Iterator[Chunk]:
-        if isinstance(event, ItemDone):
-            yield from self._sources(ended=True)
-            yield from show_files(self._shown, event.card)
+        yield self._shown.end(self._places[index], item)
+        yield from show_files(self._shown, event.card)
 
 
 def _is_shown(item: Item) -> bool:
@@ -8181,7 +8189,7 @@ class _Reading:
         record = Record(ulid, "", 0, payload, "", span.origin)
         if span.last.shown:
             shown = text_digest(message_text(span.last.item))
-            record = replace(record, shown=shown)
+            record = record._replace(shown=shown)
         self.records[ulid] = record
         return format_marker(record.kind, ulid)
 
@@ -8264,7 +8272,7 @@ def restore_images(
     A picture that the user may no longer read is left out.
     """
     filled = {
-        ulid: replace(record, payload=tuple(_fill_images(record.payload, pictures)))
+        ulid: record._replace(payload=tuple(_fill_images(record.payload, pictures)))
         for ulid, record in records.items()
         if _has_stored_image(record)
     }
@@ -8295,100 +8303,115 @@ _EARLIER = -1
 """The index of items of earlier rounds, which come before all others."""
 
 
-@dataclass(frozen=True, slots=True)
-class RecordScope:
-    """The common fields of all records of one message.
+Carrier = Literal["markers", "output", "details"]
 
-    `cites` says that texts may be shown differently from what the model wrote.
-    """
+
+class RecordScope(NamedTuple):
+    """The common fields of all records of one message, and where they are stored."""
 
     model: str
     message_id: str
     origin: Origin
     keeps_reasoning: bool
     cites: bool = False
+    """Texts may be shown differently from what the model wrote."""
+    delegates: bool = False
+    """Open calls are left to the host, which calls the pipe again."""
+    carrier: Carrier = "markers"
 
 
-class Keeping:
-    """Collects the records of one message during its run."""
+class NewRecord(NamedTuple):
+    """A record to write before the events that follow are shown.
+
+    A record with the id of an earlier one replaces it.
+    """
+
+    record: Record
+    output_index: int | None
+    """The item whose text follows the record, None for the end of the run."""
+
+
+RecorderEvent = CitedEvent | Marker | TurnDetails | NewRecord
+
+
+class Recorder:
+    """Collects what is recorded of one message during its run."""
 
     def __init__(
         self,
-        author: RecordScope,
+        scope: RecordScope,
         new_record: Callable[[], tuple[str, int]],
         pending: Iterable[Item] = (),
-        known: Iterable[str] = (),
     ) -> None:
         """Begin with the items that earlier rounds of the run left `pending`.
 
-        `new_record` gives the id and the time of a new record. `known` are the keys of
-        the sources that the page already has.
+        `new_record` gives the id and the time of a new record.
         """
-        self._citations = Citations(known)
-        self._pending = [(_EARLIER, item) for item in pending]
-        self._author = author
+        self._scope = scope
         self._new_record = new_record
+        self._pending = [(_EARLIER, item) for item in pending]
         self._messages: dict[int, Item] = {}
         self._records: dict[int, Record] = {}
         self._after_message = False
-        self._remarks: set[int] = set()
-        self._last_remark: tuple[ItemDone, Record] | None = None
+        self._commentary: set[int] = set()
+        self._last_commentary: tuple[ItemDone, Record] | None = None
+        self._turn: dict[int, tuple[Item, str]] = {}
 
     @property
     def pending(self) -> list[Item]:
-        """The items that still wait for a marker, in the order of the wire."""
+        """The items that still wait for their marker, in the order of the wire."""
         return [item for _, item in self._pending]
 
-    @property
-    def cited(self) -> tuple[str, ...]:
-        """The keys of the sources that the message has so far."""
-        return self._citations.keys
+    def feed(self, event: CitedEvent) -> Iterator[RecorderEvent]:
+        """Yield the event, after the records, markers and details that precede it."""
+        if self._scope.carrier == "details":
+            yield from self._collect_turn(event)
+        else:
+            yield from self._collect(event)
+        yield event
 
-    def feed(self, event: RunEvent) -> Record | None:
-        """Take an event; return a record that must be written before the event is
-        shown.
-
-        The record of a message comes with the first growth of its text. It comes again,
-        changed, at the end of the message if only the end told what to store. The
-        record of commentary comes at its end.
-        """
-        self._citations.feed(event)
+    def _collect(self, event: CitedEvent) -> Iterator[RecorderEvent]:
         match event:
             case ItemAdded() if is_commentary(event.item):
-                self._remarks.add(event.output_index)
+                self._commentary.add(event.output_index)
             case ItemAdded() if item_type(event.item) == "message":
                 self._messages[event.output_index] = event.item
             case TextDelta() if event.output_index in self._messages:
-                return self._begin(
-                    event.output_index, self._messages.pop(event.output_index)
-                )
-            case ItemDone() if event.output_index in self._remarks:
-                return self._remark(event)
+                item = self._messages.pop(event.output_index)
+                yield from self._begin(event.output_index, item)
+            case ItemDone() if event.output_index in self._commentary:
+                yield from self._add_commentary(event)
             case ItemDone() if item_type(event.item) == "message":
                 self._messages.pop(event.output_index, None)
                 self._after_message = True
-                return self._amend(event, self._citations.shown_text(event))
+                yield from self._amend(event)
             case ItemDone():
                 self._wait(event.output_index, stored_item(event))
-        return None
+            case RunDone():
+                yield from self._close(event)
 
-    def closing(self, output: Sequence[Item]) -> Record | None:
-        """Return the record of the commentary with which a run ended, if it did.
+    def _collect_turn(self, event: CitedEvent) -> Iterator[RecorderEvent]:
+        if isinstance(event, ItemDone):
+            self._turn[event.output_index] = (stored_item(event), event.shown)
+        elif isinstance(event, ResponseDone | RunDone) and self._turn:
+            pairs = [self._turn[index] for index in sorted(self._turn)]
+            self._turn = {}
+            name, _ = self._new_record()
+            entries = returned_texts(pairs)
+            yield TurnDetails(write_details(name, entries, self._scope.origin, {}))
 
-        The chat shows its text as the answer.
-        """
-        if self._last_remark is None:
-            return None
-        ended, record = self._last_remark
-        if ended.item != closing_commentary(output):
-            return None
-        return replace(record, shown=text_digest(self._citations.shown_text(ended)))
-
-    def rest(self) -> Record | None:
-        """Return a record of the items that no text followed, at the end of the run."""
+    def _close(self, event: RunDone) -> Iterator[RecorderEvent]:
+        if self._last_commentary:
+            ended, record = self._last_commentary
+            if ended.item == closing_commentary(event.output):
+                again = record._replace(shown=text_digest(ended.shown))
+                yield NewRecord(again, None)
+        if self._scope.delegates and leaves_calls(event):
+            return
         while self._pending and is_reasoning(self._pending[-1][1]):
             self._pending.pop()
-        return self._record(()) if self._pending else None
+        if self._pending:
+            yield from self._with_marker(self._record(()), None)
 
     def _wait(self, index: int, item: Item) -> None:
         if self._is_kept(item):
@@ -8399,93 +8422,77 @@ class Keeping:
 
     def _is_kept(self, item: Item) -> bool:
         if has_encrypted_reasoning(item) or is_compaction(item):
-            return self._author.keeps_reasoning
+            return self._scope.keeps_reasoning
         whole_call = is_call(item) and item.get("status") != "incomplete"
         return whole_call or is_kept_hosted(item) or is_stored_image(item)
 
-    def _begin(self, index: int, item: Item) -> Record | None:
-        is_marked = self._author.cites or item.get("phase") or self._after_message
+    def _begin(self, index: int, item: Item) -> Iterator[RecorderEvent]:
+        is_marked = self._scope.cites or item.get("phase") or self._after_message
         if not (self._pending or is_marked):
-            return None
-        # Without a phase, the text is everything that a message has.
+            return
+        # Without a phase the text itself is all there is to know of the message.
         plain = self._pending and not item.get("phase")
-        stub = {**strip_for_replay(item), "type": "message", "content": [_UNSHOWN_TEXT]}
-        record = self._record(() if plain else (stub,))
-        self._records[index] = record
-        return record
+        stub = {**_stored_message(item), "content": [_UNSHOWN_TEXT]}
+        self._records[index] = self._record(() if plain else (stub,))
+        yield from self._with_marker(self._records[index], index)
 
-    def _amend(self, ended: ItemDone, shown: str) -> Record | None:
+    def _amend(self, ended: ItemDone) -> Iterator[RecorderEvent]:
         record = self._records.pop(ended.output_index, None)
         if record is None:
-            return None
+            return
         before = tuple(i for i in record.payload if item_type(i) != "message")
-        if shown != message_text(ended.item):
-            kept = {**strip_for_replay(ended.item), "type": "message"}
-            digest = text_digest(shown)
-            return replace(record, payload=(*before, kept), shown=digest)
+        if ended.shown != message_text(ended.item):
+            payload = (*before, _stored_message(ended.item))
+            record = record._replace(payload=payload, shown=text_digest(ended.shown))
+            yield NewRecord(record, ended.output_index)
+            return
         kept = _without_shown_text(ended.item)
         is_plain = not kept.get("phase") and kept.get("content") == [_UNSHOWN_TEXT]
         payload = before if before and is_plain else (*before, kept)
-        return None if payload == record.payload else replace(record, payload=payload)
+        if payload != record.payload:
+            yield NewRecord(record._replace(payload=payload), ended.output_index)
 
-    def _remark(self, ended: ItemDone) -> Record | None:
-        if not message_text(ended.item).strip():
-            return None
-        self._after_message = True
-        record = self._record(({**strip_for_replay(ended.item), "type": "message"},))
-        self._last_remark = (ended, record)
-        return record
+    def _add_commentary(self, ended: ItemDone) -> Iterator[RecorderEvent]:
+        if message_text(ended.item).strip():
+            self._after_message = True
+            record = self._record((_stored_message(ended.item),))
+            self._last_commentary = (ended, record)
+            yield from self._with_marker(record, ended.output_index)
+
+    def _with_marker(
+        self, record: Record, index: int | None
+    ) -> Iterator[RecorderEvent]:
+        yield NewRecord(record, index)
+        if self._scope.carrier == "markers":
+            yield Marker(format_marker(record.kind, record.ulid))
 
     def _record(self, message: tuple[Item, ...]) -> Record:
         ulid, created_at = self._new_record()
         payload = (*self.pending, *message)
         self._pending = []
-        author = self._author
+        scope = self._scope
         return Record(
-            ulid, author.model, created_at, payload, author.message_id, author.origin
+            ulid, scope.model, created_at, payload, scope.message_id, scope.origin
         )
 
 
+def leaves_calls(ended: RunDone) -> bool:
+    """Say whether a run ended in good order with calls that somebody else answers."""
+    return bool(open_calls(ended.output)) and not ended.ending.is_failure
+
+
+def _stored_message(item: Item) -> Item:
+    return {**strip_for_replay(item), "type": "message"}  # the short form has no type
+
+
 def _without_shown_text(item: Item) -> Item:
-    kept = {**strip_for_replay(item), "type": "message"}  # the short form has no type
+    kept = _stored_message(item)
     text, content = message_text(item), kept.get("content")
     parts = content if isinstance(content, list) else []
     one_text = [part.get("type") for part in parts] == ["output_text"]
     if not one_text or not text or text != text.strip():
         return kept
     return {**kept, "content": [{k: v for k, v in parts[0].items() if k != "text"}]}
-
-
-class Carrying:
-    """Collects the items of one response after the other."""
-
-    def __init__(
-        self, origin: Origin, new_name: Callable[[], str], known: Iterable[str] = ()
-    ) -> None:
-        """Take the origin of the items, and names that distinguish responses.
-
-        `known` are the keys of the sources that the page already has.
-        """
-        self._origin = origin
-        self._new_name = new_name
-        self._citations = Citations(known)
-        self._items: dict[int, tuple[Item, str]] = {}
-
-    def feed(self, event: RunEvent) -> TurnDetails | None:
-        """Take an event; at the end of a response return its entries."""
-        self._citations.feed(event)
-        match event:
-            case ItemDone():
-                is_message = item_type(event.item) == "message"
-                shown = self._citations.shown_text(event) if is_message else ""
-                self._items[event.output_index] = (stored_item(event), shown)
-            case ResponseDone() | RunDone() if self._items:
-                pairs = [self._items[index] for index in sorted(self._items)]
-                self._items = {}
-                entries = returned_texts(pairs)
-                name = self._new_name()
-                return TurnDetails(write_details(name, entries, self._origin, {}))
-        return None
 
 
 # ==== owui_chat.host_tools: What Open WebUI's own texts and tools mean: failed results, `call_tool`.
@@ -10074,64 +10081,6 @@ def _write(level: str, line: str) -> None:
     _LOGGER.handle(record)
 
 
-# ==== owui_manifold.rounds: What one round of tools leaves for the next, inside one request of the host.
-
-_ATTRIBUTE = "openai_responses_rounds"
-
-
-@dataclass(frozen=True, slots=True)
-class DelegatedRound:
-    """The end of a round whose calls the host is to run.
-
-    `sent` and `received` are input items; `pending` waits for its marker; `cited` are
-    the keys of the sources that the page has. The host may cite what its tools read in
-    the `instructions` (RAG_SYSTEM_CONTEXT): they go on as they were sent.
-    """
-
-    sent: tuple[Item, ...]
-    received: tuple[Item, ...]
-    pending: tuple[Item, ...]
-    cited: tuple[str, ...] = ()
-    instructions: str = ""
-
-
-def save_round(state: Any, message_id: str, ended: DelegatedRound) -> None:
-    """Leave `ended` for the next call for the same message."""
-    rounds = getattr(state, _ATTRIBUTE, {})
-    setattr(state, _ATTRIBUTE, {**rounds, message_id: ended})
-
-
-def load_round(state: Any, message_id: str) -> DelegatedRound | None:
-    """Return what the round before left, if this call follows one."""
-    found = getattr(state, _ATTRIBUTE, {}).get(message_id)
-    return found if isinstance(found, DelegatedRound) else None
-
-
-def known_sources(
-    state: Any, message_id: str, metadata: Mapping[str, Any]
-) -> Sequence[str]:
-    """Return the keys of the sources that the page has of a message already.
-
-    Sources that the host retrieved come first.
-    """
-    before = load_round(state, message_id)
-    return before.cited if before else source_keys(metadata.get("sources") or ())
-
-
-def continue_input(
-    ended: DelegatedRound, parts: Sequence[ChatPart]
-) -> list[Item] | None:
-    """Return the input after `ended`; None when a call of it has no output."""
-    outputs = {s.call_id: s for s in parts if isinstance(s, ToolMessage)}
-    calls = [item["call_id"] for item in open_calls(ended.received)]
-    if not calls or not all(call_id in outputs for call_id in calls):
-        return None
-    answers = [tool_message_item(outputs[call_id], ended.received) for call_id in calls]
-    return since_compaction(
-        drop_settled_approvals([*ended.sent, *ended.received, *answers])
-    )
-
-
 # ==== owui_manifold.context: One call of the pipe: who asks, and what the host passes.
 
 EventCall = Callable[[dict[str, Any]], Awaitable[Any]]
@@ -10244,12 +10193,6 @@ class PipeCall(NamedTuple):
         """Return a model with the administrator's overrides; raises InvalidRequest."""
         return resolve_with_overrides(name, usable(self.config.overrides))
 
-    @property
-    def known_sources(self) -> Sequence[str]:
-        """The keys of the sources that the page has of the message already."""
-        message_id = self.caller.message_id
-        return known_sources(self.state, message_id, self.host.metadata)
-
 
 # ==== owui_manifold.host: The only module that uses `open_webui`; every name of the host is looked up here.
 
@@ -10258,8 +10201,7 @@ _FLOOR = (0, 11, 4)
 before, it replaced the whole chat (docs/reference/open-webui.md, "The chat's row")."""
 
 
-@dataclass(frozen=True, slots=True)
-class NewFile:
+class NewFile(NamedTuple):
     """A file to store; `kind` is its MIME type."""
 
     name: str
@@ -10287,11 +10229,9 @@ async def read_chat(chat_id: str, user_id: str) -> Mapping[str, Any] | None:
 
 
 async def write_chat_keys(chat_id: str, values: Mapping[str, Any]) -> bool:
-    """Replace top-level keys of a chat's JSON; say whether the host stored them.
-
-    `touch=False`: storing items must not move the chat in the list.
-    """
+    """Replace top-level keys of a chat's JSON; say whether the host stored them."""
     chats = _host_name("models.chats", "Chats")
+    # Not touched: storing items must not move the chat in the list.
     row = await chats.update_chat_by_id(chat_id, dict(values), touch=False)
     return row is not None
 
@@ -10314,10 +10254,8 @@ async def legacy_model(model_id: str) -> Any:
 
 
 async def make_native(row: Any) -> bool:
-    """Set the function calling of a model to native; say whether the host did it.
-
-    Nothing else of its row changes: without grants the host keeps the existing ones.
-    """
+    """Set the function calling of a model to native; say whether the host did it."""
+    # Nothing else of its row changes: without grants the host keeps the existing ones.
     kept = row.model_dump(include={"id", "base_model_id", "name", "meta", "is_active"})
     native = {**row.params.model_dump(), "function_calling": "native"}
     form = _host_name("models.models", "ModelForm")(**kept, params=native)
@@ -10900,6 +10838,63 @@ def offer_tools(
     return OfferedTools(items, names, choice)
 
 
+# ==== owui_manifold.rounds: What one round of tools leaves for the next, inside one request of the host.
+
+_ATTRIBUTE = "openai_responses_rounds"
+
+
+class DelegatedRound(NamedTuple):
+    """The end of a round whose calls the host is to run.
+
+    `sent` and `received` are input items; `pending` waits for its marker; `cited` are
+    the keys of the sources that the page has. The host may cite what its tools read in
+    the `instructions` (RAG_SYSTEM_CONTEXT): they go on as they were sent.
+    """
+
+    sent: tuple[Item, ...]
+    received: tuple[Item, ...]
+    pending: tuple[Item, ...]
+    cited: tuple[str, ...] = ()
+    instructions: str = ""
+
+
+def save_round(state: Any, message_id: str, ended: DelegatedRound) -> None:
+    """Leave `ended` for the next call for the same message."""
+    rounds = getattr(state, _ATTRIBUTE, {})
+    setattr(state, _ATTRIBUTE, {**rounds, message_id: ended})
+
+
+def load_round(state: Any, message_id: str) -> DelegatedRound | None:
+    """Return what the round before left, if this call follows one."""
+    found = getattr(state, _ATTRIBUTE, {}).get(message_id)
+    return found if isinstance(found, DelegatedRound) else None
+
+
+def known_sources(
+    state: Any, message_id: str, metadata: Mapping[str, Any]
+) -> Sequence[str]:
+    """Return the keys of the sources that the page has of a message already.
+
+    Sources that the host retrieved come first.
+    """
+    before = load_round(state, message_id)
+    return before.cited if before else source_keys(metadata.get("sources") or ())
+
+
+def continue_input(
+    ended: DelegatedRound, parts: Sequence[ChatPart]
+) -> list[Item] | None:
+    """Return the input after `ended`; None when a call of it has no output."""
+    outputs = {s.call_id: s for s in parts if isinstance(s, ToolMessage)}
+    calls = [item["call_id"] for item in open_calls(ended.received)]
+    if not calls or not all(call_id in outputs for call_id in calls):
+        return None
+    answers = [tool_message_item(outputs[call_id], ended.received) for call_id in calls]
+    return since_compaction(
+        drop_settled_approvals([*ended.sent, *ended.received, *answers])
+    )
+
+
 # ==== owui_manifold.store: Where the records of a chat are written and read, encrypted if wanted.
 
 _ENCRYPTED = "sealed"
@@ -10982,12 +10977,13 @@ class ChatStore:
             if record.message_id == caller.message_id
         }
 
-    async def write(self, record: Record) -> None:
+    async def write(self, record: Record, output_index: int | None = None) -> None:
         """Store `record`; if the host refuses it, it waits for the next write.
 
         Its marker is shown anyway, because later it would have another place. A marker
         that names nothing in the end is removed when it is read.
         """
+        del output_index  # the marker tells the place
         self._own = {**self._own, record.ulid: record}
         await self._write()
 
@@ -11036,12 +11032,13 @@ class ChatStore:
         """Return the records that the answer's own output still needs."""
         return []
 
-    def stored_outputs(self, rewritten: str) -> list[list[Item]]:
-        """Return the stored output of each run of this branch.
+    def restore(self, parts: list[ChatPart], replaced_id: str) -> list[ChatPart]:
+        """Return a chat with the outputs that earlier answers of its branch stored.
 
-        `rewritten` names the answer that is asked for anew, if the model is shown it.
+        `replaced_id` names the answer that is asked for anew, if the model is shown it.
         """
-        return stored_outputs(self.messages, self._caller.message_id, rewritten)
+        outputs = stored_outputs(self.messages, self._caller.message_id, replaced_id)
+        return restore_from_outputs(parts, outputs)
 
 
 class _OutputStore(ChatStore):
@@ -11054,8 +11051,8 @@ class _OutputStore(ChatStore):
         super().__init__(caller, chat, seal)
         self._unshown: list[StoredRecord] = []
 
-    async def write(self, record: Record) -> None:
-        self._give(record.ulid, {record.ulid: record})
+    async def write(self, record: Record, output_index: int | None = None) -> None:
+        self._give(record.ulid, {record.ulid: record}, output_index)
 
     async def flush(self) -> bool:
         if self._is_behind:
@@ -11072,12 +11069,14 @@ class _OutputStore(ChatStore):
         given, self._unshown = self._unshown, []
         return given
 
-    def _give(self, ulid: str, records: Mapping[str, Record]) -> None:
+    def _give(
+        self, ulid: str, records: Mapping[str, Record], index: int | None = None
+    ) -> None:
         value = write_records(records, self._dead)
         if self._is_behind:
             value = {**self._with_sent(value), "message_id": self._caller.message_id}
             self._is_behind = False
-        self._unshown.append(StoredRecord(ulid, self._closed(value)))
+        self._unshown.append(StoredRecord(ulid, self._closed(value), index))
 
 
 async def open_store(caller: Caller, valves: Valves) -> ChatStore | None:
@@ -11240,8 +11239,7 @@ def _take_directive(chat: _Chat) -> _Chat:
 def _restore_outputs(chat: _Chat) -> _Chat:
     if not chat.store:
         return chat
-    outputs = chat.store.stored_outputs(chat.replaced_id)
-    parts = restore_from_outputs(chat.parts, outputs)
+    parts = chat.store.restore(chat.parts, chat.replaced_id)
     return chat._replace(parts=parts, records={**chat.records, **chat.store.records})
 
 
@@ -11698,53 +11696,22 @@ async def notices_of(prepared: PreparedRequest) -> list[str]:
 
 # ==== owui_manifold.answer: Runs a prepared request and yields its events, with the markers of stored items.
 
-AnswerEvent = tuple[AnswerEventItem, str]
-_Run = AsyncGenerator[tuple[RunEvent, str], None]
-
 
 async def answer_events(
     prepared: PreparedRequest, connections: Connections
 ) -> AsyncGenerator[AnswerEvent, None]:
-    """Run `job` and yield its events.
+    """Run a request and yield its events.
 
-    A marker comes with the first growth of a text, with the end of commentary, or with
-    the end of the run, and only after the host was asked to store the items that it
-    names. Records for the answer's own output come before the event.
+    For Open WebUI they have the shown texts, and the markers and records that precede
+    them. A marker comes only after the host was asked to store what it names.
     """
-    async with aclosing(_events_with_markers(prepared, connections)) as events:
-        carrying = _carrying(prepared)
-        async for event, line in events:
-            index = (
-                event.output_index if isinstance(event, TextDelta | ItemDone) else None
-            )
-            for kept in prepared.store.take_unsent() if prepared.store else ():
-                yield replace(kept, index=index), ""
-            carried = carrying.feed(event) if carrying else None
-            if carried:
-                yield carried, ""
-            yield event, line
-
-
-def _carrying(prepared: PreparedRequest) -> Carrying | None:
-    call = prepared.call
-    remembers = call.valves.remembers_reasoning() and not call.caller.task
-    if prepared.store or not call.caller.host_reads or not remembers:
-        return None
-    return Carrying(prepared.origin, new_ulid, call.known_sources)
-
-
-async def _events_with_markers(
-    prepared: PreparedRequest, connections: Connections
-) -> _Run:
-    pending = prepared.round.pending if prepared.round else ()
-    keeping = Keeping(
-        _record_scope(prepared), _new_record, pending, prepared.call.known_sources
-    )
-    marked = set[str]()
+    call, recorder = prepared.call, _recorder(prepared)
+    known = known_sources(call.state, call.caller.message_id, call.host.metadata)
+    citations = Citations(known)
     report_request(prepared)
     for notice in await notices_of(prepared):
-        yield Status(notice), ""
-    made = ArtifactStore(prepared, connections)
+        yield Status(notice)
+    artifacts = ArtifactStore(prepared, connections)
     events = run(
         prepared.request,
         prepared.endpoint,
@@ -11754,24 +11721,49 @@ async def _events_with_markers(
     )
     async with aclosing(events):
         async for arrived in events:
-            match event := await made.stored(arrived):
-                case None:
-                    continue
-                case Status():
-                    prepared = await _apply_fallback(prepared, event)
-                    yield event, ""
-                case RunDone():
-                    await _stored_marker(
-                        prepared, keeping.closing(event.output), marked
-                    )
-                    record = _end(prepared, keeping, event)
-                    line = await _stored_marker(prepared, record, marked)
-                    if prepared.store and not await prepared.store.flush():
-                        report_write_failure(prepared)
-                    yield add_cost(prepared, report_end(prepared, event)), line
-                case _:
-                    record = keeping.feed(event)
-                    yield event, await _stored_marker(prepared, record, marked)
+            event = await artifacts.stored(arrived)
+            if isinstance(event, Status):
+                prepared = await _apply_fallback(prepared, event)
+            for cited in _cite(prepared, citations, event):
+                for shown in await _write_records(prepared, recorder, cited):
+                    yield shown
+            if isinstance(event, RunDone):
+                _hand_over(prepared, recorder, citations, event)
+                yield add_cost(prepared, report_end(prepared, event))
+
+
+def _cite(
+    prepared: PreparedRequest, citations: Citations, event: RunEvent | None
+) -> Iterable[CitedEvent]:
+    if event is None:
+        return ()
+    return citations.feed(event) if prepared.call.caller.host_reads else (event,)
+
+
+async def _write_records(
+    prepared: PreparedRequest, recorder: Recorder | None, event: CitedEvent
+) -> list[AnswerEvent]:
+    store, shown = prepared.store, list[AnswerEvent]()
+    for recorded in recorder.feed(event) if recorder else (event,):
+        if not isinstance(recorded, NewRecord | RunDone):
+            shown.append(recorded)
+        elif isinstance(recorded, NewRecord) and store:
+            await store.write(*recorded)
+    if isinstance(event, RunDone) and store and not await store.flush():
+        report_write_failure(prepared)
+    return [*(store.take_unsent() if store else ()), *shown]
+
+
+def _recorder(prepared: PreparedRequest) -> Recorder | None:
+    call, scope = prepared.call, _record_scope(prepared)
+    if prepared.store:
+        carrier: Carrier = "markers" if prepared.store.marks else "output"
+        pending = prepared.round.pending if prepared.round else ()
+        return Recorder(scope._replace(carrier=carrier), _new_record, pending)
+    is_chat = call.caller.host_reads and not call.caller.task
+    if is_chat and scope.keeps_reasoning:
+        return Recorder(scope._replace(carrier="details"), _new_record)
+    return None
 
 
 def _record_scope(prepared: PreparedRequest) -> RecordScope:
@@ -11787,7 +11779,13 @@ def _record_scope(prepared: PreparedRequest) -> RecordScope:
         cites=bool(
             prepared.request.tools and any(map(is_search, prepared.request.tools))
         ),
+        delegates=_delegates(prepared),
     )
+
+
+def _delegates(prepared: PreparedRequest) -> bool:
+    call = prepared.call
+    return bool(not prepared.runs_tools and call.caller.host_reads and call.state)
 
 
 def _new_record() -> tuple[str, int]:
@@ -11807,36 +11805,23 @@ async def _apply_fallback(prepared: PreparedRequest, note: Status) -> PreparedRe
     )
 
 
-def _end(prepared: PreparedRequest, keeping: Keeping, ended: RunDone) -> Record | None:
+def _hand_over(
+    prepared: PreparedRequest,
+    recorder: Recorder | None,
+    citations: Citations,
+    ended: RunDone,
+) -> None:
+    if not (_delegates(prepared) and leaves_calls(ended)):
+        return
     call = prepared.call
-    delegates = not prepared.runs_tools and call.caller.host_reads
-    is_open = bool(open_calls(ended.output)) and not ended.ending.is_failure
-    if not (delegates and call.state and is_open):
-        return keeping.rest()
     within_run = call.valves.carries_reasoning()
     received = tuple(replay_output(ended.output, with_reasoning=within_run))
-    sent = tuple(prepared.request.input)
+    pending = tuple(recorder.pending) if recorder else ()
     ended_round = DelegatedRound(
-        *(sent, received, tuple(keeping.pending), keeping.cited),
+        *(tuple(prepared.request.input), received, pending, citations.keys),
         prepared.request.instructions or "",
     )
     save_round(call.state, call.caller.message_id, ended_round)
-    return None
-
-
-async def _stored_marker(
-    prepared: PreparedRequest, record: Record | None, marked: set[str]
-) -> str:
-    if record is None or prepared.store is None:
-        return ""
-    await prepared.store.write(record)
-    is_new = record.ulid not in marked
-    marked.add(record.ulid)
-    return (
-        format_marker(record.kind, record.ulid)
-        if is_new and prepared.store.marks
-        else ""
-    )
 
 
 # ==== owui_manifold.models: The models that the pipe lists.
@@ -11989,7 +11974,7 @@ class Diagnostics:
                 yield TextDelta(0, "text", 0, line + "\n")
         content = [{"type": "output_text", "text": text, "annotations": []}]
         whole = {**message, "content": content}
-        yield ItemDone(0, whole)
+        yield ItemDone(0, whole, shown=text)
         yield RunDone(COMPLETED, output=(whole,))
 
     async def _lines(
@@ -12061,7 +12046,7 @@ def is_check_command(call: PipeCall) -> bool:
 
 async def run_diagnostics(
     call: PipeCall, connections: Connections
-) -> AsyncGenerator[tuple[AnswerEventItem, str], None]:
+) -> AsyncGenerator[AnswerEvent, None]:
     """Yield the events of a check; raises InvalidRequest for unusable settings."""
     config, model = call.config, call.model
     hosted = hosted_tools(config, model)
@@ -12070,7 +12055,7 @@ async def run_diagnostics(
     listed = configured_models(config.valves, usable(config.overrides))
     async with aclosing(checkup.events(listed, hosted.items)) as events:
         async for event in events:
-            yield event, ""
+            yield event
 
 
 # ==== owui_manifold.pipe: How a request is handled, from Open WebUI's call to the last chunk.
@@ -12137,14 +12122,14 @@ class Pipe:
 
     async def _stream(self, call: PipeCall) -> AsyncGenerator[Chunk, None]:
         if call.caller.host_reads:
-            view: NativeRenderer | ChunkRenderer = _native_view(call)
+            view: NativeRenderer | ChunkRenderer = NativeRenderer(monotonic_seconds)
         else:
             view = ChunkRenderer(*_response_head(call))
         failed = True
         try:
             async with aclosing(self._answer(call)) as events:
-                async for event, marker in events:
-                    for chunk in view.render(event, marker):
+                async for event in events:
+                    for chunk in view.render(event):
                         yield chunk
                     if isinstance(event, RunDone):
                         failed = event.ending.is_failure
@@ -12154,7 +12139,7 @@ class Pipe:
             yield source_chunk("Log of this answer", call.log.text())
 
     async def _complete(self, call: PipeCall) -> Chunk:
-        view = _native_view(call)
+        view = NativeRenderer(monotonic_seconds)
         try:
             ended = await self._watch(call, self._answer(call), view)
         except Exception as error:  # raised, the host would show its text
@@ -12168,7 +12153,7 @@ class Pipe:
         return result | told | ({"output": view.items} if view.items else {})
 
     async def _do_task(self, call: PipeCall) -> Chunk:
-        view, text = _native_view(call), ""
+        view, text = NativeRenderer(monotonic_seconds), ""
         try:
             events = answer_events(build_task_request(call), self._connections)
             ended = await self._watch(call, events, view)
@@ -12194,15 +12179,11 @@ class Pipe:
     ) -> RunDone:
         ended = RunDone(CUT)
         async with aclosing(events):
-            async for event, marker in events:
-                for chunk in view.render(event, marker):
+            async for event in events:
+                for chunk in view.render(event):
                     await _tell_page(call, chunk)
                 ended = event if isinstance(event, RunDone) else ended
         return ended
-
-
-def _native_view(call: PipeCall) -> NativeRenderer:
-    return NativeRenderer(monotonic_seconds, call.known_sources)
 
 
 async def _tell_page(call: PipeCall, chunk: Chunk) -> None:

@@ -30,6 +30,7 @@ from openai_responses.items import Item, is_reasoning
 from openai_responses.loop.events import RunDone, RunEvent, ToolOutput
 from openai_responses.requests.replay import Origin
 from openai_responses.transport.stream import ItemDone
+from owui_chat.citations import Citations
 from owui_chat.render.chunks import Chunk, error_chunk, host_event, source_chunk
 from owui_chat.render.completions import ChunkRenderer, completion
 from owui_chat.render.native import NativeRenderer
@@ -108,6 +109,7 @@ class HostRenderer:
     ) -> None:
         """`now` is in seconds; `origin` made the reasoning that is carried."""
         self._native = NativeRenderer(now, closes=False)
+        self._citations = Citations()
         self._thoughts = ThoughtFilter(emits=emits_thoughts)
         self._origin = origin
         self._first_place = 0
@@ -179,9 +181,13 @@ class HostRenderer:
         if isinstance(event, RunDone):
             self._run_end = event
         for shown in self._thoughts.show(event):
-            yield from self._native.render(shown)
+            yield from self._render_cited(shown)
         if isinstance(event, ToolOutput):
             yield from _build_image_chunks(event)
+
+    def _render_cited(self, event: RunEvent) -> Iterator[Chunk]:
+        for cited in self._citations.feed(event):
+            yield from self._native.render(cited)
 
     def _attach_details(self, event: RoundEnded) -> Iterator[Chunk]:
         """Yield the thought of a round again, now with its details.
@@ -191,7 +197,7 @@ class HostRenderer:
         place = self._thought_place()
         if place is None and event.goes_on:
             for shown in self._thoughts.build_carrier():
-                yield from self._native.render(shown)
+                yield from self._render_cited(shown)
             place = self._thought_place()
         if place is not None:
             pairs = [
