@@ -73,7 +73,8 @@ class MalformedEvent(ResponsesError):
 class ApiError(NamedTuple):
     """The error that the API reports (docs/reference/responses-api.md, "Errors").
 
-    `message` is the server's text. It can quote a key or a prompt, so it is never shown.
+    `message` is the server's text. It can quote a key or a prompt, so it is never
+    shown.
     """
 
     code: str | None = None

@@ -121,7 +121,8 @@ class CallableTools(Protocol):
     ) -> tuple[str, dict[str, Any]] | None:
         """Return the own name of the tool that a call will run, and its arguments.
 
-        A tool that only passes calls on names another tool; None if there is no such tool.
+        A tool that only passes calls on names another tool; None if there is no such
+        tool.
         """
 
     def is_interactive(self, name: str) -> bool:
@@ -254,15 +255,15 @@ def _check_call(call: Item, tools: CallableTools) -> _ReadyCall | ToolResult:
     try:
         arguments = _arguments(call)
     except (ValueError, RecursionError):
-        told = "its arguments are not valid JSON. Send them again, whole."
-        return tool_error(f"{name} was not called: {told}")
+        why = "its arguments are not valid JSON. Send them again, whole."
+        return tool_error(f"{name} was not called: {why}")
     found = _ready_call(call_id, name, arguments, tools)
     if isinstance(found, ToolResult):
         return found
-    meant = tools.resolve_call(name, found.arguments)
-    if meant is None:
+    resolved = tools.resolve_call(name, found.arguments)
+    if resolved is None:
         return tool_error(f"{name} was not called: it names no tool to call.")
-    return _ready_call(call_id, *meant, tools)
+    return _ready_call(call_id, *resolved, tools)
 
 
 def _ready_call(
@@ -364,12 +365,12 @@ class McpApproval(NamedTuple):
     @property
     def response(self) -> Item:
         """The input item with the decision for the API."""
-        told: Item = {
+        response: Item = {
             "type": "mcp_approval_response",
             "approval_request_id": self.request.get("id"),
             "approve": self.refusal is None,
         }
-        return told | ({"reason": self.refusal} if self.refusal else {})
+        return response | ({"reason": self.refusal} if self.refusal else {})
 
     @property
     def items(self) -> list[Item]:

@@ -265,27 +265,27 @@ def resolve_with_overrides(name: str, overrides: Overrides) -> ResolvedModel:
     return resolve_model(name)
 
 
-def _apply_override(name: str, said: _Override) -> ResolvedModel:
-    model = resolve_model(said.like or name)
-    facts = model.facts._replace(**said.facts)
-    if not said.like:
-        return model._replace(facts=facts, name=said.name or model.name)
+def _apply_override(name: str, override: _Override) -> ResolvedModel:
+    model = resolve_model(override.like or name)
+    facts = model.facts._replace(**override.facts)
+    if not override.like:
+        return model._replace(facts=facts, name=override.name or model.name)
     return ResolvedModel(
-        id=name, family=name, effort=None, facts=facts, name=said.name or name
+        id=name, family=name, effort=None, facts=facts, name=override.name or name
     )
 
 
 def _read_override(model: str, row: object) -> _Override:
     if not isinstance(row, Mapping):
         raise _entry_error(model, "is no JSON object")
-    said = dict(row)
-    texts = {key: said.pop(key) for key in ("like", "name") if key in said}
-    for key, value in (*texts.items(), *said.items()):
+    facts = dict(row)
+    texts = {key: facts.pop(key) for key in ("like", "name") if key in facts}
+    for key, value in (*texts.items(), *facts.items()):
         if not _can_be(key, value):
             raise _entry_error(model, f"has a wrong {str(key)[:40]}")
-    if "efforts" in said:
-        said["efforts"] = tuple(said["efforts"])
-    return _Override(**texts, facts=said)
+    if "efforts" in facts:
+        facts["efforts"] = tuple(facts["efforts"])
+    return _Override(**texts, facts=facts)
 
 
 def _can_be(key: str, value: object) -> bool:
