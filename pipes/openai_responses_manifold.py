@@ -21,9 +21,8 @@ Built by scripts/bundle.py from pipes/; do not edit. In reading order
                render.native, storage.details_carrier, storage.images, storage.recorder,
                host_tools, input.attachments, input.directive_words, input.directives,
                input.prefix
-    owui_manifold  valves, config, log, rounds, context, host, files, host_tools,
-                   hosted_tools, store, chat, artifacts, report, answer, models,
-                   checkup, pipe
+    owui_manifold  valves, config, log, context, host, files, host_tools, hosted_tools,
+                   rounds, store, chat, artifacts, report, answer, models, checkup, pipe
 """
 
 import asyncio
@@ -10120,63 +10119,6 @@ def _write(level: str, line: str) -> None:
     _LOGGER.handle(record)
 
 
-# ==== owui_manifold.rounds: What one round of tools leaves for the next, inside one request of the host.
-
-_ATTRIBUTE = "openai_responses_rounds"
-
-
-class DelegatedRound(NamedTuple):
-    """The end of a round whose calls the host is to run.
-
-    `sent` and `received` are input items; `pending` waits for its marker; `cited` are
-    the keys of the sources that the page has. The host may cite what its tools read in
-    the `instructions` (RAG_SYSTEM_CONTEXT): they go on as they were sent.
-    """
-
-    sent: tuple[Item, ...]
-    received: tuple[Item, ...]
-    pending: tuple[Item, ...]
-    cited: tuple[str, ...] = ()
-    instructions: str = ""
-
-
-def save_round(state: Any, message_id: str, ended: DelegatedRound) -> None:
-    """Leave `ended` for the next call for the same message."""
-    rounds = getattr(state, _ATTRIBUTE, {})
-    setattr(state, _ATTRIBUTE, {**rounds, message_id: ended})
-
-
-def load_round(state: Any, message_id: str) -> DelegatedRound | None:
-    """Return what the round before left, if this call follows one."""
-    found = getattr(state, _ATTRIBUTE, {}).get(message_id)
-    return found if isinstance(found, DelegatedRound) else None
-
-
-def known_sources(
-    state: Any, message_id: str, metadata: Mapping[str, Any]
-) -> Sequence[str]:
-    """Return the keys of the sources that the page has of a message already.
-
-    Sources that the host retrieved come first.
-    """
-    before = load_round(state, message_id)
-    return before.cited if before else source_keys(metadata.get("sources") or ())
-
-
-def continue_input(
-    ended: DelegatedRound, parts: Sequence[ChatPart]
-) -> list[Item] | None:
-    """Return the input after `ended`; None when a call of it has no output."""
-    outputs = {s.call_id: s for s in parts if isinstance(s, ToolMessage)}
-    calls = [item["call_id"] for item in open_calls(ended.received)]
-    if not calls or not all(call_id in outputs for call_id in calls):
-        return None
-    answers = [tool_message_item(outputs[call_id], ended.received) for call_id in calls]
-    return since_compaction(
-        drop_settled_approvals([*ended.sent, *ended.received, *answers])
-    )
-
-
 # ==== owui_manifold.context: One call of the pipe: who asks, and what the host passes.
 
 EventCall = Callable[[dict[str, Any]], Awaitable[Any]]
@@ -10288,12 +10230,6 @@ class PipeCall(NamedTuple):
     def resolve(self, name: str) -> ResolvedModel:
         """Return a model with the administrator's overrides; raises InvalidRequest."""
         return resolve_with_overrides(name, usable(self.config.overrides))
-
-    @property
-    def known_sources(self) -> Sequence[str]:
-        """The keys of the sources that the page has of the message already."""
-        message_id = self.caller.message_id
-        return known_sources(self.state, message_id, self.host.metadata)
 
 
 # ==== owui_manifold.host: The only module that uses `open_webui`; every name of the host is looked up here.
@@ -10938,6 +10874,63 @@ def offer_tools(
     items = names.rename_tools(tools)
     choice = responses_tool_choice(body.get("tool_choice"), items, names=names)
     return OfferedTools(items, names, choice)
+
+
+# ==== owui_manifold.rounds: What one round of tools leaves for the next, inside one request of the host.
+
+_ATTRIBUTE = "openai_responses_rounds"
+
+
+class DelegatedRound(NamedTuple):
+    """The end of a round whose calls the host is to run.
+
+    `sent` and `received` are input items; `pending` waits for its marker; `cited` are
+    the keys of the sources that the page has. The host may cite what its tools read in
+    the `instructions` (RAG_SYSTEM_CONTEXT): they go on as they were sent.
+    """
+
+    sent: tuple[Item, ...]
+    received: tuple[Item, ...]
+    pending: tuple[Item, ...]
+    cited: tuple[str, ...] = ()
+    instructions: str = ""
+
+
+def save_round(state: Any, message_id: str, ended: DelegatedRound) -> None:
+    """Leave `ended` for the next call for the same message."""
+    rounds = getattr(state, _ATTRIBUTE, {})
+    setattr(state, _ATTRIBUTE, {**rounds, message_id: ended})
+
+
+def load_round(state: Any, message_id: str) -> DelegatedRound | None:
+    """Return what the round before left, if this call follows one."""
+    found = getattr(state, _ATTRIBUTE, {}).get(message_id)
+    return found if isinstance(found, DelegatedRound) else None
+
+
+def known_sources(
+    state: Any, message_id: str, metadata: Mapping[str, Any]
+) -> Sequence[str]:
+    """Return the keys of the sources that the page has of a message already.
+
+    Sources that the host retrieved come first.
+    """
+    before = load_round(state, message_id)
+    return before.cited if before else source_keys(metadata.get("sources") or ())
+
+
+def continue_input(
+    ended: DelegatedRound, parts: Sequence[ChatPart]
+) -> list[Item] | None:
+    """Return the input after `ended`; None when a call of it has no output."""
+    outputs = {s.call_id: s for s in parts if isinstance(s, ToolMessage)}
+    calls = [item["call_id"] for item in open_calls(ended.received)]
+    if not calls or not all(call_id in outputs for call_id in calls):
+        return None
+    answers = [tool_message_item(outputs[call_id], ended.received) for call_id in calls]
+    return since_compaction(
+        drop_settled_approvals([*ended.sent, *ended.received, *answers])
+    )
 
 
 # ==== owui_manifold.store: Where the records of a chat are written and read, encrypted if wanted.
@@ -11735,7 +11728,9 @@ async def answer_events(
     For Open WebUI they have the shown texts, and the markers and records that precede
     them. A marker comes only after the host was asked to store what it names.
     """
-    citations, recorder = Citations(prepared.call.known_sources), _recorder(prepared)
+    call, recorder = prepared.call, _recorder(prepared)
+    known = known_sources(call.state, call.caller.message_id, call.host.metadata)
+    citations = Citations(known)
     report_request(prepared)
     for notice in await notices_of(prepared):
         yield Status(notice)
