@@ -13,10 +13,10 @@ Built by scripts/bundle.py from pipes/ and pipelines/; do not edit. In reading o
                       loop.recovery, loop.response, transport.connections,
                       loop.attempts, requests.json_schema, loop.arguments, redaction,
                       requests.tools, requests.replay, loop.tools, loop.run
-    owui_chat  storage.markers, storage.records, storage.details_carrier, code,
-               messages, input.history, render.chunks, files, citations,
-               storage.output_carrier, render.completions, render.items,
-               render.commentary, render.hosted, render.native, input.tasks
+    owui_chat  host_tools, storage.markers, storage.records, storage.details_carrier,
+               code, messages, input.history, events, files, citations, render.chunks,
+               storage.output_carrier, render.completions, render.items, render.hosted,
+               render.commentary, render.native, input.tasks
     toolbox  sandbox.backend, sandbox.seccomp, sandbox.bubblewrap, sandbox.containers,
              sandbox.program_files, sandbox.program, sandbox.runs, sandbox.workspaces,
              sandbox.tools, mcp.messages, remote_tools, server_entries, mcp.http,
@@ -1504,6 +1504,8 @@ class ItemDone(NamedTuple):
     output_index: int
     item: Item
     card: Mapping[str, Any] = NO_CARD
+    shown: str = ""
+    """The text of a message as a host shows it."""
 
 
 class FinalResponse(NamedTuple):
@@ -2670,7 +2672,6 @@ class _Pool:
 
     @contextmanager
     def lend(self) -> Iterator[aiohttp.ClientSession]:
-        """Lend the session, opened if needed; the last return starts the idle time."""
         if self._timer is not None:
             self._timer.cancel()
         if self._session is None:
@@ -2696,7 +2697,6 @@ class _Pool:
             await session.close()
 
     def close_later(self) -> None:
-        """Close the session in a task of its own, for callers that cannot wait."""
         session = self._take_session()
         if session is None:
             return
@@ -3258,11 +3258,6 @@ class _BackgroundRun:
     async def first_event(
         self, part: AsyncGenerator[RunEvent, None]
     ) -> RunEvent | None:
-        """Return the first event of `part`, None if it has none.
-
-        A response without an id could not be cancelled, so a `part` that is left before
-        is read on until there is one.
-        """
         if self._named.is_set():
             return await anext(part, None)
         first = asyncio.create_task(_first_of(part))
@@ -3273,7 +3268,6 @@ class _BackgroundRun:
             raise
 
     def can_go_on(self, error: ResponsesError | None) -> bool:
-        """Say whether there can be more of the response; raises `error` if not."""
         is_total = isinstance(error, TimedOut) and error.kind == "total_timeout"
         goes_on = bool(self.cursor.response_id) and not is_total
         if error is not None and not goes_on:
@@ -3281,7 +3275,6 @@ class _BackgroundRun:
         return goes_on
 
     def wait_after(self, error: ResponsesError | None) -> float:
-        """Return the seconds until the next request; raises ResponseLost."""
         asked, self.has_news = self._asks, self.cursor.last != self._seen
         self._seen = self.cursor.last
         if asked and error is None:  # the server is still working on it
@@ -3318,7 +3311,6 @@ class _BackgroundRun:
         self.abandon()
 
     def abandon(self) -> None:
-        """Cancel the response once, unless it has ended or does not exist."""
         named, ended = self.cursor.response_id, self._state.ending
         if named and not ended and not self._is_left:
             self._is_left = True
@@ -3795,7 +3787,6 @@ class _SchemaValidator:
     _found: dict[tuple[str, int, int], str] = field(default_factory=dict)
 
     def error(self, value: Any, node: Any, path: str = "", depth: int = 0) -> str:
-        """Return the path and the error there; empty if `value` is valid for `node`."""
         if not isinstance(node, Mapping) or depth > _DEEPEST_ARGUMENT:
             return ""
         # A schema can refer to the same part several times, and to itself.
@@ -4684,7 +4675,6 @@ class _Clock:
 
     @asynccontextmanager
     async def question(self) -> AsyncGenerator[None, None]:
-        """Stop the time for a question to a person; questions are asked one by one."""
         async with self._asking:
             began = self._loop.time()
             try:
@@ -4693,7 +4683,6 @@ class _Clock:
                 self._end += self._loop.time() - began
 
     async def wait(self, task: asyncio.Task[ToolResult]) -> None:
-        """Wait until a task is done or the time is used up."""
         while not task.done():
             left = self._end - self._loop.time()
             if left > 0:
@@ -4966,7 +4955,6 @@ class _RunState:
         return ToolOutput(index, item, answer.failed, answer.card)
 
     def fail_calls(self, output: Sequence[Item]) -> list[ToolOutput]:
-        """Answer the calls of a failed response; none of them was run."""
         calls = [item for item in output if is_call(item)]
         return [self.add_output(call, _refused(call, _BROKEN_OFF)) for call in calls]
 
@@ -5043,6 +5031,24 @@ def _next_request(
     items = drop_settled_approvals([*request.input, *received, *round_.outputs])
     items = since_compaction(items)
     return request.model_copy(update={"input": items, "tool_choice": choice})
+
+
+# ==== owui_chat.host_tools: What Open WebUI's own texts and tools mean: failed results, `call_tool`.
+
+CALL_TOOL = "call_tool"
+"""The builtin tool that runs another one by its name."""
+
+HOST_ERROR_PREFIXES = ("error:", "exception:", "traceback", "http error!")
+"""The beginnings of results that the host marks as failed, in lower case."""
+
+TOOL_IMAGES_PREFIX = "Here are the images from the tool results above."
+"""The beginning of the user message that the host makes of the images of tools."""
+
+
+def read_call_tool(arguments: Mapping[str, Any]) -> tuple[Any, dict[str, Any]] | None:
+    """Return the name and the arguments in a call of `call_tool`, None if invalid."""
+    params = parse_json_object(arguments.get("params"))
+    return None if params is None else (arguments.get("tool_name"), params)
 
 
 # ==== owui_chat.storage.markers: The marker grammar: a line in the text that names stored items and is invisible.
@@ -5128,8 +5134,7 @@ def _named(match: re.Match[str]) -> str:
 # ==== owui_chat.storage.records: Records: what of an answer is stored in the chat, and how the chat stays small.
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(NamedTuple):
     """The items that one marker names, in the order of the wire.
 
     `model` is the host's full model id, `created_at` seconds in UTC. If the text part
@@ -5299,7 +5304,6 @@ class _Reading:
         self._textless: list[str] = []
 
     def marked(self, messages: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-        """Return the messages; markers without a text come at the end of their run."""
         found: list[Mapping[str, Any]] = []
         for message in messages:
             is_message = isinstance(message, Mapping)  # else the reader says so
@@ -5335,7 +5339,7 @@ class _Reading:
         record = Record(ulid, "", 0, payload, "", span.origin)
         if span.last.shown:
             shown = text_digest(message_text(span.last.item))
-            record = replace(record, shown=shown)
+            record = record._replace(shown=shown)
         self.records[ulid] = record
         return format_marker(record.kind, ulid)
 
@@ -5704,7 +5708,6 @@ class _RunHistory:
         return False
 
     def items(self) -> list[Item]:
-        """Return the items of the run in order."""
         items: list[Item] = []
         for part in self._pieces:
             match part:
@@ -5791,76 +5794,42 @@ def _is_text_part(part: object) -> bool:
     return isinstance(part, Mapping) and part.get("type") == "output_text"
 
 
-# ==== owui_chat.render.chunks: Chunks that Open WebUI understands in addition to an answer's text.
-
-Chunk = dict[str, Any]
+# ==== owui_chat.events: The events of an answer: those of its run, with what is shown and stored of it.
 
 
-def host_usage(
-    usage: Usage, last: Usage | None, cost: float | None = None
-) -> dict[str, Any]:
-    """Return the counts as the host stores them with a message.
+class SourceCited(NamedTuple):
+    """A source to list below the answer, in the host's form."""
 
-    The sums are for billing. The host's compaction reads `prompt_tokens` as the size of
-    the chat, so `prompt_tokens` and `completion_tokens` are those of the last response
-    (docs/reference/open-webui.md, "Usage").
+    source: Mapping[str, Any]
+
+
+class Marker(NamedTuple):
+    """Text that names a record; it belongs to the event that follows.
+
+    It stands before the text of a delta, behind commentary that ended, or alone at the
+    end of the run.
     """
-    newest = last or usage
-    return {
-        "input_tokens": usage.input,
-        "output_tokens": usage.output,
-        "total_tokens": usage.total,
-        "prompt_tokens": newest.input,
-        "completion_tokens": newest.output,
-        "input_tokens_details": {
-            "cached_tokens": usage.cached,
-            "cache_write_tokens": usage.cache_writes,
-        },
-        "output_tokens_details": {"reasoning_tokens": usage.reasoning},
-        **({} if cost is None else {"cost": cost}),
-    }
+
+    text: str
 
 
-def error_chunk(sentence: str) -> Chunk:
-    """Return the chunk that marks the message as failed and keeps its text.
+class StoredRecord(NamedTuple):
+    """A value to store in the answer's own output."""
 
-    It has no `choices`, because with them the host ignores `error`.
-    """
-    return {"error": {"message": sentence}}
-
-
-def status_chunk(sentence: str) -> Chunk:
-    """Return a status line above the answer; the host stores it."""
-    data = {"description": sentence, "done": True}
-    return host_event({"type": "status", "data": data})
+    ulid: str
+    value: Mapping[str, Any]
+    output_index: int | None = None
+    """The item whose text follows the record, None for the end of the run."""
 
 
-def pages_chunk(queries: list[str], pages: list[str]) -> Chunk:
-    """Return a status line that opens to the pages that a search found."""
-    sites = "1 site" if len(pages) == 1 else f"{len(pages)} sites"
-    sought = f" for {', '.join(queries)}" if queries else ""
-    data = {
-        "action": "web_search",
-        "description": f"Searched {sites}{sought}",
-        "urls": pages,
-        "done": True,
-    }
-    return host_event({"type": "status", "data": data})
+class TurnDetails(NamedTuple):
+    """The entries of a response for the `reasoning_details` of its reasoning."""
+
+    details: Sequence[Item]
 
 
-def source_chunk(name: str, text: str) -> Chunk:
-    """Return a source below the answer that opens to show `text`."""
-    data = {
-        "source": {"name": name},
-        "document": [text],
-        "metadata": [{"source": name}],
-    }
-    return host_event({"type": "source", "data": data})
-
-
-def host_event(event: dict[str, Any]) -> Chunk:
-    """Return a chunk whose event the host hands to its event emitter."""
-    return {"event": event, "choices": [{"index": 0, "delta": {}}]}
+CitedEvent = RunEvent | SourceCited
+AnswerEvent = CitedEvent | Marker | StoredRecord | TurnDetails
 
 
 # ==== owui_chat.files: Files that an answer made: their addresses and the lines below the text.
@@ -5976,53 +5945,71 @@ class Citations:
         """The keys that identify the numbered sources, in the order of the numbers."""
         return tuple(self._numbers)
 
-    def feed(self, event: RunEvent) -> str:
-        """Take an event; return the text to show for it."""
+    def feed(self, event: RunEvent) -> Iterator[CitedEvent]:
+        """Yield the event with its text as it is shown, and the sources it names."""
         match event:
-            case TextDelta():
-                return self._grow(event)
+            case TextDelta(kind="text" | "refusal"):
+                yield event._replace(text=self._grow(event))
             case AnnotationAdded():
                 self._name(event.annotation)
+                yield event
+                yield from self._sources(ended=False)
+            case ItemDone() if item_type(event.item) == "message":
+                yield from self._rest(event.output_index)
+                yield event._replace(shown=self._shown_text(event))
+                yield from self._sources(ended=True)
             case ToolOutput():
-                for key in source_keys(event.card.get("sources", ())):
-                    self._numbers.setdefault(key, len(self._numbers) + 1)
-            case ItemDone():
-                return self.rest(event.output_index)
-        return ""
+                yield event
+                yield from self._sources(ended=True)  # before the numbers that follow
+                yield from self._host_sources(event.card.get("sources", ()))
+            case RunDone():
+                for index in dict.fromkeys(index for index, _ in self._growing):
+                    yield from self._rest(index)
+                yield from self._sources(ended=True)
+                yield event
+            case _:
+                yield event
 
-    def rest(self, index: int) -> str:
-        """Return the end of a message's text that was held back."""
+    def _host_sources(
+        self, sources: Iterable[Mapping[str, Any]]
+    ) -> Iterator[CitedEvent]:
+        for key in source_keys(sources):
+            self._numbers.setdefault(key, len(self._numbers) + 1)
+        yield from map(SourceCited, sources)
+
+    def _rest(self, index: int) -> Iterator[CitedEvent]:
+        if text := self._take_held(index):
+            yield TextDelta(index, "text", 0, text)
+
+    def _take_held(self, index: int) -> str:
         places = sorted(place for place in self._growing if place[0] == index)
         return "".join(
             self._linked(self._growing.pop(place).rest()) for place in places
         )
 
-    def shown_text(self, ended: ItemDone) -> str:
-        """Return the text of a message that has ended, as it is shown."""
+    def _shown_text(self, ended: ItemDone) -> str:
         content = ended.item.get("content")
         if isinstance(content, str):
             return link_files(self._linked(content), ended.card)
         text = "".join(map(self._shown_part, content_parts(content)))
         return link_files(text, ended.card)
 
-    def sources(self, *, ended: bool) -> Iterator[Item]:
-        """Yield the sources to show now, in the order of their numbers.
-
-        While a message is growing, sources without a known name wait.
-        """
+    def _sources(self, *, ended: bool) -> Iterator[CitedEvent]:
         while self._waiting and (ended or self._waiting[0] in self._names):
             key = self._waiting.pop(0)
             name = self._names.get(key, key)
             url = {"url": key} if key.startswith("http") else {}
-            yield {
-                "source": {"name": name, **url},
-                "document": [name],
-                "metadata": [{"source": key, "name": name}],
-            }
+            yield SourceCited(
+                {
+                    "source": {"name": name, **url},
+                    "document": [name],
+                    "metadata": [{"source": key, "name": name}],
+                }
+            )
 
     def _grow(self, event: TextDelta) -> str:
         place = (event.output_index, event.part)
-        before = "" if place in self._growing else self.rest(event.output_index)
+        before = "" if place in self._growing else self._take_held(event.output_index)
         held = self._growing.setdefault(place, HoldbackBuffer(OPEN_LINK))
         return before + self._linked(held.feed(event.text))
 
@@ -6142,6 +6129,78 @@ def _url_citation(annotation: Item, text: str, before: int) -> Item:
     return {"type": "url_citation", "url_citation": cited}
 
 
+# ==== owui_chat.render.chunks: Chunks that Open WebUI understands in addition to an answer's text.
+
+Chunk = dict[str, Any]
+
+
+def host_usage(
+    usage: Usage, last: Usage | None, cost: float | None = None
+) -> dict[str, Any]:
+    """Return the counts as the host stores them with a message.
+
+    The sums are for billing. The host's compaction reads `prompt_tokens` as the size of
+    the chat, so `prompt_tokens` and `completion_tokens` are those of the last response
+    (docs/reference/open-webui.md, "Usage").
+    """
+    newest = last or usage
+    return {
+        "input_tokens": usage.input,
+        "output_tokens": usage.output,
+        "total_tokens": usage.total,
+        "prompt_tokens": newest.input,
+        "completion_tokens": newest.output,
+        "input_tokens_details": {
+            "cached_tokens": usage.cached,
+            "cache_write_tokens": usage.cache_writes,
+        },
+        "output_tokens_details": {"reasoning_tokens": usage.reasoning},
+        **({} if cost is None else {"cost": cost}),
+    }
+
+
+def error_chunk(sentence: str) -> Chunk:
+    """Return the chunk that marks the message as failed and keeps its text.
+
+    It has no `choices`, because with them the host ignores `error`.
+    """
+    return {"error": {"message": sentence}}
+
+
+def status_chunk(sentence: str) -> Chunk:
+    """Return a status line above the answer; the host stores it."""
+    data = {"description": sentence, "done": True}
+    return host_event({"type": "status", "data": data})
+
+
+def pages_chunk(queries: list[str], pages: list[str]) -> Chunk:
+    """Return a status line that opens to the pages that a search found."""
+    sites = "1 site" if len(pages) == 1 else f"{len(pages)} sites"
+    sought = f" for {', '.join(queries)}" if queries else ""
+    data = {
+        "action": "web_search",
+        "description": f"Searched {sites}{sought}",
+        "urls": pages,
+        "done": True,
+    }
+    return host_event({"type": "status", "data": data})
+
+
+def source_chunk(name: str, text: str) -> Chunk:
+    """Return a source below the answer that opens to show `text`."""
+    data = {
+        "source": {"name": name},
+        "document": [text],
+        "metadata": [{"source": name}],
+    }
+    return host_event({"type": "source", "data": data})
+
+
+def host_event(event: dict[str, Any]) -> Chunk:
+    """Return a chunk whose event the host hands to its event emitter."""
+    return {"event": event, "choices": [{"index": 0, "delta": {}}]}
+
+
 # ==== owui_chat.storage.output_carrier: Records carried by the host's own stored output of a message.
 
 COMMENTARY_TYPE = "openai_responses:remark"
@@ -6162,33 +6221,17 @@ def closing_commentary(output: Sequence[Item]) -> Item | None:
     return None
 
 
-RECORD_TYPE = "openai_responses:kept"
+_RECORD_TYPE = "openai_responses:kept"
+_RECORD_ID = "kept_"
 
 
-RECORD_ID = "kept_"
+def record_item(stored: StoredRecord, before: str) -> Item:
+    """Return a record as an item of the output.
 
-
-@dataclass(frozen=True, slots=True)
-class StoredRecord:
-    """A record to store, `value`, identified by its id.
-
-    `index` is the item of the run whose text follows the record, None for the end.
+    `before` is the id of the message item that follows; empty for the end.
     """
-
-    ulid: str
-    value: Mapping[str, Any]
-    index: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class TurnDetails:
-    """The entries of a response for the `reasoning_details` of its reasoning."""
-
-    details: Sequence[Item]
-
-
-AnswerEventItem = RunEvent | StoredRecord | TurnDetails
-"""The events of a view: those of the run, and those of its records."""
+    head = {"type": _RECORD_TYPE, "id": f"{_RECORD_ID}{stored.ulid}", "before": before}
+    return {**head, "kept": dict(stored.value)}
 
 
 # ==== owui_chat.render.completions: Run events as Chat Completions, streamed or in one piece, for plain HTTP clients.
@@ -6219,7 +6262,7 @@ class ChunkRenderer:
         self._told: int | None = None
         self._remarks: dict[int, Item] = {}
 
-    def render(self, event: AnswerEventItem, _marker: str = "") -> Iterator[Chunk]:
+    def render(self, event: AnswerEvent) -> Iterator[Chunk]:
         """Yield the chunks to send; a client without a chat stores nothing."""
         match event:
             case ItemAdded() if is_commentary(event.item):
@@ -6583,131 +6626,42 @@ class OpenCalls:
 
 
 class RecordItems:
-    """Puts records into one message's output."""
+    """Puts the records of one message into its output."""
 
     def __init__(self, shown: OutputItems) -> None:
         """Add to `shown`."""
         self._shown = shown
         self._places: dict[str, int] = {}
-        self._carried_to = 0
+        self._turn_start = 0
 
-    def render(
-        self, event: StoredRecord | TurnDetails, places: Mapping[int, int]
+    def add_record(
+        self, stored: StoredRecord, places: Mapping[int, int]
     ) -> Iterator[Chunk]:
-        """Yield the events that store a record; `places` are those of the items."""
-        if isinstance(event, StoredRecord):
-            yield from self._keep(event, places)
-        else:
-            yield from self._carry(event)
+        """Yield the events of a record; one that was shown before is replaced.
 
-    def _keep(self, kept: StoredRecord, places: Mapping[int, int]) -> Iterator[Chunk]:
+        `places` are those of the run's items.
+        """
         items = self._shown.items
-        if kept.ulid in self._places:
-            place = self._places[kept.ulid]
-            yield self._shown.end(place, {**items[place], "kept": dict(kept.value)})
+        if stored.ulid in self._places:
+            place = self._places[stored.ulid]
+            before = items[place]["before"]
+            yield self._shown.end(place, record_item(stored, before))
             return
-        found = places.get(-1 if kept.index is None else kept.index)
+        index = stored.output_index
+        found = None if index is None else places.get(index)
         before = "" if found is None else items[found].get("id") or ""
-        self._places[kept.ulid] = len(items)
-        head = {"type": RECORD_TYPE, "id": f"{RECORD_ID}{kept.ulid}", "before": before}
-        yield from self._shown.add({**head, "kept": dict(kept.value)})
+        self._places[stored.ulid] = len(items)
+        yield from self._shown.add(record_item(stored, before))
 
-    def _carry(self, carried: TurnDetails) -> Iterator[Chunk]:
+    def add_details(self, turn: TurnDetails) -> Iterator[Chunk]:
+        """Yield the reasoning of a response again, now with its details, if any."""
         items = self._shown.items
-        new = range(self._carried_to, len(items))
-        self._carried_to = len(items)
+        new = range(self._turn_start, len(items))
+        self._turn_start = len(items)
         place = next((at for at in new if is_reasoning(items[at])), None)
         if place is not None:
-            details = [*carried.details]
+            details = [*turn.details]
             yield self._shown.end(place, {**items[place], "reasoning_details": details})
-
-
-# ==== owui_chat.render.commentary: Commentary of the model, shown as progress beside the answer.
-
-
-class Commentary:
-    """Shows the commentary of one run; `indexes` are those of its items."""
-
-    def __init__(self, shown: OutputItems, citations: Citations) -> None:
-        """Take the list of items, and the numbering of sources."""
-        self.indexes: dict[int, int] = {}
-        self._shown = shown
-        self._citations = citations
-        self._quoted: dict[int, str] = {}
-        self._stored: dict[int, int] = {}  # how much of it the host has
-        self._ended: dict[int, tuple[Item, str]] = {}
-        self._markers: dict[int, tuple[int, str]] = {}
-
-    def render(
-        self, event: ItemAdded | TextDelta | ItemDone, marker: str
-    ) -> Iterator[Chunk]:
-        """Yield the chunks for an event of commentary; its marker comes at its end."""
-        match event:
-            case ItemAdded():
-                self.indexes[event.output_index] = len(self._shown.items)
-                self._quoted[event.output_index] = ""
-                yield self._shown.begin(_commentary_item(event.item, "", "in_progress"))
-            case TextDelta():
-                yield from self._grow(event.output_index, self._citations.feed(event))
-            case ItemDone():
-                yield from self._end(event, marker)
-
-    def end_run(self, output: Sequence[Item]) -> Iterator[Chunk]:
-        """Yield text that was held back, and commentary that is the answer."""
-        for index in self.indexes.keys() - self._ended.keys():
-            yield from self._grow(index, self._citations.rest(index))
-            yield self._whole(index, "incomplete")
-        closing = closing_commentary(output)
-        for index, (item, text) in self._ended.items():
-            if item == closing:
-                yield from self._become_answer(index, text)
-
-    def _grow(self, index: int, text: str) -> Iterator[Chunk]:
-        if not text:
-            return
-        place, before = self.indexes[index], self._quoted[index]
-        more = text.replace("\n", "\n> ") if before else _quotation(text)
-        self._quoted[index] = before + more
-        if len(before + more) < 2 * self._stored.get(index, 0):
-            yield self._shown.grow(place, "text", more)
-            return
-        yield self._whole(index, "in_progress")
-
-    def _whole(self, index: int, status: str) -> Chunk:
-        place, quoted = self.indexes[index], self._quoted[index]
-        self._stored[index] = len(quoted)
-        return self._shown.end(
-            place, _commentary_item(self._shown.items[place], quoted, status)
-        )
-
-    def _end(self, event: ItemDone, marker: str) -> Iterator[Chunk]:
-        self._citations.feed(event)
-        text = self._citations.shown_text(event)
-        self._ended[event.output_index] = (event.item, text)
-        card = _commentary_item(event.item, _quotation(text), "completed")
-        yield self._shown.end(self.indexes[event.output_index], card)
-        if marker:
-            self._markers[event.output_index] = (len(self._shown.items), marker)
-            yield from self._shown.add_marker(marker)
-
-    def _become_answer(self, index: int, text: str) -> Iterator[Chunk]:
-        place = self.indexes[index]
-        item = self._shown.items[place]
-        if index in self._markers:
-            yield self._shown.end(place, _commentary_item(item, "", "completed"))
-            place, marker = self._markers[index]
-            item, text = self._shown.items[place], marker + text
-        yield self._shown.end(place, message_host_item({"id": item.get("id")}, text))
-
-
-def _quotation(text: str) -> str:
-    return "> " + text.replace("\n", "\n> ") if text else ""
-
-
-def _commentary_item(item: Item, text: str, status: str) -> Item:
-    content = [{"type": "output_text", "text": text}] if text else []
-    head = {"type": COMMENTARY_TYPE, "id": item.get("id") or ""}
-    return {**head, "status": status, "content": content}
 
 
 # ==== owui_chat.render.hosted: The cards of items that OpenAI's own tools make.
@@ -6947,6 +6901,93 @@ HOSTED_ITEMS: Mapping[str, Callable[[OutputItems], HostedItem]] = {
 """Cards by the type of the item; an item without a card is not shown."""
 
 
+# ==== owui_chat.render.commentary: Commentary of the model, shown as progress beside the answer.
+
+
+class Commentary:
+    """Shows the commentary of one run; `indexes` are those of its items."""
+
+    def __init__(self, shown: OutputItems) -> None:
+        """Take the list of items."""
+        self.indexes: dict[int, int] = {}
+        self._shown = shown
+        self._quoted: dict[int, str] = {}
+        self._stored: dict[int, int] = {}  # how much of it the host has
+        self._ended: dict[int, tuple[Item, str]] = {}
+        self._markers: dict[int, tuple[int, str]] = {}
+
+    def begin(self, index: int) -> None:
+        """Take a new item at the next place."""
+        self.indexes[index] = len(self._shown.items)
+        self._quoted[index] = ""
+
+    def render(self, event: ItemEvent, marker: str) -> Iterator[Chunk]:
+        """Yield the chunks for an event of commentary; its marker comes at its end."""
+        match event:
+            case ItemAdded():
+                yield self._shown.begin(_commentary_item(event.item, "", "in_progress"))
+            case TextDelta():
+                yield from self._grow(event.output_index, event.text)
+            case ItemDone():
+                yield from self._end(event, marker)
+                yield from show_files(self._shown, event.card)
+
+    def end_run(self, output: Sequence[Item]) -> Iterator[Chunk]:
+        """Yield the end of broken commentary, and commentary that is the answer."""
+        for index in self.indexes.keys() - self._ended.keys():
+            yield self._whole(index, "incomplete")
+        closing = closing_commentary(output)
+        for index, (item, text) in self._ended.items():
+            if item == closing:
+                yield from self._become_answer(index, text)
+
+    def _grow(self, index: int, text: str) -> Iterator[Chunk]:
+        if not text:
+            return
+        place, before = self.indexes[index], self._quoted[index]
+        more = text.replace("\n", "\n> ") if before else _quotation(text)
+        self._quoted[index] = before + more
+        if len(before + more) < 2 * self._stored.get(index, 0):
+            yield self._shown.grow(place, "text", more)
+            return
+        yield self._whole(index, "in_progress")
+
+    def _whole(self, index: int, status: str) -> Chunk:
+        place, quoted = self.indexes[index], self._quoted[index]
+        self._stored[index] = len(quoted)
+        return self._shown.end(
+            place, _commentary_item(self._shown.items[place], quoted, status)
+        )
+
+    def _end(self, event: ItemDone, marker: str) -> Iterator[Chunk]:
+        text = event.shown
+        self._ended[event.output_index] = (event.item, text)
+        card = _commentary_item(event.item, _quotation(text), "completed")
+        yield self._shown.end(self.indexes[event.output_index], card)
+        if marker:
+            self._markers[event.output_index] = (len(self._shown.items), marker)
+            yield from self._shown.add_marker(marker)
+
+    def _become_answer(self, index: int, text: str) -> Iterator[Chunk]:
+        place = self.indexes[index]
+        item = self._shown.items[place]
+        if index in self._markers:
+            yield self._shown.end(place, _commentary_item(item, "", "completed"))
+            place, marker = self._markers[index]
+            item, text = self._shown.items[place], marker + text
+        yield self._shown.end(place, message_host_item({"id": item.get("id")}, text))
+
+
+def _quotation(text: str) -> str:
+    return "> " + text.replace("\n", "\n> ") if text else ""
+
+
+def _commentary_item(item: Item, text: str, status: str) -> Item:
+    content = [{"type": "output_text", "text": text}] if text else []
+    head = {"type": COMMENTARY_TYPE, "id": item.get("id") or ""}
+    return {**head, "status": status, "content": content}
+
+
 # ==== owui_chat.render.native: Run events as Open WebUI's native events, and the last status line of an answer.
 
 
@@ -6983,28 +7024,21 @@ _SHOWN_TYPES = frozenset({"message", "reasoning", *CALL_OUTPUTS})
 class NativeRenderer:
     """Shows one run."""
 
-    def __init__(
-        self,
-        now: Callable[[], float],
-        known: Iterable[str] = (),
-        *,
-        closes: bool = True,
-    ) -> None:
+    def __init__(self, now: Callable[[], float], *, closes: bool = True) -> None:
         """Take `now`, a clock in seconds, to measure the time of reasoning.
 
-        `known` are the keys of the sources that the page already has. `closes` says
-        whether a last status line is shown.
+        `closes` says whether a last status line is shown.
         """
         self._closes = closes
         self._now = now
         self._began = now()
-        self._citations = Citations(known)
         self._shown = OutputItems()
-        self._remarks = Commentary(self._shown, self._citations)
+        self._commentary = Commentary(self._shown)
         self._calls = OpenCalls(self._shown)
-        self._kept = RecordItems(self._shown)
-        self._cards: dict[int, HostedItem] = {}
+        self._records = RecordItems(self._shown)
+        self._hosted: dict[int, HostedItem] = {}
         self._places: dict[int, int] = {}
+        self._marker = ""
         self._markers: dict[int, str] = {}
         self._started: dict[int, float] = {}
         self._parts: dict[int, int] = {}
@@ -7018,82 +7052,72 @@ class NativeRenderer:
         """Return the event that replaces the item at a place that was shown before."""
         return self._shown.end(place, item)
 
-    def render(self, event: AnswerEventItem, marker: str = "") -> Iterator[Chunk]:
-        """Yield the events to send.
-
-        `marker` comes before the growing text, after commentary that ended, or alone at
-        the end of the run.
-        """
+    def render(self, event: AnswerEvent) -> Iterator[Chunk]:
+        """Yield the chunks to send; `citations` has put the shown texts into events."""
         match event:
+            case TextDelta() if event.output_index in self._places:
+                yield from self._grow(event)
             case ItemAdded() if _is_shown(event.item):
                 yield self._start(event)
-            case TextDelta() if event.output_index in self._places:
-                yield from self._grow(event, marker)
             case ItemDone() if event.output_index in self._places:
                 yield from self._end(event)
-            case AnnotationAdded():
-                self._citations.feed(event)
-                yield from self._sources(ended=False)
             case ItemAdded() | TextDelta() | PartialImage() | ItemDone():
-                yield from self._hosted(event, marker)
+                yield from self._render_other(event)
+            case Marker():
+                self._marker = event.text
             case ToolOutput():
-                yield from self._answered(event)
-            case Status() | StoredRecord() | TurnDetails():
-                yield from self._beside(event)
+                yield from self._calls.answer(event)
             case RunDone():
-                yield from self._end_run(event, marker)
+                yield from self._end_run(event)
+            case _:
+                yield from self._render_beside(event)
 
-    def _hosted(
-        self, event: ItemAdded | TextDelta | PartialImage | ItemDone, marker: str
+    def _render_other(
+        self, event: ItemAdded | TextDelta | PartialImage | ItemDone
     ) -> Iterator[Chunk]:
-        begins = isinstance(event, ItemAdded) and is_commentary(event.item)
-        if not isinstance(event, PartialImage) and (
-            begins or event.output_index in self._remarks.indexes
-        ):
-            yield from self._remarks.render(event, marker)
-            yield from self._after_item(event)
-            return
+        index = event.output_index
         if isinstance(event, ItemAdded):
-            kind = item_type(event.item)
-            if kind in HOSTED_ITEMS:
-                self._cards[event.output_index] = HOSTED_ITEMS[kind](self._shown)
-        card = self._cards.get(event.output_index)
+            self._begin_other(event)
+        if index in self._commentary.indexes:
+            yield from self._commentary.render(event, self._take_marker())
+        elif index in self._hosted:
+            yield from self._hosted[index].render(event)
         if isinstance(event, ItemDone):
-            self._cards.pop(event.output_index, None)
-        if card:
-            yield from card.render(event)
+            self._hosted.pop(index, None)
 
-    def _beside(self, event: Status | StoredRecord | TurnDetails) -> Iterator[Chunk]:
-        if isinstance(event, Status):
-            yield status_chunk(event.sentence)
-        else:
-            places = self._places | self._remarks.indexes
-            yield from self._kept.render(event, places)
+    def _begin_other(self, event: ItemAdded) -> None:
+        kind = item_type(event.item)
+        if is_commentary(event.item):
+            self._commentary.begin(event.output_index)
+        elif kind in HOSTED_ITEMS:
+            self._hosted[event.output_index] = HOSTED_ITEMS[kind](self._shown)
 
-    def _answered(self, event: ToolOutput) -> Iterator[Chunk]:
-        yield from self._calls.answer(event)
-        yield from self._sources(ended=True)  # before the numbers that follow
-        self._citations.feed(event)
-        for source in event.card.get("sources", ()):
-            yield host_event({"type": "source", "data": source})
+    def _render_beside(self, event: AnswerEvent) -> Iterator[Chunk]:
+        match event:
+            case SourceCited():
+                yield host_event({"type": "source", "data": event.source})
+            case Status():
+                yield status_chunk(event.sentence)
+            case StoredRecord():
+                places = self._places | self._commentary.indexes
+                yield from self._records.add_record(event, places)
+            case TurnDetails():
+                yield from self._records.add_details(event)
 
-    def _sources(self, *, ended: bool) -> Iterator[Chunk]:
-        for source in self._citations.sources(ended=ended):
-            yield host_event({"type": "source", "data": source})
+    def _take_marker(self) -> str:
+        marker, self._marker = self._marker, ""
+        return marker
 
-    def _end_run(self, event: RunDone, marker: str) -> Iterator[Chunk]:
-        for card in self._cards.values():
-            yield from card.render(event)
-        for index, place in self._places.items():
-            yield from self._more_text(place, self._citations.rest(index))
-        yield from self._remarks.end_run(event.output)
-        yield from self._sources(ended=True)
-        if event.ending.is_failure:
+    def _end_run(self, event: RunDone) -> Iterator[Chunk]:
+        failed = event.ending.is_failure
+        for hosted in self._hosted.values():
+            yield from hosted.render(event)
+        yield from self._commentary.end_run(event.output)
+        if failed:
             yield from self._calls.break_off()
-        if marker:
+        if marker := self._take_marker():
             yield from self._shown.add_marker(marker)
         yield from end_after_code(self._shown)
-        failed = event.ending.is_failure
         if self._closes and not failed and not open_calls(event.output):
             yield status_chunk(closing_line(self._now() - self._began, event))
         yield from _end_of_run(event)
@@ -7105,18 +7129,12 @@ class NativeRenderer:
             self._calls.note(event.item, place)
         return self._shown.begin(begun_host_item(event.item))
 
-    def _grow(self, event: TextDelta, marker: str) -> Iterator[Chunk]:
+    def _grow(self, event: TextDelta) -> Iterator[Chunk]:
+        marker = self._take_marker()
         if marker:
             self._markers[event.output_index] = marker
-        gap, text = self._gap(event), event.text
-        if event.kind in ("text", "refusal"):
-            text = self._citations.feed(event)
-        place = self._places[event.output_index]
-        yield from self._more_text(place, marker + gap + text, event.kind)
-
-    def _more_text(self, place: int, text: str, kind: str = "text") -> Iterator[Chunk]:
-        if text:
-            yield self._shown.grow(place, kind, text)
+        if text := marker + self._gap(event) + event.text:
+            yield self._shown.grow(self._places[event.output_index], event.kind, text)
 
     def _gap(self, event: TextDelta) -> str:
         before = self._parts.get(event.output_index, event.part)
@@ -7125,25 +7143,18 @@ class NativeRenderer:
         return "\n\n" if thought and event.part != before else ""
 
     def _end(self, event: ItemDone) -> Iterator[Chunk]:
-        place = self._places[event.output_index]
+        index = event.output_index
         match item_type(event.item):
             case "message":
-                yield from self._more_text(place, self._citations.feed(event))
-                text = self._citations.shown_text(event)
-                marker = self._markers.get(event.output_index, "")
-                item = message_host_item(event.item, marker + text)
+                text = self._markers.get(index, "") + event.shown
+                item = message_host_item(event.item, text)
             case "reasoning":
-                seconds = self._now() - self._started[event.output_index]
+                seconds = self._now() - self._started[index]
                 item = reasoning_host_item(event.item, round(seconds))
             case _:
                 item = call_host_item(event.item)
-        yield self._shown.end(place, item)
-        yield from self._after_item(event)
-
-    def _after_item(self, event: RunEvent) -> Iterator[Chunk]:
-        if isinstance(event, ItemDone):
-            yield from self._sources(ended=True)
-            yield from show_files(self._shown, event.card)
+        yield self._shown.end(self._places[index], item)
+        yield from show_files(self._shown, event.card)
 
 
 def _is_shown(item: Item) -> bool:
@@ -7172,6 +7183,39 @@ _TASK_OBJECTS: Mapping[str, tuple[str, dict[str, Any]]] = {
 }
 """By task: the one key of the answer's JSON object that the host reads, and its schema
 (docs/reference/open-webui.md, "Tasks")."""
+
+
+_ANSWER_KEYS = frozenset(
+    {
+        *("tools", "tool_choice", "parallel_tool_calls", "reasoning"),
+        *("reasoning_effort", "text", "verbosity", "response_format"),
+    }
+)
+"""What is chosen for answers, but not for tasks."""
+
+
+def task_request(
+    model: ResolvedModel,
+    messages: Sequence[Mapping[str, Any]],
+    body: Mapping[str, Any],
+    task: str,
+) -> ResponsesRequest:
+    """Return the request for a task: short, without tools or stored reasoning.
+
+    If the host reads the answer as JSON, the model is held to that form. Raises
+    InvalidRequest.
+    """
+    messages = task_messages(messages)
+    instructions, parts = parse_messages(messages)
+    given = {k: v for k, v in body.items() if k not in _ANSWER_KEYS}
+    form = task_format(task, messages)
+    if form and model.facts.known_family:
+        given["text"] = {"format": form}
+    settings = Settings(
+        effort=model.lowest_effort(), stream=False, encrypted_reasoning=False
+    )
+    items = build_input(parts, {}, None)
+    return build_request(model, instructions, items, given, settings)
 
 
 def task_messages(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -7652,21 +7696,17 @@ _ISOLATED_RUN = (
 )
 
 
-class ContainerProcess:
-    """One container; the daemon limits its memory."""
+class _ContainerProcess:
 
     def __init__(self, process: Process, remove: tuple[str, ...]) -> None:
-        """`process` is the client; `remove` is the command that ends the container."""
         self.process = process
         self._client = ProcessHandle(process.pid)
         self._remove_command = remove
 
     def measure_memory(self) -> int:
-        """Return 0: the daemon limits it."""
         return 0
 
     async def kill(self) -> None:
-        """End the container, which would outlive its client."""
         with suppress(TimeoutError):  # the client of one that has answered ends soon
             async with asyncio.timeout(_CLIENT_EXIT_SECONDS):
                 await self.process.wait()
@@ -7681,7 +7721,6 @@ class ContainerProcess:
         self._client.kill()
 
     def close(self) -> None:
-        """Close the client's descriptor."""
         self._client.close()
 
 
@@ -7694,7 +7733,7 @@ class ContainerBackend:
         self._image = image
         self._wheels = wheels
 
-    async def start(self, program: str, limits: SandboxLimits) -> ContainerProcess:
+    async def start(self, program: str, limits: SandboxLimits) -> _ContainerProcess:
         """Start a program in its own container; raises SandboxUnavailable."""
         path = shutil.which(self.name)
         if path is None:
@@ -7708,7 +7747,7 @@ class ContainerBackend:
             stderr=PIPE,
             env=_client_environment(),
         )
-        return ContainerProcess(process, (path, "rm", "--force", name))
+        return _ContainerProcess(process, (path, "rm", "--force", name))
 
     def _options(self, limits: SandboxLimits) -> Iterator[str]:
         rooms = {"/work": limits.disk, "/tmp": limits.disk}
@@ -8371,7 +8410,6 @@ class _SandboxRun:
     async def communicate(
         self, line: bytes, archive: WorkspaceArchive | None, spool: Path
     ) -> None:
-        """Send the request, watch until the answer is complete; raises RunStopped."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + self._limits.seconds + _REPLY_GRACE_SECONDS
         answering = asyncio.create_task(self._read_stdout(spool))
@@ -8409,7 +8447,6 @@ class _SandboxRun:
         return RunStopped(_STOP_CAUSES[reason].format(self._limits))
 
     async def end(self) -> None:
-        """End the sandbox, and wait until it is gone."""
         try:
             await self._process.kill()
             for task in self._tasks:
@@ -8425,7 +8462,6 @@ class _SandboxRun:
             self._process.close()
 
     def stderr_text(self) -> str:
-        """Return the sandbox's error output, for the log."""
         return self._stderr_text.decode("utf-8", "replace").strip()
 
 
@@ -8714,10 +8750,10 @@ def _printable_name(name: str) -> str:
 
 # ==== toolbox.sandbox.tools: The code interpreter's tools: descriptions for the model, calls, results.
 
-SandboxToolSpec = dict[str, Any]
+_SandboxToolSpec = dict[str, Any]
 
 
-class InvalidSandboxCall(Exception):
+class _InvalidSandboxCall(Exception):
     """The arguments of a call are invalid."""
 
 
@@ -8772,7 +8808,7 @@ _FILE_TOOLS = {
 }
 
 
-def build_sandbox_specs(with_dependencies: bool) -> list[SandboxToolSpec]:
+def build_sandbox_specs(with_dependencies: bool) -> list[_SandboxToolSpec]:
     """Return name, description and parameters of each tool."""
     run = {
         "code": _CODE_SCHEMA,
@@ -8788,7 +8824,7 @@ def build_sandbox_specs(with_dependencies: bool) -> list[SandboxToolSpec]:
 
 def _build_sandbox_spec(
     name: str, description: str, properties: Mapping[str, Any], required: list[str]
-) -> SandboxToolSpec:
+) -> _SandboxToolSpec:
     parameters = {
         "type": "object",
         "properties": dict(properties),
@@ -8798,19 +8834,18 @@ def _build_sandbox_spec(
     return {"name": name, "description": description, "parameters": parameters}
 
 
-def build_sandbox_request(
+def _build_sandbox_request(
     name: str, arguments: Mapping[str, Any], with_dependencies: bool
 ) -> dict[str, Any]:
-    """Return the request to the sandbox; raises InvalidSandboxCall."""
     if name == "python_execute":
         return _build_run_request(arguments, with_dependencies)
     if name not in _FILE_TOOLS:
-        raise InvalidSandboxCall(f"There is no tool named {name}.")
+        raise _InvalidSandboxCall(f"There is no tool named {name}.")
     operation, _, properties = _FILE_TOOLS[name]
     given = {key: arguments.get(key) for key in properties}
     for key, value in given.items():
         if not isinstance(value, str):
-            raise InvalidSandboxCall(f"{name} needs {key}, a text.")
+            raise _InvalidSandboxCall(f"{name} needs {key}, a text.")
     return {"operation": operation, **given}
 
 
@@ -8819,13 +8854,13 @@ def _build_run_request(
 ) -> dict[str, Any]:
     code, dependencies = arguments.get("code"), arguments.get("dependencies") or []
     if not isinstance(code, str):
-        raise InvalidSandboxCall("python_execute needs code, a text.")
+        raise _InvalidSandboxCall("python_execute needs code, a text.")
     if not isinstance(dependencies, list) or not all(
         isinstance(one, str) for one in dependencies
     ):
-        raise InvalidSandboxCall("dependencies is a list of names.")
+        raise _InvalidSandboxCall("dependencies is a list of names.")
     if dependencies and not with_dependencies:
-        raise InvalidSandboxCall("No packages can be installed here; do without.")
+        raise _InvalidSandboxCall("No packages can be installed here; do without.")
     return {"operation": "run", "code": code, "dependencies": dependencies}
 
 
@@ -8843,8 +8878,7 @@ class SandboxResult(NamedTuple):
     files: tuple[SandboxFile, ...] = ()
 
 
-def build_sandbox_error(sentence: str) -> SandboxResult:
-    """Return the answer of a failed call."""
+def _build_sandbox_error(sentence: str) -> SandboxResult:
     return SandboxResult(f"Error: {sentence}", failed=True)
 
 
@@ -8856,9 +8890,9 @@ def build_sandbox_result(
     notes = " ".join(_list_notes(answer, limits))
     match answer:
         case {"refused": str(reason)}:
-            return build_sandbox_error(reason)
+            return _build_sandbox_error(reason)
         case {"damaged": _}:
-            return build_sandbox_error(
+            return _build_sandbox_error(
                 "An earlier run damaged the workspace, which is empty now. Call again."
             )
         case {"stdout": _, "stderr": _, "result": _, "status": int(status)}:
@@ -8874,7 +8908,7 @@ def build_sandbox_result(
         case {"done": str(done)}:
             failed = "unkept" in answer
             return SandboxResult(notes if failed else done, failed)
-    return build_sandbox_error("The sandbox gave an answer that makes no sense.")
+    return _build_sandbox_error("The sandbox gave an answer that makes no sense.")
 
 
 def _describe_run(reply: SandboxReply, notes: str) -> str:
@@ -8959,7 +8993,7 @@ class SandboxTools:
         self._has_probed = False
         self._sandbox: Sandbox | None = None
 
-    async def specs(self) -> list[SandboxToolSpec]:
+    async def specs(self) -> list[_SandboxToolSpec]:
         """Return the tools' descriptions; none without a sandbox.
 
         The first call looks for a sandbox; the log says once why there is none.
@@ -8972,23 +9006,23 @@ class SandboxTools:
     ) -> SandboxResult:
         """Run a tool; cancelling the call ends the run."""
         try:
-            request = build_sandbox_request(name, arguments, self._with_dependencies)
+            request = _build_sandbox_request(name, arguments, self._with_dependencies)
             sandbox = await self._find_sandbox()
             if sandbox is None:
-                return build_sandbox_error("There is no sandbox on this server.")
+                return _build_sandbox_error("There is no sandbox on this server.")
             async with self._workspaces.acquire(chat_id) as workspace, self._slots:
                 return await self._run(sandbox, request, workspace)
-        except InvalidSandboxCall as bad:
-            return build_sandbox_error(str(bad))
+        except _InvalidSandboxCall as bad:
+            return _build_sandbox_error(str(bad))
         except SandboxClosed:
-            return build_sandbox_error("The sandbox was closed.")
+            return _build_sandbox_error("The sandbox was closed.")
         except RunStopped as stopped:
-            return build_sandbox_error(
+            return _build_sandbox_error(
                 f"The run was stopped, because {stopped}. The workspace is as it was."
             )
         except (SandboxUnavailable, SandboxReplyMissing, OSError) as silent:
             self._log(f"A run in the sandbox gave no answer: {silent}")
-            return build_sandbox_error("The run ended without an answer.")
+            return _build_sandbox_error("The run ended without an answer.")
 
     async def close(self) -> None:
         """End what runs, then remove all workspaces."""
@@ -9132,7 +9166,7 @@ _MAX_TOOL_NAME_CHARACTERS = 64
 _MIN_SECRET_CHARACTERS = 6
 _INVALID_TOOL_NAME_CHARACTER = re.compile(r"[^A-Za-z0-9_-]")
 
-ExecuteRemoteTool = Callable[[dict[str, Any]], Awaitable[Any]]
+_ExecuteRemoteTool = Callable[[dict[str, Any]], Awaitable[Any]]
 
 
 _Response = TypeVar("_Response")
@@ -9161,7 +9195,7 @@ class RemoteTool:
     name: str
     description: str
     args: Mapping[str, Any]
-    run: ExecuteRemoteTool = field(repr=False)
+    run: _ExecuteRemoteTool = field(repr=False)
 
     async def execute(self, args: dict[str, Any]) -> Any:
         """Let the server run it; raises RemoteError."""
@@ -9180,7 +9214,7 @@ async def run_with_timeout(
 
 
 def make_remote_tool(
-    label: str, spec: RemoteToolSpec, run: ExecuteRemoteTool
+    label: str, spec: RemoteToolSpec, run: _ExecuteRemoteTool
 ) -> RemoteTool:
     """Return a tool named after its server and itself."""
     name = _INVALID_TOOL_NAME_CHARACTER.sub("_", f"{label}_{spec.own_name}")[
@@ -9360,22 +9394,20 @@ def _is_web_address(text: str) -> bool:
     return is_sound and one_word and parts.scheme in ("http", "https")
 
 
-def is_tool_server_label(text: object) -> bool:
-    """Say whether a text can be the label of a server."""
+def _is_tool_server_label(text: object) -> bool:
     return isinstance(text, str) and bool(_TOOL_SERVER_LABEL.fullmatch(text))
 
 
-StringMap = Mapping[str, str]
+_StringMap = Mapping[str, str]
 
 
-class ServerRow(BaseModel):
-    """An entry as it is typed."""
+class _ServerRow(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
     server_label: str
     authorization: str | None = None
-    headers: StringMap = {}
+    headers: _StringMap = {}
     allowed_tools: list[str] | None = None
     timeout: float = Field(default=60.0, ge=1, le=600)
 
@@ -9383,7 +9415,7 @@ class ServerRow(BaseModel):
     @classmethod
     def _check_format(cls, text: str, about: ValidationInfo) -> str:
         is_fine = (
-            is_tool_server_label
+            _is_tool_server_label
             if about.field_name == "server_label"
             else _is_web_address
         )
@@ -9392,23 +9424,22 @@ class ServerRow(BaseModel):
         return text
 
 
-class McpRow(ServerRow):
+class McpRow(_ServerRow):
     """An MCP server as it is typed."""
 
     server_url: str | None = None
     command: list[str] = []
-    env: StringMap = {}
+    env: _StringMap = {}
 
 
-class OpenApiRow(ServerRow):
+class OpenApiRow(_ServerRow):
     """A server with an OpenAPI document as it is typed."""
 
     server_url: str
     base_url: str | None = None
 
 
-def describe_row_error(error: ValidationError) -> str:
-    """Return the first problem of an entry."""
+def _describe_row_error(error: ValidationError) -> str:
     first = error.errors(include_input=False, include_url=False)[0]
     key = str(first["loc"][0])
     if first["type"] == "extra_forbidden":
@@ -9519,7 +9550,7 @@ class EntryReader(NamedTuple):
         try:
             row = self.row.model_validate(said)
         except ValidationError as error:
-            raise _InvalidEntry(describe_row_error(error)) from None
+            raise _InvalidEntry(_describe_row_error(error)) from None
         if isinstance(row, McpRow):
             self._check_target(row)
         return row
@@ -9530,7 +9561,7 @@ class EntryReader(NamedTuple):
         if row.command and not self.starts_programs:
             raise _InvalidEntry("it starts a program, which the valves do not allow")
 
-    def _reveal_all(self, key: str, texts: StringMap) -> Iterator[tuple[str, str]]:
+    def _reveal_all(self, key: str, texts: _StringMap) -> Iterator[tuple[str, str]]:
         for name, text in texts.items():
             if key == "headers" and not _HEADER_NAME.fullmatch(name):
                 raise _InvalidEntry("a name among its headers is no header's name")
@@ -9547,7 +9578,7 @@ class _InvalidEntry(Exception):
 
 
 def _referenced_secrets(
-    revealed: Iterable[tuple[str, str]], typed: StringMap
+    revealed: Iterable[tuple[str, str]], typed: _StringMap
 ) -> list[str]:
     plain = set(typed.values())
     texts = [text for _, text in revealed if text not in plain]
@@ -9556,7 +9587,7 @@ def _referenced_secrets(
 
 def _read_entry_label(row: object) -> str:
     label = row.get("server_label") if isinstance(row, dict) else None
-    return str(label) if is_tool_server_label(label) else ""
+    return str(label) if _is_tool_server_label(label) else ""
 
 
 # ==== toolbox.mcp.http: MCP over streamable HTTP (protocol revision 2025-06-18).
@@ -9684,15 +9715,13 @@ _STDOUT = 1
 _INHERITED_VARIABLES = ("PATH", "HOME", "LANG")
 """What a program gets of our environment; the rest may hold keys."""
 
-LineCallback = Callable[[bytes], bool]
+_LineCallback = Callable[[bytes], bool]
 """Takes a line; False says that enough is enough."""
 
 
-class ChildProcess(asyncio.SubprocessProtocol):
-    """One running program; `is_over` says that no more output can come."""
+class _ChildProcess(asyncio.SubprocessProtocol):
 
-    def __init__(self, take: LineCallback, ended: Callable[[], object]) -> None:
-        """Give each line to `take`, and call `ended` once after the last."""
+    def __init__(self, take: _LineCallback, ended: Callable[[], object]) -> None:
         self.is_over = False
         self._on_line = take
         self._on_end = ended
@@ -9701,12 +9730,10 @@ class ChildProcess(asyncio.SubprocessProtocol):
         self._transport: asyncio.SubprocessTransport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Store the transport."""
         assert isinstance(transport, asyncio.SubprocessTransport)
         self._transport = transport
 
     def pipe_data_received(self, _fd: int, data: bytes) -> None:
-        """Split the output into lines."""
         *lines, begun = data.split(b"\n")
         for line in lines:
             whole, self._partial_line = bytes(self._partial_line + line), bytearray()
@@ -9718,31 +9745,26 @@ class ChildProcess(asyncio.SubprocessProtocol):
             self.kill()
 
     def pipe_connection_lost(self, fd: int, _exc: Exception | None) -> None:
-        """Report the end of its output."""
         if fd == _STDOUT:
             self.is_over = True
             self._on_end()
 
     def process_exited(self) -> None:
-        """End what it started, at once: its group number can be reused later."""
         self.kill()
         self.is_over = True
         self._exited.set()
 
     def write(self, line: bytes) -> None:
-        """Write a line to its stdin, if that is open."""
         stdin = self._stdin()
         if stdin is not None:
             stdin.write(line + b"\n")
 
     def kill(self) -> None:
-        """End the program with all that it started."""
         if self._transport is not None and not self._exited.is_set():
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._transport.get_pid(), signal.SIGKILL)
 
     async def close(self) -> None:
-        """Let it end by itself, or end it."""
         if self._transport is None:
             return
         try:
@@ -9763,10 +9785,9 @@ class ChildProcess(asyncio.SubprocessProtocol):
         return stdin if isinstance(stdin, asyncio.WriteTransport) else None
 
 
-async def start_child_process(
-    child: ChildProcess, command: Sequence[str], environment: Mapping[str, str]
+async def _start_child_process(
+    child: _ChildProcess, command: Sequence[str], environment: Mapping[str, str]
 ) -> None:
-    """Start a program; raises OSError, ValueError."""
     inherited = {
         name: os.environ[name] for name in _INHERITED_VARIABLES if name in os.environ
     }
@@ -9789,7 +9810,7 @@ class McpStdioTransport:
         self.version = ""
         self._entry = entry
         self._name = f"The MCP server {entry.label}"
-        self._child: ChildProcess | None = None
+        self._child: _ChildProcess | None = None
         self._waiting: dict[int, asyncio.Future[RpcMessage]] = {}
         self._unrelated_messages = 0
         self._end_reason = "has ended"
@@ -9797,10 +9818,10 @@ class McpStdioTransport:
     async def open(self) -> None:
         """Start the program; an earlier one is ended."""
         await self.close()
-        self._child = ChildProcess(self._receive_line, self._fail_waiting)
+        self._child = _ChildProcess(self._receive_line, self._fail_waiting)
         environment = dict(self._entry.environment)
         try:
-            await start_child_process(self._child, self._entry.command, environment)
+            await _start_child_process(self._child, self._entry.command, environment)
         except (OSError, ValueError):
             raise RemoteError(f"{self._name} cannot be started.") from None
 
@@ -9870,15 +9891,13 @@ _SESSION_CLOSE_SECONDS = 5.0
 """How long the last words to a server may take."""
 
 
-class RpcError(Exception):
+class _RpcError(Exception):
     """The server answered with an error; the text is the server's."""
 
 
-class McpSession:
-    """One session; several calls can run in it at once."""
+class _McpSession:
 
     def __init__(self, entry: ServerEntry, wire: McpTransport) -> None:
-        """Open nothing yet."""
         self._entry = entry
         self._name = f"The MCP server {entry.label}"
         self._transport = wire
@@ -9890,9 +9909,6 @@ class McpSession:
         self._cancellations: set[asyncio.Task[None]] = set()
 
     async def list_tools(self) -> AsyncGenerator[Mapping[str, Any], None]:
-        """Yield the tools as the server describes them, up to a limit; raises
-        RemoteError.
-        """
         await self._open()
         params: dict[str, Any] = {}
         for _ in range(_MAX_PAGES if self._has_tools else 0):
@@ -9909,14 +9925,12 @@ class McpSession:
     async def call_tool(
         self, name: str, arguments: Mapping[str, Any]
     ) -> Mapping[str, Any]:
-        """Return the result of a tool; raises RemoteError, RpcError."""
         await self._open()
         return await self._request_with_retry(
             "tools/call", {"name": name, "arguments": arguments}
         )
 
     async def close(self) -> None:
-        """Send what is pending, then end the session, both within a time limit."""
         try:
             if self._cancellations:
                 await asyncio.wait(self._cancellations, timeout=_SESSION_CLOSE_SECONDS)
@@ -9945,7 +9959,7 @@ class McpSession:
             await run_with_timeout(
                 self._transport.notify(ready), self._entry.seconds, self._name
             )
-        except (RpcError, SessionExpired):
+        except (_RpcError, SessionExpired):
             raise RemoteError(f"{self._name} refused to begin a session.") from None
         abilities = answer.get("capabilities")
         self._has_tools = isinstance(abilities, Mapping) and "tools" in abilities
@@ -9978,7 +9992,7 @@ class McpSession:
             raise
         error = answer.get("error")
         if isinstance(error, Mapping):
-            raise RpcError(str(error.get("message") or "It gave no reason."))
+            raise _RpcError(str(error.get("message") or "It gave no reason."))
         result = answer.get("result")
         if not isinstance(result, dict):
             raise RemoteError(f"{self._name} gave an answer without a result.")
@@ -10011,7 +10025,7 @@ class McpClient:
         wire: McpTransport = (
             McpStdioTransport(entry) if entry.command else McpHttpTransport(entry)
         )
-        self._session = McpSession(entry, wire)
+        self._session = _McpSession(entry, wire)
 
     async def list_tools(self) -> tuple[RemoteToolSpec, ...]:
         """Return what the server offers, each name once; raises RemoteError."""
@@ -10024,7 +10038,7 @@ class McpClient:
                         found.setdefault(spec.own_name, spec)
                     if len(found) == MAX_TOOLS_PER_SERVER:
                         break
-        except RpcError:
+        except _RpcError:
             label = self._entry.label
             raise RemoteError(
                 f"The MCP server {label} does not list its tools."
@@ -10044,7 +10058,7 @@ class McpClient:
     async def _call(self, name: str, arguments: dict[str, Any]) -> Any:
         try:
             return _read_tool_result(await self._session.call_tool(name, arguments))
-        except RpcError as refused:
+        except _RpcError as refused:
             reason = truncate_text(str(refused), _MAX_ERROR_CHARACTERS)
             return build_error_result(reason)
 
@@ -10092,10 +10106,9 @@ class InvalidOpenApiSchema(Exception):
     """A schema has an unknown reference, or is too large."""
 
 
-def resolve_openapi_reference(
+def _resolve_openapi_reference(
     node: object, document: Mapping[str, Any]
 ) -> Mapping[str, Any]:
-    """Return an object of the document, or the one that it refers to."""
     for _ in range(_MAX_REFERENCE_HOPS):
         if not isinstance(node, Mapping):
             break
@@ -10117,11 +10130,9 @@ def _follow_pointer(reference: object, document: Mapping[str, Any]) -> Any:
     return node
 
 
-class OpenApiSchemas:
-    """The schemas of one tool; `definitions` holds what they refer to."""
+class _OpenApiSchemas:
 
     def __init__(self, document: Mapping[str, Any]) -> None:
-        """`document` is where references lead."""
         self.definitions: dict[str, Any] = {}
         self._document = document
         self._names: dict[str, str] = {}
@@ -10129,10 +10140,6 @@ class OpenApiSchemas:
     def make_standalone(
         self, node: Any, levels: int = _MAX_OPENAPI_SCHEMA_DEPTH
     ) -> Any:
-        """Return a schema whose references lead to `definitions`.
-
-        Raises InvalidOpenApiSchema.
-        """
         if levels == 0:
             raise InvalidOpenApiSchema
         if isinstance(node, list):
@@ -10163,15 +10170,7 @@ _PARAMETER_LOCATIONS = ("path", "query", "header")
 _RESERVED_HEADERS = frozenset(
     {"accept", "connection", "content-length", "content-type", "host", "te", "upgrade"}
 )
-_SECRET_HEADER_WORDS = [
-    "auth",
-    "cookie",
-    "forward",
-    "key",
-    "secret",
-    "token",
-    "transfer",
-]
+_SECRET_HEADER = re.compile("auth|cookie|forward|key|secret|token|transfer")
 """Headers that the model must not set: ours, and those with credentials."""
 _EXPLODED_STYLES = ("form", "deepObject")
 
@@ -10189,21 +10188,18 @@ class OpenApiParameter(NamedTuple):
     explodes: bool
 
 
-class OpenApiArguments:
-    """The arguments of one operation; `body` is the one that is sent as JSON."""
+class _OpenApiArguments:
 
     def __init__(self, document: Mapping[str, Any]) -> None:
-        """Begin with none."""
         self.parameters: dict[tuple[str, str], OpenApiParameter] = {}
         self.body = ""
         self._document = document
-        self._schemas = OpenApiSchemas(document)
+        self._schemas = _OpenApiSchemas(document)
         self._properties: dict[str, Any] = {}
         self._required: dict[str, None] = {}
         self._api_keys = frozenset(_api_key_parameters(document))
 
     def build_schema(self) -> dict[str, Any]:
-        """Return the schema of all arguments."""
         definitions = self._schemas.definitions
         return {
             "type": "object",
@@ -10213,21 +10209,16 @@ class OpenApiArguments:
         }
 
     def add_parameters(self, rows: object) -> None:
-        """Add parameters; an operation's replaces its path's.
-
-        Raises InvalidOpenApiSchema.
-        """
         for row in rows if isinstance(rows, list) else []:
-            said = resolve_openapi_reference(row, self._document)
+            said = _resolve_openapi_reference(row, self._document)
             place, name = str(said.get("in")), str(said.get("name"))
             if self._is_model_argument(place, name):
                 self._add_parameter(place, name, said)
 
     def add_body(self, body: object) -> None:
-        """Add a JSON body; raises InvalidOpenApiSchema if another one is required."""
         if body is None:
             return
-        said = resolve_openapi_reference(body, self._document)
+        said = _resolve_openapi_reference(body, self._document)
         media = _find_json_media(said.get("content"))
         if media is not None:
             self.body = self._free_name("body")
@@ -10242,9 +10233,7 @@ class OpenApiArguments:
         if place not in _PARAMETER_LOCATIONS or (place, name.lower()) in self._api_keys:
             return False
         low = name.lower()
-        is_closed = low in _RESERVED_HEADERS or any(
-            word in low for word in _SECRET_HEADER_WORDS
-        )
+        is_closed = low in _RESERVED_HEADERS or _SECRET_HEADER.search(low)
         return place != "header" or not is_closed
 
     def _add_parameter(self, place: str, name: str, said: Mapping[str, Any]) -> None:
@@ -10280,8 +10269,8 @@ def _find_json_media(content: object) -> Mapping[str, Any] | None:
 
 def _api_key_parameters(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     try:
-        parts = resolve_openapi_reference(document.get("components"), document)
-        schemes = resolve_openapi_reference(parts.get("securitySchemes"), document)
+        parts = _resolve_openapi_reference(document.get("components"), document)
+        schemes = _resolve_openapi_reference(parts.get("securitySchemes"), document)
     except InvalidOpenApiSchema:
         return
     for scheme in schemes.values():
@@ -10337,11 +10326,11 @@ class OpenApiDocument(NamedTuple):
     def _operation(
         self, path: str, method: str, item: object
     ) -> OpenApiOperation | None:
-        holder = resolve_openapi_reference(item, self.content)
+        holder = _resolve_openapi_reference(item, self.content)
         if method not in holder:
             return None
-        said = resolve_openapi_reference(holder[method], self.content)
-        arguments = OpenApiArguments(self.content)
+        said = _resolve_openapi_reference(holder[method], self.content)
+        arguments = _OpenApiArguments(self.content)
         arguments.add_parameters(holder.get("parameters"))
         arguments.add_parameters(said.get("parameters"))
         arguments.add_body(said.get("requestBody"))
@@ -10677,8 +10666,7 @@ _LIST_TOOLS_SECONDS = 15.0
 _ServerKey = tuple[str, ServerEntry]
 
 
-class ToolServerClient(Protocol):
-    """A server, for one run."""
+class _ToolServerClient(Protocol):
 
     async def list_tools(self) -> tuple[Any, ...]:
         """Return what it offers; raises RemoteError."""
@@ -10734,7 +10722,7 @@ class ToolServers:
     ) -> AsyncGenerator[AvailableTools, None]:
         """Lend the tools of a run; its sessions are closed in the background."""
         mcp, openapi = named.read_entries()
-        servers: dict[_ServerKey, ToolServerClient] = {
+        servers: dict[_ServerKey, _ToolServerClient] = {
             **{("mcp", entry): McpClient(entry) for entry in mcp.entries},
             **{("openapi", entry): OpenApiClient(entry) for entry in openapi.entries},
         }
@@ -10760,7 +10748,7 @@ class ToolServers:
             await asyncio.wait(self._closing)
 
     async def _list_tools(
-        self, key: _ServerKey, server: ToolServerClient
+        self, key: _ServerKey, server: _ToolServerClient
     ) -> _CachedTools:
         now = self._now()
         self._cache = {k: r for k, r in self._cache.items() if r.expires_at > now}
@@ -10770,14 +10758,14 @@ class ToolServers:
             return found
         return self._cache[key]
 
-    def _close_in_background(self, server: ToolServerClient) -> None:
+    def _close_in_background(self, server: _ToolServerClient) -> None:
         closing = asyncio.create_task(server.close())
         self._closing.add(closing)
         closing.add_done_callback(self._closing.discard)
 
 
 async def _query_server(
-    server: ToolServerClient, name: str, now: float
+    server: _ToolServerClient, name: str, now: float
 ) -> _CachedTools:
     try:
         offers = await run_with_timeout(server.list_tools(), _LIST_TOOLS_SECONDS, name)
@@ -11347,19 +11335,14 @@ DEFAULT_WINDOW_TURNS = 10
 
 _WINDOW_PATTERN = re.compile(r"sliding-window(?::([1-9]\d{0,3}))?")
 
-_TOOL_IMAGES_PREFIX = "Here are the images from the tool results above."
-"""The beginning of a message that the host makes for a tool's pictures
-(docs/reference/open-webui.md, "The stored output and the next turn")."""
 
-
-class MemoryWindow(NamedTuple):
-    """The messages that remain, and a note about the others."""
+class _MemoryWindow(NamedTuple):
 
     messages: Sequence[Message]
     note: str = ""
 
 
-def apply_memory_policy(messages: Sequence[Message], policy: str) -> MemoryWindow:
+def apply_memory_policy(messages: Sequence[Message], policy: str) -> _MemoryWindow:
     """Return what a memory policy leaves of a chat, in whole turns.
 
     A turn is a message of the user with all that follows it. System messages before the
@@ -11370,12 +11353,12 @@ def apply_memory_policy(messages: Sequence[Message], policy: str) -> MemoryWindo
         place for place, _ in enumerate(messages) if is_turn_start(messages, place)
     ]
     if not most or len(starts) <= most:
-        return MemoryWindow(messages)
+        return _MemoryWindow(messages)
     first, kept_from = starts[0], starts[-most]
     head = [one for one in messages[:first] if one.get("role") == "system"]
     dropped = len(starts) - most
     turns = "1 earlier turn was" if dropped == 1 else f"{dropped} earlier turns were"
-    return MemoryWindow(
+    return _MemoryWindow(
         [*head, *messages[kept_from:]],
         f"The memory holds {most} turns, so {turns} left out. The model no longer "
         "knows them, and because the beginning of the chat changed, its cached prompt "
@@ -11403,7 +11386,7 @@ def is_turn_start(messages: Sequence[Message], place: int) -> bool:
         return False
     after_tool = place > 0 and messages[place - 1].get("role") == "tool"
     return not (
-        after_tool and _read_first_text(messages[place]).startswith(_TOOL_IMAGES_PREFIX)
+        after_tool and _read_first_text(messages[place]).startswith(TOOL_IMAGES_PREFIX)
     )
 
 
@@ -11435,9 +11418,6 @@ def _parse_window(policy: str) -> int:
 
 # ==== gpt5_agent.tools.guard: Decides whether a call may be made: a known tool, valid arguments, no repeated failure.
 
-CALL_TOOL = "call_tool"
-"""The host's own tool for those whose definitions it holds back."""
-
 _CALL_TOOL_KEYS = {"tool_name", "params"}
 
 
@@ -11449,12 +11429,12 @@ def resolve_host_call(call: Item) -> Item:
     if call.get("name") != CALL_TOOL:
         return call
     given = parse_json_object(call.get("arguments")) or {}
-    name, params = given.get("tool_name"), given.get("params")
-    if given.keys() != _CALL_TOOL_KEYS or parse_json_object(params) is None:
+    name = given.get("tool_name")
+    if given.keys() != _CALL_TOOL_KEYS or read_call_tool(given) is None:
         return call
-    return (
-        {**call, "name": name, "arguments": params} if isinstance(name, str) else call
-    )
+    if not isinstance(name, str):
+        return call
+    return {**call, "name": name, "arguments": given["params"]}
 
 
 TOOL_FAILED_TEXT = "tool invoke error: failed to execute tool"
@@ -11462,14 +11442,14 @@ TOOL_REPEATED_TEXT = (
     "tool invoke error: repeated failure detected; skipped duplicate call"
 )
 
-FindSchema = Callable[[str], Mapping[str, Any] | None]
+_FindSchema = Callable[[str], Mapping[str, Any] | None]
 """Gives the schema of a tool's arguments, or None for no such tool."""
 
 
 class CallGuard:
     """Checks each call of a run."""
 
-    def __init__(self, schemas: FindSchema) -> None:
+    def __init__(self, schemas: _FindSchema) -> None:
         """`schemas` gives the schema of a tool's arguments."""
         self._schemas = schemas
         self._failed: dict[str, Item] = {}
@@ -11784,9 +11764,6 @@ def _is_approval(answer: object) -> bool:
 
 ChosenStyle = Literal["full", "lean"]
 
-_HOST_ERROR_PREFIXES = ("error:", "exception:", "traceback", "http error!")
-"""The beginnings of results that the host marks as failed."""
-
 _REFUSAL_PREFIXES = (
     "error: tool call rejected by user.",
     "error: tool call was not approved.",
@@ -11907,7 +11884,7 @@ def _is_failed_output(text: str) -> bool:
     if text == TOOL_FAILED_TEXT:
         return True
     lowered = text.strip().lower()
-    if lowered.startswith(_HOST_ERROR_PREFIXES):
+    if lowered.startswith(HOST_ERROR_PREFIXES):
         return not lowered.startswith(_REFUSAL_PREFIXES)
     return list(parse_json_object(text) or ()) == ["error"]
 
@@ -11981,7 +11958,7 @@ def build_system_instruction(
     Overrides are a JSON object that replaces blocks by their keys, or another text,
     which is added unchanged.
     """
-    changed = read_policy_overrides(prompt_policy_overrides)
+    changed = _read_policy_overrides(prompt_policy_overrides)
     texts = _FULL_POLICIES if style == "full" else _LEAN_POLICIES
     blocks = [
         _wrap_in_tag(changed.get(key, texts[key]), tag)
@@ -11992,8 +11969,7 @@ def build_system_instruction(
     return "\n\n".join(part for part in parts if part.strip())
 
 
-def read_policy_overrides(text: str) -> dict[str, str]:
-    """Return the changed blocks by key; unknown keys are ignored."""
+def _read_policy_overrides(text: str) -> dict[str, str]:
     if not text.strip():
         return {}
     given = parse_json_object(text)
@@ -12038,8 +12014,7 @@ class Preset(NamedTuple):
     initial_memories: tuple[str, ...] = ()
 
 
-class PresetFile(BaseModel):
-    """A guide in a JSON file; keys in camel case or snake case."""
+class _PresetFile(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
 
@@ -12102,9 +12077,9 @@ def _find_preset_file(name: str, folder: str) -> str:
     return path if commonpath((home, path)) == home else ""
 
 
-def _read_preset_file(path: str) -> PresetFile:
+def _read_preset_file(path: str) -> _PresetFile:
     with open(path, encoding="utf-8") as file:
-        return PresetFile.model_validate_json(file.read(_MAX_PRESET_CHARACTERS))
+        return _PresetFile.model_validate_json(file.read(_MAX_PRESET_CHARACTERS))
 
 
 # ==== gpt5_agent.tools.execution: Runs the agent's own tools and converts their results for the model and the page.
@@ -12149,17 +12124,10 @@ IMAGE_SENT_TEXT = "image generated and sent to user. Tell user to review it now.
 
 _TOOL_IMAGE_TYPES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 _PART_TYPES = frozenset(
-    [
-        "text",
-        "json",
-        "link",
-        "image_link",
-        "image",
-        "blob",
-        "file",
-        "resource",
-        "resource_link",
-    ]
+    {
+        *("text", "json", "link", "image_link", "image"),
+        *("blob", "file", "resource", "resource_link"),
+    }
 )
 
 
@@ -12170,11 +12138,11 @@ class _ResultPart(NamedTuple):
     file: Mapping[str, Any] = MappingProxyType({})
 
 
-ReadFile = Callable[[str], bytes]
+_ReadFile = Callable[[str], bytes]
 """Gives the bytes of a file that a tool names; raises InvalidRequest."""
 
 
-def build_own_result(result: object, read_file: ReadFile) -> ToolResult:
+def build_own_result(result: object, read_file: _ReadFile) -> ToolResult:
     """Convert what a tool returned; raises InvalidRequest for an invalid file."""
     failed, content = False, result
     if isinstance(result, Mapping) and isinstance(result.get("content"), list):
@@ -12202,7 +12170,7 @@ def _format_response(value: object) -> str:
     return f"tool response: {json.dumps(value, ensure_ascii=False, default=str)}."
 
 
-def _convert_part(part: Mapping[str, Any], read_file: ReadFile) -> _ResultPart:
+def _convert_part(part: Mapping[str, Any], read_file: _ReadFile) -> _ResultPart:
     match part["type"]:
         case "text":
             return _ResultPart(_read_text_field(part, "text"))
@@ -12876,32 +12844,25 @@ class _ShownPart:
     text: str = ""
 
     def start_event(self) -> ItemAdded:
-        """Return the event of its beginning."""
         return ItemAdded(self.index, self._item("in_progress", ""))
 
     def add_text(self, text: str) -> TextDelta:
-        """Add text; return the event of it."""
         self.text += text
         return TextDelta(self.index, "summary" if self.is_thought else "text", 0, text)
 
     def end_event(self) -> ItemDone:
-        """Return the event of its end, which says again what it is."""
         return ItemDone(self.index, self._item("completed", self.text.rstrip()))
 
     def _item(self, status: str, text: str) -> Item:
         if self.is_thought:
             summary = [{"type": "summary_text", "text": text}] if text else []
-            return build_thought_item(self.name, summary, status)
+            return _build_thought_item(self.name, summary, status)
         part = {"type": "output_text", "text": text, "annotations": []}
         head = {"id": self.name, "type": "message", "role": "assistant"}
         return {**head, "status": status, "content": [part]}
 
 
-class MessageParts:
-    """Shows a message as thoughts and answer texts.
-
-    What is held back waits for `release` or `become_thought`.
-    """
+class _MessageParts:
 
     def __init__(
         self,
@@ -12912,7 +12873,6 @@ class MessageParts:
         is_thought: bool,
         is_held: bool,
     ) -> None:
-        """Take the message as it begins; `emits` shows thoughts."""
         self.is_thought = is_thought
         self.is_held = is_held
         self.is_commentary = item.get("phase") == "commentary"
@@ -12926,26 +12886,21 @@ class MessageParts:
 
     @property
     def text(self) -> str:
-        """The text shown as the answer, joined as the host joins it."""
         return "\n".join(one.text for one in self._pieces if not one.is_thought)
 
     @property
     def is_shown(self) -> bool:
-        """Whether any part is shown."""
         return bool(self._pieces)
 
     def add_text(self, text: str) -> Iterator[RunEvent]:
-        """Yield the events of more text."""
         yield from self._process_spans(self._reader.feed(text))
 
     def end(self, item: Item) -> Iterator[RunEvent]:
-        """Yield the end of the message; `item` is the complete one."""
         self._item, self._is_complete = item, True
         yield from self._process_spans(self._reader.close())
         yield from self._end_last()
 
     def become_thought(self) -> Iterator[RunEvent]:
-        """Turn the shown text into a thought: its round calls a tool."""
         self.is_thought, self._held = True, []
         for piece in self._pieces if self._shows_thoughts else ():
             if not piece.is_thought:
@@ -12953,7 +12908,6 @@ class MessageParts:
                 yield piece.end_event()
 
     def release(self) -> Iterator[RunEvent]:
-        """Yield what was held back."""
         self.is_held, held, self._held = False, self._held, []
         yield from self._process_spans(held)
         yield from self.close()
@@ -12961,7 +12915,6 @@ class MessageParts:
             yield from self._end_last()
 
     def repeat_as_answer(self) -> Iterator[RunEvent]:
-        """Yield a message that was shown as a thought again, as the answer."""
         spans = parse_think_spans(message_text(self._item))
         text = "".join(span.text for span in spans if not span.is_thought).strip()
         if text and not self.text:
@@ -12971,7 +12924,6 @@ class MessageParts:
             yield piece.end_event()
 
     def close(self) -> Iterator[RunEvent]:
-        """Yield what could have been the beginning of a tag."""
         yield from self._process_spans(self._reader.close())
 
     def _process_spans(self, spans: list[ThinkSpan]) -> Iterator[RunEvent]:
@@ -13012,10 +12964,9 @@ class MessageParts:
             yield last.end_event()
 
 
-def build_thought_item(
+def _build_thought_item(
     name: str, summary: list[Item], status: str = "completed"
 ) -> Item:
-    """Return a reasoning item that shows a thought."""
     return {
         "id": f"rs_{name}",
         "type": "reasoning",
@@ -13035,7 +12986,7 @@ class ThoughtFilter:
         self._has_thought = False
         self._next = 0
         self._indexes: dict[int, int] = {}
-        self._messages: dict[int, MessageParts] = {}
+        self._messages: dict[int, _MessageParts] = {}
         self._texts: dict[int, str] = {}
 
     def begin_round(self, *, may_call: bool) -> None:
@@ -13072,12 +13023,12 @@ class ThoughtFilter:
         index = self._new_index()
         yield from _build_thought_events(index, f"carrier_{index}", "")
 
-    def _start_message(self, item: Item) -> MessageParts:
+    def _start_message(self, item: Item) -> _MessageParts:
         comments = item.get("phase") == "commentary"
         is_thought = self._has_called or (self._shows_thoughts and comments)
         may_end_in_call = self._may_call and item.get("phase") != "final_answer"
         hides = not self._shows_thoughts and (may_end_in_call or comments)
-        return MessageParts(
+        return _MessageParts(
             item,
             self._new_index,
             emits=self._shows_thoughts,
@@ -14472,21 +14423,18 @@ def _build_own_tool_settings(question: AgentInput) -> OwnToolSettings:
 # ==== gpt5_agent.shell.views: Renders agent events: native events for Open WebUI, chunks for plain HTTP clients.
 
 
-def metadata_fields(metadata: RunMetadata | None) -> dict[str, Any]:
-    """Return the field with the metadata of the whole execution."""
+def _metadata_fields(metadata: RunMetadata | None) -> dict[str, Any]:
     return {"execution_metadata": metadata.wire()} if metadata else {}
 
 
-def build_image_chunks(event: ToolOutput) -> Iterator[Chunk]:
-    """Yield the pictures of a tool, which the host stores as files."""
+def _build_image_chunks(event: ToolOutput) -> Iterator[Chunk]:
     urls = event.card.get("images", ())
     images = [{"type": "image_url", "image_url": {"url": url}} for url in urls]
     if images:
         yield {"choices": [{"index": 0, "delta": {"images": images}}]}
 
 
-def build_source_chunk(source: ContextSource) -> Chunk:
-    """Return a source below the answer."""
+def _build_source_chunk(source: ContextSource) -> Chunk:
     chunk = source_chunk(source.name, source.text)
     if source.url:
         chunk["event"]["data"]["source"]["url"] = source.url
@@ -14494,8 +14442,7 @@ def build_source_chunk(source: ContextSource) -> Chunk:
     return chunk
 
 
-def build_metadata_chunk(metadata: RunMetadata) -> Chunk:
-    """Return a status line that the host stores with the message."""
+def _build_metadata_chunk(metadata: RunMetadata) -> Chunk:
     rounds, calls = metadata.rounds, metadata.tool_calls
     line = (
         f"{rounds} round{'s'[: rounds != 1]}, {calls} tool call{'s'[: calls != 1]}, "
@@ -14513,8 +14460,7 @@ def _build_status_chunk(line: str, action: str, more: Mapping[str, Any]) -> Chun
     return host_event({"type": "status", "data": data})
 
 
-def build_step_chunk(step: StepStarted | StepEnded) -> Chunk:
-    """Return a step of the log; the host stores the ends as status lines."""
+def _build_step_chunk(step: StepStarted | StepEnded) -> Chunk:
     if isinstance(step, StepStarted):
         return host_event({"type": "agent:log", "data": _step_fields(step)})
     return _build_status_chunk(format_step(step), "agent_log", _step_fields(step))
@@ -14544,6 +14490,7 @@ class HostRenderer:
     ) -> None:
         """`now` is in seconds; `origin` made the reasoning that is carried."""
         self._native = NativeRenderer(now, closes=False)
+        self._citations = Citations()
         self._thoughts = ThoughtFilter(emits=emits_thoughts)
         self._origin = origin
         self._first_place = 0
@@ -14557,14 +14504,14 @@ class HostRenderer:
             case StepStarted():
                 yield self._start_step(event)
             case StepEnded():
-                yield build_step_chunk(event)
+                yield _build_step_chunk(event)
             case RoundEnded():
                 yield from self._attach_details(event)
             case ContextSource():
-                yield build_source_chunk(event)
+                yield _build_source_chunk(event)
             case ExecutionEnded():
                 self._metadata = event.metadata
-                yield build_metadata_chunk(event.metadata)
+                yield _build_metadata_chunk(event.metadata)
             case StateChanged() | ToolCallRequested() | NewMessage() | ReadyForInput():
                 notify_interface(event, self)
                 told, self._interface_chunks = self._interface_chunks, []
@@ -14582,7 +14529,7 @@ class HostRenderer:
         result = completion(shown, completion_id, created, model)
         early = error_chunk(ending.sentence) if ending.is_failure else {}
         stored = {"output": items} if items else {}
-        return {**result, **early, **stored, **metadata_fields(self._metadata)}
+        return {**result, **early, **stored, **_metadata_fields(self._metadata)}
 
     def on_new_message(self, message: NewMessage) -> None:
         """Report a complete answer."""
@@ -14609,21 +14556,25 @@ class HostRenderer:
         if step.kind == "round":
             self._thoughts.begin_round(may_call=step.may_call)
             self._first_place = len(self._native.items)
-        return build_step_chunk(step)
+        return _build_step_chunk(step)
 
     def _render_run_event(self, event: RunEvent) -> Iterator[Chunk]:
         if isinstance(event, RunDone):
             self._run_end = event
         for shown in self._thoughts.show(event):
-            yield from self._native.render(shown)
+            yield from self._render_cited(shown)
         if isinstance(event, ToolOutput):
-            yield from build_image_chunks(event)
+            yield from _build_image_chunks(event)
+
+    def _render_cited(self, event: RunEvent) -> Iterator[Chunk]:
+        for cited in self._citations.feed(event):
+            yield from self._native.render(cited)
 
     def _attach_details(self, event: RoundEnded) -> Iterator[Chunk]:
         place = self._thought_place()
         if place is None and event.goes_on:
             for shown in self._thoughts.build_carrier():
-                yield from self._native.render(shown)
+                yield from self._render_cited(shown)
             place = self._thought_place()
         if place is not None:
             pairs = [
@@ -14665,21 +14616,21 @@ class ClientRenderer:
                 self._thoughts.begin_round(may_call=event.may_call)
             case ExecutionEnded():
                 self._metadata = event.metadata
-                more = metadata_fields(event.metadata)
+                more = _metadata_fields(event.metadata)
                 yield {**self._head, "choices": [], **more}
             case _ if not isinstance(event, AgentOnlyEvent):
                 for shown in self._thoughts.show(event):
                     self._store_item(shown)
                     yield from self._chunks.render(shown)
                 if isinstance(event, ToolOutput):
-                    for chunk in build_image_chunks(event):
+                    for chunk in _build_image_chunks(event):
                         yield {**self._head, **chunk}
 
     def result(self, completion_id: str, created: int, model: str) -> Chunk:
         """Return the whole answer at once."""
         shown = self._run_end._replace(output=tuple(self._items.values()))
         result = completion(shown, completion_id, created, model)
-        return {**result, **metadata_fields(self._metadata)}
+        return {**result, **_metadata_fields(self._metadata)}
 
     def _store_item(self, shown: RunEvent) -> None:
         match shown:
@@ -14691,36 +14642,10 @@ class ClientRenderer:
 
 # ==== gpt5_agent.shell.answers: Answers one call of the pipeline: a chat as a stream or as one result, or a task.
 
-_DROPPED_TASK_KEYS = (
-    "tools",
-    "tool_choice",
-    "parallel_tool_calls",
-    "reasoning",
-    "reasoning_effort",
-    "text",
-    "verbosity",
-    "response_format",
-)
-
 
 def build_task_request(asked: AgentRequest, task: str) -> ResponsesRequest:
-    """Return the request for a task: short, without tools, policies or memory.
-
-    If the host reads the answer as JSON, the model is held to that form. Raises
-    InvalidRequest.
-    """
-    model = resolve_model(asked.model)
-    messages = task_messages(list(asked.messages))
-    instructions, stretches = parse_messages(messages)
-    body = {k: v for k, v in asked.body.items() if k not in _DROPPED_TASK_KEYS}
-    form = task_format(task, messages)
-    if form and model.facts.known_family:
-        body["text"] = {"format": form}
-    settings = Settings(
-        effort=model.lowest_effort(), stream=False, encrypted_reasoning=False
-    )
-    items = build_input(stretches, {}, None)
-    return build_request(model, instructions, items, body, settings)
+    """Return the request for a task; raises InvalidRequest."""
+    return task_request(resolve_model(asked.model), asked.messages, asked.body, task)
 
 
 DONE_LINE = "data: [DONE]"
@@ -14868,11 +14793,9 @@ _STOPPED_TEXT = (
 )
 
 
-class UnloggedAnswer(dict[str, Any]):
-    """A complete answer; the server writes its `repr` to the log."""
+class _UnloggedAnswer(dict[str, Any]):
 
     def __repr__(self) -> str:
-        """Return nothing of the content."""
         return "a whole answer"
 
 
@@ -14923,7 +14846,7 @@ class Pipeline:
         try:
             if caller.streams:
                 return self._bridge.stream(stream_answer(call))
-            return UnloggedAnswer(self._bridge.run(answer_once(call)))
+            return _UnloggedAnswer(self._bridge.run(answer_once(call)))
         except BridgeClosed:
             error = error_chunk(_STOPPED_TEXT)
             return iter((error, DONE_LINE)) if caller.streams else error

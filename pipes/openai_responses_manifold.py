@@ -10,17 +10,17 @@ Built by scripts/bundle.py from pipes/; do not edit. In reading order
 
     openai_responses  clock, errors, endings, json_input, items, models.catalog,
                       models.resolve, models.usage, transport.stream, loop.events,
-                      redaction, endpoint, transport.connections, requests.json_schema,
-                      requests.tools, requests.replay, requests.parameters,
-                      requests.build, loop.recovery, loop.response, loop.attempts,
+                      redaction, endpoint, transport.connections, requests.parameters,
+                      requests.build, requests.json_schema, requests.tools,
+                      requests.replay, loop.recovery, loop.response, loop.attempts,
                       loop.arguments, loop.tools, loop.run, models.choice,
                       requests.mcp_servers, audit
-    owui_chat  storage.markers, input.tasks, render.chunks, files, citations, messages,
-               storage.records, storage.output_carrier, render.completions,
-               render.items, render.commentary, code, render.hosted, render.native,
-               storage.details_carrier, storage.images, storage.recorder,
-               input.attachments, input.directive_words, input.directives,
-               input.history, input.prefix
+    owui_chat  events, code, messages, storage.markers, storage.records, input.history,
+               input.tasks, render.chunks, files, citations, storage.output_carrier,
+               render.completions, render.items, render.hosted, render.commentary,
+               render.native, storage.details_carrier, storage.images, storage.recorder,
+               host_tools, input.attachments, input.directive_words, input.directives,
+               input.prefix
     owui_manifold  valves, config, log, rounds, context, host, files, host_tools,
                    hosted_tools, store, chat, artifacts, report, answer, models,
                    checkup, pipe
@@ -1635,6 +1635,8 @@ class ItemDone(NamedTuple):
     output_index: int
     item: Item
     card: Mapping[str, Any] = NO_CARD
+    shown: str = ""
+    """The text of a message as a host shows it."""
 
 
 class FinalResponse(NamedTuple):
@@ -2227,7 +2229,6 @@ class _Pool:
 
     @contextmanager
     def lend(self) -> Iterator[aiohttp.ClientSession]:
-        """Lend the session, opened if needed; the last return starts the idle time."""
         if self._timer is not None:
             self._timer.cancel()
         if self._session is None:
@@ -2253,7 +2254,6 @@ class _Pool:
             await session.close()
 
     def close_later(self) -> None:
-        """Close the session in a task of its own, for callers that cannot wait."""
         session = self._take_session()
         if session is None:
             return
@@ -2659,6 +2659,365 @@ async def container_file(
             if len(found) > most_bytes:
                 raise UnreadableAnswer(f"It has more than {most_bytes} bytes.")
     return bytes(found)
+
+
+# ==== openai_responses.requests.parameters: The caller's parameters, translated to the names and forms of the API.
+
+_RENAMED: Mapping[str, str] = {
+    "max_tokens": "max_output_tokens",
+    "max_completion_tokens": "max_output_tokens",
+}
+"""The API's names, by those of Chat Completions."""
+
+_WORDS: Mapping[str, tuple[str, ...]] = {
+    "reasoning_effort": REASONING_EFFORTS,
+    "reasoning_summary": ("auto", "concise", "detailed"),
+    "verbosity": ("low", "medium", "high"),
+}
+_BOOL_LIKE = ("enable_stream", "parallel_tool_calls")
+_ANSWER_FORMATS = ("text", "json_object", "json_schema")
+_UNNAMED_SCHEMA = "response"
+_NO_SCHEMA = (
+    "The answer's format cannot be sent: json_schema has to be a JSON object with the "
+    'schema under "schema".'
+)
+
+
+def read_parameters(body: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the caller's keys with the API's names; raises InvalidRequest.
+
+    `reasoning` and `text` are objects that hold what Chat Completions has beside them.
+    Keys that the API does not have are still in the result. The API has no `stop`: it
+    gets `truncation: "disabled"` (docs/parameters.md).
+    """
+    given = {key: value for key, value in body.items() if value is not None}
+    for theirs, ours in _RENAMED.items():
+        if theirs in given:
+            given.setdefault(ours, given.pop(theirs))
+    if "stop" in given:
+        given.setdefault("truncation", "disabled")
+    for name in _BOOL_LIKE:
+        if name in given:
+            given[name] = read_bool(name, given[name])
+    given["reasoning"] = _reasoning_parameter(given)
+    given["text"] = _text_parameter(given)
+    return given
+
+
+def read_bool(name: str, value: object) -> bool:
+    """Return a truth value given as true, false, 1 or 0, also as text."""
+    if isinstance(value, bool | int | str):
+        if value in (True, "true", "1"):
+            return True
+        if value in (False, "false", "0"):
+            return False
+    raise InvalidRequest(_cannot_be_sent(name, "it must be true or false"))
+
+
+def _reasoning_parameter(given: dict[str, Any]) -> dict[str, Any]:
+    own = _own_object(given, "reasoning")
+    for key in ("effort", "summary"):
+        beside = given.pop(f"reasoning_{key}", None)
+        if value := own.pop(key, None) or beside:
+            own[key] = _word(f"reasoning_{key}", value)
+    return own
+
+
+def _text_parameter(given: dict[str, Any]) -> dict[str, Any]:
+    own = _own_object(given, "text")
+    beside = given.pop("verbosity", None)
+    if value := own.pop("verbosity", None) or beside:
+        own["verbosity"] = _word("verbosity", value)
+    form = _format(given.pop("response_format", None), given.pop("json_schema", None))
+    return {**({"format": form} if form else {}), **own}
+
+
+def _own_object(given: Mapping[str, Any], key: str) -> dict[str, Any]:
+    value = given.get(key, {})
+    if not isinstance(value, Mapping):
+        raise InvalidRequest(_cannot_be_sent(key, "it must be a JSON object"))
+    return {name: inner for name, inner in value.items() if inner is not None}
+
+
+def _word(name: str, value: object) -> str:
+    word = value.strip().lower() if isinstance(value, str) else ""
+    if word not in _WORDS[name]:
+        words = ", ".join(_WORDS[name])
+        raise InvalidRequest(_cannot_be_sent(name, f"it must be one of {words}"))
+    return word
+
+
+def _format(asked: object, beside: object) -> dict[str, Any] | None:
+    form: Mapping[str, Any] = asked if isinstance(asked, Mapping) else {"type": asked}
+    kind = form.get("type")
+    if asked is None or kind == "text":
+        return None
+    if kind not in _ANSWER_FORMATS:
+        words = ", ".join(_ANSWER_FORMATS)
+        raise InvalidRequest(
+            _cannot_be_sent("response_format", f"it is none of {words}")
+        )
+    if kind == "json_object":
+        return {"type": kind}
+    nested = form.get("json_schema", beside)
+    flat = form if nested is None and "schema" in form else nested
+    return {"type": kind, **_schema_fields(flat)}
+
+
+def _schema_fields(value: object) -> dict[str, Any]:
+    read = parse_json_object(value) if isinstance(value, str) else value
+    if not isinstance(read, Mapping) or not isinstance(read.get("schema"), Mapping):
+        raise InvalidRequest(_NO_SCHEMA)
+    fields = {"name": read.get("name") or _UNNAMED_SCHEMA, "schema": read["schema"]}
+    if read.get("description"):
+        fields["description"] = read["description"]
+    if read.get("strict") is not None:
+        fields["strict"] = read_bool("json_schema.strict", read["strict"])
+    return fields
+
+
+def _cannot_be_sent(name: str, why: str) -> str:
+    return f"The setting {name} cannot be sent: {why}."
+
+
+# ==== openai_responses.requests.build: The request: every field that is sent, and how it is built for a model.
+
+_SAMPLING = ("temperature", "top_p", "top_logprobs")
+
+_IN_BACKGROUND = {"background": True, "store": True}
+"""Background mode requires that the response is stored."""
+
+_MOST_OUTPUT_TOKENS = 128_000
+"""The largest value accepted; a model of the catalog may have a higher limit."""
+
+
+class ResponsesRequest(BaseModel):
+    """The body of `POST /responses`, with the API's field names."""
+
+    # JSON has no NaN and no infinity.
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+    model: str
+    input: list[Item]
+    instructions: str | None = None
+    stream: bool = True
+    store: bool = False
+    background: bool | None = None
+    include: list[str] | None = None
+    reasoning: dict[str, Any] | None = None
+    text: dict[str, Any] | None = None
+    tools: list[Item] | None = None
+    tool_choice: str | dict[str, Any] | None = None
+    parallel_tool_calls: bool | None = None
+    max_output_tokens: int | None = None
+    max_tool_calls: int | None = None
+    temperature: float | None = None
+    top_p: float | None = None
+    top_logprobs: int | None = None
+    truncation: str | None = None
+    service_tier: str | None = None
+    prompt_cache_key: str | None = None
+    prompt_cache_options: dict[str, Any] | None = None
+    prompt_cache_retention: str | None = None
+    safety_identifier: str | None = None
+    context_management: list[dict[str, Any]] | None = None
+    metadata: dict[str, str] | None = None
+    moderation: dict[str, Any] | None = None
+    image: dict[str, Any] | None = None
+    access_programs: dict[str, Any] | None = None
+
+    def payload(self) -> dict[str, Any]:
+        """Return the JSON object to send, without fields that are not set."""
+        fields = {name: getattr(self, name) for name in type(self).model_fields}
+        return {name: value for name, value in fields.items() if value is not None}
+
+
+_PASSED_ON = ResponsesRequest.model_fields.keys() - {
+    *("model", "input", "instructions", "stream", "store", "background"),
+    *("include", "reasoning", "text", "tools"),
+}
+"""Keys of a caller that are sent unchanged. Keys that store something at the server, or
+name something stored, are not the caller's to set; `user` is deprecated."""
+
+
+class Settings(NamedTuple):
+    """What the administrator and the user chose, used where the request says nothing.
+
+    None means that nothing was chosen. `defaults` are further parameters by name.
+    """
+
+    effort: str | None = None
+    summary: str | None = None
+    verbosity: str | None = None
+    stream: bool = True
+    background: bool = False
+    encrypted_reasoning: bool = True
+    tools: Sequence[Item] = ()
+    parallel_tool_calls: bool | None = None
+    defaults: Mapping[str, Any] = MappingProxyType({})
+
+
+def build_request(
+    model: ResolvedModel,
+    instructions: str,
+    items: Sequence[Item],
+    body: Mapping[str, Any],
+    settings: Settings,
+) -> ResponsesRequest:
+    """Return the request for a chat; raises InvalidRequest for what cannot be sent.
+
+    `body` holds the caller's keys, with the names of Chat Completions or of the API.
+    The effort is the caller's, else the user's, else the one in the model's name.
+    """
+    if not items:
+        raise InvalidRequest("There is no message to answer. Write one and send it.")
+    given = read_parameters(body)
+    effort = _effort(model, given, settings)
+    tools = tools_at_effort(settings.tools, effort or model.facts.default_effort)
+    fields = {
+        "model": model.id,
+        "input": list(items),
+        "instructions": instructions or None,
+        "stream": settings.stream and given.get("enable_stream", True),
+        **(_IN_BACKGROUND if settings.background else {}),
+        "include": [*_include(model, effort, settings), *include_for(tools)] or None,
+        "reasoning": _reasoning(model, effort, given, settings) or None,
+        "text": _text_object(model, given, settings) or None,
+        "tools": tools or None,
+        "parallel_tool_calls": settings.parallel_tool_calls,
+        **settings.defaults,
+        **_passed_on(model, effort, given),
+    }
+    try:
+        request = ResponsesRequest(**fields)
+    except ValidationError as error:
+        raise InvalidRequest(_first_error(error)) from None
+    _check_output_tokens(request, model)
+    return request
+
+
+def _passed_on(
+    model: ResolvedModel, effort: str | None, given: Mapping[str, Any]
+) -> dict[str, Any]:
+    refused = () if _takes_sampling(model, effort) else _SAMPLING
+    return {k: v for k, v in given.items() if k in _PASSED_ON and k not in refused}
+
+
+def _check_output_tokens(request: ResponsesRequest, model: ResolvedModel) -> None:
+    asked, most = request.max_output_tokens, model.facts.max_output_tokens or 0
+    most = max(_MOST_OUTPUT_TOKENS, most)
+    if asked is not None and not 1 <= asked <= most:
+        raise InvalidRequest(
+            "The setting max_output_tokens cannot be sent: it must be a whole number "
+            f"from 1 to {most}."
+        )
+
+
+def _effort(
+    model: ResolvedModel, given: Mapping[str, Any], settings: Settings
+) -> str | None:
+    chosen = given["reasoning"].get("effort") or settings.effort or model.effort
+    return chosen if chosen and model.takes_effort(chosen) else None
+
+
+def _takes_sampling(model: ResolvedModel, effort: str | None) -> bool:
+    if model.facts.sampling == "with_none":
+        return (effort or model.facts.default_effort) == "none"
+    return model.facts.sampling == "always"
+
+
+def _reasoning(
+    model: ResolvedModel,
+    effort: str | None,
+    given: Mapping[str, Any],
+    settings: Settings,
+) -> dict[str, Any]:
+    if not _reasons(model, effort):
+        return {}
+    own = {k: v for k, v in given["reasoning"].items() if k != "effort"}
+    resolved = effort or model.facts.default_effort
+    if settings.summary and model.facts.summary and resolved != "none":
+        own.setdefault("summary", settings.summary)
+    return {"effort": effort, **own} if effort else own
+
+
+def _text_object(
+    model: ResolvedModel, given: Mapping[str, Any], settings: Settings
+) -> dict[str, Any]:
+    own = {k: v for k, v in given["text"].items() if k != "verbosity"}
+    verbosity = given["text"].get("verbosity") or settings.verbosity
+    if verbosity and model.facts.verbosity:
+        own["verbosity"] = verbosity
+    return own
+
+
+def _include(model: ResolvedModel, effort: str | None, settings: Settings) -> list[str]:
+    wanted = _reasons(model, effort) and settings.encrypted_reasoning
+    return ["reasoning.encrypted_content"] if wanted else []
+
+
+def _reasons(model: ResolvedModel, effort: str | None) -> bool:
+    return model.facts.reasoning or effort is not None
+
+
+def _first_error(error: ValidationError) -> str:
+    first = error.errors(include_url=False, include_context=False, include_input=False)[
+        0
+    ]
+    place = ".".join(str(step) for step in first["loc"])
+    return f"The setting {place} cannot be sent: {first['msg']}."
+
+
+_READ_OTHERWISE = frozenset(
+    {"messages", "model", "stream", "enable_stream", "tools", "extra_tools"}
+)
+"""Keys of a body that are not parameters, or that are sent under other names."""
+
+_OBJECTS = ("reasoning", "text")
+_LONGEST_NAME = 40
+
+
+def dropped_parameters(
+    asked: Mapping[str, Any], request: ResponsesRequest
+) -> list[str]:
+    """Return the API's names of parameters that it does not know or the model rejects.
+
+    A field inside an object is named like `reasoning.effort`.
+    """
+    given, sent = read_parameters(asked), request.payload()
+    names = [
+        f"{key}.{inner}"
+        for key in _OBJECTS
+        for inner in given.pop(key)
+        if inner not in sent.get(key, {})
+    ]
+    names += [key for key in given if key not in sent and key not in _READ_OTHERWISE]
+    return sorted(name[:_LONGEST_NAME] for name in names)
+
+
+_OPENAI_ONLY = (
+    *("access_programs", "context_management", "image", "moderation"),
+    *("prompt_cache_key", "prompt_cache_options", "prompt_cache_retention"),
+    *("safety_identifier", "stream_options"),
+)
+
+
+def strict_payload(payload: dict[str, Any]) -> dict[str, Any]:
+    """Return `payload` for other servers: without OpenAI's own keys, items with ids."""
+    kept = {key: value for key, value in payload.items() if key not in _OPENAI_ONLY}
+    return {**kept, "input": [_strict_item(item) for item in payload["input"]]}
+
+
+def _strict_item(item: Item) -> Item:
+    if item_type(item) == "message" and item.get("role") == "assistant":
+        return {"role": "assistant", "content": message_text(item)}
+    prefix = kind_of(item).id_prefix
+    return {**item, "id": f"{prefix}_{_digest(item)}"} if prefix else item
+
+
+def _digest(item: Item) -> str:
+    seed = str(item.get("encrypted_content") or item.get("call_id") or item)
+    return hashlib.sha256(seed.encode("utf-8", errors="replace")).hexdigest()[:32]
 
 
 # ==== openai_responses.requests.json_schema: JSON Schemas of tools in the two forms that the API takes: strict and open.
@@ -3408,365 +3767,6 @@ def _strip_part(part: Item) -> Item:
     return {k: v for k, v in part.items() if k != "logprobs" and v is not None}
 
 
-# ==== openai_responses.requests.parameters: The caller's parameters, translated to the names and forms of the API.
-
-_RENAMED: Mapping[str, str] = {
-    "max_tokens": "max_output_tokens",
-    "max_completion_tokens": "max_output_tokens",
-}
-"""The API's names, by those of Chat Completions."""
-
-_WORDS: Mapping[str, tuple[str, ...]] = {
-    "reasoning_effort": REASONING_EFFORTS,
-    "reasoning_summary": ("auto", "concise", "detailed"),
-    "verbosity": ("low", "medium", "high"),
-}
-_BOOL_LIKE = ("enable_stream", "parallel_tool_calls")
-_ANSWER_FORMATS = ("text", "json_object", "json_schema")
-_UNNAMED_SCHEMA = "response"
-_NO_SCHEMA = (
-    "The answer's format cannot be sent: json_schema has to be a JSON object with the "
-    'schema under "schema".'
-)
-
-
-def read_parameters(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the caller's keys with the API's names; raises InvalidRequest.
-
-    `reasoning` and `text` are objects that hold what Chat Completions has beside them.
-    Keys that the API does not have are still in the result. The API has no `stop`: it
-    gets `truncation: "disabled"` (docs/parameters.md).
-    """
-    given = {key: value for key, value in body.items() if value is not None}
-    for theirs, ours in _RENAMED.items():
-        if theirs in given:
-            given.setdefault(ours, given.pop(theirs))
-    if "stop" in given:
-        given.setdefault("truncation", "disabled")
-    for name in _BOOL_LIKE:
-        if name in given:
-            given[name] = read_bool(name, given[name])
-    given["reasoning"] = _reasoning_parameter(given)
-    given["text"] = _text_parameter(given)
-    return given
-
-
-def read_bool(name: str, value: object) -> bool:
-    """Return a truth value given as true, false, 1 or 0, also as text."""
-    if isinstance(value, bool | int | str):
-        if value in (True, "true", "1"):
-            return True
-        if value in (False, "false", "0"):
-            return False
-    raise InvalidRequest(_cannot_be_sent(name, "it must be true or false"))
-
-
-def _reasoning_parameter(given: dict[str, Any]) -> dict[str, Any]:
-    own = _own_object(given, "reasoning")
-    for key in ("effort", "summary"):
-        beside = given.pop(f"reasoning_{key}", None)
-        if value := own.pop(key, None) or beside:
-            own[key] = _word(f"reasoning_{key}", value)
-    return own
-
-
-def _text_parameter(given: dict[str, Any]) -> dict[str, Any]:
-    own = _own_object(given, "text")
-    beside = given.pop("verbosity", None)
-    if value := own.pop("verbosity", None) or beside:
-        own["verbosity"] = _word("verbosity", value)
-    form = _format(given.pop("response_format", None), given.pop("json_schema", None))
-    return {**({"format": form} if form else {}), **own}
-
-
-def _own_object(given: Mapping[str, Any], key: str) -> dict[str, Any]:
-    value = given.get(key, {})
-    if not isinstance(value, Mapping):
-        raise InvalidRequest(_cannot_be_sent(key, "it must be a JSON object"))
-    return {name: inner for name, inner in value.items() if inner is not None}
-
-
-def _word(name: str, value: object) -> str:
-    word = value.strip().lower() if isinstance(value, str) else ""
-    if word not in _WORDS[name]:
-        words = ", ".join(_WORDS[name])
-        raise InvalidRequest(_cannot_be_sent(name, f"it must be one of {words}"))
-    return word
-
-
-def _format(asked: object, beside: object) -> dict[str, Any] | None:
-    form: Mapping[str, Any] = asked if isinstance(asked, Mapping) else {"type": asked}
-    kind = form.get("type")
-    if asked is None or kind == "text":
-        return None
-    if kind not in _ANSWER_FORMATS:
-        words = ", ".join(_ANSWER_FORMATS)
-        raise InvalidRequest(
-            _cannot_be_sent("response_format", f"it is none of {words}")
-        )
-    if kind == "json_object":
-        return {"type": kind}
-    nested = form.get("json_schema", beside)
-    flat = form if nested is None and "schema" in form else nested
-    return {"type": kind, **_schema_fields(flat)}
-
-
-def _schema_fields(value: object) -> dict[str, Any]:
-    read = parse_json_object(value) if isinstance(value, str) else value
-    if not isinstance(read, Mapping) or not isinstance(read.get("schema"), Mapping):
-        raise InvalidRequest(_NO_SCHEMA)
-    fields = {"name": read.get("name") or _UNNAMED_SCHEMA, "schema": read["schema"]}
-    if read.get("description"):
-        fields["description"] = read["description"]
-    if read.get("strict") is not None:
-        fields["strict"] = read_bool("json_schema.strict", read["strict"])
-    return fields
-
-
-def _cannot_be_sent(name: str, why: str) -> str:
-    return f"The setting {name} cannot be sent: {why}."
-
-
-# ==== openai_responses.requests.build: The request: every field that is sent, and how it is built for a model.
-
-_SAMPLING = ("temperature", "top_p", "top_logprobs")
-
-_IN_BACKGROUND = {"background": True, "store": True}
-"""Background mode requires that the response is stored."""
-
-_MOST_OUTPUT_TOKENS = 128_000
-"""The largest value accepted; a model of the catalog may have a higher limit."""
-
-
-class ResponsesRequest(BaseModel):
-    """The body of `POST /responses`, with the API's field names."""
-
-    # JSON has no NaN and no infinity.
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
-
-    model: str
-    input: list[Item]
-    instructions: str | None = None
-    stream: bool = True
-    store: bool = False
-    background: bool | None = None
-    include: list[str] | None = None
-    reasoning: dict[str, Any] | None = None
-    text: dict[str, Any] | None = None
-    tools: list[Item] | None = None
-    tool_choice: str | dict[str, Any] | None = None
-    parallel_tool_calls: bool | None = None
-    max_output_tokens: int | None = None
-    max_tool_calls: int | None = None
-    temperature: float | None = None
-    top_p: float | None = None
-    top_logprobs: int | None = None
-    truncation: str | None = None
-    service_tier: str | None = None
-    prompt_cache_key: str | None = None
-    prompt_cache_options: dict[str, Any] | None = None
-    prompt_cache_retention: str | None = None
-    safety_identifier: str | None = None
-    context_management: list[dict[str, Any]] | None = None
-    metadata: dict[str, str] | None = None
-    moderation: dict[str, Any] | None = None
-    image: dict[str, Any] | None = None
-    access_programs: dict[str, Any] | None = None
-
-    def payload(self) -> dict[str, Any]:
-        """Return the JSON object to send, without fields that are not set."""
-        fields = {name: getattr(self, name) for name in type(self).model_fields}
-        return {name: value for name, value in fields.items() if value is not None}
-
-
-_PASSED_ON = ResponsesRequest.model_fields.keys() - {
-    *("model", "input", "instructions", "stream", "store", "background"),
-    *("include", "reasoning", "text", "tools"),
-}
-"""Keys of a caller that are sent unchanged. Keys that store something at the server, or
-name something stored, are not the caller's to set; `user` is deprecated."""
-
-
-class Settings(NamedTuple):
-    """What the administrator and the user chose, used where the request says nothing.
-
-    None means that nothing was chosen. `defaults` are further parameters by name.
-    """
-
-    effort: str | None = None
-    summary: str | None = None
-    verbosity: str | None = None
-    stream: bool = True
-    background: bool = False
-    encrypted_reasoning: bool = True
-    tools: Sequence[Item] = ()
-    parallel_tool_calls: bool | None = None
-    defaults: Mapping[str, Any] = MappingProxyType({})
-
-
-def build_request(
-    model: ResolvedModel,
-    instructions: str,
-    items: Sequence[Item],
-    body: Mapping[str, Any],
-    settings: Settings,
-) -> ResponsesRequest:
-    """Return the request for a chat; raises InvalidRequest for what cannot be sent.
-
-    `body` holds the caller's keys, with the names of Chat Completions or of the API.
-    The effort is the caller's, else the user's, else the one in the model's name.
-    """
-    if not items:
-        raise InvalidRequest("There is no message to answer. Write one and send it.")
-    given = read_parameters(body)
-    effort = _effort(model, given, settings)
-    tools = tools_at_effort(settings.tools, effort or model.facts.default_effort)
-    fields = {
-        "model": model.id,
-        "input": list(items),
-        "instructions": instructions or None,
-        "stream": settings.stream and given.get("enable_stream", True),
-        **(_IN_BACKGROUND if settings.background else {}),
-        "include": [*_include(model, effort, settings), *include_for(tools)] or None,
-        "reasoning": _reasoning(model, effort, given, settings) or None,
-        "text": _text_object(model, given, settings) or None,
-        "tools": tools or None,
-        "parallel_tool_calls": settings.parallel_tool_calls,
-        **settings.defaults,
-        **_passed_on(model, effort, given),
-    }
-    try:
-        request = ResponsesRequest(**fields)
-    except ValidationError as error:
-        raise InvalidRequest(_first_error(error)) from None
-    _check_output_tokens(request, model)
-    return request
-
-
-def _passed_on(
-    model: ResolvedModel, effort: str | None, given: Mapping[str, Any]
-) -> dict[str, Any]:
-    refused = () if _takes_sampling(model, effort) else _SAMPLING
-    return {k: v for k, v in given.items() if k in _PASSED_ON and k not in refused}
-
-
-def _check_output_tokens(request: ResponsesRequest, model: ResolvedModel) -> None:
-    asked, most = request.max_output_tokens, model.facts.max_output_tokens or 0
-    most = max(_MOST_OUTPUT_TOKENS, most)
-    if asked is not None and not 1 <= asked <= most:
-        raise InvalidRequest(
-            "The setting max_output_tokens cannot be sent: it must be a whole number "
-            f"from 1 to {most}."
-        )
-
-
-def _effort(
-    model: ResolvedModel, given: Mapping[str, Any], settings: Settings
-) -> str | None:
-    chosen = given["reasoning"].get("effort") or settings.effort or model.effort
-    return chosen if chosen and model.takes_effort(chosen) else None
-
-
-def _takes_sampling(model: ResolvedModel, effort: str | None) -> bool:
-    if model.facts.sampling == "with_none":
-        return (effort or model.facts.default_effort) == "none"
-    return model.facts.sampling == "always"
-
-
-def _reasoning(
-    model: ResolvedModel,
-    effort: str | None,
-    given: Mapping[str, Any],
-    settings: Settings,
-) -> dict[str, Any]:
-    if not _reasons(model, effort):
-        return {}
-    own = {k: v for k, v in given["reasoning"].items() if k != "effort"}
-    resolved = effort or model.facts.default_effort
-    if settings.summary and model.facts.summary and resolved != "none":
-        own.setdefault("summary", settings.summary)
-    return {"effort": effort, **own} if effort else own
-
-
-def _text_object(
-    model: ResolvedModel, given: Mapping[str, Any], settings: Settings
-) -> dict[str, Any]:
-    own = {k: v for k, v in given["text"].items() if k != "verbosity"}
-    verbosity = given["text"].get("verbosity") or settings.verbosity
-    if verbosity and model.facts.verbosity:
-        own["verbosity"] = verbosity
-    return own
-
-
-def _include(model: ResolvedModel, effort: str | None, settings: Settings) -> list[str]:
-    wanted = _reasons(model, effort) and settings.encrypted_reasoning
-    return ["reasoning.encrypted_content"] if wanted else []
-
-
-def _reasons(model: ResolvedModel, effort: str | None) -> bool:
-    return model.facts.reasoning or effort is not None
-
-
-def _first_error(error: ValidationError) -> str:
-    first = error.errors(include_url=False, include_context=False, include_input=False)[
-        0
-    ]
-    place = ".".join(str(step) for step in first["loc"])
-    return f"The setting {place} cannot be sent: {first['msg']}."
-
-
-_READ_OTHERWISE = frozenset(
-    {"messages", "model", "stream", "enable_stream", "tools", "extra_tools"}
-)
-"""Keys of a body that are not parameters, or that are sent under other names."""
-
-_OBJECTS = ("reasoning", "text")
-_LONGEST_NAME = 40
-
-
-def dropped_parameters(
-    asked: Mapping[str, Any], request: ResponsesRequest
-) -> list[str]:
-    """Return the API's names of parameters that it does not know or the model rejects.
-
-    A field inside an object is named like `reasoning.effort`.
-    """
-    given, sent = read_parameters(asked), request.payload()
-    names = [
-        f"{key}.{inner}"
-        for key in _OBJECTS
-        for inner in given.pop(key)
-        if inner not in sent.get(key, {})
-    ]
-    names += [key for key in given if key not in sent and key not in _READ_OTHERWISE]
-    return sorted(name[:_LONGEST_NAME] for name in names)
-
-
-_OPENAI_ONLY = (
-    *("access_programs", "context_management", "image", "moderation"),
-    *("prompt_cache_key", "prompt_cache_options", "prompt_cache_retention"),
-    *("safety_identifier", "stream_options"),
-)
-
-
-def strict_payload(payload: dict[str, Any]) -> dict[str, Any]:
-    """Return `payload` for other servers: without OpenAI's own keys, items with ids."""
-    kept = {key: value for key, value in payload.items() if key not in _OPENAI_ONLY}
-    return {**kept, "input": [_strict_item(item) for item in payload["input"]]}
-
-
-def _strict_item(item: Item) -> Item:
-    if item_type(item) == "message" and item.get("role") == "assistant":
-        return {"role": "assistant", "content": message_text(item)}
-    prefix = kind_of(item).id_prefix
-    return {**item, "id": f"{prefix}_{_digest(item)}"} if prefix else item
-
-
-def _digest(item: Item) -> str:
-    seed = str(item.get("encrypted_content") or item.get("call_id") or item)
-    return hashlib.sha256(seed.encode("utf-8", errors="replace")).hexdigest()[:32]
-
-
 # ==== openai_responses.loop.recovery: What to do after a refusal: wait and send again, or change the request.
 
 QUOTA_CODES = frozenset(
@@ -4268,11 +4268,6 @@ class _BackgroundRun:
     async def first_event(
         self, part: AsyncGenerator[RunEvent, None]
     ) -> RunEvent | None:
-        """Return the first event of `part`, None if it has none.
-
-        A response without an id could not be cancelled, so a `part` that is left before
-        is read on until there is one.
-        """
         if self._named.is_set():
             return await anext(part, None)
         first = asyncio.create_task(_first_of(part))
@@ -4283,7 +4278,6 @@ class _BackgroundRun:
             raise
 
     def can_go_on(self, error: ResponsesError | None) -> bool:
-        """Say whether there can be more of the response; raises `error` if not."""
         is_total = isinstance(error, TimedOut) and error.kind == "total_timeout"
         goes_on = bool(self.cursor.response_id) and not is_total
         if error is not None and not goes_on:
@@ -4291,7 +4285,6 @@ class _BackgroundRun:
         return goes_on
 
     def wait_after(self, error: ResponsesError | None) -> float:
-        """Return the seconds until the next request; raises ResponseLost."""
         asked, self.has_news = self._asks, self.cursor.last != self._seen
         self._seen = self.cursor.last
         if asked and error is None:  # the server is still working on it
@@ -4328,7 +4321,6 @@ class _BackgroundRun:
         self.abandon()
 
     def abandon(self) -> None:
-        """Cancel the response once, unless it has ended or does not exist."""
         named, ended = self.cursor.response_id, self._state.ending
         if named and not ended and not self._is_left:
             self._is_left = True
@@ -4487,7 +4479,6 @@ class _SchemaValidator:
     _found: dict[tuple[str, int, int], str] = field(default_factory=dict)
 
     def error(self, value: Any, node: Any, path: str = "", depth: int = 0) -> str:
-        """Return the path and the error there; empty if `value` is valid for `node`."""
         if not isinstance(node, Mapping) or depth > _DEEPEST_ARGUMENT:
             return ""
         # A schema can refer to the same part several times, and to itself.
@@ -4838,7 +4829,6 @@ class _Clock:
 
     @asynccontextmanager
     async def question(self) -> AsyncGenerator[None, None]:
-        """Stop the time for a question to a person; questions are asked one by one."""
         async with self._asking:
             began = self._loop.time()
             try:
@@ -4847,7 +4837,6 @@ class _Clock:
                 self._end += self._loop.time() - began
 
     async def wait(self, task: asyncio.Task[ToolResult]) -> None:
-        """Wait until a task is done or the time is used up."""
         while not task.done():
             left = self._end - self._loop.time()
             if left > 0:
@@ -5120,7 +5109,6 @@ class _RunState:
         return ToolOutput(index, item, answer.failed, answer.card)
 
     def fail_calls(self, output: Sequence[Item]) -> list[ToolOutput]:
-        """Answer the calls of a failed response; none of them was run."""
         calls = [item for item in output if is_call(item)]
         return [self.add_output(call, _refused(call, _BROKEN_OFF)) for call in calls]
 
@@ -5611,6 +5599,323 @@ def _message_count(items: object) -> int:
     return sum(item.get("type", "message") == "message" for item in found if item)
 
 
+# ==== owui_chat.events: The events of an answer: those of its run, with what is shown and stored of it.
+
+
+class SourceCited(NamedTuple):
+    """A source to list below the answer, in the host's form."""
+
+    source: Mapping[str, Any]
+
+
+class Marker(NamedTuple):
+    """Text that names a record; it belongs to the event that follows.
+
+    It stands before the text of a delta, behind commentary that ended, or alone at the
+    end of the run.
+    """
+
+    text: str
+
+
+class StoredRecord(NamedTuple):
+    """A value to store in the answer's own output."""
+
+    ulid: str
+    value: Mapping[str, Any]
+    output_index: int | None = None
+    """The item whose text follows the record, None for the end of the run."""
+
+
+class TurnDetails(NamedTuple):
+    """The entries of a response for the `reasoning_details` of its reasoning."""
+
+    details: Sequence[Item]
+
+
+CitedEvent = RunEvent | SourceCited
+AnswerEvent = CitedEvent | Marker | StoredRecord | TurnDetails
+
+
+# ==== owui_chat.code: Code that the API ran, in the host's form.
+
+CODE_CARD = "open_webui:code_interpreter"
+
+_DID_NOT_RUN = "The code did not run to its end."
+
+
+def is_code(item: Mapping[str, Any]) -> bool:
+    """Say whether `item` is code that the API ran."""
+    return item_type(item) == "code_interpreter_call"
+
+
+def code_host_item(item: Mapping[str, Any]) -> Item:
+    """Return code and its output as the host's own item.
+
+    The host runs only code with `attributes` (docs/reference/open-webui.md, "Rounds of
+    tools").
+    """
+    outputs = content_parts(item.get("outputs"))
+    printed = "".join(str(part.get("logs") or "") for part in outputs)
+    failed = item.get("status") in ("failed", "incomplete")
+    return {
+        "type": CODE_CARD,
+        "id": item.get("id"),
+        "status": item.get("status") or "completed",
+        "lang": "python",
+        "code": replay_code(item, _DID_NOT_RUN if failed else printed),
+    }
+
+
+def replay_code(item: Mapping[str, Any], printed: str) -> str:
+    """Return code as the page draws it, with its output in a block below.
+
+    The page draws the code between two fences and does not draw `output` (observed on
+    0.12.4). So the text closes the first block and opens a second one, which the page's
+    last fence closes.
+    """
+    code = str(item.get("code") or "")
+    shown = printed.strip("\n").replace("```", "'''")
+    return f"{code}\n```\n```text\n{shown}" if shown else code
+
+
+def remove_code(text: str, item: Mapping[str, Any]) -> str | None:
+    """Return `text` without the part that the host inserted for stored code.
+
+    None if there is no such part: somebody has deleted the card.
+    """
+    code = code_host_item(item)["code"]
+    told = f"<code_interpreter>\n{code}\n</code_interpreter>" if code else ""
+    before, found, after = text.partition(told) if told else (text, "nothing", "")
+    return f"{before}{after}".strip() if found else None
+
+
+# ==== owui_chat.messages: A chat body as Open WebUI sends it, parsed into its parts.
+
+
+class Attachment(NamedTuple):
+    """A file at a message, as the host notes it there."""
+
+    file_id: str
+    name: str
+    content_type: str
+    is_image: bool
+    """The host itself puts an image into the message."""
+
+
+class StoredMessage(NamedTuple):
+    """A message of the user as the chat's row holds it."""
+
+    row: Mapping[str, Any]
+    answer_id: str
+    """Names the answer to it in this branch of the chat; empty without one."""
+
+    @property
+    def words(self) -> str:
+        """What the user wrote."""
+        content = self.row.get("content")
+        return content if isinstance(content, str) else ""
+
+
+class UserMessage(NamedTuple):
+    """A message that no model wrote."""
+
+    item: Item
+    """An input message, ready to be sent."""
+    stored: StoredMessage | None = None
+    attachments: Sequence[Attachment] = ()
+
+    @property
+    def is_from_user(self) -> bool:
+        """Whether it is no instruction."""
+        return self.item.get("role") == "user"
+
+    @property
+    def content(self) -> list[Item]:
+        """The parts of the input message."""
+        return content_parts(self.item.get("content"))
+
+    def with_content(self, parts: Sequence[Item]) -> Self:
+        """Return this message with other parts."""
+        return self._replace(item={**self.item, "content": list(parts)})
+
+
+class AssistantText(NamedTuple):
+    """Text of an assistant's message, as the host gives it back."""
+
+    text: str
+
+
+class ToolCall(NamedTuple):
+    """A tool call of an assistant's message; the arguments of a custom one are a text."""
+
+    call_id: str
+    name: str
+    arguments: str
+    is_custom: bool = False
+
+
+class ToolMessage(NamedTuple):
+    """What a tool returned for a call: a text, or parts with pictures."""
+
+    call_id: str
+    output: str | list[Item]
+
+
+ChatPart = UserMessage | AssistantText | ToolCall | ToolMessage
+
+
+def parse_messages(
+    messages: Sequence[Mapping[str, Any]], detail: str = "auto"
+) -> tuple[str, list[ChatPart]]:
+    """Return the instructions and the parts of a chat.
+
+    The system messages at the head, in order, are the instructions; later ones stand
+    at their place. Pictures without a `detail` get this one. Raises InvalidRequest for
+    what the API cannot take.
+    """
+    if not all(isinstance(message, Mapping) for message in messages):
+        raise InvalidRequest("A message of this chat is not an object with a role.")
+    head = 0
+    while head < len(messages) and messages[head].get("role") == "system":
+        head += 1
+    texts = [_plain_text(message.get("content")) for message in messages[:head]]
+    instructions = "\n\n".join(text for text in texts if text)
+    rest = messages[head:]
+    return instructions, [part for m in rest for part in _chat_parts(m, detail)]
+
+
+def _chat_parts(message: Mapping[str, Any], detail: str) -> Iterator[ChatPart]:
+    role, content = message.get("role"), message.get("content")
+    match role:
+        case "user":
+            yield UserMessage(_input_message("user", content, detail))
+        case "system" | "developer":
+            yield UserMessage(_input_message("developer", content, detail))
+        case "assistant":
+            text = _plain_text(content)
+            if text.strip():
+                yield AssistantText(text)
+            yield from _calls(message.get("tool_calls"))
+        case "tool":
+            yield ToolMessage(str(message.get("tool_call_id") or ""), _output(content))
+        case _:
+            raise InvalidRequest(
+                "A message of this chat has a role that the Responses API does not "
+                "know. The roles are system, developer, user, assistant and tool."
+            )
+
+
+def _calls(tool_calls: object) -> Iterator[ToolCall]:
+    for call in tool_calls if isinstance(tool_calls, list) else ():
+        wire = call if isinstance(call, Mapping) else {}
+        call_id, function, custom = map(wire.get, ("id", "function", "custom"))
+        if isinstance(function, Mapping):
+            arguments = str(function.get("arguments") or "{}")
+            yield ToolCall(str(call_id), str(function.get("name")), arguments)
+        elif isinstance(custom, Mapping):
+            given = str(custom.get("input") or "")
+            yield ToolCall(str(call_id), str(custom.get("name")), given, is_custom=True)
+
+
+def _output(content: object) -> str | list[Item]:
+    if not isinstance(content, list):
+        return "" if content is None else str(content)
+    return [_input_part(part, "auto") for part in content]
+
+
+def _input_message(role: str, content: object, detail: str) -> Item:
+    rows = content if isinstance(content, list) else [{"type": "text", "text": content}]
+    parts = [_input_part(part, detail) for part in rows]
+    return {"type": "message", "role": role, "content": parts}
+
+
+def _input_part(part: object, detail: str) -> Item:
+    wire = part if isinstance(part, Mapping) else {"type": "text", "text": part}
+    match wire.get("type"):
+        case "text" | "input_text":
+            return {"type": "input_text", "text": str(wire.get("text") or "")}
+        case "image_url" | "input_image":
+            return _image_part(wire, detail)
+        case "file":
+            return {"type": "input_file", **_given(wire.get("file"))}
+        case "input_file":
+            return dict(wire)
+    raise InvalidRequest(
+        "A message of this chat holds something other than text, a picture or a file. "
+        "The model cannot read it: remove it from the message and send it again."
+    )
+
+
+def _image_part(wire: Mapping[str, Any], default: str) -> Item:
+    inner = wire.get("image_url")
+    chat_form = inner if isinstance(inner, Mapping) else {"url": inner}
+    detail = chat_form.get("detail") or wire.get("detail") or default
+    source = {"image_url": chat_form.get("url"), "file_id": wire.get("file_id")}
+    return {"type": "input_image", "detail": detail, **_given(source)}
+
+
+def _given(wire: object) -> Item:
+    fields = wire if isinstance(wire, Mapping) else {}
+    return {str(key): value for key, value in fields.items() if value is not None}
+
+
+def _plain_text(content: object) -> str:
+    if isinstance(content, list):
+        texts = (p.get("text") for p in content if isinstance(p, Mapping))
+        return "".join(text for text in texts if isinstance(text, str))
+    return content if isinstance(content, str) else ""
+
+
+def user_messages(parts: Sequence[ChatPart]) -> list[int]:
+    """Return where the messages of the user are among the parts."""
+    return [
+        place
+        for place, part in enumerate(parts)
+        if isinstance(part, UserMessage) and part.is_from_user
+    ]
+
+
+def attach_stored_messages(
+    parts: Sequence[ChatPart], rows: Mapping[str, Any], metadata: Mapping[str, Any]
+) -> list[ChatPart]:
+    """Return a chat in which each message of the user has its stored one.
+
+    `rows` are the messages of the chat's row, by id. The host may have left out the
+    oldest messages: they are paired from the end.
+    """
+    result, places = list(parts), user_messages(parts)
+    if metadata.get("regeneration_message_id"):
+        places = places[:-1]  # how to answer again is in the request alone
+    asked, answer = map(metadata.get, ("user_message_id", "message_id"))
+    branch = _stored_branch(rows, str(asked or ""), str(answer or ""))
+    for place, stored in zip(reversed(places), branch, strict=False):
+        part = result[place]
+        if isinstance(part, UserMessage):
+            result[place] = part._replace(stored=stored)
+    return result
+
+
+def stored_messages(parts: Sequence[ChatPart]) -> list[StoredMessage]:
+    """Return the stored messages of a chat, in order."""
+    found = (part.stored for part in parts if isinstance(part, UserMessage))
+    return [stored for stored in found if stored]
+
+
+def _stored_branch(
+    rows: Mapping[str, Any], message_id: str, answer_id: str
+) -> Iterator[StoredMessage]:
+    seen = set[str]()
+    while isinstance(row := rows.get(message_id), Mapping) and message_id not in seen:
+        seen.add(message_id)
+        if row.get("role") == "user":
+            yield StoredMessage(row, answer_id)
+            answer_id = ""
+        else:
+            answer_id = message_id
+        message_id = str(row.get("parentId") or "")
+
+
 # ==== owui_chat.storage.markers: The marker grammar: a line in the text that names stored items and is invisible.
 
 # A query has a limit, so that a hostile text is read in linear time.
@@ -5689,6 +5994,427 @@ def _named(match: re.Match[str]) -> str:
         codes = (int(digits[i : i + 8], 2) for i in range(0, len(digits), 8))
         return "".join(map(chr, codes)).upper()
     return (match["ulid"] or match["ulid1"] or "").upper()
+
+
+# ==== owui_chat.storage.records: Records: what of an answer is stored in the chat, and how the chat stays small.
+
+SEED_KEY = "openai_responses_pipe"
+_VERSION = 4
+
+
+class Record(NamedTuple):
+    """The items that one marker names, in the order of the wire.
+
+    `model` is the host's full model id, `created_at` seconds in UTC. If the text part
+    of a message in `payload` has no `text`, the text behind the marker is its text. If
+    it has one, it counts as long as `shown` is the digest of the text behind the
+    marker. Commentary without `shown` has no text in the chat.
+    """
+
+    ulid: str
+    model: str
+    created_at: int
+    payload: tuple[Item, ...]
+    message_id: str
+    origin: Origin
+    shown: str = ""
+
+    @property
+    def kind(self) -> str:
+        """The type that the marker shows."""
+        return str(self.payload[0]["type"]) if len(self.payload) == 1 else "items"
+
+
+def text_digest(text: str) -> str:
+    """Return a digest that tells whether a shown text was edited.
+
+    White space around the text does not count, because the host strips it.
+    """
+    stripped = text.strip().encode("utf-8", "surrogatepass")
+    return hashlib.sha256(stripped).hexdigest()[:32]
+
+
+def message_key(message_id: str) -> str:
+    """Return the top-level key that holds the records of one message."""
+    return f"{SEED_KEY}:{message_id}"
+
+
+def write_records(
+    records: Mapping[str, Record], dead: Iterable[str] = ()
+) -> dict[str, Any]:
+    """Return the JSON value for the key of one message."""
+    items = {ulid: _wire(record) for ulid, record in records.items()}
+    value: dict[str, Any] = {"__v": _VERSION, "items": items}
+    return {**value, "dead": sorted(dead)} if dead else value
+
+
+def is_pipe_key(key: str) -> bool:
+    """Say whether a top-level key of a chat holds records, of any writer."""
+    return key == SEED_KEY or key.startswith(f"{SEED_KEY}:")
+
+
+def read_records(chat: Mapping[str, Any]) -> dict[str, Record]:
+    """Return every readable record of a chat's JSON, by id.
+
+    A record in an unknown form is ignored; its marker then names nothing.
+    """
+    values = [value for key, value in chat.items() if is_pipe_key(key)]
+    dead = {ulid for value in values for ulid in invalid_ids(value)}
+    found = (record for value in values for record in _records_in(value))
+    return {r.ulid: _invalidated(r) if r.ulid in dead else r for r in found}
+
+
+def invalid_ids(value: object) -> list[str]:
+    """Return the ids that the value of one key lists as dead."""
+    dead = value.get("dead") if isinstance(value, Mapping) else None
+    return [str(ulid) for ulid in dead] if isinstance(dead, list) else []
+
+
+def created_in(value: object) -> int:
+    """Return the time of the oldest record in the value of one key; 0 if none."""
+    return min((record.created_at for record in _records_in(value)), default=0)
+
+
+def _invalidated(record: Record) -> Record:
+    rest = tuple(item for item in record.payload if not is_encrypted(item))
+    return record._replace(payload=rest)
+
+
+def _records_in(value: object) -> Iterator[Record]:
+    items = value.get("items") if isinstance(value, Mapping) else None
+    for ulid, wire in (items if isinstance(items, Mapping) else {}).items():
+        payload = _payload(wire.get("payload")) if isinstance(wire, Mapping) else ()
+        if payload:
+            yield _record(str(ulid).upper(), wire, payload)
+
+
+def _payload(value: object) -> tuple[Item, ...]:
+    rows = value if isinstance(value, list) else [value]
+    items = [row for row in rows if isinstance(row, dict) and row.get("type")]
+    return tuple(items) if len(items) == len(rows) else ()
+
+
+def _record(ulid: str, wire: Mapping[str, Any], payload: tuple[Item, ...]) -> Record:
+    model, created_at = str(wire.get("model") or ""), wire.get("created_at")
+    return Record(
+        ulid=ulid,
+        model=model,
+        created_at=created_at if isinstance(created_at, int) else 0,
+        payload=payload,
+        message_id=str(wire.get("message_id") or ""),
+        origin=read_origin(wire.get("origin"), model),
+        shown=str(wire.get("shown") or ""),
+    )
+
+
+def _wire(record: Record) -> dict[str, Any]:
+    payload = list(record.payload)
+    return {
+        "model": record.model,
+        "created_at": record.created_at,
+        "payload": payload[0] if len(payload) == 1 else payload,
+        "message_id": record.message_id,
+        "origin": record.origin.wire(),
+        **({"shown": record.shown} if record.shown else {}),
+    }
+
+
+MAX_STORED_KB = 4096
+"""The most stored in one chat: the host reads and writes it whole at every answer."""
+
+_KEPT_SHARE = 0.75  # so that not every answer changes the beginning of the next request
+_SHORT = 500
+_STAYS = ("__v", "dead")
+
+Values = Mapping[str, Any]
+
+
+def prune(
+    values: Values, messages: Mapping[str, Any], own: str, most: int
+) -> dict[str, Any]:
+    """Return the values to write in addition to that of the key `own`.
+
+    `messages` are those of the chat; without any, nothing is known about them. Answers
+    that are still growing are not touched, because others write them. The remaining
+    values have at most `most` characters.
+    """
+    present = set(map(message_key, messages)) if messages else set(values)
+    growing = {message_key(id) for id, message in messages.items() if _grows(message)}
+    ours = {
+        key: value
+        for key, value in values.items()
+        if key not in (own, SEED_KEY) and isinstance(value, Mapping)
+    }
+    gone = {k: _without_kept(v) for k, v in ours.items() if k not in present}
+    gone = {key: value for key, value in gone.items() if value != ours[key]}
+    left = {k: v for k, v in ours.items() if k in present and k not in growing}
+    return gone | _prune_values(left, most)
+
+
+def stored_size(value: object) -> int:
+    """Return the number of characters that a value takes."""
+    return len(json.dumps(value, separators=(",", ":")))
+
+
+def _grows(message: object) -> bool:
+    return isinstance(message, Mapping) and message.get("done") is False
+
+
+def _has(value: Values) -> bool:
+    items = value.get("items")
+    return isinstance(items, Mapping) and bool(items)
+
+
+def _without_kept(value: Values) -> dict[str, Any]:
+    return {name: inner for name, inner in value.items() if name in _STAYS}
+
+
+def _empty_value(value: Values) -> dict[str, Any]:
+    return {name: inner for name, inner in value.items() if name != "items"}
+
+
+def _prune_values(values: Values, most: int) -> dict[str, Any]:
+    over = sum(map(stored_size, values.values())) - most
+    if over <= 0:
+        return {}
+    over += int(most * (1 - _KEPT_SHARE))
+    now = dict(values)
+    oldest = sorted(filter(lambda key: _has(values[key]), values), key=_age(values))
+    for shrink in (_with_short_outputs, _empty_value):
+        for key in oldest:
+            if over <= 0:
+                break
+            smaller = shrink(now[key])
+            over -= stored_size(now[key]) - stored_size(smaller)
+            now[key] = smaller
+    return {key: value for key, value in now.items() if value != values[key]}
+
+
+def _age(values: Values) -> Callable[[str], int]:
+    return lambda key: created_in(values[key])
+
+
+def _with_short_outputs(value: Values) -> dict[str, Any]:
+    items = {ulid: _short_record(wire) for ulid, wire in value["items"].items()}
+    return {**value, "items": items}
+
+
+def _short_record(wire: Any) -> Any:
+    if not isinstance(wire, Mapping):
+        return wire
+    payload = wire.get("payload")
+    rows = payload if isinstance(payload, list) else None
+    short = list(map(_short_item, rows)) if rows is not None else _short_item(payload)
+    return {**wire, "payload": short}
+
+
+def _short_item(item: Any) -> Any:
+    if not isinstance(item, dict):
+        return item
+    short: Item = {}
+    if isinstance(item.get("output"), str):
+        short["output"] = _cut(item["output"])
+    if isinstance(item.get("outputs"), list):
+        short["outputs"] = list(_short_logs(item["outputs"]))
+    return {**item, **short}
+
+
+def _short_logs(outputs: Iterable[Any]) -> Iterable[Item]:
+    for part in content_parts(list(outputs)):
+        logs = part.get("logs")
+        yield {**part, "logs": _cut(logs)} if isinstance(logs, str) else part
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _SHORT else f"{text[:_SHORT]} [shortened]"
+
+
+# ==== owui_chat.input.history: The input items of a chat's history.
+
+_SIGN = "<details type="
+_BLOCK = re.compile(
+    r'<details type="(?:status|reasoning|tool_calls|code_interpreter|\w+\.reasoning)"'
+    r"[^<>]*>.*?</details>\n?",
+    re.DOTALL,
+)
+
+
+def strip_old_blocks(text: str) -> str:
+    """Return `text` without such blocks; a block that is not closed stays as text."""
+    if _SIGN not in text or "</details>" not in text:
+        return text  # below, only the text before the last end is read, once
+    end = text.rindex("</details>") + len("</details>\n")
+    return _BLOCK.sub("", text[:end]) + text[end:]
+
+
+def build_input(
+    parts: Iterable[ChatPart],
+    records: Mapping[str, Record],
+    reader: Origin | None,
+    *,
+    with_tools: bool = True,
+) -> list[Item]:
+    """Return the input of a request; without a `reader` no reasoning is sent.
+
+    Without `with_tools` runs that are over do not include what tools did. The result is
+    always valid: calls and outputs come in pairs, and reasoning only with its encrypted
+    content and directly before its product.
+    """
+    items: list[Item] = []
+    run: list[AssistantText | ToolCall | ToolMessage] = []
+    for part in parts:
+        if isinstance(part, UserMessage):
+            past = _RunHistory(run, records, reader).items()
+            items += past if with_tools else drop_hosted_tool_items(past)
+            items.append(part.item)
+            run = []
+        else:
+            run.append(part)
+    items += _RunHistory(run, records, reader).items()
+    # A picture is an input message: inserted last, to keep reasoning next to its text.
+    return [
+        image_message(item) if has_image(item) else item
+        for item in drop_orphans(reorder_remote_outputs(since_compaction(items)))
+    ]
+
+
+def tool_message_item(returned: ToolMessage, before: Iterable[Item]) -> Item:
+    """Return the input item for a tool's result; its call is one of `before`."""
+    call_id = returned.call_id
+    calls = (i for i in before if is_call(i) and i.get("call_id") == call_id)
+    kind = next(map(item_type, calls), "function_call")
+    return {"type": CALL_OUTPUTS[kind], "call_id": call_id, "output": returned.output}
+
+
+class _RunHistory:
+
+    def __init__(
+        self,
+        run: Sequence[AssistantText | ToolCall | ToolMessage],
+        records: Mapping[str, Record],
+        reader: Origin | None,
+    ) -> None:
+        self._pieces = [_split(part) for part in run]
+        self._reader = reader
+        self._records = {
+            piece.ulid: records[piece.ulid]
+            for pieces in self._pieces
+            if isinstance(pieces, list)
+            for piece in pieces
+            if piece.ulid in records
+        }
+        self._waiting = {
+            ulid: [
+                strip_for_replay(item) for item in record.payload if is_replayed(item)
+            ]
+            for ulid, record in self._records.items()
+        }
+        self._ulid_of_call = {
+            str(item.get("call_id")): ulid
+            for ulid, record in self._records.items()
+            for item in record.payload
+            if is_call(item)
+        }
+
+        for waiting in self._waiting.values():
+            for item in filter(is_code, list(waiting)):
+                if not self._takes_out(item):
+                    waiting.remove(item)
+
+    def _takes_out(self, code: Item) -> bool:
+        for pieces in [found for found in self._pieces if isinstance(found, list)]:
+            for place, piece in enumerate(pieces):
+                rest = remove_code(piece.text, code)
+                if rest is not None:
+                    pieces[place] = replace(piece, text=rest)
+                    return True
+        return False
+
+    def items(self) -> list[Item]:
+        items: list[Item] = []
+        for part in self._pieces:
+            match part:
+                case ToolCall():
+                    items += self._call(part)
+                case ToolMessage():
+                    items.append(tool_message_item(part, items))
+                case _:
+                    for piece in part:
+                        items += self._piece(piece)
+        return items
+
+    def _call(self, call: ToolCall) -> list[Item]:
+        ulid = self._ulid_of_call.get(call.call_id, "")
+        waiting = self._waiting.get(ulid, [])
+        for place, item in enumerate(waiting):
+            if is_call(item) and item.get("call_id") == call.call_id:
+                self._waiting[ulid] = waiting[place + 1 :]
+                return self._allowed(ulid, waiting[: place + 1])
+        return [_call_item(call)]
+
+    def _piece(self, piece: MarkedText) -> list[Item]:
+        kept = self._allowed(piece.ulid, self._waiting.pop(piece.ulid, []))
+        message = kept.pop() if kept and _is_answer(kept[-1]) else None
+        record = self._records.get(piece.ulid)
+        if message and record and not record.shown and _is_whole_remark(message):
+            kept, message = [*kept, message], None
+        if not piece.text:
+            return kept
+        if message and record and record.shown == text_digest(piece.text):
+            return [*kept, message]
+        return [*kept, _message_item(message, piece.text)]
+
+    def _allowed(self, ulid: str, items: Sequence[Item]) -> list[Item]:
+        if not items:
+            return []
+        reader = self._reader
+        readable = bool(reader and reader.can_decrypt(self._records[ulid].origin))
+        return [
+            item
+            for item in items
+            if not is_encrypted(item) or (readable and item.get("encrypted_content"))
+        ]
+
+
+def _call_item(call: ToolCall) -> Item:
+    kind, key = "function_call", "arguments"
+    if call.is_custom:
+        kind, key = "custom_tool_call", "input"
+    head = {"type": kind, "call_id": call.call_id, "name": call.name}
+    return {**head, key: call.arguments}
+
+
+def _split(
+    part: AssistantText | ToolCall | ToolMessage,
+) -> list[MarkedText] | ToolCall | ToolMessage:
+    if isinstance(part, AssistantText):
+        return list(split_at_markers(strip_old_blocks(part.text)))
+    return part
+
+
+def _is_answer(item: Item) -> bool:
+    return item_type(item) == "message" and item.get("role") == "assistant"
+
+
+def _is_whole_remark(item: Item) -> bool:
+    return is_commentary(item) and bool(message_text(item))
+
+
+def _message_item(kept: Item | None, shown: str) -> Item:
+    part = {"type": "output_text", "text": shown, "annotations": []}
+    if kept is None:
+        return {"type": "message", "role": "assistant", "content": [part]}
+    if message_text(kept).strip() == shown:
+        return kept
+    parts = kept.get("content")
+    if isinstance(parts, list) and len(parts) == 1 and _is_text_part(parts[0]):
+        is_edited = "text" in parts[0]  # the annotations' positions are no longer valid
+        part = {**parts[0], "text": shown, **({"annotations": []} if is_edited else {})}
+    return {**kept, "content": [part]}
+
+
+def _is_text_part(part: object) -> bool:
+    return isinstance(part, Mapping) and part.get("type") == "output_text"
 
 
 # ==== owui_chat.input.tasks: Small jobs that the host gives a model: titles, tags, follow-up questions.
@@ -5961,53 +6687,71 @@ class Citations:
         """The keys that identify the numbered sources, in the order of the numbers."""
         return tuple(self._numbers)
 
-    def feed(self, event: RunEvent) -> str:
-        """Take an event; return the text to show for it."""
+    def feed(self, event: RunEvent) -> Iterator[CitedEvent]:
+        """Yield the event with its text as it is shown, and the sources it names."""
         match event:
-            case TextDelta():
-                return self._grow(event)
+            case TextDelta(kind="text" | "refusal"):
+                yield event._replace(text=self._grow(event))
             case AnnotationAdded():
                 self._name(event.annotation)
+                yield event
+                yield from self._sources(ended=False)
+            case ItemDone() if item_type(event.item) == "message":
+                yield from self._rest(event.output_index)
+                yield event._replace(shown=self._shown_text(event))
+                yield from self._sources(ended=True)
             case ToolOutput():
-                for key in source_keys(event.card.get("sources", ())):
-                    self._numbers.setdefault(key, len(self._numbers) + 1)
-            case ItemDone():
-                return self.rest(event.output_index)
-        return ""
+                yield event
+                yield from self._sources(ended=True)  # before the numbers that follow
+                yield from self._host_sources(event.card.get("sources", ()))
+            case RunDone():
+                for index in dict.fromkeys(index for index, _ in self._growing):
+                    yield from self._rest(index)
+                yield from self._sources(ended=True)
+                yield event
+            case _:
+                yield event
 
-    def rest(self, index: int) -> str:
-        """Return the end of a message's text that was held back."""
+    def _host_sources(
+        self, sources: Iterable[Mapping[str, Any]]
+    ) -> Iterator[CitedEvent]:
+        for key in source_keys(sources):
+            self._numbers.setdefault(key, len(self._numbers) + 1)
+        yield from map(SourceCited, sources)
+
+    def _rest(self, index: int) -> Iterator[CitedEvent]:
+        if text := self._take_held(index):
+            yield TextDelta(index, "text", 0, text)
+
+    def _take_held(self, index: int) -> str:
         places = sorted(place for place in self._growing if place[0] == index)
         return "".join(
             self._linked(self._growing.pop(place).rest()) for place in places
         )
 
-    def shown_text(self, ended: ItemDone) -> str:
-        """Return the text of a message that has ended, as it is shown."""
+    def _shown_text(self, ended: ItemDone) -> str:
         content = ended.item.get("content")
         if isinstance(content, str):
             return link_files(self._linked(content), ended.card)
         text = "".join(map(self._shown_part, content_parts(content)))
         return link_files(text, ended.card)
 
-    def sources(self, *, ended: bool) -> Iterator[Item]:
-        """Yield the sources to show now, in the order of their numbers.
-
-        While a message is growing, sources without a known name wait.
-        """
+    def _sources(self, *, ended: bool) -> Iterator[CitedEvent]:
         while self._waiting and (ended or self._waiting[0] in self._names):
             key = self._waiting.pop(0)
             name = self._names.get(key, key)
             url = {"url": key} if key.startswith("http") else {}
-            yield {
-                "source": {"name": name, **url},
-                "document": [name],
-                "metadata": [{"source": key, "name": name}],
-            }
+            yield SourceCited(
+                {
+                    "source": {"name": name, **url},
+                    "document": [name],
+                    "metadata": [{"source": key, "name": name}],
+                }
+            )
 
     def _grow(self, event: TextDelta) -> str:
         place = (event.output_index, event.part)
-        before = "" if place in self._growing else self.rest(event.output_index)
+        before = "" if place in self._growing else self._take_held(event.output_index)
         held = self._growing.setdefault(place, HoldbackBuffer(OPEN_LINK))
         return before + self._linked(held.feed(event.text))
 
@@ -6127,466 +6871,6 @@ def _url_citation(annotation: Item, text: str, before: int) -> Item:
     return {"type": "url_citation", "url_citation": cited}
 
 
-# ==== owui_chat.messages: A chat body as Open WebUI sends it, parsed into its parts.
-
-
-class Attachment(NamedTuple):
-    """A file at a message, as the host notes it there."""
-
-    file_id: str
-    name: str
-    content_type: str
-    is_image: bool
-    """The host itself puts an image into the message."""
-
-
-class StoredMessage(NamedTuple):
-    """A message of the user as the chat's row holds it."""
-
-    row: Mapping[str, Any]
-    answer_id: str
-    """Names the answer to it in this branch of the chat; empty without one."""
-
-    @property
-    def words(self) -> str:
-        """What the user wrote."""
-        content = self.row.get("content")
-        return content if isinstance(content, str) else ""
-
-
-class UserMessage(NamedTuple):
-    """A message that no model wrote."""
-
-    item: Item
-    """An input message, ready to be sent."""
-    stored: StoredMessage | None = None
-    attachments: Sequence[Attachment] = ()
-
-    @property
-    def is_from_user(self) -> bool:
-        """Whether it is no instruction."""
-        return self.item.get("role") == "user"
-
-    @property
-    def content(self) -> list[Item]:
-        """The parts of the input message."""
-        return content_parts(self.item.get("content"))
-
-    def with_content(self, parts: Sequence[Item]) -> Self:
-        """Return this message with other parts."""
-        return self._replace(item={**self.item, "content": list(parts)})
-
-
-class AssistantText(NamedTuple):
-    """Text of an assistant's message, as the host gives it back."""
-
-    text: str
-
-
-class ToolCall(NamedTuple):
-    """A tool call of an assistant's message; the arguments of a custom one are a text."""
-
-    call_id: str
-    name: str
-    arguments: str
-    is_custom: bool = False
-
-
-class ToolMessage(NamedTuple):
-    """What a tool returned for a call: a text, or parts with pictures."""
-
-    call_id: str
-    output: str | list[Item]
-
-
-ChatPart = UserMessage | AssistantText | ToolCall | ToolMessage
-
-
-def parse_messages(
-    messages: Sequence[Mapping[str, Any]], detail: str = "auto"
-) -> tuple[str, list[ChatPart]]:
-    """Return the instructions and the parts of a chat.
-
-    The system messages at the head, in order, are the instructions; later ones stand
-    at their place. Pictures without a `detail` get this one. Raises InvalidRequest for
-    what the API cannot take.
-    """
-    if not all(isinstance(message, Mapping) for message in messages):
-        raise InvalidRequest("A message of this chat is not an object with a role.")
-    head = 0
-    while head < len(messages) and messages[head].get("role") == "system":
-        head += 1
-    texts = [_plain_text(message.get("content")) for message in messages[:head]]
-    instructions = "\n\n".join(text for text in texts if text)
-    rest = messages[head:]
-    return instructions, [part for m in rest for part in _chat_parts(m, detail)]
-
-
-def _chat_parts(message: Mapping[str, Any], detail: str) -> Iterator[ChatPart]:
-    role, content = message.get("role"), message.get("content")
-    match role:
-        case "user":
-            yield UserMessage(_input_message("user", content, detail))
-        case "system" | "developer":
-            yield UserMessage(_input_message("developer", content, detail))
-        case "assistant":
-            text = _plain_text(content)
-            if text.strip():
-                yield AssistantText(text)
-            yield from _calls(message.get("tool_calls"))
-        case "tool":
-            yield ToolMessage(str(message.get("tool_call_id") or ""), _output(content))
-        case _:
-            raise InvalidRequest(
-                "A message of this chat has a role that the Responses API does not "
-                "know. The roles are system, developer, user, assistant and tool."
-            )
-
-
-def _calls(tool_calls: object) -> Iterator[ToolCall]:
-    for call in tool_calls if isinstance(tool_calls, list) else ():
-        wire = call if isinstance(call, Mapping) else {}
-        call_id, function, custom = map(wire.get, ("id", "function", "custom"))
-        if isinstance(function, Mapping):
-            arguments = str(function.get("arguments") or "{}")
-            yield ToolCall(str(call_id), str(function.get("name")), arguments)
-        elif isinstance(custom, Mapping):
-            given = str(custom.get("input") or "")
-            yield ToolCall(str(call_id), str(custom.get("name")), given, is_custom=True)
-
-
-def _output(content: object) -> str | list[Item]:
-    if not isinstance(content, list):
-        return "" if content is None else str(content)
-    return [_input_part(part, "auto") for part in content]
-
-
-def _input_message(role: str, content: object, detail: str) -> Item:
-    rows = content if isinstance(content, list) else [{"type": "text", "text": content}]
-    parts = [_input_part(part, detail) for part in rows]
-    return {"type": "message", "role": role, "content": parts}
-
-
-def _input_part(part: object, detail: str) -> Item:
-    wire = part if isinstance(part, Mapping) else {"type": "text", "text": part}
-    match wire.get("type"):
-        case "text" | "input_text":
-            return {"type": "input_text", "text": str(wire.get("text") or "")}
-        case "image_url" | "input_image":
-            return _image_part(wire, detail)
-        case "file":
-            return {"type": "input_file", **_given(wire.get("file"))}
-        case "input_file":
-            return dict(wire)
-    raise InvalidRequest(
-        "A message of this chat holds something other than text, a picture or a file. "
-        "The model cannot read it: remove it from the message and send it again."
-    )
-
-
-def _image_part(wire: Mapping[str, Any], default: str) -> Item:
-    inner = wire.get("image_url")
-    chat_form = inner if isinstance(inner, Mapping) else {"url": inner}
-    detail = chat_form.get("detail") or wire.get("detail") or default
-    source = {"image_url": chat_form.get("url"), "file_id": wire.get("file_id")}
-    return {"type": "input_image", "detail": detail, **_given(source)}
-
-
-def _given(wire: object) -> Item:
-    fields = wire if isinstance(wire, Mapping) else {}
-    return {str(key): value for key, value in fields.items() if value is not None}
-
-
-def _plain_text(content: object) -> str:
-    if isinstance(content, list):
-        texts = (p.get("text") for p in content if isinstance(p, Mapping))
-        return "".join(text for text in texts if isinstance(text, str))
-    return content if isinstance(content, str) else ""
-
-
-def user_messages(parts: Sequence[ChatPart]) -> list[int]:
-    """Return where the messages of the user are among the parts."""
-    return [
-        place
-        for place, part in enumerate(parts)
-        if isinstance(part, UserMessage) and part.is_from_user
-    ]
-
-
-def attach_stored_messages(
-    parts: Sequence[ChatPart], rows: Mapping[str, Any], metadata: Mapping[str, Any]
-) -> list[ChatPart]:
-    """Return a chat in which each message of the user has its stored one.
-
-    `rows` are the messages of the chat's row, by id. The host may have left out the
-    oldest messages: they are paired from the end.
-    """
-    result, places = list(parts), user_messages(parts)
-    if metadata.get("regeneration_message_id"):
-        places = places[:-1]  # how to answer again is in the request alone
-    asked, answer = map(metadata.get, ("user_message_id", "message_id"))
-    branch = _stored_branch(rows, str(asked or ""), str(answer or ""))
-    for place, stored in zip(reversed(places), branch, strict=False):
-        part = result[place]
-        if isinstance(part, UserMessage):
-            result[place] = part._replace(stored=stored)
-    return result
-
-
-def stored_messages(parts: Sequence[ChatPart]) -> list[StoredMessage]:
-    """Return the stored messages of a chat, in order."""
-    found = (part.stored for part in parts if isinstance(part, UserMessage))
-    return [stored for stored in found if stored]
-
-
-def _stored_branch(
-    rows: Mapping[str, Any], message_id: str, answer_id: str
-) -> Iterator[StoredMessage]:
-    seen = set[str]()
-    while isinstance(row := rows.get(message_id), Mapping) and message_id not in seen:
-        seen.add(message_id)
-        if row.get("role") == "user":
-            yield StoredMessage(row, answer_id)
-            answer_id = ""
-        else:
-            answer_id = message_id
-        message_id = str(row.get("parentId") or "")
-
-
-# ==== owui_chat.storage.records: Records: what of an answer is stored in the chat, and how the chat stays small.
-
-SEED_KEY = "openai_responses_pipe"
-_VERSION = 4
-
-
-@dataclass(frozen=True, slots=True)
-class Record:
-    """The items that one marker names, in the order of the wire.
-
-    `model` is the host's full model id, `created_at` seconds in UTC. If the text part
-    of a message in `payload` has no `text`, the text behind the marker is its text. If
-    it has one, it counts as long as `shown` is the digest of the text behind the
-    marker. Commentary without `shown` has no text in the chat.
-    """
-
-    ulid: str
-    model: str
-    created_at: int
-    payload: tuple[Item, ...]
-    message_id: str
-    origin: Origin
-    shown: str = ""
-
-    @property
-    def kind(self) -> str:
-        """The type that the marker shows."""
-        return str(self.payload[0]["type"]) if len(self.payload) == 1 else "items"
-
-
-def text_digest(text: str) -> str:
-    """Return a digest that tells whether a shown text was edited.
-
-    White space around the text does not count, because the host strips it.
-    """
-    stripped = text.strip().encode("utf-8", "surrogatepass")
-    return hashlib.sha256(stripped).hexdigest()[:32]
-
-
-def message_key(message_id: str) -> str:
-    """Return the top-level key that holds the records of one message."""
-    return f"{SEED_KEY}:{message_id}"
-
-
-def write_records(
-    records: Mapping[str, Record], dead: Iterable[str] = ()
-) -> dict[str, Any]:
-    """Return the JSON value for the key of one message."""
-    items = {ulid: _wire(record) for ulid, record in records.items()}
-    value: dict[str, Any] = {"__v": _VERSION, "items": items}
-    return {**value, "dead": sorted(dead)} if dead else value
-
-
-def is_pipe_key(key: str) -> bool:
-    """Say whether a top-level key of a chat holds records, of any writer."""
-    return key == SEED_KEY or key.startswith(f"{SEED_KEY}:")
-
-
-def read_records(chat: Mapping[str, Any]) -> dict[str, Record]:
-    """Return every readable record of a chat's JSON, by id.
-
-    A record in an unknown form is ignored; its marker then names nothing.
-    """
-    values = [value for key, value in chat.items() if is_pipe_key(key)]
-    dead = {ulid for value in values for ulid in invalid_ids(value)}
-    found = (record for value in values for record in _records_in(value))
-    return {r.ulid: _invalidated(r) if r.ulid in dead else r for r in found}
-
-
-def invalid_ids(value: object) -> list[str]:
-    """Return the ids that the value of one key lists as dead."""
-    dead = value.get("dead") if isinstance(value, Mapping) else None
-    return [str(ulid) for ulid in dead] if isinstance(dead, list) else []
-
-
-def created_in(value: object) -> int:
-    """Return the time of the oldest record in the value of one key; 0 if none."""
-    return min((record.created_at for record in _records_in(value)), default=0)
-
-
-def _invalidated(record: Record) -> Record:
-    rest = tuple(item for item in record.payload if not is_encrypted(item))
-    return replace(record, payload=rest)
-
-
-def _records_in(value: object) -> Iterator[Record]:
-    items = value.get("items") if isinstance(value, Mapping) else None
-    for ulid, wire in (items if isinstance(items, Mapping) else {}).items():
-        payload = _payload(wire.get("payload")) if isinstance(wire, Mapping) else ()
-        if payload:
-            yield _record(str(ulid).upper(), wire, payload)
-
-
-def _payload(value: object) -> tuple[Item, ...]:
-    rows = value if isinstance(value, list) else [value]
-    items = [row for row in rows if isinstance(row, dict) and row.get("type")]
-    return tuple(items) if len(items) == len(rows) else ()
-
-
-def _record(ulid: str, wire: Mapping[str, Any], payload: tuple[Item, ...]) -> Record:
-    model, created_at = str(wire.get("model") or ""), wire.get("created_at")
-    return Record(
-        ulid=ulid,
-        model=model,
-        created_at=created_at if isinstance(created_at, int) else 0,
-        payload=payload,
-        message_id=str(wire.get("message_id") or ""),
-        origin=read_origin(wire.get("origin"), model),
-        shown=str(wire.get("shown") or ""),
-    )
-
-
-def _wire(record: Record) -> dict[str, Any]:
-    payload = list(record.payload)
-    return {
-        "model": record.model,
-        "created_at": record.created_at,
-        "payload": payload[0] if len(payload) == 1 else payload,
-        "message_id": record.message_id,
-        "origin": record.origin.wire(),
-        **({"shown": record.shown} if record.shown else {}),
-    }
-
-
-MAX_STORED_KB = 4096
-"""The most stored in one chat: the host reads and writes it whole at every answer."""
-
-_KEPT_SHARE = 0.75  # so that not every answer changes the beginning of the next request
-_SHORT = 500
-_STAYS = ("__v", "dead")
-
-Values = Mapping[str, Any]
-
-
-def prune(
-    values: Values, messages: Mapping[str, Any], own: str, most: int
-) -> dict[str, Any]:
-    """Return the values to write in addition to that of the key `own`.
-
-    `messages` are those of the chat; without any, nothing is known about them. Answers
-    that are still growing are not touched, because others write them. The remaining
-    values have at most `most` characters.
-    """
-    present = set(map(message_key, messages)) if messages else set(values)
-    growing = {message_key(id) for id, message in messages.items() if _grows(message)}
-    ours = {
-        key: value
-        for key, value in values.items()
-        if key not in (own, SEED_KEY) and isinstance(value, Mapping)
-    }
-    gone = {k: _without_kept(v) for k, v in ours.items() if k not in present}
-    gone = {key: value for key, value in gone.items() if value != ours[key]}
-    left = {k: v for k, v in ours.items() if k in present and k not in growing}
-    return gone | _prune_values(left, most)
-
-
-def stored_size(value: object) -> int:
-    """Return the number of characters that a value takes."""
-    return len(json.dumps(value, separators=(",", ":")))
-
-
-def _grows(message: object) -> bool:
-    return isinstance(message, Mapping) and message.get("done") is False
-
-
-def _has(value: Values) -> bool:
-    items = value.get("items")
-    return isinstance(items, Mapping) and bool(items)
-
-
-def _without_kept(value: Values) -> dict[str, Any]:
-    return {name: inner for name, inner in value.items() if name in _STAYS}
-
-
-def _empty_value(value: Values) -> dict[str, Any]:
-    return {name: inner for name, inner in value.items() if name != "items"}
-
-
-def _prune_values(values: Values, most: int) -> dict[str, Any]:
-    over = sum(map(stored_size, values.values())) - most
-    if over <= 0:
-        return {}
-    over += int(most * (1 - _KEPT_SHARE))
-    now = dict(values)
-    oldest = sorted(filter(lambda key: _has(values[key]), values), key=_age(values))
-    for shrink in (_with_short_outputs, _empty_value):
-        for key in oldest:
-            if over <= 0:
-                break
-            smaller = shrink(now[key])
-            over -= stored_size(now[key]) - stored_size(smaller)
-            now[key] = smaller
-    return {key: value for key, value in now.items() if value != values[key]}
-
-
-def _age(values: Values) -> Callable[[str], int]:
-    return lambda key: created_in(values[key])
-
-
-def _with_short_outputs(value: Values) -> dict[str, Any]:
-    items = {ulid: _short_record(wire) for ulid, wire in value["items"].items()}
-    return {**value, "items": items}
-
-
-def _short_record(wire: Any) -> Any:
-    if not isinstance(wire, Mapping):
-        return wire
-    payload = wire.get("payload")
-    rows = payload if isinstance(payload, list) else None
-    short = list(map(_short_item, rows)) if rows is not None else _short_item(payload)
-    return {**wire, "payload": short}
-
-
-def _short_item(item: Any) -> Any:
-    if not isinstance(item, dict):
-        return item
-    short: Item = {}
-    if isinstance(item.get("output"), str):
-        short["output"] = _cut(item["output"])
-    if isinstance(item.get("outputs"), list):
-        short["outputs"] = list(_short_logs(item["outputs"]))
-    return {**item, **short}
-
-
-def _short_logs(outputs: Iterable[Any]) -> Iterable[Item]:
-    for part in content_parts(list(outputs)):
-        logs = part.get("logs")
-        yield {**part, "logs": _cut(logs)} if isinstance(logs, str) else part
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= _SHORT else f"{text[:_SHORT]} [shortened]"
-
-
 # ==== owui_chat.storage.output_carrier: Records carried by the host's own stored output of a message.
 
 COMMENTARY_TYPE = "openai_responses:remark"
@@ -6619,33 +6903,17 @@ def returned_texts(turn: Sequence[tuple[Item, str]]) -> list[tuple[Item, str]]:
     ]
 
 
-RECORD_TYPE = "openai_responses:kept"
+_RECORD_TYPE = "openai_responses:kept"
+_RECORD_ID = "kept_"
 
 
-RECORD_ID = "kept_"
+def record_item(stored: StoredRecord, before: str) -> Item:
+    """Return a record as an item of the output.
 
-
-@dataclass(frozen=True, slots=True)
-class StoredRecord:
-    """A record to store, `value`, identified by its id.
-
-    `index` is the item of the run whose text follows the record, None for the end.
+    `before` is the id of the message item that follows; empty for the end.
     """
-
-    ulid: str
-    value: Mapping[str, Any]
-    index: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class TurnDetails:
-    """The entries of a response for the `reasoning_details` of its reasoning."""
-
-    details: Sequence[Item]
-
-
-AnswerEventItem = RunEvent | StoredRecord | TurnDetails
-"""The events of a view: those of the run, and those of its records."""
+    head = {"type": _RECORD_TYPE, "id": f"{_RECORD_ID}{stored.ulid}", "before": before}
+    return {**head, "kept": dict(stored.value)}
 
 
 _Answer = list[AssistantText | ToolCall | ToolMessage]
@@ -6794,11 +7062,11 @@ def _given_text(item: Item) -> str:
 
 
 def _is_kept(item: Item) -> bool:
-    return item.get("type") == RECORD_TYPE and _item_id(item).startswith(RECORD_ID)
+    return item.get("type") == _RECORD_TYPE and _item_id(item).startswith(_RECORD_ID)
 
 
 def _ulid(item: Item) -> str:
-    return _item_id(item).removeprefix(RECORD_ID)
+    return _item_id(item).removeprefix(_RECORD_ID)
 
 
 def _item_id(item: Item) -> str:
@@ -6833,7 +7101,7 @@ class ChunkRenderer:
         self._told: int | None = None
         self._remarks: dict[int, Item] = {}
 
-    def render(self, event: AnswerEventItem, _marker: str = "") -> Iterator[Chunk]:
+    def render(self, event: AnswerEvent) -> Iterator[Chunk]:
         """Yield the chunks to send; a client without a chat stores nothing."""
         match event:
             case ItemAdded() if is_commentary(event.item):
@@ -7197,184 +7465,42 @@ class OpenCalls:
 
 
 class RecordItems:
-    """Puts records into one message's output."""
+    """Puts the records of one message into its output."""
 
     def __init__(self, shown: OutputItems) -> None:
         """Add to `shown`."""
         self._shown = shown
         self._places: dict[str, int] = {}
-        self._carried_to = 0
+        self._turn_start = 0
 
-    def render(
-        self, event: StoredRecord | TurnDetails, places: Mapping[int, int]
+    def add_record(
+        self, stored: StoredRecord, places: Mapping[int, int]
     ) -> Iterator[Chunk]:
-        """Yield the events that store a record; `places` are those of the items."""
-        if isinstance(event, StoredRecord):
-            yield from self._keep(event, places)
-        else:
-            yield from self._carry(event)
+        """Yield the events of a record; one that was shown before is replaced.
 
-    def _keep(self, kept: StoredRecord, places: Mapping[int, int]) -> Iterator[Chunk]:
+        `places` are those of the run's items.
+        """
         items = self._shown.items
-        if kept.ulid in self._places:
-            place = self._places[kept.ulid]
-            yield self._shown.end(place, {**items[place], "kept": dict(kept.value)})
+        if stored.ulid in self._places:
+            place = self._places[stored.ulid]
+            before = items[place]["before"]
+            yield self._shown.end(place, record_item(stored, before))
             return
-        found = places.get(-1 if kept.index is None else kept.index)
+        index = stored.output_index
+        found = None if index is None else places.get(index)
         before = "" if found is None else items[found].get("id") or ""
-        self._places[kept.ulid] = len(items)
-        head = {"type": RECORD_TYPE, "id": f"{RECORD_ID}{kept.ulid}", "before": before}
-        yield from self._shown.add({**head, "kept": dict(kept.value)})
+        self._places[stored.ulid] = len(items)
+        yield from self._shown.add(record_item(stored, before))
 
-    def _carry(self, carried: TurnDetails) -> Iterator[Chunk]:
+    def add_details(self, turn: TurnDetails) -> Iterator[Chunk]:
+        """Yield the reasoning of a response again, now with its details, if any."""
         items = self._shown.items
-        new = range(self._carried_to, len(items))
-        self._carried_to = len(items)
+        new = range(self._turn_start, len(items))
+        self._turn_start = len(items)
         place = next((at for at in new if is_reasoning(items[at])), None)
         if place is not None:
-            details = [*carried.details]
+            details = [*turn.details]
             yield self._shown.end(place, {**items[place], "reasoning_details": details})
-
-
-# ==== owui_chat.render.commentary: Commentary of the model, shown as progress beside the answer.
-
-
-class Commentary:
-    """Shows the commentary of one run; `indexes` are those of its items."""
-
-    def __init__(self, shown: OutputItems, citations: Citations) -> None:
-        """Take the list of items, and the numbering of sources."""
-        self.indexes: dict[int, int] = {}
-        self._shown = shown
-        self._citations = citations
-        self._quoted: dict[int, str] = {}
-        self._stored: dict[int, int] = {}  # how much of it the host has
-        self._ended: dict[int, tuple[Item, str]] = {}
-        self._markers: dict[int, tuple[int, str]] = {}
-
-    def render(
-        self, event: ItemAdded | TextDelta | ItemDone, marker: str
-    ) -> Iterator[Chunk]:
-        """Yield the chunks for an event of commentary; its marker comes at its end."""
-        match event:
-            case ItemAdded():
-                self.indexes[event.output_index] = len(self._shown.items)
-                self._quoted[event.output_index] = ""
-                yield self._shown.begin(_commentary_item(event.item, "", "in_progress"))
-            case TextDelta():
-                yield from self._grow(event.output_index, self._citations.feed(event))
-            case ItemDone():
-                yield from self._end(event, marker)
-
-    def end_run(self, output: Sequence[Item]) -> Iterator[Chunk]:
-        """Yield text that was held back, and commentary that is the answer."""
-        for index in self.indexes.keys() - self._ended.keys():
-            yield from self._grow(index, self._citations.rest(index))
-            yield self._whole(index, "incomplete")
-        closing = closing_commentary(output)
-        for index, (item, text) in self._ended.items():
-            if item == closing:
-                yield from self._become_answer(index, text)
-
-    def _grow(self, index: int, text: str) -> Iterator[Chunk]:
-        if not text:
-            return
-        place, before = self.indexes[index], self._quoted[index]
-        more = text.replace("\n", "\n> ") if before else _quotation(text)
-        self._quoted[index] = before + more
-        if len(before + more) < 2 * self._stored.get(index, 0):
-            yield self._shown.grow(place, "text", more)
-            return
-        yield self._whole(index, "in_progress")
-
-    def _whole(self, index: int, status: str) -> Chunk:
-        place, quoted = self.indexes[index], self._quoted[index]
-        self._stored[index] = len(quoted)
-        return self._shown.end(
-            place, _commentary_item(self._shown.items[place], quoted, status)
-        )
-
-    def _end(self, event: ItemDone, marker: str) -> Iterator[Chunk]:
-        self._citations.feed(event)
-        text = self._citations.shown_text(event)
-        self._ended[event.output_index] = (event.item, text)
-        card = _commentary_item(event.item, _quotation(text), "completed")
-        yield self._shown.end(self.indexes[event.output_index], card)
-        if marker:
-            self._markers[event.output_index] = (len(self._shown.items), marker)
-            yield from self._shown.add_marker(marker)
-
-    def _become_answer(self, index: int, text: str) -> Iterator[Chunk]:
-        place = self.indexes[index]
-        item = self._shown.items[place]
-        if index in self._markers:
-            yield self._shown.end(place, _commentary_item(item, "", "completed"))
-            place, marker = self._markers[index]
-            item, text = self._shown.items[place], marker + text
-        yield self._shown.end(place, message_host_item({"id": item.get("id")}, text))
-
-
-def _quotation(text: str) -> str:
-    return "> " + text.replace("\n", "\n> ") if text else ""
-
-
-def _commentary_item(item: Item, text: str, status: str) -> Item:
-    content = [{"type": "output_text", "text": text}] if text else []
-    head = {"type": COMMENTARY_TYPE, "id": item.get("id") or ""}
-    return {**head, "status": status, "content": content}
-
-
-# ==== owui_chat.code: Code that the API ran, in the host's form.
-
-CODE_CARD = "open_webui:code_interpreter"
-
-_DID_NOT_RUN = "The code did not run to its end."
-
-
-def is_code(item: Mapping[str, Any]) -> bool:
-    """Say whether `item` is code that the API ran."""
-    return item_type(item) == "code_interpreter_call"
-
-
-def code_host_item(item: Mapping[str, Any]) -> Item:
-    """Return code and its output as the host's own item.
-
-    The host runs only code with `attributes` (docs/reference/open-webui.md, "Rounds of
-    tools").
-    """
-    outputs = content_parts(item.get("outputs"))
-    printed = "".join(str(part.get("logs") or "") for part in outputs)
-    failed = item.get("status") in ("failed", "incomplete")
-    return {
-        "type": CODE_CARD,
-        "id": item.get("id"),
-        "status": item.get("status") or "completed",
-        "lang": "python",
-        "code": replay_code(item, _DID_NOT_RUN if failed else printed),
-    }
-
-
-def replay_code(item: Mapping[str, Any], printed: str) -> str:
-    """Return code as the page draws it, with its output in a block below.
-
-    The page draws the code between two fences and does not draw `output` (observed on
-    0.12.4). So the text closes the first block and opens a second one, which the page's
-    last fence closes.
-    """
-    code = str(item.get("code") or "")
-    shown = printed.strip("\n").replace("```", "'''")
-    return f"{code}\n```\n```text\n{shown}" if shown else code
-
-
-def remove_code(text: str, item: Mapping[str, Any]) -> str | None:
-    """Return `text` without the part that the host inserted for stored code.
-
-    None if there is no such part: somebody has deleted the card.
-    """
-    code = code_host_item(item)["code"]
-    told = f"<code_interpreter>\n{code}\n</code_interpreter>" if code else ""
-    before, found, after = text.partition(told) if told else (text, "nothing", "")
-    return f"{before}{after}".strip() if found else None
 
 
 # ==== owui_chat.render.hosted: The cards of items that OpenAI's own tools make.
@@ -7614,6 +7740,93 @@ HOSTED_ITEMS: Mapping[str, Callable[[OutputItems], HostedItem]] = {
 """Cards by the type of the item; an item without a card is not shown."""
 
 
+# ==== owui_chat.render.commentary: Commentary of the model, shown as progress beside the answer.
+
+
+class Commentary:
+    """Shows the commentary of one run; `indexes` are those of its items."""
+
+    def __init__(self, shown: OutputItems) -> None:
+        """Take the list of items."""
+        self.indexes: dict[int, int] = {}
+        self._shown = shown
+        self._quoted: dict[int, str] = {}
+        self._stored: dict[int, int] = {}  # how much of it the host has
+        self._ended: dict[int, tuple[Item, str]] = {}
+        self._markers: dict[int, tuple[int, str]] = {}
+
+    def begin(self, index: int) -> None:
+        """Take a new item at the next place."""
+        self.indexes[index] = len(self._shown.items)
+        self._quoted[index] = ""
+
+    def render(self, event: ItemEvent, marker: str) -> Iterator[Chunk]:
+        """Yield the chunks for an event of commentary; its marker comes at its end."""
+        match event:
+            case ItemAdded():
+                yield self._shown.begin(_commentary_item(event.item, "", "in_progress"))
+            case TextDelta():
+                yield from self._grow(event.output_index, event.text)
+            case ItemDone():
+                yield from self._end(event, marker)
+                yield from show_files(self._shown, event.card)
+
+    def end_run(self, output: Sequence[Item]) -> Iterator[Chunk]:
+        """Yield the end of broken commentary, and commentary that is the answer."""
+        for index in self.indexes.keys() - self._ended.keys():
+            yield self._whole(index, "incomplete")
+        closing = closing_commentary(output)
+        for index, (item, text) in self._ended.items():
+            if item == closing:
+                yield from self._become_answer(index, text)
+
+    def _grow(self, index: int, text: str) -> Iterator[Chunk]:
+        if not text:
+            return
+        place, before = self.indexes[index], self._quoted[index]
+        more = text.replace("\n", "\n> ") if before else _quotation(text)
+        self._quoted[index] = before + more
+        if len(before + more) < 2 * self._stored.get(index, 0):
+            yield self._shown.grow(place, "text", more)
+            return
+        yield self._whole(index, "in_progress")
+
+    def _whole(self, index: int, status: str) -> Chunk:
+        place, quoted = self.indexes[index], self._quoted[index]
+        self._stored[index] = len(quoted)
+        return self._shown.end(
+            place, _commentary_item(self._shown.items[place], quoted, status)
+        )
+
+    def _end(self, event: ItemDone, marker: str) -> Iterator[Chunk]:
+        text = event.shown
+        self._ended[event.output_index] = (event.item, text)
+        card = _commentary_item(event.item, _quotation(text), "completed")
+        yield self._shown.end(self.indexes[event.output_index], card)
+        if marker:
+            self._markers[event.output_index] = (len(self._shown.items), marker)
+            yield from self._shown.add_marker(marker)
+
+    def _become_answer(self, index: int, text: str) -> Iterator[Chunk]:
+        place = self.indexes[index]
+        item = self._shown.items[place]
+        if index in self._markers:
+            yield self._shown.end(place, _commentary_item(item, "", "completed"))
+            place, marker = self._markers[index]
+            item, text = self._shown.items[place], marker + text
+        yield self._shown.end(place, message_host_item({"id": item.get("id")}, text))
+
+
+def _quotation(text: str) -> str:
+    return "> " + text.replace("\n", "\n> ") if text else ""
+
+
+def _commentary_item(item: Item, text: str, status: str) -> Item:
+    content = [{"type": "output_text", "text": text}] if text else []
+    head = {"type": COMMENTARY_TYPE, "id": item.get("id") or ""}
+    return {**head, "status": status, "content": content}
+
+
 # ==== owui_chat.render.native: Run events as Open WebUI's native events, and the last status line of an answer.
 
 
@@ -7650,28 +7863,21 @@ _SHOWN_TYPES = frozenset({"message", "reasoning", *CALL_OUTPUTS})
 class NativeRenderer:
     """Shows one run."""
 
-    def __init__(
-        self,
-        now: Callable[[], float],
-        known: Iterable[str] = (),
-        *,
-        closes: bool = True,
-    ) -> None:
+    def __init__(self, now: Callable[[], float], *, closes: bool = True) -> None:
         """Take `now`, a clock in seconds, to measure the time of reasoning.
 
-        `known` are the keys of the sources that the page already has. `closes` says
-        whether a last status line is shown.
+        `closes` says whether a last status line is shown.
         """
         self._closes = closes
         self._now = now
         self._began = now()
-        self._citations = Citations(known)
         self._shown = OutputItems()
-        self._remarks = Commentary(self._shown, self._citations)
+        self._commentary = Commentary(self._shown)
         self._calls = OpenCalls(self._shown)
-        self._kept = RecordItems(self._shown)
-        self._cards: dict[int, HostedItem] = {}
+        self._records = RecordItems(self._shown)
+        self._hosted: dict[int, HostedItem] = {}
         self._places: dict[int, int] = {}
+        self._marker = ""
         self._markers: dict[int, str] = {}
         self._started: dict[int, float] = {}
         self._parts: dict[int, int] = {}
@@ -7685,82 +7891,72 @@ class NativeRenderer:
         """Return the event that replaces the item at a place that was shown before."""
         return self._shown.end(place, item)
 
-    def render(self, event: AnswerEventItem, marker: str = "") -> Iterator[Chunk]:
-        """Yield the events to send.
-
-        `marker` comes before the growing text, after commentary that ended, or alone at
-        the end of the run.
-        """
+    def render(self, event: AnswerEvent) -> Iterator[Chunk]:
+        """Yield the chunks to send; `citations` has put the shown texts into events."""
         match event:
+            case TextDelta() if event.output_index in self._places:
+                yield from self._grow(event)
             case ItemAdded() if _is_shown(event.item):
                 yield self._start(event)
-            case TextDelta() if event.output_index in self._places:
-                yield from self._grow(event, marker)
             case ItemDone() if event.output_index in self._places:
                 yield from self._end(event)
-            case AnnotationAdded():
-                self._citations.feed(event)
-                yield from self._sources(ended=False)
             case ItemAdded() | TextDelta() | PartialImage() | ItemDone():
-                yield from self._hosted(event, marker)
+                yield from self._render_other(event)
+            case Marker():
+                self._marker = event.text
             case ToolOutput():
-                yield from self._answered(event)
-            case Status() | StoredRecord() | TurnDetails():
-                yield from self._beside(event)
+                yield from self._calls.answer(event)
             case RunDone():
-                yield from self._end_run(event, marker)
+                yield from self._end_run(event)
+            case _:
+                yield from self._render_beside(event)
 
-    def _hosted(
-        self, event: ItemAdded | TextDelta | PartialImage | ItemDone, marker: str
+    def _render_other(
+        self, event: ItemAdded | TextDelta | PartialImage | ItemDone
     ) -> Iterator[Chunk]:
-        begins = isinstance(event, ItemAdded) and is_commentary(event.item)
-        if not isinstance(event, PartialImage) and (
-            begins or event.output_index in self._remarks.indexes
-        ):
-            yield from self._remarks.render(event, marker)
-            yield from self._after_item(event)
-            return
+        index = event.output_index
         if isinstance(event, ItemAdded):
-            kind = item_type(event.item)
-            if kind in HOSTED_ITEMS:
-                self._cards[event.output_index] = HOSTED_ITEMS[kind](self._shown)
-        card = self._cards.get(event.output_index)
+            self._begin_other(event)
+        if index in self._commentary.indexes:
+            yield from self._commentary.render(event, self._take_marker())
+        elif index in self._hosted:
+            yield from self._hosted[index].render(event)
         if isinstance(event, ItemDone):
-            self._cards.pop(event.output_index, None)
-        if card:
-            yield from card.render(event)
+            self._hosted.pop(index, None)
 
-    def _beside(self, event: Status | StoredRecord | TurnDetails) -> Iterator[Chunk]:
-        if isinstance(event, Status):
-            yield status_chunk(event.sentence)
-        else:
-            places = self._places | self._remarks.indexes
-            yield from self._kept.render(event, places)
+    def _begin_other(self, event: ItemAdded) -> None:
+        kind = item_type(event.item)
+        if is_commentary(event.item):
+            self._commentary.begin(event.output_index)
+        elif kind in HOSTED_ITEMS:
+            self._hosted[event.output_index] = HOSTED_ITEMS[kind](self._shown)
 
-    def _answered(self, event: ToolOutput) -> Iterator[Chunk]:
-        yield from self._calls.answer(event)
-        yield from self._sources(ended=True)  # before the numbers that follow
-        self._citations.feed(event)
-        for source in event.card.get("sources", ()):
-            yield host_event({"type": "source", "data": source})
+    def _render_beside(self, event: AnswerEvent) -> Iterator[Chunk]:
+        match event:
+            case SourceCited():
+                yield host_event({"type": "source", "data": event.source})
+            case Status():
+                yield status_chunk(event.sentence)
+            case StoredRecord():
+                places = self._places | self._commentary.indexes
+                yield from self._records.add_record(event, places)
+            case TurnDetails():
+                yield from self._records.add_details(event)
 
-    def _sources(self, *, ended: bool) -> Iterator[Chunk]:
-        for source in self._citations.sources(ended=ended):
-            yield host_event({"type": "source", "data": source})
+    def _take_marker(self) -> str:
+        marker, self._marker = self._marker, ""
+        return marker
 
-    def _end_run(self, event: RunDone, marker: str) -> Iterator[Chunk]:
-        for card in self._cards.values():
-            yield from card.render(event)
-        for index, place in self._places.items():
-            yield from self._more_text(place, self._citations.rest(index))
-        yield from self._remarks.end_run(event.output)
-        yield from self._sources(ended=True)
-        if event.ending.is_failure:
+    def _end_run(self, event: RunDone) -> Iterator[Chunk]:
+        failed = event.ending.is_failure
+        for hosted in self._hosted.values():
+            yield from hosted.render(event)
+        yield from self._commentary.end_run(event.output)
+        if failed:
             yield from self._calls.break_off()
-        if marker:
+        if marker := self._take_marker():
             yield from self._shown.add_marker(marker)
         yield from end_after_code(self._shown)
-        failed = event.ending.is_failure
         if self._closes and not failed and not open_calls(event.output):
             yield status_chunk(closing_line(self._now() - self._began, event))
         yield from _end_of_run(event)
@@ -7772,18 +7968,12 @@ class NativeRenderer:
             self._calls.note(event.item, place)
         return self._shown.begin(begun_host_item(event.item))
 
-    def _grow(self, event: TextDelta, marker: str) -> Iterator[Chunk]:
+    def _grow(self, event: TextDelta) -> Iterator[Chunk]:
+        marker = self._take_marker()
         if marker:
             self._markers[event.output_index] = marker
-        gap, text = self._gap(event), event.text
-        if event.kind in ("text", "refusal"):
-            text = self._citations.feed(event)
-        place = self._places[event.output_index]
-        yield from self._more_text(place, marker + gap + text, event.kind)
-
-    def _more_text(self, place: int, text: str, kind: str = "text") -> Iterator[Chunk]:
-        if text:
-            yield self._shown.grow(place, kind, text)
+        if text := marker + self._gap(event) + event.text:
+            yield self._shown.grow(self._places[event.output_index], event.kind, text)
 
     def _gap(self, event: TextDelta) -> str:
         before = self._parts.get(event.output_index, event.part)
@@ -7792,25 +7982,18 @@ class NativeRenderer:
         return "\n\n" if thought and event.part != before else ""
 
     def _end(self, event: ItemDone) -> Iterator[Chunk]:
-        place = self._places[event.output_index]
+        index = event.output_index
         match item_type(event.item):
             case "message":
-                yield from self._more_text(place, self._citations.feed(event))
-                text = self._citations.shown_text(event)
-                marker = self._markers.get(event.output_index, "")
-                item = message_host_item(event.item, marker + text)
+                text = self._markers.get(index, "") + event.shown
+                item = message_host_item(event.item, text)
             case "reasoning":
-                seconds = self._now() - self._started[event.output_index]
+                seconds = self._now() - self._started[index]
                 item = reasoning_host_item(event.item, round(seconds))
             case _:
                 item = call_host_item(event.item)
-        yield self._shown.end(place, item)
-        yield from self._after_item(event)
-
-    def _after_item(self, event: RunEvent) -> Iterator[Chunk]:
-        if isinstance(event, ItemDone):
-            yield from self._sources(ended=True)
-            yield from show_files(self._shown, event.card)
+        yield self._shown.end(self._places[index], item)
+        yield from show_files(self._shown, event.card)
 
 
 def _is_shown(item: Item) -> bool:
@@ -7963,7 +8146,6 @@ class _Reading:
         self._textless: list[str] = []
 
     def marked(self, messages: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-        """Return the messages; markers without a text come at the end of their run."""
         found: list[Mapping[str, Any]] = []
         for message in messages:
             is_message = isinstance(message, Mapping)  # else the reader says so
@@ -7999,7 +8181,7 @@ class _Reading:
         record = Record(ulid, "", 0, payload, "", span.origin)
         if span.last.shown:
             shown = text_digest(message_text(span.last.item))
-            record = replace(record, shown=shown)
+            record = record._replace(shown=shown)
         self.records[ulid] = record
         return format_marker(record.kind, ulid)
 
@@ -8082,7 +8264,7 @@ def restore_images(
     A picture that the user may no longer read is left out.
     """
     filled = {
-        ulid: replace(record, payload=tuple(_fill_images(record.payload, pictures)))
+        ulid: record._replace(payload=tuple(_fill_images(record.payload, pictures)))
         for ulid, record in records.items()
         if _has_stored_image(record)
     }
@@ -8113,100 +8295,115 @@ _EARLIER = -1
 """The index of items of earlier rounds, which come before all others."""
 
 
-@dataclass(frozen=True, slots=True)
-class RecordScope:
-    """The common fields of all records of one message.
+Carrier = Literal["markers", "output", "details"]
 
-    `cites` says that texts may be shown differently from what the model wrote.
-    """
+
+class RecordScope(NamedTuple):
+    """The common fields of all records of one message, and where they are stored."""
 
     model: str
     message_id: str
     origin: Origin
     keeps_reasoning: bool
     cites: bool = False
+    """Texts may be shown differently from what the model wrote."""
+    delegates: bool = False
+    """Open calls are left to the host, which calls the pipe again."""
+    carrier: Carrier = "markers"
 
 
-class Keeping:
-    """Collects the records of one message during its run."""
+class NewRecord(NamedTuple):
+    """A record to write before the events that follow are shown.
+
+    A record with the id of an earlier one replaces it.
+    """
+
+    record: Record
+    output_index: int | None
+    """The item whose text follows the record, None for the end of the run."""
+
+
+RecorderEvent = CitedEvent | Marker | TurnDetails | NewRecord
+
+
+class Recorder:
+    """Collects what is recorded of one message during its run."""
 
     def __init__(
         self,
-        author: RecordScope,
+        scope: RecordScope,
         new_record: Callable[[], tuple[str, int]],
         pending: Iterable[Item] = (),
-        known: Iterable[str] = (),
     ) -> None:
         """Begin with the items that earlier rounds of the run left `pending`.
 
-        `new_record` gives the id and the time of a new record. `known` are the keys of
-        the sources that the page already has.
+        `new_record` gives the id and the time of a new record.
         """
-        self._citations = Citations(known)
-        self._pending = [(_EARLIER, item) for item in pending]
-        self._author = author
+        self._scope = scope
         self._new_record = new_record
+        self._pending = [(_EARLIER, item) for item in pending]
         self._messages: dict[int, Item] = {}
         self._records: dict[int, Record] = {}
         self._after_message = False
-        self._remarks: set[int] = set()
-        self._last_remark: tuple[ItemDone, Record] | None = None
+        self._commentary: set[int] = set()
+        self._last_commentary: tuple[ItemDone, Record] | None = None
+        self._turn: dict[int, tuple[Item, str]] = {}
 
     @property
     def pending(self) -> list[Item]:
-        """The items that still wait for a marker, in the order of the wire."""
+        """The items that still wait for their marker, in the order of the wire."""
         return [item for _, item in self._pending]
 
-    @property
-    def cited(self) -> tuple[str, ...]:
-        """The keys of the sources that the message has so far."""
-        return self._citations.keys
+    def feed(self, event: CitedEvent) -> Iterator[RecorderEvent]:
+        """Yield the event, after the records, markers and details that precede it."""
+        if self._scope.carrier == "details":
+            yield from self._collect_turn(event)
+        else:
+            yield from self._collect(event)
+        yield event
 
-    def feed(self, event: RunEvent) -> Record | None:
-        """Take an event; return a record that must be written before the event is
-        shown.
-
-        The record of a message comes with the first growth of its text. It comes again,
-        changed, at the end of the message if only the end told what to store. The
-        record of commentary comes at its end.
-        """
-        self._citations.feed(event)
+    def _collect(self, event: CitedEvent) -> Iterator[RecorderEvent]:
         match event:
             case ItemAdded() if is_commentary(event.item):
-                self._remarks.add(event.output_index)
+                self._commentary.add(event.output_index)
             case ItemAdded() if item_type(event.item) == "message":
                 self._messages[event.output_index] = event.item
             case TextDelta() if event.output_index in self._messages:
-                return self._begin(
-                    event.output_index, self._messages.pop(event.output_index)
-                )
-            case ItemDone() if event.output_index in self._remarks:
-                return self._remark(event)
+                item = self._messages.pop(event.output_index)
+                yield from self._begin(event.output_index, item)
+            case ItemDone() if event.output_index in self._commentary:
+                yield from self._add_commentary(event)
             case ItemDone() if item_type(event.item) == "message":
                 self._messages.pop(event.output_index, None)
                 self._after_message = True
-                return self._amend(event, self._citations.shown_text(event))
+                yield from self._amend(event)
             case ItemDone():
                 self._wait(event.output_index, stored_item(event))
-        return None
+            case RunDone():
+                yield from self._close(event)
 
-    def closing(self, output: Sequence[Item]) -> Record | None:
-        """Return the record of the commentary with which a run ended, if it did.
+    def _collect_turn(self, event: CitedEvent) -> Iterator[RecorderEvent]:
+        if isinstance(event, ItemDone):
+            self._turn[event.output_index] = (stored_item(event), event.shown)
+        elif isinstance(event, ResponseDone | RunDone) and self._turn:
+            pairs = [self._turn[index] for index in sorted(self._turn)]
+            self._turn = {}
+            name, _ = self._new_record()
+            entries = returned_texts(pairs)
+            yield TurnDetails(write_details(name, entries, self._scope.origin, {}))
 
-        The chat shows its text as the answer.
-        """
-        if self._last_remark is None:
-            return None
-        ended, record = self._last_remark
-        if ended.item != closing_commentary(output):
-            return None
-        return replace(record, shown=text_digest(self._citations.shown_text(ended)))
-
-    def rest(self) -> Record | None:
-        """Return a record of the items that no text followed, at the end of the run."""
+    def _close(self, event: RunDone) -> Iterator[RecorderEvent]:
+        if self._last_commentary:
+            ended, record = self._last_commentary
+            if ended.item == closing_commentary(event.output):
+                again = record._replace(shown=text_digest(ended.shown))
+                yield NewRecord(again, None)
+        if self._scope.delegates and leaves_calls(event):
+            return
         while self._pending and is_reasoning(self._pending[-1][1]):
             self._pending.pop()
-        return self._record(()) if self._pending else None
+        if self._pending:
+            yield from self._with_marker(self._record(()), None)
 
     def _wait(self, index: int, item: Item) -> None:
         if self._is_kept(item):
@@ -8217,55 +8414,71 @@ class Keeping:
 
     def _is_kept(self, item: Item) -> bool:
         if has_encrypted_reasoning(item) or is_compaction(item):
-            return self._author.keeps_reasoning
+            return self._scope.keeps_reasoning
         whole_call = is_call(item) and item.get("status") != "incomplete"
         return whole_call or is_kept_hosted(item) or is_stored_image(item)
 
-    def _begin(self, index: int, item: Item) -> Record | None:
-        is_marked = self._author.cites or item.get("phase") or self._after_message
+    def _begin(self, index: int, item: Item) -> Iterator[RecorderEvent]:
+        is_marked = self._scope.cites or item.get("phase") or self._after_message
         if not (self._pending or is_marked):
-            return None
-        # Without a phase, the text is everything that a message has.
+            return
+        # Without a phase the text itself is all there is to know of the message.
         plain = self._pending and not item.get("phase")
-        stub = {**strip_for_replay(item), "type": "message", "content": [_UNSHOWN_TEXT]}
-        record = self._record(() if plain else (stub,))
-        self._records[index] = record
-        return record
+        stub = {**_stored_message(item), "content": [_UNSHOWN_TEXT]}
+        self._records[index] = self._record(() if plain else (stub,))
+        yield from self._with_marker(self._records[index], index)
 
-    def _amend(self, ended: ItemDone, shown: str) -> Record | None:
+    def _amend(self, ended: ItemDone) -> Iterator[RecorderEvent]:
         record = self._records.pop(ended.output_index, None)
         if record is None:
-            return None
+            return
         before = tuple(i for i in record.payload if item_type(i) != "message")
-        if shown != message_text(ended.item):
-            kept = {**strip_for_replay(ended.item), "type": "message"}
-            digest = text_digest(shown)
-            return replace(record, payload=(*before, kept), shown=digest)
+        if ended.shown != message_text(ended.item):
+            payload = (*before, _stored_message(ended.item))
+            record = record._replace(payload=payload, shown=text_digest(ended.shown))
+            yield NewRecord(record, ended.output_index)
+            return
         kept = _without_shown_text(ended.item)
         is_plain = not kept.get("phase") and kept.get("content") == [_UNSHOWN_TEXT]
         payload = before if before and is_plain else (*before, kept)
-        return None if payload == record.payload else replace(record, payload=payload)
+        if payload != record.payload:
+            yield NewRecord(record._replace(payload=payload), ended.output_index)
 
-    def _remark(self, ended: ItemDone) -> Record | None:
-        if not message_text(ended.item).strip():
-            return None
-        self._after_message = True
-        record = self._record(({**strip_for_replay(ended.item), "type": "message"},))
-        self._last_remark = (ended, record)
-        return record
+    def _add_commentary(self, ended: ItemDone) -> Iterator[RecorderEvent]:
+        if message_text(ended.item).strip():
+            self._after_message = True
+            record = self._record((_stored_message(ended.item),))
+            self._last_commentary = (ended, record)
+            yield from self._with_marker(record, ended.output_index)
+
+    def _with_marker(
+        self, record: Record, index: int | None
+    ) -> Iterator[RecorderEvent]:
+        yield NewRecord(record, index)
+        if self._scope.carrier == "markers":
+            yield Marker(format_marker(record.kind, record.ulid))
 
     def _record(self, message: tuple[Item, ...]) -> Record:
         ulid, created_at = self._new_record()
         payload = (*self.pending, *message)
         self._pending = []
-        author = self._author
+        scope = self._scope
         return Record(
-            ulid, author.model, created_at, payload, author.message_id, author.origin
+            ulid, scope.model, created_at, payload, scope.message_id, scope.origin
         )
 
 
+def leaves_calls(ended: RunDone) -> bool:
+    """Say whether a run ended in good order with calls that somebody else answers."""
+    return bool(open_calls(ended.output)) and not ended.ending.is_failure
+
+
+def _stored_message(item: Item) -> Item:
+    return {**strip_for_replay(item), "type": "message"}  # the short form has no type
+
+
 def _without_shown_text(item: Item) -> Item:
-    kept = {**strip_for_replay(item), "type": "message"}  # the short form has no type
+    kept = _stored_message(item)
     text, content = message_text(item), kept.get("content")
     parts = content if isinstance(content, list) else []
     one_text = [part.get("type") for part in parts] == ["output_text"]
@@ -8274,36 +8487,22 @@ def _without_shown_text(item: Item) -> Item:
     return {**kept, "content": [{k: v for k, v in parts[0].items() if k != "text"}]}
 
 
-class Carrying:
-    """Collects the items of one response after the other."""
+# ==== owui_chat.host_tools: What Open WebUI's own texts and tools mean: failed results, `call_tool`.
 
-    def __init__(
-        self, origin: Origin, new_name: Callable[[], str], known: Iterable[str] = ()
-    ) -> None:
-        """Take the origin of the items, and names that distinguish responses.
+CALL_TOOL = "call_tool"
+"""The builtin tool that runs another one by its name."""
 
-        `known` are the keys of the sources that the page already has.
-        """
-        self._origin = origin
-        self._new_name = new_name
-        self._citations = Citations(known)
-        self._items: dict[int, tuple[Item, str]] = {}
+HOST_ERROR_PREFIXES = ("error:", "exception:", "traceback", "http error!")
+"""The beginnings of results that the host marks as failed, in lower case."""
 
-    def feed(self, event: RunEvent) -> TurnDetails | None:
-        """Take an event; at the end of a response return its entries."""
-        self._citations.feed(event)
-        match event:
-            case ItemDone():
-                is_message = item_type(event.item) == "message"
-                shown = self._citations.shown_text(event) if is_message else ""
-                self._items[event.output_index] = (stored_item(event), shown)
-            case ResponseDone() | RunDone() if self._items:
-                pairs = [self._items[index] for index in sorted(self._items)]
-                self._items = {}
-                entries = returned_texts(pairs)
-                name = self._new_name()
-                return TurnDetails(write_details(name, entries, self._origin, {}))
-        return None
+TOOL_IMAGES_PREFIX = "Here are the images from the tool results above."
+"""The beginning of the user message that the host makes of the images of tools."""
+
+
+def read_call_tool(arguments: Mapping[str, Any]) -> tuple[Any, dict[str, Any]] | None:
+    """Return the name and the arguments in a call of `call_tool`, None if invalid."""
+    params = parse_json_object(arguments.get("params"))
+    return None if params is None else (arguments.get("tool_name"), params)
 
 
 # ==== owui_chat.input.attachments: Pictures and files that people or tools attached, as input parts.
@@ -8568,7 +8767,7 @@ def _readable_part(part: Item, name: str) -> Item | str:
     return (_UNKNOWN_PICTURE if held else GONE_FILE).format(shown)
 
 
-_HOST_PROMPT = "Here are the images from the tool results above. Please analyze them."
+_HOST_PROMPT = f"{TOOL_IMAGES_PREFIX} Please analyze them."
 
 UNREADABLE_IMAGE = "[A picture is in a form that you cannot read; the user sees it.]"
 """Replaces a picture of a tool that the API would refuse."""
@@ -8712,195 +8911,6 @@ def _requested_verbosity(part: ChatPart) -> str:
     if digest in DETAILED.split():
         return "high"
     return "low" if digest in CONCISE.split() else ""
-
-
-# ==== owui_chat.input.history: The input items of a chat's history.
-
-_SIGN = "<details type="
-_BLOCK = re.compile(
-    r'<details type="(?:status|reasoning|tool_calls|code_interpreter|\w+\.reasoning)"'
-    r"[^<>]*>.*?</details>\n?",
-    re.DOTALL,
-)
-
-
-def strip_old_blocks(text: str) -> str:
-    """Return `text` without such blocks; a block that is not closed stays as text."""
-    if _SIGN not in text or "</details>" not in text:
-        return text  # below, only the text before the last end is read, once
-    end = text.rindex("</details>") + len("</details>\n")
-    return _BLOCK.sub("", text[:end]) + text[end:]
-
-
-def build_input(
-    parts: Iterable[ChatPart],
-    records: Mapping[str, Record],
-    reader: Origin | None,
-    *,
-    with_tools: bool = True,
-) -> list[Item]:
-    """Return the input of a request; without a `reader` no reasoning is sent.
-
-    Without `with_tools` runs that are over do not include what tools did. The result is
-    always valid: calls and outputs come in pairs, and reasoning only with its encrypted
-    content and directly before its product.
-    """
-    items: list[Item] = []
-    run: list[AssistantText | ToolCall | ToolMessage] = []
-    for part in parts:
-        if isinstance(part, UserMessage):
-            past = _RunHistory(run, records, reader).items()
-            items += past if with_tools else drop_hosted_tool_items(past)
-            items.append(part.item)
-            run = []
-        else:
-            run.append(part)
-    items += _RunHistory(run, records, reader).items()
-    # A picture is an input message: inserted last, to keep reasoning next to its text.
-    return [
-        image_message(item) if has_image(item) else item
-        for item in drop_orphans(reorder_remote_outputs(since_compaction(items)))
-    ]
-
-
-def tool_message_item(returned: ToolMessage, before: Iterable[Item]) -> Item:
-    """Return the input item for a tool's result; its call is one of `before`."""
-    call_id = returned.call_id
-    calls = (i for i in before if is_call(i) and i.get("call_id") == call_id)
-    kind = next(map(item_type, calls), "function_call")
-    return {"type": CALL_OUTPUTS[kind], "call_id": call_id, "output": returned.output}
-
-
-class _RunHistory:
-
-    def __init__(
-        self,
-        run: Sequence[AssistantText | ToolCall | ToolMessage],
-        records: Mapping[str, Record],
-        reader: Origin | None,
-    ) -> None:
-        self._pieces = [_split(part) for part in run]
-        self._reader = reader
-        self._records = {
-            piece.ulid: records[piece.ulid]
-            for pieces in self._pieces
-            if isinstance(pieces, list)
-            for piece in pieces
-            if piece.ulid in records
-        }
-        self._waiting = {
-            ulid: [
-                strip_for_replay(item) for item in record.payload if is_replayed(item)
-            ]
-            for ulid, record in self._records.items()
-        }
-        self._ulid_of_call = {
-            str(item.get("call_id")): ulid
-            for ulid, record in self._records.items()
-            for item in record.payload
-            if is_call(item)
-        }
-
-        for waiting in self._waiting.values():
-            for item in filter(is_code, list(waiting)):
-                if not self._takes_out(item):
-                    waiting.remove(item)
-
-    def _takes_out(self, code: Item) -> bool:
-        for pieces in [found for found in self._pieces if isinstance(found, list)]:
-            for place, piece in enumerate(pieces):
-                rest = remove_code(piece.text, code)
-                if rest is not None:
-                    pieces[place] = replace(piece, text=rest)
-                    return True
-        return False
-
-    def items(self) -> list[Item]:
-        """Return the items of the run in order."""
-        items: list[Item] = []
-        for part in self._pieces:
-            match part:
-                case ToolCall():
-                    items += self._call(part)
-                case ToolMessage():
-                    items.append(tool_message_item(part, items))
-                case _:
-                    for piece in part:
-                        items += self._piece(piece)
-        return items
-
-    def _call(self, call: ToolCall) -> list[Item]:
-        ulid = self._ulid_of_call.get(call.call_id, "")
-        waiting = self._waiting.get(ulid, [])
-        for place, item in enumerate(waiting):
-            if is_call(item) and item.get("call_id") == call.call_id:
-                self._waiting[ulid] = waiting[place + 1 :]
-                return self._allowed(ulid, waiting[: place + 1])
-        return [_call_item(call)]
-
-    def _piece(self, piece: MarkedText) -> list[Item]:
-        kept = self._allowed(piece.ulid, self._waiting.pop(piece.ulid, []))
-        message = kept.pop() if kept and _is_answer(kept[-1]) else None
-        record = self._records.get(piece.ulid)
-        if message and record and not record.shown and _is_whole_remark(message):
-            kept, message = [*kept, message], None
-        if not piece.text:
-            return kept
-        if message and record and record.shown == text_digest(piece.text):
-            return [*kept, message]
-        return [*kept, _message_item(message, piece.text)]
-
-    def _allowed(self, ulid: str, items: Sequence[Item]) -> list[Item]:
-        if not items:
-            return []
-        reader = self._reader
-        readable = bool(reader and reader.can_decrypt(self._records[ulid].origin))
-        return [
-            item
-            for item in items
-            if not is_encrypted(item) or (readable and item.get("encrypted_content"))
-        ]
-
-
-def _call_item(call: ToolCall) -> Item:
-    kind, key = "function_call", "arguments"
-    if call.is_custom:
-        kind, key = "custom_tool_call", "input"
-    head = {"type": kind, "call_id": call.call_id, "name": call.name}
-    return {**head, key: call.arguments}
-
-
-def _split(
-    part: AssistantText | ToolCall | ToolMessage,
-) -> list[MarkedText] | ToolCall | ToolMessage:
-    if isinstance(part, AssistantText):
-        return list(split_at_markers(strip_old_blocks(part.text)))
-    return part
-
-
-def _is_answer(item: Item) -> bool:
-    return item_type(item) == "message" and item.get("role") == "assistant"
-
-
-def _is_whole_remark(item: Item) -> bool:
-    return is_commentary(item) and bool(message_text(item))
-
-
-def _message_item(kept: Item | None, shown: str) -> Item:
-    part = {"type": "output_text", "text": shown, "annotations": []}
-    if kept is None:
-        return {"type": "message", "role": "assistant", "content": [part]}
-    if message_text(kept).strip() == shown:
-        return kept
-    parts = kept.get("content")
-    if isinstance(parts, list) and len(parts) == 1 and _is_text_part(parts[0]):
-        is_edited = "text" in parts[0]  # the annotations' positions are no longer valid
-        part = {**parts[0], "text": shown, **({"annotations": []} if is_edited else {})}
-    return {**kept, "content": [part]}
-
-
-def _is_text_part(part: object) -> bool:
-    return isinstance(part, Mapping) and part.get("type") == "output_text"
 
 
 # ==== owui_chat.input.prefix: Everything that was sent before and around earlier messages, sent again unchanged.
@@ -10518,9 +10528,6 @@ class _DocumentReader:
         self._left = _MOST_BYTES
 
     async def part(self, file: Attachment) -> Item | str | None:
-        """Return a document, or why it cannot be sent, or None if it is not for the
-        model.
-        """
         if file.is_image:
             return None
         row = await file_row(file.file_id, self._user)
@@ -10689,9 +10696,6 @@ _CITED = frozenset(
 )
 """Builtin tools whose results name sources, as in the host."""
 
-_ERROR_WORDS = ("error:", "exception:", "traceback", "http error!")
-"""The beginnings of results that the host marks as failed."""
-
 
 def cites(name: str, metadata: Mapping[str, Any]) -> bool:
     """Say whether a tool's result names sources, as far as the model may have any."""
@@ -10705,14 +10709,14 @@ def is_error_text(text: str) -> bool:
     """Say whether a result tells of an error."""
     found = parse_json_object(text)
     if found is None:
-        return text.strip().lower().startswith(_ERROR_WORDS)
+        return text.strip().lower().startswith(HOST_ERROR_PREFIXES)
     refused = found.get("success") is False or found.get("ok") is False
     told = found.get("error") or (refused and found.get("message"))
     failed = str(found.get("status")).strip().lower() in ("error", "failed")
     return failed or (isinstance(told, str | Mapping | list) and bool(told))
 
 
-_DISPATCHERS = ("call_tool", "search_tools")
+_DISPATCHERS = (CALL_TOOL, "search_tools")
 """Builtin tools that call others; they cannot call each other."""
 
 
@@ -10748,10 +10752,8 @@ class HostTools:
         own, tools = self._names.own_name(name), self._host.tools
         if tools.get(own, {}).get("tool_id") != "builtin:call_tool":
             return own, arguments
-        inner, params = arguments.get("tool_name"), parse_json_object(
-            arguments.get("params")
-        )
-        if inner not in tools or inner in _DISPATCHERS or params is None:
+        inner, params = read_call_tool(arguments) or (None, {})
+        if inner not in tools or inner in _DISPATCHERS:
             return None
         return str(inner), params
 
@@ -11020,12 +11022,13 @@ class ChatStore:
             if record.message_id == caller.message_id
         }
 
-    async def write(self, record: Record) -> None:
+    async def write(self, record: Record, output_index: int | None = None) -> None:
         """Store `record`; if the host refuses it, it waits for the next write.
 
         Its marker is shown anyway, because later it would have another place. A marker
         that names nothing in the end is removed when it is read.
         """
+        del output_index  # the marker tells the place
         self._own = {**self._own, record.ulid: record}
         await self._write()
 
@@ -11094,9 +11097,9 @@ class OutputStore(ChatStore):
         super().__init__(caller, chat, seal)
         self._unshown: list[StoredRecord] = []
 
-    async def write(self, record: Record) -> None:
-        """Give `record` to the answer."""
-        self._give(record.ulid, {record.ulid: record})
+    async def write(self, record: Record, output_index: int | None = None) -> None:
+        """Give `record` to the answer, before the text of an item."""
+        self._give(record.ulid, {record.ulid: record}, output_index)
 
     async def flush(self) -> bool:
         """Give the answer everything that no record contained yet; always succeeds."""
@@ -11116,12 +11119,14 @@ class OutputStore(ChatStore):
         given, self._unshown = self._unshown, []
         return given
 
-    def _give(self, ulid: str, records: Mapping[str, Record]) -> None:
+    def _give(
+        self, ulid: str, records: Mapping[str, Record], index: int | None = None
+    ) -> None:
         value = write_records(records, self._dead)
         if self._is_behind:
             value = {**self._with_sent(value), "message_id": self._caller.message_id}
             self._is_behind = False
-        self._unshown.append(StoredRecord(ulid, self._closed(value)))
+        self._unshown.append(StoredRecord(ulid, self._closed(value), index))
 
 
 async def open_store(caller: Caller, valves: Valves) -> ChatStore | None:
@@ -11212,7 +11217,6 @@ class _Chat(NamedTuple):
 
     @property
     def replaced_id(self) -> str:
-        """The message that this answer replaces, or nothing."""
         return str(self.call.host.metadata.get("regeneration_message_id") or "")
 
 
@@ -11758,53 +11762,20 @@ async def notices_of(prepared: PreparedRequest) -> list[str]:
 
 # ==== owui_manifold.answer: Runs a prepared request and yields its events, with the markers of stored items.
 
-AnswerEvent = tuple[AnswerEventItem, str]
-_Run = AsyncGenerator[tuple[RunEvent, str], None]
-
 
 async def answer_events(
     prepared: PreparedRequest, connections: Connections
 ) -> AsyncGenerator[AnswerEvent, None]:
-    """Run `job` and yield its events.
+    """Run a request and yield its events.
 
-    A marker comes with the first growth of a text, with the end of commentary, or with
-    the end of the run, and only after the host was asked to store the items that it
-    names. Records for the answer's own output come before the event.
+    For Open WebUI they have the shown texts, and the markers and records that precede
+    them. A marker comes only after the host was asked to store what it names.
     """
-    async with aclosing(_events_with_markers(prepared, connections)) as events:
-        carrying = _carrying(prepared)
-        async for event, line in events:
-            index = (
-                event.output_index if isinstance(event, TextDelta | ItemDone) else None
-            )
-            for kept in prepared.store.take_unsent() if prepared.store else ():
-                yield replace(kept, index=index), ""
-            carried = carrying.feed(event) if carrying else None
-            if carried:
-                yield carried, ""
-            yield event, line
-
-
-def _carrying(prepared: PreparedRequest) -> Carrying | None:
-    call = prepared.call
-    remembers = call.config.valves.remembers_reasoning() and not call.caller.task
-    if prepared.store or not call.caller.host_reads or not remembers:
-        return None
-    return Carrying(prepared.origin, new_ulid, call.known_sources)
-
-
-async def _events_with_markers(
-    prepared: PreparedRequest, connections: Connections
-) -> _Run:
-    pending = prepared.round.pending if prepared.round else ()
-    keeping = Keeping(
-        _record_scope(prepared), _new_record, pending, prepared.call.known_sources
-    )
-    marked = set[str]()
+    citations, recorder = Citations(prepared.call.known_sources), _recorder(prepared)
     report_request(prepared)
     for notice in await notices_of(prepared):
-        yield Status(notice), ""
-    made = ArtifactStore(prepared, connections)
+        yield Status(notice)
+    artifacts = ArtifactStore(prepared, connections)
     events = run(
         prepared.request,
         prepared.endpoint,
@@ -11814,24 +11785,49 @@ async def _events_with_markers(
     )
     async with aclosing(events):
         async for arrived in events:
-            match event := await made.stored(arrived):
-                case None:
-                    continue
-                case Status():
-                    prepared = await _apply_fallback(prepared, event)
-                    yield event, ""
-                case RunDone():
-                    await _stored_marker(
-                        prepared, keeping.closing(event.output), marked
-                    )
-                    record = _end(prepared, keeping, event)
-                    line = await _stored_marker(prepared, record, marked)
-                    if prepared.store and not await prepared.store.flush():
-                        report_write_failure(prepared)
-                    yield add_cost(prepared, report_end(prepared, event)), line
-                case _:
-                    record = keeping.feed(event)
-                    yield event, await _stored_marker(prepared, record, marked)
+            event = await artifacts.stored(arrived)
+            if isinstance(event, Status):
+                prepared = await _apply_fallback(prepared, event)
+            for cited in _cite(prepared, citations, event):
+                for shown in await _write_records(prepared, recorder, cited):
+                    yield shown
+            if isinstance(event, RunDone):
+                _hand_over(prepared, recorder, citations, event)
+                yield add_cost(prepared, report_end(prepared, event))
+
+
+def _cite(
+    prepared: PreparedRequest, citations: Citations, event: RunEvent | None
+) -> Iterable[CitedEvent]:
+    if event is None:
+        return ()
+    return citations.feed(event) if prepared.call.caller.host_reads else (event,)
+
+
+async def _write_records(
+    prepared: PreparedRequest, recorder: Recorder | None, event: CitedEvent
+) -> list[AnswerEvent]:
+    store, shown = prepared.store, list[AnswerEvent]()
+    for recorded in recorder.feed(event) if recorder else (event,):
+        if not isinstance(recorded, NewRecord | RunDone):
+            shown.append(recorded)
+        elif isinstance(recorded, NewRecord) and store:
+            await store.write(*recorded)
+    if isinstance(event, RunDone) and store and not await store.flush():
+        report_write_failure(prepared)
+    return [*(store.take_unsent() if store else ()), *shown]
+
+
+def _recorder(prepared: PreparedRequest) -> Recorder | None:
+    call, scope = prepared.call, _record_scope(prepared)
+    if prepared.store:
+        carrier: Carrier = "markers" if prepared.store.marks else "output"
+        pending = prepared.round.pending if prepared.round else ()
+        return Recorder(scope._replace(carrier=carrier), _new_record, pending)
+    is_chat = call.caller.host_reads and not call.caller.task
+    if is_chat and scope.keeps_reasoning:
+        return Recorder(scope._replace(carrier="details"), _new_record)
+    return None
 
 
 def _record_scope(prepared: PreparedRequest) -> RecordScope:
@@ -11847,7 +11843,13 @@ def _record_scope(prepared: PreparedRequest) -> RecordScope:
         cites=bool(
             prepared.request.tools and any(map(is_search, prepared.request.tools))
         ),
+        delegates=_delegates(prepared),
     )
+
+
+def _delegates(prepared: PreparedRequest) -> bool:
+    call = prepared.call
+    return bool(not prepared.runs_tools and call.caller.host_reads and call.state)
 
 
 def _new_record() -> tuple[str, int]:
@@ -11867,36 +11869,23 @@ async def _apply_fallback(prepared: PreparedRequest, note: Status) -> PreparedRe
     )
 
 
-def _end(prepared: PreparedRequest, keeping: Keeping, ended: RunDone) -> Record | None:
+def _hand_over(
+    prepared: PreparedRequest,
+    recorder: Recorder | None,
+    citations: Citations,
+    ended: RunDone,
+) -> None:
+    if not (_delegates(prepared) and leaves_calls(ended)):
+        return
     call = prepared.call
-    delegates = not prepared.runs_tools and call.caller.host_reads
-    is_open = bool(open_calls(ended.output)) and not ended.ending.is_failure
-    if not (delegates and call.state and is_open):
-        return keeping.rest()
     within_run = call.config.valves.carries_reasoning()
     received = tuple(replay_output(ended.output, with_reasoning=within_run))
-    sent = tuple(prepared.request.input)
+    pending = tuple(recorder.pending) if recorder else ()
     ended_round = DelegatedRound(
-        *(sent, received, tuple(keeping.pending), keeping.cited),
+        *(tuple(prepared.request.input), received, pending, citations.keys),
         prepared.request.instructions or "",
     )
     save_round(call.state, call.caller.message_id, ended_round)
-    return None
-
-
-async def _stored_marker(
-    prepared: PreparedRequest, record: Record | None, marked: set[str]
-) -> str:
-    if record is None or prepared.store is None:
-        return ""
-    await prepared.store.write(record)
-    is_new = record.ulid not in marked
-    marked.add(record.ulid)
-    return (
-        format_marker(record.kind, record.ulid)
-        if is_new and prepared.store.marks
-        else ""
-    )
 
 
 # ==== owui_manifold.models: The models that the pipe lists.
@@ -12049,7 +12038,7 @@ class Diagnostics:
                 yield TextDelta(0, "text", 0, line + "\n")
         content = [{"type": "output_text", "text": text, "annotations": []}]
         whole = {**message, "content": content}
-        yield ItemDone(0, whole)
+        yield ItemDone(0, whole, shown=text)
         yield RunDone(COMPLETED, output=(whole,))
 
     async def _lines(
@@ -12121,7 +12110,7 @@ def is_check_command(call: PipeCall) -> bool:
 
 async def run_diagnostics(
     call: PipeCall, connections: Connections
-) -> AsyncGenerator[tuple[AnswerEventItem, str], None]:
+) -> AsyncGenerator[AnswerEvent, None]:
     """Yield the events of a check; raises InvalidRequest for unusable settings."""
     config, model = call.config, call.model
     hosted = hosted_tools(config, model)
@@ -12130,7 +12119,7 @@ async def run_diagnostics(
     listed = configured_models(config.valves, usable(config.overrides))
     async with aclosing(checkup.events(listed, hosted.items)) as events:
         async for event in events:
-            yield event, ""
+            yield event
 
 
 # ==== owui_manifold.pipe: How a request is handled, from Open WebUI's call to the last chunk.
@@ -12197,14 +12186,14 @@ class Pipe:
 
     async def _stream(self, call: PipeCall) -> AsyncGenerator[Chunk, None]:
         if call.caller.host_reads:
-            view: NativeRenderer | ChunkRenderer = _native_view(call)
+            view: NativeRenderer | ChunkRenderer = NativeRenderer(monotonic_seconds)
         else:
             view = ChunkRenderer(*_response_head(call))
         failed = True
         try:
             async with aclosing(self._answer(call)) as events:
-                async for event, marker in events:
-                    for chunk in view.render(event, marker):
+                async for event in events:
+                    for chunk in view.render(event):
                         yield chunk
                     if isinstance(event, RunDone):
                         failed = event.ending.is_failure
@@ -12214,7 +12203,7 @@ class Pipe:
             yield source_chunk("Log of this answer", call.log.text())
 
     async def _complete(self, call: PipeCall) -> Chunk:
-        view = _native_view(call)
+        view = NativeRenderer(monotonic_seconds)
         try:
             ended = await self._watch(call, self._answer(call), view)
         except Exception as error:  # raised, the host would show its text
@@ -12228,7 +12217,7 @@ class Pipe:
         return result | told | ({"output": view.items} if view.items else {})
 
     async def _do_task(self, call: PipeCall) -> Chunk:
-        view, text = _native_view(call), ""
+        view, text = NativeRenderer(monotonic_seconds), ""
         try:
             events = answer_events(build_task_request(call), self._connections)
             ended = await self._watch(call, events, view)
@@ -12254,15 +12243,11 @@ class Pipe:
     ) -> RunDone:
         ended = RunDone(CUT)
         async with aclosing(events):
-            async for event, marker in events:
-                for chunk in view.render(event, marker):
+            async for event in events:
+                for chunk in view.render(event):
                     await _tell_page(call, chunk)
                 ended = event if isinstance(event, RunDone) else ended
         return ended
-
-
-def _native_view(call: PipeCall) -> NativeRenderer:
-    return NativeRenderer(monotonic_seconds, call.known_sources)
 
 
 async def _tell_page(call: PipeCall, chunk: Chunk) -> None:

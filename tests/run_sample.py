@@ -1,6 +1,6 @@
 """Runs for tests: from the transcripts of the wire, or from a few items."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,7 +9,7 @@ from typing import Any
 from openai_responses.clock import encode_ulid
 from openai_responses.endings import CUT
 from openai_responses.errors import MalformedEvent
-from openai_responses.items import Item, is_call, item_texts, item_type, open_calls
+from openai_responses.items import Item, is_call, item_texts, item_type
 from openai_responses.loop.events import RunDone, RunEvent, ToolOutput
 from openai_responses.loop.response import ResponseState
 from openai_responses.loop.tools import output_item, tool_error
@@ -23,16 +23,25 @@ from openai_responses.transport.stream import (
     TextDelta,
     parse_event,
 )
+from owui_chat.citations import Citations
+from owui_chat.events import (
+    AnswerEvent,
+    CitedEvent,
+    Marker,
+    SourceCited,
+    StoredRecord,
+    TurnDetails,
+)
 from owui_chat.render.native import NativeRenderer
-from owui_chat.storage.markers import format_marker
-from owui_chat.storage.output_carrier import StoredRecord
-from owui_chat.storage.recorder import Keeping, RecordScope
+from owui_chat.storage.recorder import NewRecord, Recorder, RecorderEvent, RecordScope
 from owui_chat.storage.records import Record, write_records
 
 STREAMS = Path(__file__).parent / "streams"
 TRANSCRIPTS = sorted(path.name for path in STREAMS.glob("*.sse"))
 ORIGIN = Origin("gpt-5.2", "api.openai.com")
-AUTHOR = RecordScope("openai_responses.gpt-5.2", "m-1", ORIGIN, keeps_reasoning=True)
+AUTHOR = RecordScope(
+    "openai_responses.gpt-5.2", "m-1", ORIGIN, keeps_reasoning=True, delegates=True
+)
 USAGE = {"input_tokens": 10, "output_tokens": 5, "total_tokens": 15}
 
 
@@ -222,6 +231,33 @@ class Ids:
         return encode_ulid(1_795_262_400_000, self.given), 1_795_262_400
 
 
+class Page:
+    """Shows a run as the pipe does: texts are cited before they are rendered."""
+
+    def __init__(
+        self,
+        now: Callable[[], float],
+        known: Iterable[str] = (),
+        *,
+        closes: bool = True,
+    ) -> None:
+        self._citations = Citations(known)
+        self._view = NativeRenderer(now, closes=closes)
+
+    @property
+    def items(self) -> list[Item]:
+        """What the host has stored."""
+        return self._view.items
+
+    def render(self, event: AnswerEvent) -> Iterator[dict[str, Any]]:
+        """The chunks of an event."""
+        if isinstance(event, Marker | SourceCited | StoredRecord | TurnDetails):
+            yield from self._view.render(event)
+            return
+        for cited in self._citations.feed(event):
+            yield from self._view.render(cited)
+
+
 @dataclass
 class Told:
     """What one round of a message showed and kept."""
@@ -248,39 +284,36 @@ def tell(
 
     With `in_output` the records go into the message's own output.
     """
-    keeping = Keeping(author, ids or Ids(), pending)
-    told = Told(NativeRenderer(lambda: 100.0), keeping.pending)
-    for event in events:
-        closing = None
-        if isinstance(event, RunDone):
-            closing = keeping.closing(event.output)
-        if closing is not None:
-            told.written.append(closing)
-        if closing is not None and in_output:
-            value = write_records({closing.ulid: closing})
-            told.chunks += told.view.render(StoredRecord(closing.ulid, value))
-        record = keeping.feed(event)
-        if isinstance(event, RunDone) and not goes_on(event.output):
-            record = keeping.rest()
-        line, is_new = "", bool(record and record.ulid not in told.records)
-        if record is not None:
-            told.written.append(record)
-        if record is not None and in_output:
-            index = (
-                event.output_index if isinstance(event, TextDelta | ItemDone) else None
-            )
+    scope = author._replace(carrier="output") if in_output else author
+    recorder = Recorder(scope, ids or Ids(), pending)
+    told = Told(NativeRenderer(lambda: 100.0), recorder.pending)
+    for event in recorded(events, recorder):
+        if not isinstance(event, NewRecord):
+            told.chunks += told.view.render(event)
+            continue
+        record, index = event
+        told.written.append(record)
+        if in_output:
             value = write_records({record.ulid: record})
             told.chunks += told.view.render(StoredRecord(record.ulid, value, index))
-        elif record is not None:
-            line = format_marker(record.kind, record.ulid) if is_new else ""
-        told.chunks += told.view.render(event, line)
-    told.pending = keeping.pending
+    told.pending = recorder.pending
     return told
 
 
-def goes_on(output: Sequence[Item]) -> bool:
-    """Whether another round follows: a call or a question of the API is open."""
-    return bool(open_calls(output)) or any(map(is_approval_request, output))
+def recorded(events: Iterable[RunEvent], recorder: Recorder) -> Iterator[RecorderEvent]:
+    """The events of a run behind citations and recorder.
+
+    After a question of the API the run goes on.
+    """
+    citations = Citations()
+    for event in events:
+        for cited in citations.feed(event):
+            yield from (cited,) if _asks(cited) else recorder.feed(cited)
+
+
+def _asks(event: CitedEvent) -> bool:
+    output = event.output if isinstance(event, RunDone) else ()
+    return any(map(is_approval_request, output))
 
 
 def texts_of(events: Iterable[RunEvent]) -> dict[int, str]:

@@ -229,9 +229,13 @@ def test_docstrings_of_what_is_private_stay_in_the_sources(tmp_path: Path) -> No
         '    return "psst"\n\n\n'
         "class _Empty(Exception):\n"
         '    """Nothing else stands here."""\n\n\n'
+        "class _Words:\n"
+        "    def first(self) -> str:\n"
+        '        """Return what a private class has."""\n'
+        "        return _secret()\n\n\n"
         "def open_word() -> str:\n"
         '    """Return a word for everybody."""\n'
-        "    raise _Empty(_secret())\n"
+        "    raise _Empty(_Words().first())\n"
     )
     entry = ENTRY.replace(
         "import reply\n", "import reply\nfrom openai_responses.words import open_word\n"
@@ -247,3 +251,4 @@ def test_docstrings_of_what_is_private_stay_in_the_sources(tmp_path: Path) -> No
     assert "Nothing else stands here." in text
     assert 'return "psst"' in text
     assert "Return what only this module uses." not in text
+    assert "Return what a private class has." not in text

@@ -16,9 +16,10 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from openai_responses.items import Item, content_parts, part_text
-from openai_responses.loop.events import RunEvent, ToolOutput
+from openai_responses.items import Item, content_parts, item_type, part_text
+from openai_responses.loop.events import RunDone, RunEvent, ToolOutput
 from openai_responses.transport.stream import AnnotationAdded, ItemDone, TextDelta
+from owui_chat.events import CitedEvent, SourceCited
 from owui_chat.files import link_files
 
 _TRACKED = "utm_source=openai"
@@ -109,28 +110,50 @@ class Citations:
         """The keys that identify the numbered sources, in the order of the numbers."""
         return tuple(self._numbers)
 
-    def feed(self, event: RunEvent) -> str:
-        """Take an event; return the text to show for it."""
+    def feed(self, event: RunEvent) -> Iterator[CitedEvent]:
+        """Yield the event with its text as it is shown, and the sources it names."""
         match event:
-            case TextDelta():
-                return self._grow(event)
+            case TextDelta(kind="text" | "refusal"):
+                yield event._replace(text=self._grow(event))
             case AnnotationAdded():
                 self._name(event.annotation)
+                yield event
+                yield from self._sources(ended=False)
+            case ItemDone() if item_type(event.item) == "message":
+                yield from self._rest(event.output_index)
+                yield event._replace(shown=self._shown_text(event))
+                yield from self._sources(ended=True)
             case ToolOutput():
-                for key in source_keys(event.card.get("sources", ())):
-                    self._numbers.setdefault(key, len(self._numbers) + 1)
-            case ItemDone():
-                return self.rest(event.output_index)
-        return ""
+                yield event
+                yield from self._sources(ended=True)  # before the numbers that follow
+                yield from self._host_sources(event.card.get("sources", ()))
+            case RunDone():
+                for index in dict.fromkeys(index for index, _ in self._growing):
+                    yield from self._rest(index)
+                yield from self._sources(ended=True)
+                yield event
+            case _:
+                yield event
 
-    def rest(self, index: int) -> str:
-        """Return the end of a message's text that was held back."""
+    def _host_sources(
+        self, sources: Iterable[Mapping[str, Any]]
+    ) -> Iterator[CitedEvent]:
+        for key in source_keys(sources):
+            self._numbers.setdefault(key, len(self._numbers) + 1)
+        yield from map(SourceCited, sources)
+
+    def _rest(self, index: int) -> Iterator[CitedEvent]:
+        """Yield the end of a message's text that was held back."""
+        if text := self._take_held(index):
+            yield TextDelta(index, "text", 0, text)
+
+    def _take_held(self, index: int) -> str:
         places = sorted(place for place in self._growing if place[0] == index)
         return "".join(
             self._linked(self._growing.pop(place).rest()) for place in places
         )
 
-    def shown_text(self, ended: ItemDone) -> str:
+    def _shown_text(self, ended: ItemDone) -> str:
         """Return the text of a message that has ended, as it is shown."""
         content = ended.item.get("content")
         if isinstance(content, str):
@@ -138,7 +161,7 @@ class Citations:
         text = "".join(map(self._shown_part, content_parts(content)))
         return link_files(text, ended.card)
 
-    def sources(self, *, ended: bool) -> Iterator[Item]:
+    def _sources(self, *, ended: bool) -> Iterator[CitedEvent]:
         """Yield the sources to show now, in the order of their numbers.
 
         While a message is growing, sources without a known name wait.
@@ -147,15 +170,17 @@ class Citations:
             key = self._waiting.pop(0)
             name = self._names.get(key, key)
             url = {"url": key} if key.startswith("http") else {}
-            yield {
-                "source": {"name": name, **url},
-                "document": [name],
-                "metadata": [{"source": key, "name": name}],
-            }
+            yield SourceCited(
+                {
+                    "source": {"name": name, **url},
+                    "document": [name],
+                    "metadata": [{"source": key, "name": name}],
+                }
+            )
 
     def _grow(self, event: TextDelta) -> str:
         place = (event.output_index, event.part)
-        before = "" if place in self._growing else self.rest(event.output_index)
+        before = "" if place in self._growing else self._take_held(event.output_index)
         held = self._growing.setdefault(place, HoldbackBuffer(OPEN_LINK))
         return before + self._linked(held.feed(event.text))
 

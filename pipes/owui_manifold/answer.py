@@ -1,20 +1,23 @@
 """Runs a prepared request and yields its events, with the markers of stored items."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterable
 from contextlib import aclosing
-from dataclasses import replace
 
 from openai_responses.clock import new_ulid, unix_seconds
-from openai_responses.items import is_encrypted, is_search, open_calls
+from openai_responses.items import is_encrypted, is_search
 from openai_responses.loop.events import RunDone, RunEvent, Status
 from openai_responses.loop.run import run
 from openai_responses.requests.replay import replay_output
 from openai_responses.transport.connections import Connections
-from openai_responses.transport.stream import ItemDone, TextDelta
-from owui_chat.storage.markers import format_marker
-from owui_chat.storage.output_carrier import AnswerEventItem
-from owui_chat.storage.recorder import Carrying, Keeping, RecordScope
-from owui_chat.storage.records import Record
+from owui_chat.citations import Citations
+from owui_chat.events import AnswerEvent, CitedEvent
+from owui_chat.storage.recorder import (
+    Carrier,
+    NewRecord,
+    Recorder,
+    RecordScope,
+    leaves_calls,
+)
 from owui_manifold.artifacts import ArtifactStore
 from owui_manifold.chat import PreparedRequest
 from owui_manifold.report import (
@@ -27,55 +30,20 @@ from owui_manifold.report import (
 )
 from owui_manifold.rounds import DelegatedRound, save_round
 
-AnswerEvent = tuple[AnswerEventItem, str]
-_Run = AsyncGenerator[tuple[RunEvent, str], None]
-
 
 async def answer_events(
     prepared: PreparedRequest, connections: Connections
 ) -> AsyncGenerator[AnswerEvent, None]:
-    """Run `job` and yield its events.
+    """Run a request and yield its events.
 
-    A marker comes with the first growth of a text, with the end of commentary, or with
-    the end of the run, and only after the host was asked to store the items that it
-    names. Records for the answer's own output come before the event.
+    For Open WebUI they have the shown texts, and the markers and records that precede
+    them. A marker comes only after the host was asked to store what it names.
     """
-    async with aclosing(_events_with_markers(prepared, connections)) as events:
-        carrying = _carrying(prepared)
-        async for event, line in events:
-            index = (
-                event.output_index if isinstance(event, TextDelta | ItemDone) else None
-            )
-            for kept in prepared.store.take_unsent() if prepared.store else ():
-                yield replace(kept, index=index), ""
-            carried = carrying.feed(event) if carrying else None
-            if carried:
-                yield carried, ""
-            yield event, line
-
-
-def _carrying(prepared: PreparedRequest) -> Carrying | None:
-    """Return the collector for a chat without a row that the host reads."""
-    call = prepared.call
-    remembers = call.config.valves.remembers_reasoning() and not call.caller.task
-    if prepared.store or not call.caller.host_reads or not remembers:
-        return None
-    return Carrying(prepared.origin, new_ulid, call.known_sources)
-
-
-async def _events_with_markers(
-    prepared: PreparedRequest, connections: Connections
-) -> _Run:
-    """Run `job` and yield its events with their markers."""
-    pending = prepared.round.pending if prepared.round else ()
-    keeping = Keeping(
-        _record_scope(prepared), _new_record, pending, prepared.call.known_sources
-    )
-    marked = set[str]()
+    citations, recorder = Citations(prepared.call.known_sources), _recorder(prepared)
     report_request(prepared)
     for notice in await notices_of(prepared):
-        yield Status(notice), ""
-    made = ArtifactStore(prepared, connections)
+        yield Status(notice)
+    artifacts = ArtifactStore(prepared, connections)
     events = run(
         prepared.request,
         prepared.endpoint,
@@ -85,24 +53,52 @@ async def _events_with_markers(
     )
     async with aclosing(events):
         async for arrived in events:
-            match event := await made.stored(arrived):
-                case None:
-                    continue
-                case Status():
-                    prepared = await _apply_fallback(prepared, event)
-                    yield event, ""
-                case RunDone():
-                    await _stored_marker(
-                        prepared, keeping.closing(event.output), marked
-                    )
-                    record = _end(prepared, keeping, event)
-                    line = await _stored_marker(prepared, record, marked)
-                    if prepared.store and not await prepared.store.flush():
-                        report_write_failure(prepared)
-                    yield add_cost(prepared, report_end(prepared, event)), line
-                case _:
-                    record = keeping.feed(event)
-                    yield event, await _stored_marker(prepared, record, marked)
+            event = await artifacts.stored(arrived)
+            if isinstance(event, Status):
+                prepared = await _apply_fallback(prepared, event)
+            for cited in _cite(prepared, citations, event):
+                for shown in await _write_records(prepared, recorder, cited):
+                    yield shown
+            if isinstance(event, RunDone):
+                _hand_over(prepared, recorder, citations, event)
+                yield add_cost(prepared, report_end(prepared, event))
+
+
+def _cite(
+    prepared: PreparedRequest, citations: Citations, event: RunEvent | None
+) -> Iterable[CitedEvent]:
+    """Return the event as Open WebUI shows it; other clients get the model's texts."""
+    if event is None:
+        return ()
+    return citations.feed(event) if prepared.call.caller.host_reads else (event,)
+
+
+async def _write_records(
+    prepared: PreparedRequest, recorder: Recorder | None, event: CitedEvent
+) -> list[AnswerEvent]:
+    """Write the records of an event; return what is shown, but for the run's end."""
+    store, shown = prepared.store, list[AnswerEvent]()
+    for recorded in recorder.feed(event) if recorder else (event,):
+        if not isinstance(recorded, NewRecord | RunDone):
+            shown.append(recorded)
+        elif isinstance(recorded, NewRecord) and store:
+            await store.write(*recorded)
+    if isinstance(event, RunDone) and store and not await store.flush():
+        report_write_failure(prepared)
+    return [*(store.take_unsent() if store else ()), *shown]
+
+
+def _recorder(prepared: PreparedRequest) -> Recorder | None:
+    """Return the recorder of a chat; None where nothing can be stored."""
+    call, scope = prepared.call, _record_scope(prepared)
+    if prepared.store:
+        carrier: Carrier = "markers" if prepared.store.marks else "output"
+        pending = prepared.round.pending if prepared.round else ()
+        return Recorder(scope._replace(carrier=carrier), _new_record, pending)
+    is_chat = call.caller.host_reads and not call.caller.task
+    if is_chat and scope.keeps_reasoning:
+        return Recorder(scope._replace(carrier="details"), _new_record)
+    return None
 
 
 def _record_scope(prepared: PreparedRequest) -> RecordScope:
@@ -118,7 +114,14 @@ def _record_scope(prepared: PreparedRequest) -> RecordScope:
         cites=bool(
             prepared.request.tools and any(map(is_search, prepared.request.tools))
         ),
+        delegates=_delegates(prepared),
     )
+
+
+def _delegates(prepared: PreparedRequest) -> bool:
+    """Say whether the host runs the tools and calls the pipe again."""
+    call = prepared.call
+    return bool(not prepared.runs_tools and call.caller.host_reads and call.state)
 
 
 def _new_record() -> tuple[str, int]:
@@ -143,35 +146,21 @@ async def _apply_fallback(prepared: PreparedRequest, note: Status) -> PreparedRe
     )
 
 
-def _end(prepared: PreparedRequest, keeping: Keeping, ended: RunDone) -> Record | None:
-    """Hand the round over to the host's tools, or return the record that is left."""
+def _hand_over(
+    prepared: PreparedRequest,
+    recorder: Recorder | None,
+    citations: Citations,
+    ended: RunDone,
+) -> None:
+    """Leave the round for the call of the pipe that follows the host's tools."""
+    if not (_delegates(prepared) and leaves_calls(ended)):
+        return
     call = prepared.call
-    delegates = not prepared.runs_tools and call.caller.host_reads
-    is_open = bool(open_calls(ended.output)) and not ended.ending.is_failure
-    if not (delegates and call.state and is_open):
-        return keeping.rest()
     within_run = call.config.valves.carries_reasoning()
     received = tuple(replay_output(ended.output, with_reasoning=within_run))
-    sent = tuple(prepared.request.input)
+    pending = tuple(recorder.pending) if recorder else ()
     ended_round = DelegatedRound(
-        *(sent, received, tuple(keeping.pending), keeping.cited),
+        *(tuple(prepared.request.input), received, pending, citations.keys),
         prepared.request.instructions or "",
     )
     save_round(call.state, call.caller.message_id, ended_round)
-    return None
-
-
-async def _stored_marker(
-    prepared: PreparedRequest, record: Record | None, marked: set[str]
-) -> str:
-    """Store `record`; return its marker unless it is among the `marked` already."""
-    if record is None or prepared.store is None:
-        return ""
-    await prepared.store.write(record)
-    is_new = record.ulid not in marked
-    marked.add(record.ulid)
-    return (
-        format_marker(record.kind, record.ulid)
-        if is_new and prepared.store.marks
-        else ""
-    )

@@ -20,7 +20,7 @@ from openai_responses.models.resolve import ResolvedModel
 from openai_responses.requests.build import ResponsesRequest
 from openai_responses.transport.connections import Connections
 from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
-from owui_chat.storage.output_carrier import AnswerEventItem
+from owui_chat.events import AnswerEvent
 from owui_manifold.config import run_limits, usable
 from owui_manifold.context import PipeCall
 from owui_manifold.hosted_tools import hosted_tools
@@ -68,7 +68,7 @@ class Diagnostics:
                 yield TextDelta(0, "text", 0, line + "\n")
         content = [{"type": "output_text", "text": text, "annotations": []}]
         whole = {**message, "content": content}
-        yield ItemDone(0, whole)
+        yield ItemDone(0, whole, shown=text)
         yield RunDone(COMPLETED, output=(whole,))
 
     async def _lines(
@@ -145,7 +145,7 @@ def is_check_command(call: PipeCall) -> bool:
 
 async def run_diagnostics(
     call: PipeCall, connections: Connections
-) -> AsyncGenerator[tuple[AnswerEventItem, str], None]:
+) -> AsyncGenerator[AnswerEvent, None]:
     """Yield the events of a check; raises InvalidRequest for unusable settings."""
     config, model = call.config, call.model
     hosted = hosted_tools(config, model)
@@ -154,4 +154,4 @@ async def run_diagnostics(
     listed = configured_models(config.valves, usable(config.overrides))
     async with aclosing(checkup.events(listed, hosted.items)) as events:
         async for event in events:
-            yield event, ""
+            yield event

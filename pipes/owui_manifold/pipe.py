@@ -19,11 +19,12 @@ from openai_responses.errors import ResponsesError
 from openai_responses.loop.events import RunDone
 from openai_responses.redaction import describe_exception
 from openai_responses.transport.connections import Connections
+from owui_chat.events import AnswerEvent
 from owui_chat.input.tasks import task_result
 from owui_chat.render.chunks import Chunk, error_chunk, source_chunk
 from owui_chat.render.completions import ChunkRenderer, completion, completion_text
 from owui_chat.render.native import NativeRenderer
-from owui_manifold.answer import AnswerEvent, answer_events
+from owui_manifold.answer import answer_events
 from owui_manifold.chat import build_chat_request, build_task_request
 from owui_manifold.checkup import is_check_command, run_diagnostics
 from owui_manifold.config import AccountCapabilities, read_config
@@ -100,14 +101,14 @@ class Pipe:
         (docs/reference/open-webui.md, "Errors and Stop").
         """
         if call.caller.host_reads:
-            view: NativeRenderer | ChunkRenderer = _native_view(call)
+            view: NativeRenderer | ChunkRenderer = NativeRenderer(monotonic_seconds)
         else:
             view = ChunkRenderer(*_response_head(call))
         failed = True
         try:
             async with aclosing(self._answer(call)) as events:
-                async for event, marker in events:
-                    for chunk in view.render(event, marker):
+                async for event in events:
+                    for chunk in view.render(event):
                         yield chunk
                     if isinstance(event, RunDone):
                         failed = event.ending.is_failure
@@ -118,7 +119,7 @@ class Pipe:
 
     async def _complete(self, call: PipeCall) -> Chunk:
         """Return the whole answer at once, with the output items for the host."""
-        view = _native_view(call)
+        view = NativeRenderer(monotonic_seconds)
         try:
             ended = await self._watch(call, self._answer(call), view)
         except Exception as error:  # raised, the host would show its text
@@ -133,7 +134,7 @@ class Pipe:
 
     async def _do_task(self, call: PipeCall) -> Chunk:
         """Return a title, tags or the like; an empty text when it failed."""
-        view, text = _native_view(call), ""
+        view, text = NativeRenderer(monotonic_seconds), ""
         try:
             events = answer_events(build_task_request(call), self._connections)
             ended = await self._watch(call, events, view)
@@ -161,15 +162,11 @@ class Pipe:
         """Read `events` to their end; `view` keeps the items for the host."""
         ended = RunDone(CUT)
         async with aclosing(events):
-            async for event, marker in events:
-                for chunk in view.render(event, marker):
+            async for event in events:
+                for chunk in view.render(event):
                     await _tell_page(call, chunk)
                 ended = event if isinstance(event, RunDone) else ended
         return ended
-
-
-def _native_view(call: PipeCall) -> NativeRenderer:
-    return NativeRenderer(monotonic_seconds, call.known_sources)
 
 
 async def _tell_page(call: PipeCall, chunk: Chunk) -> None:

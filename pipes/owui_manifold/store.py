@@ -15,8 +15,9 @@ from typing import Any, TypeGuard
 from openai_responses.clock import new_ulid
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item, is_encrypted
+from owui_chat.events import StoredRecord
 from owui_chat.input.prefix import SentContext, add_sent_context, read_sent_context
-from owui_chat.storage.output_carrier import StoredRecord, output_values, stored_outputs
+from owui_chat.storage.output_carrier import output_values, stored_outputs
 from owui_chat.storage.records import (
     MAX_STORED_KB,
     Record,
@@ -112,12 +113,13 @@ class ChatStore:
             if record.message_id == caller.message_id
         }
 
-    async def write(self, record: Record) -> None:
+    async def write(self, record: Record, output_index: int | None = None) -> None:
         """Store `record`; if the host refuses it, it waits for the next write.
 
         Its marker is shown anyway, because later it would have another place. A marker
         that names nothing in the end is removed when it is read.
         """
+        del output_index  # the marker tells the place
         self._own = {**self._own, record.ulid: record}
         await self._write()
 
@@ -186,9 +188,9 @@ class OutputStore(ChatStore):
         super().__init__(caller, chat, seal)
         self._unshown: list[StoredRecord] = []
 
-    async def write(self, record: Record) -> None:
-        """Give `record` to the answer."""
-        self._give(record.ulid, {record.ulid: record})
+    async def write(self, record: Record, output_index: int | None = None) -> None:
+        """Give `record` to the answer, before the text of an item."""
+        self._give(record.ulid, {record.ulid: record}, output_index)
 
     async def flush(self) -> bool:
         """Give the answer everything that no record contained yet; always succeeds."""
@@ -208,12 +210,14 @@ class OutputStore(ChatStore):
         given, self._unshown = self._unshown, []
         return given
 
-    def _give(self, ulid: str, records: Mapping[str, Record]) -> None:
+    def _give(
+        self, ulid: str, records: Mapping[str, Record], index: int | None = None
+    ) -> None:
         value = write_records(records, self._dead)
         if self._is_behind:
             value = {**self._with_sent(value), "message_id": self._caller.message_id}
             self._is_behind = False
-        self._unshown.append(StoredRecord(ulid, self._closed(value)))
+        self._unshown.append(StoredRecord(ulid, self._closed(value), index))
 
 
 async def open_store(caller: Caller, valves: Valves) -> ChatStore | None:

@@ -87,14 +87,16 @@ def _read_parts(module: Module) -> Iterator[Part]:
         begin = end
 
 
-def _private_docstrings(tree: ast.Module) -> Iterator[ast.stmt]:
-    """The docstrings of private functions and classes that do more than have one."""
-    for node in ast.walk(tree):
-        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            continue
-        is_private = node.name.startswith("_") and not node.name.endswith("__")
-        if is_private and ast.get_docstring(node) is not None and len(node.body) > 1:
-            yield node.body[0]
+def _private_docstrings(node: ast.AST, inside: bool = False) -> Iterator[ast.stmt]:
+    """The docstrings of what is private, or inside of it, and does more than have one."""
+    for inner in ast.iter_child_nodes(node):
+        is_private = inside
+        if isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            name = inner.name
+            is_private |= name.startswith("_") and not name.endswith("__")
+            if is_private and ast.get_docstring(inner) and len(inner.body) > 1:
+                yield inner.body[0]
+        yield from _private_docstrings(inner, is_private)
 
 
 def _group_definitions(body: Iterable[ast.stmt]) -> list[list[ast.stmt]]:

@@ -1,13 +1,16 @@
 """What an answer refers to is numbered as the page numbers it."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
 
-from openai_responses.items import Item, message_text
-from openai_responses.loop.events import RunEvent, ToolOutput
+from openai_responses.endings import CUT
+from openai_responses.items import Item
+from openai_responses.loop.events import RunDone, RunEvent, ToolOutput
 from openai_responses.transport.stream import AnnotationAdded, ItemDone, TextDelta
 from owui_chat.citations import Citations, source_keys
+from owui_chat.events import CitedEvent, SourceCited
 from run_sample import message, output, run_of
 
 A, B = "https://a.example/x", "https://b.example/y?z=1"
@@ -42,20 +45,25 @@ def file_note(name: str, index: int) -> Item:
 
 def shown(*items: Item, citations: Citations | None = None) -> list[str]:
     """The text of each message as it grew and as it stands there in the end."""
-    found = citations or Citations()
     texts = []
     grown = ""
-    for event in run_of(*items):
-        grown += found.feed(event)
-        if isinstance(event, ItemDone):
-            texts += [grown, found.shown_text(event)]
+    for event in fed(citations or Citations(), *run_of(*items)):
+        if isinstance(event, TextDelta):
+            grown += event.text
+        elif isinstance(event, ItemDone):
+            texts += [grown, event.shown]
             grown = ""
     return texts
 
 
-def keys_of(citations: Citations) -> list[str]:
-    """What makes the sources to show different."""
-    return [s["metadata"][0]["source"] for s in citations.sources(ended=True)]
+def fed(citations: Citations, *events: RunEvent) -> list[CitedEvent]:
+    """What becomes of events."""
+    return [cited for event in events for cited in citations.feed(event)]
+
+
+def sources_in(events: Sequence[CitedEvent]) -> list[Mapping[str, Any]]:
+    """The sources to show."""
+    return [event.source for event in events if isinstance(event, SourceCited)]
 
 
 # ---------------------------------------------------------------- links
@@ -109,8 +117,13 @@ def test_short_form_and_missing_content() -> None:
     citations = Citations()
     short = {"type": "message", "role": "assistant", "content": f"Rain {link(A)}"}
 
-    assert citations.shown_text(ItemDone(0, short)) == "Rain [1]"
-    assert citations.shown_text(ItemDone(1, {"type": "message"})) == ""
+    first, _, second = fed(
+        citations, ItemDone(0, short), ItemDone(1, {"type": "message"})
+    )
+
+    assert isinstance(first, ItemDone)
+    assert isinstance(second, ItemDone)
+    assert (first.shown, second.shown) == ("Rain [1]", "")
 
 
 # ---------------------------------------------------------------- annotations
@@ -160,12 +173,10 @@ def test_files_are_numbered_where_they_are_cited() -> None:
 )
 def test_annotation_without_a_source_is_none(note: Item) -> None:
     """Nothing is put in for it."""
-    citations = Citations()
+    cited = message("1", "Rain.", annotations=[note])
 
-    texts = shown(message("1", "Rain.", annotations=[note]), citations=citations)
-
-    assert texts == ["Rain.", "Rain."]
-    assert keys_of(citations) == []
+    assert shown(cited) == ["Rain.", "Rain."]
+    assert sources_in(fed(Citations(), *run_of(cited))) == []
 
 
 # ---------------------------------------------------------------- sources
@@ -173,13 +184,12 @@ def test_annotation_without_a_source_is_none(note: Item) -> None:
 
 def test_sources_have_the_titles_of_the_annotations() -> None:
     """In the order of their numbers; a link without one has its address."""
-    citations = Citations()
     notes = [url_note(f"{B}&utm_source=openai", "Page B"), file_note("log.md", 0)]
     text = f"{link(A)} {link(B)}"
 
-    shown(message("1", text, annotations=notes), citations=citations)
+    events = fed(Citations(), *run_of(message("1", text, annotations=notes)))
 
-    assert list(citations.sources(ended=True)) == [
+    assert sources_in(events) == [
         {
             "source": {"name": A, "url": A},
             "document": [A],
@@ -196,20 +206,18 @@ def test_sources_have_the_titles_of_the_annotations() -> None:
             "metadata": [{"source": "file-log.md", "name": "log.md"}],
         },
     ]
-    assert keys_of(citations) == []
 
 
 def test_source_waits_for_its_name_while_the_text_grows() -> None:
     """Those behind it wait with it, because the page counts them."""
     citations = Citations()
-    citations.feed(TextDelta(0, "text", 0, f"{link(A)} {link(B)} "))
+    fed(citations, TextDelta(0, "text", 0, f"{link(A)} {link(B)} "))
 
-    citations.feed(AnnotationAdded(0, 0, url_note(B, "Page B")))
-    assert list(citations.sources(ended=False)) == []
-    citations.feed(AnnotationAdded(0, 0, url_note(A, "Page A")))
+    second = AnnotationAdded(0, 0, url_note(B, "Page B"))
+    assert fed(citations, second) == [second]
+    sources = sources_in(fed(citations, AnnotationAdded(0, 0, url_note(A, "Page A"))))
 
-    named = [s["source"]["name"] for s in citations.sources(ended=False)]
-    assert named == ["Page A", "Page B"]
+    assert [source["source"]["name"] for source in sources] == ["Page A", "Page B"]
 
 
 def test_numbers_run_on_over_messages_and_tools() -> None:
@@ -223,7 +231,7 @@ def test_numbers_run_on_over_messages_and_tools() -> None:
     answered = ToolOutput(2, output("1"), card={"sources": [source]})
 
     first = shown(message("1", link(A)), citations=citations)[1]
-    citations.feed(answered)
+    assert fed(citations, answered) == [answered, SourceCited(source)]
     second = shown(message("2", f"{link(B)} {link(A)}"), citations=citations)[1]
 
     assert (first, second) == ("[2]", "[5] [2]")
@@ -235,27 +243,21 @@ def test_keys_of_the_hosts_sources_are_the_pages_own() -> None:
     assert source_keys([{}, {"document": ["x"]}, {"document": ["y"]}]) == ["N/A"]
 
 
-def test_two_that_were_told_the_same_number_the_same() -> None:
-    """The page and the record of a message need not ask each other."""
-    events: list[RunEvent] = run_of(cites(f"One {link(A)} two {link(B)}", A))
-    told = [event for event in events if not isinstance(event, TextDelta)]
-    one, other = Citations(), Citations()
-
-    for event in events:
-        one.feed(event)
-    for event in told:
-        other.feed(event)
-    [ended] = [event for event in events if isinstance(event, ItemDone)]
-
-    assert one.shown_text(ended) == other.shown_text(ended) != message_text(ended.item)
-    assert one.keys == other.keys
-
-
 def test_text_that_broke_off_is_shown_to_its_end() -> None:
     """Also what might have become a link."""
+    ended = RunDone(CUT)
+
+    events = fed(Citations(), TextDelta(0, "text", 0, "Rain ([a.exam"), ended)
+
+    texts = [event.text for event in events if isinstance(event, TextDelta)]
+    assert "".join(texts) == "Rain ([a.exam"
+    assert events[-1] == ended
+
+
+def test_other_texts_are_not_cited() -> None:
+    """A thought may hold a link of the search; it takes no number."""
+    event = TextDelta(0, "summary", 0, link(A))
     citations = Citations()
 
-    shown_text = citations.feed(TextDelta(0, "text", 0, "Rain ([a.exam"))
-
-    assert shown_text + citations.rest(0) == "Rain ([a.exam"
-    assert citations.rest(0) == ""
+    assert fed(citations, event) == [event]
+    assert citations.keys == ()

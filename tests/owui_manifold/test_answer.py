@@ -13,10 +13,10 @@ from openai_responses.loop.events import RunDone, ToolOutput
 from openai_responses.requests.replay import strip_for_replay
 from openai_responses.transport.connections import Connections
 from openai_responses.transport.stream import ItemDone, TextDelta
+from owui_chat.events import AnswerEvent, Marker, StoredRecord, TurnDetails
 from owui_chat.storage.markers import split_at_markers
-from owui_chat.storage.output_carrier import StoredRecord, TurnDetails
 from owui_chat.storage.records import message_key, read_records
-from owui_manifold.answer import AnswerEvent, answer_events
+from owui_manifold.answer import answer_events
 from owui_manifold.chat import build_chat_request
 from owui_manifold.context import Caller, PipeCall
 from owui_manifold.rounds import load_round
@@ -26,15 +26,23 @@ from stand_in_host import StandInHost, host_callable
 pytestmark = pytest.mark.asyncio
 
 
-async def all_told(call: PipeCall, connections: Connections) -> list[AnswerEvent]:
+Pair = tuple[AnswerEvent, str]
+
+
+async def all_told(call: PipeCall, connections: Connections) -> list[Pair]:
     """A whole answer."""
-    return [
-        pair
-        async for pair in answer_events(await build_chat_request(call), connections)
-    ]
+    pairs: list[Pair] = []
+    line = ""
+    async for event in answer_events(await build_chat_request(call), connections):
+        if isinstance(event, Marker):
+            line = event.text
+        else:
+            pairs.append((event, line))
+            line = ""
+    return pairs
 
 
-def markers_of(pairs: list[AnswerEvent]) -> list[str]:
+def markers_of(pairs: list[Pair]) -> list[str]:
     """The markers of an answer."""
     return [line for _, line in pairs if line]
 
@@ -139,7 +147,7 @@ async def test_answer_holds_its_own_items_where_the_valve_says_so(
     first, again = [event for event in events if isinstance(event, StoredRecord)]
     text = events[events.index(first) + 1]
     assert isinstance(text, TextDelta)
-    assert first.index == text.output_index == again.index
+    assert first.output_index == text.output_index == again.output_index
     assert first.ulid == again.ulid
     assert first.value != again.value
     assert markers_of(pairs) == []
@@ -294,7 +302,7 @@ async def test_leaving_early_closes_the_connection(
     prepared = await build_chat_request(call_of(chat("sim:slow"), valves_for(sim)))
 
     async with aclosing(answer_events(prepared, connections)) as events:
-        async for event, _ in events:
+        async for event in events:
             if isinstance(event, TextDelta):
                 break
 

@@ -12,7 +12,7 @@ import pytest_asyncio
 from call_sample import MODEL, call_of, chat, host_context, valves_for
 from openai_responses.transport.connections import Connections
 from openai_responses.transport.stream import ItemDone, PartialImage
-from owui_chat.storage.output_carrier import AnswerEventItem
+from owui_chat.events import AnswerEvent, Marker
 from owui_chat.storage.records import read_records
 from owui_manifold.answer import answer_events
 from owui_manifold.chat import build_chat_request
@@ -45,17 +45,17 @@ async def events_of(
     text: str,
     caller: Caller = SAVED,
     **more: Any,
-) -> list[AnswerEventItem]:
+) -> list[AnswerEvent]:
     """What an answer to `text` tells."""
     context = host_context(request=host_request())
     valves = valves_for(sim, **{**ON, **more})
     prepared = await build_chat_request(
         call_of(chat(text), valves, caller, host=context)
     )
-    return [event async for event, _ in answer_events(prepared, connections)]
+    return [event async for event in answer_events(prepared, connections)]
 
 
-def cards(events: list[AnswerEventItem]) -> list[Any]:
+def cards(events: list[AnswerEvent]) -> list[Any]:
     """The cards of the items that have one."""
     return [e.card for e in events if isinstance(e, ItemDone) and e.card]
 
@@ -256,7 +256,9 @@ async def drawn(sim: Simulator, host: StandInHost, connections: Connections) -> 
     valves = valves_for(sim, **ON)
     prepared = await build_chat_request(call_of(chat("sim:draw"), valves, host=context))
     marks = [
-        marker async for _, marker in answer_events(prepared, connections) if marker
+        event.text
+        async for event in answer_events(prepared, connections)
+        if isinstance(event, Marker)
     ]
     return f"{marks[0]}Here it is."
 

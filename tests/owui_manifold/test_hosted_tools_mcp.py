@@ -293,7 +293,7 @@ async def ended(asked: PipeCall, connections: Connections) -> RunDone:
     """How an answer ended."""
     prepared = await build_chat_request(asked)
     async with aclosing(answer_events(prepared, connections)) as events:
-        *_, (last, _) = [pair async for pair in events]
+        *_, last = [event async for event in events]
     assert isinstance(last, RunDone)
     return last
 
@@ -355,5 +355,5 @@ async def test_a_new_pipe_tells_its_notes_again(
     for _ in range(2):
         valves = valves_for(sim, REMOTE_MCP_SERVERS_JSON=text)
         prepared = await build_chat_request(call_of(chat("Hi"), valves, caller))
-        events = [event async for event, _ in answer_events(prepared, connections)]
+        events = [event async for event in answer_events(prepared, connections)]
         assert isinstance(events[0], Status)

@@ -17,7 +17,6 @@ from gpt5_agent.tools.confirmations import (
     build_question_call,
 )
 from gpt5_agent.tools.guard import (
-    CALL_TOOL,
     CallGuard,
     GuardedTools,
     parse_arguments,
@@ -31,6 +30,7 @@ from openai_responses.loop.tools import (
     run_calls,
     tool_error,
 )
+from owui_chat.host_tools import CALL_TOOL
 
 _RULES_BY_STRICTNESS: Sequence[Approval] = ("auto", "ask", "deny")
 

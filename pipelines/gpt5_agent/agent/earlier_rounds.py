@@ -21,12 +21,10 @@ from openai_responses.items import Item, is_call
 from openai_responses.json_input import parse_json_object
 from openai_responses.models.usage import Usage, add_usage
 from openai_responses.requests.replay import Origin
+from owui_chat.host_tools import HOST_ERROR_PREFIXES
 from owui_chat.storage.details_carrier import DetailTurn, read_details
 
 ChosenStyle = Literal["full", "lean"]
-
-_HOST_ERROR_PREFIXES = ("error:", "exception:", "traceback", "http error!")
-"""The beginnings of results that the host marks as failed."""
 
 _REFUSAL_PREFIXES = (
     "error: tool call rejected by user.",
@@ -149,6 +147,6 @@ def _is_failed_output(text: str) -> bool:
     if text == TOOL_FAILED_TEXT:
         return True
     lowered = text.strip().lower()
-    if lowered.startswith(_HOST_ERROR_PREFIXES):
+    if lowered.startswith(HOST_ERROR_PREFIXES):
         return not lowered.startswith(_REFUSAL_PREFIXES)
     return list(parse_json_object(text) or ()) == ["error"]

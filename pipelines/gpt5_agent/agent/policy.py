@@ -82,7 +82,7 @@ def build_system_instruction(
     Overrides are a JSON object that replaces blocks by their keys, or another text,
     which is added unchanged.
     """
-    changed = read_policy_overrides(prompt_policy_overrides)
+    changed = _read_policy_overrides(prompt_policy_overrides)
     texts = _FULL_POLICIES if style == "full" else _LEAN_POLICIES
     blocks = [
         _wrap_in_tag(changed.get(key, texts[key]), tag)
@@ -93,7 +93,7 @@ def build_system_instruction(
     return "\n\n".join(part for part in parts if part.strip())
 
 
-def read_policy_overrides(text: str) -> dict[str, str]:
+def _read_policy_overrides(text: str) -> dict[str, str]:
     """Return the changed blocks by key; unknown keys are ignored."""
     if not text.strip():
         return {}
@@ -140,7 +140,7 @@ class Preset(NamedTuple):
     initial_memories: tuple[str, ...] = ()
 
 
-class PresetFile(BaseModel):
+class _PresetFile(BaseModel):
     """A guide in a JSON file; keys in camel case or snake case."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
@@ -204,6 +204,6 @@ def _find_preset_file(name: str, folder: str) -> str:
     return path if commonpath((home, path)) == home else ""
 
 
-def _read_preset_file(path: str) -> PresetFile:
+def _read_preset_file(path: str) -> _PresetFile:
     with open(path, encoding="utf-8") as file:
-        return PresetFile.model_validate_json(file.read(_MAX_PRESET_CHARACTERS))
+        return _PresetFile.model_validate_json(file.read(_MAX_PRESET_CHARACTERS))

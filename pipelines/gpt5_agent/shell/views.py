@@ -30,18 +30,19 @@ from openai_responses.items import Item, is_reasoning
 from openai_responses.loop.events import RunDone, RunEvent, ToolOutput
 from openai_responses.requests.replay import Origin
 from openai_responses.transport.stream import ItemDone
+from owui_chat.citations import Citations
 from owui_chat.render.chunks import Chunk, error_chunk, host_event, source_chunk
 from owui_chat.render.completions import ChunkRenderer, completion
 from owui_chat.render.native import NativeRenderer
 from owui_chat.storage.details_carrier import write_details
 
 
-def metadata_fields(metadata: RunMetadata | None) -> dict[str, Any]:
+def _metadata_fields(metadata: RunMetadata | None) -> dict[str, Any]:
     """Return the field with the metadata of the whole execution."""
     return {"execution_metadata": metadata.wire()} if metadata else {}
 
 
-def build_image_chunks(event: ToolOutput) -> Iterator[Chunk]:
+def _build_image_chunks(event: ToolOutput) -> Iterator[Chunk]:
     """Yield the pictures of a tool, which the host stores as files."""
     urls = event.card.get("images", ())
     images = [{"type": "image_url", "image_url": {"url": url}} for url in urls]
@@ -49,7 +50,7 @@ def build_image_chunks(event: ToolOutput) -> Iterator[Chunk]:
         yield {"choices": [{"index": 0, "delta": {"images": images}}]}
 
 
-def build_source_chunk(source: ContextSource) -> Chunk:
+def _build_source_chunk(source: ContextSource) -> Chunk:
     """Return a source below the answer."""
     chunk = source_chunk(source.name, source.text)
     if source.url:
@@ -58,7 +59,7 @@ def build_source_chunk(source: ContextSource) -> Chunk:
     return chunk
 
 
-def build_metadata_chunk(metadata: RunMetadata) -> Chunk:
+def _build_metadata_chunk(metadata: RunMetadata) -> Chunk:
     """Return a status line that the host stores with the message."""
     rounds, calls = metadata.rounds, metadata.tool_calls
     line = (
@@ -77,7 +78,7 @@ def _build_status_chunk(line: str, action: str, more: Mapping[str, Any]) -> Chun
     return host_event({"type": "status", "data": data})
 
 
-def build_step_chunk(step: StepStarted | StepEnded) -> Chunk:
+def _build_step_chunk(step: StepStarted | StepEnded) -> Chunk:
     """Return a step of the log; the host stores the ends as status lines."""
     if isinstance(step, StepStarted):
         return host_event({"type": "agent:log", "data": _step_fields(step)})
@@ -108,6 +109,7 @@ class HostRenderer:
     ) -> None:
         """`now` is in seconds; `origin` made the reasoning that is carried."""
         self._native = NativeRenderer(now, closes=False)
+        self._citations = Citations()
         self._thoughts = ThoughtFilter(emits=emits_thoughts)
         self._origin = origin
         self._first_place = 0
@@ -121,14 +123,14 @@ class HostRenderer:
             case StepStarted():
                 yield self._start_step(event)
             case StepEnded():
-                yield build_step_chunk(event)
+                yield _build_step_chunk(event)
             case RoundEnded():
                 yield from self._attach_details(event)
             case ContextSource():
-                yield build_source_chunk(event)
+                yield _build_source_chunk(event)
             case ExecutionEnded():
                 self._metadata = event.metadata
-                yield build_metadata_chunk(event.metadata)
+                yield _build_metadata_chunk(event.metadata)
             case StateChanged() | ToolCallRequested() | NewMessage() | ReadyForInput():
                 notify_interface(event, self)
                 told, self._interface_chunks = self._interface_chunks, []
@@ -146,7 +148,7 @@ class HostRenderer:
         result = completion(shown, completion_id, created, model)
         early = error_chunk(ending.sentence) if ending.is_failure else {}
         stored = {"output": items} if items else {}
-        return {**result, **early, **stored, **metadata_fields(self._metadata)}
+        return {**result, **early, **stored, **_metadata_fields(self._metadata)}
 
     def on_new_message(self, message: NewMessage) -> None:
         """Report a complete answer."""
@@ -173,15 +175,19 @@ class HostRenderer:
         if step.kind == "round":
             self._thoughts.begin_round(may_call=step.may_call)
             self._first_place = len(self._native.items)
-        return build_step_chunk(step)
+        return _build_step_chunk(step)
 
     def _render_run_event(self, event: RunEvent) -> Iterator[Chunk]:
         if isinstance(event, RunDone):
             self._run_end = event
         for shown in self._thoughts.show(event):
-            yield from self._native.render(shown)
+            yield from self._render_cited(shown)
         if isinstance(event, ToolOutput):
-            yield from build_image_chunks(event)
+            yield from _build_image_chunks(event)
+
+    def _render_cited(self, event: RunEvent) -> Iterator[Chunk]:
+        for cited in self._citations.feed(event):
+            yield from self._native.render(cited)
 
     def _attach_details(self, event: RoundEnded) -> Iterator[Chunk]:
         """Yield the thought of a round again, now with its details.
@@ -191,7 +197,7 @@ class HostRenderer:
         place = self._thought_place()
         if place is None and event.goes_on:
             for shown in self._thoughts.build_carrier():
-                yield from self._native.render(shown)
+                yield from self._render_cited(shown)
             place = self._thought_place()
         if place is not None:
             pairs = [
@@ -233,21 +239,21 @@ class ClientRenderer:
                 self._thoughts.begin_round(may_call=event.may_call)
             case ExecutionEnded():
                 self._metadata = event.metadata
-                more = metadata_fields(event.metadata)
+                more = _metadata_fields(event.metadata)
                 yield {**self._head, "choices": [], **more}
             case _ if not isinstance(event, AgentOnlyEvent):
                 for shown in self._thoughts.show(event):
                     self._store_item(shown)
                     yield from self._chunks.render(shown)
                 if isinstance(event, ToolOutput):
-                    for chunk in build_image_chunks(event):
+                    for chunk in _build_image_chunks(event):
                         yield {**self._head, **chunk}
 
     def result(self, completion_id: str, created: int, model: str) -> Chunk:
         """Return the whole answer at once."""
         shown = self._run_end._replace(output=tuple(self._items.values()))
         result = completion(shown, completion_id, created, model)
-        return {**result, **metadata_fields(self._metadata)}
+        return {**result, **_metadata_fields(self._metadata)}
 
     def _store_item(self, shown: RunEvent) -> None:
         match shown:

@@ -192,6 +192,8 @@ class ItemDone(NamedTuple):
     output_index: int
     item: Item
     card: Mapping[str, Any] = NO_CARD
+    shown: str = ""
+    """The text of a message as a host shows it."""
 
 
 class FinalResponse(NamedTuple):

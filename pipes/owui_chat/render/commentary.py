@@ -13,9 +13,9 @@ If a run ends with commentary, that is the answer, because there is no other.
 from collections.abc import Iterator, Sequence
 
 from openai_responses.items import Item
-from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
-from owui_chat.citations import Citations
+from openai_responses.transport.stream import ItemAdded, ItemDone, ItemEvent, TextDelta
 from owui_chat.render.chunks import Chunk
+from owui_chat.render.hosted import show_files
 from owui_chat.render.items import OutputItems, message_host_item
 from owui_chat.storage.output_carrier import COMMENTARY_TYPE, closing_commentary
 
@@ -23,34 +23,34 @@ from owui_chat.storage.output_carrier import COMMENTARY_TYPE, closing_commentary
 class Commentary:
     """Shows the commentary of one run; `indexes` are those of its items."""
 
-    def __init__(self, shown: OutputItems, citations: Citations) -> None:
-        """Take the list of items, and the numbering of sources."""
+    def __init__(self, shown: OutputItems) -> None:
+        """Take the list of items."""
         self.indexes: dict[int, int] = {}
         self._shown = shown
-        self._citations = citations
         self._quoted: dict[int, str] = {}
         self._stored: dict[int, int] = {}  # how much of it the host has
         self._ended: dict[int, tuple[Item, str]] = {}
         self._markers: dict[int, tuple[int, str]] = {}
 
-    def render(
-        self, event: ItemAdded | TextDelta | ItemDone, marker: str
-    ) -> Iterator[Chunk]:
+    def begin(self, index: int) -> None:
+        """Take a new item at the next place."""
+        self.indexes[index] = len(self._shown.items)
+        self._quoted[index] = ""
+
+    def render(self, event: ItemEvent, marker: str) -> Iterator[Chunk]:
         """Yield the chunks for an event of commentary; its marker comes at its end."""
         match event:
             case ItemAdded():
-                self.indexes[event.output_index] = len(self._shown.items)
-                self._quoted[event.output_index] = ""
                 yield self._shown.begin(_commentary_item(event.item, "", "in_progress"))
             case TextDelta():
-                yield from self._grow(event.output_index, self._citations.feed(event))
+                yield from self._grow(event.output_index, event.text)
             case ItemDone():
                 yield from self._end(event, marker)
+                yield from show_files(self._shown, event.card)
 
     def end_run(self, output: Sequence[Item]) -> Iterator[Chunk]:
-        """Yield text that was held back, and commentary that is the answer."""
+        """Yield the end of broken commentary, and commentary that is the answer."""
         for index in self.indexes.keys() - self._ended.keys():
-            yield from self._grow(index, self._citations.rest(index))
             yield self._whole(index, "incomplete")
         closing = closing_commentary(output)
         for index, (item, text) in self._ended.items():
@@ -83,8 +83,7 @@ class Commentary:
         )
 
     def _end(self, event: ItemDone, marker: str) -> Iterator[Chunk]:
-        self._citations.feed(event)
-        text = self._citations.shown_text(event)
+        text = event.shown
         self._ended[event.output_index] = (event.item, text)
         card = _commentary_item(event.item, _quotation(text), "completed")
         yield self._shown.end(self.indexes[event.output_index], card)

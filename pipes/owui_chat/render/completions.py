@@ -24,9 +24,10 @@ from owui_chat.citations import (
     chat_annotations,
     strip_tracking,
 )
+from owui_chat.events import AnswerEvent
 from owui_chat.files import file_lines
 from owui_chat.render.chunks import Chunk, error_chunk, host_usage
-from owui_chat.storage.output_carrier import AnswerEventItem, closing_commentary
+from owui_chat.storage.output_carrier import closing_commentary
 
 _FINISH_REASONS = {"max_output_tokens": "length", "content_filter": "content_filter"}
 
@@ -54,7 +55,7 @@ class ChunkRenderer:
         self._told: int | None = None
         self._remarks: dict[int, Item] = {}
 
-    def render(self, event: AnswerEventItem, _marker: str = "") -> Iterator[Chunk]:
+    def render(self, event: AnswerEvent) -> Iterator[Chunk]:
         """Yield the chunks to send; a client without a chat stores nothing."""
         match event:
             case ItemAdded() if is_commentary(event.item):

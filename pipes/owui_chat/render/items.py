@@ -29,13 +29,9 @@ from openai_responses.items import (
     part_text,
 )
 from openai_responses.loop.events import ToolOutput
+from owui_chat.events import StoredRecord, TurnDetails
 from owui_chat.render.chunks import Chunk
-from owui_chat.storage.output_carrier import (
-    RECORD_ID,
-    RECORD_TYPE,
-    StoredRecord,
-    TurnDetails,
-)
+from owui_chat.storage.output_carrier import record_item
 
 
 def call_host_item(item: Item) -> Item:
@@ -207,42 +203,39 @@ class OpenCalls:
 
 
 class RecordItems:
-    """Puts records into one message's output."""
+    """Puts the records of one message into its output."""
 
     def __init__(self, shown: OutputItems) -> None:
         """Add to `shown`."""
         self._shown = shown
         self._places: dict[str, int] = {}
-        self._carried_to = 0
+        self._turn_start = 0
 
-    def render(
-        self, event: StoredRecord | TurnDetails, places: Mapping[int, int]
+    def add_record(
+        self, stored: StoredRecord, places: Mapping[int, int]
     ) -> Iterator[Chunk]:
-        """Yield the events that store a record; `places` are those of the items."""
-        if isinstance(event, StoredRecord):
-            yield from self._keep(event, places)
-        else:
-            yield from self._carry(event)
+        """Yield the events of a record; one that was shown before is replaced.
 
-    def _keep(self, kept: StoredRecord, places: Mapping[int, int]) -> Iterator[Chunk]:
-        """Yield the events of a record; one that was stored before is replaced."""
+        `places` are those of the run's items.
+        """
         items = self._shown.items
-        if kept.ulid in self._places:
-            place = self._places[kept.ulid]
-            yield self._shown.end(place, {**items[place], "kept": dict(kept.value)})
+        if stored.ulid in self._places:
+            place = self._places[stored.ulid]
+            before = items[place]["before"]
+            yield self._shown.end(place, record_item(stored, before))
             return
-        found = places.get(-1 if kept.index is None else kept.index)
+        index = stored.output_index
+        found = None if index is None else places.get(index)
         before = "" if found is None else items[found].get("id") or ""
-        self._places[kept.ulid] = len(items)
-        head = {"type": RECORD_TYPE, "id": f"{RECORD_ID}{kept.ulid}", "before": before}
-        yield from self._shown.add({**head, "kept": dict(kept.value)})
+        self._places[stored.ulid] = len(items)
+        yield from self._shown.add(record_item(stored, before))
 
-    def _carry(self, carried: TurnDetails) -> Iterator[Chunk]:
-        """Yield a response's reasoning again with its entries, if it has reasoning."""
+    def add_details(self, turn: TurnDetails) -> Iterator[Chunk]:
+        """Yield the reasoning of a response again, now with its details, if any."""
         items = self._shown.items
-        new = range(self._carried_to, len(items))
-        self._carried_to = len(items)
+        new = range(self._turn_start, len(items))
+        self._turn_start = len(items)
         place = next((at for at in new if is_reasoning(items[at])), None)
         if place is not None:
-            details = [*carried.details]
+            details = [*turn.details]
             yield self._shown.end(place, {**items[place], "reasoning_details": details})

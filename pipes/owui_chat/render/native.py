@@ -7,7 +7,7 @@ pipe yields" and "Usage"): one numbering over all responses, no `response.comple
 encrypted content, and an empty `choices` delta for stream filters that look for one.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 
 from openai_responses.items import (
     CALL_OUTPUTS,
@@ -17,16 +17,21 @@ from openai_responses.items import (
     item_type,
     open_calls,
 )
-from openai_responses.loop.events import RunDone, RunEvent, Status, ToolOutput
+from openai_responses.loop.events import RunDone, Status, ToolOutput
 from openai_responses.models.usage import Usage
 from openai_responses.transport.stream import (
-    AnnotationAdded,
     ItemAdded,
     ItemDone,
     PartialImage,
     TextDelta,
 )
-from owui_chat.citations import Citations
+from owui_chat.events import (
+    AnswerEvent,
+    Marker,
+    SourceCited,
+    StoredRecord,
+    TurnDetails,
+)
 from owui_chat.render.chunks import (
     Chunk,
     error_chunk,
@@ -45,7 +50,6 @@ from owui_chat.render.items import (
     message_host_item,
     reasoning_host_item,
 )
-from owui_chat.storage.output_carrier import AnswerEventItem, StoredRecord, TurnDetails
 
 
 def closing_line(seconds: float, ended: RunDone) -> str:
@@ -82,28 +86,21 @@ _SHOWN_TYPES = frozenset({"message", "reasoning", *CALL_OUTPUTS})
 class NativeRenderer:
     """Shows one run."""
 
-    def __init__(
-        self,
-        now: Callable[[], float],
-        known: Iterable[str] = (),
-        *,
-        closes: bool = True,
-    ) -> None:
+    def __init__(self, now: Callable[[], float], *, closes: bool = True) -> None:
         """Take `now`, a clock in seconds, to measure the time of reasoning.
 
-        `known` are the keys of the sources that the page already has. `closes` says
-        whether a last status line is shown.
+        `closes` says whether a last status line is shown.
         """
         self._closes = closes
         self._now = now
         self._began = now()
-        self._citations = Citations(known)
         self._shown = OutputItems()
-        self._remarks = Commentary(self._shown, self._citations)
+        self._commentary = Commentary(self._shown)
         self._calls = OpenCalls(self._shown)
-        self._kept = RecordItems(self._shown)
-        self._cards: dict[int, HostedItem] = {}
+        self._records = RecordItems(self._shown)
+        self._hosted: dict[int, HostedItem] = {}
         self._places: dict[int, int] = {}
+        self._marker = ""
         self._markers: dict[int, str] = {}
         self._started: dict[int, float] = {}
         self._parts: dict[int, int] = {}
@@ -117,87 +114,74 @@ class NativeRenderer:
         """Return the event that replaces the item at a place that was shown before."""
         return self._shown.end(place, item)
 
-    def render(self, event: AnswerEventItem, marker: str = "") -> Iterator[Chunk]:
-        """Yield the events to send.
-
-        `marker` comes before the growing text, after commentary that ended, or alone at
-        the end of the run.
-        """
+    def render(self, event: AnswerEvent) -> Iterator[Chunk]:
+        """Yield the chunks to send; `citations` has put the shown texts into events."""
         match event:
+            case TextDelta() if event.output_index in self._places:
+                yield from self._grow(event)
             case ItemAdded() if _is_shown(event.item):
                 yield self._start(event)
-            case TextDelta() if event.output_index in self._places:
-                yield from self._grow(event, marker)
             case ItemDone() if event.output_index in self._places:
                 yield from self._end(event)
-            case AnnotationAdded():
-                self._citations.feed(event)
-                yield from self._sources(ended=False)
             case ItemAdded() | TextDelta() | PartialImage() | ItemDone():
-                yield from self._hosted(event, marker)
+                yield from self._render_other(event)
+            case Marker():
+                self._marker = event.text
             case ToolOutput():
-                yield from self._answered(event)
-            case Status() | StoredRecord() | TurnDetails():
-                yield from self._beside(event)
+                yield from self._calls.answer(event)
             case RunDone():
-                yield from self._end_run(event, marker)
+                yield from self._end_run(event)
+            case _:
+                yield from self._render_beside(event)
 
-    def _hosted(
-        self, event: ItemAdded | TextDelta | PartialImage | ItemDone, marker: str
+    def _render_other(
+        self, event: ItemAdded | TextDelta | PartialImage | ItemDone
     ) -> Iterator[Chunk]:
-        """Yield what the card of an item of the API's own makes of an event.
-
-        A remark in passing has one too.
-        """
-        begins = isinstance(event, ItemAdded) and is_commentary(event.item)
-        if not isinstance(event, PartialImage) and (
-            begins or event.output_index in self._remarks.indexes
-        ):
-            yield from self._remarks.render(event, marker)
-            yield from self._after_item(event)
-            return
+        """Yield the chunks for commentary and for items of OpenAI's own tools."""
+        index = event.output_index
         if isinstance(event, ItemAdded):
-            kind = item_type(event.item)
-            if kind in HOSTED_ITEMS:
-                self._cards[event.output_index] = HOSTED_ITEMS[kind](self._shown)
-        card = self._cards.get(event.output_index)
+            self._begin_other(event)
+        if index in self._commentary.indexes:
+            yield from self._commentary.render(event, self._take_marker())
+        elif index in self._hosted:
+            yield from self._hosted[index].render(event)
         if isinstance(event, ItemDone):
-            self._cards.pop(event.output_index, None)
-        if card:
-            yield from card.render(event)
+            self._hosted.pop(index, None)
 
-    def _beside(self, event: Status | StoredRecord | TurnDetails) -> Iterator[Chunk]:
-        """Yield chunks for events that are not items of the run."""
-        if isinstance(event, Status):
-            yield status_chunk(event.sentence)
-        else:
-            places = self._places | self._remarks.indexes
-            yield from self._kept.render(event, places)
+    def _begin_other(self, event: ItemAdded) -> None:
+        kind = item_type(event.item)
+        if is_commentary(event.item):
+            self._commentary.begin(event.output_index)
+        elif kind in HOSTED_ITEMS:
+            self._hosted[event.output_index] = HOSTED_ITEMS[kind](self._shown)
 
-    def _answered(self, event: ToolOutput) -> Iterator[Chunk]:
-        yield from self._calls.answer(event)
-        yield from self._sources(ended=True)  # before the numbers that follow
-        self._citations.feed(event)
-        for source in event.card.get("sources", ()):
-            yield host_event({"type": "source", "data": source})
+    def _render_beside(self, event: AnswerEvent) -> Iterator[Chunk]:
+        """Yield the chunks for events that are not items of the run."""
+        match event:
+            case SourceCited():
+                yield host_event({"type": "source", "data": event.source})
+            case Status():
+                yield status_chunk(event.sentence)
+            case StoredRecord():
+                places = self._places | self._commentary.indexes
+                yield from self._records.add_record(event, places)
+            case TurnDetails():
+                yield from self._records.add_details(event)
 
-    def _sources(self, *, ended: bool) -> Iterator[Chunk]:
-        for source in self._citations.sources(ended=ended):
-            yield host_event({"type": "source", "data": source})
+    def _take_marker(self) -> str:
+        marker, self._marker = self._marker, ""
+        return marker
 
-    def _end_run(self, event: RunDone, marker: str) -> Iterator[Chunk]:
-        for card in self._cards.values():
-            yield from card.render(event)
-        for index, place in self._places.items():
-            yield from self._more_text(place, self._citations.rest(index))
-        yield from self._remarks.end_run(event.output)
-        yield from self._sources(ended=True)
-        if event.ending.is_failure:
+    def _end_run(self, event: RunDone) -> Iterator[Chunk]:
+        failed = event.ending.is_failure
+        for hosted in self._hosted.values():
+            yield from hosted.render(event)
+        yield from self._commentary.end_run(event.output)
+        if failed:
             yield from self._calls.break_off()
-        if marker:
+        if marker := self._take_marker():
             yield from self._shown.add_marker(marker)
         yield from end_after_code(self._shown)
-        failed = event.ending.is_failure
         if self._closes and not failed and not open_calls(event.output):
             yield status_chunk(closing_line(self._now() - self._began, event))
         yield from _end_of_run(event)
@@ -209,18 +193,12 @@ class NativeRenderer:
             self._calls.note(event.item, place)
         return self._shown.begin(begun_host_item(event.item))
 
-    def _grow(self, event: TextDelta, marker: str) -> Iterator[Chunk]:
+    def _grow(self, event: TextDelta) -> Iterator[Chunk]:
+        marker = self._take_marker()
         if marker:
             self._markers[event.output_index] = marker
-        gap, text = self._gap(event), event.text
-        if event.kind in ("text", "refusal"):
-            text = self._citations.feed(event)
-        place = self._places[event.output_index]
-        yield from self._more_text(place, marker + gap + text, event.kind)
-
-    def _more_text(self, place: int, text: str, kind: str = "text") -> Iterator[Chunk]:
-        if text:
-            yield self._shown.grow(place, kind, text)
+        if text := marker + self._gap(event) + event.text:
+            yield self._shown.grow(self._places[event.output_index], event.kind, text)
 
     def _gap(self, event: TextDelta) -> str:
         """Return the blank line between two parts of a thought.
@@ -233,25 +211,18 @@ class NativeRenderer:
         return "\n\n" if thought and event.part != before else ""
 
     def _end(self, event: ItemDone) -> Iterator[Chunk]:
-        place = self._places[event.output_index]
+        index = event.output_index
         match item_type(event.item):
             case "message":
-                yield from self._more_text(place, self._citations.feed(event))
-                text = self._citations.shown_text(event)
-                marker = self._markers.get(event.output_index, "")
-                item = message_host_item(event.item, marker + text)
+                text = self._markers.get(index, "") + event.shown
+                item = message_host_item(event.item, text)
             case "reasoning":
-                seconds = self._now() - self._started[event.output_index]
+                seconds = self._now() - self._started[index]
                 item = reasoning_host_item(event.item, round(seconds))
             case _:
                 item = call_host_item(event.item)
-        yield self._shown.end(place, item)
-        yield from self._after_item(event)
-
-    def _after_item(self, event: RunEvent) -> Iterator[Chunk]:
-        if isinstance(event, ItemDone):
-            yield from self._sources(ended=True)
-            yield from show_files(self._shown, event.card)
+        yield self._shown.end(self._places[index], item)
+        yield from show_files(self._shown, event.card)
 
 
 def _is_shown(item: Item) -> bool:

@@ -14,7 +14,7 @@ is built in one way for all carriers.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
@@ -211,7 +211,7 @@ class _Reading:
         record = Record(ulid, "", 0, payload, "", span.origin)
         if span.last.shown:
             shown = text_digest(message_text(span.last.item))
-            record = replace(record, shown=shown)
+            record = record._replace(shown=shown)
         self.records[ulid] = record
         return format_marker(record.kind, ulid)
 

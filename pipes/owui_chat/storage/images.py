@@ -1,7 +1,6 @@
 """Pictures that an answer made, as they are stored and sent back."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from typing import Any
 
 from openai_responses.items import Item, is_image_call
@@ -54,7 +53,7 @@ def restore_images(
     A picture that the user may no longer read is left out.
     """
     filled = {
-        ulid: replace(record, payload=tuple(_fill_images(record.payload, pictures)))
+        ulid: record._replace(payload=tuple(_fill_images(record.payload, pictures)))
         for ulid, record in records.items()
         if _has_stored_image(record)
     }

@@ -5,7 +5,6 @@ the chat does not show.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
@@ -19,8 +18,8 @@ from openai_responses.items import (
     message_text,
     open_calls,
 )
-from openai_responses.loop.events import RunEvent
 from openai_responses.requests.replay import is_approval_request
+from owui_chat.events import StoredRecord
 from owui_chat.messages import (
     AssistantText,
     ChatPart,
@@ -61,33 +60,17 @@ def returned_texts(turn: Sequence[tuple[Item, str]]) -> list[tuple[Item, str]]:
     ]
 
 
-RECORD_TYPE = "openai_responses:kept"
+_RECORD_TYPE = "openai_responses:kept"
+_RECORD_ID = "kept_"
 
 
-RECORD_ID = "kept_"
+def record_item(stored: StoredRecord, before: str) -> Item:
+    """Return a record as an item of the output.
 
-
-@dataclass(frozen=True, slots=True)
-class StoredRecord:
-    """A record to store, `value`, identified by its id.
-
-    `index` is the item of the run whose text follows the record, None for the end.
+    `before` is the id of the message item that follows; empty for the end.
     """
-
-    ulid: str
-    value: Mapping[str, Any]
-    index: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class TurnDetails:
-    """The entries of a response for the `reasoning_details` of its reasoning."""
-
-    details: Sequence[Item]
-
-
-AnswerEventItem = RunEvent | StoredRecord | TurnDetails
-"""The events of a view: those of the run, and those of its records."""
+    head = {"type": _RECORD_TYPE, "id": f"{_RECORD_ID}{stored.ulid}", "before": before}
+    return {**head, "kept": dict(stored.value)}
 
 
 _Answer = list[AssistantText | ToolCall | ToolMessage]
@@ -245,11 +228,11 @@ def _given_text(item: Item) -> str:
 
 
 def _is_kept(item: Item) -> bool:
-    return item.get("type") == RECORD_TYPE and _item_id(item).startswith(RECORD_ID)
+    return item.get("type") == _RECORD_TYPE and _item_id(item).startswith(_RECORD_ID)
 
 
 def _ulid(item: Item) -> str:
-    return _item_id(item).removeprefix(RECORD_ID)
+    return _item_id(item).removeprefix(_RECORD_ID)
 
 
 def _item_id(item: Item) -> str:

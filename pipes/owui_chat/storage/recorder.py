@@ -10,9 +10,9 @@ In a chat without a row each finished response is put into the host's
 "Reasoning details").
 """
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator
 from operator import itemgetter
+from typing import Literal, NamedTuple
 
 from openai_responses.items import (
     Item,
@@ -25,18 +25,16 @@ from openai_responses.items import (
     is_reasoning,
     item_type,
     message_text,
+    open_calls,
 )
-from openai_responses.loop.events import ResponseDone, RunDone, RunEvent
+from openai_responses.loop.events import ResponseDone, RunDone
 from openai_responses.requests.replay import Origin, replay_items, strip_for_replay
 from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
-from owui_chat.citations import Citations
+from owui_chat.events import CitedEvent, Marker, TurnDetails
 from owui_chat.storage.details_carrier import write_details
 from owui_chat.storage.images import is_stored_image, stored_item
-from owui_chat.storage.output_carrier import (
-    TurnDetails,
-    closing_commentary,
-    returned_texts,
-)
+from owui_chat.storage.markers import format_marker
+from owui_chat.storage.output_carrier import closing_commentary, returned_texts
 from owui_chat.storage.records import Record, text_digest
 
 _UNSHOWN_TEXT: Item = {"type": "output_text", "annotations": []}
@@ -46,100 +44,126 @@ _EARLIER = -1
 """The index of items of earlier rounds, which come before all others."""
 
 
-@dataclass(frozen=True, slots=True)
-class RecordScope:
-    """The common fields of all records of one message.
+Carrier = Literal["markers", "output", "details"]
 
-    `cites` says that texts may be shown differently from what the model wrote.
-    """
+
+class RecordScope(NamedTuple):
+    """The common fields of all records of one message, and where they are stored."""
 
     model: str
     message_id: str
     origin: Origin
     keeps_reasoning: bool
     cites: bool = False
+    """Texts may be shown differently from what the model wrote."""
+    delegates: bool = False
+    """Open calls are left to the host, which calls the pipe again."""
+    carrier: Carrier = "markers"
 
 
-class Keeping:
-    """Collects the records of one message during its run."""
+class NewRecord(NamedTuple):
+    """A record to write before the events that follow are shown.
+
+    A record with the id of an earlier one replaces it.
+    """
+
+    record: Record
+    output_index: int | None
+    """The item whose text follows the record, None for the end of the run."""
+
+
+RecorderEvent = CitedEvent | Marker | TurnDetails | NewRecord
+
+
+class Recorder:
+    """Collects what is recorded of one message during its run."""
 
     def __init__(
         self,
-        author: RecordScope,
+        scope: RecordScope,
         new_record: Callable[[], tuple[str, int]],
         pending: Iterable[Item] = (),
-        known: Iterable[str] = (),
     ) -> None:
         """Begin with the items that earlier rounds of the run left `pending`.
 
-        `new_record` gives the id and the time of a new record. `known` are the keys of
-        the sources that the page already has.
+        `new_record` gives the id and the time of a new record.
         """
-        self._citations = Citations(known)
-        self._pending = [(_EARLIER, item) for item in pending]
-        self._author = author
+        self._scope = scope
         self._new_record = new_record
+        self._pending = [(_EARLIER, item) for item in pending]
         self._messages: dict[int, Item] = {}
         self._records: dict[int, Record] = {}
         self._after_message = False
-        self._remarks: set[int] = set()
-        self._last_remark: tuple[ItemDone, Record] | None = None
+        self._commentary: set[int] = set()
+        self._last_commentary: tuple[ItemDone, Record] | None = None
+        self._turn: dict[int, tuple[Item, str]] = {}
 
     @property
     def pending(self) -> list[Item]:
-        """The items that still wait for a marker, in the order of the wire."""
+        """The items that still wait for their marker, in the order of the wire."""
         return [item for _, item in self._pending]
 
-    @property
-    def cited(self) -> tuple[str, ...]:
-        """The keys of the sources that the message has so far."""
-        return self._citations.keys
+    def feed(self, event: CitedEvent) -> Iterator[RecorderEvent]:
+        """Yield the event, after the records, markers and details that precede it."""
+        if self._scope.carrier == "details":
+            yield from self._collect_turn(event)
+        else:
+            yield from self._collect(event)
+        yield event
 
-    def feed(self, event: RunEvent) -> Record | None:
-        """Take an event; return a record that must be written before the event is
-        shown.
+    def _collect(self, event: CitedEvent) -> Iterator[RecorderEvent]:
+        """Yield the records of an event, with their markers.
 
-        The record of a message comes with the first growth of its text. It comes again,
-        changed, at the end of the message if only the end told what to store. The
-        record of commentary comes at its end.
+        The record of a message comes with its first delta, and again, changed, with its
+        end if only the end shows what has to be stored. The record of commentary comes
+        with its end.
         """
-        self._citations.feed(event)
         match event:
             case ItemAdded() if is_commentary(event.item):
-                self._remarks.add(event.output_index)
+                self._commentary.add(event.output_index)
             case ItemAdded() if item_type(event.item) == "message":
                 self._messages[event.output_index] = event.item
             case TextDelta() if event.output_index in self._messages:
-                return self._begin(
-                    event.output_index, self._messages.pop(event.output_index)
-                )
-            case ItemDone() if event.output_index in self._remarks:
-                return self._remark(event)
+                item = self._messages.pop(event.output_index)
+                yield from self._begin(event.output_index, item)
+            case ItemDone() if event.output_index in self._commentary:
+                yield from self._add_commentary(event)
             case ItemDone() if item_type(event.item) == "message":
                 self._messages.pop(event.output_index, None)
                 self._after_message = True
-                return self._amend(event, self._citations.shown_text(event))
+                yield from self._amend(event)
             case ItemDone():
                 self._wait(event.output_index, stored_item(event))
-        return None
+            case RunDone():
+                yield from self._close(event)
 
-    def closing(self, output: Sequence[Item]) -> Record | None:
-        """Return the record of the commentary with which a run ended, if it did.
+    def _collect_turn(self, event: CitedEvent) -> Iterator[RecorderEvent]:
+        """Yield the details of a response at its end."""
+        if isinstance(event, ItemDone):
+            self._turn[event.output_index] = (stored_item(event), event.shown)
+        elif isinstance(event, ResponseDone | RunDone) and self._turn:
+            pairs = [self._turn[index] for index in sorted(self._turn)]
+            self._turn = {}
+            name, _ = self._new_record()
+            entries = returned_texts(pairs)
+            yield TurnDetails(write_details(name, entries, self._scope.origin, {}))
 
-        The chat shows its text as the answer.
+    def _close(self, event: RunDone) -> Iterator[RecorderEvent]:
+        """Yield the records of the end: final commentary, and items without a text.
+
+        The chat shows the text of final commentary as the answer.
         """
-        if self._last_remark is None:
-            return None
-        ended, record = self._last_remark
-        if ended.item != closing_commentary(output):
-            return None
-        return replace(record, shown=text_digest(self._citations.shown_text(ended)))
-
-    def rest(self) -> Record | None:
-        """Return a record of the items that no text followed, at the end of the run."""
+        if self._last_commentary:
+            ended, record = self._last_commentary
+            if ended.item == closing_commentary(event.output):
+                again = record._replace(shown=text_digest(ended.shown))
+                yield NewRecord(again, None)
+        if self._scope.delegates and leaves_calls(event):
+            return
         while self._pending and is_reasoning(self._pending[-1][1]):
             self._pending.pop()
-        return self._record(()) if self._pending else None
+        if self._pending:
+            yield from self._with_marker(self._record(()), None)
 
     def _wait(self, index: int, item: Item) -> None:
         """Insert an item at its place; parallel calls may end in another order."""
@@ -151,53 +175,69 @@ class Keeping:
 
     def _is_kept(self, item: Item) -> bool:
         if has_encrypted_reasoning(item) or is_compaction(item):
-            return self._author.keeps_reasoning
+            return self._scope.keeps_reasoning
         whole_call = is_call(item) and item.get("status") != "incomplete"
         return whole_call or is_kept_hosted(item) or is_stored_image(item)
 
-    def _begin(self, index: int, item: Item) -> Record | None:
-        is_marked = self._author.cites or item.get("phase") or self._after_message
+    def _begin(self, index: int, item: Item) -> Iterator[RecorderEvent]:
+        is_marked = self._scope.cites or item.get("phase") or self._after_message
         if not (self._pending or is_marked):
-            return None
-        # Without a phase, the text is everything that a message has.
+            return
+        # Without a phase the text itself is all there is to know of the message.
         plain = self._pending and not item.get("phase")
-        stub = {**strip_for_replay(item), "type": "message", "content": [_UNSHOWN_TEXT]}
-        record = self._record(() if plain else (stub,))
-        self._records[index] = record
-        return record
+        stub = {**_stored_message(item), "content": [_UNSHOWN_TEXT]}
+        self._records[index] = self._record(() if plain else (stub,))
+        yield from self._with_marker(self._records[index], index)
 
-    def _amend(self, ended: ItemDone, shown: str) -> Record | None:
-        """Return the record of an ended message, if it is not what was written."""
+    def _amend(self, ended: ItemDone) -> Iterator[RecorderEvent]:
+        """Yield the record of an ended message, if it is not what was written."""
         record = self._records.pop(ended.output_index, None)
         if record is None:
-            return None
+            return
         before = tuple(i for i in record.payload if item_type(i) != "message")
-        if shown != message_text(ended.item):
-            kept = {**strip_for_replay(ended.item), "type": "message"}
-            digest = text_digest(shown)
-            return replace(record, payload=(*before, kept), shown=digest)
+        if ended.shown != message_text(ended.item):
+            payload = (*before, _stored_message(ended.item))
+            record = record._replace(payload=payload, shown=text_digest(ended.shown))
+            yield NewRecord(record, ended.output_index)
+            return
         kept = _without_shown_text(ended.item)
         is_plain = not kept.get("phase") and kept.get("content") == [_UNSHOWN_TEXT]
         payload = before if before and is_plain else (*before, kept)
-        return None if payload == record.payload else replace(record, payload=payload)
+        if payload != record.payload:
+            yield NewRecord(record._replace(payload=payload), ended.output_index)
 
-    def _remark(self, ended: ItemDone) -> Record | None:
-        """Return the record of a remark, whose text the host does not give back."""
-        if not message_text(ended.item).strip():
-            return None
-        self._after_message = True
-        record = self._record(({**strip_for_replay(ended.item), "type": "message"},))
-        self._last_remark = (ended, record)
-        return record
+    def _add_commentary(self, ended: ItemDone) -> Iterator[RecorderEvent]:
+        """Yield the record of commentary, whose text the host does not return."""
+        if message_text(ended.item).strip():
+            self._after_message = True
+            record = self._record((_stored_message(ended.item),))
+            self._last_commentary = (ended, record)
+            yield from self._with_marker(record, ended.output_index)
+
+    def _with_marker(
+        self, record: Record, index: int | None
+    ) -> Iterator[RecorderEvent]:
+        yield NewRecord(record, index)
+        if self._scope.carrier == "markers":
+            yield Marker(format_marker(record.kind, record.ulid))
 
     def _record(self, message: tuple[Item, ...]) -> Record:
         ulid, created_at = self._new_record()
         payload = (*self.pending, *message)
         self._pending = []
-        author = self._author
+        scope = self._scope
         return Record(
-            ulid, author.model, created_at, payload, author.message_id, author.origin
+            ulid, scope.model, created_at, payload, scope.message_id, scope.origin
         )
+
+
+def leaves_calls(ended: RunDone) -> bool:
+    """Say whether a run ended in good order with calls that somebody else answers."""
+    return bool(open_calls(ended.output)) and not ended.ending.is_failure
+
+
+def _stored_message(item: Item) -> Item:
+    return {**strip_for_replay(item), "type": "message"}  # the short form has no type
 
 
 def _without_shown_text(item: Item) -> Item:
@@ -206,42 +246,10 @@ def _without_shown_text(item: Item) -> Item:
     The host strips the ends of texts and does not know refusals or several parts; such
     a message is stored whole.
     """
-    kept = {**strip_for_replay(item), "type": "message"}  # the short form has no type
+    kept = _stored_message(item)
     text, content = message_text(item), kept.get("content")
     parts = content if isinstance(content, list) else []
     one_text = [part.get("type") for part in parts] == ["output_text"]
     if not one_text or not text or text != text.strip():
         return kept
     return {**kept, "content": [{k: v for k, v in parts[0].items() if k != "text"}]}
-
-
-class Carrying:
-    """Collects the items of one response after the other."""
-
-    def __init__(
-        self, origin: Origin, new_name: Callable[[], str], known: Iterable[str] = ()
-    ) -> None:
-        """Take the origin of the items, and names that distinguish responses.
-
-        `known` are the keys of the sources that the page already has.
-        """
-        self._origin = origin
-        self._new_name = new_name
-        self._citations = Citations(known)
-        self._items: dict[int, tuple[Item, str]] = {}
-
-    def feed(self, event: RunEvent) -> TurnDetails | None:
-        """Take an event; at the end of a response return its entries."""
-        self._citations.feed(event)
-        match event:
-            case ItemDone():
-                is_message = item_type(event.item) == "message"
-                shown = self._citations.shown_text(event) if is_message else ""
-                self._items[event.output_index] = (stored_item(event), shown)
-            case ResponseDone() | RunDone() if self._items:
-                pairs = [self._items[index] for index in sorted(self._items)]
-                self._items = {}
-                entries = returned_texts(pairs)
-                name = self._new_name()
-                return TurnDetails(write_details(name, entries, self._origin, {}))
-        return None

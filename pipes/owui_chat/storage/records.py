@@ -21,8 +21,7 @@ stays.
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from openai_responses.items import Item, content_parts, is_encrypted
 from openai_responses.requests.replay import Origin, read_origin
@@ -31,8 +30,7 @@ SEED_KEY = "openai_responses_pipe"
 _VERSION = 4
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(NamedTuple):
     """The items that one marker names, in the order of the wire.
 
     `model` is the host's full model id, `created_at` seconds in UTC. If the text part
@@ -108,7 +106,7 @@ def created_in(value: object) -> int:
 def _invalidated(record: Record) -> Record:
     """Return a record without the items that only their maker can read."""
     rest = tuple(item for item in record.payload if not is_encrypted(item))
-    return replace(record, payload=rest)
+    return record._replace(payload=rest)
 
 
 def _records_in(value: object) -> Iterator[Record]:

@@ -9,8 +9,7 @@ from openai_responses.items import Item, item_type, message_text
 from openai_responses.loop.events import RunDone, RunEvent, Status
 from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
 from owui_chat.render.completions import ChunkRenderer
-from owui_chat.render.native import NativeRenderer
-from run_sample import call, message, reasoning, refusal, run_of
+from run_sample import Page, call, message, reasoning, refusal, run_of
 
 TAGGED = "<think>First I look.</think>\n\nIt <THINK>hm</THINK>rains."
 SHOWN, HIDDEN = True, False
@@ -46,7 +45,7 @@ def moved(events: Sequence[RunEvent], first: int) -> list[RunEvent]:
 
 def page(events: Sequence[RunEvent]) -> list[tuple[str, str]]:
     """What Open WebUI shows in the end."""
-    view = NativeRenderer(lambda: 1.0)
+    view = Page(lambda: 1.0)
     for event in events:
         list(view.render(event))
     return [(item_type(item), text_in(item)) for item in view.items]

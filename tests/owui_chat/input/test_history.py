@@ -1,7 +1,6 @@
 """What the host gives back and what was kept make one valid input."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -246,7 +245,7 @@ def test_remark_that_is_the_answer_is_what_a_person_left_of_it(
     text: str, sent: list[Item]
 ) -> None:
     """The chat shows its text."""
-    record = replace(kept(A, reasoning("1"), REMARK)[A], shown=text_digest("I look."))
+    record = kept(A, reasoning("1"), REMARK)[A]._replace(shown=text_digest("I look."))
 
     items = built([asked("Hi"), marked(A, text), asked("And?")], {A: record})
 
@@ -642,7 +641,7 @@ def test_searches_of_earlier_writers_go_back() -> None:
 def test_text_that_is_shown_otherwise_goes_back_as_the_model_wrote_it() -> None:
     """As long as nobody edited it; white space at its ends is the host's."""
     linked = strip_for_replay(message("1", "Rain. ([a.example](https://a.example))"))
-    record = replace(kept(A, linked)[A], shown=text_digest("Rain. [1]"))
+    record = kept(A, linked)[A]._replace(shown=text_digest("Rain. [1]"))
 
     for text in ("Rain. [1]", "\nRain. [1]\n\n"):
         assert built([marked(A, text)], {A: record}) == [linked]
@@ -654,7 +653,7 @@ def test_edited_text_goes_back_as_it_was_edited() -> None:
     linked = strip_for_replay(
         message("1", "Rain. (link)", "final_answer", annotations=[note])
     )
-    record = replace(kept(A, linked)[A], shown=text_digest("Rain. [1]"))
+    record = kept(A, linked)[A]._replace(shown=text_digest("Rain. [1]"))
 
     [said] = built([marked(A, "Snow. [1]")], {A: record})
 

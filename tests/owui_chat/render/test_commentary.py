@@ -10,7 +10,6 @@ from openai_responses.endings import CUT
 from openai_responses.items import Item, message_text
 from openai_responses.loop.events import RunDone, RunEvent
 from openai_responses.transport.stream import ItemAdded, TextDelta
-from owui_chat.render.native import NativeRenderer
 from owui_chat.storage.markers import strip_markers
 from owui_chat.storage.output_carrier import (
     COMMENTARY_TYPE,
@@ -18,6 +17,7 @@ from owui_chat.storage.output_carrier import (
     returned_texts,
 )
 from run_sample import (
+    Page,
     call,
     message,
     output,
@@ -81,7 +81,7 @@ def test_what_a_stop_leaves_is_at_least_half_of_it(
 ) -> None:
     """The host lets no text of such an item grow: it gets all of it now and then."""
     parts = [f"word{number} " for number in range(count)]
-    view = NativeRenderer(lambda: 1.0)
+    view = Page(lambda: 1.0)
 
     chunks = [chunk for event in grown(parts) for chunk in view.render(event)]
 
@@ -94,7 +94,7 @@ def test_what_a_stop_leaves_is_at_least_half_of_it(
 def test_a_long_remark_costs_about_what_a_text_does() -> None:
     """Whole texts are sent ever more rarely, and growth in between."""
     parts = [f"word{number:04} " for number in range(1000)]
-    view = NativeRenderer(lambda: 1.0)
+    view = Page(lambda: 1.0)
 
     chunks = [chunk for event in grown(parts) for chunk in view.render(event)]
 
@@ -106,7 +106,7 @@ def test_a_long_remark_costs_about_what_a_text_does() -> None:
 
 def test_growth_keeps_to_the_quotation() -> None:
     """A line's end in any delta begins another quoted line."""
-    view = NativeRenderer(lambda: 1.0)
+    view = Page(lambda: 1.0)
     chunks = [c for e in grown(["One\n", "\ntwo", "\n"]) for c in view.render(e)]
 
     shown = ""
@@ -156,7 +156,7 @@ def test_failed_run_shows_its_remark_as_what_it_is() -> None:
     """The tool that it announced never ran."""
     events = run_of(LOOK, call("1"))
     ended = RunDone(CUT, None, None, (LOOK, call("1"), output("1")))
-    view = NativeRenderer(lambda: 1.0)
+    view = Page(lambda: 1.0)
 
     for event in [*events[:-1], ended]:
         list(view.render(event))

@@ -48,7 +48,7 @@ each_transcript = pytest.mark.parametrize("name", TRANSCRIPTS)
 def chunks_of(events: list[RunEvent]) -> list[Json]:
     """What a caller without a chat reads of a run."""
     view = ChunkRenderer("chatcmpl-1", 1_795_262_400, "openai_responses.gpt-5.2")
-    return [chunk for event in events for chunk in view.render(event, "a marker")]
+    return [chunk for event in events for chunk in view.render(event)]
 
 
 def deltas_of(*items: Item) -> list[Json]:

@@ -13,8 +13,7 @@ from openai_responses.transport.stream import (
     PartialImage,
     TextDelta,
 )
-from owui_chat.render.native import NativeRenderer
-from run_sample import message, run_of, run_of_transcript, without
+from run_sample import Page, message, run_of, run_of_transcript, without
 
 Json = dict[str, Any]
 FILE = {"type": "image", "id": "f-1", "url": "/api/v1/files/f-1/content"}
@@ -29,7 +28,7 @@ DRAWN: Item = {
 
 def shown(events: Iterable[RunEvent]) -> list[Json]:
     """The chunks of a whole run."""
-    view = NativeRenderer(lambda: 0.0)
+    view = Page(lambda: 0.0)
     return [chunk for event in events for chunk in view.render(event)]
 
 

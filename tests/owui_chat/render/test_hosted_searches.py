@@ -8,8 +8,7 @@ from host_functions import HostFunctions
 from openai_responses.items import Item
 from openai_responses.loop.events import RunEvent
 from openai_responses.transport.stream import AnnotationAdded, ItemDone
-from owui_chat.render.native import NativeRenderer
-from run_sample import message, run_of, run_of_transcript, search
+from run_sample import Page, message, run_of, run_of_transcript, search
 
 Json = dict[str, Any]
 A, B = "https://a.example", "https://b.example"
@@ -17,7 +16,7 @@ A, B = "https://a.example", "https://b.example"
 
 def shown(events: list[RunEvent]) -> tuple[list[Json], list[Item]]:
     """What is sent of a run, and what the view holds of it."""
-    view = NativeRenderer(lambda: 0.0)
+    view = Page(lambda: 0.0)
     chunks = [chunk for event in events for chunk in view.render(event)]
     return chunks, view.items
 

@@ -13,12 +13,13 @@ from openai_responses.items import Item, message_text
 from openai_responses.loop.events import ResponseDone, RunDone, Status, ToolOutput
 from openai_responses.models.usage import Usage
 from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
+from owui_chat.events import Marker
 from owui_chat.render.chunks import error_chunk, host_usage, source_chunk, status_chunk
-from owui_chat.render.native import NativeRenderer
 from owui_chat.storage.markers import format_marker, has_marker
 from owui_chat.storage.output_carrier import COMMENTARY_TYPE
 from run_sample import (
     TRANSCRIPTS,
+    Page,
     call,
     custom_call,
     message,
@@ -48,11 +49,12 @@ def natives(chunks: list[Json]) -> list[Json]:
 
 def shown(*items: Item, line: str = "") -> list[Item]:
     """What the view holds of a run; `line` stands before the first text."""
-    view = NativeRenderer(lambda: 100.0)
+    view = Page(lambda: 100.0)
     for event in run_of(*items):
-        begins = isinstance(event, TextDelta) and event.kind == "text"
-        for _ in view.render(event, line if begins else ""):
-            line = "" if begins else line
+        if line and isinstance(event, TextDelta) and event.kind == "text":
+            list(view.render(Marker(line)))
+            line = ""
+        list(view.render(event))
     return view.items
 
 
@@ -193,7 +195,7 @@ def test_deltas_of_one_text_make_the_whole(name: str) -> None:
 def test_reasoning_is_shown_with_its_summary_and_time() -> None:
     """`Thought for 7 seconds`, and nothing of what was sealed."""
     times: Iterator[float] = iter([90.0, 100.0, 107.4, 108.0])
-    view = NativeRenderer(lambda: next(times))
+    view = Page(lambda: next(times))
 
     for event in run_of(reasoning("1")):
         list(view.render(event))
@@ -227,9 +229,10 @@ def test_marker_stands_in_the_stored_text_too() -> None:
 
 def test_marker_at_the_end_has_a_message_of_its_own() -> None:
     """Stored as it is; while it streams there is nothing to see."""
-    view = NativeRenderer(lambda: 0.0)
+    view = Page(lambda: 0.0)
 
-    chunks = list(view.render(RunDone(Ending("completed")), LINE))
+    list(view.render(Marker(LINE)))
+    chunks = list(view.render(RunDone(Ending("completed"))))
 
     begun, done, _ = chunks
     assert begun["item"]["content"] == [text_part("")]
@@ -314,7 +317,7 @@ def test_what_the_page_cannot_show_is_not_sent() -> None:
 
 def test_item_that_was_never_announced_is_not_shown() -> None:
     """A run announces every item; a view that missed it cannot place it."""
-    view = NativeRenderer(lambda: 0.0)
+    view = Page(lambda: 0.0)
     grew, ended = TextDelta(3, "text", 0, "Rain."), ItemDone(3, message("1", "Rain."))
 
     assert [
@@ -363,7 +366,7 @@ def test_usage_of_one_turn_is_its_own_last() -> None:
 
 def test_usage_and_error_both_come() -> None:
     """Tokens were spent although it failed."""
-    view = NativeRenderer(lambda: 0.0)
+    view = Page(lambda: 0.0)
 
     chunks = list(view.render(RunDone(CUT, ONE, ONE)))
 
@@ -376,7 +379,7 @@ def test_usage_and_error_both_come() -> None:
 def test_the_end_says_how_long_it_took() -> None:
     """From the first moment on; without usage, failure or marker nothing else."""
     times = iter([100.0, 112.0])
-    view = NativeRenderer(lambda: next(times))
+    view = Page(lambda: next(times))
 
     chunks = list(view.render(RunDone(Ending("completed"))))
 
@@ -386,7 +389,7 @@ def test_the_end_says_how_long_it_took() -> None:
 def test_calls_that_the_host_will_run_are_no_end() -> None:
     """The line comes when the last round of the answer is over."""
     ended = RunDone(Ending("completed"), output=(call("1"),))
-    assert list(NativeRenderer(lambda: 0.0).render(ended)) == []
+    assert list(Page(lambda: 0.0).render(ended)) == []
 
 
 # ---------------------------------------------------------------- besides the answer
@@ -394,7 +397,7 @@ def test_calls_that_the_host_will_run_are_no_end() -> None:
 
 def test_note_is_a_status_line() -> None:
     """Done at once, so that nothing spins above a finished answer."""
-    view = NativeRenderer(lambda: 0.0)
+    view = Page(lambda: 0.0)
 
     [chunk] = view.render(Status("Trying again in 3 s."))
 
@@ -425,7 +428,7 @@ def test_event_of_the_host_has_an_empty_choice(chunk: Json) -> None:
 
 def test_two_rounds_in_one_view_count_on(host_functions: HostFunctions) -> None:
     """The numbers are those of the run, not of a response."""
-    view = NativeRenderer(lambda: 0.0)
+    view = Page(lambda: 0.0)
     events = run_of(message("1", "One"))[:-1]
     events += [ItemAdded(1, message("2", "")), ItemDone(1, message("2", "Two"))]
 
@@ -440,7 +443,7 @@ def test_two_rounds_in_one_view_count_on(host_functions: HostFunctions) -> None:
 
 def card_of(answered: ToolOutput) -> tuple[list[Json], list[Item]]:
     """What is sent of an answered call, and what the view holds of it."""
-    view = NativeRenderer(lambda: 100.0)
+    view = Page(lambda: 100.0)
     chunks = list(view.render(answered))
     return chunks, view.items
 
@@ -500,7 +503,7 @@ def test_picture_is_shown_by_its_address_alone() -> None:
 def test_custom_call_is_a_card_like_any_other(host_functions: HostFunctions) -> None:
     """Its text is an argument; the host gives call and output back as a pair."""
     custom = custom_call("1", 'a "note"\nfor Zürich')
-    view = NativeRenderer(lambda: 0.0)
+    view = Page(lambda: 0.0)
     events = run_of(custom)
     given = {**output("1"), "type": "custom_tool_call_output"}
     events.insert(-1, ToolOutput(1, given))
@@ -523,7 +526,7 @@ def test_call_of_an_answer_that_broke_off_is_closed(
     ended: bool, host_functions: HostFunctions
 ) -> None:
     """The host would run it, with half of its arguments."""
-    view = NativeRenderer(lambda: 0.0)
+    view = Page(lambda: 0.0)
     begun, first, *rest = run_of(call("1"))
     events = [begun, first, *(rest[:-1] if ended else []), RunDone(CUT)]
     chunks = [chunk for event in events for chunk in view.render(event)]
@@ -540,7 +543,7 @@ def test_call_of_an_answer_that_broke_off_is_closed(
 
 def test_failure_closes_no_call_that_has_its_output() -> None:
     """An earlier round of the run is whole."""
-    view = NativeRenderer(lambda: 0.0)
+    view = Page(lambda: 0.0)
     events = [*run_with_tools()[:-1], RunDone(CUT)]
 
     for event in events:
@@ -556,7 +559,7 @@ def test_run_with_tools_is_one_message_to_the_host(
     host_functions: HostFunctions,
 ) -> None:
     """Calls, outputs and text as it was told; the next turn gets them as pairs."""
-    view = NativeRenderer(lambda: 100.0)
+    view = Page(lambda: 100.0)
     chunks = [c for event in run_with_tools() for c in view.render(event)]
 
     stored = host_functions.reduce(natives(chunks))

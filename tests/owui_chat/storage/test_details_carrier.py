@@ -22,7 +22,6 @@ from openai_responses.loop.events import ResponseDone, RunEvent
 from openai_responses.requests.replay import Origin, replay_output
 from owui_chat.input.history import build_input
 from owui_chat.messages import parse_messages
-from owui_chat.render.native import NativeRenderer
 from owui_chat.storage.details_carrier import (
     read_details,
     restore_from_details,
@@ -31,6 +30,7 @@ from owui_chat.storage.details_carrier import (
 from owui_chat.storage.output_carrier import returned_texts
 from run_sample import (
     ORIGIN,
+    Page,
     call,
     ended_items,
     message,
@@ -76,7 +76,7 @@ def stored(host: HostFunctions, rounds: Sequence[Round]) -> list[Item]:
     """The output items that the host stores, with what the first thought carries."""
     items: list[Item] = []
     for number, events in enumerate(rounds):
-        view = NativeRenderer(lambda: 1.0)
+        view = Page(lambda: 1.0)
         chunks = [chunk for event in events for chunk in view.render(event)]
         place = next(i for i, item in enumerate(view.items) if is_reasoning(item))
         texts = [(item, message_text(item)) for item in ended_items(events)]

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from owui_chat.events import StoredRecord
 from owui_chat.messages import (
     AssistantText,
     ChatPart,
@@ -15,7 +16,6 @@ from owui_chat.render.items import OutputItems, RecordItems
 from owui_chat.storage.markers import format_marker, strip_markers
 from owui_chat.storage.output_carrier import (
     COMMENTARY_TYPE,
-    StoredRecord,
     output_values,
     restore_from_outputs,
     stored_outputs,
@@ -182,8 +182,8 @@ def test_record_that_is_kept_again_replaces_itself() -> None:
     [*_] = shown.add(message("1", "Rain."))
 
     for value in ({"__v": 4}, {"__v": 5}):
-        [*_] = cards.render(StoredRecord(A, value, 3), {3: 0})
-    [*_] = cards.render(StoredRecord(B, {}), {3: 0})
+        [*_] = cards.add_record(StoredRecord(A, value, 3), {3: 0})
+    [*_] = cards.add_record(StoredRecord(B, {}), {3: 0})
 
     assert shown.items[1:] == [kept(A, "msg_1", {"__v": 5}), kept(B, "", {})]
 

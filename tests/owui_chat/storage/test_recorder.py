@@ -1,15 +1,14 @@
 """What a run leaves behind, and in front of which text it says so."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import pytest
 
 from openai_responses.items import Item, has_encrypted_reasoning
-from openai_responses.loop.events import RunEvent
+from openai_responses.loop.events import RunDone, RunEvent
 from openai_responses.requests.replay import strip_for_replay
 from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
-from owui_chat.storage.recorder import Keeping
+from owui_chat.storage.recorder import NewRecord, Recorder
 from owui_chat.storage.records import Record, text_digest
 from run_sample import (
     AUTHOR,
@@ -18,6 +17,7 @@ from run_sample import (
     call,
     message,
     reasoning,
+    recorded,
     refusal,
     run_of,
     run_of_transcript,
@@ -45,9 +45,15 @@ def payloads(*items: Item) -> list[list[Item]]:
 
 def written_at(events: Sequence[RunEvent]) -> list[tuple[RunEvent, Record]]:
     """Each record with the event that asked for it."""
-    keeping = Keeping(AUTHOR, Ids())
-    fed = [(event, keeping.feed(event)) for event in events]
-    return [(event, record) for event, record in fed if record]
+    found: list[tuple[RunEvent, Record]] = []
+    waiting: list[Record] = []
+    for event in recorded(events, Recorder(AUTHOR, Ids())):
+        if isinstance(event, NewRecord):
+            waiting.append(event.record)
+        elif isinstance(event, TextDelta | ItemDone | RunDone):
+            found += [(event, record) for record in waiting]
+            waiting = []
+    return found
 
 
 def test_reasoning_is_kept_in_front_of_its_answer() -> None:
@@ -115,7 +121,7 @@ def test_remark_is_kept_with_what_led_to_it_when_it_has_ended() -> None:
 
     [(event, record)] = written_at(run_of(reasoning("1"), remark, call("1"))[:-1])
 
-    assert event == ItemDone(1, remark)
+    assert event == ItemDone(1, remark, shown="Look")
     assert record.payload == (
         strip_for_replay(reasoning("1")),
         strip_for_replay(remark),
@@ -177,8 +183,8 @@ def test_message_that_the_chat_cannot_give_back_is_kept_whole(item: Item) -> Non
     (_, begun), (_, amended) = written_at(events)
 
     assert begun.payload == (strip_for_replay(reasoning("1")),)
-    assert amended == replace(
-        begun, payload=(strip_for_replay(reasoning("1")), strip_for_replay(item))
+    assert amended == begun._replace(
+        payload=(strip_for_replay(reasoning("1")), strip_for_replay(item))
     )
 
 
@@ -203,12 +209,12 @@ def test_message_that_is_shown_otherwise_is_kept_whole() -> None:
     begun, amended = records
     assert begun.payload == (strip_for_replay(search("1")),)
     whole = (strip_for_replay(search("1")), strip_for_replay(message("1", text)))
-    assert amended == replace(begun, payload=whole, shown=text_digest("Rain. [1]"))
+    assert amended == begun._replace(payload=whole, shown=text_digest("Rain. [1]"))
 
 
 def test_message_of_a_run_that_may_cite_has_a_record_from_its_beginning() -> None:
     """Only its end tells whether it is shown otherwise; then it is too late for one."""
-    author = replace(AUTHOR, cites=True)
+    author = AUTHOR._replace(cites=True)
 
     told = tell(run_of(message("1", "Rain.")), author=author)
 
@@ -293,7 +299,7 @@ def test_reasoning_that_is_not_sealed_is_not_kept(field: str) -> None:
 
 def test_author_that_keeps_no_reasoning_keeps_the_rest() -> None:
     """Phases and the bytes of calls are no secret of the model."""
-    author = replace(AUTHOR, keeps_reasoning=False)
+    author = AUTHOR._replace(keeps_reasoning=False)
     items = reasoning("1"), message("1", "Rain.", "final_answer")
 
     told = tell(run_of(*items), [strip_for_replay(call("0"))], author)
@@ -306,7 +312,7 @@ def test_author_that_keeps_no_reasoning_keeps_the_rest() -> None:
 @pytest.mark.parametrize("name", TRANSCRIPTS)
 def test_author_that_keeps_no_reasoning_never_does(name: str) -> None:
     """Whatever the run."""
-    author = replace(AUTHOR, keeps_reasoning=False)
+    author = AUTHOR._replace(keeps_reasoning=False)
 
     told = tell(run_of_transcript(name), author=author)
 
@@ -393,7 +399,7 @@ def test_search_that_no_text_followed_is_kept_at_the_end() -> None:
 
 def test_rest_of_nothing_is_nothing() -> None:
     """No marker without items."""
-    assert Keeping(AUTHOR, Ids()).rest() is None
+    assert tell(run_of()).written == []
 
 
 @pytest.mark.parametrize("name", TRANSCRIPTS)
@@ -426,11 +432,11 @@ def test_compaction_is_kept_as_reasoning_is() -> None:
     events = run_of(item, reasoning("1"), message("1", "Rain."))
 
     [record] = tell(events).records.values()
-    forgetful = Keeping(replace(AUTHOR, keeps_reasoning=False), Ids())
+    forgetful = tell(events, author=AUTHOR._replace(keeps_reasoning=False))
 
     assert record.payload[0] == without(item, "id")
-    assert not any(map(forgetful.feed, events))
-    assert forgetful.rest() is None
+    assert forgetful.written == []
+    assert forgetful.pending == []
 
 
 @pytest.mark.parametrize("name", TRANSCRIPTS)

@@ -1,29 +1,31 @@
 """Turns ride in the thoughts of a chat without a row, and are whole again."""
 
 import json
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from itertools import count
 
 import pytest
 
 from host_functions import HostFunctions
 from openai_responses.items import Item, is_reasoning
-from openai_responses.loop.events import ResponseDone, RunEvent
+from openai_responses.loop.events import ResponseDone, RunDone, RunEvent
 from openai_responses.requests.replay import replay_output
 from openai_responses.transport.stream import ItemAdded, ItemDone
+from owui_chat.events import TurnDetails
 from owui_chat.input.history import build_input
 from owui_chat.messages import parse_messages
 from owui_chat.render.native import NativeRenderer
 from owui_chat.storage.details_carrier import restore_from_details
-from owui_chat.storage.output_carrier import TurnDetails
-from owui_chat.storage.recorder import Carrying
+from owui_chat.storage.recorder import NewRecord, Recorder, RecorderEvent
 from run_sample import (
+    AUTHOR,
     ORIGIN,
     call,
     ended_items,
     message,
     output,
     reasoning,
+    recorded,
     run_of,
     run_with_tools,
 )
@@ -37,20 +39,24 @@ NO_ROUND = run_of(
 )
 
 
-def names() -> Iterator[str]:
+def names() -> Callable[[], tuple[str, int]]:
     """Names that count up."""
-    yield from map(str, range(100))
+    given = count()
+    return lambda: (str(next(given)), 0)
+
+
+def details(events: Sequence[RunEvent]) -> list[RecorderEvent]:
+    """What is recorded of a run."""
+    scope = AUTHOR._replace(carrier="details")
+    return list(recorded(events, Recorder(scope, names())))
 
 
 def shown(events: Sequence[RunEvent]) -> NativeRenderer:
     """The view of a run whose turns are carried."""
-    given = names()
-    carrying = Carrying(ORIGIN, lambda: next(given))
     view = NativeRenderer(lambda: 1.0)
-    for event in events:
-        carried = carrying.feed(event)
-        for one in (carried, event) if carried else (event,):
-            list(view.render(one))
+    for event in details(events):
+        assert not isinstance(event, NewRecord)
+        list(view.render(event))
     return view
 
 
@@ -125,9 +131,8 @@ def test_turn_without_a_thought_is_not_carried() -> None:
 
 def test_turn_that_ended_is_told_once() -> None:
     """The end of the run has nothing to add."""
-    carrying = Carrying(ORIGIN, lambda: "t")
-
-    told: list[Any] = [carrying.feed(event) for event in NO_ROUND]
+    told = details(NO_ROUND)
 
     assert [isinstance(one, TurnDetails) for one in told].count(True) == 1
-    assert told[-1] is None
+    assert isinstance(told[-1], RunDone)
+    assert not isinstance(told[-2], TurnDetails)

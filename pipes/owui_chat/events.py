@@ -1,0 +1,46 @@
+"""The events of an answer: those of its run, with what is shown and stored of it.
+
+`citations` puts shown texts and sources into the events of a run, `storage.recorder`
+adds markers and records, and `render.native` shows the result.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from openai_responses.items import Item
+from openai_responses.loop.events import RunEvent
+
+
+class SourceCited(NamedTuple):
+    """A source to list below the answer, in the host's form."""
+
+    source: Mapping[str, Any]
+
+
+class Marker(NamedTuple):
+    """Text that names a record; it belongs to the event that follows.
+
+    It stands before the text of a delta, behind commentary that ended, or alone at the
+    end of the run.
+    """
+
+    text: str
+
+
+class StoredRecord(NamedTuple):
+    """A value to store in the answer's own output."""
+
+    ulid: str
+    value: Mapping[str, Any]
+    output_index: int | None = None
+    """The item whose text follows the record, None for the end of the run."""
+
+
+class TurnDetails(NamedTuple):
+    """The entries of a response for the `reasoning_details` of its reasoning."""
+
+    details: Sequence[Item]
+
+
+CitedEvent = RunEvent | SourceCited
+AnswerEvent = CitedEvent | Marker | StoredRecord | TurnDetails
