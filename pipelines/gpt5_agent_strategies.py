@@ -7,14 +7,14 @@ description: Agents over the Responses API, with policies, limits and approvals.
 
 Built by scripts/bundle.py from pipes/ and pipelines/; do not edit. In reading order
 
-    openai_responses  items, errors, endings, json_input, models.catalog,
+    openai_responses  json_input, items, errors, endings, models.catalog,
                       models.resolve, models.usage, transport.stream, loop.events,
                       endpoint, clock, requests.parameters, requests.build,
                       loop.recovery, loop.response, transport.connections,
                       loop.attempts, requests.json_schema, loop.arguments, redaction,
                       requests.tools, requests.replay, loop.tools, loop.run
-    owui_chat  storage.markers, storage.records, storage.details_carrier, code,
-               messages, input.history, events, files, citations, render.chunks,
+    owui_chat  host_tools, storage.markers, storage.records, storage.details_carrier,
+               code, messages, input.history, events, files, citations, render.chunks,
                storage.output_carrier, render.completions, render.items, render.hosted,
                render.commentary, render.native, input.tasks
     toolbox  sandbox.backend, sandbox.seccomp, sandbox.bubblewrap, sandbox.containers,
@@ -77,7 +77,7 @@ from contextlib import (
     nullcontext,
     suppress,
 )
-from dataclasses import asdict, astuple, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, replace
 from email.utils import parsedate_to_datetime
 from fnmatch import fnmatchcase
 from functools import partial
@@ -117,6 +117,41 @@ from pydantic import (
     ValidatorFunctionWrapHandler,
     field_validator,
 )
+
+# ==== openai_responses.json_input: JSON that people and models wrote, which may be invalid.
+
+
+def parse_json_object(text: object) -> dict[str, Any] | None:
+    """Return the JSON object of a text, None for anything else."""
+    try:
+        found = json.loads(text) if isinstance(text, str) else None
+    except (ValueError, RecursionError):  # the latter for thousands of brackets
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def parse_string_map(text: str) -> Mapping[str, str] | None:
+    """Return the JSON object of a text whose values are texts; {} for no text."""
+    found = parse_json_object(text.strip() or "{}")
+    if found is None or not all(isinstance(one, str) for one in found.values()):
+        return None
+    return found
+
+
+def as_mapping(value: object) -> Mapping[str, Any]:
+    """Return a JSON object, an empty one for anything else."""
+    return value if isinstance(value, Mapping) else {}
+
+
+def as_list(value: object) -> list[Any]:
+    """Return a JSON array, an empty one for anything else."""
+    return value if isinstance(value, list) else []
+
+
+def as_text(value: object) -> str:
+    """Return a text, an empty one for anything else."""
+    return value if isinstance(value, str) else ""
+
 
 # ==== openai_responses.items: The API's items: their kinds, their texts, and how calls and outputs belong together.
 
@@ -297,7 +332,7 @@ def since_compaction(items: Sequence[Item]) -> list[Item]:
 
 
 def message_text(item: Mapping[str, Any]) -> str:
-    """Return the text that a person reads in a message: its text and its refusals."""
+    """Return the text and the refusals of a message."""
     content = item.get("content")
     if isinstance(content, str):
         return content
@@ -305,15 +340,13 @@ def message_text(item: Mapping[str, Any]) -> str:
 
 
 def content_parts(content: object) -> list[Item]:
-    """Return the parts of a content; anything else that a server sends is left out."""
-    rows = content if isinstance(content, list) else []
-    return [row for row in rows if isinstance(row, dict)]
+    """Return the parts of a content; what is no part is left out."""
+    return [row for row in as_list(content) if isinstance(row, dict)]
 
 
 def part_text(part: Mapping[str, Any]) -> str:
     """Return the text of one content part, or nothing."""
-    text = part.get("text") or part.get("refusal")
-    return text if isinstance(text, str) else ""
+    return as_text(part.get("text") or part.get("refusal"))
 
 
 def open_calls(items: Sequence[Item]) -> list[Item]:
@@ -322,11 +355,7 @@ def open_calls(items: Sequence[Item]) -> list[Item]:
     return [i for i in items if is_call(i) and i.get("call_id") not in answered]
 
 
-def paired_places(items: Sequence[Mapping[str, Any]]) -> set[int]:
-    """Return the places of the calls and outputs that are pairs.
-
-    An output answers an earlier call of its own kind; a `call_id` counts once.
-    """
+def _paired_places(items: Sequence[Mapping[str, Any]]) -> set[int]:
     calls: dict[str, int] = {}
     outputs: dict[str, int] = {}
     for place, item in enumerate(items):
@@ -350,7 +379,7 @@ def drop_orphans(items: Iterable[Item]) -> list[Item]:
     (docs/reference/responses-api.md, "Refusals of input items", 5).
     """
     rows = list(items)
-    pairs = paired_places(rows)
+    pairs = _paired_places(rows)
     kept: list[Item] = []
     dangling: list[Item] = []  # reasoning whose product has not come yet
     lost_call = False
@@ -371,7 +400,6 @@ def drop_orphans(items: Iterable[Item]) -> list[Item]:
 
 
 def _comes_from_outside(item: Mapping[str, Any]) -> bool:
-    """Say whether a model cannot have produced `item`."""
     return is_call_output(item) or item.get("role") in ("user", "system", "developer")
 
 
@@ -383,19 +411,14 @@ def item_texts(item: Mapping[str, Any]) -> Iterator[tuple[TextPlace, str]]:
     """Yield the place and the text of everything in `item` that deltas can grow."""
     kind = kind_of(item)
     for text_kind, field in kind.parts:
-        parts = item.get(field)
-        for index, part in enumerate(parts if isinstance(parts, list) else ()):
+        for index, part in enumerate(as_list(item.get(field))):
             if isinstance(part, Mapping):
                 is_refusal = part.get("type") == "refusal"
                 found = part.get("refusal" if is_refusal else "text")
-                yield ("refusal" if is_refusal else text_kind, index), _string(found)
+                yield ("refusal" if is_refusal else text_kind, index), as_text(found)
     if kind.text:
         text_kind, field = kind.text
-        yield (text_kind, 0), _string(item.get(field))
-
-
-def _string(value: object) -> str:
-    return value if isinstance(value, str) else ""
+        yield (text_kind, 0), as_text(item.get(field))
 
 
 _READABLE_FORMATS = ("png", "jpeg", "webp")
@@ -409,25 +432,23 @@ def is_image_call(item: Mapping[str, Any]) -> bool:
 def has_image(item: Mapping[str, Any]) -> bool:
     """Say whether `item` holds a picture that can be sent back to the model."""
     has_result = is_image_call(item) and bool(item.get("result"))
-    return has_result and image_format(item) in _READABLE_FORMATS
+    return has_result and _image_format(item) in _READABLE_FORMATS
 
 
-def image_format(item: Mapping[str, Any]) -> str:
-    """Return the format of a drawn picture, such as `png`."""
+def _image_format(item: Mapping[str, Any]) -> str:
     return str(item.get("output_format") or "png")
 
 
 def image_url(item: Mapping[str, Any]) -> str:
     """Return a drawn picture as a data URL."""
-    kind = {"svg": "svg+xml"}.get(image_format(item), image_format(item))
+    kind = {"svg": "svg+xml"}.get(_image_format(item), _image_format(item))
     return f"data:image/{kind};base64,{item['result']}"
 
 
 def image_message(item: Mapping[str, Any]) -> Item:
     """Return a drawn picture as an input message.
 
-    The item itself cannot go back: the API would look it up by an id that it never
-    stored.
+    The API would look the item itself up by an id that it never stored.
     """
     part = {"type": "input_image", "detail": "auto", "image_url": image_url(item)}
     return {"type": "message", "role": "user", "content": [part]}
@@ -449,7 +470,10 @@ def is_host_returned(item: Mapping[str, Any]) -> bool:
         return False
     if item.get("status") in _UNFINISHED:
         return False
-    if name == "web_search_call" and _action(item).get("type") not in _ACTIONS:
+    if (
+        name == "web_search_call"
+        and as_mapping(item.get("action")).get("type") not in _ACTIONS
+    ):
         return False
     if name == "mcp_list_tools" and item.get("error"):
         return False  # without a list the API asks the server again
@@ -469,10 +493,7 @@ def is_replayed(item: Mapping[str, Any]) -> bool:
 
 
 def drop_hosted_tool_items(items: Iterable[Item]) -> list[Item]:
-    """Return `items` without calls, their outputs and the reasoning before them.
-
-    Lists of remote tools and pictures stay.
-    """
+    """Return `items` without calls, their outputs and the reasoning before them."""
     kept: list[Item] = []
     dangling: list[Item] = []  # reasoning whose product has not come yet
     for item in items:
@@ -489,14 +510,13 @@ def search_queries(item: Mapping[str, Any]) -> list[str]:
     """Return the queries of a search, on the web or in files."""
     if item_type(item) == "file_search_call":
         return _texts(item.get("queries"))
-    action = _action(item)
+    action = as_mapping(item.get("action"))
     return _texts(action.get("queries")) or _texts([action.get("query")])
 
 
 def search_pages(item: Mapping[str, Any]) -> list[str]:
     """Return the addresses of the pages that a search found, each once."""
-    sources = _action(item).get("sources")
-    rows = sources if isinstance(sources, list) else []
+    rows = as_list(as_mapping(item.get("action")).get("sources"))
     urls = [row.get("url") for row in rows if isinstance(row, Mapping)]
     return list(dict.fromkeys(_texts(urls)))
 
@@ -517,21 +537,15 @@ def _tool_kind(tool: Item) -> ItemKind:
     return _TOOL_KINDS.get(str(tool.get("type")), _OTHER_KIND)
 
 
-def _action(item: Mapping[str, Any]) -> Mapping[str, Any]:
-    action = item.get("action")
-    return action if isinstance(action, Mapping) else {}
-
-
 def _texts(values: object) -> list[str]:
-    rows = values if isinstance(values, list) else []
-    return [row for row in rows if isinstance(row, str) and row]
+    return [row for row in as_list(values) if isinstance(row, str) and row]
 
 
-# ==== openai_responses.errors: The exceptions of this package, and the error of the API as it can be read.
+# ==== openai_responses.errors: The exceptions of this package, and the error that the API reports.
 
 
 class ResponsesError(Exception):
-    """Any exception that this package raises on purpose; may be shown to a person."""
+    """What this package raises on purpose; its text may be shown to a person."""
 
 
 class InvalidRequest(ResponsesError):
@@ -571,13 +585,10 @@ class MalformedEvent(ResponsesError):
     """An event of a stream whose payload is not a JSON object."""
 
 
-@dataclass(frozen=True, slots=True)
-class ApiError:
+class ApiError(NamedTuple):
     """The error that the API reports (docs/reference/responses-api.md, "Errors").
 
-    The same four fields come in an HTTP body, in a `response.failed` and in both forms
-    of the `error` event. `message` is the server's text. It can quote a key or a
-    prompt, so it is never shown as it is.
+    `message` is the server's text. It can quote a key or a prompt, so it is never shown.
     """
 
     code: str | None = None
@@ -586,17 +597,15 @@ class ApiError:
     message: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """A failure before the first event, with what it says about trying again.
+class Failure(NamedTuple):
+    """A failure before the first event.
 
     `status` is None if no HTTP answer came, and 200 if the stream began with an error.
-    `retry_after` is the wait in seconds that the server asked for. `should_retry` is
-    what the server said about trying again.
+    `retry_after` is in seconds; `should_retry` is the server's own word.
     """
 
     status: int | None = None
-    error: ApiError = field(default_factory=ApiError)
+    error: ApiError = ApiError()
     retry_after: float | None = None
     should_retry: bool | None = None
 
@@ -789,13 +798,8 @@ EndingKind = Literal[
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class Ending:
-    """How a run ended.
-
-    `code` is the API's word for the cause, if it gave one. `sentence` is empty when
-    there is nothing to say.
-    """
+class Ending(NamedTuple):
+    """How a run ended: the API's word for the cause, and a sentence if there is one."""
 
     kind: EndingKind
     code: str | None = None
@@ -821,13 +825,13 @@ def ending_of_incomplete(reason: str | None) -> Ending:
 
 
 def ending_of_failure(kind: Literal["failed", "error"], error: ApiError) -> Ending:
-    """Return the ending of a `response.failed` ("failed") or an `error` event."""
+    """Return the ending of a `response.failed` ("failed") or an `error` event ("error")."""
     code = api_word(error.code or error.type)
     return Ending(kind, code, failure_sentence(error))
 
 
 def ending_of_exception(error: ResponsesError, has_begun: bool) -> Ending:
-    """Return the ending of a run that was stopped by one of our errors.
+    """Return the ending of a run that one of our errors stopped.
 
     `has_begun` says whether an event had arrived; if so, the answer was cut.
     """
@@ -856,7 +860,7 @@ def failure_sentence(error: ApiError) -> str:
 def refusal_sentence(status: int, error: ApiError, model: str) -> str:
     """Return the sentence for an HTTP status of 400 or more.
 
-    `model` is the id that was asked for: it comes from the chat, not from the server.
+    `model` is the id from the chat, not from the server.
     """
     facts = {"model": model, "status": str(status)}
     refused, failed = SENTENCES["refused"], SENTENCES["failed"]
@@ -881,7 +885,6 @@ def failure_status(failure: Failure) -> str:
 
 
 def _sentence(kind: str, error: ApiError) -> str:
-    """Return the sentence of a kind, by the code or else the type of an error."""
     told = SENTENCES[kind]
     words = (word for word in (error.code, error.type) if word)
     sentence = next((told[word] for word in words if word in told), told[""])
@@ -889,7 +892,6 @@ def _sentence(kind: str, error: ApiError) -> str:
 
 
 def _shown(word: str | None, form: str = " ({})") -> str:
-    """Return a word of the server in the form that is shown, or nothing."""
     known = api_word(word)
     return form.format(known) if known else ""
 
@@ -897,31 +899,11 @@ def _shown(word: str | None, form: str = " ({})") -> str:
 def api_word(word: str | None) -> str | None:
     """Return `word` if it can be a word of the API, else None.
 
-    Codes and parameter names consist of small letters, digits, dots, brackets and
-    underscores. Anything else, for example a key, is not a word of the API.
+    Such words consist of small letters, digits, dots, brackets and underscores; a key does
+    not.
     """
     known = any(word in told for told in SENTENCES.values())
     return word if word and (known or _WORD.fullmatch(word)) else None
-
-
-# ==== openai_responses.json_input: JSON that people and models wrote, which may be invalid.
-
-
-def parse_json_object(text: object) -> dict[str, Any] | None:
-    """Return the JSON object of a text, None for anything else."""
-    try:
-        found = json.loads(text) if isinstance(text, str) else None
-    except (ValueError, RecursionError):  # the latter for thousands of brackets
-        return None
-    return found if isinstance(found, dict) else None
-
-
-def parse_string_map(text: str) -> Mapping[str, str] | None:
-    """Return the JSON object of a text whose values are texts; {} for no text."""
-    found = parse_json_object(text.strip() or "{}")
-    if found is None or not all(isinstance(one, str) for one in found.values()):
-        return None
-    return found
 
 
 # ==== openai_responses.models.catalog: The table of models, generated from `scripts/catalog/models.json`; do not edit.
@@ -934,7 +916,7 @@ class CatalogRow(NamedTuple):
 
     efforts: str
     default_effort: str | None
-    sampling: Literal["always", "with_none", "never"]
+    sampling: str  # "always", "with_none" or "never"
     traits: str
     max_output_tokens: int | None
     context: int | None
@@ -943,79 +925,103 @@ class CatalogRow(NamedTuple):
     successor: str | None
 
 
+_USUAL_TRAITS = "reasoning summary functions hosted vision"
+
 # Facts as of 2026-11-21. A dated snapshot has a row only where it differs from its model.
 # Prices are US dollars for a million tokens at the standard tier: input, cached, cache_write, output.
-# fmt: off
-CATALOG_ROWS: dict[str, CatalogRow] = {
-    "chatgpt-4o-latest": CatalogRow("", None, "always", "vision", None, None, None, "2026-02-17", "gpt-5.5"),
-    "codex-mini-latest": CatalogRow("", None, "never", "reasoning summary functions vision", None, None, None, "2026-02-12", "gpt-5.4-mini"),
-    "gpt-3.5-turbo": CatalogRow("", None, "always", "functions", 4096, 16385, (0.5, None, None, 1.5), "2026-10-23", "gpt-5.6-terra"),
-    "gpt-3.5-turbo-0125": CatalogRow("", None, "always", "functions", 4096, 16385, (0.5, None, None, 1.5), "2026-10-23", "gpt-5.6-terra"),
-    "gpt-3.5-turbo-1106": CatalogRow("", None, "always", "functions", 4096, 16385, (1.0, None, None, 2.0), "2026-09-28", "gpt-5.6-terra"),
-    "gpt-4": CatalogRow("", None, "always", "functions", 4096, 8192, (30.0, None, None, 60.0), "2026-10-23", "gpt-5.6-sol"),
-    "gpt-4-0125-preview": CatalogRow("", None, "always", "functions", None, None, None, "2026-03-26", "gpt-5.6-sol"),
-    "gpt-4-0314": CatalogRow("", None, "always", "functions", None, None, None, "2026-03-26", "gpt-5.6-sol"),
-    "gpt-4-0613": CatalogRow("", None, "always", "functions", 4096, 8192, (30.0, None, None, 60.0), "2026-10-23", "gpt-5.6-sol"),
-    "gpt-4-1106-preview": CatalogRow("", None, "always", "functions", 4096, 128000, (10.0, None, None, 30.0), "2026-10-23", "gpt-5.6-sol"),
-    "gpt-4-turbo": CatalogRow("", None, "always", "functions vision", 4096, 128000, (10.0, None, None, 30.0), "2026-10-23", "gpt-5.6-sol"),
-    "gpt-4-turbo-preview": CatalogRow("", None, "always", "functions", None, None, None, "2026-03-26", "gpt-5.6-sol"),
-    "gpt-4.1": CatalogRow("", None, "always", "functions hosted vision", 32768, 1047576, (2.0, 0.5, None, 8.0), "2027-01-14", "gpt-6-luna"),
-    "gpt-4.1-mini": CatalogRow("", None, "always", "functions hosted vision", 32768, 1047576, (0.4, 0.1, None, 1.6), "2027-01-14", "gpt-6-luna"),
-    "gpt-4.1-nano": CatalogRow("", None, "always", "functions vision", 32768, 1047576, (0.1, 0.025, None, 0.4), "2026-10-23", "gpt-5.6-luna"),
-    "gpt-4o": CatalogRow("", None, "always", "functions hosted vision", 16384, 128000, (2.5, 1.25, None, 10.0), "2027-01-14", "gpt-6-luna"),
-    "gpt-4o-2024-05-13": CatalogRow("", None, "always", "functions hosted vision", 4096, 128000, (5.0, None, None, 15.0), "2026-10-23", "gpt-5.6-sol"),
-    "gpt-4o-mini": CatalogRow("", None, "always", "functions hosted vision", 16384, 128000, (0.15, 0.075, None, 0.6), "2027-01-14", "gpt-6-luna"),
-    "gpt-5": CatalogRow("minimal low medium high", "medium", "never", "reasoning summary verbosity functions hosted vision", 128000, 400000, (1.25, 0.125, None, 10.0), "2026-12-11", "gpt-6.1-sol"),
-    "gpt-5-chat-latest": CatalogRow("", None, "always", "vision", 16384, 128000, (1.25, 0.125, None, 10.0), "2026-07-23", "gpt-5.5"),
-    "gpt-5-codex": CatalogRow("low medium high", "medium", "never", "reasoning summary functions hosted vision", 128000, 400000, (1.25, 0.125, None, 10.0), "2026-07-23", "gpt-5.4"),
-    "gpt-5-mini": CatalogRow("minimal low medium high", "medium", "never", "reasoning summary verbosity functions hosted vision", 128000, 400000, (0.25, 0.025, None, 2.0), "2026-12-11", "gpt-6.1-terra"),
-    "gpt-5-nano": CatalogRow("minimal low medium high", "medium", "never", "reasoning summary verbosity functions hosted vision", 128000, 400000, (0.05, 0.005, None, 0.4), "2026-12-11", "gpt-6-luna"),
-    "gpt-5-pro": CatalogRow("high", "high", "never", "reasoning summary verbosity functions hosted vision", 272000, 400000, (15.0, None, None, 120.0), "2026-12-11", "gpt-6.1-sol"),
-    "gpt-5.1": CatalogRow("none low medium high", "none", "with_none", "reasoning summary verbosity functions hosted vision", 128000, 400000, (1.25, 0.125, None, 10.0), "2027-04-01", "gpt-6.1-sol"),
-    "gpt-5.1-chat-latest": CatalogRow("medium", "medium", "never", "reasoning summary verbosity functions vision", 16384, 128000, (1.25, 0.125, None, 10.0), "2026-07-23", "gpt-5.5"),
-    "gpt-5.1-codex": CatalogRow("low medium high", "medium", "never", "reasoning summary functions hosted vision", 128000, 400000, (1.25, 0.125, None, 10.0), "2026-07-23", "gpt-6.1-sol"),
-    "gpt-5.1-codex-max": CatalogRow("low medium high xhigh", "medium", "never", "reasoning summary functions hosted vision", 128000, 400000, (1.25, 0.125, None, 10.0), "2026-07-23", "gpt-5.4"),
-    "gpt-5.1-codex-mini": CatalogRow("low medium high", "medium", "never", "reasoning summary functions hosted vision", 128000, 400000, (0.25, 0.025, None, 2.0), "2026-07-23", "gpt-5.4-mini"),
-    "gpt-5.2": CatalogRow("none low medium high xhigh", "none", "with_none", "reasoning summary verbosity functions hosted vision", 128000, 400000, (1.75, 0.175, None, 14.0), None, None),
-    "gpt-5.2-chat-latest": CatalogRow("medium", "medium", "never", "reasoning summary verbosity functions vision", 16384, 128000, (1.75, 0.175, None, 14.0), "2026-08-10", "gpt-5.5"),
-    "gpt-5.2-codex": CatalogRow("low medium high xhigh", None, "never", "reasoning summary functions hosted vision", 128000, 400000, (1.75, 0.175, None, 14.0), "2026-07-23", "gpt-5.4"),
-    "gpt-5.2-pro": CatalogRow("medium high xhigh", "medium", "never", "reasoning summary verbosity functions hosted vision", 128000, 400000, (21.0, None, None, 168.0), None, None),
-    "gpt-5.3-chat-latest": CatalogRow("medium", "medium", "never", "reasoning summary verbosity functions vision", 16384, 128000, (1.75, 0.175, None, 14.0), "2026-08-10", "gpt-5.5"),
-    "gpt-5.3-codex": CatalogRow("none low medium high xhigh", "none", "with_none", "reasoning summary phase functions hosted vision", 128000, 400000, (1.75, 0.175, None, 14.0), "2027-04-01", "gpt-6.1-sol"),
-    "gpt-5.4": CatalogRow("none low medium high xhigh", "none", "with_none", "reasoning summary verbosity phase functions hosted vision", 128000, 1050000, (2.5, 0.25, None, 15.0), None, None),
-    "gpt-5.4-mini": CatalogRow("none low medium high xhigh", "none", "with_none", "reasoning summary verbosity phase functions hosted vision", 128000, 400000, (0.75, 0.075, None, 4.5), None, None),
-    "gpt-5.4-nano": CatalogRow("none low medium high xhigh", "none", "with_none", "reasoning summary verbosity phase functions hosted vision", 128000, 400000, (0.2, 0.02, None, 1.25), "2027-04-01", "gpt-6-luna"),
-    "gpt-5.4-pro": CatalogRow("medium high xhigh", "medium", "never", "reasoning summary verbosity phase functions hosted vision", 128000, 1050000, (30.0, None, None, 180.0), None, None),
-    "gpt-5.5": CatalogRow("none low medium high xhigh", "medium", "with_none", "reasoning summary verbosity phase functions hosted vision", 128000, 1050000, (5.0, 0.5, None, 30.0), None, None),
-    "gpt-5.5-pro": CatalogRow("medium high xhigh", "medium", "never", "reasoning summary verbosity phase functions hosted vision", 128000, 1050000, (30.0, None, None, 180.0), None, None),
-    "gpt-5.6-cyber": CatalogRow("none low medium high xhigh max", "medium", "with_none", "reasoning summary verbosity phase functions hosted vision", 128000, 400000, (12.5, 1.25, 15.625, 75.0), None, None),
-    "gpt-5.6-luna": CatalogRow("none low medium high xhigh max", "medium", "with_none", "reasoning summary verbosity phase functions hosted vision", 128000, 1050000, (0.2, 0.02, 0.25, 1.2), None, None),
-    "gpt-5.6-sol": CatalogRow("none low medium high xhigh max", "medium", "with_none", "reasoning summary verbosity phase functions hosted vision", 128000, 1050000, (4, 0.4, 5.0, 20), None, None),
-    "gpt-5.6-terra": CatalogRow("none low medium high xhigh max", "medium", "with_none", "reasoning summary verbosity phase functions hosted vision", 128000, 1050000, (2.0, 0.2, 2.5, 12.0), None, None),
-    "gpt-6-astra": CatalogRow("low medium high xhigh max", None, "never", "reasoning summary verbosity phase functions hosted vision", 128000, 1050000, (10.0, 1.0, 12.5, 50.0), None, None),
-    "gpt-6-astra-law": CatalogRow("low medium high xhigh max", None, "never", "reasoning summary verbosity phase functions hosted vision", 128000, 1050000, (10.0, 1.0, None, 50.0), None, None),
-    "gpt-6-cyber": CatalogRow("", None, "never", "reasoning summary verbosity phase functions hosted vision", None, None, None, None, None),
-    "gpt-6-luna": CatalogRow("none low medium high xhigh max", "medium", "with_none", "reasoning summary verbosity phase functions hosted vision", 128000, 1050000, (0.1, 0.01, 0.125, 0.5), None, None),
-    "gpt-6-rosalind": CatalogRow("", None, "never", "reasoning summary verbosity phase functions hosted vision", 128000, 1050000, (15.0, 1.5, 18.75, 75.0), None, None),
-    "gpt-6-sol": CatalogRow("none low medium high xhigh max", "medium", "with_none", "reasoning summary verbosity phase functions hosted vision", 128000, 1050000, (2.0, 0.2, 2.5, 10.0), None, None),
-    "gpt-6.1-sol": CatalogRow("low medium high xhigh max", "medium", "never", "reasoning summary verbosity phase functions hosted vision", 128000, 1050000, (2.0, 0.1, 2.5, 10.0), None, None),
-    "gpt-6.1-terra": CatalogRow("none low medium high xhigh max", "medium", "with_none", "reasoning summary verbosity phase functions hosted vision", 128000, 1050000, (1.0, 0.05, 1.25, 5.0), None, None),
-    "gpt-6.2-astra": CatalogRow("low medium high xhigh max", None, "never", "reasoning summary verbosity phase functions hosted vision prefix_bound", 128000, 1050000, (8, None, None, 40), None, None),
-    "gpt-6.2-astra-law": CatalogRow("", None, "never", "reasoning summary verbosity phase functions hosted vision prefix_bound", None, None, None, None, None),
-    "gpt-6.2-sol": CatalogRow("low medium high xhigh max", None, "never", "reasoning summary verbosity phase functions hosted vision prefix_bound", 128000, 1050000, (2, None, None, 10), None, None),
-    "gpt-daybreak-blue-latest": CatalogRow("", None, "never", "reasoning summary phase functions hosted vision", 128000, 1050000, (4.0, 0.4, 5.0, 20.0), None, None),
-    "gpt-daybreak-red-latest": CatalogRow("", None, "never", "reasoning summary phase functions hosted vision", 128000, 400000, (12.5, 1.25, 15.625, 75.0), None, None),
-    "gpt-rosalind-research": CatalogRow("", None, "never", "reasoning summary phase functions hosted vision", None, None, (5.0, 0.5, None, 25.0), None, None),
-    "o1": CatalogRow("low medium high", "medium", "never", "reasoning functions vision", 100000, 200000, (15.0, 7.5, None, 60.0), "2026-10-23", "gpt-5.6-sol"),
-    "o1-pro": CatalogRow("low medium high", "medium", "never", "reasoning functions vision", 100000, 200000, (150.0, None, None, 600.0), "2026-10-23", "gpt-5.6-sol"),
-    "o3": CatalogRow("low medium high", "medium", "never", "reasoning summary functions hosted vision", 100000, 200000, (2.0, 0.5, None, 8.0), "2026-12-11", "gpt-6.1-sol"),
-    "o3-deep-research": CatalogRow("low medium high", "medium", "never", "reasoning summary hosted vision", 100000, 200000, (10.0, 2.5, None, 40.0), "2026-07-23", "gpt-5.4-pro"),
-    "o3-mini": CatalogRow("low medium high", "medium", "never", "reasoning summary functions", 100000, 200000, (1.1, 0.55, None, 4.4), "2026-10-23", "gpt-5.6-sol"),
-    "o3-pro": CatalogRow("low medium high", "medium", "never", "reasoning summary functions hosted vision", 100000, 200000, (20.0, None, None, 80.0), "2026-12-11", "gpt-6.1-sol"),
-    "o4-mini": CatalogRow("low medium high", "medium", "never", "reasoning summary functions hosted vision", 100000, 200000, (1.1, 0.275, None, 4.4), "2026-10-23", "gpt-5.6-terra"),
-    "o4-mini-deep-research": CatalogRow("low medium high", "medium", "never", "reasoning summary hosted vision", 100000, 200000, (2.0, 0.5, None, 8.0), "2026-07-23", "gpt-5.4-pro"),
-}
-# fmt: on
+_TABLE = """
+model|efforts|default_effort|sampling|traits|max_output_tokens|context|prices|shutdown|successor
+chatgpt-4o-latest|||always|vision||||2026-02-17|gpt-5.5
+codex-mini-latest|||never|reasoning summary functions vision||||2026-02-12|gpt-5.4-mini
+gpt-3.5-turbo|||always|functions|4096|16385|0.5 - - 1.5|2026-10-23|gpt-5.6-terra
+gpt-3.5-turbo-0125|||always|functions|4096|16385|0.5 - - 1.5|2026-10-23|gpt-5.6-terra
+gpt-3.5-turbo-1106|||always|functions|4096|16385|1 - - 2|2026-09-28|gpt-5.6-terra
+gpt-4|||always|functions|4096|8192|30 - - 60|2026-10-23|gpt-5.6-sol
+gpt-4-0125-preview|||always|functions||||2026-03-26|gpt-5.6-sol
+gpt-4-0314|||always|functions||||2026-03-26|gpt-5.6-sol
+gpt-4-0613|||always|functions|4096|8192|30 - - 60|2026-10-23|gpt-5.6-sol
+gpt-4-1106-preview|||always|functions|4096|128000|10 - - 30|2026-10-23|gpt-5.6-sol
+gpt-4-turbo|||always|functions vision|4096|128000|10 - - 30|2026-10-23|gpt-5.6-sol
+gpt-4-turbo-preview|||always|functions||||2026-03-26|gpt-5.6-sol
+gpt-4.1|||always|functions hosted vision|32768|1047576|2 0.5 - 8|2027-01-14|gpt-6-luna
+gpt-4.1-mini|||always|functions hosted vision|32768|1047576|0.4 0.1 - 1.6|2027-01-14|gpt-6-luna
+gpt-4.1-nano|||always|functions vision|32768|1047576|0.1 0.025 - 0.4|2026-10-23|gpt-5.6-luna
+gpt-4o|||always|functions hosted vision|16384|128000|2.5 1.25 - 10|2027-01-14|gpt-6-luna
+gpt-4o-2024-05-13|||always|functions hosted vision|4096|128000|5 - - 15|2026-10-23|gpt-5.6-sol
+gpt-4o-mini|||always|functions hosted vision|16384|128000|0.15 0.075 - 0.6|2027-01-14|gpt-6-luna
+gpt-5|minimal low medium high|medium|never|usual verbosity|128000|400000|1.25 0.125 - 10|2026-12-11|gpt-6.1-sol
+gpt-5-chat-latest|||always|vision|16384|128000|1.25 0.125 - 10|2026-07-23|gpt-5.5
+gpt-5-codex|low medium high|medium|never|usual|128000|400000|1.25 0.125 - 10|2026-07-23|gpt-5.4
+gpt-5-mini|minimal low medium high|medium|never|usual verbosity|128000|400000|0.25 0.025 - 2|2026-12-11|gpt-6.1-terra
+gpt-5-nano|minimal low medium high|medium|never|usual verbosity|128000|400000|0.05 0.005 - 0.4|2026-12-11|gpt-6-luna
+gpt-5-pro|high|high|never|usual verbosity|272000|400000|15 - - 120|2026-12-11|gpt-6.1-sol
+gpt-5.1|none low medium high|none|with_none|usual verbosity|128000|400000|1.25 0.125 - 10|2027-04-01|gpt-6.1-sol
+gpt-5.1-chat-latest|medium|medium|never|reasoning summary verbosity functions vision|16384|128000|1.25 0.125 - 10|2026-07-23|gpt-5.5
+gpt-5.1-codex|low medium high|medium|never|usual|128000|400000|1.25 0.125 - 10|2026-07-23|gpt-6.1-sol
+gpt-5.1-codex-max|low medium high xhigh|medium|never|usual|128000|400000|1.25 0.125 - 10|2026-07-23|gpt-5.4
+gpt-5.1-codex-mini|low medium high|medium|never|usual|128000|400000|0.25 0.025 - 2|2026-07-23|gpt-5.4-mini
+gpt-5.2|none low medium high xhigh|none|with_none|usual verbosity|128000|400000|1.75 0.175 - 14||
+gpt-5.2-chat-latest|medium|medium|never|reasoning summary verbosity functions vision|16384|128000|1.75 0.175 - 14|2026-08-10|gpt-5.5
+gpt-5.2-codex|low medium high xhigh||never|usual|128000|400000|1.75 0.175 - 14|2026-07-23|gpt-5.4
+gpt-5.2-pro|medium high xhigh|medium|never|usual verbosity|128000|400000|21 - - 168||
+gpt-5.3-chat-latest|medium|medium|never|reasoning summary verbosity functions vision|16384|128000|1.75 0.175 - 14|2026-08-10|gpt-5.5
+gpt-5.3-codex|none low medium high xhigh|none|with_none|usual phase|128000|400000|1.75 0.175 - 14|2027-04-01|gpt-6.1-sol
+gpt-5.4|none low medium high xhigh|none|with_none|usual verbosity phase|128000|1050000|2.5 0.25 - 15||
+gpt-5.4-mini|none low medium high xhigh|none|with_none|usual verbosity phase|128000|400000|0.75 0.075 - 4.5||
+gpt-5.4-nano|none low medium high xhigh|none|with_none|usual verbosity phase|128000|400000|0.2 0.02 - 1.25|2027-04-01|gpt-6-luna
+gpt-5.4-pro|medium high xhigh|medium|never|usual verbosity phase|128000|1050000|30 - - 180||
+gpt-5.5|none low medium high xhigh|medium|with_none|usual verbosity phase|128000|1050000|5 0.5 - 30||
+gpt-5.5-pro|medium high xhigh|medium|never|usual verbosity phase|128000|1050000|30 - - 180||
+gpt-5.6-cyber|none low medium high xhigh max|medium|with_none|usual verbosity phase|128000|400000|12.5 1.25 15.625 75||
+gpt-5.6-luna|none low medium high xhigh max|medium|with_none|usual verbosity phase|128000|1050000|0.2 0.02 0.25 1.2||
+gpt-5.6-sol|none low medium high xhigh max|medium|with_none|usual verbosity phase|128000|1050000|4 0.4 5 20||
+gpt-5.6-terra|none low medium high xhigh max|medium|with_none|usual verbosity phase|128000|1050000|2 0.2 2.5 12||
+gpt-6-astra|low medium high xhigh max||never|usual verbosity phase|128000|1050000|10 1 12.5 50||
+gpt-6-astra-law|low medium high xhigh max||never|usual verbosity phase|128000|1050000|10 1 - 50||
+gpt-6-cyber|||never|usual verbosity phase|||||
+gpt-6-luna|none low medium high xhigh max|medium|with_none|usual verbosity phase|128000|1050000|0.1 0.01 0.125 0.5||
+gpt-6-rosalind|||never|usual verbosity phase|128000|1050000|15 1.5 18.75 75||
+gpt-6-sol|none low medium high xhigh max|medium|with_none|usual verbosity phase|128000|1050000|2 0.2 2.5 10||
+gpt-6.1-sol|low medium high xhigh max|medium|never|usual verbosity phase|128000|1050000|2 0.1 2.5 10||
+gpt-6.1-terra|none low medium high xhigh max|medium|with_none|usual verbosity phase|128000|1050000|1 0.05 1.25 5||
+gpt-6.2-astra|low medium high xhigh max||never|usual verbosity phase prefix_bound|128000|1050000|8 - - 40||
+gpt-6.2-astra-law|||never|usual verbosity phase prefix_bound|||||
+gpt-6.2-sol|low medium high xhigh max||never|usual verbosity phase prefix_bound|128000|1050000|2 - - 10||
+gpt-daybreak-blue-latest|||never|usual phase|128000|1050000|4 0.4 5 20||
+gpt-daybreak-red-latest|||never|usual phase|128000|400000|12.5 1.25 15.625 75||
+gpt-rosalind-research|||never|usual phase|||5 0.5 - 25||
+o1|low medium high|medium|never|reasoning functions vision|100000|200000|15 7.5 - 60|2026-10-23|gpt-5.6-sol
+o1-pro|low medium high|medium|never|reasoning functions vision|100000|200000|150 - - 600|2026-10-23|gpt-5.6-sol
+o3|low medium high|medium|never|usual|100000|200000|2 0.5 - 8|2026-12-11|gpt-6.1-sol
+o3-deep-research|low medium high|medium|never|reasoning summary hosted vision|100000|200000|10 2.5 - 40|2026-07-23|gpt-5.4-pro
+o3-mini|low medium high|medium|never|reasoning summary functions|100000|200000|1.1 0.55 - 4.4|2026-10-23|gpt-5.6-sol
+o3-pro|low medium high|medium|never|usual|100000|200000|20 - - 80|2026-12-11|gpt-6.1-sol
+o4-mini|low medium high|medium|never|usual|100000|200000|1.1 0.275 - 4.4|2026-10-23|gpt-5.6-terra
+o4-mini-deep-research|low medium high|medium|never|reasoning summary hosted vision|100000|200000|2 0.5 - 8|2026-07-23|gpt-5.4-pro
+"""
+
+
+def _parse_row(line: str) -> tuple[str, CatalogRow]:
+    name, efforts, effort, sampling, traits, output, context, *rest = line.split("|")
+    prices, shutdown, successor = rest
+    one, two, three, four = (
+        None if price == "-" else float(price)
+        for price in (prices or "- - - -").split()
+    )
+    return name, CatalogRow(
+        efforts,
+        effort or None,
+        sampling,
+        traits.replace("usual", _USUAL_TRAITS),
+        int(output) if output else None,
+        int(context) if context else None,
+        (one, two, three, four) if prices else None,
+        shutdown or None,
+        successor or None,
+    )
+
+
+CATALOG_ROWS: dict[str, CatalogRow] = dict(map(_parse_row, _TABLE.split("\n")[2:-1]))
 
 # Ids that the API itself serves with another model.
 CATALOG_SERVED_AS: dict[str, str] = {
@@ -1052,14 +1058,13 @@ class ModelPrices(NamedTuple):
     output: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class ModelFacts:
+class ModelFacts(NamedTuple):
     """What a model accepts, its limits and its prices; None where unknown."""
 
     reasoning: bool  # takes a `reasoning` parameter
     efforts: tuple[str, ...]  # lowest first; empty: none, or unknown
     default_effort: str | None  # what the API uses when none is sent
-    sampling: Literal["always", "with_none", "never"]  # temperature, top_p, logprobs
+    sampling: str  # "always", "with_none" or "never": temperature, top_p, logprobs
     summary: bool
     verbosity: bool
     phase: bool
@@ -1075,8 +1080,7 @@ class ModelFacts:
     known_family: bool = True  # False: the name says nothing, the facts are cautious
 
 
-@dataclass(frozen=True, slots=True)
-class ResolvedModel:
+class ResolvedModel(NamedTuple):
     """A resolved name: what to send, who can read its reasoning, what to call it."""
 
     id: str  # sent as `model`
@@ -1109,7 +1113,6 @@ def resolve_model(name: str) -> ResolvedModel:
 
 
 def _named_model(name: str) -> tuple[str, str | None] | None:
-    """Return a real id or one of our names, both without an effort at the end."""
     if name in CATALOG_ROWS or _model_family(name) in CATALOG_ROWS:
         return name, None
     if name in CATALOG_ALIASES:
@@ -1118,7 +1121,6 @@ def _named_model(name: str) -> tuple[str, str | None] | None:
 
 
 def _thinking_or_instant(name: str) -> tuple[str, str | None] | None:
-    """Resolve ChatGPT's words for a model that thinks, or does not."""
     if match := _THINKING_NAME.match(name):
         row = CATALOG_ROWS.get(model_id := match[1] + (match[2] or ""))
         # From gpt-5.1 to 5.4 the default is not to think at all.
@@ -1131,7 +1133,6 @@ def _thinking_or_instant(name: str) -> tuple[str, str | None] | None:
 
 
 def _model_with_effort(name: str) -> tuple[str, str] | None:
-    """Return a model and the effort at the end of the name, if it may accept it."""
     base, _, effort = name.rpartition("-")
     if effort not in REASONING_EFFORTS or name.startswith("ft:"):
         return None
@@ -1145,7 +1146,6 @@ def _model_with_effort(name: str) -> tuple[str, str] | None:
 
 
 def _model_family(model_id: str) -> str:
-    """Return the id without its date, after the redirections of the API itself."""
     undated = _SNAPSHOT_DATE.sub("", model_id)
     return CATALOG_SERVED_AS.get(undated, undated)
 
@@ -1157,55 +1157,37 @@ def _model_facts(model_id: str) -> ModelFacts:
     if match := _WRAPPED_ID.match(model_id):
         # A fine-tuned model ends with its base but has prices of its own, and so
         # has a router.
-        return replace(_model_facts(match[1]), prices=None)
+        return _model_facts(match[1])._replace(prices=None)
     return _family_facts(model_id)
 
 
 def _row_facts(row: CatalogRow) -> ModelFacts:
-    traits = row.traits.split()
-    return ModelFacts(
-        reasoning="reasoning" in traits,
-        efforts=tuple(row.efforts.split()),
-        default_effort=row.default_effort,
-        sampling=row.sampling,
-        summary="summary" in traits,
-        verbosity="verbosity" in traits,
-        phase="phase" in traits,
-        functions="functions" in traits,
-        hosted="hosted" in traits,
-        vision="vision" in traits,
-        prefix_bound="prefix_bound" in traits,
-        max_output_tokens=row.max_output_tokens,
-        context=row.context,
-        shutdown=row.shutdown,
-        successor=row.successor,
-        prices=ModelPrices(*row.prices) if row.prices else None,
-    )
+    facts: dict[str, Any] = row._asdict()
+    traits = facts.pop("traits").split()
+    facts |= {name: name in traits for name in _YES_OR_NO_FACTS - {"known_family"}}
+    facts["efforts"] = tuple(row.efforts.split())
+    facts["prices"] = ModelPrices(*row.prices) if row.prices else None
+    return ModelFacts(**facts)
 
 
 def _family_facts(model_id: str) -> ModelFacts:
-    """Return the facts of an id outside the catalog, by family and version."""
     if _O_SERIES_ID.match(model_id):
-        return replace(
-            _REASONING_FACTS, efforts=("low", "medium", "high"), verbosity=False
+        return _REASONING_FACTS._replace(
+            efforts=("low", "medium", "high"), verbosity=False
         )
     match = _GPT_VERSION.match(model_id)
     if not match:
         # A deployment can have any name; only its administrator knows its facts.
-        return replace(_PLAIN_FACTS, hosted=True, known_family=False)
+        return _PLAIN_FACTS._replace(hosted=True, known_family=False)
     version = (int(match[1]), int(match[2] or 0))
     if version < (5, 0):
         return _PLAIN_FACTS
-    return replace(
-        _REASONING_FACTS, phase=version >= (5, 3), prefix_bound=version >= (6, 2)
+    return _REASONING_FACTS._replace(
+        phase=version >= (5, 3), prefix_bound=version >= (6, 2)
     )
 
 
 def _shown_name(model_id: str, effort: str | None) -> str:
-    """Return `GPT-5.6 Sol (high)` for `gpt-5.6-sol` with effort high.
-
-    Other ids are not changed.
-    """
     name, notes = model_id, [effort] if effort else []
     if _GPT_VERSION.match(model_id):
         if match := _SNAPSHOT_DATE.search(model_id):
@@ -1239,8 +1221,7 @@ _REASONING_FACTS = ModelFacts(
 # For gpt-4 and for ids that say nothing (another vendor, an Azure deployment): a model
 # that does not reason refuses `reasoning` and its `include` with a 400, and a reasoning
 # model works without them. So they are sent only if an effort is asked for.
-_PLAIN_FACTS = replace(
-    _REASONING_FACTS,
+_PLAIN_FACTS = _REASONING_FACTS._replace(
     reasoning=False,
     sampling="always",
     summary=False,
@@ -1249,14 +1230,18 @@ _PLAIN_FACTS = replace(
 )
 
 
+_YES_OR_NO_FACTS = frozenset(
+    name for name, fact in _PLAIN_FACTS._asdict().items() if isinstance(fact, bool)
+)
+
+
 # ==== openai_responses.models.usage: The tokens that a run used, added up over its responses, and what they cost.
 
 
-@dataclass(frozen=True, slots=True)
-class Usage:
+class Usage(NamedTuple):
     """Counts of one response, or of several added together.
 
-    `cached` is part of `input`, `reasoning` is part of `output`
+    `cached` is part of `input`, `reasoning` of `output`
     (docs/reference/responses-api.md, "Usage").
     """
 
@@ -1272,19 +1257,16 @@ def add_usage(one: Usage | None, other: Usage | None) -> Usage | None:
     """Return the sum, field by field; a missing count is 0."""
     if one is None or other is None:
         return one or other
-    pairs = zip(astuple(one), astuple(other), strict=True)
+    pairs = zip(one, other, strict=True)
     return Usage(*(a + b for a, b in pairs))
 
 
 def read_usage(wire: object) -> Usage | None:
-    """Return the counts of a response's `usage`, or None if it has none.
-
-    Other servers leave fields out or send null; a missing count is 0.
-    """
+    """Return the counts of a response's `usage`, or None if it has none."""
     if not isinstance(wire, Mapping):
         return None
-    inputs = _mapping(wire.get("input_tokens_details"))
-    outputs = _mapping(wire.get("output_tokens_details"))
+    inputs = as_mapping(wire.get("input_tokens_details"))
+    outputs = as_mapping(wire.get("output_tokens_details"))
     given, made = _count(wire.get("input_tokens")), _count(wire.get("output_tokens"))
     return Usage(
         input=given,
@@ -1294,10 +1276,6 @@ def read_usage(wire: object) -> Usage | None:
         cache_writes=_count(inputs.get("cache_write_tokens")),
         reasoning=_count(outputs.get("reasoning_tokens")),
     )
-
-
-def _mapping(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
 
 
 def _count(value: object) -> int:
@@ -1348,10 +1326,7 @@ def _cost_of_tools(output: Iterable[Item]) -> float:
 
 
 class ServerSentEvent(NamedTuple):
-    """One dispatched event; `data` holds its lines joined by a newline.
-
-    A tuple, because one is created for each token and a tuple takes half the time.
-    """
+    """One dispatched event; `data` holds its lines joined by a newline."""
 
     event: str
     data: str
@@ -1360,8 +1335,8 @@ class ServerSentEvent(NamedTuple):
 class EventStreamDecoder:
     """Turns chunks of any size into events.
 
-    The bytes of an unfinished line are kept unchanged and joined once, when the line
-    ends. So the work is linear in the length of the stream.
+    The bytes of an unfinished line are joined once, when the line ends, so the work is
+    linear in the length of the stream.
     """
 
     def __init__(self) -> None:
@@ -1389,15 +1364,14 @@ class EventStreamDecoder:
     def close(self) -> list[ServerSentEvent]:
         """Return the event whose final blank line is missing at the end of the stream.
 
-        The standard drops it. Here it is kept: if it is the terminal event, a finished
-        answer would otherwise count as cut.
+        The standard drops it, but without its terminal event a finished answer would count as
+        cut.
         """
         rest = b"".join(self._fragments)
         self._fragments = []
         return self._take_lines(rest + b"\n\n")
 
     def _take_lines(self, text: bytes) -> list[ServerSentEvent]:
-        """Read the complete lines of `text`; keep what follows the last line end."""
         lines = text.splitlines()
         if text.endswith(b"\r"):
             self._after_cr = True
@@ -1406,7 +1380,6 @@ class EventStreamDecoder:
         return self._dispatched(lines)
 
     def _dispatched(self, lines: list[bytes]) -> list[ServerSentEvent]:
-        """Return the events that end with a blank line among `lines`."""
         events = []
         for line in lines:
             field, _, value = line.partition(b":")
@@ -1431,8 +1404,7 @@ _ID = re.compile(r"[A-Za-z0-9_=-]{1,512}")
 class Cursor:
     """The response that is being read, and the number of its last event.
 
-    `response_id` is empty until the server has named it. `last` is None until an event
-    had a number.
+    `response_id` is empty until the server has named it.
     """
 
     def __init__(self, named: Callable[[], object] = lambda: None) -> None:
@@ -1456,8 +1428,7 @@ class Cursor:
 
     def note(self, response: object) -> None:
         """Remember the id of a response object, if it is a valid id."""
-        told: Mapping[str, Any] = response if isinstance(response, Mapping) else {}
-        named = told.get("id")
+        named = as_mapping(response).get("id")
         if isinstance(named, str) and _ID.fullmatch(named):
             self.response_id = named
             self._named()
@@ -1468,12 +1439,11 @@ NO_CARD: Mapping[str, Any] = MappingProxyType({})
 
 
 class TextDelta(NamedTuple):
-    """More of a text that grows while we read.
+    """An addition to a text that grows.
 
-    `kind` says which: the "text" or "refusal" of a message, the "summary" or the raw
-    "reasoning" of a reasoning item, the "arguments" of a call (a custom call's input
-    and a remote server's too), the "code" that the API runs. `part` is the content or
-    summary index, 0 for arguments and code.
+    `kind` is the "text" or "refusal" of a message, the "summary" or raw "reasoning" of a
+    reasoning item, the "arguments" of a call, or the "code" that the API runs. `part` is
+    the content or summary index, 0 for arguments and code.
     """
 
     output_index: int
@@ -1492,10 +1462,7 @@ class TextDone(NamedTuple):
 
 
 class AnnotationAdded(NamedTuple):
-    """`response.output_text.annotation.added`: what a place in a text refers to.
-
-    `annotation` is the wire's own; the ended item has it again.
-    """
+    """`response.output_text.annotation.added`: what a place in a text refers to."""
 
     output_index: int
     part: int
@@ -1579,7 +1546,6 @@ def join_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
 
 
 def _text_place(event: StreamEvent) -> tuple[int, str, int] | None:
-    """Return what tells one growing text from another; None for all other events."""
     return event[:3] if isinstance(event, TextDelta) else None
 
 
@@ -1610,7 +1576,6 @@ def parse_event(event: ServerSentEvent) -> StreamEvent:
 
 
 def _event_value(text: str) -> object:
-    """Return the same as `json.loads`, in two thirds of the time."""
     text = text.strip(_JSON_BLANK)
     try:
         value, end = _JSON_READER.raw_decode(text)
@@ -1640,7 +1605,6 @@ def _object(value: object) -> dict[str, Any]:
 
 
 def _delta_reader(kind: str, part: str) -> _Reader:
-    """Return the reader of a delta whose place in its item is the field `part`."""
 
     def read(wire: Mapping[str, Any]) -> StreamEvent:
         place, index, text = wire.get(part, 0), wire["output_index"], wire["delta"]
@@ -1652,7 +1616,6 @@ def _delta_reader(kind: str, part: str) -> _Reader:
 
 
 def _done_reader(kind: str, part: str, field: str) -> _Reader:
-    """Return the reader of a `*.done` event that holds the whole text in `field`."""
 
     def read(wire: Mapping[str, Any]) -> StreamEvent:
         place = _index(wire.get(part, 0))
@@ -1677,17 +1640,14 @@ def _read_partial_image(wire: Mapping[str, Any]) -> StreamEvent:
     )
 
 
-def _read_item_added(wire: Mapping[str, Any]) -> StreamEvent:
-    return ItemAdded(_index(wire["output_index"]), _object(wire["item"]))
+def _item_reader(event: type[ItemAdded] | type[ItemDone]) -> _Reader:
+    def read(wire: Mapping[str, Any]) -> StreamEvent:
+        return event(_index(wire["output_index"]), _object(wire["item"]))
 
-
-def _read_item_done(wire: Mapping[str, Any]) -> StreamEvent:
-    return ItemDone(_index(wire["output_index"]), _object(wire["item"]))
+    return read
 
 
 def _final_reader(status: str) -> _Reader:
-    """Return the reader of the last event of a response that ends with `status`."""
-
     def read(wire: Mapping[str, Any]) -> StreamEvent:
         return FinalResponse(status, _object(wire["response"]))
 
@@ -1700,31 +1660,29 @@ def _read_error(wire: Mapping[str, Any]) -> StreamEvent:
     return StreamError(read_api_error(flat))
 
 
+_TEXT_EVENTS = (
+    ("output_text", "text", "content_index", "text"),
+    ("refusal", "refusal", "content_index", "refusal"),
+    ("reasoning_summary_text", "summary", "summary_index", "text"),
+    ("reasoning_text", "reasoning", "content_index", "text"),
+    ("function_call_arguments", "arguments", "part", "arguments"),
+    ("custom_tool_call_input", "arguments", "part", "input"),
+    ("mcp_call_arguments", "arguments", "part", "arguments"),
+    ("code_interpreter_call_code", "code", "part", "code"),
+)
+"""Texts that grow: the events' name, the kind, the field of its place, and the field of
+the whole text."""
+
 _READERS: Mapping[str, _Reader] = {
-    "response.output_text.delta": _delta_reader("text", "content_index"),
-    "response.output_text.done": _done_reader("text", "content_index", "text"),
-    "response.refusal.delta": _delta_reader("refusal", "content_index"),
-    "response.refusal.done": _done_reader("refusal", "content_index", "refusal"),
-    "response.reasoning_summary_text.delta": _delta_reader("summary", "summary_index"),
-    "response.reasoning_summary_text.done": _done_reader(
-        "summary", "summary_index", "text"
-    ),
-    "response.reasoning_text.delta": _delta_reader("reasoning", "content_index"),
-    "response.reasoning_text.done": _done_reader("reasoning", "content_index", "text"),
-    "response.function_call_arguments.delta": _delta_reader("arguments", "part"),
-    "response.function_call_arguments.done": _done_reader(
-        "arguments", "part", "arguments"
-    ),
-    "response.custom_tool_call_input.delta": _delta_reader("arguments", "part"),
-    "response.custom_tool_call_input.done": _done_reader("arguments", "part", "input"),
-    "response.code_interpreter_call_code.delta": _delta_reader("code", "part"),
-    "response.code_interpreter_call_code.done": _done_reader("code", "part", "code"),
-    "response.mcp_call_arguments.delta": _delta_reader("arguments", "part"),
-    "response.mcp_call_arguments.done": _done_reader("arguments", "part", "arguments"),
+    **{
+        f"response.{name}.delta": _delta_reader(*kind)
+        for name, *kind, _ in _TEXT_EVENTS
+    },
+    **{f"response.{name}.done": _done_reader(*kind) for name, *kind in _TEXT_EVENTS},
     _ANNOTATION: _read_annotation,
     "response.image_generation_call.partial_image": _read_partial_image,
-    "response.output_item.added": _read_item_added,
-    "response.output_item.done": _read_item_done,
+    "response.output_item.added": _item_reader(ItemAdded),
+    "response.output_item.done": _item_reader(ItemDone),
     "response.completed": _final_reader("completed"),
     "response.incomplete": _final_reader("incomplete"),
     "response.failed": _final_reader("failed"),
@@ -1732,13 +1690,13 @@ _READERS: Mapping[str, _Reader] = {
 }
 
 
-# ==== openai_responses.loop.events: The closed union of what a run reports to those who show it or record it.
+# ==== openai_responses.loop.events: What a run reports to those who show it or record it.
 
 
 class ToolOutput(NamedTuple):
     """A call got its output; `item` is the input item that gives it to the model.
 
-    `card` holds what a host shows beside it (`files`, `embeds`).
+    `card` is that of the tool's result.
     """
 
     output_index: int
@@ -1748,7 +1706,7 @@ class ToolOutput(NamedTuple):
 
 
 class ResponseDone(NamedTuple):
-    """One response ended in an orderly way; `usage` is None when it was not told."""
+    """One response ended; `usage` is None if the server did not tell it."""
 
     response_id: str
     status: str
@@ -1756,45 +1714,42 @@ class ResponseDone(NamedTuple):
 
 
 class Status(NamedTuple):
-    """Something a person should know while they wait, as a status line.
+    """A status line for the person who waits.
 
-    `cause` names what was given up to get an answer (`recovery.Fallback`), or is empty.
+    `cause` is that of a `Fallback`, or empty.
     """
 
     sentence: str
     cause: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Trace:
-    """What the log needs to know of the last response.
+class Trace(NamedTuple):
+    """What the log needs to know about the last response.
 
-    `request_id` is OpenAI's own id of the request, `model` what answered it, `status`
-    the HTTP status, if there was one, `error` what the API said went wrong, `removed`
-    how many items the API took out of the input, by the reason.
+    `request_id` is OpenAI's own, `model` the one that answered, `status` that of HTTP, and
+    `removed` counts the items that the API took out of the input, by reason.
     """
 
     request_id: str = ""
     model: str = ""
     status: int | None = None
-    error: ApiError = field(default_factory=ApiError)
-    removed: Mapping[str, int] = field(default_factory=dict)
+    error: ApiError = ApiError()
+    removed: Mapping[str, int] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
-class RunDone:
+class RunDone(NamedTuple):
     """The last event of every run, however it ended.
 
-    `usage` adds up all turns, `last_usage` is that of the last one; `output` holds the
-    items of the whole run that ended, outputs of calls among them; `cost` is in US
-    dollars, None where it is unknown or nobody asked.
+    `usage` adds up all responses, `last_usage` is that of the last one. `output` holds the
+    finished items of the whole run, outputs of calls among them. `cost` is in US dollars,
+    None if unknown.
     """
 
     ending: Ending
     usage: Usage | None = None
     last_usage: Usage | None = None
     output: tuple[Item, ...] = ()
-    trace: Trace = field(default_factory=Trace)
+    trace: Trace = Trace()
     cost: float | None = None
 
 
@@ -1810,10 +1765,10 @@ _AZURE_HOSTS = (".azure.com", ".azure.us", ".azure.cn")
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """How a server is reached. The address of a proxy can contain a password.
+    """How a server is reached; the address of a proxy can contain a password.
 
-    `ca_bundle` is the path of a file with certificates, `proxy` an address. If they are
-    empty, the system's certificates and the environment's proxy are used.
+    An empty `ca_bundle` (a file) or `proxy` (an address) means the system's certificates
+    and the environment's proxy.
     """
 
     verify_ssl: bool = True
@@ -1823,10 +1778,9 @@ class Network:
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """The address and the key of a server.
+    """The address and the key of a server; an address can contain a password.
 
-    Neither is in a `repr`: an address can contain a password. `strict` asks for
-    requests in the form that servers other than OpenAI's accept.
+    `strict` asks for requests in the form that servers other than OpenAI's accept.
     """
 
     base_url: str = field(repr=False)
@@ -1839,15 +1793,15 @@ class Endpoint:
 
     def url(self, path: str) -> str:
         """Return the address of `path`; raises InvalidRequest for an unusable base."""
-        base = normalize_base_url(self.base_url)
+        base = _normalize_base_url(self.base_url)
         query = urlsplit(self.base_url.strip()).query  # Azure's api-version
         joint = "&" if "?" in path else "?"
         return base + path + (query and joint + query)
 
     @property
     def host(self) -> str:
-        """The server's name; raises InvalidRequest for an unusable base."""
-        return urlsplit(normalize_base_url(self.base_url)).hostname or ""
+        """The server's name; raises InvalidRequest like `url`."""
+        return urlsplit(_normalize_base_url(self.base_url)).hostname or ""
 
     @property
     def is_azure(self) -> bool:
@@ -1855,24 +1809,22 @@ class Endpoint:
         return self.host.endswith(_AZURE_HOSTS)
 
     def account(self) -> str:
-        """Return a name for this key at this address, which does not reveal the key."""
+        """Return a name for this key at this address that does not reveal the key."""
         told = f"{self.base_url}\n{self.organization}\n{self.api_key}"
         return sha256(told.encode("utf-8", errors="replace")).hexdigest()
 
     def owner(self) -> str:
         """Return a short name for the owner of encrypted reasoning, without the key.
 
-        Keys of one organisation can read each other's reasoning, if the organisation is
-        known.
+        Keys of one organisation can read each other's reasoning.
         """
         told = f"{self.host}\n{self.organization or self.api_key.strip()}"
         return sha256(told.encode("utf-8", errors="replace")).hexdigest()[:16]
 
     def headers(self) -> dict[str, str]:
-        """Return the headers of a request; Azure has its own header for the key.
+        """Return the headers of a request.
 
-        The administrator's own headers have priority: a gateway may need another
-        Authorization.
+        The administrator's own headers have priority: a gateway may need another Authorization.
         """
         key = self.api_key.strip()
         ours = {"api-key": key} if self.is_azure else {"Authorization": f"Bearer {key}"}
@@ -1886,12 +1838,7 @@ class Endpoint:
         return {**kept, **self.extra_headers}
 
 
-def normalize_base_url(text: str) -> str:
-    """Return `text` as the address that paths are appended to.
-
-    Takes what people paste: with or without `/v1`, with a slash at the end, or with
-    the `/responses` of the endpoint itself.
-    """
+def _normalize_base_url(text: str) -> str:
     parts = url_parts(text.strip() or DEFAULT_BASE_URL)
     if parts is None:
         raise InvalidRequest(
@@ -1966,7 +1913,6 @@ def proxy_for(network: Network, url: str) -> str | None:
 
 
 def _environment_proxy(url: str) -> str | None:
-    """Return the proxy that the environment names for `url`, or None."""
     parts, proxies = urlsplit(url), getproxies()
     proxy = proxies.get(parts.scheme) or proxies.get("all")
     # Each call reads the whole environment. If it names no proxy, one call is enough.
@@ -1989,7 +1935,7 @@ def monotonic_seconds() -> float:
 
 
 def random_fraction() -> float:
-    """Return a number from 0 to 1, so that waits do not all end at the same time."""
+    """Return a number from 0 to 1, to spread waits."""
     return random.random()
 
 
@@ -2033,10 +1979,9 @@ _NO_SCHEMA = (
 def read_parameters(body: Mapping[str, Any]) -> dict[str, Any]:
     """Return the caller's keys with the API's names; raises InvalidRequest.
 
-    `reasoning` and `text` are objects; keys that Chat Completions has beside them are
-    moved into them. Keys that the API does not have are still in the result. The API
-    has no `stop`; a caller that gives one gets `truncation: "disabled"`
-    (docs/parameters.md).
+    `reasoning` and `text` are objects that hold what Chat Completions has beside them. Keys
+    that the API does not have are still in the result. The API has no `stop`: it gets
+    `truncation: "disabled"` (docs/parameters.md).
     """
     given = {key: value for key, value in body.items() if value is not None}
     for theirs, ours in _RENAMED.items():
@@ -2081,7 +2026,6 @@ def _text_parameter(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _own_object(given: Mapping[str, Any], key: str) -> dict[str, Any]:
-    """Return the caller's object of that name; null inside it means not given."""
     value = given.get(key, {})
     if not isinstance(value, Mapping):
         raise InvalidRequest(_cannot_be_sent(key, "it must be a JSON object"))
@@ -2089,7 +2033,6 @@ def _own_object(given: Mapping[str, Any], key: str) -> dict[str, Any]:
 
 
 def _word(name: str, value: object) -> str:
-    """Return a valid word for `name`; capitals are accepted."""
     word = value.strip().lower() if isinstance(value, str) else ""
     if word not in _WORDS[name]:
         words = ", ".join(_WORDS[name])
@@ -2098,9 +2041,6 @@ def _word(name: str, value: object) -> str:
 
 
 def _format(asked: object, beside: object) -> dict[str, Any] | None:
-    """Return `text.format` from Chat Completions' form, or from `json_schema` beside
-    it.
-    """
     form: Mapping[str, Any] = asked if isinstance(asked, Mapping) else {"type": asked}
     kind = form.get("type")
     if asked is None or kind == "text":
@@ -2118,7 +2058,6 @@ def _format(asked: object, beside: object) -> dict[str, Any] | None:
 
 
 def _schema_fields(value: object) -> dict[str, Any]:
-    """Return name, schema and other fields of a JSON schema, given in any form."""
     read = parse_json_object(value) if isinstance(value, str) else value
     if not isinstance(read, Mapping) or not isinstance(read.get("schema"), Mapping):
         raise InvalidRequest(_NO_SCHEMA)
@@ -2137,32 +2076,6 @@ def _cannot_be_sent(name: str, why: str) -> str:
 # ==== openai_responses.requests.build: The request: every field that is sent, and how it is built for a model.
 
 _SAMPLING = ("temperature", "top_p", "top_logprobs")
-
-_PASSED_ON = frozenset(
-    {
-        "access_programs",
-        "context_management",
-        "image",
-        "max_output_tokens",
-        "max_tool_calls",
-        "metadata",
-        "moderation",
-        "parallel_tool_calls",
-        "prompt_cache_key",
-        "prompt_cache_options",
-        "prompt_cache_retention",
-        "safety_identifier",
-        "service_tier",
-        "temperature",
-        "tool_choice",
-        "top_logprobs",
-        "top_p",
-        "truncation",
-    }
-)
-"""Keys of a caller that are sent unchanged. A caller cannot set keys that store
-something at the API or refer to stored things (`store`, `background`, `conversation`,
-`previous_response_id`, `prompt`); `user` is deprecated."""
 
 _IN_BACKGROUND = {"background": True, "store": True}
 """Background mode requires that the response is stored."""
@@ -2212,12 +2125,18 @@ class ResponsesRequest(BaseModel):
         return {name: value for name, value in fields.items() if value is not None}
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+_PASSED_ON = ResponsesRequest.model_fields.keys() - {
+    *("model", "input", "instructions", "stream", "store", "background"),
+    *("include", "reasoning", "text", "tools"),
+}
+"""Keys of a caller that are sent unchanged. Keys that store something at the server, or
+name something stored, are not the caller's to set; `user` is deprecated."""
+
+
+class Settings(NamedTuple):
     """What the administrator and the user chose, used where the request says nothing.
 
-    `effort`, `summary` and `verbosity` are None if nothing was chosen. `defaults` are
-    further parameters by name.
+    None means that nothing was chosen. `defaults` are further parameters by name.
     """
 
     effort: str | None = None
@@ -2226,9 +2145,9 @@ class Settings:
     stream: bool = True
     background: bool = False
     encrypted_reasoning: bool = True
-    tools: Sequence[Item] = field(default=())
+    tools: Sequence[Item] = ()
     parallel_tool_calls: bool | None = None
-    defaults: Mapping[str, Any] = field(default_factory=dict)
+    defaults: Mapping[str, Any] = MappingProxyType({})
 
 
 def build_request(
@@ -2240,8 +2159,8 @@ def build_request(
 ) -> ResponsesRequest:
     """Return the request for a chat; raises InvalidRequest for what cannot be sent.
 
-    `body` holds the caller's keys, with the names of Chat Completions or of the API.
-    The effort is the caller's, else the user's, else the one in the model's alias.
+    `body` holds the caller's keys, with the names of Chat Completions or of the API. The
+    effort is the caller's, else the user's, else the one in the model's name.
     """
     if not items:
         raise InvalidRequest("There is no message to answer. Write one and send it.")
@@ -2273,7 +2192,6 @@ def build_request(
 def _passed_on(
     model: ResolvedModel, effort: str | None, given: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return the caller's keys that are sent unchanged, if the model accepts them."""
     refused = () if _takes_sampling(model, effort) else _SAMPLING
     return {k: v for k, v in given.items() if k in _PASSED_ON and k not in refused}
 
@@ -2291,13 +2209,11 @@ def _check_output_tokens(request: ResponsesRequest, model: ResolvedModel) -> Non
 def _effort(
     model: ResolvedModel, given: Mapping[str, Any], settings: Settings
 ) -> str | None:
-    """Return the effort to send, or None to leave it to the model."""
     chosen = given["reasoning"].get("effort") or settings.effort or model.effort
     return chosen if chosen and model.takes_effort(chosen) else None
 
 
 def _takes_sampling(model: ResolvedModel, effort: str | None) -> bool:
-    """Say whether temperature, top_p and top_logprobs may be sent."""
     if model.facts.sampling == "with_none":
         return (effort or model.facts.default_effort) == "none"
     return model.facts.sampling == "always"
@@ -2309,7 +2225,6 @@ def _reasoning(
     given: Mapping[str, Any],
     settings: Settings,
 ) -> dict[str, Any]:
-    """Return the `reasoning` object: the caller's own keys, then ours."""
     if not _reasons(model, effort):
         return {}
     own = {k: v for k, v in given["reasoning"].items() if k != "effort"}
@@ -2322,7 +2237,6 @@ def _reasoning(
 def _text_object(
     model: ResolvedModel, given: Mapping[str, Any], settings: Settings
 ) -> dict[str, Any]:
-    """Return the `text` object: the caller's own keys, then the verbosity."""
     own = {k: v for k, v in given["text"].items() if k != "verbosity"}
     verbosity = given["text"].get("verbosity") or settings.verbosity
     if verbosity and model.facts.verbosity:
@@ -2331,18 +2245,15 @@ def _text_object(
 
 
 def _include(model: ResolvedModel, effort: str | None, settings: Settings) -> list[str]:
-    """Ask for encrypted reasoning: with `store: false` nothing else returns it."""
     wanted = _reasons(model, effort) and settings.encrypted_reasoning
     return ["reasoning.encrypted_content"] if wanted else []
 
 
 def _reasons(model: ResolvedModel, effort: str | None) -> bool:
-    """Say whether the model reasons; an unknown model does if an effort is set."""
     return model.facts.reasoning or effort is not None
 
 
 def _first_error(error: ValidationError) -> str:
-    """Return the first error as a sentence, without the value."""
     first = error.errors(include_url=False, include_context=False, include_input=False)[
         0
     ]
@@ -2351,15 +2262,9 @@ def _first_error(error: ValidationError) -> str:
 
 
 _OPENAI_ONLY = (
-    "access_programs",
-    "context_management",
-    "image",
-    "moderation",
-    "prompt_cache_key",
-    "prompt_cache_options",
-    "prompt_cache_retention",
-    "safety_identifier",
-    "stream_options",
+    *("access_programs", "context_management", "image", "moderation"),
+    *("prompt_cache_key", "prompt_cache_options", "prompt_cache_retention"),
+    *("safety_identifier", "stream_options"),
 )
 
 
@@ -2377,7 +2282,6 @@ def _strict_item(item: Item) -> Item:
 
 
 def _digest(item: Item) -> str:
-    """Return an id that is always the same for the same item, to keep the prefix."""
     told = str(item.get("encrypted_content") or item.get("call_id") or item)
     return hashlib.sha256(told.encode("utf-8", errors="replace")).hexdigest()[:32]
 
@@ -2398,18 +2302,12 @@ QUOTA_CODES = frozenset(
 
 _RETRIED_STATUS = frozenset({408, 409, 429})
 _RETRIED_CODES = frozenset(
-    {
-        "rate_limit_exceeded",
-        "server_error",
-        "server_is_overloaded",
-        "slow_down",
-    }
+    {"rate_limit_exceeded", "server_error", "server_is_overloaded", "slow_down"}
 )
 _FIRST_WAIT, _LONGEST_WAIT = 0.5, 8.0
 
 
-@dataclass(frozen=True, slots=True)
-class RetryPolicy:
+class RetryPolicy(NamedTuple):
     """How often to retry, and the longest wait in seconds."""
 
     max_retries: int = 1
@@ -2432,18 +2330,14 @@ def retry_wait(
 
 def _is_retried(failure: Failure) -> bool:
     words = {failure.error.code, failure.error.type}
-    if words & QUOTA_CODES or _is_limit_of_spending(failure.error.code):
+    suffixes = ("_spend_limit_exceeded", "_usage_limit_exceeded")
+    if words & QUOTA_CODES or (failure.error.code or "").endswith(suffixes):
         return False
     if failure.should_retry is not None:
         return failure.should_retry
     if failure.status in (None, 200):
         return words == {None} or bool(words & _RETRIED_CODES)
     return failure.status in _RETRIED_STATUS or failure.status >= 500
-
-
-def _is_limit_of_spending(code: str | None) -> bool:
-    suffixes = ("_spend_limit_exceeded", "_usage_limit_exceeded")
-    return bool(code) and str(code).endswith(suffixes)
 
 
 _ITEM_ERRORS = re.compile(
@@ -2459,12 +2353,8 @@ _UNREACHED = re.compile(r"retrieving tool list from MCP server", re.IGNORECASE)
 _NAMED_VALUES = re.compile(r"'([a-z]{1,10})'")
 
 
-@dataclass(frozen=True, slots=True)
-class Fallback:
-    """A changed request, and what was given up for it.
-
-    `cause` is "reasoning", "summary", "stream", "effort" or "servers".
-    """
+class Fallback(NamedTuple):
+    """A changed request, and what was given up for it: `cause` names the fallback."""
 
     cause: str
     request: ResponsesRequest
@@ -2473,102 +2363,94 @@ class Fallback:
 
 def find_fallback(request: ResponsesRequest, error: ApiError) -> Fallback | None:
     """Return a request without the cause of `error`, if it can be left out."""
-    for cause, heal in _FALLBACKS.items():
-        changed = heal(request, error)
+    for cause, (change, sentence) in _FALLBACKS.items():
+        changed = change(request, error)
         if changed is not None:
-            return Fallback(cause, changed, _SENTENCES[cause])
+            return Fallback(cause, request.model_copy(update=changed), sentence)
     return None
 
 
-def _without_reasoning(
-    request: ResponsesRequest, error: ApiError
-) -> ResponsesRequest | None:
-    """Remove all reasoning, because the error does not say which item is unreadable."""
+_Fields = dict[str, Any]
+
+
+def _without_reasoning(request: ResponsesRequest, error: ApiError) -> _Fields | None:
     by_code = error.code == "invalid_encrypted_content"
     if not by_code and not _ITEM_ERRORS.search(error.message):
         return None
-    kept = [item for item in request.input if not is_encrypted(item)]
     # The ids of hosted items are our own, and the API requires them.
-    without_ids = [
+    items = [
         item if is_hosted(item) else {k: v for k, v in item.items() if k != "id"}
-        for item in kept
+        for item in request.input
+        if not is_encrypted(item)
     ]
-    if without_ids == request.input:
-        return None
-    return request.model_copy(update={"input": without_ids})
+    return None if items == request.input else {"input": items}
 
 
-def _without_summary(
-    request: ResponsesRequest, error: ApiError
-) -> ResponsesRequest | None:
+def _without_summary(request: ResponsesRequest, error: ApiError) -> _Fields | None:
     reasoning = request.reasoning or {}
-    if "summary" not in reasoning or "reasoning.summary" not in _about(error):
+    if "summary" not in reasoning or "reasoning.summary" not in _subject(error):
         return None
     rest = {key: value for key, value in reasoning.items() if key != "summary"}
-    return request.model_copy(update={"reasoning": rest or None})
+    return {"reasoning": rest or None}
 
 
-def _without_stream(
-    request: ResponsesRequest, error: ApiError
-) -> ResponsesRequest | None:
+def _without_stream(request: ResponsesRequest, error: ApiError) -> _Fields | None:
     refused = error.param == "stream" or _NOT_ALLOWED_TO_STREAM.search(error.message)
-    if not request.stream or not refused:
-        return None
-    return request.model_copy(update={"stream": False})
+    return {"stream": False} if request.stream and refused else None
 
 
-def _with_nearest_effort(
-    request: ResponsesRequest, error: ApiError
-) -> ResponsesRequest | None:
-    """Use the effort nearest to the refused one, among those that the error names."""
+def _with_nearest_effort(request: ResponsesRequest, error: ApiError) -> _Fields | None:
     reasoning = request.reasoning or {}
     asked = reasoning.get("effort")
-    if asked not in REASONING_EFFORTS or "reasoning.effort" not in _about(error):
+    if asked not in REASONING_EFFORTS or "reasoning.effort" not in _subject(error):
         return None
-    order = list(REASONING_EFFORTS)
-    named = {word for word in _NAMED_VALUES.findall(error.message) if word in order}
-    others = sorted(named - {asked}, key=order.index)
-    if not others:
+    order = REASONING_EFFORTS.index
+    named = set(_NAMED_VALUES.findall(error.message)) & {*REASONING_EFFORTS} - {asked}
+    if not named:
         return None
-    place = order.index(asked)
-    nearest = min(others, key=lambda effort: abs(order.index(effort) - place))
-    return request.model_copy(update={"reasoning": {**reasoning, "effort": nearest}})
+    nearest = min(
+        sorted(named, key=order), key=lambda one: abs(order(one) - order(asked))
+    )
+    return {"reasoning": {**reasoning, "effort": nearest}}
 
 
-def _without_servers(
-    request: ResponsesRequest, error: ApiError
-) -> ResponsesRequest | None:
-    """Remove all remote servers: the error names one, but others may fail as well."""
+def _without_servers(request: ResponsesRequest, error: ApiError) -> _Fields | None:
     tools = request.tools or []
     kept = [tool for tool in tools if tool.get("type") != "mcp"]
     if len(kept) == len(tools) or not _UNREACHED.search(error.message):
         return None
     choice = request.tool_choice if kept and request.tool_choice == "none" else None
-    return request.model_copy(update={"tools": kept or None, "tool_choice": choice})
+    return {"tools": kept or None, "tool_choice": choice}
 
 
-def _about(error: ApiError) -> str:
-    """Return the subject of an error: its parameter, else its message."""
+def _subject(error: ApiError) -> str:
     return error.param or error.message
 
 
-_FallbackRule = Callable[[ResponsesRequest, ApiError], ResponsesRequest | None]
+_Change = Callable[[ResponsesRequest, ApiError], _Fields | None]
 
-_FALLBACKS: Mapping[str, _FallbackRule] = {
-    "reasoning": _without_reasoning,
-    "summary": _without_summary,
-    "stream": _without_stream,
-    "effort": _with_nearest_effort,
-    "servers": _without_servers,
-}
-
-_SENTENCES: Mapping[str, str] = {
-    "reasoning": "The server could not read earlier reasoning of this chat: "
-    "answering without it.",
-    "summary": "This organisation gets no reasoning summaries: answering without.",
-    "stream": "This organisation may not stream: the answer comes in one piece.",
-    "effort": "The model does not have this effort: answering with the nearest one.",
-    "servers": "A remote MCP server cannot be reached: answering without such tools.",
+_FALLBACKS: Mapping[str, tuple[_Change, str]] = {
+    "reasoning": (
+        _without_reasoning,
+        "The server could not read earlier reasoning of this chat: "
+        "answering without it.",
+    ),
+    "summary": (
+        _without_summary,
+        "This organisation gets no reasoning summaries: answering without.",
+    ),
+    "stream": (
+        _without_stream,
+        "This organisation may not stream: the answer comes in one piece.",
+    ),
+    "effort": (
+        _with_nearest_effort,
+        "The model does not have this effort: answering with the nearest one.",
+    ),
+    "servers": (
+        _without_servers,
+        "A remote MCP server cannot be reached: answering without such tools.",
+    ),
 }
 
 
@@ -2605,7 +2487,7 @@ class ResponseState:
             case TextDelta():
                 return self._grow(event)
             case TextDone():
-                return self._replace(event)
+                return self._end_text(event)
             case AnnotationAdded() | PartialImage() if event.output_index in self._open:
                 return [self._renumber(event)]
             case ItemAdded():
@@ -2615,14 +2497,13 @@ class ResponseState:
             case FinalResponse():
                 return self._finish(event)
             case StreamError():
-                self.trace = replace(self.trace, error=event.error)
+                self.trace = self.trace._replace(error=event.error)
                 self.ending = ending_of_failure("error", event.error)
                 # As the only event, an error event stands for a bad HTTP status.
                 self.refusal = event.error if self.event_count == 1 else None
         return []
 
     def _renumber(self, event: ItemEvent) -> ItemEvent:
-        """Return an event of the wire with its place among all items of the run."""
         if not self._first:
             return event
         return event._replace(output_index=self._first + event.output_index)
@@ -2637,7 +2518,7 @@ class ResponseState:
         texts.setdefault((event.kind, event.part), []).append(event.text)
         return [self._renumber(event)]
 
-    def _replace(self, event: TextDone) -> list[RunEvent]:
+    def _end_text(self, event: TextDone) -> list[RunEvent]:
         if event.output_index not in self._open:
             self._keep(event)
             return []
@@ -2671,11 +2552,6 @@ class ResponseState:
     def _show_rest(
         self, output_index: int, place: TextPlace, text: str
     ) -> list[RunEvent]:
-        """Show the part of `text` that its deltas did not bring.
-
-        A text that contradicts its deltas cannot be shown as growth; the final item
-        corrects it.
-        """
         texts = self._open[output_index]
         shown = "".join(texts.get(place, ()))
         texts[place] = [text]
@@ -2687,15 +2563,13 @@ class ResponseState:
         response = event.response
         self.usage = read_usage(response.get("usage"))
         self.ending = _ending_of(event.status, response)
-        self.trace = replace(
-            self.trace,
+        self.trace = self.trace._replace(
             model=str(response.get("model") or ""),
             error=read_api_error(response.get("error")),
             removed=_removals(response.get("input_transformations")),
         )
         events: list[RunEvent] = []
-        output = response.get("output")
-        for output_index, item in enumerate(output if isinstance(output, list) else ()):
+        for output_index, item in enumerate(as_list(response.get("output"))):
             if isinstance(item, dict):
                 events += self._end(ItemDone(output_index, item))
         response_id = str(response.get("id") or "")
@@ -2717,7 +2591,6 @@ class ResponseState:
 
 
 def _removals(transformations: object) -> Mapping[str, int]:
-    """Count the items that the API removed from the input, by reason."""
     return Counter(
         api_word(str(row.get("reason"))) or "unknown"
         for row in content_parts(transformations)
@@ -2727,9 +2600,8 @@ def _removals(transformations: object) -> Mapping[str, int]:
 
 def _ending_of(status: str, response: Mapping[str, Any]) -> Ending:
     if status == "incomplete":
-        details = response.get("incomplete_details")
-        reason = details.get("reason") if isinstance(details, Mapping) else None
-        return ending_of_incomplete(reason if isinstance(reason, str) else None)
+        details = as_mapping(response.get("incomplete_details"))
+        return ending_of_incomplete(as_text(details.get("reason")) or None)
     if status == "cancelled":  # by another client: after our own we read no answer
         return ending_of_incomplete(status)
     if status == "failed":
@@ -2750,7 +2622,6 @@ def parse_retry_headers(
 
 
 def _retry_after(headers: Mapping[str, str], now: float) -> float | None:
-    """Return the wait in `retry-after-ms` or `retry-after`, or None."""
     milliseconds = _number(headers.get("retry-after-ms"))
     if milliseconds is not None:
         return milliseconds / 1000
@@ -2765,7 +2636,6 @@ def _retry_after(headers: Mapping[str, str], now: float) -> float | None:
 
 
 def _number(text: str | None) -> float | None:
-    """Return a wait as a finite number that is not negative, or None."""
     try:
         value = float(text or "")
     except ValueError:
@@ -2784,7 +2654,6 @@ _DNS_SECONDS = 300
 
 
 class _Pool:
-    """The session of one event loop, lent to the active runs."""
 
     def __init__(self, idle_seconds: float) -> None:
         self._idle_seconds = idle_seconds
@@ -2795,7 +2664,6 @@ class _Pool:
 
     @contextmanager
     def lend(self) -> Iterator[aiohttp.ClientSession]:
-        """Lend the session, opened if needed; the last return starts the idle time."""
         if self._timer is not None:
             self._timer.cancel()
         if self._session is None:
@@ -2809,19 +2677,19 @@ class _Pool:
                 loop = asyncio.get_running_loop()
                 self._timer = loop.call_later(self._idle_seconds, self.close_later)
 
-    async def close(self) -> None:
-        """Close the session now, if there is one."""
+    def _take_session(self) -> aiohttp.ClientSession | None:
         if self._timer is not None:
             self._timer.cancel()
         session, self._session = self._session, None
+        return session
+
+    async def close(self) -> None:
+        session = self._take_session()
         if session is not None:
             await session.close()
 
     def close_later(self) -> None:
-        """Close the session in a task of its own, for callers that cannot wait."""
-        if self._timer is not None:
-            self._timer.cancel()
-        session, self._session = self._session, None  # now, so that no run borrows it
+        session = self._take_session()
         if session is None:
             return
         # In a task that is referenced until it is done: closing a connector from a
@@ -2876,14 +2744,12 @@ def _new_session() -> aiohttp.ClientSession:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Timeouts:
+class Timeouts(NamedTuple):
     """Limits in seconds; a `total` of 0 means no limit.
 
-    `first_event` runs from sending to the first event, `idle` from one event to the
-    next; a `keepalive` counts as an event. Reasoning at high effort is silent for
-    minutes, so there is no total limit by default. The time of tools and of people does
-    not count in it.
+    `first_event` runs from sending to the first event, `idle` from one event to the next; a
+    `keepalive` counts as an event. Reasoning can be silent for minutes, so there is no
+    total limit by default, and the time of tools and of people does not count in it.
     """
 
     connect: float = 30.0
@@ -2935,13 +2801,13 @@ class Deadlines:
         return TimedOut("total_timeout" if self._end <= self._next else self._kind)
 
 
-DRAIN_SECONDS = 1.0
+_DRAIN_SECONDS = 1.0
 """For reading the rest of a body, which is not needed."""
 
 _REQUEST_ID = re.compile(r"(?:req_)?[0-9a-fA-F-]{1,64}")
 """Nothing that could be a key or a word, because the log shows the id."""
 
-NETWORK_ERRORS = (aiohttp.ClientError, TimeoutError, OSError)
+_NETWORK_ERRORS = (aiohttp.ClientError, TimeoutError, OSError)
 
 
 class HttpResponse:
@@ -2962,7 +2828,7 @@ class HttpResponse:
     @property
     def request_id(self) -> str:
         """OpenAI's own id of the request, for the log."""
-        return request_id_of(self._response)
+        return _request_id_of(self._response)
 
     async def chunks(self) -> AsyncGenerator[bytes, None]:
         """Yield the body as it arrives, in pieces of any length."""
@@ -2979,17 +2845,13 @@ class HttpResponse:
                 chunk = await self._response.content.readany()
             self.is_read = not chunk
             return chunk
-        except NETWORK_ERRORS:
+        except _NETWORK_ERRORS:
             if scope.expired():
                 raise self._deadlines.timeout_error() from None
             self._broke = True
         return self._rescued() or await self.read_any()
 
     def _rescued(self) -> bytes:
-        """Return the bytes that arrived before the connection broke.
-
-        aiohttp puts the exception in front of the unread bytes.
-        """
         content = self._response.content
         content.set_exception(None)  # type: ignore[arg-type]
         return content.read_nowait()
@@ -2998,9 +2860,8 @@ class HttpResponse:
     def paused(self) -> Iterator[None]:
         """Leave arriving bytes with the operating system for a while.
 
-        Otherwise the event loop wakes up for every packet although nothing is read. If
-        aiohttp itself has stopped reading, because its buffer is full, reading stays
-        stopped.
+        Otherwise the event loop wakes up for every packet although nothing is read. If aiohttp
+        has stopped reading, because its buffer is full, it stays so.
         """
         connection = self._response.connection  # None once the body has ended
         transport = connection.transport if connection else None
@@ -3017,10 +2878,10 @@ class HttpResponse:
     async def drain(self) -> None:
         """Read the rest after the last event, so that the connection can be reused."""
         try:
-            async with asyncio.timeout(DRAIN_SECONDS):
+            async with asyncio.timeout(_DRAIN_SECONDS):
                 async for _ in self._response.content.iter_any():
                     pass
-        except NETWORK_ERRORS:
+        except _NETWORK_ERRORS:
             self._response.close()
 
     async def response_object(self) -> dict[str, Any]:
@@ -3039,8 +2900,7 @@ class HttpResponse:
         raise UnreadableAnswer(SENTENCES["unreadable"][""])
 
 
-def request_id_of(response: aiohttp.ClientResponse) -> str:
-    """Return the server's id of a request, if it looks like one."""
+def _request_id_of(response: aiohttp.ClientResponse) -> str:
     told = response.headers.get("x-request-id", "")
     return told if _REQUEST_ID.fullmatch(told) else ""
 
@@ -3058,9 +2918,9 @@ _POST_TIMEOUTS = Timeouts(connect=10, first_event=20, total=30)
 class Connections:
     """Sends requests over the pooled sessions of one pipe."""
 
-    def __init__(self, idle_seconds: float | None = None) -> None:
+    def __init__(self, idle_seconds: float = _IDLE_SECONDS) -> None:
         """Open nothing yet; close a session after `idle_seconds` without a run."""
-        self._sessions = Sessions() if idle_seconds is None else Sessions(idle_seconds)
+        self._sessions = Sessions(idle_seconds)
         self._trust = Trust()
         self._later: set[asyncio.Task[None]] = set()
 
@@ -3074,8 +2934,8 @@ class Connections:
     ) -> AsyncIterator[HttpResponse]:
         """Send `payload` and lend the answer.
 
-        Raises ApiRefused, ConnectionFailed, TimedOut or InvalidRequest. Leaving early
-        closes the connection, which stops the work at the server.
+        Raises ApiRefused, ConnectionFailed, TimedOut or InvalidRequest. Leaving early closes
+        the connection, which stops the work at the server.
         """
         body, limits = _json_body(payload), deadlines or Deadlines(Timeouts())
         async with self._sent(endpoint, path, body, limits) as response:
@@ -3100,7 +2960,6 @@ class Connections:
     async def _sent(
         self, endpoint: Endpoint, path: str, body: bytes | None, deadlines: Deadlines
     ) -> AsyncIterator[aiohttp.ClientResponse]:
-        """Lend the response to a request; without a `body` it is a GET."""
         tls = self._trust.context(endpoint.network)
         with self._sessions.pool().lend() as session:
             response = await _send(session, endpoint, path, body, deadlines, tls)
@@ -3152,7 +3011,6 @@ async def _send(
     deadlines: Deadlines,
     tls: ssl.SSLContext | bool,
 ) -> aiohttp.ClientResponse:
-    """Return the response as soon as its head has arrived."""
     url = endpoint.url(path)
     scope = deadlines.scope()
     try:
@@ -3167,7 +3025,7 @@ async def _send(
                 proxy=proxy_for(endpoint.network, url),
                 timeout=aiohttp.ClientTimeout(sock_connect=deadlines.timeouts.connect),
             )
-    except NETWORK_ERRORS as error:
+    except _NETWORK_ERRORS as error:
         if scope.expired():
             raise deadlines.timeout_error() from None
         raise ConnectionFailed(
@@ -3182,7 +3040,6 @@ async def _send(
 
 
 def _network_sentence(error: Exception, host: str) -> str:
-    """Return the sentence for a connection that could not be opened."""
     match error:
         case aiohttp.ClientProxyConnectionError() | aiohttp.ClientHttpProxyError():
             return SENTENCES["refused"]["407"]
@@ -3198,21 +3055,20 @@ def _network_sentence(error: Exception, host: str) -> str:
 
 
 async def _refusal(response: aiohttp.ClientResponse, model: str) -> ApiRefused:
-    """Return the error for a response with a bad status."""
     body = b""
     try:
-        async with asyncio.timeout(DRAIN_SECONDS):
+        async with asyncio.timeout(_DRAIN_SECONDS):
             async for piece in response.content.iter_any():
                 body += piece
                 if len(body) > _MAX_ERROR_BODY:
                     break
         error = read_api_error(json.loads(body))
-    except (*NETWORK_ERRORS, ValueError, RecursionError):
+    except (*_NETWORK_ERRORS, ValueError, RecursionError):
         error = ApiError()  # no body, or not JSON: only the status is known
     status = response.status
     failure = parse_retry_headers(status, error, response.headers, unix_seconds())
     sentence = refusal_sentence(status, error, model)
-    return ApiRefused(sentence, failure, request_id_of(response))
+    return ApiRefused(sentence, failure, _request_id_of(response))
 
 
 # ==== openai_responses.loop.attempts: One response: a request that is sent, and sent again, resumed or polled if that helps.
@@ -3224,25 +3080,22 @@ _THOUGHT_SHARE = 0.1
 the answer must not wait for them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(NamedTuple):
     """How a run behaves towards viewers and towards the server.
 
-    `join_seconds` is the shortest time between two events that show more of an answer;
-    what arrives in between is shown together. `resuming` is how many requests in a row
-    for the rest of a background response may fail. `poll_seconds` is the wait while the
-    server says that it is still working on one.
+    `join_seconds` is the shortest time between two events that show more of an answer.
+    `resuming` limits the requests in a row for the rest of a background response,
+    `poll_seconds` is the wait while the server is still working on one.
     """
 
     join_seconds: float = 0.05
-    timeouts: Timeouts = field(default_factory=Timeouts)
-    retries: RetryPolicy = field(default_factory=RetryPolicy)
+    timeouts: Timeouts = Timeouts()
+    retries: RetryPolicy = RetryPolicy()
     resuming: RetryPolicy = _RESUMING
     poll_seconds: float = 5.0
 
 
-@dataclass(frozen=True, slots=True)
-class Client:
+class Client(NamedTuple):
     """How to reach the server: address, connections and limits."""
 
     endpoint: Endpoint
@@ -3259,7 +3112,7 @@ def stream_response(
 ) -> AsyncGenerator[RunEvent, None]:
     """Send `request`, feed the answer to `state`, and yield its run events.
 
-    A `cursor` notes the position in the stream. Raises the errors of `Connections` and
+    A `cursor` notes the position in the stream. Raises the errors of `Connections.post` and
     MalformedEvent. Cancelling it, or closing the generator, closes the connection.
     """
     payload = request.payload()
@@ -3274,10 +3127,6 @@ def stream_response(
 def _resume_stream(
     path: str, client: Client, state: ResponseState, cursor: Cursor
 ) -> AsyncGenerator[RunEvent, None]:
-    """Request `path`: a response, or the rest of its stream.
-
-    Otherwise like `stream_response`. A response that is still in progress yields nothing.
-    """
     requested = client.connections.get(client.endpoint, path, client.deadlines)
     return _read_response(requested, client, state, cursor)
 
@@ -3288,7 +3137,6 @@ async def _read_response(
     state: ResponseState,
     cursor: Cursor | None,
 ) -> AsyncGenerator[RunEvent, None]:
-    """Yield the events of one response, streamed or not."""
     client.deadlines.start_attempt()
     async with sent as answer:
         state.trace = Trace(answer.request_id, status=200)
@@ -3328,7 +3176,6 @@ async def _read_object(
 async def _read_batch(
     answer: HttpResponse, decoder: EventStreamDecoder
 ) -> list[ServerSentEvent]:
-    """Return the events of the next piece of the body, or of its end."""
     chunk = await answer.read_any()
     return decoder.feed(chunk) if chunk else decoder.close()
 
@@ -3336,10 +3183,6 @@ async def _read_batch(
 def _batch_events(
     batch: list[ServerSentEvent], state: ResponseState, cursor: Cursor | None
 ) -> tuple[list[RunEvent], MalformedEvent | None]:
-    """Return the run events of `batch`, up to the first event that cannot be read.
-
-    Deltas are joined first, so `state` works once for each batch.
-    """
     read: list[StreamEvent] = []
     malformed: MalformedEvent | None = None
     try:
@@ -3355,11 +3198,6 @@ def _batch_events(
 async def _gather_deltas(
     events: list[RunEvent], began: float, join_seconds: float
 ) -> None:
-    """Wait for a moment after a delta.
-
-    Reading less often makes long answers cheap: one pass handles all deltas that
-    arrived. The first delta after a pause is never delayed.
-    """
     last = events[-1] if events else None
     if not isinstance(last, TextDelta) or join_seconds <= 0:
         return
@@ -3375,13 +3213,6 @@ _BROKE = "The connection to the model was lost: fetching the rest of the answer.
 async def _stream_background(
     request: ResponsesRequest, client: Client, state: ResponseState
 ) -> AsyncGenerator[RunEvent, None]:
-    """Send a background `request`, feed its response to `state`, yield its run events.
-
-    Raises the same errors as `stream_response` until the response has an id; after that
-    only ResponseLost, and TimedOut for the total limit. If the caller leaves before the
-    end, by an error, a cancellation or by closing the generator, the response is
-    cancelled, because it would go on to cost money without a reader.
-    """
     background = _BackgroundRun(client, state)
     part = stream_response(request, client, state, background.cursor)
     try:
@@ -3408,8 +3239,6 @@ async def _stream_background(
 
 
 class _BackgroundRun:
-    """The state of a background response, and how to get the rest of it."""
-
     def __init__(self, client: Client, state: ResponseState) -> None:
         self._named = asyncio.Event()
         self.cursor = Cursor(self._named.set)
@@ -3425,11 +3254,6 @@ class _BackgroundRun:
     async def first_event(
         self, part: AsyncGenerator[RunEvent, None]
     ) -> RunEvent | None:
-        """Return the first event of `part`, None if it has none.
-
-        A response without an id could not be cancelled, so a `part` that is left before
-        is read on until there is one.
-        """
         if self._named.is_set():
             return await anext(part, None)
         first = asyncio.create_task(_first_of(part))
@@ -3440,7 +3264,6 @@ class _BackgroundRun:
             raise
 
     def can_go_on(self, error: ResponsesError | None) -> bool:
-        """Say whether there can be more of the response; raises `error` if not."""
         is_total = isinstance(error, TimedOut) and error.kind == "total_timeout"
         goes_on = bool(self.cursor.response_id) and not is_total
         if error is not None and not goes_on:
@@ -3448,7 +3271,6 @@ class _BackgroundRun:
         return goes_on
 
     def wait_after(self, error: ResponsesError | None) -> float:
-        """Return the seconds until the next request; raises ResponseLost."""
         asked, self.has_news = self._asks, self.cursor.last != self._seen
         self._seen = self.cursor.last
         if asked and error is None:  # the server is still working on it
@@ -3465,7 +3287,6 @@ class _BackgroundRun:
         return self._within_limits(wait)
 
     def next_part(self) -> AsyncGenerator[RunEvent, None]:
-        """Return the rest of the stream, or the current state of the response."""
         path = f"/responses/{self.cursor.response_id}"
         if not self._asks:
             path += f"?stream=true&starting_after={self.cursor.last}"
@@ -3486,7 +3307,6 @@ class _BackgroundRun:
         self.abandon()
 
     def abandon(self) -> None:
-        """Cancel the response once, unless it has ended or does not exist."""
         named, ended = self.cursor.response_id, self._state.ending
         if named and not ended and not self._is_left:
             self._is_left = True
@@ -3498,7 +3318,6 @@ class _BackgroundRun:
         return self._resumable and self.cursor.last is not None
 
     def _backoff(self, error: ResponsesError | None) -> float | None:
-        """Return the wait after a failure; None for a final refusal."""
         failure = error.failure if isinstance(error, ApiRefused) else Failure()
         policy = self._client.limits.resuming
         return retry_wait(policy, self._failures, failure, random_fraction())
@@ -3518,11 +3337,7 @@ _GATEWAY_STATUS = frozenset({408, 502, 504, *range(520, 525)})
 
 
 class Attempts:
-    """The attempts at one response.
-
-    When `events` has ended, `response` holds the answer, `request` the request that it
-    answers, and `error` the error of ours that stopped it, if any.
-    """
+    """The attempts at one response: `response`, the `request` that it answers, and `error`."""
 
     def __init__(
         self,
@@ -3580,7 +3395,6 @@ class Attempts:
         return Trace(refused.request_id, "", refused.failure.status, refused.error)
 
     def _next(self) -> Status | None:
-        """Return the status before the next attempt; None if there is none."""
         failure = _early_failure(self.error, self.response)
         if failure is None or (self.request.background and _may_run(self.error)):
             return None
@@ -3601,7 +3415,6 @@ class Attempts:
 def _early_failure(
     error: ResponsesError | None, state: ResponseState
 ) -> Failure | None:
-    """Return the failure, if it came before the first event of the answer."""
     if state.refusal:
         return Failure(200, state.refusal)
     if state.event_count:
@@ -3613,13 +3426,6 @@ def _early_failure(
 
 
 def _may_run(error: ResponsesError | None) -> bool:
-    """Say whether the server may be working on the request in spite of `error`.
-
-    Other answers stop with the connection. A background response whose id is unknown
-    goes on; sent again, it would run and be billed twice. So it is sent again only if
-    nothing arrived at the server, or if the API itself refused it. The answer of a
-    gateway does not tell what happened behind it.
-    """
     match error:
         case ConnectionFailed():
             return error.was_sent
@@ -3631,13 +3437,13 @@ def _may_run(error: ResponsesError | None) -> bool:
 
 # ==== openai_responses.requests.json_schema: JSON Schemas of tools in the two forms that the API takes: strict and open.
 
-DEFINITIONS = ("$defs", "definitions")
+_DEFINITIONS = ("$defs", "definitions")
 
 
 def definitions(schema: Mapping[str, Any]) -> dict[str, Any]:
     """Return the named parts of a schema, from both places where they can be."""
     found: dict[str, Any] = {}
-    for key in DEFINITIONS:
+    for key in _DEFINITIONS:
         named = schema.get(key)
         for name, part in named.items() if isinstance(named, Mapping) else ():
             # Two parts with one name and different content: neither can be used.
@@ -3649,13 +3455,12 @@ def resolve_reference(node: Any, root: Mapping[str, Any]) -> Any:
     """Return the part of `root` that a `$ref` names, or None; `#` is the root itself."""
     if node.get("$ref") == "#":
         return root
-    return definitions(root).get(reference_name(node))
+    return definitions(root).get(_reference_name(node))
 
 
-def reference_name(node: Any) -> str:
-    """Return the name of the definition that a `$ref` points to, or an empty text."""
+def _reference_name(node: Any) -> str:
     steps = str(node.get("$ref")).split("/")
-    if len(steps) == 3 and steps[0] == "#" and steps[1] in DEFINITIONS:
+    if len(steps) == 3 and steps[0] == "#" and steps[1] in _DEFINITIONS:
         return steps[2].replace("~1", "/").replace("~0", "~")
     return ""
 
@@ -3664,36 +3469,30 @@ _MOST_PROPERTIES, _MOST_VALUES, _MOST_TEXT = 5000, 1000, 120_000
 _LONG_ENUM, _LONG_ENUM_CHARACTERS = 250, 15_000
 
 
-def is_within_limits(schema: Mapping[str, Any]) -> bool:
-    """Say whether strict mode accepts a strict schema of this size."""
+def _is_within_limits(schema: Mapping[str, Any]) -> bool:
     nodes = list(_nodes(schema))
     properties = [name for node in nodes for name in node.get("properties", ())]
     enums = [list(map(str, node.get("enum", ()))) for node in nodes]
     values = [value for enum in enums for value in enum]
+    texts = [*properties, *schema.get("$defs", ()), *values]
     return (
         len(properties) <= _MOST_PROPERTIES
         and len(values) <= _MOST_VALUES
-        and _length([*properties, *schema.get("$defs", ()), *values]) <= _MOST_TEXT
-        and all(map(_is_short, enums))
+        and sum(map(len, texts)) <= _MOST_TEXT
+        and all(
+            len(enum) <= _LONG_ENUM or sum(map(len, enum)) <= _LONG_ENUM_CHARACTERS
+            for enum in enums
+        )
     )
 
 
 def _nodes(node: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """Yield a strict schema and every schema inside it."""
     yield node
     inner = [*node.get("anyOf", ()), *([node["items"]] if "items" in node else ())]
     for key in ("properties", "$defs"):
         inner += node.get(key, {}).values()
     for one in inner:
         yield from _nodes(one)
-
-
-def _is_short(enum: list[str]) -> bool:
-    return len(enum) <= _LONG_ENUM or _length(enum) <= _LONG_ENUM_CHARACTERS
-
-
-def _length(texts: list[str]) -> int:
-    return sum(map(len, texts))
 
 
 Schema = dict[str, Any]
@@ -3718,13 +3517,8 @@ _STRICT_FORMATS = frozenset(
 _NARROWING = frozenset(
     {
         *("not", "if", "then", "else", "dependentRequired", "dependentSchemas"),
-        *(
-            "dependencies",
-            "patternProperties",
-            "propertyNames",
-            "prefixItems",
-            "contains",
-        ),
+        *("dependencies", "patternProperties", "propertyNames", "prefixItems"),
+        "contains",
         *("unevaluatedProperties", "unevaluatedItems", "$dynamicRef", "$recursiveRef"),
     }
 )
@@ -3742,94 +3536,89 @@ _ALL_TYPES = {*_JSON_TYPES.values(), "object", "array"}
 _DEEPEST_STRICT = 10
 
 
-class NotStrict(Exception):
+class _NotStrict(Exception):
     """The schema has no strict form."""
 
 
 def strict_schema(schema: Mapping[str, Any]) -> Schema | None:
     """Return a function's parameters for strict mode; None if that is impossible.
 
-    Everything that the result allows is also allowed by the given schema, except the
-    nulls of optional properties and limits that only a description can express
-    (`minLength`).
+    What the result allows the given schema allows too, except nulls of optional properties
+    and limits that only a description can express (`minLength`).
     """
     try:
         return _StrictRewrite(schema).result()
-    except (NotStrict, RecursionError):
-        return None
-    except (TypeError, AttributeError, ValueError):
-        return None  # a server may send something that is not a schema
+    except (_NotStrict, RecursionError, TypeError, AttributeError, ValueError):
+        return None  # what a server sends need not be a schema
 
 
 class _StrictRewrite:
-    """Rewrites one schema to the strict form."""
-
     def __init__(self, root: Mapping[str, Any]) -> None:
         self._root = root
 
     def result(self) -> Schema:
-        """Return the strict form; raises NotStrict."""
-        root = {k: v for k, v in self._root.items() if k not in DEFINITIONS}
+        root = {k: v for k, v in self._root.items() if k not in _DEFINITIONS}
         if root.keys() & {"anyOf", "oneOf", "$ref", "enum", "const"}:
-            raise NotStrict
-        closed = {"type": "object", "properties": {}, **root}
-        strict = self._strict(closed, 1, is_root=True)
+            raise _NotStrict
+        closed = {
+            **{"type": "object", "properties": {}, "additionalProperties": False},
+            **root,
+        }
+        strict = self._strict(closed, 1)
         if strict["type"] != "object":
-            raise NotStrict
+            raise _NotStrict
         named = definitions(self._root)
         parts = {_plain_name(name): self._strict(named[name], 1) for name in named}
         whole = {**strict, "$defs": parts} if parts else strict
-        if len(parts) < len(named) or not is_within_limits(whole):
-            raise NotStrict
+        if len(parts) < len(named) or not _is_within_limits(whole):
+            raise _NotStrict
         return whole
 
-    def _strict(self, node: Any, depth: int, is_root: bool = False) -> Schema:
+    def _strict(self, node: Any, depth: int) -> Schema:
         if (
             not isinstance(node, Mapping)
             or depth > _DEEPEST_STRICT
             or node.keys() & _NARROWING
         ):
-            raise NotStrict
+            raise _NotStrict
         if node.get("nullable") is True:
             rest = {key: value for key, value in node.items() if key != "nullable"}
-            return make_nullable(self._strict(rest, depth, is_root))
+            return _make_nullable(self._strict(rest, depth))
         if "allOf" in node:
-            return self._strict(self._merged(node), depth, is_root)
+            return self._strict(self._merged(node), depth)
         if "$ref" in node:
             return self._reference(node)
         if "anyOf" in node or "oneOf" in node:
             return self._choice(node, depth)
-        return self._plain(node, depth, is_root)
+        return self._plain(node, depth)
 
     def _reference(self, node: Mapping[str, Any]) -> Schema:
         found = resolve_reference(node, self._root)
         if found is None:
-            raise NotStrict
+            raise _NotStrict
         if found is self._root:
             return {"$ref": "#"}
-        return {"$ref": f"#/$defs/{_plain_name(reference_name(node))}"}
+        return {"$ref": f"#/$defs/{_plain_name(_reference_name(node))}"}
 
     def _choice(self, node: Mapping[str, Any], depth: int) -> Schema:
-        """Return a choice; strict mode has only `anyOf`, with nothing beside it."""
         options = node.get("anyOf") or node.get("oneOf")
         beside = node.keys() & {"properties", "items", "enum", "const", "required"}
         beside |= {"oneOf"} if {"anyOf", "oneOf"} <= node.keys() else set()
         if not isinstance(options, list) or not options or beside:
-            raise NotStrict
+            raise _NotStrict
         told = {"description": node["description"]} if "description" in node else {}
         return {**told, "anyOf": [self._strict(one, depth + 1) for one in options]}
 
     def _merged(self, node: Mapping[str, Any]) -> Schema:
-        """Return an `allOf` as one object, if its parts do not contradict."""
         merged: Schema = {key: node[key] for key in node if key != "allOf"}
         for part in node["allOf"] if isinstance(node["allOf"], list) else [None]:
             found = resolve_reference(part, self._root) if _is_reference(part) else part
             if not isinstance(found, Mapping) or "allOf" in found:
-                raise NotStrict
+                raise _NotStrict
             merged = _combine(merged, found)
         return merged
 
-    def _plain(self, node: Mapping[str, Any], depth: int, is_root: bool) -> Schema:
+    def _plain(self, node: Mapping[str, Any], depth: int) -> Schema:
         strict = {key: node[key] for key in node if key in _KEPT}
         for bound, limit in _BOUNDS:
             if strict.get(bound) is True and limit in strict:  # OpenAPI 3.0
@@ -3844,25 +3633,24 @@ class _StrictRewrite:
         if kinds:
             strict["type"] = kinds[0] if len(kinds) == 1 else kinds
         if "object" in kinds:
-            strict |= self._object(node, depth, is_root)
+            strict |= self._object(node, depth)
         if "array" in kinds:
             strict["items"] = self._strict(node.get("items"), depth + 1)
         return strict
 
-    def _object(self, node: Mapping[str, Any], depth: int, is_root: bool) -> Schema:
-        """Return a closed object; an open map has no strict form."""
+    def _object(self, node: Mapping[str, Any], depth: int) -> Schema:
         properties = node.get("properties") or {}
-        said = "additionalProperties" in node or bool(properties) or is_root
+        said = "additionalProperties" in node or bool(properties)
         is_open = node.get("additionalProperties", False) is not False
         if is_open or not said or not isinstance(properties, Mapping):
-            raise NotStrict
+            raise _NotStrict
         required = node.get("required") or ()
         if not set(required) <= set(properties):
-            raise NotStrict
+            raise _NotStrict
         strict = {}
         for name, part in properties.items():
             made = self._strict(part, depth + 1)
-            strict[name] = made if name in required else make_nullable(made)
+            strict[name] = made if name in required else _make_nullable(made)
         return {
             "properties": strict,
             "required": list(strict),
@@ -3870,8 +3658,7 @@ class _StrictRewrite:
         }
 
 
-def make_nullable(schema: Schema) -> Schema:
-    """Return a strict schema that also allows null."""
+def _make_nullable(schema: Schema) -> Schema:
     kinds = schema.get("type")
     if kinds is None or kinds in ("object", "array"):
         told = {"description": schema["description"]} if "description" in schema else {}
@@ -3887,18 +3674,16 @@ def make_nullable(schema: Schema) -> Schema:
 
 
 def _plain_name(name: str) -> str:
-    """Return the name of a definition in characters that need no escape."""
     return re.sub(r"[^\w.-]", "_", name)
 
 
 def _types_of(node: Mapping[str, Any], enum: object) -> list[str]:
-    """Return the types of a schema, as stated or as derived from its keywords."""
     said = node.get("type") or ("object" if "properties" in node else None)
     if said is None and isinstance(enum, list):
         said = list(dict.fromkeys(_JSON_TYPES.get(type(one), "") for one in enum))
     kinds = [said] if isinstance(said, str) else said
     if not isinstance(kinds, list) or not kinds or not set(kinds) <= _ALL_TYPES:
-        raise NotStrict
+        raise _NotStrict
     return kinds
 
 
@@ -3907,18 +3692,17 @@ def _is_reference(part: object) -> bool:
 
 
 def _combine(one: Schema, other: Mapping[str, Any]) -> Schema:
-    """Return both schemas as one; raises NotStrict if they contradict."""
     both = dict(one)
     for key, value in other.items():
         if key == "properties" and isinstance(value, Mapping):
             mine = both.get(key) or {}
             if any(name in mine and mine[name] != value[name] for name in value):
-                raise NotStrict
+                raise _NotStrict
             both[key] = {**mine, **value}
         elif key == "required":
             both[key] = list(dict.fromkeys([*both.get(key, ()), *value]))
         elif key in both and both[key] != value and key not in ("description", "title"):
-            raise NotStrict
+            raise _NotStrict
         else:
             both.setdefault(key, value)
     return both
@@ -3944,7 +3728,6 @@ def open_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _properties(node: object, root: Mapping[str, Any], depth: int) -> dict[str, Any]:
-    """Return all properties that an object may have, from all of its parts."""
     if not isinstance(node, Mapping) or depth > _DEEPEST_OPEN:
         return {}
     found: dict[str, Any] = {}
@@ -3958,7 +3741,6 @@ def _properties(node: object, root: Mapping[str, Any], depth: int) -> dict[str, 
 
 
 def _with_items(node: Any, depth: int) -> Any:
-    """Return a schema in which every array has `items`."""
     if depth > _DEEPEST_OPEN:
         return node
     if isinstance(node, list):
@@ -3973,12 +3755,11 @@ def _with_items(node: Any, depth: int) -> Any:
 
 # ==== openai_responses.loop.arguments: Checks the arguments that a model gives a function against the function's schema.
 
-DEEPEST_ARGUMENT = 40
+_DEEPEST_ARGUMENT = 40
 """How deep values and references of schemas are followed."""
 
 
 def _is_number(value: Any) -> bool:
-    """Say whether a value is a number; true and non-finite values are not."""
     number = isinstance(value, int | float) and not isinstance(value, bool)
     return number and math.isfinite(value)
 
@@ -3995,20 +3776,14 @@ _TYPES: Mapping[str, Callable[[Any], bool]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class SchemaValidator:
-    """Checks values against the parts of one schema.
-
-    If it is `lenient`, null is always allowed for an optional property. Results are
-    remembered by the identity of the objects, so a check must not outlive them.
-    """
+class _SchemaValidator:
 
     root: Mapping[str, Any]
     lenient: bool = False
     _found: dict[tuple[str, int, int], str] = field(default_factory=dict)
 
     def error(self, value: Any, node: Any, path: str = "", depth: int = 0) -> str:
-        """Return the path and the error there; empty if `value` is valid for `node`."""
-        if not isinstance(node, Mapping) or depth > DEEPEST_ARGUMENT:
+        if not isinstance(node, Mapping) or depth > _DEEPEST_ARGUMENT:
             return ""
         # A schema can refer to the same part several times, and to itself.
         place = (path, id(value), id(node))
@@ -4059,7 +3834,6 @@ class SchemaValidator:
     def _in_parts(
         self, value: Any, node: Mapping[str, Any], path: str, depth: int
     ) -> str:
-        """Check a value against `allOf` and against some option of a choice."""
         for part in node.get("allOf") or ():
             found = self.error(value, part, path, depth + 1)
             if found:
@@ -4071,7 +3845,6 @@ class SchemaValidator:
 
 
 def _own_error(value: Any, node: Mapping[str, Any], path: str) -> str:
-    """Check a value against the type of a schema, then against its other keywords."""
     place = path or "object"
     kinds = _known_types(node.get("type"))
     if kinds and not any(_TYPES[kind](value) for kind in kinds):
@@ -4092,13 +3865,11 @@ def _joined(path: str, name: str) -> str:
 
 
 def _listed(words: Sequence[str]) -> str:
-    """Return a few words as a list; leave out a list that is too long for a model."""
     shown = [word if len(word) <= 60 else word[:57] + "..." for word in words[:20]]
     return " or ".join(shown) + (" ..." if len(words) > 20 else "")
 
 
 def _same(one: Any, other: Any) -> bool:
-    """Compare as JSON does: true is not 1."""
     return bool(one == other) and isinstance(one, bool) is isinstance(other, bool)
 
 
@@ -4107,15 +3878,12 @@ _ODD_SCHEMA = (TypeError, AttributeError, ValueError)
 
 
 def argument_error(arguments: object, schema: Mapping[str, Any]) -> str | None:
-    """Return the error in the arguments as a sentence for the model; None if valid.
-
-    Nulls that mean "not given" are valid.
-    """
+    """Return the error in the arguments as a sentence for the model; None if valid."""
     if not isinstance(arguments, Mapping):
         return "The arguments must be a JSON object."
     given = drop_optional_nulls(arguments, schema)
     try:
-        found = SchemaValidator(schema).error(given, schema)
+        found = _SchemaValidator(schema).error(given, schema)
     except _ODD_SCHEMA:
         return None
     return f"The argument {found}." if found else None
@@ -4126,8 +3894,8 @@ def drop_optional_nulls(
 ) -> dict[str, Any]:
     """Return the arguments without the nulls that mean "not given".
 
-    A null means that if its property is optional and must not be null itself. If the
-    schema is a choice, the option that the model chose decides.
+    A null means that if its property is optional and must not be null itself. In a choice,
+    the option that the model chose decides.
     """
     try:
         return dict(_drop_nulls(arguments, schema, schema, 0))
@@ -4136,7 +3904,7 @@ def drop_optional_nulls(
 
 
 def _drop_nulls(value: Any, node: Any, root: Mapping[str, Any], depth: int) -> Any:
-    if depth > DEEPEST_ARGUMENT or not isinstance(value, Mapping | list):
+    if depth > _DEEPEST_ARGUMENT or not isinstance(value, Mapping | list):
         return value
     forms = _applicable_schemas(value, node, root)
     if isinstance(value, list):
@@ -4149,7 +3917,7 @@ def _drop_nulls(value: Any, node: Any, root: Mapping[str, Any], depth: int) -> A
             known.setdefault(name, []).append(part)
         required |= set(form.get("required") or ())
     whole = {name: {"allOf": parts} for name, parts in known.items()}
-    may_be_null = SchemaValidator(root)
+    may_be_null = _SchemaValidator(root)
     return {
         name: _drop_nulls(one, whole.get(name), root, depth + 1)
         for name, one in value.items()
@@ -4161,10 +3929,6 @@ def _drop_nulls(value: Any, node: Any, root: Mapping[str, Any], depth: int) -> A
 
 
 def _applicable_schemas(value: Any, node: Any, root: Mapping[str, Any]) -> list[Any]:
-    """Return the schemas that apply to a value, each once.
-
-    Of a choice, the option that the value fits applies.
-    """
     found: dict[int, Any] = {}
     ahead = [node]
     while ahead:
@@ -4191,16 +3955,15 @@ def _parts_of(
 def _chosen_option(
     value: Any, options: list[Any], root: Mapping[str, Any]
 ) -> list[Any]:
-    """Return the option that a value fits; all options if it fits none."""
-    check = SchemaValidator(root, lenient=True)
+    check = _SchemaValidator(root, lenient=True)
     fitting = (option for option in options if not check.error(value, option))
     first = next(fitting, None)
     return options if first is None else [first]
 
 
-# ==== openai_responses.redaction: Removes secrets from text.
+# ==== openai_responses.redaction: Removes secrets from text: known values in every form, then what looks like a secret.
 
-REDACTED = "[redacted]"
+_REDACTED = "[redacted]"
 
 _SHORTEST_SECRET = 6
 
@@ -4242,8 +4005,7 @@ _LOOKS_SECRET = re.compile(
 def redact(text: str, secrets: Iterable[str] = ()) -> str:
     """Return `text` with `[redacted]` in place of `secrets` and of what looks like one.
 
-    A second call changes nothing. Secrets of fewer than six characters are ignored,
-    because they would be found in ordinary words.
+    Secrets of fewer than six characters are ignored: ordinary words contain them.
     """
     known = {form for secret in secrets for form in _forms(secret.strip())}
     if known:
@@ -4264,15 +4026,15 @@ def header_secrets(value: str) -> list[str]:
 def redact_line(text: str, secrets: Iterable[str] = ()) -> str:
     """Return `text` redacted and as one line, safe to write to a log.
 
-    Texts of tools, pages and programs get there. A line end in them would fake a line
-    of the log, and an escape sequence would act on the terminal that shows it.
+    A line end of a tool's text would fake a line of the log, and an escape sequence would
+    act on the terminal that shows it.
     """
     line = "\\n".join(redact(text, secrets).splitlines())
     return "".join(one if one.isprintable() else _escaped(one) for one in line)
 
 
 def describe_exception(error: BaseException) -> str:
-    """Return what a log may say of a foreign exception: its type and its place.
+    """Return the type and the place of a foreign exception, for a log.
 
     Its text may quote a header or a prompt.
     """
@@ -4286,17 +4048,17 @@ def _escaped(sign: str) -> str:
 
 
 def _redact_pattern(pattern: re.Pattern[str], text: str) -> str:
-    return REDACTED.join(pattern.sub(_keep_name, part) for part in text.split(REDACTED))
+    return _REDACTED.join(
+        pattern.sub(_keep_name, part) for part in text.split(_REDACTED)
+    )
 
 
 def _keep_name(found: re.Match[str]) -> str:
-    """Return the mark, with the name that tells which secret was there."""
     name = found[found.lastgroup] if found.lastgroup else ""
-    return f"{name}{REDACTED}{'@' if found.lastgroup == 'scheme' else ''}"
+    return f"{name}{_REDACTED}{'@' if found.lastgroup == 'scheme' else ''}"
 
 
 def _forms(secret: str) -> Iterator[str]:
-    """Yield `secret` as it appears in headers, addresses, JSON and base64."""
     if len(secret) < _SHORTEST_SECRET:
         return
     raw = secret.encode("utf-8", "surrogatepass")
@@ -4309,16 +4071,11 @@ def _forms(secret: str) -> Iterator[str]:
 
 
 def _inside_base64(raw: bytes, offset: int) -> str:
-    """Return the characters that `raw` alone decides when `offset` bytes precede it.
-
-    The password of a `Basic` header follows a user name that we do not know. Only the
-    length of that name modulo three matters.
-    """
     encoded = b64encode(bytes(offset) + raw).decode()
     return encoded[(offset * 8 + 5) // 6 : (offset + len(raw)) * 8 // 6]
 
 
-# ==== openai_responses.requests.tools: Tools of a chat body or of the host in the API's form, with names that the API allows.
+# ==== openai_responses.requests.tools: Tools of a chat body or of the host in the API's form, with names that it allows.
 
 _ALLOWED = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _FORBIDDEN = re.compile(r"[^a-zA-Z0-9_-]")
@@ -4326,12 +4083,11 @@ _STEM = 51  # of 64; the rest is `_` and the digest
 _DIGEST = 12
 
 
-@dataclass(frozen=True, slots=True)
-class ToolNames:
+class ToolNames(NamedTuple):
     """Translates the names of tools for the API and back; `known` are their own names.
 
-    The translation of a name depends only on the name itself, so it is the same in the
-    next request. The exception is a name that another known tool already has.
+    The translation depends only on the name itself, so the next request has the same one,
+    unless another known tool has that name.
     """
 
     known: tuple[str, ...] = ()
@@ -4373,9 +4129,9 @@ def responses_tools(
 ) -> list[Item]:
     """Return the tools of a chat body, or of the host, in the API's form.
 
-    Chat Completions nests a function under `function`, the host has it without a
-    `type`. The API has it flat and needs `parameters` and `strict`. With `strict` every
-    function becomes strict whose schema allows it. Other tools are not changed.
+    Chat Completions nests a function under `function`, the host has it without a `type`;
+    the API has it flat and needs `parameters` and `strict`. With `strict` every function
+    becomes strict whose schema allows it.
     """
     return [_responses_tool(spec, strict) for spec in specs]
 
@@ -4383,8 +4139,7 @@ def responses_tools(
 def merge_tools(*groups: Sequence[Item]) -> list[Item]:
     """Return the tools of all groups, each once; a later one replaces an earlier one.
 
-    Functions and custom tools are equal by name, MCP servers by label, all others by
-    type.
+    Functions and custom tools are equal by name, MCP servers by label, others by type.
     """
     tools = [tool for group in groups for tool in group]
     return list({_identity(tool): tool for tool in tools}.values())
@@ -4398,8 +4153,8 @@ def responses_tool_choice(
 ) -> object:
     """Return `tool_choice` in the API's form, where a named function is not nested.
 
-    A bare name is accepted. Raises InvalidRequest for a tool that is not among `tools`,
-    if those are known. `names` translates the tool's own name.
+    A bare name is accepted. Raises InvalidRequest for a tool that is not among `tools`, if
+    those are known.
     """
     if choice is None or choice in _MODES:
         return choice
@@ -4443,11 +4198,9 @@ def _check_named(tool: Mapping[str, Any]) -> None:
 
 
 def _function(function: Mapping[str, Any], strict: bool) -> Item:
-    """Return a function in the API's form; its own `strict` has priority."""
     said = function.get("strict")
     wanted = said if isinstance(said, bool) else strict
-    parameters = function.get("parameters")
-    parameters = parameters if isinstance(parameters, Mapping) else {}
+    parameters = as_mapping(function.get("parameters"))
     made = strict_schema(parameters) if wanted else None
     tool: Item = {"type": "function", "name": function["name"]}
     if function.get("description"):
@@ -4458,9 +4211,7 @@ def _function(function: Mapping[str, Any], strict: bool) -> Item:
 
 
 def _flat_format(custom: Mapping[str, Any]) -> Item:
-    """Return the format of a custom tool, which Chat Completions nests once more."""
-    form = custom.get("format")
-    grammar = form.get("grammar") if isinstance(form, Mapping) else None
+    grammar = as_mapping(custom.get("format")).get("grammar")
     if not isinstance(grammar, Mapping):
         return {}
     return {"format": {"type": "grammar", **grammar}}
@@ -4498,8 +4249,7 @@ def _tool_choice(choice: Mapping[str, Any], names: ToolNames | None) -> Item:
             raise InvalidRequest("The tool choice names no tool.")
         wanted["name"] = names.sent_name(wanted["name"]) if names else wanted["name"]
     if kind == "allowed_tools":
-        listed = wanted.get("tools")
-        chosen = listed if isinstance(listed, list) else []
+        chosen = as_list(wanted.get("tools"))
         wanted["tools"] = [
             _tool_choice(one, names) for one in chosen if isinstance(one, Mapping)
         ]
@@ -4507,7 +4257,6 @@ def _tool_choice(choice: Mapping[str, Any], names: ToolNames | None) -> Item:
 
 
 def _check_offered(wanted: Item, tools: Sequence[Item] | None) -> None:
-    """Raise InvalidRequest if a known list of tools does not contain `wanted`."""
     same: list[str] = [key for key in ("type", "server_label") if key in wanted]
     same += ["name"] if wanted["type"] in _CALLED_BY_NAME else []
     if tools is None or any(
@@ -4521,8 +4270,7 @@ def _check_offered(wanted: Item, tools: Sequence[Item] | None) -> None:
 # ==== openai_responses.requests.replay: Output items of earlier responses, in the form in which they are sent again.
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
+class Origin(NamedTuple):
     """The model family, the server's name, and the account that produced an item.
 
     `endpoint` and `account` are empty if an earlier writer did not store them.
@@ -4565,10 +4313,7 @@ _REMOTE_SIGN = "mcp"
 
 
 def remote_name(item: Mapping[str, Any]) -> str:
-    """Return the name of a remote tool: its server's label, then its own name.
-
-    Open WebUI names the tools of its own MCP servers in the same way.
-    """
+    """Return the name of a remote tool: its server's label, then its own name."""
     return ToolNames().sent_name(f"{item.get('server_label')}_{item.get('name')}")
 
 
@@ -4585,11 +4330,6 @@ def remote_call(item: Mapping[str, Any]) -> Item:
 def remote_output(item: Mapping[str, Any]) -> Item:
     """Return the output of an `mcp_call`, or its error."""
     return _call_output(item, _remote_error(item) or str(item.get("output") or ""))
-
-
-def remote_pair(item: Mapping[str, Any]) -> list[Item]:
-    """Return an `mcp_call` as the call and output that later requests contain."""
-    return [remote_call(item), remote_output(item)]
 
 
 def refused_pair(request: Mapping[str, Any], why: str) -> list[Item]:
@@ -4610,8 +4350,7 @@ def is_approval_request(item: Mapping[str, Any]) -> bool:
 def drop_settled_approvals(items: Sequence[Item]) -> list[Item]:
     """Return `items` without approvals that are over.
 
-    An approval that the model has not acted on yet stays, because the next response
-    does. A request that nobody answered cannot be sent.
+    One that the model has not acted on stays; a request without an answer cannot be sent.
     """
     requests = {item["id"]: item for item in items if is_approval_request(item)}
     last = _last_act(items, {_remote_call_id(request) for request in requests.values()})
@@ -4631,7 +4370,6 @@ def drop_settled_approvals(items: Sequence[Item]) -> list[Item]:
 
 
 def _last_act(items: Sequence[Item], refused: Container[str]) -> int:
-    """Return the place of the last item that the model produced, or -1."""
     acts = (
         place
         for place, item in enumerate(items)
@@ -4641,7 +4379,6 @@ def _last_act(items: Sequence[Item], refused: Container[str]) -> int:
 
 
 def _asked_id(item: Mapping[str, Any]) -> object:
-    """Return the id of the approval request that `item` is or answers, else None."""
     if is_approval_request(item):
         return item["id"]
     return item.get("approval_request_id") if _is_response(item) else None
@@ -4650,7 +4387,7 @@ def _asked_id(item: Mapping[str, Any]) -> object:
 def reorder_remote_outputs(items: Iterable[Item]) -> list[Item]:
     """Return `items` with the output of each remote call directly behind it.
 
-    Otherwise calls that ran at the same time would be in the host's order.
+    Calls that ran at the same time are in the host's order.
     """
     rows = list(items)
     outputs = {
@@ -4686,7 +4423,6 @@ def _call_output(item: Mapping[str, Any], text: str) -> Item:
 
 
 def _remote_error(item: Mapping[str, Any]) -> str:
-    """Return the error of a remote call in the words of the server or of the API."""
     error = item.get("error")
     if not error:
         return ""
@@ -4705,7 +4441,7 @@ _MADE_HERE = "replayed"
 def strip_for_replay(item: Item) -> Item:
     """Return `item` in the form that is sent again: without ids, status and nulls.
 
-    Inside a message's content `logprobs` are removed, in a search `action.sources`.
+    `logprobs` of a message and `action.sources` of a search are removed, too.
     """
     kept = {k: v for k, v in item.items() if k not in _NEVER_REPLAYED and v is not None}
     if item_type(item) == "message" and isinstance(kept.get("content"), list):
@@ -4718,7 +4454,7 @@ def strip_for_replay(item: Item) -> Item:
 def replay_items(item: Item) -> list[Item]:
     """Return the items that represent an output item in later requests, in order."""
     if item_type(item) == "mcp_call":
-        return remote_pair(item)
+        return [remote_call(item), remote_output(item)]
     return [image_message(item) if has_image(item) else strip_for_replay(item)]
 
 
@@ -4735,7 +4471,6 @@ def _goes_back(item: Item, with_reasoning: bool) -> bool:
 
 
 def _demanded(item: Item) -> Item:
-    """Return the fields of a hosted item that are not simply left as they are."""
     kind = kind_of(item)
     demanded = {key: item.get(key) for key in kind.nullable}
     demanded |= {key: item[key] for key in ("id", "status") if item.get(key)}
@@ -4754,7 +4489,6 @@ def _demanded(item: Item) -> Item:
 
 
 def _new_id(own: str) -> str:
-    """Return a new id of the same kind as `own`, always the same for the same item."""
     prefix, _, rest = own.partition("_")
     if rest.startswith(_MADE_HERE):
         return own
@@ -4776,10 +4510,7 @@ Ask = Callable[[str, str, Mapping[str, Any]], Awaitable[bool]]
 
 @dataclass(frozen=True, slots=True)
 class Approver:
-    """The rules of a request, and the way to ask a person if they do not decide.
-
-    `log` takes a line when asking failed.
-    """
+    """The rules of a request, and the way to ask a person if they do not decide."""
 
     rules: Sequence[tuple[str, Approval]] = ()
     default_rule: Approval = "auto"
@@ -4840,17 +4571,15 @@ def read_rules(text: str) -> list[tuple[str, Approval]]:
     return rules
 
 
-@dataclass(frozen=True, slots=True)
-class ToolResult:
-    """The result of a tool.
+class ToolResult(NamedTuple):
+    """The result of a tool: an `output` for the model, and a `card`.
 
-    `output` is for the model: a text, or content parts with pictures. `card` holds what
-    the host shows beside it (`files`, `embeds`).
+    A card holds what the host shows beside it (`files`, `embeds`).
     """
 
     output: str | list[Item]
     failed: bool = False
-    card: Mapping[str, Any] = field(default_factory=dict)
+    card: Mapping[str, Any] = NO_CARD
 
 
 class CallableTools(Protocol):
@@ -4864,8 +4593,7 @@ class CallableTools(Protocol):
     ) -> tuple[str, dict[str, Any]] | None:
         """Return the own name of the tool that a call will run, and its arguments.
 
-        A tool that only passes calls on names another tool. None if there is no such
-        tool.
+        A tool that only passes calls on names another tool; None if there is no such tool.
         """
 
     def is_interactive(self, name: str) -> bool:
@@ -4875,8 +4603,7 @@ class CallableTools(Protocol):
         """Run a tool; an exception counts as a failure of the tool."""
 
 
-@dataclass(frozen=True, slots=True)
-class CallLimits:
+class CallLimits(NamedTuple):
     """Limits of calls: how many at once, how many seconds, how much output."""
 
     at_once: int = 8
@@ -4885,8 +4612,7 @@ class CallLimits:
     characters: int = 100_000
 
 
-@dataclass(frozen=True, slots=True)
-class Toolset:
+class Toolset(NamedTuple):
     """What a run needs to answer calls and approval requests itself.
 
     `log` takes lines about failed tools. `rounds` limits the responses with calls,
@@ -4896,9 +4622,9 @@ class Toolset:
     """
 
     tools: CallableTools
-    approver: Approver = field(default_factory=Approver)
-    limits: CallLimits = field(default_factory=CallLimits)
-    log: Callable[[str], object] = field(default=str)
+    approver: Approver = Approver()
+    limits: CallLimits = CallLimits()
+    log: Callable[[str], object] = str
     rounds: int = 10
     most_calls: int = 100
     carries_reasoning: bool = True
@@ -4912,13 +4638,11 @@ def output_item(call: Item, answer: ToolResult) -> Item:
 
 
 def tool_error(sentence: str) -> ToolResult:
-    """Return the result of a call that failed, with a sentence for the model."""
+    """Return the result of a failed call, as a sentence for the model."""
     return ToolResult(f"Error: {sentence}", failed=True)
 
 
-@dataclass(frozen=True, slots=True)
-class _ReadyCall:
-    """A call that may run: its tool and its arguments."""
+class _ReadyCall(NamedTuple):
 
     call_id: str
     name: str
@@ -4954,7 +4678,6 @@ async def run_calls(
 
 
 class _Clock:
-    """The remaining time of a batch; it stops while a person is asked."""
 
     def __init__(self, seconds: float) -> None:
         self._loop = asyncio.get_running_loop()
@@ -4963,7 +4686,6 @@ class _Clock:
 
     @asynccontextmanager
     async def question(self) -> AsyncGenerator[None, None]:
-        """Stop the time for a question to a person; questions are asked one by one."""
         async with self._asking:
             began = self._loop.time()
             try:
@@ -4972,7 +4694,6 @@ class _Clock:
                 self._end += self._loop.time() - began
 
     async def wait(self, task: asyncio.Task[ToolResult]) -> None:
-        """Wait until a task is done or the time is used up."""
         while not task.done():
             left = self._end - self._loop.time()
             if left > 0:
@@ -4990,7 +4711,6 @@ def _cancel(tasks: Iterable[asyncio.Task[ToolResult]]) -> None:
 
 
 def _result(task: asyncio.Task[ToolResult], call: Item, toolset: Toolset) -> ToolResult:
-    """Return the result of a task, or the sentence for an exceeded time limit."""
     if task.done() and not task.cancelled():
         return task.result()
     seconds = toolset.limits.batch_seconds
@@ -4998,7 +4718,6 @@ def _result(task: asyncio.Task[ToolResult], call: Item, toolset: Toolset) -> Too
 
 
 def _check_call(call: Item, tools: CallableTools) -> _ReadyCall | ToolResult:
-    """Return a call that may run, or the result that replaces it."""
     name, call_id = _name(call), str(call["call_id"])
     try:
         arguments = _arguments(call)
@@ -5017,7 +4736,6 @@ def _check_call(call: Item, tools: CallableTools) -> _ReadyCall | ToolResult:
 def _ready_call(
     call_id: str, name: str, arguments: object, tools: CallableTools
 ) -> _ReadyCall | ToolResult:
-    """Return a call whose arguments are valid for its tool."""
     schema = tools.parameters(name)
     if schema is None:
         return tool_error(f"There is no tool named {name}. Use one that is offered.")
@@ -5028,7 +4746,6 @@ def _ready_call(
 
 
 def _arguments(call: Item) -> object:
-    """Return the arguments of a call: its JSON value, or the text of a custom call."""
     if item_type(call) == "custom_tool_call":
         return {"input": call.get("input") or ""}
     text = call.get("arguments")
@@ -5041,7 +4758,6 @@ async def _answer(
     slots: asyncio.Semaphore,
     clock: _Clock,
 ) -> ToolResult:
-    """Run one call within its limits, once it is approved, unless it has a result."""
     if isinstance(found, ToolResult):
         return found
     approver = toolset.approver
@@ -5076,7 +4792,6 @@ async def _call_tool(
 
 
 def _cap_result(answer: ToolResult, characters: int) -> ToolResult:
-    """Return a result with a long text cut in the middle."""
     output = answer.output
     if isinstance(output, str):
         return ToolResult(cap_text(output, characters), answer.failed, answer.card)
@@ -5108,8 +4823,7 @@ def _is_interactive(found: _ReadyCall | ToolResult, toolset: Toolset) -> bool:
     return isinstance(found, _ReadyCall) and toolset.tools.is_interactive(found.name)
 
 
-@dataclass(frozen=True, slots=True)
-class McpApproval:
+class McpApproval(NamedTuple):
     """The decision about one approval request; `refusal` says why it is denied."""
 
     request: Item
@@ -5170,7 +4884,6 @@ def deny_mcp_approvals(requests: Sequence[Item], why: str) -> list[McpApproval]:
 
 
 def _shown_arguments(request: Item) -> Mapping[str, Any]:
-    """Return the arguments as a person is shown them, or their text if invalid."""
     text = str(request.get("arguments") or "{}")
     arguments = parse_json_object(text)
     return {"arguments": text} if arguments is None else arguments
@@ -5193,12 +4906,12 @@ async def run(
     limits: Limits,
     toolset: Toolset | None = None,
 ) -> AsyncGenerator[RunEvent, None]:
-    """Send `request` and report what happens; ends with exactly one RunEnded.
+    """Send `request` and report what happens; ends with exactly one RunDone.
 
-    With a `toolset` that runs them, calls are answered here. Without one they are left
-    open for the caller, unless their response broke off. Raises none of our own
-    exceptions: a refusal is an ending. Cancelling it, or closing the generator, closes
-    the connection and cancels the tools.
+    With a `toolset` that runs them, calls are answered here; otherwise they are left open
+    for the caller, unless their response broke off. A refusal is an ending, not an
+    exception. Cancelling it, or closing the generator, closes the connection and cancels
+    the tools.
     """
     client = Client(endpoint, connections, limits, Deadlines(limits.timeouts))
     retries = limits.retries
@@ -5236,8 +4949,6 @@ async def run(
 
 
 class _RunState:
-    """The results of the responses of a run so far."""
-
     def __init__(self) -> None:
         self.output: list[Item] = []
         self.usage: Usage | None = None
@@ -5246,28 +4957,20 @@ class _RunState:
         self.is_last_response = False
 
     def add_response(self, attempts: Attempts) -> None:
-        """Add the results of a response."""
         self.output += attempts.response.output
         self.usage = add_usage(self.usage, attempts.response.usage)
 
     def add_output(self, call: Item, answer: ToolResult) -> ToolOutput:
-        """Add the output of a call; return its event."""
         item, index = output_item(call, answer), len(self.output)
         self.output.append(item)
         return ToolOutput(index, item, answer.failed, answer.card)
 
     def fail_calls(self, output: Sequence[Item]) -> list[ToolOutput]:
-        """Answer the calls of a failed response; none of them was run."""
         calls = [item for item in output if is_call(item)]
         return [self.add_output(call, _refused(call, _BROKEN_OFF)) for call in calls]
 
 
 class _ToolRound:
-    """The calls and approval requests of one response; each is answered, in order.
-
-    `outputs` are the answers. `was_limited` says whether a limit kept a call from
-    running, `leaves_calls` whether some calls are left to the caller.
-    """
 
     def __init__(
         self, output: Sequence[Item], toolset: Toolset, so_far: _RunState
@@ -5283,32 +4986,31 @@ class _ToolRound:
 
     @property
     def has_work(self) -> bool:
-        """Whether there is anything to answer."""
         return bool(self._calls or self.requests)
 
     async def answers(self) -> AsyncGenerator[RunEvent, None]:
-        """Answer everything, yield the events, and add to the run's output."""
-        for consent in await self._consents():
-            for event in consent.events(len(self._so_far.output)):
+        for approval in await self._approvals():
+            for event in approval.events(len(self._so_far.output)):
                 yield event
-            self.outputs.append(consent.response)
-            self._so_far.output += consent.items
+            self.outputs.append(approval.response)
+            self._so_far.output += approval.items
         allowed = self._allowed()
         async with aclosing(run_calls(self._calls[:allowed], self._toolset)) as ended:
             async for call, answer in ended:
                 yield self._add_output(call, answer)
+        why = _ROUNDS_USED_UP if self._is_over else _CALLS_USED_UP
         for call in self._calls[allowed:]:
-            yield self._add_output(call, _refused(call, self._why()))
+            yield self._add_output(call, _refused(call, why))
         self.was_limited = allowed < len(self._calls) or self._is_over
         self._so_far.rounds += 1
         self._so_far.calls += allowed
 
     def _add_output(self, call: Item, answer: ToolResult) -> ToolOutput:
-        told = self._so_far.add_output(call, answer)
-        self.outputs.append(told.item)
-        return told
+        event = self._so_far.add_output(call, answer)
+        self.outputs.append(event.item)
+        return event
 
-    async def _consents(self) -> list[McpApproval]:
+    async def _approvals(self) -> list[McpApproval]:
         if self._is_over:
             return deny_mcp_approvals(self.requests, _ROUNDS_USED_UP)
         return await ask_mcp_approvals(self.requests, self._toolset.approver)
@@ -5318,14 +5020,10 @@ class _ToolRound:
         return self._so_far.rounds >= self._toolset.rounds
 
     def _allowed(self) -> int:
-        """Return how many of the calls may run."""
         if self._is_over:
             return 0
         left = self._toolset.most_calls - self._so_far.calls
         return max(0, min(left, len(self._calls)))
-
-    def _why(self) -> str:
-        return _ROUNDS_USED_UP if self._is_over else _CALLS_USED_UP
 
 
 def _refused(call: Item, why: str) -> ToolResult:
@@ -5335,11 +5033,6 @@ def _refused(call: Item, why: str) -> ToolResult:
 def _next_request(
     attempts: Attempts, toolset: Toolset, so_far: _RunState, round_: _ToolRound
 ) -> ResponsesRequest:
-    """Return the next request: this one, its output, and the outputs of its calls.
-
-    A tool that had to be called has been called; at the limit the last response may
-    call none. The tools stay in the request, because the prompt cache depends on them.
-    """
     request = attempts.request
     # An approval request cannot be answered without the reasoning before it.
     reasoning = toolset.carries_reasoning or bool(round_.requests)
@@ -5349,6 +5042,24 @@ def _next_request(
     items = drop_settled_approvals([*request.input, *received, *round_.outputs])
     items = since_compaction(items)
     return request.model_copy(update={"input": items, "tool_choice": choice})
+
+
+# ==== owui_chat.host_tools: What Open WebUI's own texts and tools mean: failed results, `call_tool`.
+
+CALL_TOOL = "call_tool"
+"""The builtin tool that runs another one by its name."""
+
+HOST_ERROR_PREFIXES = ("error:", "exception:", "traceback", "http error!")
+"""The beginnings of results that the host marks as failed, in lower case."""
+
+TOOL_IMAGES_PREFIX = "Here are the images from the tool results above."
+"""The beginning of the user message that the host makes of the images of tools."""
+
+
+def read_call_tool(arguments: Mapping[str, Any]) -> tuple[Any, dict[str, Any]] | None:
+    """Return the name and the arguments in a call of `call_tool`, None if invalid."""
+    params = parse_json_object(arguments.get("params"))
+    return None if params is None else (arguments.get("tool_name"), params)
 
 
 # ==== owui_chat.storage.markers: The marker grammar: a line in the text that names stored items and is invisible.
@@ -5541,17 +5252,12 @@ def _entry(item: Item, shown: str) -> Item:
 
 
 def _says_just(item: Item, shown: str) -> bool:
-    """Say whether a message has one text that the host will return unchanged.
-
-    The host strips the ends of texts.
-    """
     parts = content_parts(item.get("content"))
     whole = bool(shown) and shown == shown.strip()
     return whole and [part.get("text") for part in parts] == [shown]
 
 
 def _is_entry(entry: object) -> bool:
-    """Say whether an entry is a complete entry of ours."""
     if not isinstance(entry, Mapping) or entry.get("format") != _FORMAT:
         return False
     if not (isinstance(entry.get("turn"), str) and isinstance(entry.get("index"), int)):
@@ -5593,7 +5299,6 @@ def restore_from_details(
 
 @dataclass(frozen=True, slots=True)
 class _Span:
-    """Items of a turn up to a message whose text the host shows, or to the end."""
 
     items: tuple[DetailItem, ...]
     origin: Origin
@@ -5604,14 +5309,12 @@ class _Span:
 
 
 class _Reading:
-    """Inserts the markers into the messages of one chat."""
 
     def __init__(self) -> None:
         self.records: dict[str, Record] = {}
         self._textless: list[str] = []
 
     def marked(self, messages: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-        """Return the messages; markers without a text come at the end of their run."""
         found: list[Mapping[str, Any]] = []
         for message in messages:
             is_message = isinstance(message, Mapping)  # else the reader says so
@@ -5622,7 +5325,6 @@ class _Reading:
         return [*found, *self._rest()]
 
     def _rest(self) -> list[Mapping[str, Any]]:
-        """Return a message for the items of calls, which come before the calls."""
         content = "".join(self._textless)
         self._textless = []
         return [{"role": "assistant", "content": content}] if content else []
@@ -5630,7 +5332,6 @@ class _Reading:
     def _message(
         self, message: Mapping[str, Any], turns: Sequence[DetailTurn]
     ) -> Mapping[str, Any]:
-        """Return a message with each of its texts behind the marker of its items."""
         content = message.get("content")
         spans = [one for turn in turns for one in _spans_of(turn)]
         texts = _split_text(content if isinstance(content, str) else "", spans)
@@ -5644,7 +5345,6 @@ class _Reading:
         return {**message, "content": "".join([*pieces, *texts])}
 
     def _marker(self, span: _Span) -> str:
-        """Return the marker of a new record of these items."""
         ulid = f"{len(self.records):026d}"
         payload = tuple(carried.item for carried in span.items)
         record = Record(ulid, "", 0, payload, "", span.origin)
@@ -5667,10 +5367,6 @@ def _spans_of(turn: DetailTurn) -> list[_Span]:
 
 
 def _split_text(content: str, spans: Sequence[_Span]) -> list[str]:
-    """Return the text of each shown message; the host joins them by a line's end.
-
-    If a person changed the text so that the places do not fit, it stays in one piece.
-    """
     lengths = [_shown_length(one.last) for one in spans if one.last.shown]
     texts, rest = list[str](), content
     for length in lengths[:-1]:
@@ -5686,7 +5382,6 @@ def _shown_length(carried: DetailItem) -> int:
 
 
 def _own_text(carried: DetailItem, text: str) -> str:
-    """Return the model's own text if another one is shown, unless it was edited."""
     if isinstance(carried.shown, str) and carried.shown.strip() == text.strip():
         return message_text(carried.item)
     return text
@@ -5841,7 +5536,6 @@ def parse_messages(
 
 
 def _chat_parts(message: Mapping[str, Any], detail: str) -> Iterator[ChatPart]:
-    """Yield the parts of one message after the instructions, in order."""
     role, content = message.get("role"), message.get("content")
     match role:
         case "user":
@@ -5875,7 +5569,6 @@ def _calls(tool_calls: object) -> Iterator[ToolCall]:
 
 
 def _output(content: object) -> str | list[Item]:
-    """Return a tool's output; an empty one is kept, because its call needs it."""
     if not isinstance(content, list):
         return "" if content is None else str(content)
     return [_input_part(part, "auto") for part in content]
@@ -5888,7 +5581,6 @@ def _input_message(role: str, content: object, detail: str) -> Item:
 
 
 def _input_part(part: object, detail: str) -> Item:
-    """Return a content part in the API's form."""
     wire = part if isinstance(part, Mapping) else {"type": "text", "text": part}
     match wire.get("type"):
         case "text" | "input_text":
@@ -5906,7 +5598,6 @@ def _input_part(part: object, detail: str) -> Item:
 
 
 def _image_part(wire: Mapping[str, Any], default: str) -> Item:
-    """Return a picture; both forms keep the address and the detail."""
     inner = wire.get("image_url")
     chat_form = inner if isinstance(inner, Mapping) else {"url": inner}
     detail = chat_form.get("detail") or wire.get("detail") or default
@@ -5920,7 +5611,6 @@ def _given(wire: object) -> Item:
 
 
 def _plain_text(content: object) -> str:
-    """Return the text of a system or assistant message in any of its forms."""
     if isinstance(content, list):
         texts = (p.get("text") for p in content if isinstance(p, Mapping))
         return "".join(text for text in texts if isinstance(text, str))
@@ -5985,7 +5675,6 @@ def tool_message_item(returned: ToolMessage, before: Iterable[Item]) -> Item:
 
 
 class _RunHistory:
-    """The items of one run, combined from the host's parts and the stored items."""
 
     def __init__(
         self,
@@ -6021,9 +5710,6 @@ class _RunHistory:
                     waiting.remove(item)
 
     def _takes_out(self, code: Item) -> bool:
-        """Remove from the text what the host inserted for `code`; say whether it was
-        there.
-        """
         for pieces in [found for found in self._pieces if isinstance(found, list)]:
             for place, piece in enumerate(pieces):
                 rest = remove_code(piece.text, code)
@@ -6033,7 +5719,6 @@ class _RunHistory:
         return False
 
     def items(self) -> list[Item]:
-        """Return the items of the run in order."""
         items: list[Item] = []
         for part in self._pieces:
             match part:
@@ -6047,7 +5732,6 @@ class _RunHistory:
         return items
 
     def _call(self, call: ToolCall) -> list[Item]:
-        """Return a call in its stored bytes, after the items stored before it."""
         ulid = self._ulid_of_call.get(call.call_id, "")
         waiting = self._waiting.get(ulid, [])
         for place, item in enumerate(waiting):
@@ -6057,7 +5741,6 @@ class _RunHistory:
         return [_call_item(call)]
 
     def _piece(self, piece: MarkedText) -> list[Item]:
-        """Return the items that a marker names, then the text behind it."""
         kept = self._allowed(piece.ulid, self._waiting.pop(piece.ulid, []))
         message = kept.pop() if kept and _is_answer(kept[-1]) else None
         record = self._records.get(piece.ulid)
@@ -6070,11 +5753,6 @@ class _RunHistory:
         return [*kept, _message_item(message, piece.text)]
 
     def _allowed(self, ulid: str, items: Sequence[Item]) -> list[Item]:
-        """Remove items that nobody at this request's server could read.
-
-        A call whose card was deleted stays for now, because it tells which reasoning
-        must be removed with it.
-        """
         if not items:
             return []
         reader = self._reader
@@ -6087,7 +5765,6 @@ class _RunHistory:
 
 
 def _call_item(call: ToolCall) -> Item:
-    """Return a call that only the host knows."""
     kind, key = "function_call", "arguments"
     if call.is_custom:
         kind, key = "custom_tool_call", "input"
@@ -6104,17 +5781,14 @@ def _split(
 
 
 def _is_answer(item: Item) -> bool:
-    """Say whether `item` is a model's message; earlier writers stored other kinds."""
     return item_type(item) == "message" and item.get("role") == "assistant"
 
 
 def _is_whole_remark(item: Item) -> bool:
-    """Say whether `item` is commentary whose text the host does not return."""
     return is_commentary(item) and bool(message_text(item))
 
 
 def _message_item(kept: Item | None, shown: str) -> Item:
-    """Return a message in the model's own bytes, unless a person edited it."""
     part = {"type": "output_text", "text": shown, "annotations": []}
     if kept is None:
         return {"type": "message", "role": "assistant", "content": [part]}
@@ -6315,7 +5989,6 @@ class Citations:
         yield from map(SourceCited, sources)
 
     def _rest(self, index: int) -> Iterator[CitedEvent]:
-        """Yield the end of a message's text that was held back."""
         if text := self._take_held(index):
             yield TextDelta(index, "text", 0, text)
 
@@ -6326,7 +5999,6 @@ class Citations:
         )
 
     def _shown_text(self, ended: ItemDone) -> str:
-        """Return the text of a message that has ended, as it is shown."""
         content = ended.item.get("content")
         if isinstance(content, str):
             return link_files(self._linked(content), ended.card)
@@ -6334,10 +6006,6 @@ class Citations:
         return link_files(text, ended.card)
 
     def _sources(self, *, ended: bool) -> Iterator[CitedEvent]:
-        """Yield the sources to show now, in the order of their numbers.
-
-        While a message is growing, sources without a known name wait.
-        """
         while self._waiting and (ended or self._waiting[0] in self._names):
             key = self._waiting.pop(0)
             name = self._names.get(key, key)
@@ -6357,7 +6025,6 @@ class Citations:
         return before + self._linked(held.feed(event.text))
 
     def _linked(self, text: str) -> str:
-        """Return a text in which links to pages of a search are numbers."""
         if "](" in text:
             text = LINK.sub(self._linked_number, text)
         return strip_tracking(text)
@@ -6366,7 +6033,6 @@ class Citations:
         return self._number_of_link(link) if is_tracked_url(link["url"]) else link[0]
 
     def _number_of_link(self, link: re.Match[str]) -> str:
-        """Return the number for a link; a label with meaning stays in the text."""
         url, label = strip_tracking(link["url"]), link["label"].strip()
         number = self._number(url)
         names_site = "." in label and " " not in label
@@ -6419,7 +6085,6 @@ def source_keys(sources: Iterable[Mapping[str, Any]]) -> list[str]:
 
 
 def _key(annotation: Item) -> str:
-    """Return the key of a source; empty if the annotation is not a source."""
     match annotation.get("type"):
         case "url_citation":
             return strip_tracking(str(annotation.get("url") or ""))
@@ -6429,11 +6094,6 @@ def _key(annotation: Item) -> str:
 
 
 def _range(annotation: Item, text: str) -> tuple[int, int]:
-    """Return the first position of an annotation's text, and the one behind the last.
-
-    `end_index` is documented as the last character, but in practice it is the one
-    behind it. A file's `index` is the place of the citation.
-    """
     start = annotation.get("start_index", annotation.get("index"))
     last = annotation.get("end_index", annotation.get("index"))
     if not isinstance(start, int) or not isinstance(last, int):
@@ -6445,7 +6105,6 @@ def _range(annotation: Item, text: str) -> tuple[int, int]:
 
 
 def _apply_edits(text: str, edits: Iterable[_Edit]) -> str:
-    """Return `text` with parts of it replaced."""
     pieces, done = [], 0
     for start, end, told in sorted(edits, key=lambda edit: edit[:2]):
         pieces += [text[done:start], told]
@@ -6678,12 +6337,10 @@ class ChunkRenderer:
         return {**self._head, "choices": [choice]}
 
     def _gap(self, event: TextDelta) -> str:
-        """Return the blank line between two messages of one run."""
         before, self._told = self._told, event.output_index
         return "" if before in (None, event.output_index) else "\n\n"
 
     def _thought_gap(self, event: TextDelta) -> str:
-        """Return the blank line between two parts of the reasoning."""
         place = (event.output_index, event.part)
         before, self._thought = self._thought, place
         return "" if before in (None, place) else "\n\n"
@@ -6793,7 +6450,6 @@ def _message(ended: RunDone) -> dict[str, Any]:
 
 
 def _progress(ended: RunDone) -> str:
-    """Return the reasoning and commentary before the answer."""
     answer = _messages(ended)
     steps = [
         item
@@ -6805,7 +6461,6 @@ def _progress(ended: RunDone) -> str:
 
 
 def _open_calls(ended: RunDone) -> list[dict[str, Any]]:
-    """Return the calls that are left to the client."""
     answered = {i["call_id"] for i in ended.output if is_call_output(i)}
     calls = [item for item in ended.output if is_call(item)]
     return [chat_tool_call(i) for i in calls if i.get("call_id") not in answered]
@@ -6880,7 +6535,6 @@ def reasoning_host_item(item: Item, seconds: int) -> Item:
 
 
 def _without_secrets(item: Item) -> Item:
-    """Remove fields that readers of the chat cannot use and others should not get."""
     hidden = ("encrypted_content",)
     return {k: v for k, v in item.items() if k not in hidden and v is not None}
 
@@ -7058,7 +6712,6 @@ class ImageHostItem:
             yield from self._note(next(iter(notes), _failure(event.item)))
 
     def _note(self, sentence: str) -> Iterator[Chunk]:
-        """Yield a text that the page draws and that no later turn contains."""
         part = {"type": "output_text", "text": f"*{sentence}*"}
         number = len(self._shown.items)
         note = {"type": "openai_responses:note", "id": f"note_{number}"}
@@ -7081,11 +6734,6 @@ def show_files(shown: OutputItems, card: Mapping[str, Any]) -> Iterator[Chunk]:
 
 
 def _on_the_page(shown: OutputItems, more: list[Item]) -> Chunk:
-    """Return the chunk that shows files on the page only.
-
-    It has no choice: otherwise the host would send the pictures to the page twice
-    (docs/reference/open-webui.md, "What a pipe yields").
-    """
     data = {"files": [*shown.files, *more]}
     return {**host_event({"type": "chat:message:files", "data": data}), "choices": []}
 
@@ -7172,9 +6820,6 @@ class SearchHostItem:
 
 
 def _card(item: Item) -> Item:
-    """Return a search without its results: the host would store them, and nobody reads
-    them.
-    """
     shown = {k: v for k, v in item.items() if k != "results" and v is not None}
     action = shown.get("action")
     if isinstance(action, dict):
@@ -7308,12 +6953,6 @@ class Commentary:
                 yield from self._become_answer(index, text)
 
     def _grow(self, index: int, text: str) -> Iterator[Chunk]:
-        """Yield the growth, and the whole text each time it has doubled.
-
-        Deltas extend the text of an unknown item on the page only. The host stores an
-        item when it gets it whole, and that is what is left after Stop
-        (docs/reference/open-webui.md, "Native events").
-        """
         if not text:
             return
         place, before = self.indexes[index], self._quoted[index]
@@ -7325,7 +6964,6 @@ class Commentary:
         yield self._whole(index, "in_progress")
 
     def _whole(self, index: int, status: str) -> Chunk:
-        """Return the event that gives the host the whole text so far."""
         place, quoted = self.indexes[index], self._quoted[index]
         self._stored[index] = len(quoted)
         return self._shown.end(
@@ -7342,7 +6980,6 @@ class Commentary:
             yield from self._shown.add_marker(marker)
 
     def _become_answer(self, index: int, text: str) -> Iterator[Chunk]:
-        """Yield the commentary as a message, behind its marker if it has one."""
         place = self.indexes[index]
         item = self._shown.items[place]
         if index in self._markers:
@@ -7389,7 +7026,6 @@ def _tokens(usage: Usage) -> str:
 
 
 def _money(dollars: float) -> str:
-    """Return an amount with its first two digits, even if it is tiny."""
     return f"${dollars:.2f}" if dollars >= 1 else f"${dollars:.2g}"
 
 
@@ -7450,7 +7086,6 @@ class NativeRenderer:
     def _render_other(
         self, event: ItemAdded | TextDelta | PartialImage | ItemDone
     ) -> Iterator[Chunk]:
-        """Yield the chunks for commentary and for items of OpenAI's own tools."""
         index = event.output_index
         if isinstance(event, ItemAdded):
             self._begin_other(event)
@@ -7469,7 +7104,6 @@ class NativeRenderer:
             self._hosted[event.output_index] = HOSTED_ITEMS[kind](self._shown)
 
     def _render_beside(self, event: AnswerEvent) -> Iterator[Chunk]:
-        """Yield the chunks for events that are not items of the run."""
         match event:
             case SourceCited():
                 yield host_event({"type": "source", "data": event.source})
@@ -7514,10 +7148,6 @@ class NativeRenderer:
             yield self._shown.grow(self._places[event.output_index], event.kind, text)
 
     def _gap(self, event: TextDelta) -> str:
-        """Return the blank line between two parts of a thought.
-
-        The page joins the parts of a summary, so all parts are shown as one.
-        """
         before = self._parts.get(event.output_index, event.part)
         self._parts[event.output_index] = event.part
         thought = event.kind in ("summary", "reasoning")
@@ -7539,7 +7169,6 @@ class NativeRenderer:
 
 
 def _is_shown(item: Item) -> bool:
-    """Say whether the host has a card for an item."""
     return item_type(item) in _SHOWN_TYPES and not is_commentary(item)
 
 
@@ -7565,6 +7194,39 @@ _TASK_OBJECTS: Mapping[str, tuple[str, dict[str, Any]]] = {
 }
 """By task: the one key of the answer's JSON object that the host reads, and its schema
 (docs/reference/open-webui.md, "Tasks")."""
+
+
+_ANSWER_KEYS = frozenset(
+    {
+        *("tools", "tool_choice", "parallel_tool_calls", "reasoning"),
+        *("reasoning_effort", "text", "verbosity", "response_format"),
+    }
+)
+"""What is chosen for answers, but not for tasks."""
+
+
+def task_request(
+    model: ResolvedModel,
+    messages: Sequence[Mapping[str, Any]],
+    body: Mapping[str, Any],
+    task: str,
+) -> ResponsesRequest:
+    """Return the request for a task: short, without tools or stored reasoning.
+
+    If the host reads the answer as JSON, the model is held to that form. Raises
+    InvalidRequest.
+    """
+    messages = task_messages(messages)
+    instructions, parts = parse_messages(messages)
+    given = {k: v for k, v in body.items() if k not in _ANSWER_KEYS}
+    form = task_format(task, messages)
+    if form and model.facts.known_family:
+        given["text"] = {"format": form}
+    settings = Settings(
+        effort=model.lowest_effort(), stream=False, encrypted_reasoning=False
+    )
+    items = build_input(parts, {}, None)
+    return build_request(model, instructions, items, given, settings)
 
 
 def task_messages(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -7827,7 +7489,6 @@ def build_seccomp_filter(machine: str) -> bytes | None:
 def _encode_instruction(
     code: int, operand: int, skip_if: int = 0, skip_unless: int = 0
 ) -> bytes:
-    """Return one `struct sock_filter`."""
     return struct.pack("=HBBI", code, skip_if, skip_unless, operand)
 
 
@@ -7877,7 +7538,6 @@ class BubblewrapProcess:
             os.close(self._first_descriptor)
 
     def _open_first_process(self) -> int:
-        """Return a descriptor of the first process's folder."""
         if self._first_descriptor is None:
             told = os.read(self._info_descriptor, 4096)
             number = json.loads(told)["child-pid"] if told else "none"
@@ -7888,7 +7548,6 @@ class BubblewrapProcess:
 
 
 def _sum_process_memory(first: int) -> int:
-    """Return the sum over all processes in the sandbox's own `/proc`."""
     processes = os.open("root/proc", os.O_RDONLY | os.O_DIRECTORY, dir_fd=first)
     try:
         numbers = [name for name in os.listdir(processes) if name.isdigit()]
@@ -7962,7 +7621,6 @@ class BubblewrapBackend:
             return BubblewrapProcess(process, os.dup(told))
 
     def _options(self, limits: SandboxLimits) -> Iterator[str]:
-        """Yield the contents of the sandbox; the last option makes its root read-only."""
         yield from _ISOLATION_OPTIONS.split()
         for name in _DEVICES:
             yield from ("--dev-bind", f"/dev/{name}", f"/dev/{name}")
@@ -8006,7 +7664,6 @@ def _find_bwrap() -> str:
 
 
 def _library_options() -> Iterator[str]:
-    """Yield the options for /lib and the like: links into /usr on most systems."""
     for path in (Path("/lib"), Path("/lib64")):
         if path.is_symlink():
             yield from ("--symlink", os.readlink(path), str(path))
@@ -8050,21 +7707,17 @@ _ISOLATED_RUN = (
 )
 
 
-class ContainerProcess:
-    """One container; the daemon limits its memory."""
+class _ContainerProcess:
 
     def __init__(self, process: Process, remove: tuple[str, ...]) -> None:
-        """`process` is the client; `remove` is the command that ends the container."""
         self.process = process
         self._client = ProcessHandle(process.pid)
         self._remove_command = remove
 
     def measure_memory(self) -> int:
-        """Return 0: the daemon limits it."""
         return 0
 
     async def kill(self) -> None:
-        """End the container, which would outlive its client."""
         with suppress(TimeoutError):  # the client of one that has answered ends soon
             async with asyncio.timeout(_CLIENT_EXIT_SECONDS):
                 await self.process.wait()
@@ -8079,7 +7732,6 @@ class ContainerProcess:
         self._client.kill()
 
     def close(self) -> None:
-        """Close the client's descriptor."""
         self._client.close()
 
 
@@ -8092,7 +7744,7 @@ class ContainerBackend:
         self._image = image
         self._wheels = wheels
 
-    async def start(self, program: str, limits: SandboxLimits) -> ContainerProcess:
+    async def start(self, program: str, limits: SandboxLimits) -> _ContainerProcess:
         """Start a program in its own container; raises SandboxUnavailable."""
         path = shutil.which(self.name)
         if path is None:
@@ -8106,10 +7758,9 @@ class ContainerBackend:
             stderr=PIPE,
             env=_client_environment(),
         )
-        return ContainerProcess(process, (path, "rm", "--force", name))
+        return _ContainerProcess(process, (path, "rm", "--force", name))
 
     def _options(self, limits: SandboxLimits) -> Iterator[str]:
-        """Yield the limits; files in a tmpfs count as memory here."""
         rooms = {"/work": limits.disk, "/tmp": limits.disk}
         if self._wheels:
             rooms["/packages"] = limits.packages
@@ -8633,8 +8284,7 @@ class SandboxReplyMissing(Exception):
     """The sandbox ended without a valid answer."""
 
 
-@dataclass(frozen=True, slots=True)
-class FileSlice:
+class FileSlice(NamedTuple):
     """The place of a file that the code wrote, inside a reply."""
 
     name: str
@@ -8642,8 +8292,7 @@ class FileSlice:
     size: int
 
 
-@dataclass(frozen=True, slots=True)
-class SandboxReply:
+class SandboxReply(NamedTuple):
     """A valid answer; `archive` is where the workspace begins in the file, if it is
     there.
     """
@@ -8705,8 +8354,7 @@ class RunStopped(Exception):
     """The sandbox was stopped before it answered; the text says why."""
 
 
-@dataclass(frozen=True, slots=True)
-class WorkspaceArchive:
+class WorkspaceArchive(NamedTuple):
     """A stored workspace: where it begins in which file."""
 
     path: Path
@@ -8757,7 +8405,6 @@ class Sandbox:
 
 
 class _SandboxRun:
-    """What is under way between us and one cell."""
 
     def __init__(self, cell: SandboxProcess, limits: SandboxLimits) -> None:
         process = cell.process
@@ -8774,7 +8421,6 @@ class _SandboxRun:
     async def communicate(
         self, line: bytes, archive: WorkspaceArchive | None, spool: Path
     ) -> None:
-        """Send the request, watch until the answer is complete; raises RunStopped."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + self._limits.seconds + _REPLY_GRACE_SECONDS
         answering = asyncio.create_task(self._read_stdout(spool))
@@ -8803,7 +8449,6 @@ class _SandboxRun:
                     raise self._stop_error("reply")
 
     async def _read_stderr(self) -> None:
-        """Keep the beginning; the sandbox waits if there is more."""
         while len(self._stderr_text) < _STDERR_BYTES:
             if not (piece := await self._stderr.read(_STDERR_BYTES)):
                 return
@@ -8813,7 +8458,6 @@ class _SandboxRun:
         return RunStopped(_STOP_CAUSES[reason].format(self._limits))
 
     async def end(self) -> None:
-        """End the sandbox, and wait until it is gone."""
         try:
             await self._process.kill()
             for task in self._tasks:
@@ -8829,7 +8473,6 @@ class _SandboxRun:
             self._process.close()
 
     def stderr_text(self) -> str:
-        """Return the sandbox's error output, for the log."""
         return self._stderr_text.decode("utf-8", "replace").strip()
 
 
@@ -8929,7 +8572,6 @@ class WorkspaceRoot:
 
 
 def _lock_folder(folder: Path) -> int:
-    """Return a locked descriptor of a folder; raises OSError if it is locked."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
         fcntl = import_module("fcntl")  # Windows has none, but must load this module
@@ -8941,7 +8583,6 @@ def _lock_folder(folder: Path) -> int:
 
 
 def _remove_if_abandoned(folder: Path) -> None:
-    """Remove a folder of our own user unless it is in use."""
     if folder.lstat().st_uid == os.geteuid():
         with suppress(OSError):
             lock = _lock_folder(folder)
@@ -8949,15 +8590,11 @@ def _remove_if_abandoned(folder: Path) -> None:
             os.close(lock)
 
 
-_BROWSER_IMAGE_TYPES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
-
-
 class SandboxClosed(Exception):
     """The tools were closed; there are no workspaces any more."""
 
 
-@dataclass(frozen=True, slots=True)
-class SandboxFile:
+class SandboxFile(NamedTuple):
     """A file that a run wrote: `path` is where its bytes are.
 
     It stays there until later runs of the chat have returned more than a workspace
@@ -8967,11 +8604,6 @@ class SandboxFile:
     name: str
     media_type: str
     path: Path
-
-    @property
-    def is_image(self) -> bool:
-        """Whether every browser can show it."""
-        return self.media_type in _BROWSER_IMAGE_TYPES
 
 
 class Workspace:
@@ -9082,7 +8714,6 @@ class WorkspacePool:
         return Workspace(folder, self._limits)
 
     def _release(self, chat: Hashable, workspace: Workspace) -> None:
-        """Start the idle timer; remove the least recently used if there are too many."""
         if workspace.borrowers or self._is_closed:
             return
         loop = asyncio.get_running_loop()
@@ -9124,17 +8755,16 @@ def _copy_slice(part: FileSlice, source: Path, target: Path) -> None:
 
 
 def _printable_name(name: str) -> str:
-    """Return the last part of a path in a form that can be shown."""
     last = name.rsplit("/", 1)[-1]
     return "".join(sign if sign.isprintable() else "_" for sign in last) or "file"
 
 
 # ==== toolbox.sandbox.tools: The code interpreter's tools: descriptions for the model, calls, results.
 
-SandboxToolSpec = dict[str, Any]
+_SandboxToolSpec = dict[str, Any]
 
 
-class InvalidSandboxCall(Exception):
+class _InvalidSandboxCall(Exception):
     """The arguments of a call are invalid."""
 
 
@@ -9189,7 +8819,7 @@ _FILE_TOOLS = {
 }
 
 
-def build_sandbox_specs(with_dependencies: bool) -> list[SandboxToolSpec]:
+def build_sandbox_specs(with_dependencies: bool) -> list[_SandboxToolSpec]:
     """Return name, description and parameters of each tool."""
     run = {
         "code": _CODE_SCHEMA,
@@ -9205,7 +8835,7 @@ def build_sandbox_specs(with_dependencies: bool) -> list[SandboxToolSpec]:
 
 def _build_sandbox_spec(
     name: str, description: str, properties: Mapping[str, Any], required: list[str]
-) -> SandboxToolSpec:
+) -> _SandboxToolSpec:
     parameters = {
         "type": "object",
         "properties": dict(properties),
@@ -9215,19 +8845,18 @@ def _build_sandbox_spec(
     return {"name": name, "description": description, "parameters": parameters}
 
 
-def build_sandbox_request(
+def _build_sandbox_request(
     name: str, arguments: Mapping[str, Any], with_dependencies: bool
 ) -> dict[str, Any]:
-    """Return the request to the sandbox; raises InvalidSandboxCall."""
     if name == "python_execute":
         return _build_run_request(arguments, with_dependencies)
     if name not in _FILE_TOOLS:
-        raise InvalidSandboxCall(f"There is no tool named {name}.")
+        raise _InvalidSandboxCall(f"There is no tool named {name}.")
     operation, _, properties = _FILE_TOOLS[name]
     given = {key: arguments.get(key) for key in properties}
     for key, value in given.items():
         if not isinstance(value, str):
-            raise InvalidSandboxCall(f"{name} needs {key}, a text.")
+            raise _InvalidSandboxCall(f"{name} needs {key}, a text.")
     return {"operation": operation, **given}
 
 
@@ -9236,13 +8865,13 @@ def _build_run_request(
 ) -> dict[str, Any]:
     code, dependencies = arguments.get("code"), arguments.get("dependencies") or []
     if not isinstance(code, str):
-        raise InvalidSandboxCall("python_execute needs code, a text.")
+        raise _InvalidSandboxCall("python_execute needs code, a text.")
     if not isinstance(dependencies, list) or not all(
         isinstance(one, str) for one in dependencies
     ):
-        raise InvalidSandboxCall("dependencies is a list of names.")
+        raise _InvalidSandboxCall("dependencies is a list of names.")
     if dependencies and not with_dependencies:
-        raise InvalidSandboxCall("No packages can be installed here; do without.")
+        raise _InvalidSandboxCall("No packages can be installed here; do without.")
     return {"operation": "run", "code": code, "dependencies": dependencies}
 
 
@@ -9252,8 +8881,7 @@ _STOP_SENTENCES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class SandboxResult:
+class SandboxResult(NamedTuple):
     """The answer of a tool: a text for the model, files for the host to store."""
 
     text: str
@@ -9261,8 +8889,7 @@ class SandboxResult:
     files: tuple[SandboxFile, ...] = ()
 
 
-def build_sandbox_error(sentence: str) -> SandboxResult:
-    """Return the answer of a failed call."""
+def _build_sandbox_error(sentence: str) -> SandboxResult:
     return SandboxResult(f"Error: {sentence}", failed=True)
 
 
@@ -9274,9 +8901,9 @@ def build_sandbox_result(
     notes = " ".join(_list_notes(answer, limits))
     match answer:
         case {"refused": str(reason)}:
-            return build_sandbox_error(reason)
+            return _build_sandbox_error(reason)
         case {"damaged": _}:
-            return build_sandbox_error(
+            return _build_sandbox_error(
                 "An earlier run damaged the workspace, which is empty now. Call again."
             )
         case {"stdout": _, "stderr": _, "result": _, "status": int(status)}:
@@ -9292,7 +8919,7 @@ def build_sandbox_result(
         case {"done": str(done)}:
             failed = "unkept" in answer
             return SandboxResult(notes if failed else done, failed)
-    return build_sandbox_error("The sandbox gave an answer that makes no sense.")
+    return _build_sandbox_error("The sandbox gave an answer that makes no sense.")
 
 
 def _describe_run(reply: SandboxReply, notes: str) -> str:
@@ -9307,7 +8934,6 @@ def _describe_run(reply: SandboxReply, notes: str) -> str:
 
 
 def _read_result_value(result: object) -> object:
-    """Return the value of the last expression, or its repr."""
     try:
         wire = json.loads(str(result)) if result else {}
     except (ValueError, RecursionError):
@@ -9316,7 +8942,6 @@ def _read_result_value(result: object) -> object:
 
 
 def _list_notes(answer: Mapping[str, Any], limits: SandboxLimits) -> Iterator[str]:
-    """Yield a sentence for each unexpected event."""
     if stopped := answer.get("stopped"):
         yield _STOP_SENTENCES.get(str(stopped), "The code was stopped.").format(limits)
     status = answer.get("status")
@@ -9379,7 +9004,7 @@ class SandboxTools:
         self._has_probed = False
         self._sandbox: Sandbox | None = None
 
-    async def specs(self) -> list[SandboxToolSpec]:
+    async def specs(self) -> list[_SandboxToolSpec]:
         """Return the tools' descriptions; none without a sandbox.
 
         The first call looks for a sandbox; the log says once why there is none.
@@ -9392,23 +9017,23 @@ class SandboxTools:
     ) -> SandboxResult:
         """Run a tool; cancelling the call ends the run."""
         try:
-            request = build_sandbox_request(name, arguments, self._with_dependencies)
+            request = _build_sandbox_request(name, arguments, self._with_dependencies)
             sandbox = await self._find_sandbox()
             if sandbox is None:
-                return build_sandbox_error("There is no sandbox on this server.")
+                return _build_sandbox_error("There is no sandbox on this server.")
             async with self._workspaces.acquire(chat_id) as workspace, self._slots:
                 return await self._run(sandbox, request, workspace)
-        except InvalidSandboxCall as bad:
-            return build_sandbox_error(str(bad))
+        except _InvalidSandboxCall as bad:
+            return _build_sandbox_error(str(bad))
         except SandboxClosed:
-            return build_sandbox_error("The sandbox was closed.")
+            return _build_sandbox_error("The sandbox was closed.")
         except RunStopped as stopped:
-            return build_sandbox_error(
+            return _build_sandbox_error(
                 f"The run was stopped, because {stopped}. The workspace is as it was."
             )
         except (SandboxUnavailable, SandboxReplyMissing, OSError) as silent:
             self._log(f"A run in the sandbox gave no answer: {silent}")
-            return build_sandbox_error("The run ended without an answer.")
+            return _build_sandbox_error("The run ended without an answer.")
 
     async def close(self) -> None:
         """End what runs, then remove all workspaces."""
@@ -9552,7 +9177,7 @@ _MAX_TOOL_NAME_CHARACTERS = 64
 _MIN_SECRET_CHARACTERS = 6
 _INVALID_TOOL_NAME_CHARACTER = re.compile(r"[^A-Za-z0-9_-]")
 
-ExecuteRemoteTool = Callable[[dict[str, Any]], Awaitable[Any]]
+_ExecuteRemoteTool = Callable[[dict[str, Any]], Awaitable[Any]]
 
 
 _Response = TypeVar("_Response")
@@ -9566,8 +9191,7 @@ class RemoteTimeout(RemoteError):
     """The server took too long."""
 
 
-@dataclass(frozen=True, slots=True)
-class RemoteToolSpec:
+class RemoteToolSpec(NamedTuple):
     """A server's description of a tool; `args` is the schema of its arguments."""
 
     own_name: str
@@ -9582,7 +9206,7 @@ class RemoteTool:
     name: str
     description: str
     args: Mapping[str, Any]
-    run: ExecuteRemoteTool = field(repr=False)
+    run: _ExecuteRemoteTool = field(repr=False)
 
     async def execute(self, args: dict[str, Any]) -> Any:
         """Let the server run it; raises RemoteError."""
@@ -9601,7 +9225,7 @@ async def run_with_timeout(
 
 
 def make_remote_tool(
-    label: str, spec: RemoteToolSpec, run: ExecuteRemoteTool
+    label: str, spec: RemoteToolSpec, run: _ExecuteRemoteTool
 ) -> RemoteTool:
     """Return a tool named after its server and itself."""
     name = _INVALID_TOOL_NAME_CHARACTER.sub("_", f"{label}_{spec.own_name}")[
@@ -9772,7 +9396,6 @@ _TOOL_SERVER_LABEL = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,31}")
 
 
 def _is_web_address(text: str) -> bool:
-    """Say whether a text is an http or https address without a password."""
     try:
         parts = urlsplit(text)
         is_sound = bool(parts.hostname) and parts.port != 0 and "@" not in parts.netloc
@@ -9782,22 +9405,20 @@ def _is_web_address(text: str) -> bool:
     return is_sound and one_word and parts.scheme in ("http", "https")
 
 
-def is_tool_server_label(text: object) -> bool:
-    """Say whether a text can be the label of a server."""
+def _is_tool_server_label(text: object) -> bool:
     return isinstance(text, str) and bool(_TOOL_SERVER_LABEL.fullmatch(text))
 
 
-StringMap = Mapping[str, str]
+_StringMap = Mapping[str, str]
 
 
-class ServerRow(BaseModel):
-    """An entry as it is typed."""
+class _ServerRow(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
     server_label: str
     authorization: str | None = None
-    headers: StringMap = {}
+    headers: _StringMap = {}
     allowed_tools: list[str] | None = None
     timeout: float = Field(default=60.0, ge=1, le=600)
 
@@ -9805,7 +9426,7 @@ class ServerRow(BaseModel):
     @classmethod
     def _check_format(cls, text: str, about: ValidationInfo) -> str:
         is_fine = (
-            is_tool_server_label
+            _is_tool_server_label
             if about.field_name == "server_label"
             else _is_web_address
         )
@@ -9814,23 +9435,22 @@ class ServerRow(BaseModel):
         return text
 
 
-class McpRow(ServerRow):
+class McpRow(_ServerRow):
     """An MCP server as it is typed."""
 
     server_url: str | None = None
     command: list[str] = []
-    env: StringMap = {}
+    env: _StringMap = {}
 
 
-class OpenApiRow(ServerRow):
+class OpenApiRow(_ServerRow):
     """A server with an OpenAPI document as it is typed."""
 
     server_url: str
     base_url: str | None = None
 
 
-def describe_row_error(error: ValidationError) -> str:
-    """Return the first problem of an entry."""
+def _describe_row_error(error: ValidationError) -> str:
     first = error.errors(include_input=False, include_url=False)[0]
     key = str(first["loc"][0])
     if first["type"] == "extra_forbidden":
@@ -9867,16 +9487,14 @@ class ServerEntry:
     secrets: tuple[str, ...] = field(default=(), repr=False)
 
 
-@dataclass(frozen=True, slots=True)
-class ServerEntries:
+class ServerEntries(NamedTuple):
     """The usable servers, and the problems of the others."""
 
     entries: tuple[ServerEntry, ...] = ()
     problems: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class EntryReader:
+class EntryReader(NamedTuple):
     """Reads the entries of a valve; `starts_programs` allows a `command`."""
 
     valve: str
@@ -9943,7 +9561,7 @@ class EntryReader:
         try:
             row = self.row.model_validate(said)
         except ValidationError as error:
-            raise _InvalidEntry(describe_row_error(error)) from None
+            raise _InvalidEntry(_describe_row_error(error)) from None
         if isinstance(row, McpRow):
             self._check_target(row)
         return row
@@ -9954,7 +9572,7 @@ class EntryReader:
         if row.command and not self.starts_programs:
             raise _InvalidEntry("it starts a program, which the valves do not allow")
 
-    def _reveal_all(self, key: str, texts: StringMap) -> Iterator[tuple[str, str]]:
+    def _reveal_all(self, key: str, texts: _StringMap) -> Iterator[tuple[str, str]]:
         for name, text in texts.items():
             if key == "headers" and not _HEADER_NAME.fullmatch(name):
                 raise _InvalidEntry("a name among its headers is no header's name")
@@ -9971,12 +9589,8 @@ class _InvalidEntry(Exception):
 
 
 def _referenced_secrets(
-    revealed: Iterable[tuple[str, str]], typed: StringMap
+    revealed: Iterable[tuple[str, str]], typed: _StringMap
 ) -> list[str]:
-    """Return the secrets that stood behind references.
-
-    Of a header also the part after its scheme, which may be repeated alone.
-    """
     plain = set(typed.values())
     texts = [text for _, text in revealed if text not in plain]
     return [one for text in texts for one in (text, *text.split()[1:])]
@@ -9984,7 +9598,7 @@ def _referenced_secrets(
 
 def _read_entry_label(row: object) -> str:
     label = row.get("server_label") if isinstance(row, dict) else None
-    return str(label) if is_tool_server_label(label) else ""
+    return str(label) if _is_tool_server_label(label) else ""
 
 
 # ==== toolbox.mcp.http: MCP over streamable HTTP (protocol revision 2025-06-18).
@@ -10029,7 +9643,6 @@ class McpHttpTransport:
             pass
 
     async def _reply(self, message: RpcMessage) -> None:
-        """Answer the server's request, if it is one; a running call is not repeated."""
         reply = build_rpc_reply(message)
         try:
             if reply is not None:
@@ -10113,15 +9726,13 @@ _STDOUT = 1
 _INHERITED_VARIABLES = ("PATH", "HOME", "LANG")
 """What a program gets of our environment; the rest may hold keys."""
 
-LineCallback = Callable[[bytes], bool]
+_LineCallback = Callable[[bytes], bool]
 """Takes a line; False says that enough is enough."""
 
 
-class ChildProcess(asyncio.SubprocessProtocol):
-    """One running program; `is_over` says that no more output can come."""
+class _ChildProcess(asyncio.SubprocessProtocol):
 
-    def __init__(self, take: LineCallback, ended: Callable[[], object]) -> None:
-        """Give each line to `take`, and call `ended` once after the last."""
+    def __init__(self, take: _LineCallback, ended: Callable[[], object]) -> None:
         self.is_over = False
         self._on_line = take
         self._on_end = ended
@@ -10130,12 +9741,10 @@ class ChildProcess(asyncio.SubprocessProtocol):
         self._transport: asyncio.SubprocessTransport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Store the transport."""
         assert isinstance(transport, asyncio.SubprocessTransport)
         self._transport = transport
 
     def pipe_data_received(self, _fd: int, data: bytes) -> None:
-        """Split the output into lines."""
         *lines, begun = data.split(b"\n")
         for line in lines:
             whole, self._partial_line = bytes(self._partial_line + line), bytearray()
@@ -10147,31 +9756,26 @@ class ChildProcess(asyncio.SubprocessProtocol):
             self.kill()
 
     def pipe_connection_lost(self, fd: int, _exc: Exception | None) -> None:
-        """Report the end of its output."""
         if fd == _STDOUT:
             self.is_over = True
             self._on_end()
 
     def process_exited(self) -> None:
-        """End what it started, at once: its group number can be reused later."""
         self.kill()
         self.is_over = True
         self._exited.set()
 
     def write(self, line: bytes) -> None:
-        """Write a line to its stdin, if that is open."""
         stdin = self._stdin()
         if stdin is not None:
             stdin.write(line + b"\n")
 
     def kill(self) -> None:
-        """End the program with all that it started."""
         if self._transport is not None and not self._exited.is_set():
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._transport.get_pid(), signal.SIGKILL)
 
     async def close(self) -> None:
-        """Let it end by itself, or end it."""
         if self._transport is None:
             return
         try:
@@ -10192,10 +9796,9 @@ class ChildProcess(asyncio.SubprocessProtocol):
         return stdin if isinstance(stdin, asyncio.WriteTransport) else None
 
 
-async def start_child_process(
-    child: ChildProcess, command: Sequence[str], environment: Mapping[str, str]
+async def _start_child_process(
+    child: _ChildProcess, command: Sequence[str], environment: Mapping[str, str]
 ) -> None:
-    """Start a program; raises OSError, ValueError."""
     inherited = {
         name: os.environ[name] for name in _INHERITED_VARIABLES if name in os.environ
     }
@@ -10218,7 +9821,7 @@ class McpStdioTransport:
         self.version = ""
         self._entry = entry
         self._name = f"The MCP server {entry.label}"
-        self._child: ChildProcess | None = None
+        self._child: _ChildProcess | None = None
         self._waiting: dict[int, asyncio.Future[RpcMessage]] = {}
         self._unrelated_messages = 0
         self._end_reason = "has ended"
@@ -10226,10 +9829,10 @@ class McpStdioTransport:
     async def open(self) -> None:
         """Start the program; an earlier one is ended."""
         await self.close()
-        self._child = ChildProcess(self._receive_line, self._fail_waiting)
+        self._child = _ChildProcess(self._receive_line, self._fail_waiting)
         environment = dict(self._entry.environment)
         try:
-            await start_child_process(self._child, self._entry.command, environment)
+            await _start_child_process(self._child, self._entry.command, environment)
         except (OSError, ValueError):
             raise RemoteError(f"{self._name} cannot be started.") from None
 
@@ -10255,7 +9858,6 @@ class McpStdioTransport:
             await self._child.close()
 
     def _receive_line(self, line: bytes) -> bool:
-        """Read a line of the program; a line that is no message is ignored."""
         self._unrelated_messages += 1
         text = redact_secrets(line.decode("utf-8", "replace"), self._entry.secrets)
         try:
@@ -10300,15 +9902,13 @@ _SESSION_CLOSE_SECONDS = 5.0
 """How long the last words to a server may take."""
 
 
-class RpcError(Exception):
+class _RpcError(Exception):
     """The server answered with an error; the text is the server's."""
 
 
-class McpSession:
-    """One session; several calls can run in it at once."""
+class _McpSession:
 
     def __init__(self, entry: ServerEntry, wire: McpTransport) -> None:
-        """Open nothing yet."""
         self._entry = entry
         self._name = f"The MCP server {entry.label}"
         self._transport = wire
@@ -10320,9 +9920,6 @@ class McpSession:
         self._cancellations: set[asyncio.Task[None]] = set()
 
     async def list_tools(self) -> AsyncGenerator[Mapping[str, Any], None]:
-        """Yield the tools as the server describes them, up to a limit; raises
-        RemoteError.
-        """
         await self._open()
         params: dict[str, Any] = {}
         for _ in range(_MAX_PAGES if self._has_tools else 0):
@@ -10339,14 +9936,12 @@ class McpSession:
     async def call_tool(
         self, name: str, arguments: Mapping[str, Any]
     ) -> Mapping[str, Any]:
-        """Return the result of a tool; raises RemoteError, RpcError."""
         await self._open()
         return await self._request_with_retry(
             "tools/call", {"name": name, "arguments": arguments}
         )
 
     async def close(self) -> None:
-        """Send what is pending, then end the session, both within a time limit."""
         try:
             if self._cancellations:
                 await asyncio.wait(self._cancellations, timeout=_SESSION_CLOSE_SECONDS)
@@ -10375,7 +9970,7 @@ class McpSession:
             await run_with_timeout(
                 self._transport.notify(ready), self._entry.seconds, self._name
             )
-        except (RpcError, SessionExpired):
+        except (_RpcError, SessionExpired):
             raise RemoteError(f"{self._name} refused to begin a session.") from None
         abilities = answer.get("capabilities")
         self._has_tools = isinstance(abilities, Mapping) and "tools" in abilities
@@ -10385,9 +9980,6 @@ class McpSession:
     async def _request_with_retry(
         self, method: str, params: Mapping[str, Any]
     ) -> RpcMessage:
-        """Return a result; a session that the server has forgotten is opened again
-        once.
-        """
         opened = self._open_count
         try:
             return await self._request(method, params)
@@ -10401,9 +9993,6 @@ class McpSession:
             raise RemoteError(f"{self._name} ends its sessions at once.") from None
 
     async def _request(self, method: str, params: Mapping[str, Any]) -> RpcMessage:
-        """Return the result of a request; an abandoned request is cancelled at the
-        server.
-        """
         request = build_rpc_request(next(self._numbers), method, params)
         try:
             asking = self._transport.request(request)
@@ -10414,14 +10003,13 @@ class McpSession:
             raise
         error = answer.get("error")
         if isinstance(error, Mapping):
-            raise RpcError(str(error.get("message") or "It gave no reason."))
+            raise _RpcError(str(error.get("message") or "It gave no reason."))
         result = answer.get("result")
         if not isinstance(result, dict):
             raise RemoteError(f"{self._name} gave an answer without a result.")
         return result
 
     def _cancel_request(self, request: RpcMessage) -> None:
-        """Tell the server in the background that nobody waits for an answer."""
         parting = asyncio.create_task(self._notify_cancelled(request["id"]))
         self._cancellations.add(parting)
         parting.add_done_callback(self._cancellations.discard)
@@ -10448,7 +10036,7 @@ class McpClient:
         wire: McpTransport = (
             McpStdioTransport(entry) if entry.command else McpHttpTransport(entry)
         )
-        self._session = McpSession(entry, wire)
+        self._session = _McpSession(entry, wire)
 
     async def list_tools(self) -> tuple[RemoteToolSpec, ...]:
         """Return what the server offers, each name once; raises RemoteError."""
@@ -10457,11 +10045,11 @@ class McpClient:
             async with aclosing(self._session.list_tools()) as rows:
                 async for row in rows:
                     spec = _read_tool_spec(row)
-                    if spec is not None and self._allows(spec):
+                    if spec and is_tool_allowed(self._entry.allowed, spec.own_name):
                         found.setdefault(spec.own_name, spec)
                     if len(found) == MAX_TOOLS_PER_SERVER:
                         break
-        except RpcError:
+        except _RpcError:
             label = self._entry.label
             raise RemoteError(
                 f"The MCP server {label} does not list its tools."
@@ -10481,12 +10069,9 @@ class McpClient:
     async def _call(self, name: str, arguments: dict[str, Any]) -> Any:
         try:
             return _read_tool_result(await self._session.call_tool(name, arguments))
-        except RpcError as refused:
+        except _RpcError as refused:
             reason = truncate_text(str(refused), _MAX_ERROR_CHARACTERS)
             return build_error_result(reason)
-
-    def _allows(self, spec: RemoteToolSpec) -> bool:
-        return is_tool_allowed(self._entry.allowed, spec.own_name)
 
 
 def _read_tool_spec(row: Mapping[str, Any]) -> RemoteToolSpec | None:
@@ -10502,7 +10087,6 @@ def _read_tool_spec(row: Mapping[str, Any]) -> RemoteToolSpec | None:
 
 
 def _read_tool_result(result: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a result with the parts that MCP defines."""
     content = result.get("content")
     rows = content if isinstance(content, list) else []
     parts = [
@@ -10533,10 +10117,9 @@ class InvalidOpenApiSchema(Exception):
     """A schema has an unknown reference, or is too large."""
 
 
-def resolve_openapi_reference(
+def _resolve_openapi_reference(
     node: object, document: Mapping[str, Any]
 ) -> Mapping[str, Any]:
-    """Return an object of the document, or the one that it refers to."""
     for _ in range(_MAX_REFERENCE_HOPS):
         if not isinstance(node, Mapping):
             break
@@ -10547,7 +10130,6 @@ def resolve_openapi_reference(
 
 
 def _follow_pointer(reference: object, document: Mapping[str, Any]) -> Any:
-    """Return the target of a reference (RFC 6901) inside the document."""
     if not isinstance(reference, str) or not reference.startswith("#/"):
         raise InvalidOpenApiSchema
     node: Any = document
@@ -10559,11 +10141,9 @@ def _follow_pointer(reference: object, document: Mapping[str, Any]) -> Any:
     return node
 
 
-class OpenApiSchemas:
-    """The schemas of one tool; `definitions` holds what they refer to."""
+class _OpenApiSchemas:
 
     def __init__(self, document: Mapping[str, Any]) -> None:
-        """`document` is where references lead."""
         self.definitions: dict[str, Any] = {}
         self._document = document
         self._names: dict[str, str] = {}
@@ -10571,10 +10151,6 @@ class OpenApiSchemas:
     def make_standalone(
         self, node: Any, levels: int = _MAX_OPENAPI_SCHEMA_DEPTH
     ) -> Any:
-        """Return a schema whose references lead to `definitions`.
-
-        Raises InvalidOpenApiSchema.
-        """
         if levels == 0:
             raise InvalidOpenApiSchema
         if isinstance(node, list):
@@ -10589,7 +10165,6 @@ class OpenApiSchemas:
         }
 
     def _define(self, reference: str, levels: int) -> str:
-        """Copy a referenced schema to `definitions`; return its name there."""
         if reference not in self._names:
             if len(self._names) == _MAX_DEFINITIONS:
                 raise InvalidOpenApiSchema
@@ -10606,21 +10181,12 @@ _PARAMETER_LOCATIONS = ("path", "query", "header")
 _RESERVED_HEADERS = frozenset(
     {"accept", "connection", "content-length", "content-type", "host", "te", "upgrade"}
 )
-_SECRET_HEADER_WORDS = (
-    "auth",
-    "cookie",
-    "forward",
-    "key",
-    "secret",
-    "token",
-    "transfer",
-)
-"""Headers of which a model does not decide: ours, and those that open doors."""
+_SECRET_HEADER = re.compile("auth|cookie|forward|key|secret|token|transfer")
+"""Headers that the model must not set: ours, and those with credentials."""
 _EXPLODED_STYLES = ("form", "deepObject")
 
 
-@dataclass(frozen=True, slots=True)
-class OpenApiParameter:
+class OpenApiParameter(NamedTuple):
     """A parameter; `argument` is its name in the tool, `style` its serialization.
 
     `json` is the style of a parameter with a media type.
@@ -10633,21 +10199,18 @@ class OpenApiParameter:
     explodes: bool
 
 
-class OpenApiArguments:
-    """The arguments of one operation; `body` is the one that is sent as JSON."""
+class _OpenApiArguments:
 
     def __init__(self, document: Mapping[str, Any]) -> None:
-        """Begin with none."""
         self.parameters: dict[tuple[str, str], OpenApiParameter] = {}
         self.body = ""
         self._document = document
-        self._schemas = OpenApiSchemas(document)
+        self._schemas = _OpenApiSchemas(document)
         self._properties: dict[str, Any] = {}
         self._required: dict[str, None] = {}
         self._api_keys = frozenset(_api_key_parameters(document))
 
     def build_schema(self) -> dict[str, Any]:
-        """Return the schema of all arguments."""
         definitions = self._schemas.definitions
         return {
             "type": "object",
@@ -10657,21 +10220,16 @@ class OpenApiArguments:
         }
 
     def add_parameters(self, rows: object) -> None:
-        """Add parameters; an operation's replaces its path's.
-
-        Raises InvalidOpenApiSchema.
-        """
         for row in rows if isinstance(rows, list) else []:
-            said = resolve_openapi_reference(row, self._document)
+            said = _resolve_openapi_reference(row, self._document)
             place, name = str(said.get("in")), str(said.get("name"))
             if self._is_model_argument(place, name):
                 self._add_parameter(place, name, said)
 
     def add_body(self, body: object) -> None:
-        """Add a JSON body; raises InvalidOpenApiSchema if another one is required."""
         if body is None:
             return
-        said = resolve_openapi_reference(body, self._document)
+        said = _resolve_openapi_reference(body, self._document)
         media = _find_json_media(said.get("content"))
         if media is not None:
             self.body = self._free_name("body")
@@ -10686,9 +10244,7 @@ class OpenApiArguments:
         if place not in _PARAMETER_LOCATIONS or (place, name.lower()) in self._api_keys:
             return False
         low = name.lower()
-        is_closed = low in _RESERVED_HEADERS or any(
-            word in low for word in _SECRET_HEADER_WORDS
-        )
+        is_closed = low in _RESERVED_HEADERS or _SECRET_HEADER.search(low)
         return place != "header" or not is_closed
 
     def _add_parameter(self, place: str, name: str, said: Mapping[str, Any]) -> None:
@@ -10724,8 +10280,8 @@ def _find_json_media(content: object) -> Mapping[str, Any] | None:
 
 def _api_key_parameters(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     try:
-        parts = resolve_openapi_reference(document.get("components"), document)
-        schemes = resolve_openapi_reference(parts.get("securitySchemes"), document)
+        parts = _resolve_openapi_reference(document.get("components"), document)
+        schemes = _resolve_openapi_reference(parts.get("securitySchemes"), document)
     except InvalidOpenApiSchema:
         return
     for scheme in schemes.values():
@@ -10738,8 +10294,7 @@ _PATH_PATTERN = re.compile(r"(?:/[^?#]*)+")
 _PATH_PARAMETER = re.compile(r"\{([^{}]*)\}")
 
 
-@dataclass(frozen=True, slots=True)
-class OpenApiOperation:
+class OpenApiOperation(NamedTuple):
     """A tool that is a request; `url` has its path parameters in braces.
 
     `body` is the argument that is sent as JSON, or empty.
@@ -10752,8 +10307,7 @@ class OpenApiOperation:
     body: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class OpenApiDocument:
+class OpenApiDocument(NamedTuple):
     """A document loaded from `url`; its calls go to `base_url` if that is set."""
 
     content: Any
@@ -10783,11 +10337,11 @@ class OpenApiDocument:
     def _operation(
         self, path: str, method: str, item: object
     ) -> OpenApiOperation | None:
-        holder = resolve_openapi_reference(item, self.content)
+        holder = _resolve_openapi_reference(item, self.content)
         if method not in holder:
             return None
-        said = resolve_openapi_reference(holder[method], self.content)
-        arguments = OpenApiArguments(self.content)
+        said = _resolve_openapi_reference(holder[method], self.content)
+        arguments = _OpenApiArguments(self.content)
         arguments.add_parameters(holder.get("parameters"))
         arguments.add_parameters(said.get("parameters"))
         arguments.add_body(said.get("requestBody"))
@@ -10807,11 +10361,6 @@ class OpenApiDocument:
         )
 
     def _base_url(self, *holders: Mapping[str, Any]) -> str:
-        """Return the base of an operation; raises InvalidOpenApiSchema for another
-        host.
-
-        Only the path comes from the document; an administrator chose the host.
-        """
         if self.base_url:
             return _replace_path(self.base_url, urlsplit(self.base_url).path)
         lists = [holder.get("servers") for holder in (*holders, self.content)]
@@ -10843,7 +10392,6 @@ def _replace_path(url: str, path: str) -> str:
 
 
 def _server_url(server: object) -> str:
-    """Return the address of a server, its variables replaced by their defaults."""
     said = server if isinstance(server, Mapping) else {}
     variables = said.get("variables")
     url = str(said.get("url") or "/")
@@ -10868,13 +10416,12 @@ class InvalidOpenApiArgument(Exception):
     """An argument cannot be sent; the text is for the model."""
 
 
-@dataclass(frozen=True, slots=True)
-class OpenApiRequest:
+class OpenApiRequest(NamedTuple):
     """A request without our headers."""
 
     method: str
     url: str
-    headers: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = MappingProxyType({})
     body: bytes | None = None
 
 
@@ -10909,10 +10456,6 @@ def build_openapi_request(
 
 
 def _fill_path(url: str, given: Mapping[OpenApiParameter, Any]) -> str:
-    """Return the URL with its path parameters.
-
-    Each stays inside its own segment: `..` would lead to another operation.
-    """
     texts = {
         parameter.name: quote(_serialize_parameter(parameter, value), safe="")
         for parameter, value in given.items()
@@ -10928,7 +10471,6 @@ def _fill_path(url: str, given: Mapping[OpenApiParameter, Any]) -> str:
 
 
 def _query_pairs(parameter: OpenApiParameter, value: Any) -> Iterator[tuple[str, str]]:
-    """Yield a value as pairs of a query (OpenAPI 3.1, Parameter Object)."""
     match value:
         case dict() if parameter.style == "deepObject":
             for key, one in value.items():
@@ -10971,8 +10513,7 @@ def _serialize_scalar(value: Any) -> str:
 _MAX_HTTP_ERROR_CHARACTERS = 2_000
 
 
-@dataclass(frozen=True, slots=True)
-class OpenApiResponse:
+class OpenApiResponse(NamedTuple):
     """An answer: a text, or the content of a file.
 
     If `is_whole` is false the text is only the beginning.
@@ -11041,7 +10582,12 @@ class OpenApiClient:
         try:
             content = json.loads(body)
             document = OpenApiDocument(content, self._entry.url, self._entry.base_url)
-            found = [one for one in document.operations() if self._allows(one)]
+            allowed = self._entry.allowed
+            found = [
+                one
+                for one in document.operations()
+                if is_tool_allowed(allowed, one.spec.own_name)
+            ]
         except (ValueError, RecursionError, InvalidOpenApiSchema):
             raise RemoteError(
                 f"{self._name} has no OpenAPI document of version 3, as JSON, at its "
@@ -11057,9 +10603,6 @@ class OpenApiClient:
     async def close(self) -> None:
         """Close what is open."""
         await self._connection.close()
-
-    def _allows(self, operation: OpenApiOperation) -> bool:
-        return is_tool_allowed(self._entry.allowed, operation.spec.own_name)
 
     async def _load_document(self) -> bytes:
         url = self._entry.url
@@ -11085,7 +10628,6 @@ class OpenApiClient:
         return answer.as_tool_result()
 
     async def _send(self, request: OpenApiRequest) -> OpenApiResponse:
-        """Send a request; follow redirections on the same host."""
         url = request.url
         for _ in range(_MAX_REDIRECTED_REQUESTS):
             headers = {**request.headers, **self._headers_for(url)}
@@ -11101,7 +10643,6 @@ class OpenApiClient:
         raise RemoteError(f"{self._name} sends calls round in circles.")
 
     async def _read_response(self, response: aiohttp.ClientResponse) -> OpenApiResponse:
-        """Return an answer: the beginning of a text, or a whole file."""
         status, kind = response.status, response.content_type
         if not is_text_type(kind):
             content = await self._connection.read_body(response, MAX_REMOTE_BYTES)
@@ -11113,14 +10654,12 @@ class OpenApiClient:
         return OpenApiResponse(status, kind, text=text, is_whole=is_whole)
 
     def _headers_for(self, url: str) -> dict[str, str]:
-        """Return our headers, for our host only."""
         home = self._entry.base_url or self._entry.url
         is_home = web_origin(url) == web_origin(home)
         return dict(self._entry.headers) if is_home else {}
 
 
 def _should_follow(status: int, method: str) -> bool:
-    """Say whether a redirection repeats the same request."""
     return status in _METHOD_PRESERVING_STATUSES or (
         method == "GET" and status in _REDIRECT_STATUSES
     )
@@ -11138,8 +10677,7 @@ _LIST_TOOLS_SECONDS = 15.0
 _ServerKey = tuple[str, ServerEntry]
 
 
-class ToolServerClient(Protocol):
-    """A server, for one run."""
+class _ToolServerClient(Protocol):
 
     async def list_tools(self) -> tuple[Any, ...]:
         """Return what it offers; raises RemoteError."""
@@ -11151,8 +10689,7 @@ class ToolServerClient(Protocol):
         """Close what was opened."""
 
 
-@dataclass(frozen=True, slots=True)
-class ToolServerSettings:
+class ToolServerSettings(NamedTuple):
     """The servers in the valves; `allows_programs` is for MCP over stdio."""
 
     mcp: str = ""
@@ -11167,17 +10704,14 @@ class ToolServerSettings:
         return mcp.read_entries(self.mcp), openapi.read_entries(self.openapi)
 
 
-@dataclass(frozen=True, slots=True)
-class AvailableTools:
+class AvailableTools(NamedTuple):
     """The tools of a run, and the problems of servers for an administrator."""
 
     tools: tuple[RemoteTool, ...] = ()
     problems: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class _CachedTools:
-    """What a server offered, or its problem; valid up to a time."""
+class _CachedTools(NamedTuple):
 
     expires_at: float
     tools: tuple[Any, ...] = ()
@@ -11199,7 +10733,7 @@ class ToolServers:
     ) -> AsyncGenerator[AvailableTools, None]:
         """Lend the tools of a run; its sessions are closed in the background."""
         mcp, openapi = named.read_entries()
-        servers: dict[_ServerKey, ToolServerClient] = {
+        servers: dict[_ServerKey, _ToolServerClient] = {
             **{("mcp", entry): McpClient(entry) for entry in mcp.entries},
             **{("openapi", entry): OpenApiClient(entry) for entry in openapi.entries},
         }
@@ -11225,7 +10759,7 @@ class ToolServers:
             await asyncio.wait(self._closing)
 
     async def _list_tools(
-        self, key: _ServerKey, server: ToolServerClient
+        self, key: _ServerKey, server: _ToolServerClient
     ) -> _CachedTools:
         now = self._now()
         self._cache = {k: r for k, r in self._cache.items() if r.expires_at > now}
@@ -11235,15 +10769,14 @@ class ToolServers:
             return found
         return self._cache[key]
 
-    def _close_in_background(self, server: ToolServerClient) -> None:
-        """Close in a task of its own: a run that was stopped cannot wait."""
+    def _close_in_background(self, server: _ToolServerClient) -> None:
         closing = asyncio.create_task(server.close())
         self._closing.add(closing)
         closing.add_done_callback(self._closing.discard)
 
 
 async def _query_server(
-    server: ToolServerClient, name: str, now: float
+    server: _ToolServerClient, name: str, now: float
 ) -> _CachedTools:
     try:
         offers = await run_with_timeout(server.list_tools(), _LIST_TOOLS_SECONDS, name)
@@ -11268,15 +10801,13 @@ AgentState = Literal[
 StepKind = Literal["round", "model", "tool"]
 
 
-@dataclass(frozen=True, slots=True)
-class StateChanged:
+class StateChanged(NamedTuple):
     """The agent does something else now."""
 
     state: AgentState
 
 
-@dataclass(frozen=True, slots=True)
-class StepStarted:
+class StepStarted(NamedTuple):
     """A step of the log began; `parent` is the step that contains it, or empty.
 
     `may_call` says whether the model may call tools in this round. `detail` is for
@@ -11291,8 +10822,7 @@ class StepStarted:
     detail: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class StepEnded:
+class StepEnded(NamedTuple):
     """A step of the log ended; `usage` are the tokens that the model reported."""
 
     id: str
@@ -11304,8 +10834,7 @@ class StepEnded:
     detail: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class RoundEnded:
+class RoundEnded(NamedTuple):
     """The model's answer in a round is complete.
 
     `items` are the API's own with their indexes, `notes` what later rounds need to
@@ -11318,8 +10847,7 @@ class RoundEnded:
     goes_on: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ContextSource:
+class ContextSource(NamedTuple):
     """A text that was given to the model."""
 
     name: str
@@ -11327,8 +10855,7 @@ class ContextSource:
     url: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ToolCallRequested:
+class ToolCallRequested(NamedTuple):
     """A call that waits for approval (`onToolCallRequest`).
 
     `security_warning` is set when the call can do harm.
@@ -11340,16 +10867,14 @@ class ToolCallRequested:
     security_warning: Mapping[str, str] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class NewMessage:
+class NewMessage(NamedTuple):
     """The complete answer (`onNewMessage`)."""
 
     content: str
     format: Literal["markdown", "text"] = "markdown"
 
 
-@dataclass(frozen=True, slots=True)
-class RunMetadata:
+class RunMetadata(NamedTuple):
     """What an answer took, over all its rounds; `price` is 0 if unknown."""
 
     strategy: str
@@ -11359,7 +10884,7 @@ class RunMetadata:
     tool_calls: int
     latency: float
     price: float = 0.0
-    usage: Usage = field(default_factory=Usage)
+    usage: Usage = Usage()
 
     def wire(self) -> dict[str, Any]:
         """Return the JSON object that is shown and stored."""
@@ -11380,15 +10905,13 @@ class RunMetadata:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class ExecutionEnded:
+class ExecutionEnded(NamedTuple):
     """The whole answer has ended; comes once."""
 
     metadata: RunMetadata
 
 
-@dataclass(frozen=True, slots=True)
-class ReadyForInput:
+class ReadyForInput(NamedTuple):
     """The agent accepts the next message (`onReadyForInput`)."""
 
 
@@ -11450,17 +10973,16 @@ class Tool(Protocol):
         """Run it; the model gets what is returned, an exception is a failure."""
 
 
-@dataclass(frozen=True, slots=True)
-class ModelAnswer:
+class ModelAnswer(NamedTuple):
     """One answer of a model; the last thing that a provider yields.
 
     `is_final` says that no tool was called; `run_end` has all items.
     """
 
     is_final: bool
-    tool_calls: tuple[Item, ...] = ()
-    text_content: str = ""
-    run_end: RunDone = field(kw_only=True)
+    tool_calls: tuple[Item, ...]
+    text_content: str
+    run_end: RunDone
 
 
 class Provider(Protocol):
@@ -11493,7 +11015,7 @@ class Guide(Protocol):
 
 
 def notify_interface(event: AgentEvent, interface: UserInterface) -> None:
-    """Call the method for an event; other events are ignored."""
+    """Call the method for an event; events without a method are left out."""
     match event:
         case NewMessage():
             interface.on_new_message(event)
@@ -11517,8 +11039,7 @@ PolicyStyle = Literal["full", "lean", "auto"]
 _MAX_ITERATIONS = 30
 
 
-@dataclass(frozen=True, slots=True)
-class Persona:
+class Persona(NamedTuple):
     """Who the agent is: its instruction, the policies, a guide."""
 
     instruction: str = ""
@@ -11527,8 +11048,7 @@ class Persona:
     guide: Guide | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class AgentLimits:
+class AgentLimits(NamedTuple):
     """When the agent has to answer; 0 is no limit.
 
     `iterations` are rounds of the model; `seconds` are those of the model and of the
@@ -11545,8 +11065,7 @@ class AgentLimits:
         return max(1, min(self.iterations, _MAX_ITERATIONS))
 
 
-@dataclass(frozen=True, slots=True)
-class OwnToolSettings:
+class OwnToolSettings(NamedTuple):
     """The tools that run here.
 
     With `asks_in_chat` an approval is requested through the host, which shows a card
@@ -11556,8 +11075,8 @@ class OwnToolSettings:
     """
 
     tools: Sequence[Tool] = ()
-    approver: Approver = field(default_factory=Approver)
-    limits: CallLimits = field(default_factory=CallLimits)
+    approver: Approver = Approver()
+    limits: CallLimits = CallLimits()
     asks_in_chat: bool = False
     files_root: str = ""
 
@@ -11566,8 +11085,7 @@ def _ignore_metadata(_: RunMetadata) -> None:
     """Leave an ending without a listener."""
 
 
-@dataclass(frozen=True, slots=True)
-class AgentRequest:
+class AgentRequest(NamedTuple):
     """One question to the agent.
 
     `body` holds the caller's other keys, `query` the question if it is not in the
@@ -11581,17 +11099,17 @@ class AgentRequest:
     body: Mapping[str, Any]
     endpoint: Endpoint
     connections: Connections
-    limits: Limits = field(default_factory=Limits)
-    settings: Settings = field(default_factory=Settings)
-    persona: Persona = field(default_factory=Persona)
-    budget: AgentLimits = field(default_factory=AgentLimits)
-    own_tools: OwnToolSettings = field(default_factory=OwnToolSettings)
+    limits: Limits = Limits()
+    settings: Settings = Settings()
+    persona: Persona = Persona()
+    budget: AgentLimits = AgentLimits()
+    own_tools: OwnToolSettings = OwnToolSettings()
     query: str = ""
     context: object = None
     prices: ModelPrices | None = None
-    log: Callable[[str], object] = field(default=str)
+    log: Callable[[str], object] = str
     debug: bool = False
-    on_end: Callable[[RunMetadata], object] = field(default=_ignore_metadata)
+    on_end: Callable[[RunMetadata], object] = _ignore_metadata
 
 
 # ==== gpt5_agent.agent.accounting: What a run has used: tokens, seconds, rounds and calls, and the log of its steps.
@@ -11696,14 +11214,14 @@ class RunTotals:
 
 
 def dump_usage(usage: Usage | None) -> dict[str, int]:
-    """Return the counts in their stored form."""
-    return asdict(usage) if usage else {}
+    """Return the counts as they are noted."""
+    return usage._asdict() if usage else {}
 
 
 def read_usage_note(wire: object) -> Usage | None:
     """Return stored counts; None for anything else."""
     given: Mapping[str, Any] = wire if isinstance(wire, Mapping) else {}
-    counts = {field.name: given.get(field.name) for field in fields(Usage)}
+    counts = {name: given.get(name) for name in Usage._fields}
     numbers = {k: v for k, v in counts.items() if isinstance(v, int) and v >= 0}
     return Usage(**numbers) if numbers else None
 
@@ -11828,20 +11346,14 @@ DEFAULT_WINDOW_TURNS = 10
 
 _WINDOW_PATTERN = re.compile(r"sliding-window(?::([1-9]\d{0,3}))?")
 
-_TOOL_IMAGES_PREFIX = "Here are the images from the tool results above."
-"""The beginning of a message that the host makes for a tool's pictures
-(docs/reference/open-webui.md, "The stored output and the next turn")."""
 
-
-@dataclass(frozen=True, slots=True)
-class MemoryWindow:
-    """The messages that remain, and a note about the others."""
+class _MemoryWindow(NamedTuple):
 
     messages: Sequence[Message]
     note: str = ""
 
 
-def apply_memory_policy(messages: Sequence[Message], policy: str) -> MemoryWindow:
+def apply_memory_policy(messages: Sequence[Message], policy: str) -> _MemoryWindow:
     """Return what a memory policy leaves of a chat, in whole turns.
 
     A turn is a message of the user with all that follows it. System messages before the
@@ -11852,12 +11364,12 @@ def apply_memory_policy(messages: Sequence[Message], policy: str) -> MemoryWindo
         place for place, _ in enumerate(messages) if is_turn_start(messages, place)
     ]
     if not most or len(starts) <= most:
-        return MemoryWindow(messages)
+        return _MemoryWindow(messages)
     first, kept_from = starts[0], starts[-most]
     head = [one for one in messages[:first] if one.get("role") == "system"]
     dropped = len(starts) - most
     turns = "1 earlier turn was" if dropped == 1 else f"{dropped} earlier turns were"
-    return MemoryWindow(
+    return _MemoryWindow(
         [*head, *messages[kept_from:]],
         f"The memory holds {most} turns, so {turns} left out. The model no longer "
         "knows them, and because the beginning of the chat changed, its cached prompt "
@@ -11885,7 +11397,7 @@ def is_turn_start(messages: Sequence[Message], place: int) -> bool:
         return False
     after_tool = place > 0 and messages[place - 1].get("role") == "tool"
     return not (
-        after_tool and _read_first_text(messages[place]).startswith(_TOOL_IMAGES_PREFIX)
+        after_tool and _read_first_text(messages[place]).startswith(TOOL_IMAGES_PREFIX)
     )
 
 
@@ -11897,7 +11409,6 @@ def _read_first_text(message: Message) -> str:
 
 
 def _parse_window(policy: str) -> int:
-    """Return how many turns a policy keeps; 0 is all."""
     if policy in ("", "all"):
         return 0
     match = _WINDOW_PATTERN.fullmatch(policy)
@@ -11918,9 +11429,6 @@ def _parse_window(policy: str) -> int:
 
 # ==== gpt5_agent.tools.guard: Decides whether a call may be made: a known tool, valid arguments, no repeated failure.
 
-CALL_TOOL = "call_tool"
-"""The host's own tool for those whose definitions it holds back."""
-
 _CALL_TOOL_KEYS = {"tool_name", "params"}
 
 
@@ -11932,12 +11440,12 @@ def resolve_host_call(call: Item) -> Item:
     if call.get("name") != CALL_TOOL:
         return call
     given = parse_json_object(call.get("arguments")) or {}
-    name, params = given.get("tool_name"), given.get("params")
-    if given.keys() != _CALL_TOOL_KEYS or parse_json_object(params) is None:
+    name = given.get("tool_name")
+    if given.keys() != _CALL_TOOL_KEYS or read_call_tool(given) is None:
         return call
-    return (
-        {**call, "name": name, "arguments": params} if isinstance(name, str) else call
-    )
+    if not isinstance(name, str):
+        return call
+    return {**call, "name": name, "arguments": given["params"]}
 
 
 TOOL_FAILED_TEXT = "tool invoke error: failed to execute tool"
@@ -11945,14 +11453,14 @@ TOOL_REPEATED_TEXT = (
     "tool invoke error: repeated failure detected; skipped duplicate call"
 )
 
-FindSchema = Callable[[str], Mapping[str, Any] | None]
+_FindSchema = Callable[[str], Mapping[str, Any] | None]
 """Gives the schema of a tool's arguments, or None for no such tool."""
 
 
 class CallGuard:
     """Checks each call of a run."""
 
-    def __init__(self, schemas: FindSchema) -> None:
+    def __init__(self, schemas: _FindSchema) -> None:
         """`schemas` gives the schema of a tool's arguments."""
         self._schemas = schemas
         self._failed: dict[str, Item] = {}
@@ -12065,7 +11573,6 @@ def _option_error(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> st
 
 
 def _read_options(node: object) -> list[str]:
-    """Return the allowed values of a parameter; `options` is the specification's word."""
     if not isinstance(node, Mapping):
         return []
     options = node.get("enum") or node.get("options")
@@ -12073,7 +11580,6 @@ def _read_options(node: object) -> list[str]:
 
 
 def _option_text(value: Any) -> str:
-    """Return a value in the form in which options are compared."""
     if isinstance(value, Mapping) and "value" in value:
         return _option_text(value["value"])
     return str(value).lower() if isinstance(value, bool) else str(value)
@@ -12081,41 +11587,25 @@ def _option_text(value: Any) -> str:
 
 # ==== gpt5_agent.tools.confirmations: A person's approval of a call: requested through Open WebUI, read back, used once.
 
-_HARM_WARNINGS: Mapping[str, str] = {
-    "delete": "It can delete things.",
-    "remove": "It can delete things.",
-    "drop": "It can delete things.",
-    "write": "It can change things.",
-    "update": "It can change things.",
-    "move": "It can change things.",
-    "create": "It can change things.",
-    "send": "It can send things to others.",
-    "post": "It can send things to others.",
-    "publish": "It can send things to others.",
-    "pay": "It can spend money.",
-    "buy": "It can spend money.",
-    "order": "It can spend money.",
-    "execute": "It runs code.",
-    "exec": "It runs code.",
-    "run": "It runs code.",
-    "shell": "It runs code.",
+_HARMFUL_WORDS: Mapping[str, str] = {
+    "It can delete things.": "delete remove drop",
+    "It can change things.": "write update move create",
+    "It can send things to others.": "send post publish",
+    "It can spend money.": "pay buy order",
+    "It runs code.": "execute exec run shell",
 }
-"""Words in the names of tools that can do harm, with what to warn of."""
+"""What to warn of, and the words in a tool's name that say so."""
 
 
 def find_security_warning(name: str) -> Mapping[str, str] | None:
     """Return the warning for a tool whose name contains a word that means harm."""
-    words = "".join(
-        one if one.isalnum() else " " for one in _split_camel_case(name)
-    ).split()
-    reason = next(
-        (_HARM_WARNINGS[word] for word in words if word in _HARM_WARNINGS), None
-    )
-    return {"level": "high", "reason": reason} if reason else None
-
-
-def _split_camel_case(name: str) -> str:
-    return "".join(f" {one.lower()}" if one.isupper() else one for one in name)
+    spaced = (f" {one.lower()}" if one.isupper() else one for one in name)
+    letters = (one if one.isalnum() else " " for one in "".join(spaced))
+    for word in "".join(letters).split():
+        for reason, words in _HARMFUL_WORDS.items():
+            if word in words.split():
+                return {"level": "high", "reason": reason}
+    return None
 
 
 MAX_QUESTIONS = 3
@@ -12226,7 +11716,6 @@ def read_tool_calls(message: Message) -> list[Mapping[str, Any]]:
 
 
 def _without_nulls(value: Any) -> Any:
-    """Return a value without its nulls: those are removed before a tool runs."""
     if isinstance(value, Mapping):
         return {
             key: _without_nulls(one) for key, one in value.items() if one is not None
@@ -12286,9 +11775,6 @@ def _is_approval(answer: object) -> bool:
 
 ChosenStyle = Literal["full", "lean"]
 
-_HOST_ERROR_PREFIXES = ("error:", "exception:", "traceback", "http error!")
-"""The beginnings of results that the host marks as failed."""
-
 _REFUSAL_PREFIXES = (
     "error: tool call rejected by user.",
     "error: tool call was not approved.",
@@ -12298,8 +11784,7 @@ _REFUSAL_PREFIXES = (
 """What was refused to a call has not failed."""
 
 
-@dataclass(frozen=True, slots=True)
-class EarlierRounds:
+class EarlierRounds(NamedTuple):
     """The rounds before this one.
 
     `failed` are the calls that failed, `answers` the approvals by confirmation id.
@@ -12312,7 +11797,7 @@ class EarlierRounds:
     usage: Usage | None = None
     seconds: float = 0.0
     failed: tuple[Item, ...] = ()
-    answers: Mapping[str, bool] = field(default_factory=dict)
+    answers: Mapping[str, bool] = MappingProxyType({})
     open_turn: tuple[Item, ...] = ()
     open_origin: Origin | None = None
 
@@ -12358,7 +11843,6 @@ def _messages_since_user(messages: Sequence[Message]) -> Sequence[Message]:
 
 
 def _read_outputs(messages: Sequence[Message]) -> dict[str, str]:
-    """Return the outputs by call; a list of parts counts as empty."""
     returned = (one for one in messages if one.get("role") == "tool")
     return {
         str(one.get("tool_call_id")): str(one.get("content") or "") for one in returned
@@ -12411,7 +11895,7 @@ def _is_failed_output(text: str) -> bool:
     if text == TOOL_FAILED_TEXT:
         return True
     lowered = text.strip().lower()
-    if lowered.startswith(_HOST_ERROR_PREFIXES):
+    if lowered.startswith(HOST_ERROR_PREFIXES):
         return not lowered.startswith(_REFUSAL_PREFIXES)
     return list(parse_json_object(text) or ()) == ["error"]
 
@@ -12485,7 +11969,7 @@ def build_system_instruction(
     Overrides are a JSON object that replaces blocks by their keys, or another text,
     which is added unchanged.
     """
-    changed = read_policy_overrides(prompt_policy_overrides)
+    changed = _read_policy_overrides(prompt_policy_overrides)
     texts = _FULL_POLICIES if style == "full" else _LEAN_POLICIES
     blocks = [
         _wrap_in_tag(changed.get(key, texts[key]), tag)
@@ -12496,8 +11980,7 @@ def build_system_instruction(
     return "\n\n".join(part for part in parts if part.strip())
 
 
-def read_policy_overrides(text: str) -> dict[str, str]:
-    """Return the changed blocks by key; unknown keys are ignored."""
+def _read_policy_overrides(text: str) -> dict[str, str]:
     if not text.strip():
         return {}
     given = parse_json_object(text)
@@ -12524,7 +12007,6 @@ def _is_nonempty_text(value: Any) -> bool:
 
 
 def _wrap_in_tag(text: str, tag: str) -> str:
-    """Return a block in its tag, unless it brings the tag itself."""
     inner = text.strip()
     if inner.startswith(f"<{tag}>") and inner.endswith(f"</{tag}>"):
         return inner
@@ -12534,8 +12016,7 @@ def _wrap_in_tag(text: str, tag: str) -> str:
 _MAX_PRESET_CHARACTERS = 1_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class Preset:
+class Preset(NamedTuple):
     """A built-in guide."""
 
     system_prompt: str
@@ -12544,8 +12025,7 @@ class Preset:
     initial_memories: tuple[str, ...] = ()
 
 
-class PresetFile(BaseModel):
-    """A guide in a JSON file; keys in camel case or snake case."""
+class _PresetFile(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
 
@@ -12608,9 +12088,9 @@ def _find_preset_file(name: str, folder: str) -> str:
     return path if commonpath((home, path)) == home else ""
 
 
-def _read_preset_file(path: str) -> PresetFile:
+def _read_preset_file(path: str) -> _PresetFile:
     with open(path, encoding="utf-8") as file:
-        return PresetFile.model_validate_json(file.read(_MAX_PRESET_CHARACTERS))
+        return _PresetFile.model_validate_json(file.read(_MAX_PRESET_CHARACTERS))
 
 
 # ==== gpt5_agent.tools.execution: Runs the agent's own tools and converts their results for the model and the page.
@@ -12656,33 +12136,24 @@ IMAGE_SENT_TEXT = "image generated and sent to user. Tell user to review it now.
 _TOOL_IMAGE_TYPES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 _PART_TYPES = frozenset(
     {
-        "text",
-        "json",
-        "link",
-        "image_link",
-        "image",
-        "blob",
-        "file",
-        "resource",
-        "resource_link",
+        *("text", "json", "link", "image_link", "image"),
+        *("blob", "file", "resource", "resource_link"),
     }
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _ResultPart:
-    """A part, for the model and for the page."""
+class _ResultPart(NamedTuple):
 
     text: str
     image: str = ""
-    file: Mapping[str, Any] = field(default_factory=dict)
+    file: Mapping[str, Any] = MappingProxyType({})
 
 
-ReadFile = Callable[[str], bytes]
+_ReadFile = Callable[[str], bytes]
 """Gives the bytes of a file that a tool names; raises InvalidRequest."""
 
 
-def build_own_result(result: object, read_file: ReadFile) -> ToolResult:
+def build_own_result(result: object, read_file: _ReadFile) -> ToolResult:
     """Convert what a tool returned; raises InvalidRequest for an invalid file."""
     failed, content = False, result
     if isinstance(result, Mapping) and isinstance(result.get("content"), list):
@@ -12710,7 +12181,7 @@ def _format_response(value: object) -> str:
     return f"tool response: {json.dumps(value, ensure_ascii=False, default=str)}."
 
 
-def _convert_part(part: Mapping[str, Any], read_file: ReadFile) -> _ResultPart:
+def _convert_part(part: Mapping[str, Any], read_file: _ReadFile) -> _ResultPart:
     match part["type"]:
         case "text":
             return _ResultPart(_read_text_field(part, "text"))
@@ -12746,7 +12217,6 @@ def _build_link_part(url: object) -> _ResultPart:
 
 
 def _build_resource_part(resource: object) -> _ResultPart:
-    """Convert a resource of MCP, which has a text or a blob."""
     found = resource if isinstance(resource, Mapping) else {}
     if isinstance(found.get("text"), str):
         return _ResultPart(found["text"])
@@ -12755,7 +12225,6 @@ def _build_resource_part(resource: object) -> _ResultPart:
 
 
 def _build_file_part(content: bytes, mime: str, name: str) -> _ResultPart:
-    """Convert bytes: an image goes to the page, another file to the tool's card."""
     if len(content) > MAX_TOOL_FILE_BYTES:
         raise InvalidRequest("the file is larger than 5 MB")
     own = basename(name) or "file"
@@ -12823,8 +12292,7 @@ def describe_tool(tool: Tool) -> Item:
 # ==== gpt5_agent.agent.preparation: Builds what the first round of the agent needs from a question.
 
 
-@dataclass(frozen=True, slots=True)
-class PreparedRun:
+class PreparedRun(NamedTuple):
     """What a run of the agent begins with.
 
     `request` has the history as its input. `own_tools` and `host_schemas` (the
@@ -12842,8 +12310,7 @@ class PreparedRun:
     note: str
 
 
-@dataclass(frozen=True, slots=True)
-class _OfferedFunctions:
+class _OfferedFunctions(NamedTuple):
     tools: Sequence[Item]
     names: ToolNames
     choice: object
@@ -12871,7 +12338,7 @@ def prepare_run(asked: AgentRequest) -> PreparedRun:
         _build_instructions(asked, style, said, sources),
         [*(build_memory_items(guide) if guide else ()), *items],
         _merge_body(asked, offer),
-        replace(asked.settings, tools=offer.tools),
+        asked.settings._replace(tools=offer.tools),
     )
     own = OwnTools(asked.own_tools.tools, asked.own_tools.files_root)
     schemas = _read_host_schemas(offer, own)
@@ -12894,10 +12361,6 @@ def _resolve_calling_model(name: str) -> ResolvedModel:
 def _build_history(
     messages: Sequence[Message], reader: Origin, earlier: EarlierRounds
 ) -> tuple[str, list[Item]]:
-    """Return the system's text and the items of a chat.
-
-    An answer whose calls are still open stands at the end: it goes on from there.
-    """
     closed = _drop_last_turn_details(messages) if earlier.open_turn else messages
     marked, records = restore_from_details(drop_question_calls(closed))
     said, stretches = parse_messages(marked)
@@ -12947,7 +12410,6 @@ def _build_instructions(
 
 
 def _offer_functions(asked: AgentRequest) -> _OfferedFunctions:
-    """Return the host's tools and ours; ours win over one of the same name."""
     specs = asked.body.get("tools")
     hosts = responses_tools(specs if isinstance(specs, list) else [])
     ours = responses_tools([describe_tool(tool) for tool in asked.own_tools.tools])
@@ -12974,7 +12436,6 @@ def _read_host_schemas(
 
 
 def _merge_body(asked: AgentRequest, offer: _OfferedFunctions) -> dict[str, Any]:
-    """Return the caller's keys; the guide's temperature is the default."""
     guide = asked.persona.guide
     usual = {"temperature": guide.temperature} if guide else {}
     given = {k: v for k, v in asked.body.items() if v is not None}
@@ -13108,8 +12569,7 @@ class Transcript:
 _RULES_BY_STRICTNESS: Sequence[Approval] = ("auto", "ask", "deny")
 
 
-@dataclass(frozen=True, slots=True)
-class CallDecisions:
+class CallDecisions(NamedTuple):
     """What happens to the calls of a round; they have their tools' own names.
 
     `refusals` answer calls that are not made; the host makes those of `host_call_ids`.
@@ -13128,19 +12588,24 @@ class CallDecisions:
             call for call in self.calls if call["call_id"] not in self.host_call_ids
         ]
 
+    @property
+    def made_calls(self) -> list[Item]:
+        """The calls that run here."""
+        return [call for call in self.own_calls if call["call_id"] not in self.refusals]
+
 
 class RoundCalls:
     """Decides about the calls of a run, and runs those that are ours."""
 
     def __init__(
-        self, asked: AgentRequest, prepared: PreparedRun, ledger: RunTotals
+        self, asked: AgentRequest, prepared: PreparedRun, totals: RunTotals
     ) -> None:
         """Start with the failures and the approvals of earlier rounds."""
         self._own = asked.own_tools
         self._log = asked.log
         self._tools = prepared.own_tools
         self._host_schemas = prepared.host_schemas
-        self._totals = ledger
+        self._totals = totals
         self._confirmations = Confirmations(prepared.earlier_rounds.answers)
         self._guard = CallGuard(self._schema)
         for call in prepared.earlier_rounds.failed:
@@ -13191,10 +12656,7 @@ class RoundCalls:
         self, found: CallDecisions
     ) -> AsyncGenerator[tuple[Item, ToolResult], None]:
         """Yield the calls that are answered here with their results, in their order."""
-        made = [
-            call for call in found.own_calls if call["call_id"] not in found.refusals
-        ]
-        async with aclosing(run_calls(made, self._toolset())) as running:
+        async with aclosing(run_calls(found.made_calls, self._toolset())) as running:
             for call in found.own_calls:
                 refused = found.refusals.get(call["call_id"])
                 if refused is not None:
@@ -13205,7 +12667,7 @@ class RoundCalls:
     def _toolset(self) -> Toolset:
         limits, left = self._own.limits, self._totals.seconds_left
         if left is not None:
-            limits = replace(limits, batch_seconds=min(limits.batch_seconds, left))
+            limits = limits._replace(batch_seconds=min(limits.batch_seconds, left))
         tools = GuardedTools(self._tools, self._guard, self._log)
         return Toolset(tools, self._approver, limits, self._log)
 
@@ -13219,10 +12681,6 @@ class RoundCalls:
             return ask is not None and await ask(call_id, name, arguments)
 
     def _resolve_for_rules(self, call: Item) -> Item:
-        """Return the call to apply the rules to: that of the tool that will run.
-
-        If the rules are stricter for the tool that passes it on, they win.
-        """
         if call["name"] in self._tools.names:
             return call
         return max(resolve_host_call(call), call, key=self._strictness)
@@ -13251,16 +12709,16 @@ class CallEvents:
 
     def __init__(
         self,
-        calling: RoundCalls,
+        round_calls: RoundCalls,
         steps: StepLog,
         transcript: Transcript,
-        ledger: RunTotals,
+        totals: RunTotals,
     ) -> None:
         """Write outputs to `transcript`, their number to `totals`."""
-        self._round_calls = calling
+        self._round_calls = round_calls
         self._steps = steps
         self._transcript = transcript
-        self._totals = ledger
+        self._totals = totals
 
     def ask(self, found: CallDecisions) -> Iterator[AgentEvent]:
         """Yield the approval requests; the host shows a card for them."""
@@ -13279,13 +12737,10 @@ class CallEvents:
     ) -> AsyncGenerator[AgentEvent, None]:
         """Answer our calls; yield each with its step of the log."""
         self._totals.calls += len(found.calls)
-        made = [
-            call for call in found.own_calls if call["call_id"] not in found.refusals
-        ]
-        if made:
+        if found.made_calls:
             yield StateChanged("executing_tool")
         steps: dict[str, StepStarted] = {}
-        for call in made:
+        for call in found.made_calls:
             step = self._steps.start(
                 "tool",
                 f"CALL {call['name']}",
@@ -13312,8 +12767,7 @@ class CallEvents:
 _THINK_OPEN, _THINK_CLOSE = "<think>", "</think>"
 
 
-@dataclass(frozen=True, slots=True)
-class ThinkSpan:
+class ThinkSpan(NamedTuple):
     """A piece of text, and whether it is a thought."""
 
     is_thought: bool
@@ -13383,7 +12837,6 @@ def _find_tag(text: str) -> tuple[int, str]:
 
 
 def _count_partial_tag(text: str) -> int:
-    """Return how many characters at the end of `text` may begin a tag."""
     lowered = text[-len(_THINK_CLOSE) :].lower()
     for length in range(min(len(lowered), len(_THINK_CLOSE) - 1), 0, -1):
         if any(
@@ -13395,7 +12848,6 @@ def _count_partial_tag(text: str) -> int:
 
 @dataclass(slots=True)
 class _ShownPart:
-    """A piece with a place of its own; `name` is its id."""
 
     index: int
     name: str
@@ -13403,32 +12855,25 @@ class _ShownPart:
     text: str = ""
 
     def start_event(self) -> ItemAdded:
-        """Return the event of its beginning."""
         return ItemAdded(self.index, self._item("in_progress", ""))
 
     def add_text(self, text: str) -> TextDelta:
-        """Add text; return the event of it."""
         self.text += text
         return TextDelta(self.index, "summary" if self.is_thought else "text", 0, text)
 
     def end_event(self) -> ItemDone:
-        """Return the event of its end, which says again what it is."""
         return ItemDone(self.index, self._item("completed", self.text.rstrip()))
 
     def _item(self, status: str, text: str) -> Item:
         if self.is_thought:
             summary = [{"type": "summary_text", "text": text}] if text else []
-            return build_thought_item(self.name, summary, status)
+            return _build_thought_item(self.name, summary, status)
         part = {"type": "output_text", "text": text, "annotations": []}
         head = {"id": self.name, "type": "message", "role": "assistant"}
         return {**head, "status": status, "content": [part]}
 
 
-class MessageParts:
-    """Shows a message as thoughts and answer texts.
-
-    What is held back waits for `release` or `become_thought`.
-    """
+class _MessageParts:
 
     def __init__(
         self,
@@ -13439,7 +12884,6 @@ class MessageParts:
         is_thought: bool,
         is_held: bool,
     ) -> None:
-        """Take the message as it begins; `emits` shows thoughts."""
         self.is_thought = is_thought
         self.is_held = is_held
         self.is_commentary = item.get("phase") == "commentary"
@@ -13453,26 +12897,21 @@ class MessageParts:
 
     @property
     def text(self) -> str:
-        """What is shown as an answer, joined as the host does (misc.py:407)."""
         return "\n".join(one.text for one in self._pieces if not one.is_thought)
 
     @property
     def is_shown(self) -> bool:
-        """Whether any part is shown."""
         return bool(self._pieces)
 
     def add_text(self, text: str) -> Iterator[RunEvent]:
-        """Yield the events of more text."""
         yield from self._process_spans(self._reader.feed(text))
 
     def end(self, item: Item) -> Iterator[RunEvent]:
-        """Yield the end of the message; `item` is the complete one."""
         self._item, self._is_complete = item, True
         yield from self._process_spans(self._reader.close())
         yield from self._end_last()
 
     def become_thought(self) -> Iterator[RunEvent]:
-        """Turn the shown text into a thought: its round calls a tool."""
         self.is_thought, self._held = True, []
         for piece in self._pieces if self._shows_thoughts else ():
             if not piece.is_thought:
@@ -13480,7 +12919,6 @@ class MessageParts:
                 yield piece.end_event()
 
     def release(self) -> Iterator[RunEvent]:
-        """Yield what was held back."""
         self.is_held, held, self._held = False, self._held, []
         yield from self._process_spans(held)
         yield from self.close()
@@ -13488,7 +12926,6 @@ class MessageParts:
             yield from self._end_last()
 
     def repeat_as_answer(self) -> Iterator[RunEvent]:
-        """Yield a message that was shown as a thought again, as the answer."""
         spans = parse_think_spans(message_text(self._item))
         text = "".join(span.text for span in spans if not span.is_thought).strip()
         if text and not self.text:
@@ -13498,7 +12935,6 @@ class MessageParts:
             yield piece.end_event()
 
     def close(self) -> Iterator[RunEvent]:
-        """Yield what could have been the beginning of a tag."""
         yield from self._process_spans(self._reader.close())
 
     def _process_spans(self, spans: list[ThinkSpan]) -> Iterator[RunEvent]:
@@ -13529,7 +12965,6 @@ class MessageParts:
         return piece
 
     def _end_last(self) -> Iterator[RunEvent]:
-        """Yield the end of the last part; a message in one part ends unchanged."""
         if not self._pieces:
             return
         last, own = self._pieces[-1], message_text(self._item)
@@ -13540,10 +12975,9 @@ class MessageParts:
             yield last.end_event()
 
 
-def build_thought_item(
+def _build_thought_item(
     name: str, summary: list[Item], status: str = "completed"
 ) -> Item:
-    """Return a reasoning item that shows a thought."""
     return {
         "id": f"rs_{name}",
         "type": "reasoning",
@@ -13563,7 +12997,7 @@ class ThoughtFilter:
         self._has_thought = False
         self._next = 0
         self._indexes: dict[int, int] = {}
-        self._messages: dict[int, MessageParts] = {}
+        self._messages: dict[int, _MessageParts] = {}
         self._texts: dict[int, str] = {}
 
     def begin_round(self, *, may_call: bool) -> None:
@@ -13600,12 +13034,12 @@ class ThoughtFilter:
         index = self._new_index()
         yield from _build_thought_events(index, f"carrier_{index}", "")
 
-    def _start_message(self, item: Item) -> MessageParts:
+    def _start_message(self, item: Item) -> _MessageParts:
         comments = item.get("phase") == "commentary"
         is_thought = self._has_called or (self._shows_thoughts and comments)
         may_end_in_call = self._may_call and item.get("phase") != "final_answer"
         hides = not self._shows_thoughts and (may_end_in_call or comments)
-        return MessageParts(
+        return _MessageParts(
             item,
             self._new_index,
             emits=self._shows_thoughts,
@@ -13633,10 +13067,6 @@ class ThoughtFilter:
         yield event._replace(output_index=self._indexes[event.output_index])
 
     def _handle_call(self, call: Item) -> Iterator[RunEvent]:
-        """Turn the texts of this round into thoughts, because it calls a tool.
-
-        A round without text gets a thought of ours.
-        """
         for message in self._messages.values():
             yield from message.become_thought()
         self._store_texts()
@@ -13688,18 +13118,17 @@ def read_answer_text(output: Iterable[Item]) -> str:
 
 
 def _build_thought_events(index: int, name: str, text: str) -> Iterator[RunEvent]:
-    yield ItemAdded(index, build_thought_item(name, [], "in_progress"))
+    thought = _ShownPart(index, name, is_thought=True)
+    yield thought.start_event()
     if text:
-        yield TextDelta(index, "summary", 0, text)
-    summary = [{"type": "summary_text", "text": text}] if text else []
-    yield ItemDone(index, build_thought_item(name, summary))
+        yield thought.add_text(text)
+    yield thought.end_event()
 
 
 # ==== gpt5_agent.agent.provider: The Responses API as the agent's provider.
 
 
-@dataclass(frozen=True, slots=True)
-class ProviderConfig:
+class ProviderConfig(NamedTuple):
     """What all requests of a run share.
 
     `tools_ran` says that tools ran before: nothing is then sent twice.
@@ -13735,7 +13164,7 @@ class ResponsesProvider:
         ]
         limits = config.limits
         if self._has_run:
-            limits = replace(limits, retries=RetryPolicy(0))
+            limits = limits._replace(retries=RetryPolicy(0))
         request = self._request.model_copy(
             update={"input": sent, "tool_choice": self._tool_choice(bool(tools))}
         )
@@ -13759,7 +13188,6 @@ class ResponsesProvider:
         return next_tool_choice(choice) if self._has_run else choice
 
     def _apply_fallback(self, cause: str, sent: Sequence[Item]) -> None:
-        """Leave out of later requests what the server refused in this one."""
         match cause:
             case "reasoning":
                 self._invalid_reasoning += filter(is_reasoning, sent)
@@ -13793,19 +13221,19 @@ class Agent:
         asked: AgentRequest,
         prepared: PreparedRun,
         provider: Provider,
-        ledger: RunTotals,
+        totals: RunTotals,
     ) -> None:
         """Send nothing yet."""
         self.is_over = True
         self.answer: list[Item] = []
         self._prepared = prepared
         self._provider = provider
-        self._totals = ledger
+        self._totals = totals
         self._steps = StepLog(asked.log, monotonic_seconds, debug=asked.debug)
         self._transcript = Transcript(prepared.request.input)
-        self._round_calls = RoundCalls(asked, prepared, ledger)
+        self._round_calls = RoundCalls(asked, prepared, totals)
         self._call_events = CallEvents(
-            self._round_calls, self._steps, self._transcript, ledger
+            self._round_calls, self._steps, self._transcript, totals
         )
         self._continues = True
         self._round_began = 0.0
@@ -13813,9 +13241,9 @@ class Agent:
 
     def build_run_end(self) -> RunDone:
         """Return how the run ended, with all its output."""
-        ledger, last = self._totals, self._run_end
+        totals, last = self._totals, self._run_end
         output = tuple(self._transcript.output)
-        return RunDone(last.ending, ledger.usage, ledger.last_usage, output, last.trace)
+        return RunDone(last.ending, totals.usage, totals.last_usage, output, last.trace)
 
     async def run(self) -> AsyncGenerator[AgentEvent, None]:
         """Run round after round; yield what happens."""
@@ -13823,16 +13251,11 @@ class Agent:
             yield Status(self._prepared.note)
         for source in self._prepared.sources:
             yield source
-        first = (
-            self._resume_round()
-            if self._prepared.earlier_rounds.open_turn
-            else self._run_round()
-        )
-        async with aclosing(first) as events:
-            async for event in events:
-                yield event
+        resumes = bool(self._prepared.earlier_rounds.open_turn)
         while self._continues:
-            async with aclosing(self._run_round()) as events:
+            round_ = self._resume_round() if resumes else self._run_round()
+            resumes = False
+            async with aclosing(round_) as events:
                 async for event in events:
                     yield event
 
@@ -13978,11 +13401,11 @@ async def run_agent(
     Raises nothing of ours: what cannot be asked is an ending. Exactly one RunDone
     comes; ReadyForInput is the last event, unless the host has to go on first.
     """
-    ledger = RunTotals(asked.budget, asyncio.get_running_loop().time)
+    totals = RunTotals(asked.budget, asyncio.get_running_loop().time)
     agent, kind = None, "cancelled"
     try:
         try:
-            agent = _start_agent(asked, make_provider, ledger)
+            agent = _start_agent(asked, make_provider, totals)
         except ResponsesError as refused:
             ended = RunDone(ending_of_exception(refused, has_begun=False))
         else:
@@ -13992,22 +13415,22 @@ async def run_agent(
             ended = agent.build_run_end()
         kind = ended.ending.kind
         text = read_answer_text(agent.answer) if agent else ""
-        metadata = _build_metadata(asked, ledger, kind)
+        metadata = _build_metadata(asked, totals, kind)
         over = agent is None or agent.is_over
         for last in _final_events(ended, text, metadata) if over else (ended,):
             yield last
     finally:
         if agent is None or agent.is_over:
-            asked.on_end(_build_metadata(asked, ledger, kind))
+            asked.on_end(_build_metadata(asked, totals, kind))
 
 
 def _start_agent(
-    asked: AgentRequest, make_provider: MakeProvider, ledger: RunTotals
+    asked: AgentRequest, make_provider: MakeProvider, totals: RunTotals
 ) -> Agent:
     prepared = prepare_run(asked)
     earlier = prepared.earlier_rounds
-    ledger.add_earlier(earlier.rounds, earlier.calls, earlier.usage, earlier.seconds)
-    return Agent(asked, prepared, make_provider(asked, prepared), ledger)
+    totals.add_earlier(earlier.rounds, earlier.calls, earlier.usage, earlier.seconds)
+    return Agent(asked, prepared, make_provider(asked, prepared), totals)
 
 
 def _final_events(
@@ -14022,13 +13445,13 @@ def _final_events(
     yield ReadyForInput()
 
 
-def _build_metadata(asked: AgentRequest, ledger: RunTotals, ending: str) -> RunMetadata:
+def _build_metadata(asked: AgentRequest, totals: RunTotals, ending: str) -> RunMetadata:
     model = resolve_model(asked.model)
     prices = asked.prices or model.facts.prices
-    return ledger.metadata(asked.strategy, model.id, ending, prices)
+    return totals.metadata(asked.strategy, model.id, ending, prices)
 
 
-# ==== gpt5_agent.shell.bridge: Shows an async iterator to a server's threads as a plain one.
+# ==== gpt5_agent.shell.bridge: Makes an async iterator a plain iterator for a server's threads.
 
 AnswerPiece = dict[str, Any] | str
 Result = TypeVar("Result")
@@ -14094,7 +13517,6 @@ class AnswerReader:
             self._pieces.put(None)
 
     async def _watch(self, filling: asyncio.Task[Any] | None) -> None:
-        """Cancel `filling` when the lease has ended; wait while a reader waits."""
         rest = self._lease_seconds
         while rest > 0:
             await asyncio.sleep(rest)
@@ -14171,7 +13593,6 @@ class AsyncBridge:
         return begun.get()
 
     async def _run_loop(self, begun: SimpleQueue[asyncio.AbstractEventLoop]) -> None:
-        """Run until we are closed, then leave nothing in the loop."""
         begun.put(asyncio.get_running_loop())
         await self._closing.wait()
         tasks = asyncio.all_tasks() - {asyncio.current_task()}
@@ -14335,7 +13756,6 @@ def _decrypt(token: str) -> str:
 
 
 def _import_fernet() -> Any:
-    """Return the package, which the Pipelines server's requirements bring, or None."""
     try:
         return import_module("cryptography.fernet")
     except ImportError:
@@ -14352,7 +13772,6 @@ def _sealing_key_path() -> str:
 
 
 def _write_sealing_key(key: bytes) -> None:
-    """Write a key that only its owner can read, unless there is one."""
     try:
         place = os.open(
             _sealing_key_path(), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600
@@ -14687,10 +14106,6 @@ class SandboxTool:
 
 
 def _build_file_parts(files: Iterable[SandboxFile]) -> list[dict[str, Any]]:
-    """Return the files as parts, together no larger than one file may be.
-
-    The host keeps them in the chat. A file that a later run has removed is left out.
-    """
     parts: list[dict[str, Any]] = []
     left = MAX_TOOL_FILE_BYTES
     for file in files:
@@ -14713,6 +14128,25 @@ def _read_content(file: SandboxFile, most: int) -> bytes | None:
     except OSError:
         return None
     return content if len(content) <= most else None
+
+
+def build_server_settings(
+    mcp: str, openapi: str, *, allows_programs: bool = False
+) -> ToolServerSettings:
+    """Return the servers; raises InvalidRequest if a whole valve cannot be read."""
+    return ToolServerSettings(
+        reveal_secret(mcp, "MCP_SERVERS_JSON"),
+        reveal_secret(openapi, "OPENAPI_SERVERS_JSON"),
+        allows_programs,
+        _reveal_or_none,
+    )
+
+
+def _reveal_or_none(text: str) -> str | None:
+    try:
+        return reveal_secret(text, "an entry")
+    except InvalidRequest:
+        return None
 
 
 _SandboxKey = tuple[SandboxLimits, str]
@@ -14770,12 +14204,10 @@ class OwnToolPool:
 
 def read_server_settings(valves: Valves) -> ToolServerSettings:
     """Return the servers that the valves name; raises InvalidRequest."""
-    mcp, openapi = "MCP_SERVERS_JSON", "OPENAPI_SERVERS_JSON"
-    return ToolServerSettings(
-        mcp=reveal_secret(valves.MCP_SERVERS_JSON, mcp),
-        openapi=reveal_secret(valves.OPENAPI_SERVERS_JSON, openapi),
+    return build_server_settings(
+        valves.MCP_SERVERS_JSON,
+        valves.OPENAPI_SERVERS_JSON,
         allows_programs=valves.ALLOW_STDIO,
-        reveal=_reveal_entry,
     )
 
 
@@ -14783,13 +14215,6 @@ def list_server_secrets(servers: ToolServerSettings) -> list[str]:
     """Return what is sent to servers and must be in no line of the log."""
     found = [entry for read in servers.read_entries() for entry in read.entries]
     return [secret for entry in found for secret in entry.secrets]
-
-
-def _reveal_entry(stored: str) -> str | None:
-    try:
-        return reveal_secret(stored, "the entry")
-    except InvalidRequest:
-        return None
 
 
 def _build_sandbox_limits(valves: Valves) -> SandboxLimits:
@@ -14808,8 +14233,7 @@ CONTEXT_KEY = "agent_context"
 _CONTEXT_IDS = ("chat_id", "message_id", "user_id", "task")
 
 
-@dataclass(frozen=True, slots=True)
-class PipelineCaller:
+class PipelineCaller(NamedTuple):
     """Which message of which chat is answered, or which task of the host.
 
     `model` is the id that the caller asked for.
@@ -14859,8 +14283,7 @@ def _read_mapping(body: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
 
 
-@dataclass(frozen=True, slots=True)
-class AgentInput:
+class AgentInput(NamedTuple):
     """One call of the pipeline: the agent, the messages, the rest of the body.
 
     `can_ask` says whether approvals can be asked for in the chat; `tools` run here.
@@ -15011,21 +14434,18 @@ def _build_own_tool_settings(question: AgentInput) -> OwnToolSettings:
 # ==== gpt5_agent.shell.views: Renders agent events: native events for Open WebUI, chunks for plain HTTP clients.
 
 
-def metadata_fields(metadata: RunMetadata | None) -> dict[str, Any]:
-    """Return the field with the metadata of the whole execution."""
+def _metadata_fields(metadata: RunMetadata | None) -> dict[str, Any]:
     return {"execution_metadata": metadata.wire()} if metadata else {}
 
 
-def build_image_chunks(event: ToolOutput) -> Iterator[Chunk]:
-    """Yield the images of a tool; the host stores them (middleware.py:5130)."""
+def _build_image_chunks(event: ToolOutput) -> Iterator[Chunk]:
     urls = event.card.get("images", ())
     images = [{"type": "image_url", "image_url": {"url": url}} for url in urls]
     if images:
         yield {"choices": [{"index": 0, "delta": {"images": images}}]}
 
 
-def build_source_chunk(source: ContextSource) -> Chunk:
-    """Return a source below the answer."""
+def _build_source_chunk(source: ContextSource) -> Chunk:
     chunk = source_chunk(source.name, source.text)
     if source.url:
         chunk["event"]["data"]["source"]["url"] = source.url
@@ -15033,8 +14453,7 @@ def build_source_chunk(source: ContextSource) -> Chunk:
     return chunk
 
 
-def build_metadata_chunk(metadata: RunMetadata) -> Chunk:
-    """Return a status line that the host stores with the message."""
+def _build_metadata_chunk(metadata: RunMetadata) -> Chunk:
     rounds, calls = metadata.rounds, metadata.tool_calls
     line = (
         f"{rounds} round{'s'[: rounds != 1]}, {calls} tool call{'s'[: calls != 1]}, "
@@ -15052,8 +14471,7 @@ def _build_status_chunk(line: str, action: str, more: Mapping[str, Any]) -> Chun
     return host_event({"type": "status", "data": data})
 
 
-def build_step_chunk(step: StepStarted | StepEnded) -> Chunk:
-    """Return a step of the log; the host stores the ends as status lines."""
+def _build_step_chunk(step: StepStarted | StepEnded) -> Chunk:
     if isinstance(step, StepStarted):
         return host_event({"type": "agent:log", "data": _step_fields(step)})
     return _build_status_chunk(format_step(step), "agent_log", _step_fields(step))
@@ -15097,14 +14515,14 @@ class HostRenderer:
             case StepStarted():
                 yield self._start_step(event)
             case StepEnded():
-                yield build_step_chunk(event)
+                yield _build_step_chunk(event)
             case RoundEnded():
                 yield from self._attach_details(event)
             case ContextSource():
-                yield build_source_chunk(event)
+                yield _build_source_chunk(event)
             case ExecutionEnded():
                 self._metadata = event.metadata
-                yield build_metadata_chunk(event.metadata)
+                yield _build_metadata_chunk(event.metadata)
             case StateChanged() | ToolCallRequested() | NewMessage() | ReadyForInput():
                 notify_interface(event, self)
                 told, self._interface_chunks = self._interface_chunks, []
@@ -15118,19 +14536,19 @@ class HostRenderer:
         The page shows no finish_reason: an answer that ended early needs its sentence.
         """
         items, ending = self._native.items, self._run_end.ending
-        shown = replace(self._run_end, output=tuple(items))
+        shown = self._run_end._replace(output=tuple(items))
         result = completion(shown, completion_id, created, model)
         early = error_chunk(ending.sentence) if ending.is_failure else {}
         stored = {"output": items} if items else {}
-        return {**result, **early, **stored, **metadata_fields(self._metadata)}
+        return {**result, **early, **stored, **_metadata_fields(self._metadata)}
 
     def on_new_message(self, message: NewMessage) -> None:
         """Report a complete answer."""
-        self._queue_event("new_message", asdict(message))
+        self._queue_event("new_message", message._asdict())
 
     def on_tool_call_request(self, request: ToolCallRequested) -> None:
         """Report a call that waits for approval; the host shows a card for it."""
-        self._queue_event("tool_call_request", asdict(request))
+        self._queue_event("tool_call_request", request._asdict())
 
     def on_ready_for_input(self) -> None:
         """Report that the next message can come."""
@@ -15149,7 +14567,7 @@ class HostRenderer:
         if step.kind == "round":
             self._thoughts.begin_round(may_call=step.may_call)
             self._first_place = len(self._native.items)
-        return build_step_chunk(step)
+        return _build_step_chunk(step)
 
     def _render_run_event(self, event: RunEvent) -> Iterator[Chunk]:
         if isinstance(event, RunDone):
@@ -15157,17 +14575,13 @@ class HostRenderer:
         for shown in self._thoughts.show(event):
             yield from self._render_cited(shown)
         if isinstance(event, ToolOutput):
-            yield from build_image_chunks(event)
+            yield from _build_image_chunks(event)
 
     def _render_cited(self, event: RunEvent) -> Iterator[Chunk]:
         for cited in self._citations.feed(event):
             yield from self._native.render(cited)
 
     def _attach_details(self, event: RoundEnded) -> Iterator[Chunk]:
-        """Yield the thought of a round again, now with its details.
-
-        If the host goes on and there is no thought, one is made.
-        """
         place = self._thought_place()
         if place is None and event.goes_on:
             for shown in self._thoughts.build_carrier():
@@ -15213,21 +14627,21 @@ class ClientRenderer:
                 self._thoughts.begin_round(may_call=event.may_call)
             case ExecutionEnded():
                 self._metadata = event.metadata
-                more = metadata_fields(event.metadata)
+                more = _metadata_fields(event.metadata)
                 yield {**self._head, "choices": [], **more}
             case _ if not isinstance(event, AgentOnlyEvent):
                 for shown in self._thoughts.show(event):
                     self._store_item(shown)
                     yield from self._chunks.render(shown)
                 if isinstance(event, ToolOutput):
-                    for chunk in build_image_chunks(event):
+                    for chunk in _build_image_chunks(event):
                         yield {**self._head, **chunk}
 
     def result(self, completion_id: str, created: int, model: str) -> Chunk:
-        """Return the complete answer."""
-        shown = replace(self._run_end, output=tuple(self._items.values()))
+        """Return the whole answer at once."""
+        shown = self._run_end._replace(output=tuple(self._items.values()))
         result = completion(shown, completion_id, created, model)
-        return {**result, **metadata_fields(self._metadata)}
+        return {**result, **_metadata_fields(self._metadata)}
 
     def _store_item(self, shown: RunEvent) -> None:
         match shown:
@@ -15239,36 +14653,10 @@ class ClientRenderer:
 
 # ==== gpt5_agent.shell.answers: Answers one call of the pipeline: a chat as a stream or as one result, or a task.
 
-_DROPPED_TASK_KEYS = (
-    "tools",
-    "tool_choice",
-    "parallel_tool_calls",
-    "reasoning",
-    "reasoning_effort",
-    "text",
-    "verbosity",
-    "response_format",
-)
-
 
 def build_task_request(asked: AgentRequest, task: str) -> ResponsesRequest:
-    """Return the request for a task: short, without tools, policies or memory.
-
-    If the host reads the answer as JSON, the model is held to that form. Raises
-    InvalidRequest.
-    """
-    model = resolve_model(asked.model)
-    messages = task_messages(list(asked.messages))
-    instructions, stretches = parse_messages(messages)
-    body = {k: v for k, v in asked.body.items() if k not in _DROPPED_TASK_KEYS}
-    form = task_format(task, messages)
-    if form and model.facts.known_family:
-        body["text"] = {"format": form}
-    settings = Settings(
-        effort=model.lowest_effort(), stream=False, encrypted_reasoning=False
-    )
-    items = build_input(stretches, {}, None)
-    return build_request(model, instructions, items, body, settings)
+    """Return the request for a task; raises InvalidRequest."""
+    return task_request(resolve_model(asked.model), asked.messages, asked.body, task)
 
 
 DONE_LINE = "data: [DONE]"
@@ -15279,8 +14667,7 @@ _INTERNAL_ERROR = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class PipelineCall:
+class PipelineCall(NamedTuple):
     """One call of the pipeline, with what is needed to answer it."""
 
     question: AgentInput
@@ -15332,7 +14719,7 @@ async def _open_own_tools(
     )
     workspace = call.caller.workspace or log.run_id
     async with call.workbench.open_tools(valves, workspace, log) as tools:
-        yield replace(call, question=replace(call.question, tools=tools))
+        yield call._replace(question=call.question._replace(tools=tools))
 
 
 def _choose_view(
@@ -15363,7 +14750,6 @@ async def _stream_chunks(
 
 
 async def _run_task(call: PipelineCall, log: AgentLog) -> Chunk:
-    """Return a title, tags or the like, without the loop; empty if it failed."""
     text = ""
     try:
         log.hide(valve_secrets(build_endpoint(call.question.valves)))
@@ -15387,7 +14773,6 @@ def _read_task_text(ended: RunDone, log: AgentLog) -> str:
 
 
 def _convert_to_chunk(result: Chunk) -> Chunk:
-    """Return a complete result as the one chunk of a stream."""
     (choice,) = result["choices"]
     return {**result, "choices": [{**choice, "delta": choice["message"]}]}
 
@@ -15397,7 +14782,6 @@ def _make_completion_fields(caller: PipelineCaller) -> tuple[str, int, str]:
 
 
 def _report_exception(error: Exception, log: AgentLog) -> str:
-    """Log why there is no answer; return the sentence to show."""
     if isinstance(error, ResponsesError):
         log.warn(f"nothing was sent: {error}")
         return log.with_error_id(str(error))
@@ -15420,11 +14804,9 @@ _STOPPED_TEXT = (
 )
 
 
-class UnloggedAnswer(dict[str, Any]):
-    """A complete answer; the server writes its `repr` to the log."""
+class _UnloggedAnswer(dict[str, Any]):
 
     def __repr__(self) -> str:
-        """Return nothing of the content."""
         return "a whole answer"
 
 
@@ -15475,7 +14857,7 @@ class Pipeline:
         try:
             if caller.streams:
                 return self._bridge.stream(stream_answer(call))
-            return UnloggedAnswer(self._bridge.run(answer_once(call)))
+            return _UnloggedAnswer(self._bridge.run(answer_once(call)))
         except BridgeClosed:
             error = error_chunk(_STOPPED_TEXT)
             return iter((error, DONE_LINE)) if caller.streams else error
@@ -15486,7 +14868,6 @@ class Pipeline:
 
 
 def _raise_thread_limit() -> None:
-    """Raise the limit of the running loop; without anyio there is none."""
     try:
         threads = import_module("anyio.to_thread")
     except ImportError:

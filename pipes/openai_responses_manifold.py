@@ -8,19 +8,19 @@ description: GPT models over the Responses API, with reasoning that is remembere
 
 Built by scripts/bundle.py from pipes/; do not edit. In reading order
 
-    openai_responses  clock, errors, endings, items, json_input, models.catalog,
+    openai_responses  clock, errors, endings, json_input, items, models.catalog,
                       models.resolve, models.usage, transport.stream, loop.events,
-                      redaction, endpoint, transport.connections, requests.json_schema,
-                      requests.tools, requests.replay, requests.parameters,
-                      requests.build, loop.recovery, loop.response, loop.attempts,
+                      redaction, endpoint, transport.connections, requests.parameters,
+                      requests.build, requests.json_schema, requests.tools,
+                      requests.replay, loop.recovery, loop.response, loop.attempts,
                       loop.arguments, loop.tools, loop.run, models.choice,
                       requests.mcp_servers, audit
-    owui_chat  events, storage.markers, input.tasks, render.chunks, files, citations,
-               messages, storage.records, storage.output_carrier, render.completions,
-               code, render.items, render.hosted, render.commentary, render.native,
-               storage.details_carrier, storage.images, storage.recorder,
-               input.attachments, input.directive_words, input.directives,
-               input.history, input.prefix
+    owui_chat  events, code, messages, storage.markers, storage.records, input.history,
+               input.tasks, render.chunks, files, citations, storage.output_carrier,
+               render.completions, render.items, render.hosted, render.commentary,
+               render.native, storage.details_carrier, storage.images, storage.recorder,
+               host_tools, input.attachments, input.directive_words, input.directives,
+               input.prefix
     owui_manifold  valves, config, log, rounds, context, host, files, host_tools,
                    hosted_tools, store, chat, artifacts, report, answer, models,
                    checkup, pipe
@@ -65,11 +65,11 @@ from contextlib import (
     suppress,
 )
 from contextvars import copy_context
-from dataclasses import astuple, dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from fnmatch import fnmatchcase
-from functools import partial
+from functools import cache, partial
 from hashlib import sha256
 from importlib import import_module
 from io import BytesIO
@@ -92,7 +92,14 @@ from urllib.parse import (
 from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    TypeAdapter,
+    ValidationError,
+    field_validator,
+)
 
 # ==== openai_responses.clock: The time, random numbers, and ids made of both.
 
@@ -108,7 +115,7 @@ def monotonic_seconds() -> float:
 
 
 def random_fraction() -> float:
-    """Return a number from 0 to 1, so that waits do not all end at the same time."""
+    """Return a number from 0 to 1, to spread waits."""
     return random.random()
 
 
@@ -132,11 +139,11 @@ def encode_ulid(milliseconds: int, randomness: int) -> str:
     return "".join(digits)
 
 
-# ==== openai_responses.errors: The exceptions of this package, and the error of the API as it can be read.
+# ==== openai_responses.errors: The exceptions of this package, and the error that the API reports.
 
 
 class ResponsesError(Exception):
-    """Any exception that this package raises on purpose; may be shown to a person."""
+    """What this package raises on purpose; its text may be shown to a person."""
 
 
 class InvalidRequest(ResponsesError):
@@ -176,13 +183,10 @@ class MalformedEvent(ResponsesError):
     """An event of a stream whose payload is not a JSON object."""
 
 
-@dataclass(frozen=True, slots=True)
-class ApiError:
+class ApiError(NamedTuple):
     """The error that the API reports (docs/reference/responses-api.md, "Errors").
 
-    The same four fields come in an HTTP body, in a `response.failed` and in both forms
-    of the `error` event. `message` is the server's text. It can quote a key or a
-    prompt, so it is never shown as it is.
+    `message` is the server's text. It can quote a key or a prompt, so it is never shown.
     """
 
     code: str | None = None
@@ -191,17 +195,15 @@ class ApiError:
     message: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """A failure before the first event, with what it says about trying again.
+class Failure(NamedTuple):
+    """A failure before the first event.
 
     `status` is None if no HTTP answer came, and 200 if the stream began with an error.
-    `retry_after` is the wait in seconds that the server asked for. `should_retry` is
-    what the server said about trying again.
+    `retry_after` is in seconds; `should_retry` is the server's own word.
     """
 
     status: int | None = None
-    error: ApiError = field(default_factory=ApiError)
+    error: ApiError = ApiError()
     retry_after: float | None = None
     should_retry: bool | None = None
 
@@ -394,13 +396,8 @@ EndingKind = Literal[
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class Ending:
-    """How a run ended.
-
-    `code` is the API's word for the cause, if it gave one. `sentence` is empty when
-    there is nothing to say.
-    """
+class Ending(NamedTuple):
+    """How a run ended: the API's word for the cause, and a sentence if there is one."""
 
     kind: EndingKind
     code: str | None = None
@@ -426,13 +423,13 @@ def ending_of_incomplete(reason: str | None) -> Ending:
 
 
 def ending_of_failure(kind: Literal["failed", "error"], error: ApiError) -> Ending:
-    """Return the ending of a `response.failed` ("failed") or an `error` event."""
+    """Return the ending of a `response.failed` ("failed") or an `error` event ("error")."""
     code = api_word(error.code or error.type)
     return Ending(kind, code, failure_sentence(error))
 
 
 def ending_of_exception(error: ResponsesError, has_begun: bool) -> Ending:
-    """Return the ending of a run that was stopped by one of our errors.
+    """Return the ending of a run that one of our errors stopped.
 
     `has_begun` says whether an event had arrived; if so, the answer was cut.
     """
@@ -461,7 +458,7 @@ def failure_sentence(error: ApiError) -> str:
 def refusal_sentence(status: int, error: ApiError, model: str) -> str:
     """Return the sentence for an HTTP status of 400 or more.
 
-    `model` is the id that was asked for: it comes from the chat, not from the server.
+    `model` is the id from the chat, not from the server.
     """
     facts = {"model": model, "status": str(status)}
     refused, failed = SENTENCES["refused"], SENTENCES["failed"]
@@ -486,7 +483,6 @@ def failure_status(failure: Failure) -> str:
 
 
 def _sentence(kind: str, error: ApiError) -> str:
-    """Return the sentence of a kind, by the code or else the type of an error."""
     told = SENTENCES[kind]
     words = (word for word in (error.code, error.type) if word)
     sentence = next((told[word] for word in words if word in told), told[""])
@@ -494,7 +490,6 @@ def _sentence(kind: str, error: ApiError) -> str:
 
 
 def _shown(word: str | None, form: str = " ({})") -> str:
-    """Return a word of the server in the form that is shown, or nothing."""
     known = api_word(word)
     return form.format(known) if known else ""
 
@@ -502,11 +497,38 @@ def _shown(word: str | None, form: str = " ({})") -> str:
 def api_word(word: str | None) -> str | None:
     """Return `word` if it can be a word of the API, else None.
 
-    Codes and parameter names consist of small letters, digits, dots, brackets and
-    underscores. Anything else, for example a key, is not a word of the API.
+    Such words consist of small letters, digits, dots, brackets and underscores; a key does
+    not.
     """
     known = any(word in told for told in SENTENCES.values())
     return word if word and (known or _WORD.fullmatch(word)) else None
+
+
+# ==== openai_responses.json_input: JSON that people and models wrote, which may be invalid.
+
+
+def parse_json_object(text: object) -> dict[str, Any] | None:
+    """Return the JSON object of a text, None for anything else."""
+    try:
+        found = json.loads(text) if isinstance(text, str) else None
+    except (ValueError, RecursionError):  # the latter for thousands of brackets
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def as_mapping(value: object) -> Mapping[str, Any]:
+    """Return a JSON object, an empty one for anything else."""
+    return value if isinstance(value, Mapping) else {}
+
+
+def as_list(value: object) -> list[Any]:
+    """Return a JSON array, an empty one for anything else."""
+    return value if isinstance(value, list) else []
+
+
+def as_text(value: object) -> str:
+    """Return a text, an empty one for anything else."""
+    return value if isinstance(value, str) else ""
 
 
 # ==== openai_responses.items: The API's items: their kinds, their texts, and how calls and outputs belong together.
@@ -688,7 +710,7 @@ def since_compaction(items: Sequence[Item]) -> list[Item]:
 
 
 def message_text(item: Mapping[str, Any]) -> str:
-    """Return the text that a person reads in a message: its text and its refusals."""
+    """Return the text and the refusals of a message."""
     content = item.get("content")
     if isinstance(content, str):
         return content
@@ -696,15 +718,13 @@ def message_text(item: Mapping[str, Any]) -> str:
 
 
 def content_parts(content: object) -> list[Item]:
-    """Return the parts of a content; anything else that a server sends is left out."""
-    rows = content if isinstance(content, list) else []
-    return [row for row in rows if isinstance(row, dict)]
+    """Return the parts of a content; what is no part is left out."""
+    return [row for row in as_list(content) if isinstance(row, dict)]
 
 
 def part_text(part: Mapping[str, Any]) -> str:
     """Return the text of one content part, or nothing."""
-    text = part.get("text") or part.get("refusal")
-    return text if isinstance(text, str) else ""
+    return as_text(part.get("text") or part.get("refusal"))
 
 
 def open_calls(items: Sequence[Item]) -> list[Item]:
@@ -713,11 +733,7 @@ def open_calls(items: Sequence[Item]) -> list[Item]:
     return [i for i in items if is_call(i) and i.get("call_id") not in answered]
 
 
-def paired_places(items: Sequence[Mapping[str, Any]]) -> set[int]:
-    """Return the places of the calls and outputs that are pairs.
-
-    An output answers an earlier call of its own kind; a `call_id` counts once.
-    """
+def _paired_places(items: Sequence[Mapping[str, Any]]) -> set[int]:
     calls: dict[str, int] = {}
     outputs: dict[str, int] = {}
     for place, item in enumerate(items):
@@ -741,7 +757,7 @@ def drop_orphans(items: Iterable[Item]) -> list[Item]:
     (docs/reference/responses-api.md, "Refusals of input items", 5).
     """
     rows = list(items)
-    pairs = paired_places(rows)
+    pairs = _paired_places(rows)
     kept: list[Item] = []
     dangling: list[Item] = []  # reasoning whose product has not come yet
     lost_call = False
@@ -762,7 +778,6 @@ def drop_orphans(items: Iterable[Item]) -> list[Item]:
 
 
 def _comes_from_outside(item: Mapping[str, Any]) -> bool:
-    """Say whether a model cannot have produced `item`."""
     return is_call_output(item) or item.get("role") in ("user", "system", "developer")
 
 
@@ -774,19 +789,14 @@ def item_texts(item: Mapping[str, Any]) -> Iterator[tuple[TextPlace, str]]:
     """Yield the place and the text of everything in `item` that deltas can grow."""
     kind = kind_of(item)
     for text_kind, field in kind.parts:
-        parts = item.get(field)
-        for index, part in enumerate(parts if isinstance(parts, list) else ()):
+        for index, part in enumerate(as_list(item.get(field))):
             if isinstance(part, Mapping):
                 is_refusal = part.get("type") == "refusal"
                 found = part.get("refusal" if is_refusal else "text")
-                yield ("refusal" if is_refusal else text_kind, index), _string(found)
+                yield ("refusal" if is_refusal else text_kind, index), as_text(found)
     if kind.text:
         text_kind, field = kind.text
-        yield (text_kind, 0), _string(item.get(field))
-
-
-def _string(value: object) -> str:
-    return value if isinstance(value, str) else ""
+        yield (text_kind, 0), as_text(item.get(field))
 
 
 _READABLE_FORMATS = ("png", "jpeg", "webp")
@@ -800,25 +810,23 @@ def is_image_call(item: Mapping[str, Any]) -> bool:
 def has_image(item: Mapping[str, Any]) -> bool:
     """Say whether `item` holds a picture that can be sent back to the model."""
     has_result = is_image_call(item) and bool(item.get("result"))
-    return has_result and image_format(item) in _READABLE_FORMATS
+    return has_result and _image_format(item) in _READABLE_FORMATS
 
 
-def image_format(item: Mapping[str, Any]) -> str:
-    """Return the format of a drawn picture, such as `png`."""
+def _image_format(item: Mapping[str, Any]) -> str:
     return str(item.get("output_format") or "png")
 
 
 def image_url(item: Mapping[str, Any]) -> str:
     """Return a drawn picture as a data URL."""
-    kind = {"svg": "svg+xml"}.get(image_format(item), image_format(item))
+    kind = {"svg": "svg+xml"}.get(_image_format(item), _image_format(item))
     return f"data:image/{kind};base64,{item['result']}"
 
 
 def image_message(item: Mapping[str, Any]) -> Item:
     """Return a drawn picture as an input message.
 
-    The item itself cannot go back: the API would look it up by an id that it never
-    stored.
+    The API would look the item itself up by an id that it never stored.
     """
     part = {"type": "input_image", "detail": "auto", "image_url": image_url(item)}
     return {"type": "message", "role": "user", "content": [part]}
@@ -840,7 +848,10 @@ def is_host_returned(item: Mapping[str, Any]) -> bool:
         return False
     if item.get("status") in _UNFINISHED:
         return False
-    if name == "web_search_call" and _action(item).get("type") not in _ACTIONS:
+    if (
+        name == "web_search_call"
+        and as_mapping(item.get("action")).get("type") not in _ACTIONS
+    ):
         return False
     if name == "mcp_list_tools" and item.get("error"):
         return False  # without a list the API asks the server again
@@ -860,10 +871,7 @@ def is_replayed(item: Mapping[str, Any]) -> bool:
 
 
 def drop_hosted_tool_items(items: Iterable[Item]) -> list[Item]:
-    """Return `items` without calls, their outputs and the reasoning before them.
-
-    Lists of remote tools and pictures stay.
-    """
+    """Return `items` without calls, their outputs and the reasoning before them."""
     kept: list[Item] = []
     dangling: list[Item] = []  # reasoning whose product has not come yet
     for item in items:
@@ -885,14 +893,13 @@ def search_queries(item: Mapping[str, Any]) -> list[str]:
     """Return the queries of a search, on the web or in files."""
     if item_type(item) == "file_search_call":
         return _texts(item.get("queries"))
-    action = _action(item)
+    action = as_mapping(item.get("action"))
     return _texts(action.get("queries")) or _texts([action.get("query")])
 
 
 def search_pages(item: Mapping[str, Any]) -> list[str]:
     """Return the addresses of the pages that a search found, each once."""
-    sources = _action(item).get("sources")
-    rows = sources if isinstance(sources, list) else []
+    rows = as_list(as_mapping(item.get("action")).get("sources"))
     urls = [row.get("url") for row in rows if isinstance(row, Mapping)]
     return list(dict.fromkeys(_texts(urls)))
 
@@ -913,34 +920,8 @@ def _tool_kind(tool: Item) -> ItemKind:
     return _TOOL_KINDS.get(str(tool.get("type")), _OTHER_KIND)
 
 
-def _action(item: Mapping[str, Any]) -> Mapping[str, Any]:
-    action = item.get("action")
-    return action if isinstance(action, Mapping) else {}
-
-
 def _texts(values: object) -> list[str]:
-    rows = values if isinstance(values, list) else []
-    return [row for row in rows if isinstance(row, str) and row]
-
-
-# ==== openai_responses.json_input: JSON that people and models wrote, which may be invalid.
-
-
-def parse_json_object(text: object) -> dict[str, Any] | None:
-    """Return the JSON object of a text, None for anything else."""
-    try:
-        found = json.loads(text) if isinstance(text, str) else None
-    except (ValueError, RecursionError):  # the latter for thousands of brackets
-        return None
-    return found if isinstance(found, dict) else None
-
-
-def parse_string_map(text: str) -> Mapping[str, str] | None:
-    """Return the JSON object of a text whose values are texts; {} for no text."""
-    found = parse_json_object(text.strip() or "{}")
-    if found is None or not all(isinstance(one, str) for one in found.values()):
-        return None
-    return found
+    return [row for row in as_list(values) if isinstance(row, str) and row]
 
 
 # ==== openai_responses.models.catalog: The table of models, generated from `scripts/catalog/models.json`; do not edit.
@@ -953,7 +934,7 @@ class CatalogRow(NamedTuple):
 
     efforts: str
     default_effort: str | None
-    sampling: Literal["always", "with_none", "never"]
+    sampling: str  # "always", "with_none" or "never"
     traits: str
     max_output_tokens: int | None
     context: int | None
@@ -962,79 +943,103 @@ class CatalogRow(NamedTuple):
     successor: str | None
 
 
+_USUAL_TRAITS = "reasoning summary functions hosted vision"
+
 # Facts as of 2026-11-21. A dated snapshot has a row only where it differs from its model.
 # Prices are US dollars for a million tokens at the standard tier: input, cached, cache_write, output.
-# fmt: off
-CATALOG_ROWS: dict[str, CatalogRow] = {
-    "chatgpt-4o-latest": CatalogRow("", None, "always", "vision", None, None, None, "2026-02-17", "gpt-5.5"),
-    "codex-mini-latest": CatalogRow("", None, "never", "reasoning summary functions vision", None, None, None, "2026-02-12", "gpt-5.4-mini"),
-    "gpt-3.5-turbo": CatalogRow("", None, "always", "functions", 4096, 16385, (0.5, None, None, 1.5), "2026-10-23", "gpt-5.6-terra"),
-    "gpt-3.5-turbo-0125": CatalogRow("", None, "always", "functions", 4096, 16385, (0.5, None, None, 1.5), "2026-10-23", "gpt-5.6-terra"),
-    "gpt-3.5-turbo-1106": CatalogRow("", None, "always", "functions", 4096, 16385, (1.0, None, None, 2.0), "2026-09-28", "gpt-5.6-terra"),
-    "gpt-4": CatalogRow("", None, "always", "functions", 4096, 8192, (30.0, None, None, 60.0), "2026-10-23", "gpt-5.6-sol"),
-    "gpt-4-0125-preview": CatalogRow("", None, "always", "functions", None, None, None, "2026-03-26", "gpt-5.6-sol"),
-    "gpt-4-0314": CatalogRow("", None, "always", "functions", None, None, None, "2026-03-26", "gpt-5.6-sol"),
-    "gpt-4-0613": CatalogRow("", None, "always", "functions", 4096, 8192, (30.0, None, None, 60.0), "2026-10-23", "gpt-5.6-sol"),
-    "gpt-4-1106-preview": CatalogRow("", None, "always", "functions", 4096, 128000, (10.0, None, None, 30.0), "2026-10-23", "gpt-5.6-sol"),
-    "gpt-4-turbo": CatalogRow("", None, "always", "functions vision", 4096, 128000, (10.0, None, None, 30.0), "2026-10-23", "gpt-5.6-sol"),
-    "gpt-4-turbo-preview": CatalogRow("", None, "always", "functions", None, None, None, "2026-03-26", "gpt-5.6-sol"),
-    "gpt-4.1": CatalogRow("", None, "always", "functions hosted vision", 32768, 1047576, (2.0, 0.5, None, 8.0), "2027-01-14", "gpt-6-luna"),
-    "gpt-4.1-mini": CatalogRow("", None, "always", "functions hosted vision", 32768, 1047576, (0.4, 0.1, None, 1.6), "2027-01-14", "gpt-6-luna"),
-    "gpt-4.1-nano": CatalogRow("", None, "always", "functions vision", 32768, 1047576, (0.1, 0.025, None, 0.4), "2026-10-23", "gpt-5.6-luna"),
-    "gpt-4o": CatalogRow("", None, "always", "functions hosted vision", 16384, 128000, (2.5, 1.25, None, 10.0), "2027-01-14", "gpt-6-luna"),
-    "gpt-4o-2024-05-13": CatalogRow("", None, "always", "functions hosted vision", 4096, 128000, (5.0, None, None, 15.0), "2026-10-23", "gpt-5.6-sol"),
-    "gpt-4o-mini": CatalogRow("", None, "always", "functions hosted vision", 16384, 128000, (0.15, 0.075, None, 0.6), "2027-01-14", "gpt-6-luna"),
-    "gpt-5": CatalogRow("minimal low medium high", "medium", "never", "reasoning summary verbosity functions hosted vision", 128000, 400000, (1.25, 0.125, None, 10.0), "2026-12-11", "gpt-6.1-sol"),
-    "gpt-5-chat-latest": CatalogRow("", None, "always", "vision", 16384, 128000, (1.25, 0.125, None, 10.0), "2026-07-23", "gpt-5.5"),
-    "gpt-5-codex": CatalogRow("low medium high", "medium", "never", "reasoning summary functions hosted vision", 128000, 400000, (1.25, 0.125, None, 10.0), "2026-07-23", "gpt-5.4"),
-    "gpt-5-mini": CatalogRow("minimal low medium high", "medium", "never", "reasoning summary verbosity functions hosted vision", 128000, 400000, (0.25, 0.025, None, 2.0), "2026-12-11", "gpt-6.1-terra"),
-    "gpt-5-nano": CatalogRow("minimal low medium high", "medium", "never", "reasoning summary verbosity functions hosted vision", 128000, 400000, (0.05, 0.005, None, 0.4), "2026-12-11", "gpt-6-luna"),
-    "gpt-5-pro": CatalogRow("high", "high", "never", "reasoning summary verbosity functions hosted vision", 272000, 400000, (15.0, None, None, 120.0), "2026-12-11", "gpt-6.1-sol"),
-    "gpt-5.1": CatalogRow("none low medium high", "none", "with_none", "reasoning summary verbosity functions hosted vision", 128000, 400000, (1.25, 0.125, None, 10.0), "2027-04-01", "gpt-6.1-sol"),
-    "gpt-5.1-chat-latest": CatalogRow("medium", "medium", "never", "reasoning summary verbosity functions vision", 16384, 128000, (1.25, 0.125, None, 10.0), "2026-07-23", "gpt-5.5"),
-    "gpt-5.1-codex": CatalogRow("low medium high", "medium", "never", "reasoning summary functions hosted vision", 128000, 400000, (1.25, 0.125, None, 10.0), "2026-07-23", "gpt-6.1-sol"),
-    "gpt-5.1-codex-max": CatalogRow("low medium high xhigh", "medium", "never", "reasoning summary functions hosted vision", 128000, 400000, (1.25, 0.125, None, 10.0), "2026-07-23", "gpt-5.4"),
-    "gpt-5.1-codex-mini": CatalogRow("low medium high", "medium", "never", "reasoning summary functions hosted vision", 128000, 400000, (0.25, 0.025, None, 2.0), "2026-07-23", "gpt-5.4-mini"),
-    "gpt-5.2": CatalogRow("none low medium high xhigh", "none", "with_none", "reasoning summary verbosity functions hosted vision", 128000, 400000, (1.75, 0.175, None, 14.0), None, None),
-    "gpt-5.2-chat-latest": CatalogRow("medium", "medium", "never", "reasoning summary verbosity functions vision", 16384, 128000, (1.75, 0.175, None, 14.0), "2026-08-10", "gpt-5.5"),
-    "gpt-5.2-codex": CatalogRow("low medium high xhigh", None, "never", "reasoning summary functions hosted vision", 128000, 400000, (1.75, 0.175, None, 14.0), "2026-07-23", "gpt-5.4"),
-    "gpt-5.2-pro": CatalogRow("medium high xhigh", "medium", "never", "reasoning summary verbosity functions hosted vision", 128000, 400000, (21.0, None, None, 168.0), None, None),
-    "gpt-5.3-chat-latest": CatalogRow("medium", "medium", "never", "reasoning summary verbosity functions vision", 16384, 128000, (1.75, 0.175, None, 14.0), "2026-08-10", "gpt-5.5"),
-    "gpt-5.3-codex": CatalogRow("none low medium high xhigh", "none", "with_none", "reasoning summary phase functions hosted vision", 128000, 400000, (1.75, 0.175, None, 14.0), "2027-04-01", "gpt-6.1-sol"),
-    "gpt-5.4": CatalogRow("none low medium high xhigh", "none", "with_none", "reasoning summary verbosity phase functions hosted vision", 128000, 1050000, (2.5, 0.25, None, 15.0), None, None),
-    "gpt-5.4-mini": CatalogRow("none low medium high xhigh", "none", "with_none", "reasoning summary verbosity phase functions hosted vision", 128000, 400000, (0.75, 0.075, None, 4.5), None, None),
-    "gpt-5.4-nano": CatalogRow("none low medium high xhigh", "none", "with_none", "reasoning summary verbosity phase functions hosted vision", 128000, 400000, (0.2, 0.02, None, 1.25), "2027-04-01", "gpt-6-luna"),
-    "gpt-5.4-pro": CatalogRow("medium high xhigh", "medium", "never", "reasoning summary verbosity phase functions hosted vision", 128000, 1050000, (30.0, None, None, 180.0), None, None),
-    "gpt-5.5": CatalogRow("none low medium high xhigh", "medium", "with_none", "reasoning summary verbosity phase functions hosted vision", 128000, 1050000, (5.0, 0.5, None, 30.0), None, None),
-    "gpt-5.5-pro": CatalogRow("medium high xhigh", "medium", "never", "reasoning summary verbosity phase functions hosted vision", 128000, 1050000, (30.0, None, None, 180.0), None, None),
-    "gpt-5.6-cyber": CatalogRow("none low medium high xhigh max", "medium", "with_none", "reasoning summary verbosity phase functions hosted vision", 128000, 400000, (12.5, 1.25, 15.625, 75.0), None, None),
-    "gpt-5.6-luna": CatalogRow("none low medium high xhigh max", "medium", "with_none", "reasoning summary verbosity phase functions hosted vision", 128000, 1050000, (0.2, 0.02, 0.25, 1.2), None, None),
-    "gpt-5.6-sol": CatalogRow("none low medium high xhigh max", "medium", "with_none", "reasoning summary verbosity phase functions hosted vision", 128000, 1050000, (4, 0.4, 5.0, 20), None, None),
-    "gpt-5.6-terra": CatalogRow("none low medium high xhigh max", "medium", "with_none", "reasoning summary verbosity phase functions hosted vision", 128000, 1050000, (2.0, 0.2, 2.5, 12.0), None, None),
-    "gpt-6-astra": CatalogRow("low medium high xhigh max", None, "never", "reasoning summary verbosity phase functions hosted vision", 128000, 1050000, (10.0, 1.0, 12.5, 50.0), None, None),
-    "gpt-6-astra-law": CatalogRow("low medium high xhigh max", None, "never", "reasoning summary verbosity phase functions hosted vision", 128000, 1050000, (10.0, 1.0, None, 50.0), None, None),
-    "gpt-6-cyber": CatalogRow("", None, "never", "reasoning summary verbosity phase functions hosted vision", None, None, None, None, None),
-    "gpt-6-luna": CatalogRow("none low medium high xhigh max", "medium", "with_none", "reasoning summary verbosity phase functions hosted vision", 128000, 1050000, (0.1, 0.01, 0.125, 0.5), None, None),
-    "gpt-6-rosalind": CatalogRow("", None, "never", "reasoning summary verbosity phase functions hosted vision", 128000, 1050000, (15.0, 1.5, 18.75, 75.0), None, None),
-    "gpt-6-sol": CatalogRow("none low medium high xhigh max", "medium", "with_none", "reasoning summary verbosity phase functions hosted vision", 128000, 1050000, (2.0, 0.2, 2.5, 10.0), None, None),
-    "gpt-6.1-sol": CatalogRow("low medium high xhigh max", "medium", "never", "reasoning summary verbosity phase functions hosted vision", 128000, 1050000, (2.0, 0.1, 2.5, 10.0), None, None),
-    "gpt-6.1-terra": CatalogRow("none low medium high xhigh max", "medium", "with_none", "reasoning summary verbosity phase functions hosted vision", 128000, 1050000, (1.0, 0.05, 1.25, 5.0), None, None),
-    "gpt-6.2-astra": CatalogRow("low medium high xhigh max", None, "never", "reasoning summary verbosity phase functions hosted vision prefix_bound", 128000, 1050000, (8, None, None, 40), None, None),
-    "gpt-6.2-astra-law": CatalogRow("", None, "never", "reasoning summary verbosity phase functions hosted vision prefix_bound", None, None, None, None, None),
-    "gpt-6.2-sol": CatalogRow("low medium high xhigh max", None, "never", "reasoning summary verbosity phase functions hosted vision prefix_bound", 128000, 1050000, (2, None, None, 10), None, None),
-    "gpt-daybreak-blue-latest": CatalogRow("", None, "never", "reasoning summary phase functions hosted vision", 128000, 1050000, (4.0, 0.4, 5.0, 20.0), None, None),
-    "gpt-daybreak-red-latest": CatalogRow("", None, "never", "reasoning summary phase functions hosted vision", 128000, 400000, (12.5, 1.25, 15.625, 75.0), None, None),
-    "gpt-rosalind-research": CatalogRow("", None, "never", "reasoning summary phase functions hosted vision", None, None, (5.0, 0.5, None, 25.0), None, None),
-    "o1": CatalogRow("low medium high", "medium", "never", "reasoning functions vision", 100000, 200000, (15.0, 7.5, None, 60.0), "2026-10-23", "gpt-5.6-sol"),
-    "o1-pro": CatalogRow("low medium high", "medium", "never", "reasoning functions vision", 100000, 200000, (150.0, None, None, 600.0), "2026-10-23", "gpt-5.6-sol"),
-    "o3": CatalogRow("low medium high", "medium", "never", "reasoning summary functions hosted vision", 100000, 200000, (2.0, 0.5, None, 8.0), "2026-12-11", "gpt-6.1-sol"),
-    "o3-deep-research": CatalogRow("low medium high", "medium", "never", "reasoning summary hosted vision", 100000, 200000, (10.0, 2.5, None, 40.0), "2026-07-23", "gpt-5.4-pro"),
-    "o3-mini": CatalogRow("low medium high", "medium", "never", "reasoning summary functions", 100000, 200000, (1.1, 0.55, None, 4.4), "2026-10-23", "gpt-5.6-sol"),
-    "o3-pro": CatalogRow("low medium high", "medium", "never", "reasoning summary functions hosted vision", 100000, 200000, (20.0, None, None, 80.0), "2026-12-11", "gpt-6.1-sol"),
-    "o4-mini": CatalogRow("low medium high", "medium", "never", "reasoning summary functions hosted vision", 100000, 200000, (1.1, 0.275, None, 4.4), "2026-10-23", "gpt-5.6-terra"),
-    "o4-mini-deep-research": CatalogRow("low medium high", "medium", "never", "reasoning summary hosted vision", 100000, 200000, (2.0, 0.5, None, 8.0), "2026-07-23", "gpt-5.4-pro"),
-}
-# fmt: on
+_TABLE = """
+model|efforts|default_effort|sampling|traits|max_output_tokens|context|prices|shutdown|successor
+chatgpt-4o-latest|||always|vision||||2026-02-17|gpt-5.5
+codex-mini-latest|||never|reasoning summary functions vision||||2026-02-12|gpt-5.4-mini
+gpt-3.5-turbo|||always|functions|4096|16385|0.5 - - 1.5|2026-10-23|gpt-5.6-terra
+gpt-3.5-turbo-0125|||always|functions|4096|16385|0.5 - - 1.5|2026-10-23|gpt-5.6-terra
+gpt-3.5-turbo-1106|||always|functions|4096|16385|1 - - 2|2026-09-28|gpt-5.6-terra
+gpt-4|||always|functions|4096|8192|30 - - 60|2026-10-23|gpt-5.6-sol
+gpt-4-0125-preview|||always|functions||||2026-03-26|gpt-5.6-sol
+gpt-4-0314|||always|functions||||2026-03-26|gpt-5.6-sol
+gpt-4-0613|||always|functions|4096|8192|30 - - 60|2026-10-23|gpt-5.6-sol
+gpt-4-1106-preview|||always|functions|4096|128000|10 - - 30|2026-10-23|gpt-5.6-sol
+gpt-4-turbo|||always|functions vision|4096|128000|10 - - 30|2026-10-23|gpt-5.6-sol
+gpt-4-turbo-preview|||always|functions||||2026-03-26|gpt-5.6-sol
+gpt-4.1|||always|functions hosted vision|32768|1047576|2 0.5 - 8|2027-01-14|gpt-6-luna
+gpt-4.1-mini|||always|functions hosted vision|32768|1047576|0.4 0.1 - 1.6|2027-01-14|gpt-6-luna
+gpt-4.1-nano|||always|functions vision|32768|1047576|0.1 0.025 - 0.4|2026-10-23|gpt-5.6-luna
+gpt-4o|||always|functions hosted vision|16384|128000|2.5 1.25 - 10|2027-01-14|gpt-6-luna
+gpt-4o-2024-05-13|||always|functions hosted vision|4096|128000|5 - - 15|2026-10-23|gpt-5.6-sol
+gpt-4o-mini|||always|functions hosted vision|16384|128000|0.15 0.075 - 0.6|2027-01-14|gpt-6-luna
+gpt-5|minimal low medium high|medium|never|usual verbosity|128000|400000|1.25 0.125 - 10|2026-12-11|gpt-6.1-sol
+gpt-5-chat-latest|||always|vision|16384|128000|1.25 0.125 - 10|2026-07-23|gpt-5.5
+gpt-5-codex|low medium high|medium|never|usual|128000|400000|1.25 0.125 - 10|2026-07-23|gpt-5.4
+gpt-5-mini|minimal low medium high|medium|never|usual verbosity|128000|400000|0.25 0.025 - 2|2026-12-11|gpt-6.1-terra
+gpt-5-nano|minimal low medium high|medium|never|usual verbosity|128000|400000|0.05 0.005 - 0.4|2026-12-11|gpt-6-luna
+gpt-5-pro|high|high|never|usual verbosity|272000|400000|15 - - 120|2026-12-11|gpt-6.1-sol
+gpt-5.1|none low medium high|none|with_none|usual verbosity|128000|400000|1.25 0.125 - 10|2027-04-01|gpt-6.1-sol
+gpt-5.1-chat-latest|medium|medium|never|reasoning summary verbosity functions vision|16384|128000|1.25 0.125 - 10|2026-07-23|gpt-5.5
+gpt-5.1-codex|low medium high|medium|never|usual|128000|400000|1.25 0.125 - 10|2026-07-23|gpt-6.1-sol
+gpt-5.1-codex-max|low medium high xhigh|medium|never|usual|128000|400000|1.25 0.125 - 10|2026-07-23|gpt-5.4
+gpt-5.1-codex-mini|low medium high|medium|never|usual|128000|400000|0.25 0.025 - 2|2026-07-23|gpt-5.4-mini
+gpt-5.2|none low medium high xhigh|none|with_none|usual verbosity|128000|400000|1.75 0.175 - 14||
+gpt-5.2-chat-latest|medium|medium|never|reasoning summary verbosity functions vision|16384|128000|1.75 0.175 - 14|2026-08-10|gpt-5.5
+gpt-5.2-codex|low medium high xhigh||never|usual|128000|400000|1.75 0.175 - 14|2026-07-23|gpt-5.4
+gpt-5.2-pro|medium high xhigh|medium|never|usual verbosity|128000|400000|21 - - 168||
+gpt-5.3-chat-latest|medium|medium|never|reasoning summary verbosity functions vision|16384|128000|1.75 0.175 - 14|2026-08-10|gpt-5.5
+gpt-5.3-codex|none low medium high xhigh|none|with_none|usual phase|128000|400000|1.75 0.175 - 14|2027-04-01|gpt-6.1-sol
+gpt-5.4|none low medium high xhigh|none|with_none|usual verbosity phase|128000|1050000|2.5 0.25 - 15||
+gpt-5.4-mini|none low medium high xhigh|none|with_none|usual verbosity phase|128000|400000|0.75 0.075 - 4.5||
+gpt-5.4-nano|none low medium high xhigh|none|with_none|usual verbosity phase|128000|400000|0.2 0.02 - 1.25|2027-04-01|gpt-6-luna
+gpt-5.4-pro|medium high xhigh|medium|never|usual verbosity phase|128000|1050000|30 - - 180||
+gpt-5.5|none low medium high xhigh|medium|with_none|usual verbosity phase|128000|1050000|5 0.5 - 30||
+gpt-5.5-pro|medium high xhigh|medium|never|usual verbosity phase|128000|1050000|30 - - 180||
+gpt-5.6-cyber|none low medium high xhigh max|medium|with_none|usual verbosity phase|128000|400000|12.5 1.25 15.625 75||
+gpt-5.6-luna|none low medium high xhigh max|medium|with_none|usual verbosity phase|128000|1050000|0.2 0.02 0.25 1.2||
+gpt-5.6-sol|none low medium high xhigh max|medium|with_none|usual verbosity phase|128000|1050000|4 0.4 5 20||
+gpt-5.6-terra|none low medium high xhigh max|medium|with_none|usual verbosity phase|128000|1050000|2 0.2 2.5 12||
+gpt-6-astra|low medium high xhigh max||never|usual verbosity phase|128000|1050000|10 1 12.5 50||
+gpt-6-astra-law|low medium high xhigh max||never|usual verbosity phase|128000|1050000|10 1 - 50||
+gpt-6-cyber|||never|usual verbosity phase|||||
+gpt-6-luna|none low medium high xhigh max|medium|with_none|usual verbosity phase|128000|1050000|0.1 0.01 0.125 0.5||
+gpt-6-rosalind|||never|usual verbosity phase|128000|1050000|15 1.5 18.75 75||
+gpt-6-sol|none low medium high xhigh max|medium|with_none|usual verbosity phase|128000|1050000|2 0.2 2.5 10||
+gpt-6.1-sol|low medium high xhigh max|medium|never|usual verbosity phase|128000|1050000|2 0.1 2.5 10||
+gpt-6.1-terra|none low medium high xhigh max|medium|with_none|usual verbosity phase|128000|1050000|1 0.05 1.25 5||
+gpt-6.2-astra|low medium high xhigh max||never|usual verbosity phase prefix_bound|128000|1050000|8 - - 40||
+gpt-6.2-astra-law|||never|usual verbosity phase prefix_bound|||||
+gpt-6.2-sol|low medium high xhigh max||never|usual verbosity phase prefix_bound|128000|1050000|2 - - 10||
+gpt-daybreak-blue-latest|||never|usual phase|128000|1050000|4 0.4 5 20||
+gpt-daybreak-red-latest|||never|usual phase|128000|400000|12.5 1.25 15.625 75||
+gpt-rosalind-research|||never|usual phase|||5 0.5 - 25||
+o1|low medium high|medium|never|reasoning functions vision|100000|200000|15 7.5 - 60|2026-10-23|gpt-5.6-sol
+o1-pro|low medium high|medium|never|reasoning functions vision|100000|200000|150 - - 600|2026-10-23|gpt-5.6-sol
+o3|low medium high|medium|never|usual|100000|200000|2 0.5 - 8|2026-12-11|gpt-6.1-sol
+o3-deep-research|low medium high|medium|never|reasoning summary hosted vision|100000|200000|10 2.5 - 40|2026-07-23|gpt-5.4-pro
+o3-mini|low medium high|medium|never|reasoning summary functions|100000|200000|1.1 0.55 - 4.4|2026-10-23|gpt-5.6-sol
+o3-pro|low medium high|medium|never|usual|100000|200000|20 - - 80|2026-12-11|gpt-6.1-sol
+o4-mini|low medium high|medium|never|usual|100000|200000|1.1 0.275 - 4.4|2026-10-23|gpt-5.6-terra
+o4-mini-deep-research|low medium high|medium|never|reasoning summary hosted vision|100000|200000|2 0.5 - 8|2026-07-23|gpt-5.4-pro
+"""
+
+
+def _parse_row(line: str) -> tuple[str, CatalogRow]:
+    name, efforts, effort, sampling, traits, output, context, *rest = line.split("|")
+    prices, shutdown, successor = rest
+    one, two, three, four = (
+        None if price == "-" else float(price)
+        for price in (prices or "- - - -").split()
+    )
+    return name, CatalogRow(
+        efforts,
+        effort or None,
+        sampling,
+        traits.replace("usual", _USUAL_TRAITS),
+        int(output) if output else None,
+        int(context) if context else None,
+        (one, two, three, four) if prices else None,
+        shutdown or None,
+        successor or None,
+    )
+
+
+CATALOG_ROWS: dict[str, CatalogRow] = dict(map(_parse_row, _TABLE.split("\n")[2:-1]))
 
 # Ids that the API itself serves with another model.
 CATALOG_SERVED_AS: dict[str, str] = {
@@ -1071,14 +1076,13 @@ class ModelPrices(NamedTuple):
     output: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class ModelFacts:
+class ModelFacts(NamedTuple):
     """What a model accepts, its limits and its prices; None where unknown."""
 
     reasoning: bool  # takes a `reasoning` parameter
     efforts: tuple[str, ...]  # lowest first; empty: none, or unknown
     default_effort: str | None  # what the API uses when none is sent
-    sampling: Literal["always", "with_none", "never"]  # temperature, top_p, logprobs
+    sampling: str  # "always", "with_none" or "never": temperature, top_p, logprobs
     summary: bool
     verbosity: bool
     phase: bool
@@ -1094,8 +1098,7 @@ class ModelFacts:
     known_family: bool = True  # False: the name says nothing, the facts are cautious
 
 
-@dataclass(frozen=True, slots=True)
-class ResolvedModel:
+class ResolvedModel(NamedTuple):
     """A resolved name: what to send, who can read its reasoning, what to call it."""
 
     id: str  # sent as `model`
@@ -1128,7 +1131,6 @@ def resolve_model(name: str) -> ResolvedModel:
 
 
 def _named_model(name: str) -> tuple[str, str | None] | None:
-    """Return a real id or one of our names, both without an effort at the end."""
     if name in CATALOG_ROWS or _model_family(name) in CATALOG_ROWS:
         return name, None
     if name in CATALOG_ALIASES:
@@ -1137,7 +1139,6 @@ def _named_model(name: str) -> tuple[str, str | None] | None:
 
 
 def _thinking_or_instant(name: str) -> tuple[str, str | None] | None:
-    """Resolve ChatGPT's words for a model that thinks, or does not."""
     if match := _THINKING_NAME.match(name):
         row = CATALOG_ROWS.get(model_id := match[1] + (match[2] or ""))
         # From gpt-5.1 to 5.4 the default is not to think at all.
@@ -1150,7 +1151,6 @@ def _thinking_or_instant(name: str) -> tuple[str, str | None] | None:
 
 
 def _model_with_effort(name: str) -> tuple[str, str] | None:
-    """Return a model and the effort at the end of the name, if it may accept it."""
     base, _, effort = name.rpartition("-")
     if effort not in REASONING_EFFORTS or name.startswith("ft:"):
         return None
@@ -1164,7 +1164,6 @@ def _model_with_effort(name: str) -> tuple[str, str] | None:
 
 
 def _model_family(model_id: str) -> str:
-    """Return the id without its date, after the redirections of the API itself."""
     undated = _SNAPSHOT_DATE.sub("", model_id)
     return CATALOG_SERVED_AS.get(undated, undated)
 
@@ -1176,55 +1175,37 @@ def _model_facts(model_id: str) -> ModelFacts:
     if match := _WRAPPED_ID.match(model_id):
         # A fine-tuned model ends with its base but has prices of its own, and so
         # has a router.
-        return replace(_model_facts(match[1]), prices=None)
+        return _model_facts(match[1])._replace(prices=None)
     return _family_facts(model_id)
 
 
 def _row_facts(row: CatalogRow) -> ModelFacts:
-    traits = row.traits.split()
-    return ModelFacts(
-        reasoning="reasoning" in traits,
-        efforts=tuple(row.efforts.split()),
-        default_effort=row.default_effort,
-        sampling=row.sampling,
-        summary="summary" in traits,
-        verbosity="verbosity" in traits,
-        phase="phase" in traits,
-        functions="functions" in traits,
-        hosted="hosted" in traits,
-        vision="vision" in traits,
-        prefix_bound="prefix_bound" in traits,
-        max_output_tokens=row.max_output_tokens,
-        context=row.context,
-        shutdown=row.shutdown,
-        successor=row.successor,
-        prices=ModelPrices(*row.prices) if row.prices else None,
-    )
+    facts: dict[str, Any] = row._asdict()
+    traits = facts.pop("traits").split()
+    facts |= {name: name in traits for name in _YES_OR_NO_FACTS - {"known_family"}}
+    facts["efforts"] = tuple(row.efforts.split())
+    facts["prices"] = ModelPrices(*row.prices) if row.prices else None
+    return ModelFacts(**facts)
 
 
 def _family_facts(model_id: str) -> ModelFacts:
-    """Return the facts of an id outside the catalog, by family and version."""
     if _O_SERIES_ID.match(model_id):
-        return replace(
-            _REASONING_FACTS, efforts=("low", "medium", "high"), verbosity=False
+        return _REASONING_FACTS._replace(
+            efforts=("low", "medium", "high"), verbosity=False
         )
     match = _GPT_VERSION.match(model_id)
     if not match:
         # A deployment can have any name; only its administrator knows its facts.
-        return replace(_PLAIN_FACTS, hosted=True, known_family=False)
+        return _PLAIN_FACTS._replace(hosted=True, known_family=False)
     version = (int(match[1]), int(match[2] or 0))
     if version < (5, 0):
         return _PLAIN_FACTS
-    return replace(
-        _REASONING_FACTS, phase=version >= (5, 3), prefix_bound=version >= (6, 2)
+    return _REASONING_FACTS._replace(
+        phase=version >= (5, 3), prefix_bound=version >= (6, 2)
     )
 
 
 def _shown_name(model_id: str, effort: str | None) -> str:
-    """Return `GPT-5.6 Sol (high)` for `gpt-5.6-sol` with effort high.
-
-    Other ids are not changed.
-    """
     name, notes = model_id, [effort] if effort else []
     if _GPT_VERSION.match(model_id):
         if match := _SNAPSHOT_DATE.search(model_id):
@@ -1258,8 +1239,7 @@ _REASONING_FACTS = ModelFacts(
 # For gpt-4 and for ids that say nothing (another vendor, an Azure deployment): a model
 # that does not reason refuses `reasoning` and its `include` with a 400, and a reasoning
 # model works without them. So they are sent only if an effort is asked for.
-_PLAIN_FACTS = replace(
-    _REASONING_FACTS,
+_PLAIN_FACTS = _REASONING_FACTS._replace(
     reasoning=False,
     sampling="always",
     summary=False,
@@ -1269,26 +1249,24 @@ _PLAIN_FACTS = replace(
 
 
 _YES_OR_NO_FACTS = frozenset(
-    f.name for f in fields(ModelFacts) if f.type in (bool, "bool")
+    name for name, fact in _PLAIN_FACTS._asdict().items() if isinstance(fact, bool)
 )
 _NUMBER_FACTS = frozenset({"max_output_tokens", "context"})
 _TEXT_FACTS = frozenset({"default_effort", "shutdown", "successor"})
 _SAMPLINGS = ("always", "with_none", "never")
 
 
-@dataclass(frozen=True, slots=True)
-class Override:
-    """What an administrator says about one model; empty texts say nothing."""
+class _Override(NamedTuple):
 
     like: str = ""
     name: str = ""
-    facts: Mapping[str, Any] = field(default_factory=dict)
+    facts: Mapping[str, Any] = MappingProxyType({})
 
 
-Overrides = Mapping[str, Override]
+Overrides = Mapping[str, _Override]
 
 
-def read_overrides(text: str) -> dict[str, Override]:
+def read_overrides(text: str) -> dict[str, _Override]:
     """Return the overrides of a JSON object by model id; raises InvalidRequest."""
     if not text.strip():
         return {}
@@ -1312,21 +1290,21 @@ def resolve_with_overrides(name: str, overrides: Overrides) -> ResolvedModel:
     if base in overrides and effort in REASONING_EFFORTS:
         model = _apply_override(base, overrides[base])
         if model.takes_effort(effort):
-            return replace(model, effort=effort, name=f"{model.name} ({effort})")
+            return model._replace(effort=effort, name=f"{model.name} ({effort})")
     return resolve_model(name)
 
 
-def _apply_override(name: str, said: Override) -> ResolvedModel:
+def _apply_override(name: str, said: _Override) -> ResolvedModel:
     model = resolve_model(said.like or name)
-    facts = replace(model.facts, **said.facts)
+    facts = model.facts._replace(**said.facts)
     if not said.like:
-        return replace(model, facts=facts, name=said.name or model.name)
+        return model._replace(facts=facts, name=said.name or model.name)
     return ResolvedModel(
         id=name, family=name, effort=None, facts=facts, name=said.name or name
     )
 
 
-def _read_override(model: str, row: object) -> Override:
+def _read_override(model: str, row: object) -> _Override:
     if not isinstance(row, Mapping):
         raise InvalidRequest(_entry_error(model, "is no JSON object"))
     said = dict(row)
@@ -1336,11 +1314,10 @@ def _read_override(model: str, row: object) -> Override:
             raise InvalidRequest(_entry_error(model, f"has a wrong {str(key)[:40]}"))
     if "efforts" in said:
         said["efforts"] = tuple(said["efforts"])
-    return Override(**texts, facts=said)
+    return _Override(**texts, facts=said)
 
 
 def _can_be(key: str, value: object) -> bool:
-    """Say whether `value` is allowed for the fact named `key`."""
     if key in _YES_OR_NO_FACTS:
         return isinstance(value, bool)
     if key in _NUMBER_FACTS:
@@ -1363,11 +1340,10 @@ def _entry_error(model: str, what: str) -> str:
 # ==== openai_responses.models.usage: The tokens that a run used, added up over its responses, and what they cost.
 
 
-@dataclass(frozen=True, slots=True)
-class Usage:
+class Usage(NamedTuple):
     """Counts of one response, or of several added together.
 
-    `cached` is part of `input`, `reasoning` is part of `output`
+    `cached` is part of `input`, `reasoning` of `output`
     (docs/reference/responses-api.md, "Usage").
     """
 
@@ -1383,19 +1359,16 @@ def add_usage(one: Usage | None, other: Usage | None) -> Usage | None:
     """Return the sum, field by field; a missing count is 0."""
     if one is None or other is None:
         return one or other
-    pairs = zip(astuple(one), astuple(other), strict=True)
+    pairs = zip(one, other, strict=True)
     return Usage(*(a + b for a, b in pairs))
 
 
 def read_usage(wire: object) -> Usage | None:
-    """Return the counts of a response's `usage`, or None if it has none.
-
-    Other servers leave fields out or send null; a missing count is 0.
-    """
+    """Return the counts of a response's `usage`, or None if it has none."""
     if not isinstance(wire, Mapping):
         return None
-    inputs = _mapping(wire.get("input_tokens_details"))
-    outputs = _mapping(wire.get("output_tokens_details"))
+    inputs = as_mapping(wire.get("input_tokens_details"))
+    outputs = as_mapping(wire.get("output_tokens_details"))
     given, made = _count(wire.get("input_tokens")), _count(wire.get("output_tokens"))
     return Usage(
         input=given,
@@ -1405,10 +1378,6 @@ def read_usage(wire: object) -> Usage | None:
         cache_writes=_count(inputs.get("cache_write_tokens")),
         reasoning=_count(outputs.get("reasoning_tokens")),
     )
-
-
-def _mapping(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
 
 
 def _count(value: object) -> int:
@@ -1488,10 +1457,7 @@ def _read_row(row: object) -> ModelPrices:
 
 
 class ServerSentEvent(NamedTuple):
-    """One dispatched event; `data` holds its lines joined by a newline.
-
-    A tuple, because one is created for each token and a tuple takes half the time.
-    """
+    """One dispatched event; `data` holds its lines joined by a newline."""
 
     event: str
     data: str
@@ -1500,8 +1466,8 @@ class ServerSentEvent(NamedTuple):
 class EventStreamDecoder:
     """Turns chunks of any size into events.
 
-    The bytes of an unfinished line are kept unchanged and joined once, when the line
-    ends. So the work is linear in the length of the stream.
+    The bytes of an unfinished line are joined once, when the line ends, so the work is
+    linear in the length of the stream.
     """
 
     def __init__(self) -> None:
@@ -1529,15 +1495,14 @@ class EventStreamDecoder:
     def close(self) -> list[ServerSentEvent]:
         """Return the event whose final blank line is missing at the end of the stream.
 
-        The standard drops it. Here it is kept: if it is the terminal event, a finished
-        answer would otherwise count as cut.
+        The standard drops it, but without its terminal event a finished answer would count as
+        cut.
         """
         rest = b"".join(self._fragments)
         self._fragments = []
         return self._take_lines(rest + b"\n\n")
 
     def _take_lines(self, text: bytes) -> list[ServerSentEvent]:
-        """Read the complete lines of `text`; keep what follows the last line end."""
         lines = text.splitlines()
         if text.endswith(b"\r"):
             self._after_cr = True
@@ -1546,7 +1511,6 @@ class EventStreamDecoder:
         return self._dispatched(lines)
 
     def _dispatched(self, lines: list[bytes]) -> list[ServerSentEvent]:
-        """Return the events that end with a blank line among `lines`."""
         events = []
         for line in lines:
             field, _, value = line.partition(b":")
@@ -1571,8 +1535,7 @@ _ID = re.compile(r"[A-Za-z0-9_=-]{1,512}")
 class Cursor:
     """The response that is being read, and the number of its last event.
 
-    `response_id` is empty until the server has named it. `last` is None until an event
-    had a number.
+    `response_id` is empty until the server has named it.
     """
 
     def __init__(self, named: Callable[[], object] = lambda: None) -> None:
@@ -1596,8 +1559,7 @@ class Cursor:
 
     def note(self, response: object) -> None:
         """Remember the id of a response object, if it is a valid id."""
-        told: Mapping[str, Any] = response if isinstance(response, Mapping) else {}
-        named = told.get("id")
+        named = as_mapping(response).get("id")
         if isinstance(named, str) and _ID.fullmatch(named):
             self.response_id = named
             self._named()
@@ -1608,12 +1570,11 @@ NO_CARD: Mapping[str, Any] = MappingProxyType({})
 
 
 class TextDelta(NamedTuple):
-    """More of a text that grows while we read.
+    """An addition to a text that grows.
 
-    `kind` says which: the "text" or "refusal" of a message, the "summary" or the raw
-    "reasoning" of a reasoning item, the "arguments" of a call (a custom call's input
-    and a remote server's too), the "code" that the API runs. `part` is the content or
-    summary index, 0 for arguments and code.
+    `kind` is the "text" or "refusal" of a message, the "summary" or raw "reasoning" of a
+    reasoning item, the "arguments" of a call, or the "code" that the API runs. `part` is
+    the content or summary index, 0 for arguments and code.
     """
 
     output_index: int
@@ -1632,10 +1593,7 @@ class TextDone(NamedTuple):
 
 
 class AnnotationAdded(NamedTuple):
-    """`response.output_text.annotation.added`: what a place in a text refers to.
-
-    `annotation` is the wire's own; the ended item has it again.
-    """
+    """`response.output_text.annotation.added`: what a place in a text refers to."""
 
     output_index: int
     part: int
@@ -1719,7 +1677,6 @@ def join_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
 
 
 def _text_place(event: StreamEvent) -> tuple[int, str, int] | None:
-    """Return what tells one growing text from another; None for all other events."""
     return event[:3] if isinstance(event, TextDelta) else None
 
 
@@ -1750,7 +1707,6 @@ def parse_event(event: ServerSentEvent) -> StreamEvent:
 
 
 def _event_value(text: str) -> object:
-    """Return the same as `json.loads`, in two thirds of the time."""
     text = text.strip(_JSON_BLANK)
     try:
         value, end = _JSON_READER.raw_decode(text)
@@ -1780,7 +1736,6 @@ def _object(value: object) -> dict[str, Any]:
 
 
 def _delta_reader(kind: str, part: str) -> _Reader:
-    """Return the reader of a delta whose place in its item is the field `part`."""
 
     def read(wire: Mapping[str, Any]) -> StreamEvent:
         place, index, text = wire.get(part, 0), wire["output_index"], wire["delta"]
@@ -1792,7 +1747,6 @@ def _delta_reader(kind: str, part: str) -> _Reader:
 
 
 def _done_reader(kind: str, part: str, field: str) -> _Reader:
-    """Return the reader of a `*.done` event that holds the whole text in `field`."""
 
     def read(wire: Mapping[str, Any]) -> StreamEvent:
         place = _index(wire.get(part, 0))
@@ -1817,17 +1771,14 @@ def _read_partial_image(wire: Mapping[str, Any]) -> StreamEvent:
     )
 
 
-def _read_item_added(wire: Mapping[str, Any]) -> StreamEvent:
-    return ItemAdded(_index(wire["output_index"]), _object(wire["item"]))
+def _item_reader(event: type[ItemAdded] | type[ItemDone]) -> _Reader:
+    def read(wire: Mapping[str, Any]) -> StreamEvent:
+        return event(_index(wire["output_index"]), _object(wire["item"]))
 
-
-def _read_item_done(wire: Mapping[str, Any]) -> StreamEvent:
-    return ItemDone(_index(wire["output_index"]), _object(wire["item"]))
+    return read
 
 
 def _final_reader(status: str) -> _Reader:
-    """Return the reader of the last event of a response that ends with `status`."""
-
     def read(wire: Mapping[str, Any]) -> StreamEvent:
         return FinalResponse(status, _object(wire["response"]))
 
@@ -1840,31 +1791,29 @@ def _read_error(wire: Mapping[str, Any]) -> StreamEvent:
     return StreamError(read_api_error(flat))
 
 
+_TEXT_EVENTS = (
+    ("output_text", "text", "content_index", "text"),
+    ("refusal", "refusal", "content_index", "refusal"),
+    ("reasoning_summary_text", "summary", "summary_index", "text"),
+    ("reasoning_text", "reasoning", "content_index", "text"),
+    ("function_call_arguments", "arguments", "part", "arguments"),
+    ("custom_tool_call_input", "arguments", "part", "input"),
+    ("mcp_call_arguments", "arguments", "part", "arguments"),
+    ("code_interpreter_call_code", "code", "part", "code"),
+)
+"""Texts that grow: the events' name, the kind, the field of its place, and the field of
+the whole text."""
+
 _READERS: Mapping[str, _Reader] = {
-    "response.output_text.delta": _delta_reader("text", "content_index"),
-    "response.output_text.done": _done_reader("text", "content_index", "text"),
-    "response.refusal.delta": _delta_reader("refusal", "content_index"),
-    "response.refusal.done": _done_reader("refusal", "content_index", "refusal"),
-    "response.reasoning_summary_text.delta": _delta_reader("summary", "summary_index"),
-    "response.reasoning_summary_text.done": _done_reader(
-        "summary", "summary_index", "text"
-    ),
-    "response.reasoning_text.delta": _delta_reader("reasoning", "content_index"),
-    "response.reasoning_text.done": _done_reader("reasoning", "content_index", "text"),
-    "response.function_call_arguments.delta": _delta_reader("arguments", "part"),
-    "response.function_call_arguments.done": _done_reader(
-        "arguments", "part", "arguments"
-    ),
-    "response.custom_tool_call_input.delta": _delta_reader("arguments", "part"),
-    "response.custom_tool_call_input.done": _done_reader("arguments", "part", "input"),
-    "response.code_interpreter_call_code.delta": _delta_reader("code", "part"),
-    "response.code_interpreter_call_code.done": _done_reader("code", "part", "code"),
-    "response.mcp_call_arguments.delta": _delta_reader("arguments", "part"),
-    "response.mcp_call_arguments.done": _done_reader("arguments", "part", "arguments"),
+    **{
+        f"response.{name}.delta": _delta_reader(*kind)
+        for name, *kind, _ in _TEXT_EVENTS
+    },
+    **{f"response.{name}.done": _done_reader(*kind) for name, *kind in _TEXT_EVENTS},
     _ANNOTATION: _read_annotation,
     "response.image_generation_call.partial_image": _read_partial_image,
-    "response.output_item.added": _read_item_added,
-    "response.output_item.done": _read_item_done,
+    "response.output_item.added": _item_reader(ItemAdded),
+    "response.output_item.done": _item_reader(ItemDone),
     "response.completed": _final_reader("completed"),
     "response.incomplete": _final_reader("incomplete"),
     "response.failed": _final_reader("failed"),
@@ -1872,13 +1821,13 @@ _READERS: Mapping[str, _Reader] = {
 }
 
 
-# ==== openai_responses.loop.events: The closed union of what a run reports to those who show it or record it.
+# ==== openai_responses.loop.events: What a run reports to those who show it or record it.
 
 
 class ToolOutput(NamedTuple):
     """A call got its output; `item` is the input item that gives it to the model.
 
-    `card` holds what a host shows beside it (`files`, `embeds`).
+    `card` is that of the tool's result.
     """
 
     output_index: int
@@ -1888,7 +1837,7 @@ class ToolOutput(NamedTuple):
 
 
 class ResponseDone(NamedTuple):
-    """One response ended in an orderly way; `usage` is None when it was not told."""
+    """One response ended; `usage` is None if the server did not tell it."""
 
     response_id: str
     status: str
@@ -1896,54 +1845,51 @@ class ResponseDone(NamedTuple):
 
 
 class Status(NamedTuple):
-    """Something a person should know while they wait, as a status line.
+    """A status line for the person who waits.
 
-    `cause` names what was given up to get an answer (`recovery.Fallback`), or is empty.
+    `cause` is that of a `Fallback`, or empty.
     """
 
     sentence: str
     cause: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Trace:
-    """What the log needs to know of the last response.
+class Trace(NamedTuple):
+    """What the log needs to know about the last response.
 
-    `request_id` is OpenAI's own id of the request, `model` what answered it, `status`
-    the HTTP status, if there was one, `error` what the API said went wrong, `removed`
-    how many items the API took out of the input, by the reason.
+    `request_id` is OpenAI's own, `model` the one that answered, `status` that of HTTP, and
+    `removed` counts the items that the API took out of the input, by reason.
     """
 
     request_id: str = ""
     model: str = ""
     status: int | None = None
-    error: ApiError = field(default_factory=ApiError)
-    removed: Mapping[str, int] = field(default_factory=dict)
+    error: ApiError = ApiError()
+    removed: Mapping[str, int] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
-class RunDone:
+class RunDone(NamedTuple):
     """The last event of every run, however it ended.
 
-    `usage` adds up all turns, `last_usage` is that of the last one; `output` holds the
-    items of the whole run that ended, outputs of calls among them; `cost` is in US
-    dollars, None where it is unknown or nobody asked.
+    `usage` adds up all responses, `last_usage` is that of the last one. `output` holds the
+    finished items of the whole run, outputs of calls among them. `cost` is in US dollars,
+    None if unknown.
     """
 
     ending: Ending
     usage: Usage | None = None
     last_usage: Usage | None = None
     output: tuple[Item, ...] = ()
-    trace: Trace = field(default_factory=Trace)
+    trace: Trace = Trace()
     cost: float | None = None
 
 
 RunEvent = ItemEvent | ToolOutput | ResponseDone | Status | RunDone
 
 
-# ==== openai_responses.redaction: Removes secrets from text.
+# ==== openai_responses.redaction: Removes secrets from text: known values in every form, then what looks like a secret.
 
-REDACTED = "[redacted]"
+_REDACTED = "[redacted]"
 
 _SHORTEST_SECRET = 6
 
@@ -1985,8 +1931,7 @@ _LOOKS_SECRET = re.compile(
 def redact(text: str, secrets: Iterable[str] = ()) -> str:
     """Return `text` with `[redacted]` in place of `secrets` and of what looks like one.
 
-    A second call changes nothing. Secrets of fewer than six characters are ignored,
-    because they would be found in ordinary words.
+    Secrets of fewer than six characters are ignored: ordinary words contain them.
     """
     known = {form for secret in secrets for form in _forms(secret.strip())}
     if known:
@@ -2007,15 +1952,15 @@ def header_secrets(value: str) -> list[str]:
 def redact_line(text: str, secrets: Iterable[str] = ()) -> str:
     """Return `text` redacted and as one line, safe to write to a log.
 
-    Texts of tools, pages and programs get there. A line end in them would fake a line
-    of the log, and an escape sequence would act on the terminal that shows it.
+    A line end of a tool's text would fake a line of the log, and an escape sequence would
+    act on the terminal that shows it.
     """
     line = "\\n".join(redact(text, secrets).splitlines())
     return "".join(one if one.isprintable() else _escaped(one) for one in line)
 
 
 def describe_exception(error: BaseException) -> str:
-    """Return what a log may say of a foreign exception: its type and its place.
+    """Return the type and the place of a foreign exception, for a log.
 
     Its text may quote a header or a prompt.
     """
@@ -2029,17 +1974,17 @@ def _escaped(sign: str) -> str:
 
 
 def _redact_pattern(pattern: re.Pattern[str], text: str) -> str:
-    return REDACTED.join(pattern.sub(_keep_name, part) for part in text.split(REDACTED))
+    return _REDACTED.join(
+        pattern.sub(_keep_name, part) for part in text.split(_REDACTED)
+    )
 
 
 def _keep_name(found: re.Match[str]) -> str:
-    """Return the mark, with the name that tells which secret was there."""
     name = found[found.lastgroup] if found.lastgroup else ""
-    return f"{name}{REDACTED}{'@' if found.lastgroup == 'scheme' else ''}"
+    return f"{name}{_REDACTED}{'@' if found.lastgroup == 'scheme' else ''}"
 
 
 def _forms(secret: str) -> Iterator[str]:
-    """Yield `secret` as it appears in headers, addresses, JSON and base64."""
     if len(secret) < _SHORTEST_SECRET:
         return
     raw = secret.encode("utf-8", "surrogatepass")
@@ -2052,11 +1997,6 @@ def _forms(secret: str) -> Iterator[str]:
 
 
 def _inside_base64(raw: bytes, offset: int) -> str:
-    """Return the characters that `raw` alone decides when `offset` bytes precede it.
-
-    The password of a `Basic` header follows a user name that we do not know. Only the
-    length of that name modulo three matters.
-    """
     encoded = b64encode(bytes(offset) + raw).decode()
     return encoded[(offset * 8 + 5) // 6 : (offset + len(raw)) * 8 // 6]
 
@@ -2070,10 +2010,10 @@ _AZURE_HOSTS = (".azure.com", ".azure.us", ".azure.cn")
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """How a server is reached. The address of a proxy can contain a password.
+    """How a server is reached; the address of a proxy can contain a password.
 
-    `ca_bundle` is the path of a file with certificates, `proxy` an address. If they are
-    empty, the system's certificates and the environment's proxy are used.
+    An empty `ca_bundle` (a file) or `proxy` (an address) means the system's certificates
+    and the environment's proxy.
     """
 
     verify_ssl: bool = True
@@ -2083,10 +2023,9 @@ class Network:
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """The address and the key of a server.
+    """The address and the key of a server; an address can contain a password.
 
-    Neither is in a `repr`: an address can contain a password. `strict` asks for
-    requests in the form that servers other than OpenAI's accept.
+    `strict` asks for requests in the form that servers other than OpenAI's accept.
     """
 
     base_url: str = field(repr=False)
@@ -2099,15 +2038,15 @@ class Endpoint:
 
     def url(self, path: str) -> str:
         """Return the address of `path`; raises InvalidRequest for an unusable base."""
-        base = normalize_base_url(self.base_url)
+        base = _normalize_base_url(self.base_url)
         query = urlsplit(self.base_url.strip()).query  # Azure's api-version
         joint = "&" if "?" in path else "?"
         return base + path + (query and joint + query)
 
     @property
     def host(self) -> str:
-        """The server's name; raises InvalidRequest for an unusable base."""
-        return urlsplit(normalize_base_url(self.base_url)).hostname or ""
+        """The server's name; raises InvalidRequest like `url`."""
+        return urlsplit(_normalize_base_url(self.base_url)).hostname or ""
 
     @property
     def is_azure(self) -> bool:
@@ -2115,24 +2054,22 @@ class Endpoint:
         return self.host.endswith(_AZURE_HOSTS)
 
     def account(self) -> str:
-        """Return a name for this key at this address, which does not reveal the key."""
+        """Return a name for this key at this address that does not reveal the key."""
         told = f"{self.base_url}\n{self.organization}\n{self.api_key}"
         return sha256(told.encode("utf-8", errors="replace")).hexdigest()
 
     def owner(self) -> str:
         """Return a short name for the owner of encrypted reasoning, without the key.
 
-        Keys of one organisation can read each other's reasoning, if the organisation is
-        known.
+        Keys of one organisation can read each other's reasoning.
         """
         told = f"{self.host}\n{self.organization or self.api_key.strip()}"
         return sha256(told.encode("utf-8", errors="replace")).hexdigest()[:16]
 
     def headers(self) -> dict[str, str]:
-        """Return the headers of a request; Azure has its own header for the key.
+        """Return the headers of a request.
 
-        The administrator's own headers have priority: a gateway may need another
-        Authorization.
+        The administrator's own headers have priority: a gateway may need another Authorization.
         """
         key = self.api_key.strip()
         ours = {"api-key": key} if self.is_azure else {"Authorization": f"Bearer {key}"}
@@ -2146,12 +2083,7 @@ class Endpoint:
         return {**kept, **self.extra_headers}
 
 
-def normalize_base_url(text: str) -> str:
-    """Return `text` as the address that paths are appended to.
-
-    Takes what people paste: with or without `/v1`, with a slash at the end, or with
-    the `/responses` of the endpoint itself.
-    """
+def _normalize_base_url(text: str) -> str:
     parts = url_parts(text.strip() or DEFAULT_BASE_URL)
     if parts is None:
         raise InvalidRequest(
@@ -2226,7 +2158,6 @@ def proxy_for(network: Network, url: str) -> str | None:
 
 
 def _environment_proxy(url: str) -> str | None:
-    """Return the proxy that the environment names for `url`, or None."""
     parts, proxies = urlsplit(url), getproxies()
     proxy = proxies.get(parts.scheme) or proxies.get("all")
     # Each call reads the whole environment. If it names no proxy, one call is enough.
@@ -2248,7 +2179,6 @@ def parse_retry_headers(
 
 
 def _retry_after(headers: Mapping[str, str], now: float) -> float | None:
-    """Return the wait in `retry-after-ms` or `retry-after`, or None."""
     milliseconds = _number(headers.get("retry-after-ms"))
     if milliseconds is not None:
         return milliseconds / 1000
@@ -2263,7 +2193,6 @@ def _retry_after(headers: Mapping[str, str], now: float) -> float | None:
 
 
 def _number(text: str | None) -> float | None:
-    """Return a wait as a finite number that is not negative, or None."""
     try:
         value = float(text or "")
     except ValueError:
@@ -2282,7 +2211,6 @@ _DNS_SECONDS = 300
 
 
 class _Pool:
-    """The session of one event loop, lent to the active runs."""
 
     def __init__(self, idle_seconds: float) -> None:
         self._idle_seconds = idle_seconds
@@ -2293,7 +2221,6 @@ class _Pool:
 
     @contextmanager
     def lend(self) -> Iterator[aiohttp.ClientSession]:
-        """Lend the session, opened if needed; the last return starts the idle time."""
         if self._timer is not None:
             self._timer.cancel()
         if self._session is None:
@@ -2307,19 +2234,19 @@ class _Pool:
                 loop = asyncio.get_running_loop()
                 self._timer = loop.call_later(self._idle_seconds, self.close_later)
 
-    async def close(self) -> None:
-        """Close the session now, if there is one."""
+    def _take_session(self) -> aiohttp.ClientSession | None:
         if self._timer is not None:
             self._timer.cancel()
         session, self._session = self._session, None
+        return session
+
+    async def close(self) -> None:
+        session = self._take_session()
         if session is not None:
             await session.close()
 
     def close_later(self) -> None:
-        """Close the session in a task of its own, for callers that cannot wait."""
-        if self._timer is not None:
-            self._timer.cancel()
-        session, self._session = self._session, None  # now, so that no run borrows it
+        session = self._take_session()
         if session is None:
             return
         # In a task that is referenced until it is done: closing a connector from a
@@ -2374,14 +2301,12 @@ def _new_session() -> aiohttp.ClientSession:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Timeouts:
+class Timeouts(NamedTuple):
     """Limits in seconds; a `total` of 0 means no limit.
 
-    `first_event` runs from sending to the first event, `idle` from one event to the
-    next; a `keepalive` counts as an event. Reasoning at high effort is silent for
-    minutes, so there is no total limit by default. The time of tools and of people does
-    not count in it.
+    `first_event` runs from sending to the first event, `idle` from one event to the next; a
+    `keepalive` counts as an event. Reasoning can be silent for minutes, so there is no
+    total limit by default, and the time of tools and of people does not count in it.
     """
 
     connect: float = 30.0
@@ -2433,13 +2358,13 @@ class Deadlines:
         return TimedOut("total_timeout" if self._end <= self._next else self._kind)
 
 
-DRAIN_SECONDS = 1.0
+_DRAIN_SECONDS = 1.0
 """For reading the rest of a body, which is not needed."""
 
 _REQUEST_ID = re.compile(r"(?:req_)?[0-9a-fA-F-]{1,64}")
 """Nothing that could be a key or a word, because the log shows the id."""
 
-NETWORK_ERRORS = (aiohttp.ClientError, TimeoutError, OSError)
+_NETWORK_ERRORS = (aiohttp.ClientError, TimeoutError, OSError)
 
 
 class HttpResponse:
@@ -2460,7 +2385,7 @@ class HttpResponse:
     @property
     def request_id(self) -> str:
         """OpenAI's own id of the request, for the log."""
-        return request_id_of(self._response)
+        return _request_id_of(self._response)
 
     async def chunks(self) -> AsyncGenerator[bytes, None]:
         """Yield the body as it arrives, in pieces of any length."""
@@ -2477,17 +2402,13 @@ class HttpResponse:
                 chunk = await self._response.content.readany()
             self.is_read = not chunk
             return chunk
-        except NETWORK_ERRORS:
+        except _NETWORK_ERRORS:
             if scope.expired():
                 raise self._deadlines.timeout_error() from None
             self._broke = True
         return self._rescued() or await self.read_any()
 
     def _rescued(self) -> bytes:
-        """Return the bytes that arrived before the connection broke.
-
-        aiohttp puts the exception in front of the unread bytes.
-        """
         content = self._response.content
         content.set_exception(None)  # type: ignore[arg-type]
         return content.read_nowait()
@@ -2496,9 +2417,8 @@ class HttpResponse:
     def paused(self) -> Iterator[None]:
         """Leave arriving bytes with the operating system for a while.
 
-        Otherwise the event loop wakes up for every packet although nothing is read. If
-        aiohttp itself has stopped reading, because its buffer is full, reading stays
-        stopped.
+        Otherwise the event loop wakes up for every packet although nothing is read. If aiohttp
+        has stopped reading, because its buffer is full, it stays so.
         """
         connection = self._response.connection  # None once the body has ended
         transport = connection.transport if connection else None
@@ -2515,10 +2435,10 @@ class HttpResponse:
     async def drain(self) -> None:
         """Read the rest after the last event, so that the connection can be reused."""
         try:
-            async with asyncio.timeout(DRAIN_SECONDS):
+            async with asyncio.timeout(_DRAIN_SECONDS):
                 async for _ in self._response.content.iter_any():
                     pass
-        except NETWORK_ERRORS:
+        except _NETWORK_ERRORS:
             self._response.close()
 
     async def response_object(self) -> dict[str, Any]:
@@ -2537,8 +2457,7 @@ class HttpResponse:
         raise UnreadableAnswer(SENTENCES["unreadable"][""])
 
 
-def request_id_of(response: aiohttp.ClientResponse) -> str:
-    """Return the server's id of a request, if it looks like one."""
+def _request_id_of(response: aiohttp.ClientResponse) -> str:
     told = response.headers.get("x-request-id", "")
     return told if _REQUEST_ID.fullmatch(told) else ""
 
@@ -2556,9 +2475,9 @@ _POST_TIMEOUTS = Timeouts(connect=10, first_event=20, total=30)
 class Connections:
     """Sends requests over the pooled sessions of one pipe."""
 
-    def __init__(self, idle_seconds: float | None = None) -> None:
+    def __init__(self, idle_seconds: float = _IDLE_SECONDS) -> None:
         """Open nothing yet; close a session after `idle_seconds` without a run."""
-        self._sessions = Sessions() if idle_seconds is None else Sessions(idle_seconds)
+        self._sessions = Sessions(idle_seconds)
         self._trust = Trust()
         self._later: set[asyncio.Task[None]] = set()
 
@@ -2572,8 +2491,8 @@ class Connections:
     ) -> AsyncIterator[HttpResponse]:
         """Send `payload` and lend the answer.
 
-        Raises ApiRefused, ConnectionFailed, TimedOut or InvalidRequest. Leaving early
-        closes the connection, which stops the work at the server.
+        Raises ApiRefused, ConnectionFailed, TimedOut or InvalidRequest. Leaving early closes
+        the connection, which stops the work at the server.
         """
         body, limits = _json_body(payload), deadlines or Deadlines(Timeouts())
         async with self._sent(endpoint, path, body, limits) as response:
@@ -2598,7 +2517,6 @@ class Connections:
     async def _sent(
         self, endpoint: Endpoint, path: str, body: bytes | None, deadlines: Deadlines
     ) -> AsyncIterator[aiohttp.ClientResponse]:
-        """Lend the response to a request; without a `body` it is a GET."""
         tls = self._trust.context(endpoint.network)
         with self._sessions.pool().lend() as session:
             response = await _send(session, endpoint, path, body, deadlines, tls)
@@ -2650,7 +2568,6 @@ async def _send(
     deadlines: Deadlines,
     tls: ssl.SSLContext | bool,
 ) -> aiohttp.ClientResponse:
-    """Return the response as soon as its head has arrived."""
     url = endpoint.url(path)
     scope = deadlines.scope()
     try:
@@ -2665,7 +2582,7 @@ async def _send(
                 proxy=proxy_for(endpoint.network, url),
                 timeout=aiohttp.ClientTimeout(sock_connect=deadlines.timeouts.connect),
             )
-    except NETWORK_ERRORS as error:
+    except _NETWORK_ERRORS as error:
         if scope.expired():
             raise deadlines.timeout_error() from None
         raise ConnectionFailed(
@@ -2680,7 +2597,6 @@ async def _send(
 
 
 def _network_sentence(error: Exception, host: str) -> str:
-    """Return the sentence for a connection that could not be opened."""
     match error:
         case aiohttp.ClientProxyConnectionError() | aiohttp.ClientHttpProxyError():
             return SENTENCES["refused"]["407"]
@@ -2696,21 +2612,20 @@ def _network_sentence(error: Exception, host: str) -> str:
 
 
 async def _refusal(response: aiohttp.ClientResponse, model: str) -> ApiRefused:
-    """Return the error for a response with a bad status."""
     body = b""
     try:
-        async with asyncio.timeout(DRAIN_SECONDS):
+        async with asyncio.timeout(_DRAIN_SECONDS):
             async for piece in response.content.iter_any():
                 body += piece
                 if len(body) > _MAX_ERROR_BODY:
                     break
         error = read_api_error(json.loads(body))
-    except (*NETWORK_ERRORS, ValueError, RecursionError):
+    except (*_NETWORK_ERRORS, ValueError, RecursionError):
         error = ApiError()  # no body, or not JSON: only the status is known
     status = response.status
     failure = parse_retry_headers(status, error, response.headers, unix_seconds())
     sentence = refusal_sentence(status, error, model)
-    return ApiRefused(sentence, failure, request_id_of(response))
+    return ApiRefused(sentence, failure, _request_id_of(response))
 
 
 async def container_file(
@@ -2722,8 +2637,8 @@ async def container_file(
 ) -> bytes:
     """Return the bytes of a file in a container; raises the same errors as `get`.
 
-    `ids` are those of the container and of the file. A file of more than `most_bytes`
-    is an UnreadableAnswer; the rest is not read.
+    `ids` are those of the container and of the file. More than `most_bytes` is an
+    UnreadableAnswer; the rest is not read.
     """
     container, file = (quote(part, safe="") for part in ids)
     path = f"/containers/{container}/files/{file}/content"
@@ -2735,801 +2650,6 @@ async def container_file(
             if len(found) > most_bytes:
                 raise UnreadableAnswer(f"It has more than {most_bytes} bytes.")
     return bytes(found)
-
-
-# ==== openai_responses.requests.json_schema: JSON Schemas of tools in the two forms that the API takes: strict and open.
-
-DEFINITIONS = ("$defs", "definitions")
-
-
-def definitions(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the named parts of a schema, from both places where they can be."""
-    found: dict[str, Any] = {}
-    for key in DEFINITIONS:
-        named = schema.get(key)
-        for name, part in named.items() if isinstance(named, Mapping) else ():
-            # Two parts with one name and different content: neither can be used.
-            found[name] = part if found.get(name, part) == part else None
-    return found
-
-
-def resolve_reference(node: Any, root: Mapping[str, Any]) -> Any:
-    """Return the part of `root` that a `$ref` names, or None; `#` is the root itself."""
-    if node.get("$ref") == "#":
-        return root
-    return definitions(root).get(reference_name(node))
-
-
-def reference_name(node: Any) -> str:
-    """Return the name of the definition that a `$ref` points to, or an empty text."""
-    steps = str(node.get("$ref")).split("/")
-    if len(steps) == 3 and steps[0] == "#" and steps[1] in DEFINITIONS:
-        return steps[2].replace("~1", "/").replace("~0", "~")
-    return ""
-
-
-_MOST_PROPERTIES, _MOST_VALUES, _MOST_TEXT = 5000, 1000, 120_000
-_LONG_ENUM, _LONG_ENUM_CHARACTERS = 250, 15_000
-
-
-def is_within_limits(schema: Mapping[str, Any]) -> bool:
-    """Say whether strict mode accepts a strict schema of this size."""
-    nodes = list(_nodes(schema))
-    properties = [name for node in nodes for name in node.get("properties", ())]
-    enums = [list(map(str, node.get("enum", ()))) for node in nodes]
-    values = [value for enum in enums for value in enum]
-    return (
-        len(properties) <= _MOST_PROPERTIES
-        and len(values) <= _MOST_VALUES
-        and _length([*properties, *schema.get("$defs", ()), *values]) <= _MOST_TEXT
-        and all(map(_is_short, enums))
-    )
-
-
-def _nodes(node: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """Yield a strict schema and every schema inside it."""
-    yield node
-    inner = [*node.get("anyOf", ()), *([node["items"]] if "items" in node else ())]
-    for key in ("properties", "$defs"):
-        inner += node.get(key, {}).values()
-    for one in inner:
-        yield from _nodes(one)
-
-
-def _is_short(enum: list[str]) -> bool:
-    return len(enum) <= _LONG_ENUM or _length(enum) <= _LONG_ENUM_CHARACTERS
-
-
-def _length(texts: list[str]) -> int:
-    return sum(map(len, texts))
-
-
-Schema = dict[str, Any]
-
-_KEPT = frozenset(
-    {
-        *("description", "enum", "multipleOf", "minimum", "maximum"),
-        *("exclusiveMinimum", "exclusiveMaximum", "minItems", "maxItems", "pattern"),
-    }
-)
-"""Keywords that are kept unchanged."""
-
-_BOUNDS = (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum"))
-
-_STRICT_FORMATS = frozenset(
-    {
-        *("date-time", "time", "date", "duration", "email"),
-        *("hostname", "ipv4", "ipv6", "uuid"),
-    }
-)
-
-_NARROWING = frozenset(
-    {
-        *("not", "if", "then", "else", "dependentRequired", "dependentSchemas"),
-        *(
-            "dependencies",
-            "patternProperties",
-            "propertyNames",
-            "prefixItems",
-            "contains",
-        ),
-        *("unevaluatedProperties", "unevaluatedItems", "$dynamicRef", "$recursiveRef"),
-    }
-)
-"""Keywords that restrict values and have no strict form."""
-
-_JSON_TYPES: Mapping[type, str] = {
-    str: "string",
-    bool: "boolean",
-    int: "integer",
-    float: "number",
-    type(None): "null",
-}
-_ALL_TYPES = {*_JSON_TYPES.values(), "object", "array"}
-
-_DEEPEST_STRICT = 10
-
-
-class NotStrict(Exception):
-    """The schema has no strict form."""
-
-
-def strict_schema(schema: Mapping[str, Any]) -> Schema | None:
-    """Return a function's parameters for strict mode; None if that is impossible.
-
-    Everything that the result allows is also allowed by the given schema, except the
-    nulls of optional properties and limits that only a description can express
-    (`minLength`).
-    """
-    try:
-        return _StrictRewrite(schema).result()
-    except (NotStrict, RecursionError):
-        return None
-    except (TypeError, AttributeError, ValueError):
-        return None  # a server may send something that is not a schema
-
-
-class _StrictRewrite:
-    """Rewrites one schema to the strict form."""
-
-    def __init__(self, root: Mapping[str, Any]) -> None:
-        self._root = root
-
-    def result(self) -> Schema:
-        """Return the strict form; raises NotStrict."""
-        root = {k: v for k, v in self._root.items() if k not in DEFINITIONS}
-        if root.keys() & {"anyOf", "oneOf", "$ref", "enum", "const"}:
-            raise NotStrict
-        closed = {"type": "object", "properties": {}, **root}
-        strict = self._strict(closed, 1, is_root=True)
-        if strict["type"] != "object":
-            raise NotStrict
-        named = definitions(self._root)
-        parts = {_plain_name(name): self._strict(named[name], 1) for name in named}
-        whole = {**strict, "$defs": parts} if parts else strict
-        if len(parts) < len(named) or not is_within_limits(whole):
-            raise NotStrict
-        return whole
-
-    def _strict(self, node: Any, depth: int, is_root: bool = False) -> Schema:
-        if (
-            not isinstance(node, Mapping)
-            or depth > _DEEPEST_STRICT
-            or node.keys() & _NARROWING
-        ):
-            raise NotStrict
-        if node.get("nullable") is True:
-            rest = {key: value for key, value in node.items() if key != "nullable"}
-            return make_nullable(self._strict(rest, depth, is_root))
-        if "allOf" in node:
-            return self._strict(self._merged(node), depth, is_root)
-        if "$ref" in node:
-            return self._reference(node)
-        if "anyOf" in node or "oneOf" in node:
-            return self._choice(node, depth)
-        return self._plain(node, depth, is_root)
-
-    def _reference(self, node: Mapping[str, Any]) -> Schema:
-        found = resolve_reference(node, self._root)
-        if found is None:
-            raise NotStrict
-        if found is self._root:
-            return {"$ref": "#"}
-        return {"$ref": f"#/$defs/{_plain_name(reference_name(node))}"}
-
-    def _choice(self, node: Mapping[str, Any], depth: int) -> Schema:
-        """Return a choice; strict mode has only `anyOf`, with nothing beside it."""
-        options = node.get("anyOf") or node.get("oneOf")
-        beside = node.keys() & {"properties", "items", "enum", "const", "required"}
-        beside |= {"oneOf"} if {"anyOf", "oneOf"} <= node.keys() else set()
-        if not isinstance(options, list) or not options or beside:
-            raise NotStrict
-        told = {"description": node["description"]} if "description" in node else {}
-        return {**told, "anyOf": [self._strict(one, depth + 1) for one in options]}
-
-    def _merged(self, node: Mapping[str, Any]) -> Schema:
-        """Return an `allOf` as one object, if its parts do not contradict."""
-        merged: Schema = {key: node[key] for key in node if key != "allOf"}
-        for part in node["allOf"] if isinstance(node["allOf"], list) else [None]:
-            found = resolve_reference(part, self._root) if _is_reference(part) else part
-            if not isinstance(found, Mapping) or "allOf" in found:
-                raise NotStrict
-            merged = _combine(merged, found)
-        return merged
-
-    def _plain(self, node: Mapping[str, Any], depth: int, is_root: bool) -> Schema:
-        strict = {key: node[key] for key in node if key in _KEPT}
-        for bound, limit in _BOUNDS:
-            if strict.get(bound) is True and limit in strict:  # OpenAPI 3.0
-                strict[bound] = strict.pop(limit)
-            elif isinstance(strict.get(bound), bool):
-                del strict[bound]
-        if node.get("format") in _STRICT_FORMATS:
-            strict["format"] = node["format"]
-        if "const" in node:
-            strict["enum"] = [node["const"]]
-        kinds = _types_of(node, strict.get("enum"))
-        if kinds:
-            strict["type"] = kinds[0] if len(kinds) == 1 else kinds
-        if "object" in kinds:
-            strict |= self._object(node, depth, is_root)
-        if "array" in kinds:
-            strict["items"] = self._strict(node.get("items"), depth + 1)
-        return strict
-
-    def _object(self, node: Mapping[str, Any], depth: int, is_root: bool) -> Schema:
-        """Return a closed object; an open map has no strict form."""
-        properties = node.get("properties") or {}
-        said = "additionalProperties" in node or bool(properties) or is_root
-        is_open = node.get("additionalProperties", False) is not False
-        if is_open or not said or not isinstance(properties, Mapping):
-            raise NotStrict
-        required = node.get("required") or ()
-        if not set(required) <= set(properties):
-            raise NotStrict
-        strict = {}
-        for name, part in properties.items():
-            made = self._strict(part, depth + 1)
-            strict[name] = made if name in required else make_nullable(made)
-        return {
-            "properties": strict,
-            "required": list(strict),
-            "additionalProperties": False,
-        }
-
-
-def make_nullable(schema: Schema) -> Schema:
-    """Return a strict schema that also allows null."""
-    kinds = schema.get("type")
-    if kinds is None or kinds in ("object", "array"):
-        told = {"description": schema["description"]} if "description" in schema else {}
-        rest = {key: value for key, value in schema.items() if key != "description"}
-        options = rest["anyOf"] if rest.keys() == {"anyOf"} else [rest]
-        none = {"type": "null"}
-        return {**told, "anyOf": options if none in options else [*options, none]}
-    listed = kinds if isinstance(kinds, list) else [kinds]
-    made = {**schema, "type": listed if "null" in listed else [*listed, "null"]}
-    if "enum" in schema and None not in schema["enum"]:
-        made["enum"] = [*schema["enum"], None]
-    return made
-
-
-def _plain_name(name: str) -> str:
-    """Return the name of a definition in characters that need no escape."""
-    return re.sub(r"[^\w.-]", "_", name)
-
-
-def _types_of(node: Mapping[str, Any], enum: object) -> list[str]:
-    """Return the types of a schema, as stated or as derived from its keywords."""
-    said = node.get("type") or ("object" if "properties" in node else None)
-    if said is None and isinstance(enum, list):
-        said = list(dict.fromkeys(_JSON_TYPES.get(type(one), "") for one in enum))
-    kinds = [said] if isinstance(said, str) else said
-    if not isinstance(kinds, list) or not kinds or not set(kinds) <= _ALL_TYPES:
-        raise NotStrict
-    return kinds
-
-
-def _is_reference(part: object) -> bool:
-    return isinstance(part, Mapping) and part.keys() == {"$ref"}
-
-
-def _combine(one: Schema, other: Mapping[str, Any]) -> Schema:
-    """Return both schemas as one; raises NotStrict if they contradict."""
-    both = dict(one)
-    for key, value in other.items():
-        if key == "properties" and isinstance(value, Mapping):
-            mine = both.get(key) or {}
-            if any(name in mine and mine[name] != value[name] for name in value):
-                raise NotStrict
-            both[key] = {**mine, **value}
-        elif key == "required":
-            both[key] = list(dict.fromkeys([*both.get(key, ()), *value]))
-        elif key in both and both[key] != value and key not in ("description", "title"):
-            raise NotStrict
-        else:
-            both.setdefault(key, value)
-    return both
-
-
-_NOT_AT_THE_ROOT = ("allOf", "anyOf", "oneOf", "enum", "const", "not", "$ref")
-_DEEPEST_OPEN = 30
-
-
-def open_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a function's parameters in a form that the API never refuses.
-
-    A choice at the root becomes one object with all properties of its options.
-    """
-    kept = {key: schema[key] for key in schema if key not in _NOT_AT_THE_ROOT}
-    properties = _properties(schema, schema, 0)
-    required = schema.get("required")
-    names = required if isinstance(required, list) else []
-    root = {**kept, "type": "object", "properties": properties}
-    if "required" in schema:
-        root["required"] = [name for name in names if isinstance(name, str)]
-    return dict(_with_items(root, 0))
-
-
-def _properties(node: object, root: Mapping[str, Any], depth: int) -> dict[str, Any]:
-    """Return all properties that an object may have, from all of its parts."""
-    if not isinstance(node, Mapping) or depth > _DEEPEST_OPEN:
-        return {}
-    found: dict[str, Any] = {}
-    parts = [resolve_reference(node, root)] if "$ref" in node else []
-    for key in ("allOf", "anyOf", "oneOf"):
-        parts += node[key] if isinstance(node.get(key), list) else []
-    for part in parts:
-        found = {**_properties(part, root, depth + 1), **found}
-    own = node.get("properties")
-    return {**found, **own} if isinstance(own, Mapping) else found
-
-
-def _with_items(node: Any, depth: int) -> Any:
-    """Return a schema in which every array has `items`."""
-    if depth > _DEEPEST_OPEN:
-        return node
-    if isinstance(node, list):
-        return [_with_items(one, depth + 1) for one in node]
-    if not isinstance(node, Mapping):
-        return node
-    whole = {key: _with_items(value, depth + 1) for key, value in node.items()}
-    kind = node.get("type")
-    is_array = kind == "array" or (isinstance(kind, list) and "array" in kind)
-    return {**whole, "items": {}} if is_array and "items" not in whole else whole
-
-
-# ==== openai_responses.requests.tools: Tools of a chat body or of the host in the API's form, with names that the API allows.
-
-_ALLOWED = re.compile(r"[a-zA-Z0-9_-]{1,64}")
-_FORBIDDEN = re.compile(r"[^a-zA-Z0-9_-]")
-_STEM = 51  # of 64; the rest is `_` and the digest
-_DIGEST = 12
-
-
-@dataclass(frozen=True, slots=True)
-class ToolNames:
-    """Translates the names of tools for the API and back; `known` are their own names.
-
-    The translation of a name depends only on the name itself, so it is the same in the
-    next request. The exception is a name that another known tool already has.
-    """
-
-    known: tuple[str, ...] = ()
-
-    def sent_name(self, name: str) -> str:
-        """Return the name that the API gets: 1 to 64 letters, digits, `_` and `-`."""
-        if _ALLOWED.fullmatch(name):
-            return name
-        stem, seed = _FORBIDDEN.sub("_", name)[:_STEM], name
-        while True:
-            seed = hashlib.sha256(seed.encode("utf-8", "surrogatepass")).hexdigest()
-            sent = f"{stem}_{seed[:_DIGEST]}"
-            if sent not in self.known:
-                return sent
-
-    def own_name(self, sent: str) -> str:
-        """Return the tool's own name for the name that the model used."""
-        return next((name for name in self.known if self.sent_name(name) == sent), sent)
-
-    def rename_tools(self, tools: Iterable[Item]) -> list[Item]:
-        """Return `tools` with the names that the API gets."""
-        return [self._sent_tool(tool) for tool in tools]
-
-    def _sent_tool(self, tool: Item) -> Item:
-        if tool.get("type") not in ("function", "custom"):
-            return tool
-        return {**tool, "name": self.sent_name(tool["name"])}
-
-
-_MODES = ("auto", "none", "required")
-_CALLED_BY_NAME = ("function", "custom")
-_OF_THE_API = ("allowed_callers", "async", "defer_loading", "output_schema")
-_NO_TOOL_NAME = "A tool has no name. Every function or custom tool needs one."
-_NO_OBJECT = "A tool is not described by a JSON object."
-
-
-def responses_tools(
-    specs: Sequence[Mapping[str, Any]], *, strict: bool = False
-) -> list[Item]:
-    """Return the tools of a chat body, or of the host, in the API's form.
-
-    Chat Completions nests a function under `function`, the host has it without a
-    `type`. The API has it flat and needs `parameters` and `strict`. With `strict` every
-    function becomes strict whose schema allows it. Other tools are not changed.
-    """
-    return [_responses_tool(spec, strict) for spec in specs]
-
-
-def is_hosted_tool(tool: Mapping[str, Any]) -> bool:
-    """Say whether the API itself runs a tool, or has it run on another server."""
-    return tool.get("type") not in _CALLED_BY_NAME
-
-
-def merge_tools(*groups: Sequence[Item]) -> list[Item]:
-    """Return the tools of all groups, each once; a later one replaces an earlier one.
-
-    Functions and custom tools are equal by name, MCP servers by label, all others by
-    type.
-    """
-    tools = [tool for group in groups for tool in group]
-    return list({_identity(tool): tool for tool in tools}.values())
-
-
-def responses_tool_choice(
-    choice: object,
-    tools: Sequence[Item] | None = None,
-    *,
-    names: ToolNames | None = None,
-) -> object:
-    """Return `tool_choice` in the API's form, where a named function is not nested.
-
-    A bare name is accepted. Raises InvalidRequest for a tool that is not among `tools`,
-    if those are known. `names` translates the tool's own name.
-    """
-    if choice is None or choice in _MODES:
-        return choice
-    if isinstance(choice, str):
-        wanted = _choice_by_name(choice, tools, names)
-    elif isinstance(choice, Mapping):
-        wanted = _tool_choice(choice, names)
-    else:
-        raise InvalidRequest("The tool choice is neither a word nor a JSON object.")
-    for tool in wanted["tools"] if wanted["type"] == "allowed_tools" else [wanted]:
-        _check_offered(tool, tools)
-    return wanted
-
-
-def next_tool_choice(choice: object) -> object:
-    """Return the choice after the first calls; what it forbids stays forbidden."""
-    if isinstance(choice, Mapping) and choice.get("type") == "allowed_tools":
-        return {**choice, "mode": "auto"}
-    return "none" if choice == "none" else None
-
-
-def _responses_tool(spec: Mapping[str, Any], strict: bool) -> Item:
-    if not isinstance(spec, Mapping):
-        raise InvalidRequest(_NO_OBJECT)
-    kind = spec.get("type", "function")
-    nested = spec.get(kind) if kind in _CALLED_BY_NAME else None
-    flat: Mapping[str, Any] = nested if isinstance(nested, Mapping) else spec
-    if kind in _CALLED_BY_NAME:
-        _check_named(flat)
-    if kind == "custom" and flat is nested:
-        return {"type": "custom", **flat, **_flat_format(flat)}
-    is_complete = "type" in spec and "parameters" in flat and "strict" in flat
-    if kind != "function" or (is_complete and flat is spec):
-        return dict(spec)
-    return _function(flat, strict)
-
-
-def _check_named(tool: Mapping[str, Any]) -> None:
-    if not isinstance(tool.get("name"), str) or not tool["name"]:
-        raise InvalidRequest(_NO_TOOL_NAME)
-
-
-def _function(function: Mapping[str, Any], strict: bool) -> Item:
-    """Return a function in the API's form; its own `strict` has priority."""
-    said = function.get("strict")
-    wanted = said if isinstance(said, bool) else strict
-    parameters = function.get("parameters")
-    parameters = parameters if isinstance(parameters, Mapping) else {}
-    made = strict_schema(parameters) if wanted else None
-    tool: Item = {"type": "function", "name": function["name"]}
-    if function.get("description"):
-        tool["description"] = function["description"]
-    tool |= {key: function[key] for key in _OF_THE_API if key in function}
-    shown = open_schema(parameters) if made is None else made
-    return {**tool, "parameters": shown, "strict": made is not None}
-
-
-def _flat_format(custom: Mapping[str, Any]) -> Item:
-    """Return the format of a custom tool, which Chat Completions nests once more."""
-    form = custom.get("format")
-    grammar = form.get("grammar") if isinstance(form, Mapping) else None
-    if not isinstance(grammar, Mapping):
-        return {}
-    return {"format": {"type": "grammar", **grammar}}
-
-
-def _identity(tool: Mapping[str, Any]) -> tuple[str, object]:
-    kind = tool.get("type")
-    if kind in _CALLED_BY_NAME:
-        return "name", tool.get("name")
-    if kind == "mcp":
-        return "server", tool.get("server_label")
-    return "type", (kind, tool.get("name")) if kind == "namespace" else kind
-
-
-def _choice_by_name(
-    choice: str, tools: Sequence[Item] | None, names: ToolNames | None
-) -> Item:
-    sent = names.sent_name(choice) if names else choice
-    for tool in tools or ():
-        if tool.get("type") in _CALLED_BY_NAME and tool.get("name") == sent:
-            return {"type": tool["type"], "name": sent}
-    for tool in tools or ():
-        if tool.get("type") == choice or tool.get("server_label") == choice:
-            return {key: tool[key] for key in ("type", "server_label") if key in tool}
-    return {"type": "function", "name": sent}
-
-
-def _tool_choice(choice: Mapping[str, Any], names: ToolNames | None) -> Item:
-    kind = choice.get("type", "function")
-    inner = choice.get(kind) if isinstance(kind, str) else None
-    flat = dict(inner) if isinstance(inner, Mapping) else dict(choice)
-    wanted: Item = {**flat, "type": kind}
-    if kind in _CALLED_BY_NAME:
-        if not isinstance(wanted.get("name"), str):
-            raise InvalidRequest("The tool choice names no tool.")
-        wanted["name"] = names.sent_name(wanted["name"]) if names else wanted["name"]
-    if kind == "allowed_tools":
-        listed = wanted.get("tools")
-        chosen = listed if isinstance(listed, list) else []
-        wanted["tools"] = [
-            _tool_choice(one, names) for one in chosen if isinstance(one, Mapping)
-        ]
-    return wanted
-
-
-def _check_offered(wanted: Item, tools: Sequence[Item] | None) -> None:
-    """Raise InvalidRequest if a known list of tools does not contain `wanted`."""
-    same: list[str] = [key for key in ("type", "server_label") if key in wanted]
-    same += ["name"] if wanted["type"] in _CALLED_BY_NAME else []
-    if tools is None or any(
-        all(tool.get(key) == wanted[key] for key in same) for tool in tools
-    ):
-        return
-    name = wanted.get("name") or wanted.get("server_label") or wanted["type"]
-    raise InvalidRequest(f"The tool choice asks for {name}, which is no tool here.")
-
-
-# ==== openai_responses.requests.replay: Output items of earlier responses, in the form in which they are sent again.
-
-
-@dataclass(frozen=True, slots=True)
-class Origin:
-    """The model family, the server's name, and the account that produced an item.
-
-    `endpoint` and `account` are empty if an earlier writer did not store them.
-    """
-
-    family: str
-    endpoint: str = ""
-    account: str = ""
-
-    def can_decrypt(self, maker: Self) -> bool:
-        """Say whether reasoning of `maker` can be sent here."""
-        same_server = maker.endpoint in ("", self.endpoint)
-        same_account = maker.account in ("", self.account)
-        return same_server and same_account and maker.family == self.family
-
-    def wire(self) -> dict[str, str]:
-        """Return the form in which it is stored."""
-        account = {"account": self.account} if self.account else {}
-        return {"family": self.family, "endpoint": self.endpoint, **account}
-
-
-def origin_at(family: str, endpoint: Endpoint) -> Origin:
-    """Return the origin of items of `family` from `endpoint`."""
-    return Origin(family, endpoint.host, endpoint.owner())
-
-
-def read_origin(wire: object, host_model: str) -> Origin:
-    """Return a stored origin, or the one that the host's model id implies.
-
-    The host's id is `{function id}.{model}`; earlier writers stored nothing else.
-    """
-    if isinstance(wire, Mapping) and wire.get("family"):
-        endpoint, account = (str(wire.get(k) or "") for k in ("endpoint", "account"))
-        return Origin(str(wire["family"]), endpoint, account)
-    return Origin(resolve_model(host_model.split(".", 1)[-1]).family)
-
-
-_REMOTE_SIGN = "mcp"
-"""The prefix of the ids of remote calls, and of no others."""
-
-
-def remote_name(item: Mapping[str, Any]) -> str:
-    """Return the name of a remote tool: its server's label, then its own name.
-
-    Open WebUI names the tools of its own MCP servers in the same way.
-    """
-    return ToolNames().sent_name(f"{item.get('server_label')}_{item.get('name')}")
-
-
-def remote_call(item: Mapping[str, Any]) -> Item:
-    """Return the call that `item` made, or asked permission for."""
-    return {
-        "type": "function_call",
-        "call_id": _remote_call_id(item),
-        "name": remote_name(item),
-        "arguments": str(item.get("arguments") or "{}"),
-    }
-
-
-def remote_output(item: Mapping[str, Any]) -> Item:
-    """Return the output of an `mcp_call`, or its error."""
-    return _call_output(item, _remote_error(item) or str(item.get("output") or ""))
-
-
-def remote_pair(item: Mapping[str, Any]) -> list[Item]:
-    """Return an `mcp_call` as the call and output that later requests contain."""
-    return [remote_call(item), remote_output(item)]
-
-
-def refused_pair(request: Mapping[str, Any], why: str) -> list[Item]:
-    """Return a call that was asked for and not allowed, with its output."""
-    return [remote_call(request), _call_output(request, f"Error: {why}")]
-
-
-def remote_failed(item: Mapping[str, Any]) -> bool:
-    """Say whether an `mcp_call` failed."""
-    return bool(item.get("error")) or item.get("status") == "failed"
-
-
-def is_approval_request(item: Mapping[str, Any]) -> bool:
-    """Say whether the API asks for permission to make a call."""
-    return item_type(item) == "mcp_approval_request"
-
-
-def drop_settled_approvals(items: Sequence[Item]) -> list[Item]:
-    """Return `items` without approvals that are over.
-
-    An approval that the model has not acted on yet stays, because the next response
-    does. A request that nobody answered cannot be sent.
-    """
-    requests = {item["id"]: item for item in items if is_approval_request(item)}
-    last = _last_act(items, {_remote_call_id(request) for request in requests.values()})
-    answers = {
-        item.get("approval_request_id"): (place > last, item)
-        for place, item in enumerate(items)
-        if _is_response(item)
-    }
-    kept: list[Item] = []
-    for item in items:
-        is_open, answer = answers.get(_asked_id(item), (False, {}))
-        if is_open or _asked_id(item) is None:
-            kept.append(item)
-        elif is_approval_request(item) and answer.get("approve") is False:
-            kept += refused_pair(item, str(answer.get("reason") or ""))
-    return kept
-
-
-def _last_act(items: Sequence[Item], refused: Container[str]) -> int:
-    """Return the place of the last item that the model produced, or -1."""
-    acts = (
-        place
-        for place, item in enumerate(items)
-        if not kind_of(item).from_client and item.get("call_id") not in refused
-    )
-    return max(acts, default=-1)
-
-
-def _asked_id(item: Mapping[str, Any]) -> object:
-    """Return the id of the approval request that `item` is or answers, else None."""
-    if is_approval_request(item):
-        return item["id"]
-    return item.get("approval_request_id") if _is_response(item) else None
-
-
-def reorder_remote_outputs(items: Iterable[Item]) -> list[Item]:
-    """Return `items` with the output of each remote call directly behind it.
-
-    Otherwise calls that ran at the same time would be in the host's order.
-    """
-    rows = list(items)
-    outputs = {
-        item["call_id"]: item
-        for item in rows
-        if _is_remote(item, "function_call_output")
-    }
-    told: list[Item] = []
-    for item in rows:
-        if _is_remote(item, "function_call") and item["call_id"] in outputs:
-            told += [item, outputs[item["call_id"]]]
-        elif not _is_remote(item, "function_call_output"):
-            told.append(item)
-    return told
-
-
-def _is_response(item: Mapping[str, Any]) -> bool:
-    return item_type(item) == "mcp_approval_response"
-
-
-def _is_remote(item: Mapping[str, Any], kind: str) -> bool:
-    return item_type(item) == kind and str(item.get("call_id")).startswith(_REMOTE_SIGN)
-
-
-def _remote_call_id(item: Mapping[str, Any]) -> str:
-    own = str(item.get("id") or "")
-    return own if own.startswith(_REMOTE_SIGN) else f"{_REMOTE_SIGN}_{own}"
-
-
-def _call_output(item: Mapping[str, Any], text: str) -> Item:
-    kind = "function_call_output"
-    return {"type": kind, "call_id": _remote_call_id(item), "output": text}
-
-
-def _remote_error(item: Mapping[str, Any]) -> str:
-    """Return the error of a remote call in the words of the server or of the API."""
-    error = item.get("error")
-    if not error:
-        return ""
-    fields = error if isinstance(error, Mapping) else {"message": error}
-    content = fields.get("content")
-    text = fields.get("message") or content
-    if isinstance(content, list):
-        text = "\n".join(map(part_text, content_parts(content)))
-    return f"Error: {text or 'the server did not say what went wrong.'}"
-
-
-_NEVER_REPLAYED = ("id", "status", "created_by")
-_MADE_HERE = "replayed"
-
-
-def strip_for_replay(item: Item) -> Item:
-    """Return `item` in the form that is sent again: without ids, status and nulls.
-
-    Inside a message's content `logprobs` are removed, in a search `action.sources`.
-    """
-    kept = {k: v for k, v in item.items() if k not in _NEVER_REPLAYED and v is not None}
-    if item_type(item) == "message" and isinstance(kept.get("content"), list):
-        kept["content"] = list(map(_strip_part, content_parts(kept["content"])))
-    if is_host_returned(item):
-        kept |= _demanded(item)
-    return kept
-
-
-def replay_items(item: Item) -> list[Item]:
-    """Return the items that represent an output item in later requests, in order."""
-    if item_type(item) == "mcp_call":
-        return remote_pair(item)
-    return [image_message(item) if has_image(item) else strip_for_replay(item)]
-
-
-def replay_output(output: Iterable[Item], *, with_reasoning: bool) -> list[Item]:
-    """Return the output of a response for the next request of the same run."""
-    going = (item for item in output if _goes_back(item, with_reasoning))
-    return [told for item in going for told in replay_items(item)]
-
-
-def _goes_back(item: Item, with_reasoning: bool) -> bool:
-    if is_reasoning(item):
-        return with_reasoning and has_encrypted_reasoning(item)
-    return not is_hosted(item) or is_host_returned(item) or has_image(item)
-
-
-def _demanded(item: Item) -> Item:
-    """Return the fields of a hosted item that are not simply left as they are."""
-    kind = kind_of(item)
-    demanded = {key: item.get(key) for key in kind.nullable}
-    demanded |= {key: item[key] for key in ("id", "status") if item.get(key)}
-    if demanded.get("outputs"):  # pictures are large and only people need them
-        parts = content_parts(demanded["outputs"])
-        demanded["outputs"] = [p for p in parts if p.get("type") != "image"]
-    if kind.tool == "web_search":
-        action = item["action"].items()
-        demanded["action"] = {
-            k: v for k, v in action if k != "sources" and v is not None
-        }
-    # An approval is named by the id of the request for it.
-    if "id" in demanded and kind.returned == "always":
-        demanded["id"] = _new_id(str(item["id"]))
-    return demanded
-
-
-def _new_id(own: str) -> str:
-    """Return a new id of the same kind as `own`, always the same for the same item."""
-    prefix, _, rest = own.partition("_")
-    if rest.startswith(_MADE_HERE):
-        return own
-    digest = hashlib.sha256(own.encode("utf-8", "replace")).hexdigest()
-    return f"{prefix}_{_MADE_HERE}{digest[:40]}"
-
-
-def _strip_part(part: Item) -> Item:
-    return {k: v for k, v in part.items() if k != "logprobs" and v is not None}
 
 
 # ==== openai_responses.requests.parameters: The caller's parameters, translated to the names and forms of the API.
@@ -3557,10 +2677,9 @@ _NO_SCHEMA = (
 def read_parameters(body: Mapping[str, Any]) -> dict[str, Any]:
     """Return the caller's keys with the API's names; raises InvalidRequest.
 
-    `reasoning` and `text` are objects; keys that Chat Completions has beside them are
-    moved into them. Keys that the API does not have are still in the result. The API
-    has no `stop`; a caller that gives one gets `truncation: "disabled"`
-    (docs/parameters.md).
+    `reasoning` and `text` are objects that hold what Chat Completions has beside them. Keys
+    that the API does not have are still in the result. The API has no `stop`: it gets
+    `truncation: "disabled"` (docs/parameters.md).
     """
     given = {key: value for key, value in body.items() if value is not None}
     for theirs, ours in _RENAMED.items():
@@ -3605,7 +2724,6 @@ def _text_parameter(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _own_object(given: Mapping[str, Any], key: str) -> dict[str, Any]:
-    """Return the caller's object of that name; null inside it means not given."""
     value = given.get(key, {})
     if not isinstance(value, Mapping):
         raise InvalidRequest(_cannot_be_sent(key, "it must be a JSON object"))
@@ -3613,7 +2731,6 @@ def _own_object(given: Mapping[str, Any], key: str) -> dict[str, Any]:
 
 
 def _word(name: str, value: object) -> str:
-    """Return a valid word for `name`; capitals are accepted."""
     word = value.strip().lower() if isinstance(value, str) else ""
     if word not in _WORDS[name]:
         words = ", ".join(_WORDS[name])
@@ -3622,9 +2739,6 @@ def _word(name: str, value: object) -> str:
 
 
 def _format(asked: object, beside: object) -> dict[str, Any] | None:
-    """Return `text.format` from Chat Completions' form, or from `json_schema` beside
-    it.
-    """
     form: Mapping[str, Any] = asked if isinstance(asked, Mapping) else {"type": asked}
     kind = form.get("type")
     if asked is None or kind == "text":
@@ -3642,7 +2756,6 @@ def _format(asked: object, beside: object) -> dict[str, Any] | None:
 
 
 def _schema_fields(value: object) -> dict[str, Any]:
-    """Return name, schema and other fields of a JSON schema, given in any form."""
     read = parse_json_object(value) if isinstance(value, str) else value
     if not isinstance(read, Mapping) or not isinstance(read.get("schema"), Mapping):
         raise InvalidRequest(_NO_SCHEMA)
@@ -3661,32 +2774,6 @@ def _cannot_be_sent(name: str, why: str) -> str:
 # ==== openai_responses.requests.build: The request: every field that is sent, and how it is built for a model.
 
 _SAMPLING = ("temperature", "top_p", "top_logprobs")
-
-_PASSED_ON = frozenset(
-    {
-        "access_programs",
-        "context_management",
-        "image",
-        "max_output_tokens",
-        "max_tool_calls",
-        "metadata",
-        "moderation",
-        "parallel_tool_calls",
-        "prompt_cache_key",
-        "prompt_cache_options",
-        "prompt_cache_retention",
-        "safety_identifier",
-        "service_tier",
-        "temperature",
-        "tool_choice",
-        "top_logprobs",
-        "top_p",
-        "truncation",
-    }
-)
-"""Keys of a caller that are sent unchanged. A caller cannot set keys that store
-something at the API or refer to stored things (`store`, `background`, `conversation`,
-`previous_response_id`, `prompt`); `user` is deprecated."""
 
 _IN_BACKGROUND = {"background": True, "store": True}
 """Background mode requires that the response is stored."""
@@ -3736,12 +2823,18 @@ class ResponsesRequest(BaseModel):
         return {name: value for name, value in fields.items() if value is not None}
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+_PASSED_ON = ResponsesRequest.model_fields.keys() - {
+    *("model", "input", "instructions", "stream", "store", "background"),
+    *("include", "reasoning", "text", "tools"),
+}
+"""Keys of a caller that are sent unchanged. Keys that store something at the server, or
+name something stored, are not the caller's to set; `user` is deprecated."""
+
+
+class Settings(NamedTuple):
     """What the administrator and the user chose, used where the request says nothing.
 
-    `effort`, `summary` and `verbosity` are None if nothing was chosen. `defaults` are
-    further parameters by name.
+    None means that nothing was chosen. `defaults` are further parameters by name.
     """
 
     effort: str | None = None
@@ -3750,9 +2843,9 @@ class Settings:
     stream: bool = True
     background: bool = False
     encrypted_reasoning: bool = True
-    tools: Sequence[Item] = field(default=())
+    tools: Sequence[Item] = ()
     parallel_tool_calls: bool | None = None
-    defaults: Mapping[str, Any] = field(default_factory=dict)
+    defaults: Mapping[str, Any] = MappingProxyType({})
 
 
 def build_request(
@@ -3764,8 +2857,8 @@ def build_request(
 ) -> ResponsesRequest:
     """Return the request for a chat; raises InvalidRequest for what cannot be sent.
 
-    `body` holds the caller's keys, with the names of Chat Completions or of the API.
-    The effort is the caller's, else the user's, else the one in the model's alias.
+    `body` holds the caller's keys, with the names of Chat Completions or of the API. The
+    effort is the caller's, else the user's, else the one in the model's name.
     """
     if not items:
         raise InvalidRequest("There is no message to answer. Write one and send it.")
@@ -3797,7 +2890,6 @@ def build_request(
 def _passed_on(
     model: ResolvedModel, effort: str | None, given: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return the caller's keys that are sent unchanged, if the model accepts them."""
     refused = () if _takes_sampling(model, effort) else _SAMPLING
     return {k: v for k, v in given.items() if k in _PASSED_ON and k not in refused}
 
@@ -3815,13 +2907,11 @@ def _check_output_tokens(request: ResponsesRequest, model: ResolvedModel) -> Non
 def _effort(
     model: ResolvedModel, given: Mapping[str, Any], settings: Settings
 ) -> str | None:
-    """Return the effort to send, or None to leave it to the model."""
     chosen = given["reasoning"].get("effort") or settings.effort or model.effort
     return chosen if chosen and model.takes_effort(chosen) else None
 
 
 def _takes_sampling(model: ResolvedModel, effort: str | None) -> bool:
-    """Say whether temperature, top_p and top_logprobs may be sent."""
     if model.facts.sampling == "with_none":
         return (effort or model.facts.default_effort) == "none"
     return model.facts.sampling == "always"
@@ -3833,7 +2923,6 @@ def _reasoning(
     given: Mapping[str, Any],
     settings: Settings,
 ) -> dict[str, Any]:
-    """Return the `reasoning` object: the caller's own keys, then ours."""
     if not _reasons(model, effort):
         return {}
     own = {k: v for k, v in given["reasoning"].items() if k != "effort"}
@@ -3846,7 +2935,6 @@ def _reasoning(
 def _text_object(
     model: ResolvedModel, given: Mapping[str, Any], settings: Settings
 ) -> dict[str, Any]:
-    """Return the `text` object: the caller's own keys, then the verbosity."""
     own = {k: v for k, v in given["text"].items() if k != "verbosity"}
     verbosity = given["text"].get("verbosity") or settings.verbosity
     if verbosity and model.facts.verbosity:
@@ -3855,18 +2943,15 @@ def _text_object(
 
 
 def _include(model: ResolvedModel, effort: str | None, settings: Settings) -> list[str]:
-    """Ask for encrypted reasoning: with `store: false` nothing else returns it."""
     wanted = _reasons(model, effort) and settings.encrypted_reasoning
     return ["reasoning.encrypted_content"] if wanted else []
 
 
 def _reasons(model: ResolvedModel, effort: str | None) -> bool:
-    """Say whether the model reasons; an unknown model does if an effort is set."""
     return model.facts.reasoning or effort is not None
 
 
 def _first_error(error: ValidationError) -> str:
-    """Return the first error as a sentence, without the value."""
     first = error.errors(include_url=False, include_context=False, include_input=False)[
         0
     ]
@@ -3886,10 +2971,9 @@ _LONGEST_NAME = 40
 def dropped_parameters(
     asked: Mapping[str, Any], request: ResponsesRequest
 ) -> list[str]:
-    """Return the names that were not sent: unknown to the API, or rejected by the
-    model.
+    """Return the API's names of parameters that it does not know or the model rejects.
 
-    They are the API's names, `reasoning.effort` for a field inside an object.
+    A field inside an object is named like `reasoning.effort`.
     """
     given, sent = read_parameters(asked), request.payload()
     names = [
@@ -3903,15 +2987,9 @@ def dropped_parameters(
 
 
 _OPENAI_ONLY = (
-    "access_programs",
-    "context_management",
-    "image",
-    "moderation",
-    "prompt_cache_key",
-    "prompt_cache_options",
-    "prompt_cache_retention",
-    "safety_identifier",
-    "stream_options",
+    *("access_programs", "context_management", "image", "moderation"),
+    *("prompt_cache_key", "prompt_cache_options", "prompt_cache_retention"),
+    *("safety_identifier", "stream_options"),
 )
 
 
@@ -3929,9 +3007,756 @@ def _strict_item(item: Item) -> Item:
 
 
 def _digest(item: Item) -> str:
-    """Return an id that is always the same for the same item, to keep the prefix."""
     told = str(item.get("encrypted_content") or item.get("call_id") or item)
     return hashlib.sha256(told.encode("utf-8", errors="replace")).hexdigest()[:32]
+
+
+# ==== openai_responses.requests.json_schema: JSON Schemas of tools in the two forms that the API takes: strict and open.
+
+_DEFINITIONS = ("$defs", "definitions")
+
+
+def definitions(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the named parts of a schema, from both places where they can be."""
+    found: dict[str, Any] = {}
+    for key in _DEFINITIONS:
+        named = schema.get(key)
+        for name, part in named.items() if isinstance(named, Mapping) else ():
+            # Two parts with one name and different content: neither can be used.
+            found[name] = part if found.get(name, part) == part else None
+    return found
+
+
+def resolve_reference(node: Any, root: Mapping[str, Any]) -> Any:
+    """Return the part of `root` that a `$ref` names, or None; `#` is the root itself."""
+    if node.get("$ref") == "#":
+        return root
+    return definitions(root).get(_reference_name(node))
+
+
+def _reference_name(node: Any) -> str:
+    steps = str(node.get("$ref")).split("/")
+    if len(steps) == 3 and steps[0] == "#" and steps[1] in _DEFINITIONS:
+        return steps[2].replace("~1", "/").replace("~0", "~")
+    return ""
+
+
+_MOST_PROPERTIES, _MOST_VALUES, _MOST_TEXT = 5000, 1000, 120_000
+_LONG_ENUM, _LONG_ENUM_CHARACTERS = 250, 15_000
+
+
+def _is_within_limits(schema: Mapping[str, Any]) -> bool:
+    nodes = list(_nodes(schema))
+    properties = [name for node in nodes for name in node.get("properties", ())]
+    enums = [list(map(str, node.get("enum", ()))) for node in nodes]
+    values = [value for enum in enums for value in enum]
+    texts = [*properties, *schema.get("$defs", ()), *values]
+    return (
+        len(properties) <= _MOST_PROPERTIES
+        and len(values) <= _MOST_VALUES
+        and sum(map(len, texts)) <= _MOST_TEXT
+        and all(
+            len(enum) <= _LONG_ENUM or sum(map(len, enum)) <= _LONG_ENUM_CHARACTERS
+            for enum in enums
+        )
+    )
+
+
+def _nodes(node: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    yield node
+    inner = [*node.get("anyOf", ()), *([node["items"]] if "items" in node else ())]
+    for key in ("properties", "$defs"):
+        inner += node.get(key, {}).values()
+    for one in inner:
+        yield from _nodes(one)
+
+
+Schema = dict[str, Any]
+
+_KEPT = frozenset(
+    {
+        *("description", "enum", "multipleOf", "minimum", "maximum"),
+        *("exclusiveMinimum", "exclusiveMaximum", "minItems", "maxItems", "pattern"),
+    }
+)
+"""Keywords that are kept unchanged."""
+
+_BOUNDS = (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum"))
+
+_STRICT_FORMATS = frozenset(
+    {
+        *("date-time", "time", "date", "duration", "email"),
+        *("hostname", "ipv4", "ipv6", "uuid"),
+    }
+)
+
+_NARROWING = frozenset(
+    {
+        *("not", "if", "then", "else", "dependentRequired", "dependentSchemas"),
+        *("dependencies", "patternProperties", "propertyNames", "prefixItems"),
+        "contains",
+        *("unevaluatedProperties", "unevaluatedItems", "$dynamicRef", "$recursiveRef"),
+    }
+)
+"""Keywords that restrict values and have no strict form."""
+
+_JSON_TYPES: Mapping[type, str] = {
+    str: "string",
+    bool: "boolean",
+    int: "integer",
+    float: "number",
+    type(None): "null",
+}
+_ALL_TYPES = {*_JSON_TYPES.values(), "object", "array"}
+
+_DEEPEST_STRICT = 10
+
+
+class _NotStrict(Exception):
+    """The schema has no strict form."""
+
+
+def strict_schema(schema: Mapping[str, Any]) -> Schema | None:
+    """Return a function's parameters for strict mode; None if that is impossible.
+
+    What the result allows the given schema allows too, except nulls of optional properties
+    and limits that only a description can express (`minLength`).
+    """
+    try:
+        return _StrictRewrite(schema).result()
+    except (_NotStrict, RecursionError, TypeError, AttributeError, ValueError):
+        return None  # what a server sends need not be a schema
+
+
+class _StrictRewrite:
+    def __init__(self, root: Mapping[str, Any]) -> None:
+        self._root = root
+
+    def result(self) -> Schema:
+        root = {k: v for k, v in self._root.items() if k not in _DEFINITIONS}
+        if root.keys() & {"anyOf", "oneOf", "$ref", "enum", "const"}:
+            raise _NotStrict
+        closed = {
+            **{"type": "object", "properties": {}, "additionalProperties": False},
+            **root,
+        }
+        strict = self._strict(closed, 1)
+        if strict["type"] != "object":
+            raise _NotStrict
+        named = definitions(self._root)
+        parts = {_plain_name(name): self._strict(named[name], 1) for name in named}
+        whole = {**strict, "$defs": parts} if parts else strict
+        if len(parts) < len(named) or not _is_within_limits(whole):
+            raise _NotStrict
+        return whole
+
+    def _strict(self, node: Any, depth: int) -> Schema:
+        if (
+            not isinstance(node, Mapping)
+            or depth > _DEEPEST_STRICT
+            or node.keys() & _NARROWING
+        ):
+            raise _NotStrict
+        if node.get("nullable") is True:
+            rest = {key: value for key, value in node.items() if key != "nullable"}
+            return _make_nullable(self._strict(rest, depth))
+        if "allOf" in node:
+            return self._strict(self._merged(node), depth)
+        if "$ref" in node:
+            return self._reference(node)
+        if "anyOf" in node or "oneOf" in node:
+            return self._choice(node, depth)
+        return self._plain(node, depth)
+
+    def _reference(self, node: Mapping[str, Any]) -> Schema:
+        found = resolve_reference(node, self._root)
+        if found is None:
+            raise _NotStrict
+        if found is self._root:
+            return {"$ref": "#"}
+        return {"$ref": f"#/$defs/{_plain_name(_reference_name(node))}"}
+
+    def _choice(self, node: Mapping[str, Any], depth: int) -> Schema:
+        options = node.get("anyOf") or node.get("oneOf")
+        beside = node.keys() & {"properties", "items", "enum", "const", "required"}
+        beside |= {"oneOf"} if {"anyOf", "oneOf"} <= node.keys() else set()
+        if not isinstance(options, list) or not options or beside:
+            raise _NotStrict
+        told = {"description": node["description"]} if "description" in node else {}
+        return {**told, "anyOf": [self._strict(one, depth + 1) for one in options]}
+
+    def _merged(self, node: Mapping[str, Any]) -> Schema:
+        merged: Schema = {key: node[key] for key in node if key != "allOf"}
+        for part in node["allOf"] if isinstance(node["allOf"], list) else [None]:
+            found = resolve_reference(part, self._root) if _is_reference(part) else part
+            if not isinstance(found, Mapping) or "allOf" in found:
+                raise _NotStrict
+            merged = _combine(merged, found)
+        return merged
+
+    def _plain(self, node: Mapping[str, Any], depth: int) -> Schema:
+        strict = {key: node[key] for key in node if key in _KEPT}
+        for bound, limit in _BOUNDS:
+            if strict.get(bound) is True and limit in strict:  # OpenAPI 3.0
+                strict[bound] = strict.pop(limit)
+            elif isinstance(strict.get(bound), bool):
+                del strict[bound]
+        if node.get("format") in _STRICT_FORMATS:
+            strict["format"] = node["format"]
+        if "const" in node:
+            strict["enum"] = [node["const"]]
+        kinds = _types_of(node, strict.get("enum"))
+        if kinds:
+            strict["type"] = kinds[0] if len(kinds) == 1 else kinds
+        if "object" in kinds:
+            strict |= self._object(node, depth)
+        if "array" in kinds:
+            strict["items"] = self._strict(node.get("items"), depth + 1)
+        return strict
+
+    def _object(self, node: Mapping[str, Any], depth: int) -> Schema:
+        properties = node.get("properties") or {}
+        said = "additionalProperties" in node or bool(properties)
+        is_open = node.get("additionalProperties", False) is not False
+        if is_open or not said or not isinstance(properties, Mapping):
+            raise _NotStrict
+        required = node.get("required") or ()
+        if not set(required) <= set(properties):
+            raise _NotStrict
+        strict = {}
+        for name, part in properties.items():
+            made = self._strict(part, depth + 1)
+            strict[name] = made if name in required else _make_nullable(made)
+        return {
+            "properties": strict,
+            "required": list(strict),
+            "additionalProperties": False,
+        }
+
+
+def _make_nullable(schema: Schema) -> Schema:
+    kinds = schema.get("type")
+    if kinds is None or kinds in ("object", "array"):
+        told = {"description": schema["description"]} if "description" in schema else {}
+        rest = {key: value for key, value in schema.items() if key != "description"}
+        options = rest["anyOf"] if rest.keys() == {"anyOf"} else [rest]
+        none = {"type": "null"}
+        return {**told, "anyOf": options if none in options else [*options, none]}
+    listed = kinds if isinstance(kinds, list) else [kinds]
+    made = {**schema, "type": listed if "null" in listed else [*listed, "null"]}
+    if "enum" in schema and None not in schema["enum"]:
+        made["enum"] = [*schema["enum"], None]
+    return made
+
+
+def _plain_name(name: str) -> str:
+    return re.sub(r"[^\w.-]", "_", name)
+
+
+def _types_of(node: Mapping[str, Any], enum: object) -> list[str]:
+    said = node.get("type") or ("object" if "properties" in node else None)
+    if said is None and isinstance(enum, list):
+        said = list(dict.fromkeys(_JSON_TYPES.get(type(one), "") for one in enum))
+    kinds = [said] if isinstance(said, str) else said
+    if not isinstance(kinds, list) or not kinds or not set(kinds) <= _ALL_TYPES:
+        raise _NotStrict
+    return kinds
+
+
+def _is_reference(part: object) -> bool:
+    return isinstance(part, Mapping) and part.keys() == {"$ref"}
+
+
+def _combine(one: Schema, other: Mapping[str, Any]) -> Schema:
+    both = dict(one)
+    for key, value in other.items():
+        if key == "properties" and isinstance(value, Mapping):
+            mine = both.get(key) or {}
+            if any(name in mine and mine[name] != value[name] for name in value):
+                raise _NotStrict
+            both[key] = {**mine, **value}
+        elif key == "required":
+            both[key] = list(dict.fromkeys([*both.get(key, ()), *value]))
+        elif key in both and both[key] != value and key not in ("description", "title"):
+            raise _NotStrict
+        else:
+            both.setdefault(key, value)
+    return both
+
+
+_NOT_AT_THE_ROOT = ("allOf", "anyOf", "oneOf", "enum", "const", "not", "$ref")
+_DEEPEST_OPEN = 30
+
+
+def open_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a function's parameters in a form that the API never refuses.
+
+    A choice at the root becomes one object with all properties of its options.
+    """
+    kept = {key: schema[key] for key in schema if key not in _NOT_AT_THE_ROOT}
+    properties = _properties(schema, schema, 0)
+    required = schema.get("required")
+    names = required if isinstance(required, list) else []
+    root = {**kept, "type": "object", "properties": properties}
+    if "required" in schema:
+        root["required"] = [name for name in names if isinstance(name, str)]
+    return dict(_with_items(root, 0))
+
+
+def _properties(node: object, root: Mapping[str, Any], depth: int) -> dict[str, Any]:
+    if not isinstance(node, Mapping) or depth > _DEEPEST_OPEN:
+        return {}
+    found: dict[str, Any] = {}
+    parts = [resolve_reference(node, root)] if "$ref" in node else []
+    for key in ("allOf", "anyOf", "oneOf"):
+        parts += node[key] if isinstance(node.get(key), list) else []
+    for part in parts:
+        found = {**_properties(part, root, depth + 1), **found}
+    own = node.get("properties")
+    return {**found, **own} if isinstance(own, Mapping) else found
+
+
+def _with_items(node: Any, depth: int) -> Any:
+    if depth > _DEEPEST_OPEN:
+        return node
+    if isinstance(node, list):
+        return [_with_items(one, depth + 1) for one in node]
+    if not isinstance(node, Mapping):
+        return node
+    whole = {key: _with_items(value, depth + 1) for key, value in node.items()}
+    kind = node.get("type")
+    is_array = kind == "array" or (isinstance(kind, list) and "array" in kind)
+    return {**whole, "items": {}} if is_array and "items" not in whole else whole
+
+
+# ==== openai_responses.requests.tools: Tools of a chat body or of the host in the API's form, with names that it allows.
+
+_ALLOWED = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+_FORBIDDEN = re.compile(r"[^a-zA-Z0-9_-]")
+_STEM = 51  # of 64; the rest is `_` and the digest
+_DIGEST = 12
+
+
+class ToolNames(NamedTuple):
+    """Translates the names of tools for the API and back; `known` are their own names.
+
+    The translation depends only on the name itself, so the next request has the same one,
+    unless another known tool has that name.
+    """
+
+    known: tuple[str, ...] = ()
+
+    def sent_name(self, name: str) -> str:
+        """Return the name that the API gets: 1 to 64 letters, digits, `_` and `-`."""
+        if _ALLOWED.fullmatch(name):
+            return name
+        stem, seed = _FORBIDDEN.sub("_", name)[:_STEM], name
+        while True:
+            seed = hashlib.sha256(seed.encode("utf-8", "surrogatepass")).hexdigest()
+            sent = f"{stem}_{seed[:_DIGEST]}"
+            if sent not in self.known:
+                return sent
+
+    def own_name(self, sent: str) -> str:
+        """Return the tool's own name for the name that the model used."""
+        return next((name for name in self.known if self.sent_name(name) == sent), sent)
+
+    def rename_tools(self, tools: Iterable[Item]) -> list[Item]:
+        """Return `tools` with the names that the API gets."""
+        return [self._sent_tool(tool) for tool in tools]
+
+    def _sent_tool(self, tool: Item) -> Item:
+        if tool.get("type") not in ("function", "custom"):
+            return tool
+        return {**tool, "name": self.sent_name(tool["name"])}
+
+
+_MODES = ("auto", "none", "required")
+_CALLED_BY_NAME = ("function", "custom")
+_OF_THE_API = ("allowed_callers", "async", "defer_loading", "output_schema")
+_NO_TOOL_NAME = "A tool has no name. Every function or custom tool needs one."
+_NO_OBJECT = "A tool is not described by a JSON object."
+
+
+def responses_tools(
+    specs: Sequence[Mapping[str, Any]], *, strict: bool = False
+) -> list[Item]:
+    """Return the tools of a chat body, or of the host, in the API's form.
+
+    Chat Completions nests a function under `function`, the host has it without a `type`;
+    the API has it flat and needs `parameters` and `strict`. With `strict` every function
+    becomes strict whose schema allows it.
+    """
+    return [_responses_tool(spec, strict) for spec in specs]
+
+
+def is_hosted_tool(tool: Mapping[str, Any]) -> bool:
+    """Say whether the API itself runs a tool, or has it run on another server."""
+    return tool.get("type") not in _CALLED_BY_NAME
+
+
+def merge_tools(*groups: Sequence[Item]) -> list[Item]:
+    """Return the tools of all groups, each once; a later one replaces an earlier one.
+
+    Functions and custom tools are equal by name, MCP servers by label, others by type.
+    """
+    tools = [tool for group in groups for tool in group]
+    return list({_identity(tool): tool for tool in tools}.values())
+
+
+def responses_tool_choice(
+    choice: object,
+    tools: Sequence[Item] | None = None,
+    *,
+    names: ToolNames | None = None,
+) -> object:
+    """Return `tool_choice` in the API's form, where a named function is not nested.
+
+    A bare name is accepted. Raises InvalidRequest for a tool that is not among `tools`, if
+    those are known.
+    """
+    if choice is None or choice in _MODES:
+        return choice
+    if isinstance(choice, str):
+        wanted = _choice_by_name(choice, tools, names)
+    elif isinstance(choice, Mapping):
+        wanted = _tool_choice(choice, names)
+    else:
+        raise InvalidRequest("The tool choice is neither a word nor a JSON object.")
+    for tool in wanted["tools"] if wanted["type"] == "allowed_tools" else [wanted]:
+        _check_offered(tool, tools)
+    return wanted
+
+
+def next_tool_choice(choice: object) -> object:
+    """Return the choice after the first calls; what it forbids stays forbidden."""
+    if isinstance(choice, Mapping) and choice.get("type") == "allowed_tools":
+        return {**choice, "mode": "auto"}
+    return "none" if choice == "none" else None
+
+
+def _responses_tool(spec: Mapping[str, Any], strict: bool) -> Item:
+    if not isinstance(spec, Mapping):
+        raise InvalidRequest(_NO_OBJECT)
+    kind = spec.get("type", "function")
+    nested = spec.get(kind) if kind in _CALLED_BY_NAME else None
+    flat: Mapping[str, Any] = nested if isinstance(nested, Mapping) else spec
+    if kind in _CALLED_BY_NAME:
+        _check_named(flat)
+    if kind == "custom" and flat is nested:
+        return {"type": "custom", **flat, **_flat_format(flat)}
+    is_complete = "type" in spec and "parameters" in flat and "strict" in flat
+    if kind != "function" or (is_complete and flat is spec):
+        return dict(spec)
+    return _function(flat, strict)
+
+
+def _check_named(tool: Mapping[str, Any]) -> None:
+    if not isinstance(tool.get("name"), str) or not tool["name"]:
+        raise InvalidRequest(_NO_TOOL_NAME)
+
+
+def _function(function: Mapping[str, Any], strict: bool) -> Item:
+    said = function.get("strict")
+    wanted = said if isinstance(said, bool) else strict
+    parameters = as_mapping(function.get("parameters"))
+    made = strict_schema(parameters) if wanted else None
+    tool: Item = {"type": "function", "name": function["name"]}
+    if function.get("description"):
+        tool["description"] = function["description"]
+    tool |= {key: function[key] for key in _OF_THE_API if key in function}
+    shown = open_schema(parameters) if made is None else made
+    return {**tool, "parameters": shown, "strict": made is not None}
+
+
+def _flat_format(custom: Mapping[str, Any]) -> Item:
+    grammar = as_mapping(custom.get("format")).get("grammar")
+    if not isinstance(grammar, Mapping):
+        return {}
+    return {"format": {"type": "grammar", **grammar}}
+
+
+def _identity(tool: Mapping[str, Any]) -> tuple[str, object]:
+    kind = tool.get("type")
+    if kind in _CALLED_BY_NAME:
+        return "name", tool.get("name")
+    if kind == "mcp":
+        return "server", tool.get("server_label")
+    return "type", (kind, tool.get("name")) if kind == "namespace" else kind
+
+
+def _choice_by_name(
+    choice: str, tools: Sequence[Item] | None, names: ToolNames | None
+) -> Item:
+    sent = names.sent_name(choice) if names else choice
+    for tool in tools or ():
+        if tool.get("type") in _CALLED_BY_NAME and tool.get("name") == sent:
+            return {"type": tool["type"], "name": sent}
+    for tool in tools or ():
+        if tool.get("type") == choice or tool.get("server_label") == choice:
+            return {key: tool[key] for key in ("type", "server_label") if key in tool}
+    return {"type": "function", "name": sent}
+
+
+def _tool_choice(choice: Mapping[str, Any], names: ToolNames | None) -> Item:
+    kind = choice.get("type", "function")
+    inner = choice.get(kind) if isinstance(kind, str) else None
+    flat = dict(inner) if isinstance(inner, Mapping) else dict(choice)
+    wanted: Item = {**flat, "type": kind}
+    if kind in _CALLED_BY_NAME:
+        if not isinstance(wanted.get("name"), str):
+            raise InvalidRequest("The tool choice names no tool.")
+        wanted["name"] = names.sent_name(wanted["name"]) if names else wanted["name"]
+    if kind == "allowed_tools":
+        chosen = as_list(wanted.get("tools"))
+        wanted["tools"] = [
+            _tool_choice(one, names) for one in chosen if isinstance(one, Mapping)
+        ]
+    return wanted
+
+
+def _check_offered(wanted: Item, tools: Sequence[Item] | None) -> None:
+    same: list[str] = [key for key in ("type", "server_label") if key in wanted]
+    same += ["name"] if wanted["type"] in _CALLED_BY_NAME else []
+    if tools is None or any(
+        all(tool.get(key) == wanted[key] for key in same) for tool in tools
+    ):
+        return
+    name = wanted.get("name") or wanted.get("server_label") or wanted["type"]
+    raise InvalidRequest(f"The tool choice asks for {name}, which is no tool here.")
+
+
+# ==== openai_responses.requests.replay: Output items of earlier responses, in the form in which they are sent again.
+
+
+class Origin(NamedTuple):
+    """The model family, the server's name, and the account that produced an item.
+
+    `endpoint` and `account` are empty if an earlier writer did not store them.
+    """
+
+    family: str
+    endpoint: str = ""
+    account: str = ""
+
+    def can_decrypt(self, maker: Self) -> bool:
+        """Say whether reasoning of `maker` can be sent here."""
+        same_server = maker.endpoint in ("", self.endpoint)
+        same_account = maker.account in ("", self.account)
+        return same_server and same_account and maker.family == self.family
+
+    def wire(self) -> dict[str, str]:
+        """Return the form in which it is stored."""
+        account = {"account": self.account} if self.account else {}
+        return {"family": self.family, "endpoint": self.endpoint, **account}
+
+
+def origin_at(family: str, endpoint: Endpoint) -> Origin:
+    """Return the origin of items of `family` from `endpoint`."""
+    return Origin(family, endpoint.host, endpoint.owner())
+
+
+def read_origin(wire: object, host_model: str) -> Origin:
+    """Return a stored origin, or the one that the host's model id implies.
+
+    The host's id is `{function id}.{model}`; earlier writers stored nothing else.
+    """
+    if isinstance(wire, Mapping) and wire.get("family"):
+        endpoint, account = (str(wire.get(k) or "") for k in ("endpoint", "account"))
+        return Origin(str(wire["family"]), endpoint, account)
+    return Origin(resolve_model(host_model.split(".", 1)[-1]).family)
+
+
+_REMOTE_SIGN = "mcp"
+"""The prefix of the ids of remote calls, and of no others."""
+
+
+def remote_name(item: Mapping[str, Any]) -> str:
+    """Return the name of a remote tool: its server's label, then its own name."""
+    return ToolNames().sent_name(f"{item.get('server_label')}_{item.get('name')}")
+
+
+def remote_call(item: Mapping[str, Any]) -> Item:
+    """Return the call that `item` made, or asked permission for."""
+    return {
+        "type": "function_call",
+        "call_id": _remote_call_id(item),
+        "name": remote_name(item),
+        "arguments": str(item.get("arguments") or "{}"),
+    }
+
+
+def remote_output(item: Mapping[str, Any]) -> Item:
+    """Return the output of an `mcp_call`, or its error."""
+    return _call_output(item, _remote_error(item) or str(item.get("output") or ""))
+
+
+def refused_pair(request: Mapping[str, Any], why: str) -> list[Item]:
+    """Return a call that was asked for and not allowed, with its output."""
+    return [remote_call(request), _call_output(request, f"Error: {why}")]
+
+
+def remote_failed(item: Mapping[str, Any]) -> bool:
+    """Say whether an `mcp_call` failed."""
+    return bool(item.get("error")) or item.get("status") == "failed"
+
+
+def is_approval_request(item: Mapping[str, Any]) -> bool:
+    """Say whether the API asks for permission to make a call."""
+    return item_type(item) == "mcp_approval_request"
+
+
+def drop_settled_approvals(items: Sequence[Item]) -> list[Item]:
+    """Return `items` without approvals that are over.
+
+    One that the model has not acted on stays; a request without an answer cannot be sent.
+    """
+    requests = {item["id"]: item for item in items if is_approval_request(item)}
+    last = _last_act(items, {_remote_call_id(request) for request in requests.values()})
+    answers = {
+        item.get("approval_request_id"): (place > last, item)
+        for place, item in enumerate(items)
+        if _is_response(item)
+    }
+    kept: list[Item] = []
+    for item in items:
+        is_open, answer = answers.get(_asked_id(item), (False, {}))
+        if is_open or _asked_id(item) is None:
+            kept.append(item)
+        elif is_approval_request(item) and answer.get("approve") is False:
+            kept += refused_pair(item, str(answer.get("reason") or ""))
+    return kept
+
+
+def _last_act(items: Sequence[Item], refused: Container[str]) -> int:
+    acts = (
+        place
+        for place, item in enumerate(items)
+        if not kind_of(item).from_client and item.get("call_id") not in refused
+    )
+    return max(acts, default=-1)
+
+
+def _asked_id(item: Mapping[str, Any]) -> object:
+    if is_approval_request(item):
+        return item["id"]
+    return item.get("approval_request_id") if _is_response(item) else None
+
+
+def reorder_remote_outputs(items: Iterable[Item]) -> list[Item]:
+    """Return `items` with the output of each remote call directly behind it.
+
+    Calls that ran at the same time are in the host's order.
+    """
+    rows = list(items)
+    outputs = {
+        item["call_id"]: item
+        for item in rows
+        if _is_remote(item, "function_call_output")
+    }
+    told: list[Item] = []
+    for item in rows:
+        if _is_remote(item, "function_call") and item["call_id"] in outputs:
+            told += [item, outputs[item["call_id"]]]
+        elif not _is_remote(item, "function_call_output"):
+            told.append(item)
+    return told
+
+
+def _is_response(item: Mapping[str, Any]) -> bool:
+    return item_type(item) == "mcp_approval_response"
+
+
+def _is_remote(item: Mapping[str, Any], kind: str) -> bool:
+    return item_type(item) == kind and str(item.get("call_id")).startswith(_REMOTE_SIGN)
+
+
+def _remote_call_id(item: Mapping[str, Any]) -> str:
+    own = str(item.get("id") or "")
+    return own if own.startswith(_REMOTE_SIGN) else f"{_REMOTE_SIGN}_{own}"
+
+
+def _call_output(item: Mapping[str, Any], text: str) -> Item:
+    kind = "function_call_output"
+    return {"type": kind, "call_id": _remote_call_id(item), "output": text}
+
+
+def _remote_error(item: Mapping[str, Any]) -> str:
+    error = item.get("error")
+    if not error:
+        return ""
+    fields = error if isinstance(error, Mapping) else {"message": error}
+    content = fields.get("content")
+    text = fields.get("message") or content
+    if isinstance(content, list):
+        text = "\n".join(map(part_text, content_parts(content)))
+    return f"Error: {text or 'the server did not say what went wrong.'}"
+
+
+_NEVER_REPLAYED = ("id", "status", "created_by")
+_MADE_HERE = "replayed"
+
+
+def strip_for_replay(item: Item) -> Item:
+    """Return `item` in the form that is sent again: without ids, status and nulls.
+
+    `logprobs` of a message and `action.sources` of a search are removed, too.
+    """
+    kept = {k: v for k, v in item.items() if k not in _NEVER_REPLAYED and v is not None}
+    if item_type(item) == "message" and isinstance(kept.get("content"), list):
+        kept["content"] = list(map(_strip_part, content_parts(kept["content"])))
+    if is_host_returned(item):
+        kept |= _demanded(item)
+    return kept
+
+
+def replay_items(item: Item) -> list[Item]:
+    """Return the items that represent an output item in later requests, in order."""
+    if item_type(item) == "mcp_call":
+        return [remote_call(item), remote_output(item)]
+    return [image_message(item) if has_image(item) else strip_for_replay(item)]
+
+
+def replay_output(output: Iterable[Item], *, with_reasoning: bool) -> list[Item]:
+    """Return the output of a response for the next request of the same run."""
+    going = (item for item in output if _goes_back(item, with_reasoning))
+    return [told for item in going for told in replay_items(item)]
+
+
+def _goes_back(item: Item, with_reasoning: bool) -> bool:
+    if is_reasoning(item):
+        return with_reasoning and has_encrypted_reasoning(item)
+    return not is_hosted(item) or is_host_returned(item) or has_image(item)
+
+
+def _demanded(item: Item) -> Item:
+    kind = kind_of(item)
+    demanded = {key: item.get(key) for key in kind.nullable}
+    demanded |= {key: item[key] for key in ("id", "status") if item.get(key)}
+    if demanded.get("outputs"):  # pictures are large and only people need them
+        parts = content_parts(demanded["outputs"])
+        demanded["outputs"] = [p for p in parts if p.get("type") != "image"]
+    if kind.tool == "web_search":
+        action = item["action"].items()
+        demanded["action"] = {
+            k: v for k, v in action if k != "sources" and v is not None
+        }
+    # An approval is named by the id of the request for it.
+    if "id" in demanded and kind.returned == "always":
+        demanded["id"] = _new_id(str(item["id"]))
+    return demanded
+
+
+def _new_id(own: str) -> str:
+    prefix, _, rest = own.partition("_")
+    if rest.startswith(_MADE_HERE):
+        return own
+    digest = hashlib.sha256(own.encode("utf-8", "replace")).hexdigest()
+    return f"{prefix}_{_MADE_HERE}{digest[:40]}"
+
+
+def _strip_part(part: Item) -> Item:
+    return {k: v for k, v in part.items() if k != "logprobs" and v is not None}
 
 
 # ==== openai_responses.loop.recovery: What to do after a refusal: wait and send again, or change the request.
@@ -3950,18 +3775,12 @@ QUOTA_CODES = frozenset(
 
 _RETRIED_STATUS = frozenset({408, 409, 429})
 _RETRIED_CODES = frozenset(
-    {
-        "rate_limit_exceeded",
-        "server_error",
-        "server_is_overloaded",
-        "slow_down",
-    }
+    {"rate_limit_exceeded", "server_error", "server_is_overloaded", "slow_down"}
 )
 _FIRST_WAIT, _LONGEST_WAIT = 0.5, 8.0
 
 
-@dataclass(frozen=True, slots=True)
-class RetryPolicy:
+class RetryPolicy(NamedTuple):
     """How often to retry, and the longest wait in seconds."""
 
     max_retries: int = 1
@@ -3984,18 +3803,14 @@ def retry_wait(
 
 def _is_retried(failure: Failure) -> bool:
     words = {failure.error.code, failure.error.type}
-    if words & QUOTA_CODES or _is_limit_of_spending(failure.error.code):
+    suffixes = ("_spend_limit_exceeded", "_usage_limit_exceeded")
+    if words & QUOTA_CODES or (failure.error.code or "").endswith(suffixes):
         return False
     if failure.should_retry is not None:
         return failure.should_retry
     if failure.status in (None, 200):
         return words == {None} or bool(words & _RETRIED_CODES)
     return failure.status in _RETRIED_STATUS or failure.status >= 500
-
-
-def _is_limit_of_spending(code: str | None) -> bool:
-    suffixes = ("_spend_limit_exceeded", "_usage_limit_exceeded")
-    return bool(code) and str(code).endswith(suffixes)
 
 
 _ITEM_ERRORS = re.compile(
@@ -4011,12 +3826,8 @@ _UNREACHED = re.compile(r"retrieving tool list from MCP server", re.IGNORECASE)
 _NAMED_VALUES = re.compile(r"'([a-z]{1,10})'")
 
 
-@dataclass(frozen=True, slots=True)
-class Fallback:
-    """A changed request, and what was given up for it.
-
-    `cause` is "reasoning", "summary", "stream", "effort" or "servers".
-    """
+class Fallback(NamedTuple):
+    """A changed request, and what was given up for it: `cause` names the fallback."""
 
     cause: str
     request: ResponsesRequest
@@ -4025,102 +3836,94 @@ class Fallback:
 
 def find_fallback(request: ResponsesRequest, error: ApiError) -> Fallback | None:
     """Return a request without the cause of `error`, if it can be left out."""
-    for cause, heal in _FALLBACKS.items():
-        changed = heal(request, error)
+    for cause, (change, sentence) in _FALLBACKS.items():
+        changed = change(request, error)
         if changed is not None:
-            return Fallback(cause, changed, _SENTENCES[cause])
+            return Fallback(cause, request.model_copy(update=changed), sentence)
     return None
 
 
-def _without_reasoning(
-    request: ResponsesRequest, error: ApiError
-) -> ResponsesRequest | None:
-    """Remove all reasoning, because the error does not say which item is unreadable."""
+_Fields = dict[str, Any]
+
+
+def _without_reasoning(request: ResponsesRequest, error: ApiError) -> _Fields | None:
     by_code = error.code == "invalid_encrypted_content"
     if not by_code and not _ITEM_ERRORS.search(error.message):
         return None
-    kept = [item for item in request.input if not is_encrypted(item)]
     # The ids of hosted items are our own, and the API requires them.
-    without_ids = [
+    items = [
         item if is_hosted(item) else {k: v for k, v in item.items() if k != "id"}
-        for item in kept
+        for item in request.input
+        if not is_encrypted(item)
     ]
-    if without_ids == request.input:
-        return None
-    return request.model_copy(update={"input": without_ids})
+    return None if items == request.input else {"input": items}
 
 
-def _without_summary(
-    request: ResponsesRequest, error: ApiError
-) -> ResponsesRequest | None:
+def _without_summary(request: ResponsesRequest, error: ApiError) -> _Fields | None:
     reasoning = request.reasoning or {}
-    if "summary" not in reasoning or "reasoning.summary" not in _about(error):
+    if "summary" not in reasoning or "reasoning.summary" not in _subject(error):
         return None
     rest = {key: value for key, value in reasoning.items() if key != "summary"}
-    return request.model_copy(update={"reasoning": rest or None})
+    return {"reasoning": rest or None}
 
 
-def _without_stream(
-    request: ResponsesRequest, error: ApiError
-) -> ResponsesRequest | None:
+def _without_stream(request: ResponsesRequest, error: ApiError) -> _Fields | None:
     refused = error.param == "stream" or _NOT_ALLOWED_TO_STREAM.search(error.message)
-    if not request.stream or not refused:
-        return None
-    return request.model_copy(update={"stream": False})
+    return {"stream": False} if request.stream and refused else None
 
 
-def _with_nearest_effort(
-    request: ResponsesRequest, error: ApiError
-) -> ResponsesRequest | None:
-    """Use the effort nearest to the refused one, among those that the error names."""
+def _with_nearest_effort(request: ResponsesRequest, error: ApiError) -> _Fields | None:
     reasoning = request.reasoning or {}
     asked = reasoning.get("effort")
-    if asked not in REASONING_EFFORTS or "reasoning.effort" not in _about(error):
+    if asked not in REASONING_EFFORTS or "reasoning.effort" not in _subject(error):
         return None
-    order = list(REASONING_EFFORTS)
-    named = {word for word in _NAMED_VALUES.findall(error.message) if word in order}
-    others = sorted(named - {asked}, key=order.index)
-    if not others:
+    order = REASONING_EFFORTS.index
+    named = set(_NAMED_VALUES.findall(error.message)) & {*REASONING_EFFORTS} - {asked}
+    if not named:
         return None
-    place = order.index(asked)
-    nearest = min(others, key=lambda effort: abs(order.index(effort) - place))
-    return request.model_copy(update={"reasoning": {**reasoning, "effort": nearest}})
+    nearest = min(
+        sorted(named, key=order), key=lambda one: abs(order(one) - order(asked))
+    )
+    return {"reasoning": {**reasoning, "effort": nearest}}
 
 
-def _without_servers(
-    request: ResponsesRequest, error: ApiError
-) -> ResponsesRequest | None:
-    """Remove all remote servers: the error names one, but others may fail as well."""
+def _without_servers(request: ResponsesRequest, error: ApiError) -> _Fields | None:
     tools = request.tools or []
     kept = [tool for tool in tools if tool.get("type") != "mcp"]
     if len(kept) == len(tools) or not _UNREACHED.search(error.message):
         return None
     choice = request.tool_choice if kept and request.tool_choice == "none" else None
-    return request.model_copy(update={"tools": kept or None, "tool_choice": choice})
+    return {"tools": kept or None, "tool_choice": choice}
 
 
-def _about(error: ApiError) -> str:
-    """Return the subject of an error: its parameter, else its message."""
+def _subject(error: ApiError) -> str:
     return error.param or error.message
 
 
-_FallbackRule = Callable[[ResponsesRequest, ApiError], ResponsesRequest | None]
+_Change = Callable[[ResponsesRequest, ApiError], _Fields | None]
 
-_FALLBACKS: Mapping[str, _FallbackRule] = {
-    "reasoning": _without_reasoning,
-    "summary": _without_summary,
-    "stream": _without_stream,
-    "effort": _with_nearest_effort,
-    "servers": _without_servers,
-}
-
-_SENTENCES: Mapping[str, str] = {
-    "reasoning": "The server could not read earlier reasoning of this chat: "
-    "answering without it.",
-    "summary": "This organisation gets no reasoning summaries: answering without.",
-    "stream": "This organisation may not stream: the answer comes in one piece.",
-    "effort": "The model does not have this effort: answering with the nearest one.",
-    "servers": "A remote MCP server cannot be reached: answering without such tools.",
+_FALLBACKS: Mapping[str, tuple[_Change, str]] = {
+    "reasoning": (
+        _without_reasoning,
+        "The server could not read earlier reasoning of this chat: "
+        "answering without it.",
+    ),
+    "summary": (
+        _without_summary,
+        "This organisation gets no reasoning summaries: answering without.",
+    ),
+    "stream": (
+        _without_stream,
+        "This organisation may not stream: the answer comes in one piece.",
+    ),
+    "effort": (
+        _with_nearest_effort,
+        "The model does not have this effort: answering with the nearest one.",
+    ),
+    "servers": (
+        _without_servers,
+        "A remote MCP server cannot be reached: answering without such tools.",
+    ),
 }
 
 
@@ -4157,7 +3960,7 @@ class ResponseState:
             case TextDelta():
                 return self._grow(event)
             case TextDone():
-                return self._replace(event)
+                return self._end_text(event)
             case AnnotationAdded() | PartialImage() if event.output_index in self._open:
                 return [self._renumber(event)]
             case ItemAdded():
@@ -4167,14 +3970,13 @@ class ResponseState:
             case FinalResponse():
                 return self._finish(event)
             case StreamError():
-                self.trace = replace(self.trace, error=event.error)
+                self.trace = self.trace._replace(error=event.error)
                 self.ending = ending_of_failure("error", event.error)
                 # As the only event, an error event stands for a bad HTTP status.
                 self.refusal = event.error if self.event_count == 1 else None
         return []
 
     def _renumber(self, event: ItemEvent) -> ItemEvent:
-        """Return an event of the wire with its place among all items of the run."""
         if not self._first:
             return event
         return event._replace(output_index=self._first + event.output_index)
@@ -4189,7 +3991,7 @@ class ResponseState:
         texts.setdefault((event.kind, event.part), []).append(event.text)
         return [self._renumber(event)]
 
-    def _replace(self, event: TextDone) -> list[RunEvent]:
+    def _end_text(self, event: TextDone) -> list[RunEvent]:
         if event.output_index not in self._open:
             self._keep(event)
             return []
@@ -4223,11 +4025,6 @@ class ResponseState:
     def _show_rest(
         self, output_index: int, place: TextPlace, text: str
     ) -> list[RunEvent]:
-        """Show the part of `text` that its deltas did not bring.
-
-        A text that contradicts its deltas cannot be shown as growth; the final item
-        corrects it.
-        """
         texts = self._open[output_index]
         shown = "".join(texts.get(place, ()))
         texts[place] = [text]
@@ -4239,15 +4036,13 @@ class ResponseState:
         response = event.response
         self.usage = read_usage(response.get("usage"))
         self.ending = _ending_of(event.status, response)
-        self.trace = replace(
-            self.trace,
+        self.trace = self.trace._replace(
             model=str(response.get("model") or ""),
             error=read_api_error(response.get("error")),
             removed=_removals(response.get("input_transformations")),
         )
         events: list[RunEvent] = []
-        output = response.get("output")
-        for output_index, item in enumerate(output if isinstance(output, list) else ()):
+        for output_index, item in enumerate(as_list(response.get("output"))):
             if isinstance(item, dict):
                 events += self._end(ItemDone(output_index, item))
         response_id = str(response.get("id") or "")
@@ -4269,7 +4064,6 @@ class ResponseState:
 
 
 def _removals(transformations: object) -> Mapping[str, int]:
-    """Count the items that the API removed from the input, by reason."""
     return Counter(
         api_word(str(row.get("reason"))) or "unknown"
         for row in content_parts(transformations)
@@ -4279,9 +4073,8 @@ def _removals(transformations: object) -> Mapping[str, int]:
 
 def _ending_of(status: str, response: Mapping[str, Any]) -> Ending:
     if status == "incomplete":
-        details = response.get("incomplete_details")
-        reason = details.get("reason") if isinstance(details, Mapping) else None
-        return ending_of_incomplete(reason if isinstance(reason, str) else None)
+        details = as_mapping(response.get("incomplete_details"))
+        return ending_of_incomplete(as_text(details.get("reason")) or None)
     if status == "cancelled":  # by another client: after our own we read no answer
         return ending_of_incomplete(status)
     if status == "failed":
@@ -4298,25 +4091,22 @@ _THOUGHT_SHARE = 0.1
 the answer must not wait for them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(NamedTuple):
     """How a run behaves towards viewers and towards the server.
 
-    `join_seconds` is the shortest time between two events that show more of an answer;
-    what arrives in between is shown together. `resuming` is how many requests in a row
-    for the rest of a background response may fail. `poll_seconds` is the wait while the
-    server says that it is still working on one.
+    `join_seconds` is the shortest time between two events that show more of an answer.
+    `resuming` limits the requests in a row for the rest of a background response,
+    `poll_seconds` is the wait while the server is still working on one.
     """
 
     join_seconds: float = 0.05
-    timeouts: Timeouts = field(default_factory=Timeouts)
-    retries: RetryPolicy = field(default_factory=RetryPolicy)
+    timeouts: Timeouts = Timeouts()
+    retries: RetryPolicy = RetryPolicy()
     resuming: RetryPolicy = _RESUMING
     poll_seconds: float = 5.0
 
 
-@dataclass(frozen=True, slots=True)
-class Client:
+class Client(NamedTuple):
     """How to reach the server: address, connections and limits."""
 
     endpoint: Endpoint
@@ -4333,7 +4123,7 @@ def stream_response(
 ) -> AsyncGenerator[RunEvent, None]:
     """Send `request`, feed the answer to `state`, and yield its run events.
 
-    A `cursor` notes the position in the stream. Raises the errors of `Connections` and
+    A `cursor` notes the position in the stream. Raises the errors of `Connections.post` and
     MalformedEvent. Cancelling it, or closing the generator, closes the connection.
     """
     payload = request.payload()
@@ -4348,10 +4138,6 @@ def stream_response(
 def _resume_stream(
     path: str, client: Client, state: ResponseState, cursor: Cursor
 ) -> AsyncGenerator[RunEvent, None]:
-    """Request `path`: a response, or the rest of its stream.
-
-    Otherwise like `stream_response`. A response that is still in progress yields nothing.
-    """
     requested = client.connections.get(client.endpoint, path, client.deadlines)
     return _read_response(requested, client, state, cursor)
 
@@ -4362,7 +4148,6 @@ async def _read_response(
     state: ResponseState,
     cursor: Cursor | None,
 ) -> AsyncGenerator[RunEvent, None]:
-    """Yield the events of one response, streamed or not."""
     client.deadlines.start_attempt()
     async with sent as answer:
         state.trace = Trace(answer.request_id, status=200)
@@ -4402,7 +4187,6 @@ async def _read_object(
 async def _read_batch(
     answer: HttpResponse, decoder: EventStreamDecoder
 ) -> list[ServerSentEvent]:
-    """Return the events of the next piece of the body, or of its end."""
     chunk = await answer.read_any()
     return decoder.feed(chunk) if chunk else decoder.close()
 
@@ -4410,10 +4194,6 @@ async def _read_batch(
 def _batch_events(
     batch: list[ServerSentEvent], state: ResponseState, cursor: Cursor | None
 ) -> tuple[list[RunEvent], MalformedEvent | None]:
-    """Return the run events of `batch`, up to the first event that cannot be read.
-
-    Deltas are joined first, so `state` works once for each batch.
-    """
     read: list[StreamEvent] = []
     malformed: MalformedEvent | None = None
     try:
@@ -4429,11 +4209,6 @@ def _batch_events(
 async def _gather_deltas(
     events: list[RunEvent], began: float, join_seconds: float
 ) -> None:
-    """Wait for a moment after a delta.
-
-    Reading less often makes long answers cheap: one pass handles all deltas that
-    arrived. The first delta after a pause is never delayed.
-    """
     last = events[-1] if events else None
     if not isinstance(last, TextDelta) or join_seconds <= 0:
         return
@@ -4449,13 +4224,6 @@ _BROKE = "The connection to the model was lost: fetching the rest of the answer.
 async def _stream_background(
     request: ResponsesRequest, client: Client, state: ResponseState
 ) -> AsyncGenerator[RunEvent, None]:
-    """Send a background `request`, feed its response to `state`, yield its run events.
-
-    Raises the same errors as `stream_response` until the response has an id; after that
-    only ResponseLost, and TimedOut for the total limit. If the caller leaves before the
-    end, by an error, a cancellation or by closing the generator, the response is
-    cancelled, because it would go on to cost money without a reader.
-    """
     background = _BackgroundRun(client, state)
     part = stream_response(request, client, state, background.cursor)
     try:
@@ -4482,8 +4250,6 @@ async def _stream_background(
 
 
 class _BackgroundRun:
-    """The state of a background response, and how to get the rest of it."""
-
     def __init__(self, client: Client, state: ResponseState) -> None:
         self._named = asyncio.Event()
         self.cursor = Cursor(self._named.set)
@@ -4499,11 +4265,6 @@ class _BackgroundRun:
     async def first_event(
         self, part: AsyncGenerator[RunEvent, None]
     ) -> RunEvent | None:
-        """Return the first event of `part`, None if it has none.
-
-        A response without an id could not be cancelled, so a `part` that is left before
-        is read on until there is one.
-        """
         if self._named.is_set():
             return await anext(part, None)
         first = asyncio.create_task(_first_of(part))
@@ -4514,7 +4275,6 @@ class _BackgroundRun:
             raise
 
     def can_go_on(self, error: ResponsesError | None) -> bool:
-        """Say whether there can be more of the response; raises `error` if not."""
         is_total = isinstance(error, TimedOut) and error.kind == "total_timeout"
         goes_on = bool(self.cursor.response_id) and not is_total
         if error is not None and not goes_on:
@@ -4522,7 +4282,6 @@ class _BackgroundRun:
         return goes_on
 
     def wait_after(self, error: ResponsesError | None) -> float:
-        """Return the seconds until the next request; raises ResponseLost."""
         asked, self.has_news = self._asks, self.cursor.last != self._seen
         self._seen = self.cursor.last
         if asked and error is None:  # the server is still working on it
@@ -4539,7 +4298,6 @@ class _BackgroundRun:
         return self._within_limits(wait)
 
     def next_part(self) -> AsyncGenerator[RunEvent, None]:
-        """Return the rest of the stream, or the current state of the response."""
         path = f"/responses/{self.cursor.response_id}"
         if not self._asks:
             path += f"?stream=true&starting_after={self.cursor.last}"
@@ -4560,7 +4318,6 @@ class _BackgroundRun:
         self.abandon()
 
     def abandon(self) -> None:
-        """Cancel the response once, unless it has ended or does not exist."""
         named, ended = self.cursor.response_id, self._state.ending
         if named and not ended and not self._is_left:
             self._is_left = True
@@ -4572,7 +4329,6 @@ class _BackgroundRun:
         return self._resumable and self.cursor.last is not None
 
     def _backoff(self, error: ResponsesError | None) -> float | None:
-        """Return the wait after a failure; None for a final refusal."""
         failure = error.failure if isinstance(error, ApiRefused) else Failure()
         policy = self._client.limits.resuming
         return retry_wait(policy, self._failures, failure, random_fraction())
@@ -4592,11 +4348,7 @@ _GATEWAY_STATUS = frozenset({408, 502, 504, *range(520, 525)})
 
 
 class Attempts:
-    """The attempts at one response.
-
-    When `events` has ended, `response` holds the answer, `request` the request that it
-    answers, and `error` the error of ours that stopped it, if any.
-    """
+    """The attempts at one response: `response`, the `request` that it answers, and `error`."""
 
     def __init__(
         self,
@@ -4654,7 +4406,6 @@ class Attempts:
         return Trace(refused.request_id, "", refused.failure.status, refused.error)
 
     def _next(self) -> Status | None:
-        """Return the status before the next attempt; None if there is none."""
         failure = _early_failure(self.error, self.response)
         if failure is None or (self.request.background and _may_run(self.error)):
             return None
@@ -4675,7 +4426,6 @@ class Attempts:
 def _early_failure(
     error: ResponsesError | None, state: ResponseState
 ) -> Failure | None:
-    """Return the failure, if it came before the first event of the answer."""
     if state.refusal:
         return Failure(200, state.refusal)
     if state.event_count:
@@ -4687,13 +4437,6 @@ def _early_failure(
 
 
 def _may_run(error: ResponsesError | None) -> bool:
-    """Say whether the server may be working on the request in spite of `error`.
-
-    Other answers stop with the connection. A background response whose id is unknown
-    goes on; sent again, it would run and be billed twice. So it is sent again only if
-    nothing arrived at the server, or if the API itself refused it. The answer of a
-    gateway does not tell what happened behind it.
-    """
     match error:
         case ConnectionFailed():
             return error.was_sent
@@ -4705,12 +4448,11 @@ def _may_run(error: ResponsesError | None) -> bool:
 
 # ==== openai_responses.loop.arguments: Checks the arguments that a model gives a function against the function's schema.
 
-DEEPEST_ARGUMENT = 40
+_DEEPEST_ARGUMENT = 40
 """How deep values and references of schemas are followed."""
 
 
 def _is_number(value: Any) -> bool:
-    """Say whether a value is a number; true and non-finite values are not."""
     number = isinstance(value, int | float) and not isinstance(value, bool)
     return number and math.isfinite(value)
 
@@ -4727,20 +4469,14 @@ _TYPES: Mapping[str, Callable[[Any], bool]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class SchemaValidator:
-    """Checks values against the parts of one schema.
-
-    If it is `lenient`, null is always allowed for an optional property. Results are
-    remembered by the identity of the objects, so a check must not outlive them.
-    """
+class _SchemaValidator:
 
     root: Mapping[str, Any]
     lenient: bool = False
     _found: dict[tuple[str, int, int], str] = field(default_factory=dict)
 
     def error(self, value: Any, node: Any, path: str = "", depth: int = 0) -> str:
-        """Return the path and the error there; empty if `value` is valid for `node`."""
-        if not isinstance(node, Mapping) or depth > DEEPEST_ARGUMENT:
+        if not isinstance(node, Mapping) or depth > _DEEPEST_ARGUMENT:
             return ""
         # A schema can refer to the same part several times, and to itself.
         place = (path, id(value), id(node))
@@ -4791,7 +4527,6 @@ class SchemaValidator:
     def _in_parts(
         self, value: Any, node: Mapping[str, Any], path: str, depth: int
     ) -> str:
-        """Check a value against `allOf` and against some option of a choice."""
         for part in node.get("allOf") or ():
             found = self.error(value, part, path, depth + 1)
             if found:
@@ -4803,7 +4538,6 @@ class SchemaValidator:
 
 
 def _own_error(value: Any, node: Mapping[str, Any], path: str) -> str:
-    """Check a value against the type of a schema, then against its other keywords."""
     place = path or "object"
     kinds = _known_types(node.get("type"))
     if kinds and not any(_TYPES[kind](value) for kind in kinds):
@@ -4824,13 +4558,11 @@ def _joined(path: str, name: str) -> str:
 
 
 def _listed(words: Sequence[str]) -> str:
-    """Return a few words as a list; leave out a list that is too long for a model."""
     shown = [word if len(word) <= 60 else word[:57] + "..." for word in words[:20]]
     return " or ".join(shown) + (" ..." if len(words) > 20 else "")
 
 
 def _same(one: Any, other: Any) -> bool:
-    """Compare as JSON does: true is not 1."""
     return bool(one == other) and isinstance(one, bool) is isinstance(other, bool)
 
 
@@ -4839,15 +4571,12 @@ _ODD_SCHEMA = (TypeError, AttributeError, ValueError)
 
 
 def argument_error(arguments: object, schema: Mapping[str, Any]) -> str | None:
-    """Return the error in the arguments as a sentence for the model; None if valid.
-
-    Nulls that mean "not given" are valid.
-    """
+    """Return the error in the arguments as a sentence for the model; None if valid."""
     if not isinstance(arguments, Mapping):
         return "The arguments must be a JSON object."
     given = drop_optional_nulls(arguments, schema)
     try:
-        found = SchemaValidator(schema).error(given, schema)
+        found = _SchemaValidator(schema).error(given, schema)
     except _ODD_SCHEMA:
         return None
     return f"The argument {found}." if found else None
@@ -4858,8 +4587,8 @@ def drop_optional_nulls(
 ) -> dict[str, Any]:
     """Return the arguments without the nulls that mean "not given".
 
-    A null means that if its property is optional and must not be null itself. If the
-    schema is a choice, the option that the model chose decides.
+    A null means that if its property is optional and must not be null itself. In a choice,
+    the option that the model chose decides.
     """
     try:
         return dict(_drop_nulls(arguments, schema, schema, 0))
@@ -4868,7 +4597,7 @@ def drop_optional_nulls(
 
 
 def _drop_nulls(value: Any, node: Any, root: Mapping[str, Any], depth: int) -> Any:
-    if depth > DEEPEST_ARGUMENT or not isinstance(value, Mapping | list):
+    if depth > _DEEPEST_ARGUMENT or not isinstance(value, Mapping | list):
         return value
     forms = _applicable_schemas(value, node, root)
     if isinstance(value, list):
@@ -4881,7 +4610,7 @@ def _drop_nulls(value: Any, node: Any, root: Mapping[str, Any], depth: int) -> A
             known.setdefault(name, []).append(part)
         required |= set(form.get("required") or ())
     whole = {name: {"allOf": parts} for name, parts in known.items()}
-    may_be_null = SchemaValidator(root)
+    may_be_null = _SchemaValidator(root)
     return {
         name: _drop_nulls(one, whole.get(name), root, depth + 1)
         for name, one in value.items()
@@ -4893,10 +4622,6 @@ def _drop_nulls(value: Any, node: Any, root: Mapping[str, Any], depth: int) -> A
 
 
 def _applicable_schemas(value: Any, node: Any, root: Mapping[str, Any]) -> list[Any]:
-    """Return the schemas that apply to a value, each once.
-
-    Of a choice, the option that the value fits applies.
-    """
     found: dict[int, Any] = {}
     ahead = [node]
     while ahead:
@@ -4923,8 +4648,7 @@ def _parts_of(
 def _chosen_option(
     value: Any, options: list[Any], root: Mapping[str, Any]
 ) -> list[Any]:
-    """Return the option that a value fits; all options if it fits none."""
-    check = SchemaValidator(root, lenient=True)
+    check = _SchemaValidator(root, lenient=True)
     fitting = (option for option in options if not check.error(value, option))
     first = next(fitting, None)
     return options if first is None else [first]
@@ -4940,10 +4664,7 @@ Ask = Callable[[str, str, Mapping[str, Any]], Awaitable[bool]]
 
 @dataclass(frozen=True, slots=True)
 class Approver:
-    """The rules of a request, and the way to ask a person if they do not decide.
-
-    `log` takes a line when asking failed.
-    """
+    """The rules of a request, and the way to ask a person if they do not decide."""
 
     rules: Sequence[tuple[str, Approval]] = ()
     default_rule: Approval = "auto"
@@ -5004,17 +4725,15 @@ def read_rules(text: str) -> list[tuple[str, Approval]]:
     return rules
 
 
-@dataclass(frozen=True, slots=True)
-class ToolResult:
-    """The result of a tool.
+class ToolResult(NamedTuple):
+    """The result of a tool: an `output` for the model, and a `card`.
 
-    `output` is for the model: a text, or content parts with pictures. `card` holds what
-    the host shows beside it (`files`, `embeds`).
+    A card holds what the host shows beside it (`files`, `embeds`).
     """
 
     output: str | list[Item]
     failed: bool = False
-    card: Mapping[str, Any] = field(default_factory=dict)
+    card: Mapping[str, Any] = NO_CARD
 
 
 class CallableTools(Protocol):
@@ -5028,8 +4747,7 @@ class CallableTools(Protocol):
     ) -> tuple[str, dict[str, Any]] | None:
         """Return the own name of the tool that a call will run, and its arguments.
 
-        A tool that only passes calls on names another tool. None if there is no such
-        tool.
+        A tool that only passes calls on names another tool; None if there is no such tool.
         """
 
     def is_interactive(self, name: str) -> bool:
@@ -5039,8 +4757,7 @@ class CallableTools(Protocol):
         """Run a tool; an exception counts as a failure of the tool."""
 
 
-@dataclass(frozen=True, slots=True)
-class CallLimits:
+class CallLimits(NamedTuple):
     """Limits of calls: how many at once, how many seconds, how much output."""
 
     at_once: int = 8
@@ -5049,8 +4766,7 @@ class CallLimits:
     characters: int = 100_000
 
 
-@dataclass(frozen=True, slots=True)
-class Toolset:
+class Toolset(NamedTuple):
     """What a run needs to answer calls and approval requests itself.
 
     `log` takes lines about failed tools. `rounds` limits the responses with calls,
@@ -5060,9 +4776,9 @@ class Toolset:
     """
 
     tools: CallableTools
-    approver: Approver = field(default_factory=Approver)
-    limits: CallLimits = field(default_factory=CallLimits)
-    log: Callable[[str], object] = field(default=str)
+    approver: Approver = Approver()
+    limits: CallLimits = CallLimits()
+    log: Callable[[str], object] = str
     rounds: int = 10
     most_calls: int = 100
     carries_reasoning: bool = True
@@ -5076,13 +4792,11 @@ def output_item(call: Item, answer: ToolResult) -> Item:
 
 
 def tool_error(sentence: str) -> ToolResult:
-    """Return the result of a call that failed, with a sentence for the model."""
+    """Return the result of a failed call, as a sentence for the model."""
     return ToolResult(f"Error: {sentence}", failed=True)
 
 
-@dataclass(frozen=True, slots=True)
-class _ReadyCall:
-    """A call that may run: its tool and its arguments."""
+class _ReadyCall(NamedTuple):
 
     call_id: str
     name: str
@@ -5118,7 +4832,6 @@ async def run_calls(
 
 
 class _Clock:
-    """The remaining time of a batch; it stops while a person is asked."""
 
     def __init__(self, seconds: float) -> None:
         self._loop = asyncio.get_running_loop()
@@ -5127,7 +4840,6 @@ class _Clock:
 
     @asynccontextmanager
     async def question(self) -> AsyncGenerator[None, None]:
-        """Stop the time for a question to a person; questions are asked one by one."""
         async with self._asking:
             began = self._loop.time()
             try:
@@ -5136,7 +4848,6 @@ class _Clock:
                 self._end += self._loop.time() - began
 
     async def wait(self, task: asyncio.Task[ToolResult]) -> None:
-        """Wait until a task is done or the time is used up."""
         while not task.done():
             left = self._end - self._loop.time()
             if left > 0:
@@ -5154,7 +4865,6 @@ def _cancel(tasks: Iterable[asyncio.Task[ToolResult]]) -> None:
 
 
 def _result(task: asyncio.Task[ToolResult], call: Item, toolset: Toolset) -> ToolResult:
-    """Return the result of a task, or the sentence for an exceeded time limit."""
     if task.done() and not task.cancelled():
         return task.result()
     seconds = toolset.limits.batch_seconds
@@ -5162,7 +4872,6 @@ def _result(task: asyncio.Task[ToolResult], call: Item, toolset: Toolset) -> Too
 
 
 def _check_call(call: Item, tools: CallableTools) -> _ReadyCall | ToolResult:
-    """Return a call that may run, or the result that replaces it."""
     name, call_id = _name(call), str(call["call_id"])
     try:
         arguments = _arguments(call)
@@ -5181,7 +4890,6 @@ def _check_call(call: Item, tools: CallableTools) -> _ReadyCall | ToolResult:
 def _ready_call(
     call_id: str, name: str, arguments: object, tools: CallableTools
 ) -> _ReadyCall | ToolResult:
-    """Return a call whose arguments are valid for its tool."""
     schema = tools.parameters(name)
     if schema is None:
         return tool_error(f"There is no tool named {name}. Use one that is offered.")
@@ -5192,7 +4900,6 @@ def _ready_call(
 
 
 def _arguments(call: Item) -> object:
-    """Return the arguments of a call: its JSON value, or the text of a custom call."""
     if item_type(call) == "custom_tool_call":
         return {"input": call.get("input") or ""}
     text = call.get("arguments")
@@ -5205,7 +4912,6 @@ async def _answer(
     slots: asyncio.Semaphore,
     clock: _Clock,
 ) -> ToolResult:
-    """Run one call within its limits, once it is approved, unless it has a result."""
     if isinstance(found, ToolResult):
         return found
     approver = toolset.approver
@@ -5240,7 +4946,6 @@ async def _call_tool(
 
 
 def _cap_result(answer: ToolResult, characters: int) -> ToolResult:
-    """Return a result with a long text cut in the middle."""
     output = answer.output
     if isinstance(output, str):
         return ToolResult(cap_text(output, characters), answer.failed, answer.card)
@@ -5272,8 +4977,7 @@ def _is_interactive(found: _ReadyCall | ToolResult, toolset: Toolset) -> bool:
     return isinstance(found, _ReadyCall) and toolset.tools.is_interactive(found.name)
 
 
-@dataclass(frozen=True, slots=True)
-class McpApproval:
+class McpApproval(NamedTuple):
     """The decision about one approval request; `refusal` says why it is denied."""
 
     request: Item
@@ -5334,7 +5038,6 @@ def deny_mcp_approvals(requests: Sequence[Item], why: str) -> list[McpApproval]:
 
 
 def _shown_arguments(request: Item) -> Mapping[str, Any]:
-    """Return the arguments as a person is shown them, or their text if invalid."""
     text = str(request.get("arguments") or "{}")
     arguments = parse_json_object(text)
     return {"arguments": text} if arguments is None else arguments
@@ -5357,12 +5060,12 @@ async def run(
     limits: Limits,
     toolset: Toolset | None = None,
 ) -> AsyncGenerator[RunEvent, None]:
-    """Send `request` and report what happens; ends with exactly one RunEnded.
+    """Send `request` and report what happens; ends with exactly one RunDone.
 
-    With a `toolset` that runs them, calls are answered here. Without one they are left
-    open for the caller, unless their response broke off. Raises none of our own
-    exceptions: a refusal is an ending. Cancelling it, or closing the generator, closes
-    the connection and cancels the tools.
+    With a `toolset` that runs them, calls are answered here; otherwise they are left open
+    for the caller, unless their response broke off. A refusal is an ending, not an
+    exception. Cancelling it, or closing the generator, closes the connection and cancels
+    the tools.
     """
     client = Client(endpoint, connections, limits, Deadlines(limits.timeouts))
     retries = limits.retries
@@ -5400,8 +5103,6 @@ async def run(
 
 
 class _RunState:
-    """The results of the responses of a run so far."""
-
     def __init__(self) -> None:
         self.output: list[Item] = []
         self.usage: Usage | None = None
@@ -5410,28 +5111,20 @@ class _RunState:
         self.is_last_response = False
 
     def add_response(self, attempts: Attempts) -> None:
-        """Add the results of a response."""
         self.output += attempts.response.output
         self.usage = add_usage(self.usage, attempts.response.usage)
 
     def add_output(self, call: Item, answer: ToolResult) -> ToolOutput:
-        """Add the output of a call; return its event."""
         item, index = output_item(call, answer), len(self.output)
         self.output.append(item)
         return ToolOutput(index, item, answer.failed, answer.card)
 
     def fail_calls(self, output: Sequence[Item]) -> list[ToolOutput]:
-        """Answer the calls of a failed response; none of them was run."""
         calls = [item for item in output if is_call(item)]
         return [self.add_output(call, _refused(call, _BROKEN_OFF)) for call in calls]
 
 
 class _ToolRound:
-    """The calls and approval requests of one response; each is answered, in order.
-
-    `outputs` are the answers. `was_limited` says whether a limit kept a call from
-    running, `leaves_calls` whether some calls are left to the caller.
-    """
 
     def __init__(
         self, output: Sequence[Item], toolset: Toolset, so_far: _RunState
@@ -5447,32 +5140,31 @@ class _ToolRound:
 
     @property
     def has_work(self) -> bool:
-        """Whether there is anything to answer."""
         return bool(self._calls or self.requests)
 
     async def answers(self) -> AsyncGenerator[RunEvent, None]:
-        """Answer everything, yield the events, and add to the run's output."""
-        for consent in await self._consents():
-            for event in consent.events(len(self._so_far.output)):
+        for approval in await self._approvals():
+            for event in approval.events(len(self._so_far.output)):
                 yield event
-            self.outputs.append(consent.response)
-            self._so_far.output += consent.items
+            self.outputs.append(approval.response)
+            self._so_far.output += approval.items
         allowed = self._allowed()
         async with aclosing(run_calls(self._calls[:allowed], self._toolset)) as ended:
             async for call, answer in ended:
                 yield self._add_output(call, answer)
+        why = _ROUNDS_USED_UP if self._is_over else _CALLS_USED_UP
         for call in self._calls[allowed:]:
-            yield self._add_output(call, _refused(call, self._why()))
+            yield self._add_output(call, _refused(call, why))
         self.was_limited = allowed < len(self._calls) or self._is_over
         self._so_far.rounds += 1
         self._so_far.calls += allowed
 
     def _add_output(self, call: Item, answer: ToolResult) -> ToolOutput:
-        told = self._so_far.add_output(call, answer)
-        self.outputs.append(told.item)
-        return told
+        event = self._so_far.add_output(call, answer)
+        self.outputs.append(event.item)
+        return event
 
-    async def _consents(self) -> list[McpApproval]:
+    async def _approvals(self) -> list[McpApproval]:
         if self._is_over:
             return deny_mcp_approvals(self.requests, _ROUNDS_USED_UP)
         return await ask_mcp_approvals(self.requests, self._toolset.approver)
@@ -5482,14 +5174,10 @@ class _ToolRound:
         return self._so_far.rounds >= self._toolset.rounds
 
     def _allowed(self) -> int:
-        """Return how many of the calls may run."""
         if self._is_over:
             return 0
         left = self._toolset.most_calls - self._so_far.calls
         return max(0, min(left, len(self._calls)))
-
-    def _why(self) -> str:
-        return _ROUNDS_USED_UP if self._is_over else _CALLS_USED_UP
 
 
 def _refused(call: Item, why: str) -> ToolResult:
@@ -5499,11 +5187,6 @@ def _refused(call: Item, why: str) -> ToolResult:
 def _next_request(
     attempts: Attempts, toolset: Toolset, so_far: _RunState, round_: _ToolRound
 ) -> ResponsesRequest:
-    """Return the next request: this one, its output, and the outputs of its calls.
-
-    A tool that had to be called has been called; at the limit the last response may
-    call none. The tools stay in the request, because the prompt cache depends on them.
-    """
     request = attempts.request
     # An approval request cannot be answered without the reasoning before it.
     reasoning = toolset.carries_reasoning or bool(round_.requests)
@@ -5515,7 +5198,7 @@ def _next_request(
     return request.model_copy(update={"input": items, "tool_choice": choice})
 
 
-# ==== openai_responses.models.choice: Which models are offered, which model an automatic name means, and which models retire.
+# ==== openai_responses.models.choice: Which models are offered, which model an automatic name means, and which retire.
 
 _VERSIONED_ID = re.compile(r"gpt-(\d+(?:\.\d+)?)(?:-([a-z]+))?$")
 _CHAT_ID = re.compile(r"(?:gpt-\d|o\d|chatgpt-|gpt-[a-z]+-)[a-z0-9.\-]*$")
@@ -5529,16 +5212,12 @@ _CLOSED_CIRCLES = frozenset({"cyber", "rosalind"})
 
 def list_ids(answer: object) -> list[str]:
     """Return the ids of `GET /models`, of chat models alone."""
-    rows = answer.get("data") if isinstance(answer, Mapping) else None
-    found = (_id(row) for row in (rows if isinstance(rows, list) else ()))
-    return [name for name in found if is_chat_model(name)]
+    rows = as_list(as_mapping(answer).get("data"))
+    names = (as_text(as_mapping(row).get("id")) for row in rows)
+    return [name for name in names if _is_chat_model(name)]
 
 
-def is_chat_model(name: str) -> bool:
-    """Say whether an id belongs to a model that answers in text.
-
-    Ids of other servers, which follow no rule of OpenAI's, count as such.
-    """
+def _is_chat_model(name: str) -> bool:
     if name in CATALOG_ROWS:
         return True
     if not name or _NO_CHAT.search(name):
@@ -5549,8 +5228,7 @@ def is_chat_model(name: str) -> bool:
 def newest_models(today: str, usable: Collection[str] | None = None) -> list[str]:
     """Return the newest model of each family, newest first.
 
-    `today` is an ISO date. `usable` holds the ids that the key can use; None if
-    unknown.
+    `today` is an ISO date; `usable` holds the ids that the key can use, None if unknown.
     """
     known = CATALOG_ROWS if usable is None else usable
     names = [name for name in known if _is_offered(name, today)]
@@ -5573,25 +5251,16 @@ def _family(name: str) -> str:
 
 
 def _version(name: str) -> tuple[tuple[int, ...], str]:
-    """Return a key that sorts ids by age; a plain name comes after a longer one."""
     match = _VERSIONED_ID.match(name)
     numbers: Iterable[str] = match[1].split(".") if match else ()
     return tuple(map(int, numbers)), name
-
-
-def _id(row: Any) -> str:
-    name = row.get("id") if isinstance(row, Mapping) else None
-    return name if isinstance(name, str) else ""
 
 
 _NOTICE_DAYS = 30
 
 
 def retirement_notice(model: ResolvedModel, today: date) -> str:
-    """Return a sentence about the end of a model, empty if there is nothing to say yet.
-
-    It names the successor if the catalog knows one.
-    """
+    """Return a sentence about the end of a model, empty if there is nothing to say yet."""
     ending = _date(model.facts.shutdown)
     if ending is None or today < ending - timedelta(days=_NOTICE_DAYS):
         return ""
@@ -5602,7 +5271,6 @@ def retirement_notice(model: ResolvedModel, today: date) -> str:
 
 
 def _date(text: str | None) -> date | None:
-    """Return the day of an ISO date; None for any other text."""
     try:
         return date.fromisoformat(text) if text else None
     except ValueError:
@@ -5625,8 +5293,7 @@ _LONG_QUESTION = 600
 _ATTACHED = ("input_file", "input_image")
 
 
-@dataclass(frozen=True, slots=True)
-class ModelChoice:
+class ModelChoice(NamedTuple):
     """A model, and the reason for the choice as the end of a sentence."""
 
     model: str
@@ -5638,8 +5305,8 @@ def choose_auto_model(
 ) -> ModelChoice | None:
     """Return the choice for an automatic name, None for any other name.
 
-    `first` is the first message of the user. `tools` says whether the user chose some.
-    `earlier` holds the families of the models that answered in this chat.
+    `first` is the user's first message, `tools` says whether the user chose some, `earlier`
+    holds the families of the models that answered in this chat.
     """
     candidates = AUTO_MODELS.get(name)
     if candidates is None:
@@ -5674,8 +5341,7 @@ def _reason_for_large(first: Mapping[str, Any], tools: bool) -> str:
 _SERVER_LABEL = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 
 
-def is_server_label(value: object) -> bool:
-    """Say whether the API accepts a text as `server_label`."""
+def _is_server_label(value: object) -> bool:
     return isinstance(value, str) and bool(_SERVER_LABEL.fullmatch(value))
 
 
@@ -5698,7 +5364,6 @@ def _are_headers(value: object) -> bool:
 
 
 def _is_filter(value: object) -> bool:
-    """Say whether a value selects tools, by name or by what they do."""
     forms = {"tool_names": _are_names, "read_only": _is_switch}
     return _has_forms(value, forms)
 
@@ -5722,9 +5387,9 @@ def _has_forms(value: object, forms: Mapping[str, Callable[[object], bool]]) -> 
     return all(key in forms and forms[key](inner) for key, inner in value.items())
 
 
-SERVER_FIELDS: Mapping[str, tuple[Callable[[object], bool], str]] = {
+_SERVER_FIELDS: Mapping[str, tuple[Callable[[object], bool], str]] = {
     "server_label": (
-        is_server_label,
+        _is_server_label,
         "a letter followed by up to 63 letters, digits, hyphens and underscores",
     ),
     "server_url": (_is_address, "an address that begins with http:// or https://"),
@@ -5738,30 +5403,21 @@ SERVER_FIELDS: Mapping[str, tuple[Callable[[object], bool], str]] = {
 """The keys that are sent, each with its test and a description of valid values."""
 
 
-_NO_SECRETS = frozenset(
-    {
-        "allowed_tools",
-        "connector_id",
-        "require_approval",
-        "server_description",
-        "server_label",
-        "type",
-    }
-)
+_NO_SECRETS = {"type", *_SERVER_FIELDS} - {"server_url", "authorization", "headers"}
 """Keys whose values are never secret; other values may be."""
 
 
-@dataclass(frozen=True, slots=True)
-class RemoteServers:
+class RemoteServers(NamedTuple):
     """The servers that can be offered, and messages for an administrator.
 
-    `complaints` say why a server is left out, `notes` which field of a server is not
-    sent.
+    `complaints` say why a server is left out, `notes` which fields are not sent.
     """
 
     tools: tuple[Item, ...] = ()
     complaints: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    secrets: tuple[str, ...] = ()
+    """Every text of the descriptions that may be secret."""
 
 
 def read_servers(text: str) -> RemoteServers:
@@ -5770,39 +5426,39 @@ def read_servers(text: str) -> RemoteServers:
         rows = _rows(text)
     except json.JSONDecodeError as error:
         place = f"line {error.lineno}, column {error.colno}"
-        return RemoteServers(complaints=(_servers_error(f"it is no JSON ({place})"),))
+        return _unreadable_servers(text, f"it is no JSON ({place})")
     except (ValueError, RecursionError):  # a number or a nesting without end
-        return RemoteServers(complaints=(_servers_error("it is no JSON"),))
+        return _unreadable_servers(text, "it is no JSON")
     tools: dict[str, Item] = {}
     complaints: list[str] = []
     notes: list[str] = []
     for number, row in enumerate(rows, 1):
         fields = _given_fields(row)
         label = fields.get("server_label")
-        name = str(label) if is_server_label(label) else f"server {number}"
+        name = str(label) if _is_server_label(label) else f"server {number}"
         complaint = _server_error(row, fields, tools)
         if complaint:
             complaints.append(
                 _servers_error(f"{name} is left out, because {complaint}")
             )
             continue
-        known = {key: fields[key] for key in SERVER_FIELDS if key in fields}
+        known = {key: fields[key] for key in _SERVER_FIELDS if key in fields}
         tools[name.lower()] = {"type": "mcp", **known}
-        unknown = ", ".join(sorted(fields.keys() - {*SERVER_FIELDS, "type"}))
+        unknown = ", ".join(sorted(fields.keys() - {*_SERVER_FIELDS, "type"}))
         notes += (
             [_servers_error(f"keys of {name} are not sent: {unknown}")]
             if unknown
             else []
         )
-    return RemoteServers(tuple(tools.values()), tuple(complaints), tuple(notes))
+    servers = tuple(tools.values()), tuple(complaints), tuple(notes)
+    return RemoteServers(*servers, tuple(_secrets_in_rows(rows)))
 
 
-def secrets_in_servers(text: str) -> list[str]:
-    """Return every text of the descriptions that may be secret."""
-    try:
-        rows = _rows(text)
-    except (ValueError, RecursionError):
-        return [text]
+def _unreadable_servers(text: str, what: str) -> RemoteServers:
+    return RemoteServers(complaints=(_servers_error(what),), secrets=(text,))
+
+
+def _secrets_in_rows(rows: list[Any]) -> list[str]:
     given = [_given_fields(row).items() for row in rows]
     values = [value for row in given for key, value in row if key not in _NO_SECRETS]
     return _secret_values(values)
@@ -5821,7 +5477,6 @@ def _servers_error(what: str) -> str:
 
 
 def _secret_values(value: object) -> list[str]:
-    """Return the texts of a value, and the words in them that grant access."""
     if isinstance(value, Mapping):
         return [text for inner in value.values() for text in _secret_values(inner)]
     if isinstance(value, list):
@@ -5835,20 +5490,17 @@ def _secret_values(value: object) -> list[str]:
 
 
 def _given_fields(row: object) -> Mapping[str, Any]:
-    """Return the fields of a description; null means not given."""
-    fields = row if isinstance(row, Mapping) else {}
-    return {key: value for key, value in fields.items() if value is not None}
+    return {k: value for k, value in as_mapping(row).items() if value is not None}
 
 
 def _server_error(
     row: object, fields: Mapping[str, Any], before: Mapping[str, Item]
 ) -> str | None:
-    """Return what is wrong with a description, or None."""
     if not isinstance(row, Mapping):
         return "it is no JSON object"
     if "server_label" not in fields:
         return "it has no server_label"
-    for key, (fits, expected) in SERVER_FIELDS.items():
+    for key, (fits, expected) in _SERVER_FIELDS.items():
         if key in fields and not fits(fields[key]):
             return f"its {key} is not {expected}"
     if fields["server_label"].lower() in before:
@@ -5877,7 +5529,7 @@ def audit_request(payload: Mapping[str, Any], host: str, request_id: str) -> str
     fields = {
         "response_format": _response_format(payload),
         "stream": payload.get("stream") is True,
-        "tool_count": len(_list(payload.get("tools"))),
+        "tool_count": len(as_list(payload.get("tools"))),
         "input_message_count": _message_count(payload.get("input")),
     }
     return _line("request", payload, host, request_id, fields)
@@ -5905,7 +5557,7 @@ def audit_error(
     error: ApiError,
     status: int | None = None,
 ) -> str:
-    """Return the line for a request that failed. No `status` means no answer came."""
+    """Return the line for a request that failed; `status` is None if no answer came."""
     fields = {
         "status_code": status,
         "code": _fitting(_API_WORD, error.code),
@@ -5922,7 +5574,6 @@ def _line(
     request_id: str,
     fields: Mapping[str, Any],
 ) -> str:
-    """Return the line: the fields of all events, and those of this event."""
     known_host = _fitting(_HOST_NAME, host)
     line = {
         "event": f"responses_api_{event}",
@@ -5936,33 +5587,22 @@ def _line(
 
 
 def _fitting(shape: re.Pattern[str], value: object) -> str | None:
-    """Return `value` if it has the expected form and looks like no secret."""
     if not isinstance(value, str) or not shape.fullmatch(value):
         return None
     return value if redact(value) == value else None
 
 
 def _response_format(payload: Mapping[str, Any]) -> str | None:
-    """Return the kind of format that was asked for; the schema is never read."""
-    wanted = _mapping_or_empty(_mapping_or_empty(payload.get("text")).get("format"))
+    wanted = as_mapping(as_mapping(payload.get("text")).get("format"))
     kind = wanted.get("type", "text")
     return kind if isinstance(kind, str) and kind in _FORMATS else None
 
 
 def _message_count(items: object) -> int:
-    """Return the number of messages; the API takes a text as one message."""
     if isinstance(items, str):
         return 1
-    found = (_mapping_or_empty(item) for item in _list(items))
+    found = (as_mapping(item) for item in as_list(items))
     return sum(item.get("type", "message") == "message" for item in found if item)
-
-
-def _list(value: object) -> list[Any]:
-    return value if isinstance(value, list) else []
-
-
-def _mapping_or_empty(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
 
 
 # ==== owui_chat.events: The events of an answer: those of its run, with what is shown and stored of it.
@@ -6001,6 +5641,285 @@ class TurnDetails(NamedTuple):
 
 CitedEvent = RunEvent | SourceCited
 AnswerEvent = CitedEvent | Marker | StoredRecord | TurnDetails
+
+
+# ==== owui_chat.code: Code that the API ran, in the host's form.
+
+CODE_CARD = "open_webui:code_interpreter"
+
+_DID_NOT_RUN = "The code did not run to its end."
+
+
+def is_code(item: Mapping[str, Any]) -> bool:
+    """Say whether `item` is code that the API ran."""
+    return item_type(item) == "code_interpreter_call"
+
+
+def code_host_item(item: Mapping[str, Any]) -> Item:
+    """Return code and its output as the host's own item.
+
+    The host runs only code with `attributes` (docs/reference/open-webui.md, "Rounds of
+    tools").
+    """
+    outputs = content_parts(item.get("outputs"))
+    printed = "".join(str(part.get("logs") or "") for part in outputs)
+    failed = item.get("status") in ("failed", "incomplete")
+    return {
+        "type": CODE_CARD,
+        "id": item.get("id"),
+        "status": item.get("status") or "completed",
+        "lang": "python",
+        "code": replay_code(item, _DID_NOT_RUN if failed else printed),
+    }
+
+
+def replay_code(item: Mapping[str, Any], printed: str) -> str:
+    """Return code as the page draws it, with its output in a block below.
+
+    The page draws the code between two fences and does not draw `output` (observed on
+    0.12.4). So the text closes the first block and opens a second one, which the page's
+    last fence closes.
+    """
+    code = str(item.get("code") or "")
+    shown = printed.strip("\n").replace("```", "'''")
+    return f"{code}\n```\n```text\n{shown}" if shown else code
+
+
+def remove_code(text: str, item: Mapping[str, Any]) -> str | None:
+    """Return `text` without the part that the host inserted for stored code.
+
+    None if there is no such part: somebody has deleted the card.
+    """
+    code = code_host_item(item)["code"]
+    told = f"<code_interpreter>\n{code}\n</code_interpreter>" if code else ""
+    before, found, after = text.partition(told) if told else (text, "nothing", "")
+    return f"{before}{after}".strip() if found else None
+
+
+# ==== owui_chat.messages: A chat body as Open WebUI sends it, parsed into its parts.
+
+
+class Attachment(NamedTuple):
+    """A file at a message, as the host notes it there."""
+
+    file_id: str
+    name: str
+    content_type: str
+    is_image: bool
+    """The host itself puts an image into the message."""
+
+
+class StoredMessage(NamedTuple):
+    """A message of the user as the chat's row holds it."""
+
+    row: Mapping[str, Any]
+    answer_id: str
+    """Names the answer to it in this branch of the chat; empty without one."""
+
+    @property
+    def words(self) -> str:
+        """What the user wrote."""
+        content = self.row.get("content")
+        return content if isinstance(content, str) else ""
+
+
+class UserMessage(NamedTuple):
+    """A message that no model wrote."""
+
+    item: Item
+    """An input message, ready to be sent."""
+    stored: StoredMessage | None = None
+    attachments: Sequence[Attachment] = ()
+
+    @property
+    def is_from_user(self) -> bool:
+        """Whether it is no instruction."""
+        return self.item.get("role") == "user"
+
+    @property
+    def content(self) -> list[Item]:
+        """The parts of the input message."""
+        return content_parts(self.item.get("content"))
+
+    def with_content(self, parts: Sequence[Item]) -> Self:
+        """Return this message with other parts."""
+        return self._replace(item={**self.item, "content": list(parts)})
+
+
+class AssistantText(NamedTuple):
+    """Text of an assistant's message, as the host gives it back."""
+
+    text: str
+
+
+class ToolCall(NamedTuple):
+    """A tool call of an assistant's message; the arguments of a custom one are a text."""
+
+    call_id: str
+    name: str
+    arguments: str
+    is_custom: bool = False
+
+
+class ToolMessage(NamedTuple):
+    """What a tool returned for a call: a text, or parts with pictures."""
+
+    call_id: str
+    output: str | list[Item]
+
+
+ChatPart = UserMessage | AssistantText | ToolCall | ToolMessage
+
+
+def parse_messages(
+    messages: Sequence[Mapping[str, Any]], detail: str = "auto"
+) -> tuple[str, list[ChatPart]]:
+    """Return the instructions and the parts of a chat.
+
+    The system messages at the head, in order, are the instructions; later ones stand
+    at their place. Pictures without a `detail` get this one. Raises InvalidRequest for
+    what the API cannot take.
+    """
+    if not all(isinstance(message, Mapping) for message in messages):
+        raise InvalidRequest("A message of this chat is not an object with a role.")
+    head = 0
+    while head < len(messages) and messages[head].get("role") == "system":
+        head += 1
+    texts = [_plain_text(message.get("content")) for message in messages[:head]]
+    instructions = "\n\n".join(text for text in texts if text)
+    rest = messages[head:]
+    return instructions, [part for m in rest for part in _chat_parts(m, detail)]
+
+
+def _chat_parts(message: Mapping[str, Any], detail: str) -> Iterator[ChatPart]:
+    role, content = message.get("role"), message.get("content")
+    match role:
+        case "user":
+            yield UserMessage(_input_message("user", content, detail))
+        case "system" | "developer":
+            yield UserMessage(_input_message("developer", content, detail))
+        case "assistant":
+            text = _plain_text(content)
+            if text.strip():
+                yield AssistantText(text)
+            yield from _calls(message.get("tool_calls"))
+        case "tool":
+            yield ToolMessage(str(message.get("tool_call_id") or ""), _output(content))
+        case _:
+            raise InvalidRequest(
+                "A message of this chat has a role that the Responses API does not "
+                "know. The roles are system, developer, user, assistant and tool."
+            )
+
+
+def _calls(tool_calls: object) -> Iterator[ToolCall]:
+    for call in tool_calls if isinstance(tool_calls, list) else ():
+        wire = call if isinstance(call, Mapping) else {}
+        call_id, function, custom = map(wire.get, ("id", "function", "custom"))
+        if isinstance(function, Mapping):
+            arguments = str(function.get("arguments") or "{}")
+            yield ToolCall(str(call_id), str(function.get("name")), arguments)
+        elif isinstance(custom, Mapping):
+            given = str(custom.get("input") or "")
+            yield ToolCall(str(call_id), str(custom.get("name")), given, is_custom=True)
+
+
+def _output(content: object) -> str | list[Item]:
+    if not isinstance(content, list):
+        return "" if content is None else str(content)
+    return [_input_part(part, "auto") for part in content]
+
+
+def _input_message(role: str, content: object, detail: str) -> Item:
+    rows = content if isinstance(content, list) else [{"type": "text", "text": content}]
+    parts = [_input_part(part, detail) for part in rows]
+    return {"type": "message", "role": role, "content": parts}
+
+
+def _input_part(part: object, detail: str) -> Item:
+    wire = part if isinstance(part, Mapping) else {"type": "text", "text": part}
+    match wire.get("type"):
+        case "text" | "input_text":
+            return {"type": "input_text", "text": str(wire.get("text") or "")}
+        case "image_url" | "input_image":
+            return _image_part(wire, detail)
+        case "file":
+            return {"type": "input_file", **_given(wire.get("file"))}
+        case "input_file":
+            return dict(wire)
+    raise InvalidRequest(
+        "A message of this chat holds something other than text, a picture or a file. "
+        "The model cannot read it: remove it from the message and send it again."
+    )
+
+
+def _image_part(wire: Mapping[str, Any], default: str) -> Item:
+    inner = wire.get("image_url")
+    chat_form = inner if isinstance(inner, Mapping) else {"url": inner}
+    detail = chat_form.get("detail") or wire.get("detail") or default
+    source = {"image_url": chat_form.get("url"), "file_id": wire.get("file_id")}
+    return {"type": "input_image", "detail": detail, **_given(source)}
+
+
+def _given(wire: object) -> Item:
+    fields = wire if isinstance(wire, Mapping) else {}
+    return {str(key): value for key, value in fields.items() if value is not None}
+
+
+def _plain_text(content: object) -> str:
+    if isinstance(content, list):
+        texts = (p.get("text") for p in content if isinstance(p, Mapping))
+        return "".join(text for text in texts if isinstance(text, str))
+    return content if isinstance(content, str) else ""
+
+
+def user_messages(parts: Sequence[ChatPart]) -> list[int]:
+    """Return where the messages of the user are among the parts."""
+    return [
+        place
+        for place, part in enumerate(parts)
+        if isinstance(part, UserMessage) and part.is_from_user
+    ]
+
+
+def attach_stored_messages(
+    parts: Sequence[ChatPart], rows: Mapping[str, Any], metadata: Mapping[str, Any]
+) -> list[ChatPart]:
+    """Return a chat in which each message of the user has its stored one.
+
+    `rows` are the messages of the chat's row, by id. The host may have left out the
+    oldest messages: they are paired from the end.
+    """
+    result, places = list(parts), user_messages(parts)
+    if metadata.get("regeneration_message_id"):
+        places = places[:-1]  # how to answer again is in the request alone
+    asked, answer = map(metadata.get, ("user_message_id", "message_id"))
+    branch = _stored_branch(rows, str(asked or ""), str(answer or ""))
+    for place, stored in zip(reversed(places), branch, strict=False):
+        part = result[place]
+        if isinstance(part, UserMessage):
+            result[place] = part._replace(stored=stored)
+    return result
+
+
+def stored_messages(parts: Sequence[ChatPart]) -> list[StoredMessage]:
+    """Return the stored messages of a chat, in order."""
+    found = (part.stored for part in parts if isinstance(part, UserMessage))
+    return [stored for stored in found if stored]
+
+
+def _stored_branch(
+    rows: Mapping[str, Any], message_id: str, answer_id: str
+) -> Iterator[StoredMessage]:
+    seen = set[str]()
+    while isinstance(row := rows.get(message_id), Mapping) and message_id not in seen:
+        seen.add(message_id)
+        if row.get("role") == "user":
+            yield StoredMessage(row, answer_id)
+            answer_id = ""
+        else:
+            answer_id = message_id
+        message_id = str(row.get("parentId") or "")
 
 
 # ==== owui_chat.storage.markers: The marker grammar: a line in the text that names stored items and is invisible.
@@ -6081,6 +6000,427 @@ def _named(match: re.Match[str]) -> str:
         codes = (int(digits[i : i + 8], 2) for i in range(0, len(digits), 8))
         return "".join(map(chr, codes)).upper()
     return (match["ulid"] or match["ulid1"] or "").upper()
+
+
+# ==== owui_chat.storage.records: Records: what of an answer is stored in the chat, and how the chat stays small.
+
+SEED_KEY = "openai_responses_pipe"
+_VERSION = 4
+
+
+class Record(NamedTuple):
+    """The items that one marker names, in the order of the wire.
+
+    `model` is the host's full model id, `created_at` seconds in UTC. If the text part
+    of a message in `payload` has no `text`, the text behind the marker is its text. If
+    it has one, it counts as long as `shown` is the digest of the text behind the
+    marker. Commentary without `shown` has no text in the chat.
+    """
+
+    ulid: str
+    model: str
+    created_at: int
+    payload: tuple[Item, ...]
+    message_id: str
+    origin: Origin
+    shown: str = ""
+
+    @property
+    def kind(self) -> str:
+        """The type that the marker shows."""
+        return str(self.payload[0]["type"]) if len(self.payload) == 1 else "items"
+
+
+def text_digest(text: str) -> str:
+    """Return a digest that tells whether a shown text was edited.
+
+    White space around the text does not count, because the host strips it.
+    """
+    stripped = text.strip().encode("utf-8", "surrogatepass")
+    return hashlib.sha256(stripped).hexdigest()[:32]
+
+
+def message_key(message_id: str) -> str:
+    """Return the top-level key that holds the records of one message."""
+    return f"{SEED_KEY}:{message_id}"
+
+
+def write_records(
+    records: Mapping[str, Record], dead: Iterable[str] = ()
+) -> dict[str, Any]:
+    """Return the JSON value for the key of one message."""
+    items = {ulid: _wire(record) for ulid, record in records.items()}
+    value: dict[str, Any] = {"__v": _VERSION, "items": items}
+    return {**value, "dead": sorted(dead)} if dead else value
+
+
+def is_pipe_key(key: str) -> bool:
+    """Say whether a top-level key of a chat holds records, of any writer."""
+    return key == SEED_KEY or key.startswith(f"{SEED_KEY}:")
+
+
+def read_records(chat: Mapping[str, Any]) -> dict[str, Record]:
+    """Return every readable record of a chat's JSON, by id.
+
+    A record in an unknown form is ignored; its marker then names nothing.
+    """
+    values = [value for key, value in chat.items() if is_pipe_key(key)]
+    dead = {ulid for value in values for ulid in invalid_ids(value)}
+    found = (record for value in values for record in _records_in(value))
+    return {r.ulid: _invalidated(r) if r.ulid in dead else r for r in found}
+
+
+def invalid_ids(value: object) -> list[str]:
+    """Return the ids that the value of one key lists as dead."""
+    dead = value.get("dead") if isinstance(value, Mapping) else None
+    return [str(ulid) for ulid in dead] if isinstance(dead, list) else []
+
+
+def created_in(value: object) -> int:
+    """Return the time of the oldest record in the value of one key; 0 if none."""
+    return min((record.created_at for record in _records_in(value)), default=0)
+
+
+def _invalidated(record: Record) -> Record:
+    rest = tuple(item for item in record.payload if not is_encrypted(item))
+    return record._replace(payload=rest)
+
+
+def _records_in(value: object) -> Iterator[Record]:
+    items = value.get("items") if isinstance(value, Mapping) else None
+    for ulid, wire in (items if isinstance(items, Mapping) else {}).items():
+        payload = _payload(wire.get("payload")) if isinstance(wire, Mapping) else ()
+        if payload:
+            yield _record(str(ulid).upper(), wire, payload)
+
+
+def _payload(value: object) -> tuple[Item, ...]:
+    rows = value if isinstance(value, list) else [value]
+    items = [row for row in rows if isinstance(row, dict) and row.get("type")]
+    return tuple(items) if len(items) == len(rows) else ()
+
+
+def _record(ulid: str, wire: Mapping[str, Any], payload: tuple[Item, ...]) -> Record:
+    model, created_at = str(wire.get("model") or ""), wire.get("created_at")
+    return Record(
+        ulid=ulid,
+        model=model,
+        created_at=created_at if isinstance(created_at, int) else 0,
+        payload=payload,
+        message_id=str(wire.get("message_id") or ""),
+        origin=read_origin(wire.get("origin"), model),
+        shown=str(wire.get("shown") or ""),
+    )
+
+
+def _wire(record: Record) -> dict[str, Any]:
+    payload = list(record.payload)
+    return {
+        "model": record.model,
+        "created_at": record.created_at,
+        "payload": payload[0] if len(payload) == 1 else payload,
+        "message_id": record.message_id,
+        "origin": record.origin.wire(),
+        **({"shown": record.shown} if record.shown else {}),
+    }
+
+
+MAX_STORED_KB = 4096
+"""The most stored in one chat: the host reads and writes it whole at every answer."""
+
+_KEPT_SHARE = 0.75  # so that not every answer changes the beginning of the next request
+_SHORT = 500
+_STAYS = ("__v", "dead")
+
+Values = Mapping[str, Any]
+
+
+def prune(
+    values: Values, messages: Mapping[str, Any], own: str, most: int
+) -> dict[str, Any]:
+    """Return the values to write in addition to that of the key `own`.
+
+    `messages` are those of the chat; without any, nothing is known about them. Answers
+    that are still growing are not touched, because others write them. The remaining
+    values have at most `most` characters.
+    """
+    present = set(map(message_key, messages)) if messages else set(values)
+    growing = {message_key(id) for id, message in messages.items() if _grows(message)}
+    ours = {
+        key: value
+        for key, value in values.items()
+        if key not in (own, SEED_KEY) and isinstance(value, Mapping)
+    }
+    gone = {k: _without_kept(v) for k, v in ours.items() if k not in present}
+    gone = {key: value for key, value in gone.items() if value != ours[key]}
+    left = {k: v for k, v in ours.items() if k in present and k not in growing}
+    return gone | _prune_values(left, most)
+
+
+def stored_size(value: object) -> int:
+    """Return the number of characters that a value takes."""
+    return len(json.dumps(value, separators=(",", ":")))
+
+
+def _grows(message: object) -> bool:
+    return isinstance(message, Mapping) and message.get("done") is False
+
+
+def _has(value: Values) -> bool:
+    items = value.get("items")
+    return isinstance(items, Mapping) and bool(items)
+
+
+def _without_kept(value: Values) -> dict[str, Any]:
+    return {name: inner for name, inner in value.items() if name in _STAYS}
+
+
+def _empty_value(value: Values) -> dict[str, Any]:
+    return {name: inner for name, inner in value.items() if name != "items"}
+
+
+def _prune_values(values: Values, most: int) -> dict[str, Any]:
+    over = sum(map(stored_size, values.values())) - most
+    if over <= 0:
+        return {}
+    over += int(most * (1 - _KEPT_SHARE))
+    now = dict(values)
+    oldest = sorted(filter(lambda key: _has(values[key]), values), key=_age(values))
+    for shrink in (_with_short_outputs, _empty_value):
+        for key in oldest:
+            if over <= 0:
+                break
+            smaller = shrink(now[key])
+            over -= stored_size(now[key]) - stored_size(smaller)
+            now[key] = smaller
+    return {key: value for key, value in now.items() if value != values[key]}
+
+
+def _age(values: Values) -> Callable[[str], int]:
+    return lambda key: created_in(values[key])
+
+
+def _with_short_outputs(value: Values) -> dict[str, Any]:
+    items = {ulid: _short_record(wire) for ulid, wire in value["items"].items()}
+    return {**value, "items": items}
+
+
+def _short_record(wire: Any) -> Any:
+    if not isinstance(wire, Mapping):
+        return wire
+    payload = wire.get("payload")
+    rows = payload if isinstance(payload, list) else None
+    short = list(map(_short_item, rows)) if rows is not None else _short_item(payload)
+    return {**wire, "payload": short}
+
+
+def _short_item(item: Any) -> Any:
+    if not isinstance(item, dict):
+        return item
+    short: Item = {}
+    if isinstance(item.get("output"), str):
+        short["output"] = _cut(item["output"])
+    if isinstance(item.get("outputs"), list):
+        short["outputs"] = list(_short_logs(item["outputs"]))
+    return {**item, **short}
+
+
+def _short_logs(outputs: Iterable[Any]) -> Iterable[Item]:
+    for part in content_parts(list(outputs)):
+        logs = part.get("logs")
+        yield {**part, "logs": _cut(logs)} if isinstance(logs, str) else part
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _SHORT else f"{text[:_SHORT]} [shortened]"
+
+
+# ==== owui_chat.input.history: The input items of a chat's history.
+
+_SIGN = "<details type="
+_BLOCK = re.compile(
+    r'<details type="(?:status|reasoning|tool_calls|code_interpreter|\w+\.reasoning)"'
+    r"[^<>]*>.*?</details>\n?",
+    re.DOTALL,
+)
+
+
+def strip_old_blocks(text: str) -> str:
+    """Return `text` without such blocks; a block that is not closed stays as text."""
+    if _SIGN not in text or "</details>" not in text:
+        return text  # below, only the text before the last end is read, once
+    end = text.rindex("</details>") + len("</details>\n")
+    return _BLOCK.sub("", text[:end]) + text[end:]
+
+
+def build_input(
+    parts: Iterable[ChatPart],
+    records: Mapping[str, Record],
+    reader: Origin | None,
+    *,
+    with_tools: bool = True,
+) -> list[Item]:
+    """Return the input of a request; without a `reader` no reasoning is sent.
+
+    Without `with_tools` runs that are over do not include what tools did. The result is
+    always valid: calls and outputs come in pairs, and reasoning only with its encrypted
+    content and directly before its product.
+    """
+    items: list[Item] = []
+    run: list[AssistantText | ToolCall | ToolMessage] = []
+    for part in parts:
+        if isinstance(part, UserMessage):
+            past = _RunHistory(run, records, reader).items()
+            items += past if with_tools else drop_hosted_tool_items(past)
+            items.append(part.item)
+            run = []
+        else:
+            run.append(part)
+    items += _RunHistory(run, records, reader).items()
+    # A picture is an input message: inserted last, to keep reasoning next to its text.
+    return [
+        image_message(item) if has_image(item) else item
+        for item in drop_orphans(reorder_remote_outputs(since_compaction(items)))
+    ]
+
+
+def tool_message_item(returned: ToolMessage, before: Iterable[Item]) -> Item:
+    """Return the input item for a tool's result; its call is one of `before`."""
+    call_id = returned.call_id
+    calls = (i for i in before if is_call(i) and i.get("call_id") == call_id)
+    kind = next(map(item_type, calls), "function_call")
+    return {"type": CALL_OUTPUTS[kind], "call_id": call_id, "output": returned.output}
+
+
+class _RunHistory:
+
+    def __init__(
+        self,
+        run: Sequence[AssistantText | ToolCall | ToolMessage],
+        records: Mapping[str, Record],
+        reader: Origin | None,
+    ) -> None:
+        self._pieces = [_split(part) for part in run]
+        self._reader = reader
+        self._records = {
+            piece.ulid: records[piece.ulid]
+            for pieces in self._pieces
+            if isinstance(pieces, list)
+            for piece in pieces
+            if piece.ulid in records
+        }
+        self._waiting = {
+            ulid: [
+                strip_for_replay(item) for item in record.payload if is_replayed(item)
+            ]
+            for ulid, record in self._records.items()
+        }
+        self._ulid_of_call = {
+            str(item.get("call_id")): ulid
+            for ulid, record in self._records.items()
+            for item in record.payload
+            if is_call(item)
+        }
+
+        for waiting in self._waiting.values():
+            for item in filter(is_code, list(waiting)):
+                if not self._takes_out(item):
+                    waiting.remove(item)
+
+    def _takes_out(self, code: Item) -> bool:
+        for pieces in [found for found in self._pieces if isinstance(found, list)]:
+            for place, piece in enumerate(pieces):
+                rest = remove_code(piece.text, code)
+                if rest is not None:
+                    pieces[place] = replace(piece, text=rest)
+                    return True
+        return False
+
+    def items(self) -> list[Item]:
+        items: list[Item] = []
+        for part in self._pieces:
+            match part:
+                case ToolCall():
+                    items += self._call(part)
+                case ToolMessage():
+                    items.append(tool_message_item(part, items))
+                case _:
+                    for piece in part:
+                        items += self._piece(piece)
+        return items
+
+    def _call(self, call: ToolCall) -> list[Item]:
+        ulid = self._ulid_of_call.get(call.call_id, "")
+        waiting = self._waiting.get(ulid, [])
+        for place, item in enumerate(waiting):
+            if is_call(item) and item.get("call_id") == call.call_id:
+                self._waiting[ulid] = waiting[place + 1 :]
+                return self._allowed(ulid, waiting[: place + 1])
+        return [_call_item(call)]
+
+    def _piece(self, piece: MarkedText) -> list[Item]:
+        kept = self._allowed(piece.ulid, self._waiting.pop(piece.ulid, []))
+        message = kept.pop() if kept and _is_answer(kept[-1]) else None
+        record = self._records.get(piece.ulid)
+        if message and record and not record.shown and _is_whole_remark(message):
+            kept, message = [*kept, message], None
+        if not piece.text:
+            return kept
+        if message and record and record.shown == text_digest(piece.text):
+            return [*kept, message]
+        return [*kept, _message_item(message, piece.text)]
+
+    def _allowed(self, ulid: str, items: Sequence[Item]) -> list[Item]:
+        if not items:
+            return []
+        reader = self._reader
+        readable = bool(reader and reader.can_decrypt(self._records[ulid].origin))
+        return [
+            item
+            for item in items
+            if not is_encrypted(item) or (readable and item.get("encrypted_content"))
+        ]
+
+
+def _call_item(call: ToolCall) -> Item:
+    kind, key = "function_call", "arguments"
+    if call.is_custom:
+        kind, key = "custom_tool_call", "input"
+    head = {"type": kind, "call_id": call.call_id, "name": call.name}
+    return {**head, key: call.arguments}
+
+
+def _split(
+    part: AssistantText | ToolCall | ToolMessage,
+) -> list[MarkedText] | ToolCall | ToolMessage:
+    if isinstance(part, AssistantText):
+        return list(split_at_markers(strip_old_blocks(part.text)))
+    return part
+
+
+def _is_answer(item: Item) -> bool:
+    return item_type(item) == "message" and item.get("role") == "assistant"
+
+
+def _is_whole_remark(item: Item) -> bool:
+    return is_commentary(item) and bool(message_text(item))
+
+
+def _message_item(kept: Item | None, shown: str) -> Item:
+    part = {"type": "output_text", "text": shown, "annotations": []}
+    if kept is None:
+        return {"type": "message", "role": "assistant", "content": [part]}
+    if message_text(kept).strip() == shown:
+        return kept
+    parts = kept.get("content")
+    if isinstance(parts, list) and len(parts) == 1 and _is_text_part(parts[0]):
+        is_edited = "text" in parts[0]  # the annotations' positions are no longer valid
+        part = {**parts[0], "text": shown, **({"annotations": []} if is_edited else {})}
+    return {**kept, "content": [part]}
+
+
+def _is_text_part(part: object) -> bool:
+    return isinstance(part, Mapping) and part.get("type") == "output_text"
 
 
 # ==== owui_chat.input.tasks: Small jobs that the host gives a model: titles, tags, follow-up questions.
@@ -6386,7 +6726,6 @@ class Citations:
         yield from map(SourceCited, sources)
 
     def _rest(self, index: int) -> Iterator[CitedEvent]:
-        """Yield the end of a message's text that was held back."""
         if text := self._take_held(index):
             yield TextDelta(index, "text", 0, text)
 
@@ -6397,7 +6736,6 @@ class Citations:
         )
 
     def _shown_text(self, ended: ItemDone) -> str:
-        """Return the text of a message that has ended, as it is shown."""
         content = ended.item.get("content")
         if isinstance(content, str):
             return link_files(self._linked(content), ended.card)
@@ -6405,10 +6743,6 @@ class Citations:
         return link_files(text, ended.card)
 
     def _sources(self, *, ended: bool) -> Iterator[CitedEvent]:
-        """Yield the sources to show now, in the order of their numbers.
-
-        While a message is growing, sources without a known name wait.
-        """
         while self._waiting and (ended or self._waiting[0] in self._names):
             key = self._waiting.pop(0)
             name = self._names.get(key, key)
@@ -6428,7 +6762,6 @@ class Citations:
         return before + self._linked(held.feed(event.text))
 
     def _linked(self, text: str) -> str:
-        """Return a text in which links to pages of a search are numbers."""
         if "](" in text:
             text = LINK.sub(self._linked_number, text)
         return strip_tracking(text)
@@ -6437,7 +6770,6 @@ class Citations:
         return self._number_of_link(link) if is_tracked_url(link["url"]) else link[0]
 
     def _number_of_link(self, link: re.Match[str]) -> str:
-        """Return the number for a link; a label with meaning stays in the text."""
         url, label = strip_tracking(link["url"]), link["label"].strip()
         number = self._number(url)
         names_site = "." in label and " " not in label
@@ -6490,7 +6822,6 @@ def source_keys(sources: Iterable[Mapping[str, Any]]) -> list[str]:
 
 
 def _key(annotation: Item) -> str:
-    """Return the key of a source; empty if the annotation is not a source."""
     match annotation.get("type"):
         case "url_citation":
             return strip_tracking(str(annotation.get("url") or ""))
@@ -6500,11 +6831,6 @@ def _key(annotation: Item) -> str:
 
 
 def _range(annotation: Item, text: str) -> tuple[int, int]:
-    """Return the first position of an annotation's text, and the one behind the last.
-
-    `end_index` is documented as the last character, but in practice it is the one
-    behind it. A file's `index` is the place of the citation.
-    """
     start = annotation.get("start_index", annotation.get("index"))
     last = annotation.get("end_index", annotation.get("index"))
     if not isinstance(start, int) or not isinstance(last, int):
@@ -6516,7 +6842,6 @@ def _range(annotation: Item, text: str) -> tuple[int, int]:
 
 
 def _apply_edits(text: str, edits: Iterable[_Edit]) -> str:
-    """Return `text` with parts of it replaced."""
     pieces, done = [], 0
     for start, end, told in sorted(edits, key=lambda edit: edit[:2]):
         pieces += [text[done:start], told]
@@ -6550,474 +6875,6 @@ def _url_citation(annotation: Item, text: str, before: int) -> Item:
         place = place if isinstance(place, int) else len(text)
         cited[key] = before + strip_tracking_place(text, place)
     return {"type": "url_citation", "url_citation": cited}
-
-
-# ==== owui_chat.messages: A chat body as Open WebUI sends it, parsed into its parts.
-
-
-class Attachment(NamedTuple):
-    """A file at a message, as the host notes it there."""
-
-    file_id: str
-    name: str
-    content_type: str
-    is_image: bool
-    """The host itself puts an image into the message."""
-
-
-class StoredMessage(NamedTuple):
-    """A message of the user as the chat's row holds it."""
-
-    row: Mapping[str, Any]
-    answer_id: str
-    """Names the answer to it in this branch of the chat; empty without one."""
-
-    @property
-    def words(self) -> str:
-        """What the user wrote."""
-        content = self.row.get("content")
-        return content if isinstance(content, str) else ""
-
-
-class UserMessage(NamedTuple):
-    """A message that no model wrote."""
-
-    item: Item
-    """An input message, ready to be sent."""
-    stored: StoredMessage | None = None
-    attachments: Sequence[Attachment] = ()
-
-    @property
-    def is_from_user(self) -> bool:
-        """Whether it is no instruction."""
-        return self.item.get("role") == "user"
-
-    @property
-    def content(self) -> list[Item]:
-        """The parts of the input message."""
-        return content_parts(self.item.get("content"))
-
-    def with_content(self, parts: Sequence[Item]) -> Self:
-        """Return this message with other parts."""
-        return self._replace(item={**self.item, "content": list(parts)})
-
-
-class AssistantText(NamedTuple):
-    """Text of an assistant's message, as the host gives it back."""
-
-    text: str
-
-
-class ToolCall(NamedTuple):
-    """A tool call of an assistant's message; the arguments of a custom one are a text."""
-
-    call_id: str
-    name: str
-    arguments: str
-    is_custom: bool = False
-
-
-class ToolMessage(NamedTuple):
-    """What a tool returned for a call: a text, or parts with pictures."""
-
-    call_id: str
-    output: str | list[Item]
-
-
-ChatPart = UserMessage | AssistantText | ToolCall | ToolMessage
-
-
-def parse_messages(
-    messages: Sequence[Mapping[str, Any]], detail: str = "auto"
-) -> tuple[str, list[ChatPart]]:
-    """Return the instructions and the parts of a chat.
-
-    The system messages at the head, in order, are the instructions; later ones stand
-    at their place. Pictures without a `detail` get this one. Raises InvalidRequest for
-    what the API cannot take.
-    """
-    if not all(isinstance(message, Mapping) for message in messages):
-        raise InvalidRequest("A message of this chat is not an object with a role.")
-    head = 0
-    while head < len(messages) and messages[head].get("role") == "system":
-        head += 1
-    texts = [_plain_text(message.get("content")) for message in messages[:head]]
-    instructions = "\n\n".join(text for text in texts if text)
-    rest = messages[head:]
-    return instructions, [part for m in rest for part in _chat_parts(m, detail)]
-
-
-def _chat_parts(message: Mapping[str, Any], detail: str) -> Iterator[ChatPart]:
-    """Yield the parts of one message after the instructions, in order."""
-    role, content = message.get("role"), message.get("content")
-    match role:
-        case "user":
-            yield UserMessage(_input_message("user", content, detail))
-        case "system" | "developer":
-            yield UserMessage(_input_message("developer", content, detail))
-        case "assistant":
-            text = _plain_text(content)
-            if text.strip():
-                yield AssistantText(text)
-            yield from _calls(message.get("tool_calls"))
-        case "tool":
-            yield ToolMessage(str(message.get("tool_call_id") or ""), _output(content))
-        case _:
-            raise InvalidRequest(
-                "A message of this chat has a role that the Responses API does not "
-                "know. The roles are system, developer, user, assistant and tool."
-            )
-
-
-def _calls(tool_calls: object) -> Iterator[ToolCall]:
-    for call in tool_calls if isinstance(tool_calls, list) else ():
-        wire = call if isinstance(call, Mapping) else {}
-        call_id, function, custom = map(wire.get, ("id", "function", "custom"))
-        if isinstance(function, Mapping):
-            arguments = str(function.get("arguments") or "{}")
-            yield ToolCall(str(call_id), str(function.get("name")), arguments)
-        elif isinstance(custom, Mapping):
-            given = str(custom.get("input") or "")
-            yield ToolCall(str(call_id), str(custom.get("name")), given, is_custom=True)
-
-
-def _output(content: object) -> str | list[Item]:
-    """Return a tool's output; an empty one is kept, because its call needs it."""
-    if not isinstance(content, list):
-        return "" if content is None else str(content)
-    return [_input_part(part, "auto") for part in content]
-
-
-def _input_message(role: str, content: object, detail: str) -> Item:
-    rows = content if isinstance(content, list) else [{"type": "text", "text": content}]
-    parts = [_input_part(part, detail) for part in rows]
-    return {"type": "message", "role": role, "content": parts}
-
-
-def _input_part(part: object, detail: str) -> Item:
-    """Return a content part in the API's form."""
-    wire = part if isinstance(part, Mapping) else {"type": "text", "text": part}
-    match wire.get("type"):
-        case "text" | "input_text":
-            return {"type": "input_text", "text": str(wire.get("text") or "")}
-        case "image_url" | "input_image":
-            return _image_part(wire, detail)
-        case "file":
-            return {"type": "input_file", **_given(wire.get("file"))}
-        case "input_file":
-            return dict(wire)
-    raise InvalidRequest(
-        "A message of this chat holds something other than text, a picture or a file. "
-        "The model cannot read it: remove it from the message and send it again."
-    )
-
-
-def _image_part(wire: Mapping[str, Any], default: str) -> Item:
-    """Return a picture; both forms keep the address and the detail."""
-    inner = wire.get("image_url")
-    chat_form = inner if isinstance(inner, Mapping) else {"url": inner}
-    detail = chat_form.get("detail") or wire.get("detail") or default
-    source = {"image_url": chat_form.get("url"), "file_id": wire.get("file_id")}
-    return {"type": "input_image", "detail": detail, **_given(source)}
-
-
-def _given(wire: object) -> Item:
-    fields = wire if isinstance(wire, Mapping) else {}
-    return {str(key): value for key, value in fields.items() if value is not None}
-
-
-def _plain_text(content: object) -> str:
-    """Return the text of a system or assistant message in any of its forms."""
-    if isinstance(content, list):
-        texts = (p.get("text") for p in content if isinstance(p, Mapping))
-        return "".join(text for text in texts if isinstance(text, str))
-    return content if isinstance(content, str) else ""
-
-
-def user_messages(parts: Sequence[ChatPart]) -> list[int]:
-    """Return where the messages of the user are among the parts."""
-    return [
-        place
-        for place, part in enumerate(parts)
-        if isinstance(part, UserMessage) and part.is_from_user
-    ]
-
-
-def attach_stored_messages(
-    parts: Sequence[ChatPart], rows: Mapping[str, Any], metadata: Mapping[str, Any]
-) -> list[ChatPart]:
-    """Return a chat in which each message of the user has its stored one.
-
-    `rows` are the messages of the chat's row, by id. The host may have left out the
-    oldest messages: they are paired from the end.
-    """
-    result, places = list(parts), user_messages(parts)
-    if metadata.get("regeneration_message_id"):
-        places = places[:-1]  # how to answer again is in the request alone
-    asked, answer = map(metadata.get, ("user_message_id", "message_id"))
-    branch = _stored_branch(rows, str(asked or ""), str(answer or ""))
-    for place, stored in zip(reversed(places), branch, strict=False):
-        part = result[place]
-        if isinstance(part, UserMessage):
-            result[place] = part._replace(stored=stored)
-    return result
-
-
-def stored_messages(parts: Sequence[ChatPart]) -> list[StoredMessage]:
-    """Return the stored messages of a chat, in order."""
-    found = (part.stored for part in parts if isinstance(part, UserMessage))
-    return [stored for stored in found if stored]
-
-
-def _stored_branch(
-    rows: Mapping[str, Any], message_id: str, answer_id: str
-) -> Iterator[StoredMessage]:
-    """Yield the user's messages from `message_id` back to the first."""
-    seen = set[str]()
-    while isinstance(row := rows.get(message_id), Mapping) and message_id not in seen:
-        seen.add(message_id)
-        if row.get("role") == "user":
-            yield StoredMessage(row, answer_id)
-            answer_id = ""
-        else:
-            answer_id = message_id
-        message_id = str(row.get("parentId") or "")
-
-
-# ==== owui_chat.storage.records: Records: what of an answer is stored in the chat, and how the chat stays small.
-
-SEED_KEY = "openai_responses_pipe"
-_VERSION = 4
-
-
-class Record(NamedTuple):
-    """The items that one marker names, in the order of the wire.
-
-    `model` is the host's full model id, `created_at` seconds in UTC. If the text part
-    of a message in `payload` has no `text`, the text behind the marker is its text. If
-    it has one, it counts as long as `shown` is the digest of the text behind the
-    marker. Commentary without `shown` has no text in the chat.
-    """
-
-    ulid: str
-    model: str
-    created_at: int
-    payload: tuple[Item, ...]
-    message_id: str
-    origin: Origin
-    shown: str = ""
-
-    @property
-    def kind(self) -> str:
-        """The type that the marker shows."""
-        return str(self.payload[0]["type"]) if len(self.payload) == 1 else "items"
-
-
-def text_digest(text: str) -> str:
-    """Return a digest that tells whether a shown text was edited.
-
-    White space around the text does not count, because the host strips it.
-    """
-    stripped = text.strip().encode("utf-8", "surrogatepass")
-    return hashlib.sha256(stripped).hexdigest()[:32]
-
-
-def message_key(message_id: str) -> str:
-    """Return the top-level key that holds the records of one message."""
-    return f"{SEED_KEY}:{message_id}"
-
-
-def write_records(
-    records: Mapping[str, Record], dead: Iterable[str] = ()
-) -> dict[str, Any]:
-    """Return the JSON value for the key of one message."""
-    items = {ulid: _wire(record) for ulid, record in records.items()}
-    value: dict[str, Any] = {"__v": _VERSION, "items": items}
-    return {**value, "dead": sorted(dead)} if dead else value
-
-
-def is_pipe_key(key: str) -> bool:
-    """Say whether a top-level key of a chat holds records, of any writer."""
-    return key == SEED_KEY or key.startswith(f"{SEED_KEY}:")
-
-
-def read_records(chat: Mapping[str, Any]) -> dict[str, Record]:
-    """Return every readable record of a chat's JSON, by id.
-
-    A record in an unknown form is ignored; its marker then names nothing.
-    """
-    values = [value for key, value in chat.items() if is_pipe_key(key)]
-    dead = {ulid for value in values for ulid in invalid_ids(value)}
-    found = (record for value in values for record in _records_in(value))
-    return {r.ulid: _invalidated(r) if r.ulid in dead else r for r in found}
-
-
-def invalid_ids(value: object) -> list[str]:
-    """Return the ids that the value of one key lists as dead."""
-    dead = value.get("dead") if isinstance(value, Mapping) else None
-    return [str(ulid) for ulid in dead] if isinstance(dead, list) else []
-
-
-def created_in(value: object) -> int:
-    """Return the time of the oldest record in the value of one key; 0 if none."""
-    return min((record.created_at for record in _records_in(value)), default=0)
-
-
-def _invalidated(record: Record) -> Record:
-    """Return a record without the items that only their maker can read."""
-    rest = tuple(item for item in record.payload if not is_encrypted(item))
-    return record._replace(payload=rest)
-
-
-def _records_in(value: object) -> Iterator[Record]:
-    items = value.get("items") if isinstance(value, Mapping) else None
-    for ulid, wire in (items if isinstance(items, Mapping) else {}).items():
-        payload = _payload(wire.get("payload")) if isinstance(wire, Mapping) else ()
-        if payload:
-            yield _record(str(ulid).upper(), wire, payload)
-
-
-def _payload(value: object) -> tuple[Item, ...]:
-    rows = value if isinstance(value, list) else [value]
-    items = [row for row in rows if isinstance(row, dict) and row.get("type")]
-    return tuple(items) if len(items) == len(rows) else ()
-
-
-def _record(ulid: str, wire: Mapping[str, Any], payload: tuple[Item, ...]) -> Record:
-    model, created_at = str(wire.get("model") or ""), wire.get("created_at")
-    return Record(
-        ulid=ulid,
-        model=model,
-        created_at=created_at if isinstance(created_at, int) else 0,
-        payload=payload,
-        message_id=str(wire.get("message_id") or ""),
-        origin=read_origin(wire.get("origin"), model),
-        shown=str(wire.get("shown") or ""),
-    )
-
-
-def _wire(record: Record) -> dict[str, Any]:
-    payload = list(record.payload)
-    return {
-        "model": record.model,
-        "created_at": record.created_at,
-        "payload": payload[0] if len(payload) == 1 else payload,
-        "message_id": record.message_id,
-        "origin": record.origin.wire(),
-        **({"shown": record.shown} if record.shown else {}),
-    }
-
-
-MAX_STORED_KB = 4096
-"""The most stored in one chat: the host reads and writes it whole at every answer."""
-
-_KEPT_SHARE = 0.75  # so that not every answer changes the beginning of the next request
-_SHORT = 500
-_STAYS = ("__v", "dead")
-
-Values = Mapping[str, Any]
-
-
-def prune(
-    values: Values, messages: Mapping[str, Any], own: str, most: int
-) -> dict[str, Any]:
-    """Return the values to write in addition to that of the key `own`.
-
-    `messages` are those of the chat; without any, nothing is known about them. Answers
-    that are still growing are not touched, because others write them. The remaining
-    values have at most `most` characters.
-    """
-    present = set(map(message_key, messages)) if messages else set(values)
-    growing = {message_key(id) for id, message in messages.items() if _grows(message)}
-    ours = {
-        key: value
-        for key, value in values.items()
-        if key not in (own, SEED_KEY) and isinstance(value, Mapping)
-    }
-    gone = {k: _without_kept(v) for k, v in ours.items() if k not in present}
-    gone = {key: value for key, value in gone.items() if value != ours[key]}
-    left = {k: v for k, v in ours.items() if k in present and k not in growing}
-    return gone | _prune_values(left, most)
-
-
-def stored_size(value: object) -> int:
-    """Return the number of characters that a value takes."""
-    return len(json.dumps(value, separators=(",", ":")))
-
-
-def _grows(message: object) -> bool:
-    return isinstance(message, Mapping) and message.get("done") is False
-
-
-def _has(value: Values) -> bool:
-    items = value.get("items")
-    return isinstance(items, Mapping) and bool(items)
-
-
-def _without_kept(value: Values) -> dict[str, Any]:
-    return {name: inner for name, inner in value.items() if name in _STAYS}
-
-
-def _empty_value(value: Values) -> dict[str, Any]:
-    return {name: inner for name, inner in value.items() if name != "items"}
-
-
-def _prune_values(values: Values, most: int) -> dict[str, Any]:
-    """Return the values that get smaller: the oldest first, outputs before items."""
-    over = sum(map(stored_size, values.values())) - most
-    if over <= 0:
-        return {}
-    over += int(most * (1 - _KEPT_SHARE))
-    now = dict(values)
-    oldest = sorted(filter(lambda key: _has(values[key]), values), key=_age(values))
-    for shrink in (_with_short_outputs, _empty_value):
-        for key in oldest:
-            if over <= 0:
-                break
-            smaller = shrink(now[key])
-            over -= stored_size(now[key]) - stored_size(smaller)
-            now[key] = smaller
-    return {key: value for key, value in now.items() if value != values[key]}
-
-
-def _age(values: Values) -> Callable[[str], int]:
-    return lambda key: created_in(values[key])
-
-
-def _with_short_outputs(value: Values) -> dict[str, Any]:
-    items = {ulid: _short_record(wire) for ulid, wire in value["items"].items()}
-    return {**value, "items": items}
-
-
-def _short_record(wire: Any) -> Any:
-    if not isinstance(wire, Mapping):
-        return wire
-    payload = wire.get("payload")
-    rows = payload if isinstance(payload, list) else None
-    short = list(map(_short_item, rows)) if rows is not None else _short_item(payload)
-    return {**wire, "payload": short}
-
-
-def _short_item(item: Any) -> Any:
-    """Return an item with a shorter output, or with shorter logs of its code."""
-    if not isinstance(item, dict):
-        return item
-    short: Item = {}
-    if isinstance(item.get("output"), str):
-        short["output"] = _cut(item["output"])
-    if isinstance(item.get("outputs"), list):
-        short["outputs"] = list(_short_logs(item["outputs"]))
-    return {**item, **short}
-
-
-def _short_logs(outputs: Iterable[Any]) -> Iterable[Item]:
-    for part in content_parts(list(outputs)):
-        logs = part.get("logs")
-        yield {**part, "logs": _cut(logs)} if isinstance(logs, str) else part
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= _SHORT else f"{text[:_SHORT]} [shortened]"
 
 
 # ==== owui_chat.storage.output_carrier: Records carried by the host's own stored output of a message.
@@ -7123,7 +6980,6 @@ def restore_from_outputs(
 def _merge_output(
     parts: Sequence[ChatPart], waiting: list[Sequence[Item]]
 ) -> list[ChatPart]:
-    """Return an answer with the markers of its run, which then no longer waits."""
     answer: _Answer = [part for part in parts if not isinstance(part, UserMessage)]
     for number in reversed(range(len(waiting))):
         places = _places(answer, waiting[number])
@@ -7135,10 +6991,6 @@ def _merge_output(
 
 
 def _places(answer: _Answer, run: Sequence[Item]) -> dict[str, _Place] | None:
-    """Return the position of each message of a run; None if the answer is another one.
-
-    Commentary, which the host does not return, is placed behind the item before it.
-    """
     found: dict[str, _Place] = {}
     place, has_text = (0, 0), False
     for item in run:
@@ -7156,7 +7008,6 @@ def _places(answer: _Answer, run: Sequence[Item]) -> dict[str, _Place] | None:
 
 
 def _find_text(answer: _Answer, place: _Place, text: str) -> _Place | None:
-    """Return the position of a text at or behind `place`."""
     first, start = place
     for number, part in enumerate(answer[first:], first):
         if isinstance(part, AssistantText):
@@ -7174,7 +7025,6 @@ def _behind_output(answer: _Answer, item: Item) -> _Place:
 
 
 def _call_ids(answer: _Answer, run: Sequence[Item]) -> set[str]:
-    """Return the ids of the calls that both have."""
     shown = {part.call_id for part in answer if isinstance(part, ToolCall)}
     return shown & {str(item.get("call_id")) for item in run if is_call(item)}
 
@@ -7208,12 +7058,10 @@ def _with_lines(answered: AssistantText, lines: Mapping[int, str]) -> AssistantT
 
 
 def _output_of(message: object) -> list[Item]:
-    """Return the output items of a stored message."""
     return content_parts(message.get("output")) if isinstance(message, Mapping) else []
 
 
 def _given_text(item: Item) -> str:
-    """Return the text of a message as the host returns it."""
     parts = content_parts(item.get("content"))
     texts = (p.get("text") for p in parts if p.get("type") == "output_text")
     return "".join(text for text in texts if isinstance(text, str))
@@ -7323,12 +7171,10 @@ class ChunkRenderer:
         return {**self._head, "choices": [choice]}
 
     def _gap(self, event: TextDelta) -> str:
-        """Return the blank line between two messages of one run."""
         before, self._told = self._told, event.output_index
         return "" if before in (None, event.output_index) else "\n\n"
 
     def _thought_gap(self, event: TextDelta) -> str:
-        """Return the blank line between two parts of the reasoning."""
         place = (event.output_index, event.part)
         before, self._thought = self._thought, place
         return "" if before in (None, place) else "\n\n"
@@ -7438,7 +7284,6 @@ def _message(ended: RunDone) -> dict[str, Any]:
 
 
 def _progress(ended: RunDone) -> str:
-    """Return the reasoning and commentary before the answer."""
     answer = _messages(ended)
     steps = [
         item
@@ -7450,63 +7295,9 @@ def _progress(ended: RunDone) -> str:
 
 
 def _open_calls(ended: RunDone) -> list[dict[str, Any]]:
-    """Return the calls that are left to the client."""
     answered = {i["call_id"] for i in ended.output if is_call_output(i)}
     calls = [item for item in ended.output if is_call(item)]
     return [chat_tool_call(i) for i in calls if i.get("call_id") not in answered]
-
-
-# ==== owui_chat.code: Code that the API ran, in the host's form.
-
-CODE_CARD = "open_webui:code_interpreter"
-
-_DID_NOT_RUN = "The code did not run to its end."
-
-
-def is_code(item: Mapping[str, Any]) -> bool:
-    """Say whether `item` is code that the API ran."""
-    return item_type(item) == "code_interpreter_call"
-
-
-def code_host_item(item: Mapping[str, Any]) -> Item:
-    """Return code and its output as the host's own item.
-
-    The host runs only code with `attributes` (docs/reference/open-webui.md, "Rounds of
-    tools").
-    """
-    outputs = content_parts(item.get("outputs"))
-    printed = "".join(str(part.get("logs") or "") for part in outputs)
-    failed = item.get("status") in ("failed", "incomplete")
-    return {
-        "type": CODE_CARD,
-        "id": item.get("id"),
-        "status": item.get("status") or "completed",
-        "lang": "python",
-        "code": replay_code(item, _DID_NOT_RUN if failed else printed),
-    }
-
-
-def replay_code(item: Mapping[str, Any], printed: str) -> str:
-    """Return code as the page draws it, with its output in a block below.
-
-    The page draws the code between two fences and does not draw `output` (observed on
-    0.12.4). So the text closes the first block and opens a second one, which the page's
-    last fence closes.
-    """
-    code = str(item.get("code") or "")
-    shown = printed.strip("\n").replace("```", "'''")
-    return f"{code}\n```\n```text\n{shown}" if shown else code
-
-
-def remove_code(text: str, item: Mapping[str, Any]) -> str | None:
-    """Return `text` without the part that the host inserted for stored code.
-
-    None if there is no such part: somebody has deleted the card.
-    """
-    code = code_host_item(item)["code"]
-    told = f"<code_interpreter>\n{code}\n</code_interpreter>" if code else ""
-    before, found, after = text.partition(told) if told else (text, "nothing", "")
-    return f"{before}{after}".strip() if found else None
 
 
 # ==== owui_chat.render.items: The output items that the host holds for one message, and the events that make them.
@@ -7578,7 +7369,6 @@ def reasoning_host_item(item: Item, seconds: int) -> Item:
 
 
 def _without_secrets(item: Item) -> Item:
-    """Remove fields that readers of the chat cannot use and others should not get."""
     hidden = ("encrypted_content",)
     return {k: v for k, v in item.items() if k not in hidden and v is not None}
 
@@ -7756,7 +7546,6 @@ class ImageHostItem:
             yield from self._note(next(iter(notes), _failure(event.item)))
 
     def _note(self, sentence: str) -> Iterator[Chunk]:
-        """Yield a text that the page draws and that no later turn contains."""
         part = {"type": "output_text", "text": f"*{sentence}*"}
         number = len(self._shown.items)
         note = {"type": "openai_responses:note", "id": f"note_{number}"}
@@ -7779,11 +7568,6 @@ def show_files(shown: OutputItems, card: Mapping[str, Any]) -> Iterator[Chunk]:
 
 
 def _on_the_page(shown: OutputItems, more: list[Item]) -> Chunk:
-    """Return the chunk that shows files on the page only.
-
-    It has no choice: otherwise the host would send the pictures to the page twice
-    (docs/reference/open-webui.md, "What a pipe yields").
-    """
     data = {"files": [*shown.files, *more]}
     return {**host_event({"type": "chat:message:files", "data": data}), "choices": []}
 
@@ -7870,9 +7654,6 @@ class SearchHostItem:
 
 
 def _card(item: Item) -> Item:
-    """Return a search without its results: the host would store them, and nobody reads
-    them.
-    """
     shown = {k: v for k, v in item.items() if k != "results" and v is not None}
     action = shown.get("action")
     if isinstance(action, dict):
@@ -8006,12 +7787,6 @@ class Commentary:
                 yield from self._become_answer(index, text)
 
     def _grow(self, index: int, text: str) -> Iterator[Chunk]:
-        """Yield the growth, and the whole text each time it has doubled.
-
-        Deltas extend the text of an unknown item on the page only. The host stores an
-        item when it gets it whole, and that is what is left after Stop
-        (docs/reference/open-webui.md, "Native events").
-        """
         if not text:
             return
         place, before = self.indexes[index], self._quoted[index]
@@ -8023,7 +7798,6 @@ class Commentary:
         yield self._whole(index, "in_progress")
 
     def _whole(self, index: int, status: str) -> Chunk:
-        """Return the event that gives the host the whole text so far."""
         place, quoted = self.indexes[index], self._quoted[index]
         self._stored[index] = len(quoted)
         return self._shown.end(
@@ -8040,7 +7814,6 @@ class Commentary:
             yield from self._shown.add_marker(marker)
 
     def _become_answer(self, index: int, text: str) -> Iterator[Chunk]:
-        """Yield the commentary as a message, behind its marker if it has one."""
         place = self.indexes[index]
         item = self._shown.items[place]
         if index in self._markers:
@@ -8087,7 +7860,6 @@ def _tokens(usage: Usage) -> str:
 
 
 def _money(dollars: float) -> str:
-    """Return an amount with its first two digits, even if it is tiny."""
     return f"${dollars:.2f}" if dollars >= 1 else f"${dollars:.2g}"
 
 
@@ -8148,7 +7920,6 @@ class NativeRenderer:
     def _render_other(
         self, event: ItemAdded | TextDelta | PartialImage | ItemDone
     ) -> Iterator[Chunk]:
-        """Yield the chunks for commentary and for items of OpenAI's own tools."""
         index = event.output_index
         if isinstance(event, ItemAdded):
             self._begin_other(event)
@@ -8167,7 +7938,6 @@ class NativeRenderer:
             self._hosted[event.output_index] = HOSTED_ITEMS[kind](self._shown)
 
     def _render_beside(self, event: AnswerEvent) -> Iterator[Chunk]:
-        """Yield the chunks for events that are not items of the run."""
         match event:
             case SourceCited():
                 yield host_event({"type": "source", "data": event.source})
@@ -8212,10 +7982,6 @@ class NativeRenderer:
             yield self._shown.grow(self._places[event.output_index], event.kind, text)
 
     def _gap(self, event: TextDelta) -> str:
-        """Return the blank line between two parts of a thought.
-
-        The page joins the parts of a summary, so all parts are shown as one.
-        """
         before = self._parts.get(event.output_index, event.part)
         self._parts[event.output_index] = event.part
         thought = event.kind in ("summary", "reasoning")
@@ -8237,7 +8003,6 @@ class NativeRenderer:
 
 
 def _is_shown(item: Item) -> bool:
-    """Say whether the host has a card for an item."""
     return item_type(item) in _SHOWN_TYPES and not is_commentary(item)
 
 
@@ -8324,17 +8089,12 @@ def _entry(item: Item, shown: str) -> Item:
 
 
 def _says_just(item: Item, shown: str) -> bool:
-    """Say whether a message has one text that the host will return unchanged.
-
-    The host strips the ends of texts.
-    """
     parts = content_parts(item.get("content"))
     whole = bool(shown) and shown == shown.strip()
     return whole and [part.get("text") for part in parts] == [shown]
 
 
 def _is_entry(entry: object) -> bool:
-    """Say whether an entry is a complete entry of ours."""
     if not isinstance(entry, Mapping) or entry.get("format") != _FORMAT:
         return False
     if not (isinstance(entry.get("turn"), str) and isinstance(entry.get("index"), int)):
@@ -8376,7 +8136,6 @@ def restore_from_details(
 
 @dataclass(frozen=True, slots=True)
 class _Span:
-    """Items of a turn up to a message whose text the host shows, or to the end."""
 
     items: tuple[DetailItem, ...]
     origin: Origin
@@ -8387,14 +8146,12 @@ class _Span:
 
 
 class _Reading:
-    """Inserts the markers into the messages of one chat."""
 
     def __init__(self) -> None:
         self.records: dict[str, Record] = {}
         self._textless: list[str] = []
 
     def marked(self, messages: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-        """Return the messages; markers without a text come at the end of their run."""
         found: list[Mapping[str, Any]] = []
         for message in messages:
             is_message = isinstance(message, Mapping)  # else the reader says so
@@ -8405,7 +8162,6 @@ class _Reading:
         return [*found, *self._rest()]
 
     def _rest(self) -> list[Mapping[str, Any]]:
-        """Return a message for the items of calls, which come before the calls."""
         content = "".join(self._textless)
         self._textless = []
         return [{"role": "assistant", "content": content}] if content else []
@@ -8413,7 +8169,6 @@ class _Reading:
     def _message(
         self, message: Mapping[str, Any], turns: Sequence[DetailTurn]
     ) -> Mapping[str, Any]:
-        """Return a message with each of its texts behind the marker of its items."""
         content = message.get("content")
         spans = [one for turn in turns for one in _spans_of(turn)]
         texts = _split_text(content if isinstance(content, str) else "", spans)
@@ -8427,7 +8182,6 @@ class _Reading:
         return {**message, "content": "".join([*pieces, *texts])}
 
     def _marker(self, span: _Span) -> str:
-        """Return the marker of a new record of these items."""
         ulid = f"{len(self.records):026d}"
         payload = tuple(carried.item for carried in span.items)
         record = Record(ulid, "", 0, payload, "", span.origin)
@@ -8450,10 +8204,6 @@ def _spans_of(turn: DetailTurn) -> list[_Span]:
 
 
 def _split_text(content: str, spans: Sequence[_Span]) -> list[str]:
-    """Return the text of each shown message; the host joins them by a line's end.
-
-    If a person changed the text so that the places do not fit, it stays in one piece.
-    """
     lengths = [_shown_length(one.last) for one in spans if one.last.shown]
     texts, rest = list[str](), content
     for length in lengths[:-1]:
@@ -8469,7 +8219,6 @@ def _shown_length(carried: DetailItem) -> int:
 
 
 def _own_text(carried: DetailItem, text: str) -> str:
-    """Return the model's own text if another one is shown, unless it was edited."""
     if isinstance(carried.shown, str) and carried.shown.strip() == text.strip():
         return message_text(carried.item)
     return text
@@ -8620,12 +8369,6 @@ class Recorder:
         yield event
 
     def _collect(self, event: CitedEvent) -> Iterator[RecorderEvent]:
-        """Yield the records of an event, with their markers.
-
-        The record of a message comes with its first delta, and again, changed, with its
-        end if only the end shows what has to be stored. The record of commentary comes
-        with its end.
-        """
         match event:
             case ItemAdded() if is_commentary(event.item):
                 self._commentary.add(event.output_index)
@@ -8646,7 +8389,6 @@ class Recorder:
                 yield from self._close(event)
 
     def _collect_turn(self, event: CitedEvent) -> Iterator[RecorderEvent]:
-        """Yield the details of a response at its end."""
         if isinstance(event, ItemDone):
             self._turn[event.output_index] = (stored_item(event), event.shown)
         elif isinstance(event, ResponseDone | RunDone) and self._turn:
@@ -8657,10 +8399,6 @@ class Recorder:
             yield TurnDetails(write_details(name, entries, self._scope.origin, {}))
 
     def _close(self, event: RunDone) -> Iterator[RecorderEvent]:
-        """Yield the records of the end: final commentary, and items without a text.
-
-        The chat shows the text of final commentary as the answer.
-        """
         if self._last_commentary:
             ended, record = self._last_commentary
             if ended.item == closing_commentary(event.output):
@@ -8674,7 +8412,6 @@ class Recorder:
             yield from self._with_marker(self._record(()), None)
 
     def _wait(self, index: int, item: Item) -> None:
-        """Insert an item at its place; parallel calls may end in another order."""
         if self._is_kept(item):
             # The chat returns what a remote server said: its card has it.
             told = [one for one in replay_items(item) if not is_call_output(one)]
@@ -8698,7 +8435,6 @@ class Recorder:
         yield from self._with_marker(self._records[index], index)
 
     def _amend(self, ended: ItemDone) -> Iterator[RecorderEvent]:
-        """Yield the record of an ended message, if it is not what was written."""
         record = self._records.pop(ended.output_index, None)
         if record is None:
             return
@@ -8715,7 +8451,6 @@ class Recorder:
             yield NewRecord(record._replace(payload=payload), ended.output_index)
 
     def _add_commentary(self, ended: ItemDone) -> Iterator[RecorderEvent]:
-        """Yield the record of commentary, whose text the host does not return."""
         if message_text(ended.item).strip():
             self._after_message = True
             record = self._record((_stored_message(ended.item),))
@@ -8749,11 +8484,6 @@ def _stored_message(item: Item) -> Item:
 
 
 def _without_shown_text(item: Item) -> Item:
-    """Return a message as it is stored: without its text, if the chat returns it.
-
-    The host strips the ends of texts and does not know refusals or several parts; such
-    a message is stored whole.
-    """
     kept = _stored_message(item)
     text, content = message_text(item), kept.get("content")
     parts = content if isinstance(content, list) else []
@@ -8761,6 +8491,24 @@ def _without_shown_text(item: Item) -> Item:
     if not one_text or not text or text != text.strip():
         return kept
     return {**kept, "content": [{k: v for k, v in parts[0].items() if k != "text"}]}
+
+
+# ==== owui_chat.host_tools: What Open WebUI's own texts and tools mean: failed results, `call_tool`.
+
+CALL_TOOL = "call_tool"
+"""The builtin tool that runs another one by its name."""
+
+HOST_ERROR_PREFIXES = ("error:", "exception:", "traceback", "http error!")
+"""The beginnings of results that the host marks as failed, in lower case."""
+
+TOOL_IMAGES_PREFIX = "Here are the images from the tool results above."
+"""The beginning of the user message that the host makes of the images of tools."""
+
+
+def read_call_tool(arguments: Mapping[str, Any]) -> tuple[Any, dict[str, Any]] | None:
+    """Return the name and the arguments in a call of `call_tool`, None if invalid."""
+    params = parse_json_object(arguments.get("params"))
+    return None if params is None else (arguments.get("tool_name"), params)
 
 
 # ==== owui_chat.input.attachments: Pictures and files that people or tools attached, as input parts.
@@ -8811,7 +8559,6 @@ def image_part(url: str, detail: str) -> Item:
 
 
 def _encoded_type(payload: str) -> str:
-    """Return the media type of a picture in base64; a GIF is read completely."""
     try:
         kind = image_type(base64.b64decode(payload[:_HEAD]))
         if kind == "image/gif":
@@ -8903,7 +8650,6 @@ def attach_files(
 def _add_files(
     parts: list[ChatPart], places: Sequence[int], files: Sequence[Attachment]
 ) -> None:
-    """Put files in front of those that the messages at `places` have."""
     for place in places:
         part = parts[place]
         if isinstance(part, UserMessage):
@@ -8973,7 +8719,6 @@ def check_input_size(items: Sequence[Item]) -> None:
 def _files_without_row(
     metadata: Mapping[str, Any],
 ) -> tuple[list[Attachment], list[Attachment]]:
-    """Return the files of the last message, and those of all others."""
     message = metadata.get("user_message")
     own = read_attachments(
         message.get("files") if isinstance(message, Mapping) else None
@@ -8988,7 +8733,6 @@ def _files_without_row(
 
 
 def _knowledge_ids(model: object) -> set[str]:
-    """Return the ids of the files that an administrator gave to a model."""
     found = model
     for key in ("info", "meta", "knowledge"):
         found = found.get(key) if isinstance(found, Mapping) else None
@@ -9022,7 +8766,6 @@ def _with_readable(message: UserMessage, *, is_asked: bool) -> UserMessage:
 
 
 def _readable_part(part: Item, name: str) -> Item | str:
-    """Return a picture that the API can read, or the reason why it cannot."""
     url, shown = str(part["image_url"]), name or "A picture"
     if readable := readable_url(url):
         return image_part(readable, part["detail"])
@@ -9030,7 +8773,7 @@ def _readable_part(part: Item, name: str) -> Item | str:
     return (_UNKNOWN_PICTURE if held else GONE_FILE).format(shown)
 
 
-_HOST_PROMPT = "Here are the images from the tool results above. Please analyze them."
+_HOST_PROMPT = f"{TOOL_IMAGES_PREFIX} Please analyze them."
 
 UNREADABLE_IMAGE = "[A picture is in a form that you cannot read; the user sees it.]"
 """Replaces a picture of a tool that the API would refuse."""
@@ -9069,7 +8812,6 @@ def append_images(text: str, images: Sequence[Item]) -> str | list[Item]:
 
 
 def _tool_image_urls(part: ChatPart) -> list[str]:
-    """Return the pictures of a message that the host made; of any other none."""
     if not isinstance(part, UserMessage) or not part.is_from_user:
         return []
     first, *images = part.content or [{}]
@@ -9104,7 +8846,6 @@ def _assign_images(
 
 
 def _image_counts(rows: Mapping[str, Any]) -> dict[str, int]:
-    """Return how many pictures the chat stores with each output of ours."""
     outputs = (row.get("output") for row in rows.values() if isinstance(row, Mapping))
     items = [item for output in outputs for item in content_parts(output)]
     return {
@@ -9119,7 +8860,7 @@ def _image_count(item: Item) -> int:
     return sum(part.get("type") == "input_image" for part in parts)
 
 
-# ==== owui_chat.input.directive_words: The words of Open WebUI's page for two wishes, in each of its languages.
+# ==== owui_chat.input.directive_words: What Open WebUI's page says for two wishes, in each of its languages.
 
 DETAILED = """
 03a45bb5 078c8e28 0d4183f6 0e91ef99 10d840ee 138dcec3 13b536eb 15a9dcdd 163e471a
@@ -9170,217 +8911,12 @@ def take_directive(
 
 
 def _requested_verbosity(part: ChatPart) -> str:
-    """Return the verbosity that a message asks for with the words of the page."""
     digest = words_digest(
         message_text(part.item) if isinstance(part, UserMessage) else ""
     )
     if digest in DETAILED.split():
         return "high"
     return "low" if digest in CONCISE.split() else ""
-
-
-# ==== owui_chat.input.history: The input items of a chat's history.
-
-_SIGN = "<details type="
-_BLOCK = re.compile(
-    r'<details type="(?:status|reasoning|tool_calls|code_interpreter|\w+\.reasoning)"'
-    r"[^<>]*>.*?</details>\n?",
-    re.DOTALL,
-)
-
-
-def strip_old_blocks(text: str) -> str:
-    """Return `text` without such blocks; a block that is not closed stays as text."""
-    if _SIGN not in text or "</details>" not in text:
-        return text  # below, only the text before the last end is read, once
-    end = text.rindex("</details>") + len("</details>\n")
-    return _BLOCK.sub("", text[:end]) + text[end:]
-
-
-def build_input(
-    parts: Iterable[ChatPart],
-    records: Mapping[str, Record],
-    reader: Origin | None,
-    *,
-    with_tools: bool = True,
-) -> list[Item]:
-    """Return the input of a request; without a `reader` no reasoning is sent.
-
-    Without `with_tools` runs that are over do not include what tools did. The result is
-    always valid: calls and outputs come in pairs, and reasoning only with its encrypted
-    content and directly before its product.
-    """
-    items: list[Item] = []
-    run: list[AssistantText | ToolCall | ToolMessage] = []
-    for part in parts:
-        if isinstance(part, UserMessage):
-            past = _RunHistory(run, records, reader).items()
-            items += past if with_tools else drop_hosted_tool_items(past)
-            items.append(part.item)
-            run = []
-        else:
-            run.append(part)
-    items += _RunHistory(run, records, reader).items()
-    # A picture is an input message: inserted last, to keep reasoning next to its text.
-    return [
-        image_message(item) if has_image(item) else item
-        for item in drop_orphans(reorder_remote_outputs(since_compaction(items)))
-    ]
-
-
-def tool_message_item(returned: ToolMessage, before: Iterable[Item]) -> Item:
-    """Return the input item for a tool's result; its call is one of `before`."""
-    call_id = returned.call_id
-    calls = (i for i in before if is_call(i) and i.get("call_id") == call_id)
-    kind = next(map(item_type, calls), "function_call")
-    return {"type": CALL_OUTPUTS[kind], "call_id": call_id, "output": returned.output}
-
-
-class _RunHistory:
-    """The items of one run, combined from the host's parts and the stored items."""
-
-    def __init__(
-        self,
-        run: Sequence[AssistantText | ToolCall | ToolMessage],
-        records: Mapping[str, Record],
-        reader: Origin | None,
-    ) -> None:
-        self._pieces = [_split(part) for part in run]
-        self._reader = reader
-        self._records = {
-            piece.ulid: records[piece.ulid]
-            for pieces in self._pieces
-            if isinstance(pieces, list)
-            for piece in pieces
-            if piece.ulid in records
-        }
-        self._waiting = {
-            ulid: [
-                strip_for_replay(item) for item in record.payload if is_replayed(item)
-            ]
-            for ulid, record in self._records.items()
-        }
-        self._ulid_of_call = {
-            str(item.get("call_id")): ulid
-            for ulid, record in self._records.items()
-            for item in record.payload
-            if is_call(item)
-        }
-
-        for waiting in self._waiting.values():
-            for item in filter(is_code, list(waiting)):
-                if not self._takes_out(item):
-                    waiting.remove(item)
-
-    def _takes_out(self, code: Item) -> bool:
-        """Remove from the text what the host inserted for `code`; say whether it was
-        there.
-        """
-        for pieces in [found for found in self._pieces if isinstance(found, list)]:
-            for place, piece in enumerate(pieces):
-                rest = remove_code(piece.text, code)
-                if rest is not None:
-                    pieces[place] = replace(piece, text=rest)
-                    return True
-        return False
-
-    def items(self) -> list[Item]:
-        """Return the items of the run in order."""
-        items: list[Item] = []
-        for part in self._pieces:
-            match part:
-                case ToolCall():
-                    items += self._call(part)
-                case ToolMessage():
-                    items.append(tool_message_item(part, items))
-                case _:
-                    for piece in part:
-                        items += self._piece(piece)
-        return items
-
-    def _call(self, call: ToolCall) -> list[Item]:
-        """Return a call in its stored bytes, after the items stored before it."""
-        ulid = self._ulid_of_call.get(call.call_id, "")
-        waiting = self._waiting.get(ulid, [])
-        for place, item in enumerate(waiting):
-            if is_call(item) and item.get("call_id") == call.call_id:
-                self._waiting[ulid] = waiting[place + 1 :]
-                return self._allowed(ulid, waiting[: place + 1])
-        return [_call_item(call)]
-
-    def _piece(self, piece: MarkedText) -> list[Item]:
-        """Return the items that a marker names, then the text behind it."""
-        kept = self._allowed(piece.ulid, self._waiting.pop(piece.ulid, []))
-        message = kept.pop() if kept and _is_answer(kept[-1]) else None
-        record = self._records.get(piece.ulid)
-        if message and record and not record.shown and _is_whole_remark(message):
-            kept, message = [*kept, message], None
-        if not piece.text:
-            return kept
-        if message and record and record.shown == text_digest(piece.text):
-            return [*kept, message]
-        return [*kept, _message_item(message, piece.text)]
-
-    def _allowed(self, ulid: str, items: Sequence[Item]) -> list[Item]:
-        """Remove items that nobody at this request's server could read.
-
-        A call whose card was deleted stays for now, because it tells which reasoning
-        must be removed with it.
-        """
-        if not items:
-            return []
-        reader = self._reader
-        readable = bool(reader and reader.can_decrypt(self._records[ulid].origin))
-        return [
-            item
-            for item in items
-            if not is_encrypted(item) or (readable and item.get("encrypted_content"))
-        ]
-
-
-def _call_item(call: ToolCall) -> Item:
-    """Return a call that only the host knows."""
-    kind, key = "function_call", "arguments"
-    if call.is_custom:
-        kind, key = "custom_tool_call", "input"
-    head = {"type": kind, "call_id": call.call_id, "name": call.name}
-    return {**head, key: call.arguments}
-
-
-def _split(
-    part: AssistantText | ToolCall | ToolMessage,
-) -> list[MarkedText] | ToolCall | ToolMessage:
-    if isinstance(part, AssistantText):
-        return list(split_at_markers(strip_old_blocks(part.text)))
-    return part
-
-
-def _is_answer(item: Item) -> bool:
-    """Say whether `item` is a model's message; earlier writers stored other kinds."""
-    return item_type(item) == "message" and item.get("role") == "assistant"
-
-
-def _is_whole_remark(item: Item) -> bool:
-    """Say whether `item` is commentary whose text the host does not return."""
-    return is_commentary(item) and bool(message_text(item))
-
-
-def _message_item(kept: Item | None, shown: str) -> Item:
-    """Return a message in the model's own bytes, unless a person edited it."""
-    part = {"type": "output_text", "text": shown, "annotations": []}
-    if kept is None:
-        return {"type": "message", "role": "assistant", "content": [part]}
-    if message_text(kept).strip() == shown:
-        return kept
-    parts = kept.get("content")
-    if isinstance(parts, list) and len(parts) == 1 and _is_text_part(parts[0]):
-        is_edited = "text" in parts[0]  # the annotations' positions are no longer valid
-        part = {**parts[0], "text": shown, **({"annotations": []} if is_edited else {})}
-    return {**kept, "content": [part]}
-
-
-def _is_text_part(part: object) -> bool:
-    return isinstance(part, Mapping) and part.get("type") == "output_text"
 
 
 # ==== owui_chat.input.prefix: Everything that was sent before and around earlier messages, sent again unchanged.
@@ -9409,7 +8945,6 @@ class InjectedContext(NamedTuple):
 def _find_injected_context(
     message: UserMessage, stored: StoredMessage
 ) -> InjectedContext | None:
-    """Return what stands around the words; None: nothing, too much, or other words."""
     words = stored.words
     texts: list[_Text] = [p["text"] for p in message.content if _is_input_text(p)]
     size = sum(map(len, texts)) - len(words)
@@ -9425,7 +8960,6 @@ def _find_injected_context(
 def _apply_injected_context(
     message: UserMessage, words: str, injected: InjectedContext | None
 ) -> UserMessage:
-    """Return a message as it was sent, unless its words are no longer those."""
     if injected is None or injected.words != text_digest(words):
         return message
     parts = message.content
@@ -9440,7 +8974,6 @@ def _apply_injected_context(
 
 
 def _read_injected_context(wire: object) -> InjectedContext | None:
-    """Return what `wire` says; None where it says nothing that can be read."""
     rows = wire.get("texts") if isinstance(wire, Mapping) else None
     if not isinstance(wire, Mapping) or not isinstance(rows, list):
         return None
@@ -9555,7 +9088,6 @@ def _as_sent(part: ChatPart, sent: Mapping[str, SentContext]) -> list[ChatPart]:
 
 
 def _news(sent: SentContext) -> list[ChatPart]:
-    """Return the message that announces changed instructions, if they changed."""
     lines = ["The instructions have changed."]
     if sent.new:
         lines += ["New lines:", *sent.new]
@@ -9570,7 +9102,6 @@ def _news(sent: SentContext) -> list[ChatPart]:
 def _told_lines(
     parts: Sequence[ChatPart], sent: Mapping[str, SentContext]
 ) -> list[str]:
-    """Return the lines that hold after all that was told, in their order."""
     told = _lines(first_instructions(parts, sent) or "")
     for one in _in_order(parts, sent):
         told = [line for line in told if line not in one.gone]
@@ -9611,7 +9142,6 @@ _Choice = Literal["inherit", "on", "off"]
 def _valve(
     default: object, description: str, *, secret: bool = False, **limits: Any
 ) -> Any:
-    """Return the field of a valve; the page shows `Default` instead of its default."""
     return Field(
         default=default,
         description=f"{description} {default_sentence(default)}",
@@ -9628,7 +9158,6 @@ def default_sentence(default: object) -> str:
 
 
 def _clamp(value: object, least: int, most: int, default: int) -> int:
-    """Return a number within its limits; the default for anything else."""
     try:
         number = float(str(value).strip())
         return int(min(max(number, least), most))
@@ -9971,7 +9500,6 @@ class Valves(BaseModel):
     @field_validator("PROMPT_CACHE_KEY", mode="before")
     @classmethod
     def _rename_cache_keys(cls, value: object) -> object:
-        """Read stored words of an earlier version: both stood for the user."""
         return "user" if value in ("id", "email") else value
 
     @field_validator("MAX_RETRIES", mode="before")
@@ -10049,71 +9577,126 @@ class UserValves(BaseModel):
     )
 
 
-# ==== owui_manifold.config: The settings of one call, derived from the valves.
+# ==== owui_manifold.config: What the valves come to for one call: they are read once, into a `Config`.
+
+_Value = TypeVar("_Value")
+_Headers = Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class Capabilities:
-    """Refusals that hold for every request: of summaries, of streams."""
+class Config(NamedTuple):
+    """What holds for one call; a user's choice replaces the administrator's."""
 
-    summary: bool = False
-    stream: bool = False
+    valves: Valves
+    secrets: tuple[str, ...]
+    """Texts that must appear in no log and no chat."""
+    problems: tuple[str, ...]
+    """Sentences for administrators; the call works without what they name."""
+
+    endpoint: Endpoint | InvalidRequest
+    own_key: str
+    """The user's own API key, if the administrator permits one."""
+    overrides: Overrides | InvalidRequest
+    prices: Mapping[str, ModelPrices] | InvalidRequest
+    rules: Sequence[tuple[str, Approval]] | InvalidRequest
+    remote: RemoteServers
+    location: Mapping[str, str] | InvalidRequest
+    image_options: Item | InvalidRequest
+
+    effort: str | None
+    summary: str | None
+    verbosity: str | None
+    service_tier: str
+    web_search: bool
+    replaces_search: bool
+    """Whether the page's switch means OpenAI's search instead of the host's."""
+    code_interpreter: bool
+    image_generation: bool
+    shows_cost: bool
+    shows_log: bool
+    log_level: str
 
 
-class AccountCapabilities:
-    """The refusals of each key at each address, as long as the pipe is loaded."""
-
-    def __init__(self) -> None:
-        """Know nothing yet."""
-        self._by_account: dict[str, Capabilities] = {}
-        self._told: set[str] = set()
-
-    def of(self, endpoint: Endpoint) -> Capabilities:
-        """Return what this key has been refused at this address."""
-        return self._by_account.get(endpoint.account(), Capabilities())
-
-    def first_time(self, text: str) -> bool:
-        """Say whether `text` has not been told yet; from now on it has."""
-        is_new = text not in self._told
-        self._told.add(text)
-        return is_new
-
-    def note(self, endpoint: Endpoint, cause: str) -> None:
-        """Remember a refusal by its cause; others concern one request alone."""
-        if cause in ("summary", "stream"):
-            known = self.of(endpoint)
-            learned = replace(known, **{cause: True})
-            self._by_account[endpoint.account()] = learned
+def usable(value: _Value | InvalidRequest) -> _Value:
+    """Return a value of the `Config`; raises InvalidRequest if it cannot be used."""
+    if isinstance(value, InvalidRequest):
+        raise value
+    return value
 
 
-_KEY = "openai_responses"
-_SWITCHES_VERSION = 1
+def read_config(
+    valves: Valves,
+    user: Mapping[str, Any] | None = None,
+    metadata: Mapping[str, Any] | None = None,
+) -> Config:
+    """Read the valves for a call of `user`, the host's `__user__`."""
+    host, person = metadata or {}, user or {}
+    is_admin = person.get("role") == "admin"
+    stored = person.get("valves")
+    given = stored if isinstance(stored, UserValves) else UserValves()
+    own = _allowed_choices(_with_switches(given, host), valves, is_admin)
+    own_key = own.API_KEY.strip() if valves.USER_API_KEYS != "off" else ""
+    headers = _attempt(lambda: _extra_headers(valves))
+    values = (
+        [valves.EXTRA_HEADERS]
+        if isinstance(headers, InvalidRequest)
+        else headers.values()
+    )
+    remote = read_servers(valves.REMOTE_MCP_SERVERS_JSON)
+    features = host.get("features")
+    switches = features if isinstance(features, Mapping) else {}
+    replaces_search = valves.MAP_WEB_SEARCH and bool(switches.get("web_search"))
+    searches = valves.ENABLE_WEB_SEARCH or replaces_search
+    return Config(
+        valves=valves,
+        secrets=_secrets(valves, values, own.API_KEY.strip(), *remote.secrets),
+        problems=tuple(filter(None, (_permission_error(valves), _filter_error(host)))),
+        endpoint=_attempt(lambda: _user_endpoint(valves, headers, own_key, is_admin)),
+        own_key=own_key,
+        overrides=_attempt(lambda: read_overrides(valves.MODEL_OVERRIDES_JSON)),
+        prices=_attempt(lambda: read_prices(valves.CUSTOM_MODEL_PRICING_JSON)),
+        rules=_attempt(lambda: read_rules(valves.TOOL_APPROVAL)),
+        remote=remote,
+        location=_attempt(lambda: _location(valves.WEB_SEARCH_USER_LOCATION)),
+        image_options=_attempt(lambda: _image_options(valves)),
+        effort=_inherit(own.REASONING_EFFORT, None),
+        summary=_inherit(own.REASONING_SUMMARY, valves.REASONING_SUMMARY),
+        verbosity=_inherit(own.VERBOSITY, None),
+        service_tier=_inherit(own.SERVICE_TIER, valves.SERVICE_TIER),
+        web_search=_is_on(own.WEB_SEARCH, searches),
+        replaces_search=replaces_search,
+        code_interpreter=_is_on(own.CODE_INTERPRETER, valves.ENABLE_CODE_INTERPRETER),
+        image_generation=_is_on(own.IMAGE_GENERATION, valves.ENABLE_IMAGE_GENERATION),
+        shows_cost=_is_on(own.SHOW_COST, valves.SHOW_COST),
+        shows_log=own.SHOW_LOG_ON_ERROR and is_admin,
+        log_level=_inherit(own.LOG_LEVEL, valves.LOG_LEVEL),
+    )
+
+
+def _attempt(read: Callable[[], _Value]) -> _Value | InvalidRequest:
+    try:
+        return read()
+    except InvalidRequest as error:
+        return error
+
+
+def _inherit(own: str, default: _Value) -> str | _Value:
+    return default if own == "inherit" else own
+
+
+def _is_on(own: str, default: bool) -> bool:
+    return default if own == "inherit" else own == "on"
+
+
+# ---------------------------------------------------------------- what users choose
+
+_FILTER_KEY = "openai_responses"
+_FILTER_VERSION = 1
 _SWITCHES = {"web_search": "WEB_SEARCH", "code_interpreter": "CODE_INTERPRETER"}
 
-OTHER_VERSION = (
+_OTHER_FILTER_VERSION = (
     "The filter OpenAI Responses Controls is of another version than this pipe, so its "
     "switches do nothing. An administrator has to install both from the same release."
 )
-
-
-def apply_composer_switches(
-    user: UserValves, metadata: Mapping[str, Any]
-) -> UserValves:
-    """Return a user's settings as the switches change them for this message."""
-    told = metadata.get(_KEY)
-    if not isinstance(told, Mapping) or told.get("version") != _SWITCHES_VERSION:
-        return user
-    wishes = {valve: "on" for switch, valve in _SWITCHES.items() if told.get(switch)}
-    if told.get("thinking") in REASONING_EFFORTS:
-        wishes["REASONING_EFFORT"] = str(told["thinking"])
-    return user.model_copy(update=wishes)
-
-
-def is_of_another_version(metadata: Mapping[str, Any]) -> bool:
-    """Say whether a filter spoke that this pipe does not understand."""
-    told = metadata.get(_KEY)
-    return isinstance(told, Mapping) and told.get("version") != _SWITCHES_VERSION
-
 
 _CHOICES: Mapping[str, str] = {
     "effort": "REASONING_EFFORT",
@@ -10126,26 +9709,36 @@ _CHOICES: Mapping[str, str] = {
     "show_cost": "SHOW_COST",
     "log_level": "LOG_LEVEL",
 }
-"""The words of USER_MAY_CHANGE, with the valve that each allows."""
+"""The words of USER_MAY_CHANGE, with the user valve that each allows."""
 
 
-def allowed_user_valves(user: UserValves, valves: Valves, is_admin: bool) -> UserValves:
-    """Return a user's settings without those that are not theirs to change.
+def _with_switches(user: UserValves, metadata: Mapping[str, Any]) -> UserValves:
+    given = metadata.get(_FILTER_KEY)
+    if not isinstance(given, Mapping) or given.get("version") != _FILTER_VERSION:
+        return user
+    changed = {valve: "on" for switch, valve in _SWITCHES.items() if given.get(switch)}
+    if given.get("thinking") in REASONING_EFFORTS:
+        changed["REASONING_EFFORT"] = str(given["thinking"])
+    return user.model_copy(update=changed)
 
-    An administrator may change them all.
-    """
-    words = _words_of(valves)
+
+def _filter_error(metadata: Mapping[str, Any]) -> str:
+    given = metadata.get(_FILTER_KEY)
+    is_other = isinstance(given, Mapping) and given.get("version") != _FILTER_VERSION
+    return _OTHER_FILTER_VERSION if is_other else ""
+
+
+def _allowed_choices(user: UserValves, valves: Valves, is_admin: bool) -> UserValves:
+    words = _permitted_words(valves)
     if is_admin or "all" in words:
         return user
-    kept = {valve for word, valve in _CHOICES.items() if word in words}
     fields = UserValves.model_fields
-    reset = {v: fields[v].default for v in _CHOICES.values() if v not in kept}
+    reset = {v: fields[v].default for word, v in _CHOICES.items() if word not in words}
     return user.model_copy(update=reset)
 
 
-def permission_error(valves: Valves) -> str:
-    """Return what is wrong with USER_MAY_CHANGE, or nothing."""
-    unknown = sorted(_words_of(valves) - {*_CHOICES, "all", "nothing"})
+def _permission_error(valves: Valves) -> str:
+    unknown = sorted(_permitted_words(valves) - {*_CHOICES, "all", "nothing"})
     if not unknown:
         return ""
     return (
@@ -10154,17 +9747,113 @@ def permission_error(valves: Valves) -> str:
     )
 
 
-def _words_of(valves: Valves) -> set[str]:
-    return {word.strip().lower() for word in valves.USER_MAY_CHANGE.split(",")} - {""}
+def _permitted_words(valves: Valves) -> set[str]:
+    return set(comma_list(valves.USER_MAY_CHANGE.lower()))
 
 
-_BATCH_SHARE = 5
-"""Calls made at once run beside each other, but not all of them."""
+# ---------------------------------------------------------------- single valves
 
 
-def build_endpoint(valves: Valves, own_key: str = "") -> Endpoint:
-    """Return where requests go; raises InvalidRequest for what cannot work."""
-    key = own_key or valves.effective_key()
+def comma_list(text: str) -> list[str]:
+    """Return the words of a list separated by commas, each of them once."""
+    words = (word.strip() for word in text.split(","))
+    return list(dict.fromkeys(word for word in words if word))
+
+
+@cache
+def _adapter(form: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(form)  # at first use: it is not free, and few valves are set
+
+
+def _json_value(form: Any, text: str, problem: str, example: str) -> Any:
+    try:
+        return _adapter(form).validate_json(text.strip() or "{}", strict=True)
+    except ValidationError:
+        raise _valve_error(problem, example) from None
+
+
+def _valve_error(problem: str, example: str) -> InvalidRequest:
+    return InvalidRequest(
+        f"{problem}. An administrator has to correct it in the valves of this pipe, "
+        f"for example {example}."
+    )
+
+
+def _extra_headers(valves: Valves) -> _Headers:
+    problem = "EXTRA_HEADERS is not a JSON object of texts"
+    example = '{"X-Team": "blue"}'
+    text = valves.EXTRA_HEADERS
+    headers: _Headers = _json_value(dict[str, str], text, problem, example)
+    return headers
+
+
+def _image_options(valves: Valves) -> Item:
+    problem = "IMAGE_GENERATION_OPTIONS is not a JSON object"
+    example = '{"quality": "high"}'
+    text = valves.IMAGE_GENERATION_OPTIONS
+    options: Item = _json_value(dict[str, Any], text, problem, example)
+    return options
+
+
+_PLACE = ("city", "region", "country", "timezone")
+
+
+def _location(text: str) -> Mapping[str, str]:
+    problem = "WEB_SEARCH_USER_LOCATION is neither a JSON object nor a place"
+    example = "Bern, BE, CH, Europe/Zurich (city, region, country, timezone)"
+    words = [word.strip() for word in text.split(",")]
+    if text.strip().startswith("{"):
+        given = _json_value(dict[str, Any], text, problem, example)
+    elif len(words) <= len(_PLACE):
+        given = dict(zip(_PLACE, words, strict=False))
+    else:
+        raise _valve_error(problem, example)
+    if not all(isinstance(given.get(key, ""), str) for key in _PLACE):
+        raise _valve_error(problem, example)
+    return {key: given[key] for key in _PLACE if given.get(key)}
+
+
+def _secrets(valves: Valves, headers: Iterable[str], *others: str) -> tuple[str, ...]:
+    found = [valves.effective_key(), valves.STORE_ENCRYPTION_KEY, *others]
+    found += [secret for value in headers for secret in header_secrets(value)]
+    found += proxy_secrets(valves.PROXY)
+    return tuple(text for text in found if text.strip())
+
+
+# ---------------------------------------------------------------- the endpoint
+
+_NO_OWN_KEY = (
+    "This pipe wants an OpenAI API key of your own. Set API_KEY in your settings of "
+    "this pipe: the slider icon beside the chat input, or Controls > Valves."
+)
+_BILLED_HEADERS = frozenset(
+    {"authorization", "api-key", "openai-organization", "openai-project"}
+)
+
+
+def build_endpoint(valves: Valves) -> Endpoint:
+    """Return where requests with the pipe's own key go; raises InvalidRequest."""
+    headers = _attempt(lambda: _extra_headers(valves))
+    return _endpoint(valves, valves.effective_key(), headers)
+
+
+def _user_endpoint(
+    valves: Valves, headers: _Headers | InvalidRequest, own_key: str, is_admin: bool
+) -> Endpoint:
+    if not own_key:
+        if valves.USER_API_KEYS == "required" and not is_admin:
+            raise InvalidRequest(_NO_OWN_KEY)
+        return _endpoint(valves, valves.effective_key(), headers)
+    endpoint = _endpoint(valves, own_key, headers)
+    rest = {
+        name: text
+        for name, text in endpoint.extra_headers.items()
+        if name.lower() not in _BILLED_HEADERS
+    }
+    return replace(endpoint, organization="", project="", extra_headers=rest)
+
+
+def _endpoint(valves: Valves, key: str, headers: _Headers | InvalidRequest) -> Endpoint:
     if not key:
         raise InvalidRequest(
             "This pipe has no API key yet. An administrator has to set API_KEY in the "
@@ -10175,7 +9864,7 @@ def build_endpoint(valves: Valves, own_key: str = "") -> Endpoint:
         api_key=key,
         organization=valves.ORGANIZATION.strip(),
         project=valves.PROJECT.strip(),
-        extra_headers=extra_headers(valves.EXTRA_HEADERS),
+        extra_headers=usable(headers),
         network=Network(
             valves.VERIFY_SSL, valves.CA_BUNDLE.strip(), valves.PROXY.strip()
         ),
@@ -10183,20 +9872,118 @@ def build_endpoint(valves: Valves, own_key: str = "") -> Endpoint:
     )
 
 
-def extra_headers(text: str) -> Mapping[str, str]:
-    """Return the headers of a JSON object; raises InvalidRequest for anything else."""
-    headers = parse_string_map(text)
-    if headers is not None:
-        return headers
-    raise InvalidRequest(
-        "EXTRA_HEADERS is not a JSON object of texts. An administrator has to correct "
-        'it in the valves of this pipe, for example {"X-Team": "blue"}.'
+class Capabilities(NamedTuple):
+    """Refusals that hold for every request: of summaries, of streams."""
+
+    summary: bool = False
+    stream: bool = False
+
+
+class AccountCapabilities:
+    """What each key was refused at each address, while the pipe is loaded."""
+
+    def __init__(self) -> None:
+        """Start without any known refusal."""
+        self._by_account: dict[str, Capabilities] = {}
+        self._mentioned: set[str] = set()
+
+    def of(self, endpoint: Endpoint) -> Capabilities:
+        """Return what this key has been refused at this address."""
+        return self._by_account.get(endpoint.account(), Capabilities())
+
+    def first_time(self, text: str) -> bool:
+        """Say whether `text` is asked about for the first time."""
+        is_new = text not in self._mentioned
+        self._mentioned.add(text)
+        return is_new
+
+    def note(self, endpoint: Endpoint, cause: str) -> None:
+        """Remember a refusal by its cause; others concern only one request."""
+        if cause in Capabilities._fields:
+            known = self.of(endpoint)._replace(**{cause: True})
+            self._by_account[endpoint.account()] = known
+
+
+# ---------------------------------------------------------------- a request
+
+_LEAST_THRESHOLD = 1000
+"""A smaller threshold would compact every answer."""
+
+_BATCH_SHARE = 5
+"""Calls made at once run in parallel, but not all of them."""
+
+
+def default_parameters(config: Config, user_id: str, chat_id: str) -> dict[str, Any]:
+    """Return parameters of the API; the caller's own replace them.
+
+    The same chat and user always get the same values, because the prompt cache and,
+    from gpt-6.2 on, encrypted reasoning depend on them
+    (docs/reference/responses-api.md, "Changed beginnings").
+    """
+    valves, tier = config.valves, config.service_tier
+    threshold = max(valves.COMPACTION_TOKENS, _LEAST_THRESHOLD)
+    compaction = [{"type": "compaction", "compact_threshold": threshold}]
+    chosen = {
+        "safety_identifier": _hash_id("user", user_id),
+        "prompt_cache_key": _cache_key(valves.PROMPT_CACHE_KEY, user_id, chat_id),
+        "service_tier": tier if tier != "auto" else None,
+        "truncation": valves.TRUNCATION if valves.TRUNCATION != "disabled" else None,
+        "max_output_tokens": valves.MAX_OUTPUT_TOKENS or None,
+        "context_management": compaction if valves.COMPACTION_TOKENS else None,
+    }
+    return {name: value for name, value in chosen.items() if value is not None}
+
+
+def _cache_key(kind: str, user_id: str, chat_id: str) -> str | None:
+    if kind == "off":
+        return None
+    chat = _hash_id("chat", chat_id) if kind == "chat" else None
+    return chat or _hash_id("cache", user_id)
+
+
+def _hash_id(kind: str, value: str) -> str | None:
+    text = f"openai_responses:{kind}:{value}"
+    return sha256(text.encode()).hexdigest()[:48] if value else None
+
+
+def request_settings(
+    config: Config,
+    *,
+    streams: bool,
+    tools: Sequence[Item],
+    refused: Capabilities,
+    defaults: Mapping[str, Any],
+) -> Settings:
+    """Return the settings of a request, without what the server `refused` before.
+
+    `streams` says whether a stream is wanted.
+    """
+    valves, summary = config.valves, config.summary
+    return Settings(
+        effort=config.effort,
+        summary=None if summary == "disabled" or refused.summary else summary,
+        verbosity=config.verbosity,
+        stream=streams and valves.ENABLE_STREAM and not refused.stream,
+        encrypted_reasoning=valves.carries_reasoning(),
+        tools=tools,
+        parallel_tool_calls=None if valves.PARALLEL_TOOL_CALLS else False,
+        defaults=defaults,
     )
 
 
+def is_background_model(valves: Valves, names: Iterable[str]) -> bool:
+    """Say whether BACKGROUND_MODELS matches one of a model's names.
+
+    Servers that support only the minimum of the API do not store responses.
+    """
+    if valves.COMPATIBILITY == "strict":
+        return False
+    patterns = comma_list(valves.BACKGROUND_MODELS.lower())
+    return any(fnmatchcase(n.lower(), p) for n in names for p in patterns)
+
+
 def run_limits(valves: Valves, *, tools_ran: bool) -> Limits:
-    """Return how a run behaves; what comes after a tool is sent once only."""
-    retries = 0 if tools_ran else valves.MAX_RETRIES
+    """Return the limits of a run; a request after a tool is sent only once."""
     return Limits(
         timeouts=Timeouts(
             connect=valves.CONNECT_TIMEOUT_SECONDS,
@@ -10204,34 +9991,9 @@ def run_limits(valves: Valves, *, tools_ran: bool) -> Limits:
             idle=valves.IDLE_TIMEOUT_SECONDS,
             total=valves.TOTAL_TIMEOUT_SECONDS,
         ),
-        retries=RetryPolicy(retries, valves.MAX_RETRY_WAIT_SECONDS),
-    )
-
-
-def request_settings(
-    valves: Valves,
-    user: UserValves,
-    *,
-    streams: bool,
-    tools: Sequence[Item],
-    refused: Capabilities,
-    defaults: Mapping[str, Any] | None = None,
-) -> Settings:
-    """Return what holds for one request; a user's own choice wins.
-
-    `streams` says whether a stream is wanted; what the server `refused` before is not
-    asked for again.
-    """
-    summary = _inherit(user.REASONING_SUMMARY, valves.REASONING_SUMMARY)
-    return Settings(
-        effort=_inherit(user.REASONING_EFFORT, None),
-        summary=None if summary == "disabled" or refused.summary else summary,
-        verbosity=_inherit(user.VERBOSITY, None),
-        stream=streams and valves.ENABLE_STREAM and not refused.stream,
-        encrypted_reasoning=valves.carries_reasoning(),
-        tools=tools,
-        parallel_tool_calls=None if valves.PARALLEL_TOOL_CALLS else False,
-        defaults=defaults or {},
+        retries=RetryPolicy(
+            0 if tools_ran else valves.MAX_RETRIES, valves.MAX_RETRY_WAIT_SECONDS
+        ),
     )
 
 
@@ -10258,41 +10020,6 @@ def build_toolset(
         carries_reasoning=valves.carries_reasoning(),
         runs_calls=runs_calls,
     )
-
-
-def is_background_model(valves: Valves, names: Iterable[str]) -> bool:
-    """Say whether BACKGROUND_MODELS means a model, by one of its names.
-
-    Servers that know only the least of the API store nothing.
-    """
-    if valves.COMPATIBILITY == "strict":
-        return False
-    wanted = (text.strip().lower() for text in valves.BACKGROUND_MODELS.split(","))
-    patterns = [text for text in wanted if text]
-    return any(fnmatchcase(n.lower(), p) for n in names for p in patterns)
-
-
-def log_level(valves: Valves, user: UserValves) -> str:
-    """Return from which level on lines go to the server's log."""
-    return _inherit(user.LOG_LEVEL, valves.LOG_LEVEL) or "INFO"
-
-
-def valve_secrets(valves: Valves, user: UserValves) -> list[str]:
-    """Return the texts that must be in no line and no chat."""
-    try:
-        headers = list(extra_headers(valves.EXTRA_HEADERS).values())
-    except InvalidRequest:
-        headers = [valves.EXTRA_HEADERS]
-    secrets = [valves.effective_key(), user.API_KEY.strip()]
-    secrets += [secret for value in headers for secret in header_secrets(value)]
-    secrets.append(valves.STORE_ENCRYPTION_KEY)
-    secrets += secrets_in_servers(valves.REMOTE_MCP_SERVERS_JSON)
-    secrets += proxy_secrets(valves.PROXY)
-    return [text for text in secrets if text.strip()]
-
-
-def _inherit(user: str, administrator: str | None) -> str | None:
-    return administrator if user == "inherit" else user
 
 
 # ==== owui_manifold.log: Lines in the server's log, without secrets; the newest of each run are kept in memory.
@@ -10373,12 +10100,6 @@ def _level_number(name: str) -> int:
 
 
 def _write(level: str, line: str) -> None:
-    """Hand `line` to the handlers of the server.
-
-    The logger's level belongs to the server and to other copies of the pipe, so it is
-    not changed: the record goes to the handlers directly. Those of Open WebUI drop
-    levels below INFO, so a DEBUG line is sent as INFO and says that it is DEBUG.
-    """
     number = max(_LEVELS[level], logging.INFO)
     text = line if _LEVELS[level] == number else f"{level} {line}"
     record = _LOGGER.makeRecord(_LOGGER.name, number, "pipe", 0, text, (), None)
@@ -10443,13 +10164,12 @@ def continue_input(
     )
 
 
-# ==== owui_manifold.context: One call of the pipe: who asks, what the host passes, and whose key is used.
+# ==== owui_manifold.context: One call of the pipe: who asks, and what the host passes.
 
 EventCall = Callable[[dict[str, Any]], Awaitable[Any]]
 
 
-@dataclass(frozen=True, slots=True)
-class HostContext:
+class HostContext(NamedTuple):
     """What the host passes beside the chat, for the tools that are run."""
 
     tools: Mapping[str, Mapping[str, Any]]
@@ -10464,8 +10184,7 @@ _ROWLESS_CHATS = ("temporary:", "local:", "channel:")
 """Prefixes of chat ids without a row: temporary chats (old and new) and channels."""
 
 
-@dataclass(frozen=True, slots=True)
-class Caller:
+class Caller(NamedTuple):
     """Who asks, and for which chat and message.
 
     `host_model` is the host's id of the model, `{function id}.{model}`. `task` is the
@@ -10529,92 +10248,40 @@ def read_caller(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class PipeCall:
-    """One call of the pipe: what the host passes, and where log lines go.
-
-    `state` is the state of the host's request; `capabilities` and `threads` are those
-    of the pipe.
-    """
+class PipeCall(NamedTuple):
+    """One call of the pipe: what the host passes, and where log lines go."""
 
     body: Mapping[str, Any]
     caller: Caller
-    valves: Valves
-    user_valves: UserValves
+    config: Config
     state: Any
+    """The state of the host's request, the same for all rounds of its tools."""
     capabilities: AccountCapabilities
     log: RunLog
     host: HostContext
     threads: Executor
+    """Where tools run that are not coroutines."""
+
+    @property
+    def messages(self) -> list[dict[str, Any]]:
+        """The messages of the body; none if it has no list of them."""
+        messages = self.body.get("messages")
+        return messages if isinstance(messages, list) else []
+
+    @property
+    def model(self) -> ResolvedModel:
+        """The model of the call; raises InvalidRequest for unusable overrides."""
+        return self.resolve(self.caller.model)
+
+    def resolve(self, name: str) -> ResolvedModel:
+        """Return a model with the administrator's overrides; raises InvalidRequest."""
+        return resolve_with_overrides(name, usable(self.config.overrides))
 
     @property
     def known_sources(self) -> Sequence[str]:
-        """The keys of the sources that the page already has for the message."""
+        """The keys of the sources that the page has of the message already."""
         message_id = self.caller.message_id
         return known_sources(self.state, message_id, self.host.metadata)
-
-
-def model_of(call: PipeCall) -> ResolvedModel:
-    """Return the model of the call, with the administrator's overrides."""
-    return resolve_with_overrides(call.caller.model, overrides_of(call.valves))
-
-
-def overrides_of(valves: Valves) -> Overrides:
-    """Return the overrides in MODEL_OVERRIDES_JSON; raises InvalidRequest."""
-    return read_overrides(valves.MODEL_OVERRIDES_JSON)
-
-
-def messages_of(body: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the messages of a body; empty if they are not a list."""
-    messages = body.get("messages")
-    return messages if isinstance(messages, list) else []
-
-
-_NO_OWN_KEY = (
-    "This pipe wants an OpenAI API key of your own. Set API_KEY in your settings of "
-    "this pipe: the slider icon beside the chat input, or Controls > Valves."
-)
-_WRONG_OWN_KEY = (
-    "OpenAI does not accept your own API key. Check API_KEY in your settings of this "
-    "pipe: the slider icon beside the chat input, or Controls > Valves."
-)
-_BILLED_HEADERS = frozenset(
-    {"authorization", "api-key", "openai-organization", "openai-project"}
-)
-_UNAUTHORIZED = 401
-
-
-def own_key(call: PipeCall) -> str:
-    """Return the user's own key, if the administrator permits one."""
-    allowed = call.valves.USER_API_KEYS != "off"
-    return call.user_valves.API_KEY.strip() if allowed else ""
-
-
-def user_endpoint(call: PipeCall) -> Endpoint:
-    """Return the endpoint of a user's requests; raises InvalidRequest if unusable.
-
-    Organisation and project belong to the administrator's account, so they are sent
-    only with the administrator's key.
-    """
-    key = own_key(call)
-    if not key:
-        if call.valves.USER_API_KEYS == "required" and not call.caller.is_admin:
-            raise InvalidRequest(_NO_OWN_KEY)
-        return build_endpoint(call.valves)
-    endpoint = build_endpoint(call.valves, key)
-    rest = {
-        name: text
-        for name, text in endpoint.extra_headers.items()
-        if name.lower() not in _BILLED_HEADERS
-    }
-    return replace(endpoint, organization="", project="", extra_headers=rest)
-
-
-def correct_ending(call: PipeCall, ending: Ending, status: int | None) -> Ending:
-    """Return the ending of a run; a wrong own key is reported to its owner."""
-    if status == _UNAUTHORIZED and own_key(call):
-        return replace(ending, sentence=_WRONG_OWN_KEY)
-    return ending
 
 
 # ==== owui_manifold.host: The only module that uses `open_webui`; every name of the host is looked up here.
@@ -10797,7 +10464,6 @@ async def store_file(
 
 
 def _host_name(module: str, name: str) -> Any:
-    """Return a name of the host; raises InvalidRequest if it does not exist."""
     try:
         return getattr(import_module(f"open_webui.{module}"), name)
     except (ImportError, AttributeError):
@@ -10861,7 +10527,6 @@ async def add_documents(
 
 
 class _DocumentReader:
-    """Reads the documents of one request, up to its limit."""
 
     def __init__(self, user: Any, wanted: str) -> None:
         self._user = user
@@ -10869,9 +10534,6 @@ class _DocumentReader:
         self._left = _MOST_BYTES
 
     async def part(self, file: Attachment) -> Item | str | None:
-        """Return a document, or why it cannot be sent, or None if it is not for the
-        model.
-        """
         if file.is_image:
             return None
         row = await file_row(file.file_id, self._user)
@@ -10899,7 +10561,6 @@ class _DocumentReader:
         return part
 
     def _kind(self, name: str, declared: str) -> str:
-        """Return the type of a document that is wanted, else an empty text."""
         kind = document_type(name, declared)
         return kind if self._wanted == "all" or kind == PDF_TYPE else ""
 
@@ -10982,35 +10643,32 @@ def _encoded(content: bytes) -> str:
 
 
 def build_approver(
-    valves: Valves,
-    metadata: Mapping[str, Any],
-    event_call: EventCall | None,
-    log: Callable[[str], object] = str,
+    config: Config, host: HostContext, log: Callable[[str], object] = str
 ) -> Approver:
     """Return who decides about the calls of a request.
 
     The rules of the valve come first; for other tools the host's own mode counts.
     """
-    params = metadata.get("params")
+    params = host.metadata.get("params")
     mode = params.get("tool_approval_mode") if isinstance(params, Mapping) else None
     return Approver(
         # `ask_user` only asks a question, so it needs no approval.
-        rules=[*read_rules(valves.TOOL_APPROVAL), ("ask_user", "auto")],
+        rules=[*usable(config.rules), ("ask_user", "auto")],
         default_rule="ask" if mode == "ask" else "auto",
-        ask=_ask_in_page(event_call) if event_call else None,
+        ask=_ask_in_page(host.event_call) if host.event_call else None,
         log=log,
     )
 
 
 def withheld_tools(
-    valves: Valves, tools: Mapping[str, Mapping[str, Any]]
+    config: Config, tools: Mapping[str, Mapping[str, Any]]
 ) -> frozenset[str]:
     """Return the names of those of the host's `tools` that it must not be left to run.
 
     The host does not know our rules, so denied tools are not offered to the model. The
     builtin tool that runs any other by its name is not offered either.
     """
-    judge = Approver(read_rules(valves.TOOL_APPROVAL))
+    judge = Approver(usable(config.rules))
     denied = {name for name in tools if judge.rule_for(name) == "deny"}
     if not denied:
         return frozenset()
@@ -11020,11 +10678,6 @@ def withheld_tools(
 
 
 def _ask_in_page(event_call: EventCall) -> Ask:
-    """Return the way to show the host's approval card.
-
-    Without an answer the host returns an object, so only True is an approval
-    (docs/reference/open-webui.md, "Dialogs").
-    """
 
     async def ask(call_id: str, name: str, arguments: Mapping[str, Any]) -> bool:
         tool_call = {"id": call_id, "name": name, "arguments": dict(arguments)}
@@ -11049,9 +10702,6 @@ _CITED = frozenset(
 )
 """Builtin tools whose results name sources, as in the host."""
 
-_ERROR_WORDS = ("error:", "exception:", "traceback", "http error!")
-"""The beginnings of results that the host marks as failed."""
-
 
 def cites(name: str, metadata: Mapping[str, Any]) -> bool:
     """Say whether a tool's result names sources, as far as the model may have any."""
@@ -11065,14 +10715,14 @@ def is_error_text(text: str) -> bool:
     """Say whether a result tells of an error."""
     found = parse_json_object(text)
     if found is None:
-        return text.strip().lower().startswith(_ERROR_WORDS)
+        return text.strip().lower().startswith(HOST_ERROR_PREFIXES)
     refused = found.get("success") is False or found.get("ok") is False
     told = found.get("error") or (refused and found.get("message"))
     failed = str(found.get("status")).strip().lower() in ("error", "failed")
     return failed or (isinstance(told, str | Mapping | list) and bool(told))
 
 
-_DISPATCHERS = ("call_tool", "search_tools")
+_DISPATCHERS = (CALL_TOOL, "search_tools")
 """Builtin tools that call others; they cannot call each other."""
 
 
@@ -11108,10 +10758,8 @@ class HostTools:
         own, tools = self._names.own_name(name), self._host.tools
         if tools.get(own, {}).get("tool_id") != "builtin:call_tool":
             return own, arguments
-        inner, params = arguments.get("tool_name"), parse_json_object(
-            arguments.get("params")
-        )
-        if inner not in tools or inner in _DISPATCHERS or params is None:
+        inner, params = read_call_tool(arguments) or (None, {})
+        if inner not in tools or inner in _DISPATCHERS:
             return None
         return str(inner), params
 
@@ -11161,7 +10809,6 @@ class HostTools:
     async def _answer(
         self, name: str, tool: Mapping[str, Any], params: dict[str, Any], result: Any
     ) -> ToolResult:
-        """Return a result as the host would store and show it."""
         host = self._host
         shown = terminal_file(name, params, result, tool, host.metadata) or result
         user = await user_model(str(host.metadata.get("user_id") or ""))
@@ -11184,11 +10831,6 @@ class HostTools:
 async def _server_result(
     function: Callable[..., Coroutine[Any, Any, Any]], params: Mapping[str, Any]
 ) -> Any:
-    """Return what an MCP server says, also of a call that failed.
-
-    That is meant for the model; the host raises it as a bare Exception
-    (utils/mcp/client.py), and what else may be raised is nothing that a server said.
-    """
     try:
         return await function(**params)
     except Exception as error:
@@ -11200,11 +10842,6 @@ async def _server_result(
 def _run_at_once(
     function: Callable[..., Coroutine[Any, Any, Any]], params: Mapping[str, Any]
 ) -> Any:
-    """Return the result of a coroutine function that never waits.
-
-    The coroutine is made here, on the thread, so that none is left over when the call
-    is given up before its turn.
-    """
     coroutine = function(**params)
     try:
         coroutine.send(None)
@@ -11214,164 +10851,68 @@ def _run_at_once(
     raise RuntimeError("a tool that claims to be synchronous waited")
 
 
-# ==== owui_manifold.hosted_tools: The tools that a request offers: OpenAI's own tools, the host's, and those of filters.
+# ==== owui_manifold.hosted_tools: The tools that a request offers: OpenAI's own, the host's, and those of filters.
 
-HOST_SEARCH_TOOLS = frozenset({"search_web", "fetch_url"})
+_HOST_SEARCH_TOOLS = frozenset({"search_web", "fetch_url"})
 """Open WebUI's own tools for the web, which its Web Search switch adds."""
 
-_PLACE = ("city", "region", "country", "timezone")
 
-
-def search_tools(
-    valves: Valves, user: UserValves, features: Mapping[str, Any]
-) -> list[Item]:
-    """Return the searches to offer; raises InvalidRequest for invalid settings.
-
-    `features` are the page's switches.
-    """
-    tools: list[Item] = []
-    if _is_search_on(valves, user, features):
-        tools.append(_web_search(valves))
-    stores = _words_of_list(valves.FILE_SEARCH_VECTOR_STORES)
-    if stores:
-        tools.append({"type": "file_search", "vector_store_ids": stores})
-    return tools
-
-
-def replaces_host_search(valves: Valves, features: Mapping[str, Any]) -> bool:
-    """Say whether the page's switch means OpenAI's search instead of the host's."""
-    return valves.MAP_WEB_SEARCH and bool(features.get("web_search"))
-
-
-def _is_search_on(
-    valves: Valves, user: UserValves, features: Mapping[str, Any]
-) -> bool:
-    if user.WEB_SEARCH != "inherit":
-        return user.WEB_SEARCH == "on"
-    return valves.ENABLE_WEB_SEARCH or replaces_host_search(valves, features)
-
-
-def _web_search(valves: Valves) -> Item:
-    tool: Item = {
-        "type": "web_search",
-        "search_context_size": valves.WEB_SEARCH_CONTEXT_SIZE,
-        "user_location": _location(valves.WEB_SEARCH_USER_LOCATION),
-    }
-    domains = [
-        _domain(word) for word in _words_of_list(valves.WEB_SEARCH_ALLOWED_DOMAINS)
-    ]
-    return {**tool, "filters": {"allowed_domains": domains}} if domains else tool
-
-
-def _location(text: str) -> Item:
-    """Return the location of the user.
-
-    A location with only its type prevents the API from assuming the United States
-    (docs/reference/responses-api.md, "Hosted tools").
-    """
-    if text.strip().startswith("{"):
-        given = parse_json_object(text)
-    else:
-        words = [word.strip() for word in text.split(",")]
-        given = dict(zip(_PLACE, words, strict=False)) if len(words) < 5 else None
-    if given is None or not all(isinstance(given.get(k, ""), str) for k in _PLACE):
-        raise InvalidRequest(
-            "WEB_SEARCH_USER_LOCATION is neither a JSON object nor a place. An "
-            "administrator has to correct it in the valves of this pipe, for example "
-            "Bern, BE, CH, Europe/Zurich (city, region, country, timezone)."
-        )
-    known = {key: given[key] for key in _PLACE if given.get(key)}
-    return {"type": "approximate", **known}
-
-
-def _words_of_list(text: str) -> list[str]:
-    words = (word.strip() for word in text.split(","))
-    return list(dict.fromkeys(word for word in words if word))
-
-
-def _domain(address: str) -> str:
-    """Return the domain of an address, which is the form that the API needs."""
-    return address.rpartition("://")[2].partition("/")[0]
-
-
-_REPLACED = {
-    "image_generation": {"generate_image", "edit_image"},
-    "code_interpreter": {"execute_code"},
-}
-"""Open WebUI's own tools for the same purpose; offering both would be ambiguous."""
-
-
-def image_and_code_tools(valves: Valves, user: UserValves) -> list[Item]:
-    """Return the tools to offer; raises InvalidRequest for invalid options."""
-    tools: list[Item] = []
-    if _is_on(user.CODE_INTERPRETER, valves.ENABLE_CODE_INTERPRETER):
-        tools.append({"type": "code_interpreter", "container": {"type": "auto"}})
-    if _is_on(user.IMAGE_GENERATION, valves.ENABLE_IMAGE_GENERATION):
-        options = _picture_options(valves.IMAGE_GENERATION_OPTIONS)
-        tools.append({**options, "type": "image_generation"})
-    return tools
-
-
-def replaced_host_tools(tools: list[Item]) -> set[str]:
-    """Return the names of the host's tools that `tools` replace."""
-    return {name for tool in tools for name in _REPLACED.get(tool["type"], ())}
-
-
-def _is_on(user: str, administrator: bool) -> bool:
-    return administrator if user == "inherit" else user == "on"
-
-
-def _picture_options(text: str) -> Item:
-    options = parse_json_object(text.strip() or "{}")
-    if options is not None:
-        return options
-    raise InvalidRequest(
-        "IMAGE_GENERATION_OPTIONS is not a JSON object. An administrator has to correct "
-        'it in the valves of this pipe, for example {"quality": "high"}.'
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class HostedTools:
+class HostedTools(NamedTuple):
     """Tools in the API's form, and the names of the host's tools that they replace."""
 
     items: tuple[Item, ...] = ()
     replaced: frozenset[str] = frozenset()
 
 
-NO_HOSTED_TOOLS = HostedTools()
+_NO_HOSTED_TOOLS = HostedTools()
 
 
-def hosted_tools(
-    valves: Valves, user: UserValves, features: object, model: ResolvedModel
-) -> HostedTools:
+def hosted_tools(config: Config, model: ResolvedModel) -> HostedTools:
     """Return the hosted tools of a request; none if the model does not support them.
 
-    `features` are the page's switches. The order of the tools is always that of the
-    lines below, because the prompt cache depends on it. Raises InvalidRequest for
-    invalid settings.
+    Their order is always the same, because the prompt cache depends on it. Raises
+    InvalidRequest for unusable valves.
     """
     if not model.facts.hosted:
-        return NO_HOSTED_TOOLS
-    switches: Mapping[str, Any] = features if isinstance(features, Mapping) else {}
-    made = image_and_code_tools(valves, user)
-    remote = read_servers(valves.REMOTE_MCP_SERVERS_JSON).tools
-    items = [*search_tools(valves, user, switches), *remote, *made]
-    replaced = replaced_host_tools(made)
-    if replaces_host_search(valves, switches):
-        replaced |= HOST_SEARCH_TOOLS
-    return HostedTools(tuple(items), frozenset(replaced))
+        return _NO_HOSTED_TOOLS
+    valves, made = config.valves, list[Item]()
+    # Open WebUI's tools for the same purpose go: offering both would be ambiguous.
+    replaced = set[str]()
+    if config.code_interpreter:
+        made.append({"type": "code_interpreter", "container": {"type": "auto"}})
+        replaced.add("execute_code")
+    if config.image_generation:
+        made.append({**usable(config.image_options), "type": "image_generation"})
+        replaced |= {"generate_image", "edit_image"}
+    if config.replaces_search:
+        replaced |= _HOST_SEARCH_TOOLS
+    searches = [_web_search(config)] if config.web_search else []
+    if stores := comma_list(valves.FILE_SEARCH_VECTOR_STORES):
+        searches.append({"type": "file_search", "vector_store_ids": stores})
+    items = (*searches, *config.remote.tools, *made)
+    return HostedTools(items, frozenset(replaced))
 
 
-@dataclass(frozen=True, slots=True)
-class OfferedTools:
+def _web_search(config: Config) -> Item:
+    tool: Item = {
+        "type": "web_search",
+        "search_context_size": config.valves.WEB_SEARCH_CONTEXT_SIZE,
+        "user_location": {"type": "approximate", **usable(config.location)},
+    }
+    addresses = comma_list(config.valves.WEB_SEARCH_ALLOWED_DOMAINS)
+    # The API takes domains only, people paste addresses.
+    domains = [a.rpartition("://")[2].partition("/")[0] for a in addresses]
+    return {**tool, "filters": {"allowed_domains": domains}} if domains else tool
+
+
+class OfferedTools(NamedTuple):
     """Tools in the API's form, with the names that it allows.
 
     `names.known` are the functions' own names; `choice` is the API's `tool_choice`.
     """
 
     items: Sequence[Item] = ()
-    names: ToolNames = field(default_factory=ToolNames)
+    names: ToolNames = ToolNames()
     choice: Any = None
 
 
@@ -11379,7 +10920,7 @@ def offer_tools(
     body: Mapping[str, Any],
     model: ResolvedModel,
     valves: Valves,
-    hosted: HostedTools = NO_HOSTED_TOOLS,
+    hosted: HostedTools = _NO_HOSTED_TOOLS,
     withheld: Collection[str] = (),
 ) -> OfferedTools:
     """Return the tools of a chat: OpenAI's, the host's, then those that filters added.
@@ -11394,8 +10935,8 @@ def offer_tools(
     if not model.facts.functions:
         own = []
     tools = merge_tools(hosted.items, own)
-    dropped_parameters = {*hosted.replaced, *withheld}
-    tools = [tool for tool in tools if tool.get("name") not in dropped_parameters]
+    dropped = {*hosted.replaced, *withheld}
+    tools = [tool for tool in tools if tool.get("name") not in dropped]
     if not tools:
         return OfferedTools()
     called = [tool for tool in tools if tool.get("type") in ("function", "custom")]
@@ -11616,7 +11157,6 @@ async def open_store(caller: Caller, valves: Valves) -> ChatStore | None:
 
 
 def _encrypted_ids(records: Mapping[str, Record]) -> set[str]:
-    """Return the ids of the records that only their maker can read."""
     return {
         ulid
         for ulid, record in records.items()
@@ -11625,7 +11165,6 @@ def _encrypted_ids(records: Mapping[str, Record]) -> set[str]:
 
 
 def _messages_of(chat: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the messages of a chat as the host stores them, by their ids."""
     history = chat.get(_HISTORY)
     messages = history.get("messages") if isinstance(history, Mapping) else None
     return messages if isinstance(messages, Mapping) else {}
@@ -11636,7 +11175,6 @@ def _decrypt_values(kept: Mapping[str, Any], seal: Encryption) -> dict[str, Any]
 
 
 def _encryption(valves: Valves) -> Encryption:
-    """Return the seal of this server; raises InvalidRequest where there can be none."""
     secret = valves.STORE_ENCRYPTION_KEY.strip() or server_secret()
     if not secret:
         raise InvalidRequest(
@@ -11649,14 +11187,8 @@ def _encryption(valves: Valves) -> Encryption:
 # ==== owui_manifold.chat: Builds the request for a chat or a task.
 
 
-@dataclass(frozen=True, slots=True)
-class PreparedRequest:
-    """One request, and where its answer is stored.
-
-    `store` is None if nothing is stored. `round` is the round of the host's tools that
-    this call continues. Without a `toolset` no calls are answered here. `notices` are
-    sentences for the person who asked.
-    """
+class PreparedRequest(NamedTuple):
+    """One request, and where its answer is stored."""
 
     call: PipeCall
     request: ResponsesRequest
@@ -11664,9 +11196,13 @@ class PreparedRequest:
     origin: Origin
     limits: Limits
     store: ChatStore | None = None
+    """None if nothing is stored."""
     round: DelegatedRound | None = None
+    """The round of the host's tools that this call continues."""
     toolset: Toolset | None = None
+    """Without it no calls are answered here."""
     notices: tuple[str, ...] = ()
+    """Sentences for the person who asked."""
 
     @property
     def runs_tools(self) -> bool:
@@ -11674,254 +11210,185 @@ class PreparedRequest:
         return self.toolset is not None and self.toolset.runs_calls
 
 
-_LEAST_THRESHOLD = 1000
-"""A smaller threshold would compact every answer."""
+class _Chat(NamedTuple):
 
+    call: PipeCall
+    model: ResolvedModel
+    store: ChatStore | None
+    round: DelegatedRound | None
+    instructions: str
+    parts: list[ChatPart]
+    records: Mapping[str, Record]
+    verbosity: str = ""
 
-def default_parameters(
-    caller: Caller, valves: Valves, user: UserValves
-) -> dict[str, Any]:
-    """Return the API's parameters for which the caller's body has no value.
-
-    The same chat and user always get the same values, because the prompt cache and,
-    from gpt-6.2 on, encrypted reasoning depend on them
-    (docs/reference/responses-api.md, "Changed beginnings").
-    """
-    own = user.SERVICE_TIER
-    tier = valves.SERVICE_TIER if own == "inherit" else own
-    wanted = {
-        "safety_identifier": _hashed("user", caller.user_id),
-        "prompt_cache_key": _cache_key(caller, valves.PROMPT_CACHE_KEY),
-        "service_tier": tier if tier != "auto" else None,
-        "truncation": valves.TRUNCATION if valves.TRUNCATION != "disabled" else None,
-        "max_output_tokens": valves.MAX_OUTPUT_TOKENS or None,
-        "context_management": _compaction(valves.COMPACTION_TOKENS),
-    }
-    return {name: value for name, value in wanted.items() if value is not None}
-
-
-def _compaction(threshold: int) -> list[dict[str, Any]] | None:
-    if not threshold:
-        return None
-    most = max(threshold, _LEAST_THRESHOLD)
-    return [{"type": "compaction", "compact_threshold": most}]
-
-
-def _cache_key(caller: Caller, kind: str) -> str | None:
-    if kind == "off":
-        return None
-    chat = caller.chat_id if kind == "chat" else ""
-    return _hashed("chat", chat) or _hashed("cache", caller.user_id)
-
-
-def _hashed(kind: str, value: str) -> str | None:
-    """Return a stable hash of `value` that does not reveal it; None for no value.
-
-    The ids are random UUIDs, so nobody can find them by trying.
-    """
-    named = f"openai_responses:{kind}:{value}"
-    return sha256(named.encode()).hexdigest()[:48] if value else None
-
-
-def choose_chat_model(
-    call: PipeCall, parts: Sequence[ChatPart], store: ChatStore | None
-) -> tuple[ResolvedModel, str]:
-    """Return the model, and the sentence that says why it was chosen, if any."""
-    records = store.records.values() if store else ()
-    choice = choose_auto_model(
-        call.caller.model,
-        _first_question(parts),
-        tools=bool(call.host.metadata.get("tool_ids")),
-        earlier={record.origin.family for record in records},
-    )
-    if choice is None:
-        return model_of(call), ""
-    model = resolve_with_overrides(choice.model, overrides_of(call.valves))
-    return model, f"{model.name} answers: {choice.why}."
-
-
-def _first_question(parts: Sequence[ChatPart]) -> Item | None:
-    for part in parts:
-        if isinstance(part, UserMessage) and part.is_from_user:
-            return part.item
-    return None
-
-
-def restore_prefix(
-    call: PipeCall,
-    instructions: str,
-    parts: list[ChatPart],
-    store: ChatStore | None,
-    model: ResolvedModel,
-) -> tuple[str, list[ChatPart]]:
-    """Return the instructions and the chat, unchanged where they were sent before.
-
-    What is sent for the first time is given to `store`.
-    """
-    if store is None or not stored_messages(parts):
-        return instructions, parts
-    is_stable = _is_stable(call.valves, model)
-    if _is_new(call, store):
-        given = instructions if is_stable else None
-        store.set_sent(capture_sent_context(parts, store.sent, given))
-    first = first_instructions(parts, store.sent) if is_stable else None
-    parts = apply_sent_context(parts, store.sent)
-    return instructions if first is None else first, parts
-
-
-def _is_stable(valves: Valves, model: ResolvedModel) -> bool:
-    wanted = valves.STABLE_INSTRUCTIONS
-    return model.facts.prefix_bound if wanted == "auto" else wanted == "on"
-
-
-def _is_new(call: PipeCall, store: ChatStore) -> bool:
-    """Say whether this is the first request for the current message."""
-    message_id = call.caller.message_id
-    continues = call.host.metadata.get("assistant_message_id")
-    is_begun = message_id in store.sent or load_round(call.state, message_id)
-    return not (continues or is_begun)
+    @property
+    def replaced_id(self) -> str:
+        return str(self.call.host.metadata.get("regeneration_message_id") or "")
 
 
 async def build_chat_request(call: PipeCall) -> PreparedRequest:
     """Return the request for a chat; raises InvalidRequest for what cannot be sent."""
     require_floor()
-    endpoint = user_endpoint(call)
-    metadata, detail = call.host.metadata, call.valves.IMAGE_DETAIL
-    rewritten = str(metadata.get("regeneration_message_id") or "")
+    endpoint = usable(call.config.endpoint)
+    messages, records = restore_from_details(call.messages)
+    instructions, parts = parse_messages(messages, call.config.valves.IMAGE_DETAIL)
+    store = await open_store(call.caller, call.config.valves)
+    model, reason = _choose_model(call, parts, store)
     before = load_round(call.state, call.caller.message_id)
-    messages, records = restore_from_details(messages_of(call.body))
-    instructions, parts = parse_messages(messages, detail)
-    store = await open_store(call.caller, call.valves)
-    rows = store.messages if store else {}
-    model, why = choose_chat_model(call, parts, store)
+    chat = _Chat(call, model, store, before, instructions, parts, records)
+    for change in _PASSES:
+        chat = change(chat)
     origin = origin_at(model.family, endpoint)
-    parts = add_tool_images(parts, rows)
-    parts = attach_stored_messages(parts, rows, metadata)
-    verbosity = ""
-    if model.facts.verbosity:
-        parts, verbosity = take_directive(parts, is_guided=bool(rewritten))
-    if store:
-        parts = restore_from_outputs(parts, store.stored_outputs(rewritten))
-        records |= store.records
-    items = continue_input(before, parts) if before else None
-    if before:
-        instructions = before.instructions
-    instructions, parts = restore_prefix(call, instructions, parts, store, model)
+    items = continue_input(before, chat.parts) if before else None
     if items is None:
-        parts = attach_files(parts, rows, metadata)
-        parts = resolve_images(parts)
-        parts = await _with_documents(call, parts, model)
-        items = await _history(call, parts, records, origin)
-    tools = _tools(call, model)
-    choice = next_tool_choice(tools.choice) if before else tools.choice
-    body = _body(call, choice, verbosity)
+        items = await _history(chat, origin)
+    tools = _offered_tools(call, model)
     settings = _settings(call, endpoint, tools, model)
-    request = build_request(model, instructions, items, body, settings)
+    request = build_request(
+        model, chat.instructions, items, _body(chat, tools), settings
+    )
     return PreparedRequest(
         call,
         request,
         endpoint,
         origin,
-        run_limits(call.valves, tools_ran=before is not None),
+        run_limits(call.config.valves, tools_ran=before is not None),
         store,
         before,
         _toolset(call, tools),
-        notices=() if before or not why else (why,),
+        notices=() if before or not reason else (reason,),
     )
 
 
-def _body(call: PipeCall, choice: object, verbosity: str) -> dict[str, Any]:
-    """Return the caller's keys; a wish for this one answer has priority over them."""
-    body = {**call.body, "tool_choice": choice}
-    if verbosity:
+def _choose_model(
+    call: PipeCall, parts: Sequence[ChatPart], store: ChatStore | None
+) -> tuple[ResolvedModel, str]:
+    users = (p for p in parts if isinstance(p, UserMessage) and p.is_from_user)
+    question = next(users, None)
+    choice = choose_auto_model(
+        call.caller.model,
+        question.item if question else None,
+        tools=bool(call.host.metadata.get("tool_ids")),
+        earlier={r.origin.family for r in store.records.values()} if store else set(),
+    )
+    if choice is None:
+        return call.model, ""
+    model = call.resolve(choice.model)
+    return model, f"{model.name} answers: {choice.why}."
+
+
+def _attach_stored(chat: _Chat) -> _Chat:
+    rows = chat.store.messages if chat.store else {}
+    parts = add_tool_images(chat.parts, rows)
+    parts = attach_stored_messages(parts, rows, chat.call.host.metadata)
+    return chat._replace(parts=parts)
+
+
+def _take_directive(chat: _Chat) -> _Chat:
+    if not chat.model.facts.verbosity:
+        return chat
+    is_guided = bool(chat.replaced_id)
+    parts, verbosity = take_directive(chat.parts, is_guided=is_guided)
+    return chat._replace(parts=parts, verbosity=verbosity)
+
+
+def _restore_outputs(chat: _Chat) -> _Chat:
+    if not chat.store:
+        return chat
+    outputs = chat.store.stored_outputs(chat.replaced_id)
+    parts = restore_from_outputs(chat.parts, outputs)
+    return chat._replace(parts=parts, records={**chat.records, **chat.store.records})
+
+
+def _restore_prefix(chat: _Chat) -> _Chat:
+    call, store, parts = chat.call, chat.store, chat.parts
+    instructions = chat.round.instructions if chat.round else chat.instructions
+    if store is None or not stored_messages(parts):
+        return chat._replace(instructions=instructions)
+    mode = call.config.valves.STABLE_INSTRUCTIONS
+    is_stable = chat.model.facts.prefix_bound if mode == "auto" else mode == "on"
+    continues = call.host.metadata.get("assistant_message_id") or chat.round
+    if not continues and call.caller.message_id not in store.sent:
+        given = instructions if is_stable else None
+        store.set_sent(capture_sent_context(parts, store.sent, given))
+    first = first_instructions(parts, store.sent) if is_stable else None
+    parts = apply_sent_context(parts, store.sent)
+    return chat._replace(
+        parts=parts, instructions=instructions if first is None else first
+    )
+
+
+_PASSES = (_attach_stored, _take_directive, _restore_outputs, _restore_prefix)
+"""What is done to a parsed chat, in this order; directives are no part of a prefix."""
+
+
+async def _history(chat: _Chat, origin: Origin) -> list[Item]:
+    call, valves, user_id = chat.call, chat.call.config.valves, chat.call.caller.user_id
+    rows = chat.store.messages if chat.store else {}
+    parts = resolve_images(attach_files(chat.parts, rows, call.host.metadata))
+    attachments = (p.attachments for p in parts if isinstance(p, UserMessage))
+    if valves.FILE_INPUT != "off" and chat.model.facts.vision and any(attachments):
+        parts = await add_documents(parts, await user_model(user_id), valves.FILE_INPUT)
+    records = await load_stored_images(chat.records, parts, user_id)
+    reader = origin if valves.remembers_reasoning() else None
+    items = build_input(parts, records, reader, with_tools=valves.PERSIST_TOOL_RESULTS)
+    check_input_size(items)
+    return items
+
+
+def _body(chat: _Chat, tools: OfferedTools) -> dict[str, Any]:
+    choice = next_tool_choice(tools.choice) if chat.round else tools.choice
+    body = {**chat.call.body, "tool_choice": choice}
+    if chat.verbosity:
         text = body.get("text")
         own = dict(text) if isinstance(text, Mapping) else {}
-        body["text"] = {**own, "verbosity": verbosity}
+        body["text"] = {**own, "verbosity": chat.verbosity}
     return body
 
 
-def _tools(call: PipeCall, model: ResolvedModel) -> OfferedTools:
-    features = call.host.metadata.get("features")
-    hosted = hosted_tools(call.valves, call.user_valves, features, model)
-    offered = offer_tools(call.body, model, call.valves, hosted)
+def _offered_tools(call: PipeCall, model: ResolvedModel) -> OfferedTools:
+    hosted = hosted_tools(call.config, model)
+    offered = offer_tools(call.body, model, call.config.valves, hosted)
     if _runs_calls(call, offered):
         return offered
-    withheld = withheld_tools(call.valves, call.host.tools)
-    return offer_tools(call.body, model, call.valves, hosted, withheld)
+    withheld = withheld_tools(call.config, call.host.tools)
+    return offer_tools(call.body, model, call.config.valves, hosted, withheld)
 
 
 def _runs_calls(call: PipeCall, offered: OfferedTools) -> bool:
-    """Say whether calls are run here, because none must be left to others."""
     known = offered.names.known
-    ours = call.valves.TOOL_EXECUTION == "pipe" and bool(known)
+    ours = call.config.valves.TOOL_EXECUTION == "pipe" and bool(known)
     return ours and all(name in call.host.tools for name in known)
 
 
 def _settings(
     call: PipeCall, endpoint: Endpoint, tools: OfferedTools, model: ResolvedModel
 ) -> Settings:
-    defaults = default_parameters(call.caller, call.valves, call.user_valves)
+    config, caller = call.config, call.caller
+    defaults = default_parameters(config, caller.user_id, caller.chat_id)
     if endpoint.is_azure:  # it does not support compaction
         defaults.pop("context_management", None)
-    if any(
-        map(is_hosted_tool, tools.items)
-    ):  # the API counts only calls of hosted tools
-        defaults["max_tool_calls"] = call.valves.MAX_TOOL_CALLS
-    names = (model.id, model.family, call.caller.model)
-    background = is_background_model(call.valves, names)
+    if any(map(is_hosted_tool, tools.items)):  # the API counts only their calls
+        defaults["max_tool_calls"] = config.valves.MAX_TOOL_CALLS
+    names = (model.id, model.family, caller.model)
+    background = is_background_model(config.valves, names)
     # Without a stream a background answer has no encrypted reasoning.
     settings = request_settings(
-        call.valves,
-        call.user_valves,
-        streams=call.caller.streams or background,
+        config,
+        streams=caller.streams or background,
         tools=tools.items,
         refused=call.capabilities.of(endpoint),
         defaults=defaults,
     )
-    return replace(settings, background=background)
-
-
-async def _with_documents(
-    call: PipeCall, parts: list[ChatPart], model: ResolvedModel
-) -> list[ChatPart]:
-    """Return the chat with the documents that the model is to read itself."""
-    wanted = call.valves.FILE_INPUT
-    has_files = any(
-        isinstance(part, UserMessage) and part.attachments for part in parts
-    )
-    if wanted == "off" or not model.facts.vision or not has_files:
-        return parts
-    user = await user_model(call.caller.user_id)
-    return await add_documents(parts, user, wanted)
-
-
-async def _history(
-    call: PipeCall,
-    parts: list[ChatPart],
-    records: Mapping[str, Record],
-    origin: Origin,
-) -> list[Item]:
-    """Return the input of a chat's history."""
-    reader = origin if call.valves.remembers_reasoning() else None
-    user_id = call.caller.user_id
-    records = await load_stored_images(records, parts, user_id)
-    items = build_input(
-        parts, records, reader, with_tools=call.valves.PERSIST_TOOL_RESULTS
-    )
-    check_input_size(items)
-    return items
+    return settings._replace(background=background)
 
 
 def _toolset(call: PipeCall, offered: OfferedTools) -> Toolset:
-    """Return what runs the calls here, unless others must run one of them."""
-    host, valves = call.host, call.valves
     log = partial(call.log.line, "DEBUG")
-    approver = build_approver(valves, host.metadata, host.event_call, log)
-    tools = HostTools(host, offered.names, call.threads)
     return build_toolset(
-        valves,
-        tools,
-        approver,
+        call.config.valves,
+        HostTools(call.host, offered.names, call.threads),
+        build_approver(call.config, call.host, log),
         log,
         runs_calls=_runs_calls(call, offered),
     )
@@ -11940,9 +11407,9 @@ _NOT_FOR_TASKS = frozenset(
 def build_task_request(call: PipeCall) -> PreparedRequest:
     """Return the request for a title, tags or the like; raises InvalidRequest."""
     require_floor()
-    endpoint = user_endpoint(call)
+    endpoint = usable(call.config.endpoint)
     model = _task_model(call, endpoint)
-    messages = task_messages(messages_of(call.body))
+    messages = task_messages(call.messages)
     instructions, parts = parse_messages(messages)
     body = {k: v for k, v in call.body.items() if k not in _NOT_FOR_TASKS}
     form = task_format(call.caller.task, messages)
@@ -11954,20 +11421,16 @@ def build_task_request(call: PipeCall) -> PreparedRequest:
     items = build_input(parts, {}, None)
     request = build_request(model, instructions, items, body, settings)
     origin = origin_at(model.family, endpoint)
-    limits = run_limits(call.valves, tools_ran=False)
+    limits = run_limits(call.config.valves, tools_ran=False)
     return PreparedRequest(call, request, endpoint, origin, limits)
 
 
 def _task_model(call: PipeCall, endpoint: Endpoint) -> ResolvedModel:
-    """Return the model for tasks: the valve's, or the chat's own.
-
-    A server other than OpenAI's may not have the default model.
-    """
-    wanted, valves = call.valves.TASK_MODEL.strip(), call.valves
+    wanted, valves = call.config.valves.TASK_MODEL.strip(), call.config.valves
     chosen = "TASK_MODEL" in valves.model_fields_set
     if wanted and (chosen or endpoint.host == Endpoint(DEFAULT_BASE_URL, "").host):
-        return resolve_with_overrides(wanted, overrides_of(valves))
-    return model_of(call)
+        return call.resolve(wanted)
+    return call.model
 
 
 # ==== owui_manifold.artifacts: Stores the pictures and files of a run in the host before they are shown.
@@ -12004,11 +11467,6 @@ class ArtifactStore:
         return event._replace(card=card) if card else event
 
     async def _card(self, item: Item) -> Mapping[str, Any]:
-        """Return what to show beside an item.
-
-        Callers over HTTP get pictures whole, and files where there is a stream to put
-        their addresses below the text.
-        """
         caller = self._prepared.call.caller
         host_reads = caller.host_reads
         if is_image_call(item) and host_reads and item.get("result"):
@@ -12034,7 +11492,6 @@ class ArtifactStore:
         return _made_card(files=files, notes=notes)
 
     async def _cited(self, cited: Iterable[Item], text: str) -> Mapping[str, Any]:
-        """Return the card of a text that names files in a container."""
         files: list[Item] = []
         notes: list[str] = []
         links: dict[str, str] = {}
@@ -12060,7 +11517,6 @@ class ArtifactStore:
     async def _fetched(
         self, citation: Item, name: str, deadlines: Deadlines
     ) -> Item | str:
-        """Return a stored file of a container, or why there is none."""
         ids = str(citation.get("container_id")), str(citation.get("file_id"))
         try:
             content = await container_file(
@@ -12082,7 +11538,6 @@ class ArtifactStore:
         )
 
     async def _store(self, file: NewFile) -> Item | None:
-        """Store a file; what a run made twice is stored and shown once."""
         digest = await asyncio.to_thread(_fingerprint, file.content)
         if digest not in self._stored:
             caller, host = self._prepared.call.caller, self._prepared.call.host
@@ -12104,7 +11559,6 @@ def _fingerprint(content: bytes) -> str:
 
 
 def _read_data_url(url: str) -> tuple[str, bytes]:
-    """Return the type and the bytes of a picture; no bytes for any other address."""
     head, _, encoded = url.partition(";base64,")
     kind = head.removeprefix("data:")
     if not head.startswith("data:image/"):
@@ -12116,6 +11570,12 @@ def _read_data_url(url: str) -> tuple[str, bytes]:
 
 
 # ==== owui_manifold.report: What the log and the current user are told about a run.
+
+_UNAUTHORIZED = 401
+_WRONG_OWN_KEY = (
+    "OpenAI does not accept your own API key. Check API_KEY in your settings of this "
+    "pipe: the slider icon beside the chat input, or Controls > Valves."
+)
 
 
 def report_request(prepared: PreparedRequest) -> None:
@@ -12133,7 +11593,7 @@ def report_request(prepared: PreparedRequest) -> None:
     if missing := _missing_features(prepared):
         told = "left out, not known to the API or not taken by the model: "
         call.log.line("DEBUG", told + ", ".join(missing))
-    if call.valves.writes_audit_log():
+    if call.config.valves.writes_audit_log():
         payload = request.payload()
         call.log.audit(audit_request(payload, prepared.endpoint.host, call.log.run_id))
 
@@ -12155,7 +11615,7 @@ def report_write_failure(prepared: PreparedRequest) -> None:
 def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
     """Log how a run ended; return it with the error id of a failure in its sentence."""
     call, trace = prepared.call, ended.trace
-    if call.valves.writes_audit_log():
+    if call.config.valves.writes_audit_log():
         call.log.audit(_audit_end(prepared, ended))
     _report_removals(call, trace.removed)
     if not ended.ending.is_failure:
@@ -12163,16 +11623,16 @@ def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
         call.log.line("DEBUG", f"completed{used}, request id {trace.request_id}")
         return ended
     error = trace.error
-    words = (api_word(word) for word in (error.code, error.type, error.param))
-    code, kind, param = words
+    code, kind, param = map(api_word, (error.code, error.type, error.param))
     call.log.line(
         "WARNING",
         f"{ended.ending.kind}: HTTP {trace.status}, code {code}, type {kind}, "
         f"param {param}, request id {trace.request_id}",
     )
-    ending = correct_ending(call, ended.ending, trace.status)
-    sentence = with_error_id(call, ending.sentence)
-    return replace(ended, ending=replace(ending, sentence=sentence))
+    own_key_is_wrong = trace.status == _UNAUTHORIZED and call.config.own_key
+    sentence = _WRONG_OWN_KEY if own_key_is_wrong else ended.ending.sentence
+    ending = ended.ending._replace(sentence=with_error_id(call, sentence))
+    return ended._replace(ending=ending)
 
 
 def report_refusal(call: PipeCall, sentence: str) -> str:
@@ -12187,17 +11647,15 @@ def with_error_id(call: PipeCall, sentence: str) -> str:
 
 
 def _missing_features(prepared: PreparedRequest) -> list[str]:
-    """Return what the caller or the user chose in vain; a title has nothing of it."""
-    own, body = prepared.call.user_valves, prepared.call.body
-    if prepared.call.caller.task:
+    call, config = prepared.call, prepared.call.config
+    if call.caller.task:
         return []
-    words = {"reasoning_effort": own.REASONING_EFFORT, "verbosity": own.VERBOSITY}
-    chosen = {name: word for name, word in words.items() if word != "inherit"}
-    return dropped_parameters({**chosen, **body}, prepared.request)
+    words = {"reasoning_effort": config.effort, "verbosity": config.verbosity}
+    chosen = {name: word for name, word in words.items() if word}
+    return dropped_parameters({**chosen, **call.body}, prepared.request)
 
 
 def _report_removals(call: PipeCall, removed: Mapping[str, int]) -> None:
-    """Write what the API took out of the input; past turns may be meant to leave."""
     if removed:
         meant = removed.keys() <= {"turn_boundary"}
         counts = ", ".join(f"{count} {reason}" for reason, count in removed.items())
@@ -12222,21 +11680,19 @@ def add_cost(prepared: PreparedRequest, ended: RunDone) -> RunDone:
     The prices are those of the standard tier; valves that cannot be read leave only a
     line in the log, because the answer is there.
     """
-    valves, request = prepared.call.valves, prepared.request
-    own_choice = prepared.call.user_valves.SHOW_COST
-    shown = valves.SHOW_COST if own_choice == "inherit" else own_choice == "on"
-    if not shown or ended.usage is None:
+    call, request = prepared.call, prepared.request
+    if not call.config.shows_cost or ended.usage is None:
         return ended
     if request.service_tier not in _STANDARD_TIERS:
         return ended
     try:
-        own = read_prices(valves.CUSTOM_MODEL_PRICING_JSON)
-        facts = resolve_with_overrides(request.model, overrides_of(valves)).facts
+        own = usable(call.config.prices)
+        facts = call.resolve(request.model).facts
     except InvalidRequest as error:
-        prepared.call.log.line("WARNING", str(error))
+        call.log.line("WARNING", str(error))
         return ended
     prices = own.get(request.model, facts.prices)
-    return replace(ended, cost=cost_of_run(ended.usage, prices, ended.output))
+    return ended._replace(cost=cost_of_run(ended.usage, prices, ended.output))
 
 
 _HOW = (
@@ -12264,7 +11720,7 @@ async def legacy_notices(call: PipeCall) -> list[str]:
     row = await legacy_model(model_id)
     if row is None:
         return []
-    changed = call.valves.AUTO_NATIVE_TOOLS and await make_native(row)
+    changed = call.config.valves.AUTO_NATIVE_TOOLS and await make_native(row)
     notice = _HOW + (_DONE if changed else _ADVICE)
     if capabilities.first_time(f"log: {model_id}: {notice}"):
         call.log.line("WARNING", f"{model_id}: {notice}")
@@ -12283,7 +11739,7 @@ def remote_notices(prepared: PreparedRequest) -> list[str]:
     call = prepared.call
     if call.caller.task or prepared.round:
         return []
-    servers = read_servers(call.valves.REMOTE_MCP_SERVERS_JSON)
+    servers = call.config.remote
     is_new, is_admin = call.capabilities.first_time, call.caller.is_admin
     shown = [*servers.complaints] if is_admin else []
     written = [*servers.complaints]
@@ -12300,22 +11756,14 @@ async def notices_of(prepared: PreparedRequest) -> list[str]:
     call = prepared.call
     if call.caller.task or prepared.round:
         return []
-    retirement = retirement_notice(model_of(call), utc_today())
+    retirement = retirement_notice(call.model, utc_today())
     return [
         *prepared.notices,
         *([retirement] if retirement else []),
         *remote_notices(prepared),
         *await legacy_notices(call),
-        *(_mistakes(prepared) if call.caller.is_admin else []),
+        *(call.config.problems if call.caller.is_admin else ()),
     ]
-
-
-def _mistakes(prepared: PreparedRequest) -> list[str]:
-    """Return what an administrator has to put right."""
-    call = prepared.call
-    other = is_of_another_version(call.host.metadata)
-    found = [permission_error(call.valves), OTHER_VERSION if other else ""]
-    return [sentence for sentence in found if sentence]
 
 
 # ==== owui_manifold.answer: Runs a prepared request and yields its events, with the markers of stored items.
@@ -12357,7 +11805,6 @@ async def answer_events(
 def _cite(
     prepared: PreparedRequest, citations: Citations, event: RunEvent | None
 ) -> Iterable[CitedEvent]:
-    """Return the event as Open WebUI shows it; other clients get the model's texts."""
     if event is None:
         return ()
     return citations.feed(event) if prepared.call.caller.host_reads else (event,)
@@ -12366,7 +11813,6 @@ def _cite(
 async def _write_records(
     prepared: PreparedRequest, recorder: Recorder | None, event: CitedEvent
 ) -> list[AnswerEvent]:
-    """Write the records of an event; return what is shown, but for the run's end."""
     store, shown = prepared.store, list[AnswerEvent]()
     for recorded in recorder.feed(event) if recorder else (event,):
         if not isinstance(recorded, NewRecord | RunDone):
@@ -12379,7 +11825,6 @@ async def _write_records(
 
 
 def _recorder(prepared: PreparedRequest) -> Recorder | None:
-    """Return the recorder of a chat; None where nothing can be stored."""
     call, scope = prepared.call, _record_scope(prepared)
     if prepared.store:
         carrier: Carrier = "markers" if prepared.store.marks else "output"
@@ -12392,7 +11837,10 @@ def _recorder(prepared: PreparedRequest) -> Recorder | None:
 
 
 def _record_scope(prepared: PreparedRequest) -> RecordScope:
-    caller, remembers = prepared.call.caller, prepared.call.valves.remembers_reasoning()
+    caller, remembers = (
+        prepared.call.caller,
+        prepared.call.config.valves.remembers_reasoning(),
+    )
     return RecordScope(
         caller.host_model,
         caller.message_id,
@@ -12406,7 +11854,6 @@ def _record_scope(prepared: PreparedRequest) -> RecordScope:
 
 
 def _delegates(prepared: PreparedRequest) -> bool:
-    """Say whether the host runs the tools and calls the pipe again."""
     call = prepared.call
     return bool(not prepared.runs_tools and call.caller.host_reads and call.state)
 
@@ -12416,11 +11863,6 @@ def _new_record() -> tuple[str, int]:
 
 
 async def _apply_fallback(prepared: PreparedRequest, note: Status) -> PreparedRequest:
-    """Remember the cause of a refusal, so that later requests avoid it.
-
-    Returns the job with the changed request, because the next round of tools begins
-    with what is sent now.
-    """
     report_note(prepared, note)
     prepared.call.capabilities.note(prepared.endpoint, note.cause)
     if note.cause != "reasoning":
@@ -12428,8 +11870,8 @@ async def _apply_fallback(prepared: PreparedRequest, note: Status) -> PreparedRe
     if prepared.store:
         await prepared.store.invalidate_reasoning()
     rest = [item for item in prepared.request.input if not is_encrypted(item)]
-    return replace(
-        prepared, request=prepared.request.model_copy(update={"input": rest})
+    return prepared._replace(
+        request=prepared.request.model_copy(update={"input": rest})
     )
 
 
@@ -12439,11 +11881,10 @@ def _hand_over(
     citations: Citations,
     ended: RunDone,
 ) -> None:
-    """Leave the round for the call of the pipe that follows the host's tools."""
     if not (_delegates(prepared) and leaves_calls(ended)):
         return
     call = prepared.call
-    within_run = call.valves.carries_reasoning()
+    within_run = call.config.valves.carries_reasoning()
     received = tuple(replay_output(ended.output, with_reasoning=within_run))
     pending = tuple(recorder.pending) if recorder else ()
     ended_round = DelegatedRound(
@@ -12480,7 +11921,6 @@ async def fetch_models(endpoint: Endpoint, connections: Connections) -> list[str
 
 @dataclass(slots=True)
 class _Known:
-    """What was found for one key, and until when it is not asked for again."""
 
     ids: list[str] | None = None
     until: float = 0.0
@@ -12532,20 +11972,20 @@ def list_models(
     `auto` stands for the newest of each family that the key can use. A name that an
     administrator wrote stays, whatever the server says: it fails at use.
     """
-    overrides = _overrides(valves)
+    try:
+        overrides = read_overrides(valves.MODEL_OVERRIDES_JSON)
+    except ResponsesError:
+        overrides = {}  # the chat shows the mistake
     names: list[str] = []
-    for entry in valves.MODEL_ID.split(","):
-        name = entry.strip()
+    for name in comma_list(valves.MODEL_ID):
         names += _newest(valves, listing, connections) if name == _AUTO else [name]
-    listed = dict.fromkeys(name for name in names if name)
-    return {name: resolve_with_overrides(name, overrides) for name in listed}
+    return {name: resolve_with_overrides(name, overrides) for name in names}
 
 
 def configured_models(valves: Valves, overrides: Overrides) -> list[ResolvedModel]:
     """Return the models that the administrator wrote into MODEL_ID."""
-    names = [name.strip() for name in valves.MODEL_ID.split(",")]
-    written = dict.fromkeys(name for name in names if name not in ("", _AUTO))
-    return [resolve_with_overrides(name, overrides) for name in written]
+    names = [name for name in comma_list(valves.MODEL_ID) if name != _AUTO]
+    return [resolve_with_overrides(name, overrides) for name in names]
 
 
 def _newest(valves: Valves, listing: Listing, connections: Connections) -> list[str]:
@@ -12558,14 +11998,6 @@ def _newest(valves: Valves, listing: Listing, connections: Connections) -> list[
             usable = None  # without a key there is nothing to ask
     # A server whose list holds none of ours, as Azure's, does not tell what it serves.
     return newest_models(today, usable) or newest_models(today)
-
-
-def _overrides(valves: Valves) -> Overrides:
-    """Return what the administrator says of models; the chat tells of a mistake."""
-    try:
-        return read_overrides(valves.MODEL_OVERRIDES_JSON)
-    except ResponsesError:
-        return {}
 
 
 # ==== owui_manifold.checkup: The `/check` command: tests an administrator's set-up and says what works.
@@ -12594,7 +12026,7 @@ class Diagnostics:
         self._model = model
         self._endpoint = endpoint
         self._connections = connections
-        self._limits = replace(limits, retries=RetryPolicy(0))
+        self._limits = limits._replace(retries=RetryPolicy(0))
 
     async def events(
         self, listed: Sequence[ResolvedModel], hosted: Sequence[Item]
@@ -12656,11 +12088,6 @@ class Diagnostics:
         )
 
     async def _complaint(self, **more: Any) -> str:
-        """Return what stands against a small request; nothing when it is answered.
-
-        An answer that ends for want of tokens is one; a remedy that a chat would use
-        in silence (`healing`) is what is looked for.
-        """
         small = {"max_output_tokens": _FEWEST_TOKENS, "stream": False, **more}
         request = ResponsesRequest(model=self._model.id, input=[_PING], **small)
         remedy, ended = "", RunDone(CUT)
@@ -12680,7 +12107,7 @@ def _finding(sign: str, what: str, sentence: str) -> str:
 
 def is_check_command(call: PipeCall) -> bool:
     """Say whether an administrator asks for a check; others talk to the model."""
-    messages = messages_of(call.body)
+    messages = call.messages
     last: Mapping[str, Any] = messages[-1] if messages else {}
     said = last.get("content")
     is_command = isinstance(said, str) and said.strip() == CHECK_COMMAND
@@ -12691,12 +12118,11 @@ async def run_diagnostics(
     call: PipeCall, connections: Connections
 ) -> AsyncGenerator[AnswerEvent, None]:
     """Yield the events of a check; raises InvalidRequest for unusable settings."""
-    valves, model = call.valves, model_of(call)
-    features = call.host.metadata.get("features")
-    hosted = hosted_tools(valves, call.user_valves, features, model)
-    limits = run_limits(valves, tools_ran=False)
-    checkup = Diagnostics(model, user_endpoint(call), connections, limits)
-    listed = configured_models(valves, overrides_of(valves))
+    config, model = call.config, call.model
+    hosted = hosted_tools(config, model)
+    limits = run_limits(config.valves, tools_ran=False)
+    checkup = Diagnostics(model, usable(config.endpoint), connections, limits)
+    listed = configured_models(config.valves, usable(config.overrides))
     async with aclosing(checkup.events(listed, hosted.items)) as events:
         async for event in events:
             yield event
@@ -12739,18 +12165,15 @@ class Pipe:
         __event_emitter__: Any = None,
     ) -> AsyncGenerator[Chunk, None] | Chunk:
         """Answer a chat: chunks if the caller streams, else one complete result."""
-        valves = self.valves  # the host replaces it at every call
-        caller = read_caller(body, __user__, __metadata__, __task__)
-        user_valves = _user_valves(valves, caller, __user__, __metadata__)
-        level = log_level(valves, user_valves)
+        # The host replaces `self.valves` at every call.
+        config = read_config(self.valves, __user__, __metadata__)
         call = PipeCall(
             body,
-            caller,
-            valves,
-            user_valves,
+            read_caller(body, __user__, __metadata__, __task__),
+            config,
             getattr(__request__, "state", None),
             self._capabilities,
-            RunLog(level, valve_secrets(valves, user_valves), new_ulid()[-10:]),
+            RunLog(config.log_level, config.secrets, new_ulid()[-10:]),
             HostContext(
                 tools=__tools__ or {},
                 request=__request__,
@@ -12768,11 +12191,6 @@ class Pipe:
         return await self._complete(call)
 
     async def _stream(self, call: PipeCall) -> AsyncGenerator[Chunk, None]:
-        """Yield the answer in the form that the reader of the stream understands.
-
-        Nothing is raised: the host would drop the text that was shown
-        (docs/reference/open-webui.md, "Errors and Stop").
-        """
         if call.caller.host_reads:
             view: NativeRenderer | ChunkRenderer = NativeRenderer(monotonic_seconds)
         else:
@@ -12787,11 +12205,10 @@ class Pipe:
                         failed = event.ending.is_failure
         except Exception as error:  # raised, it would remove the text that was shown
             yield error_chunk(_sentence_of(call, error))
-        if failed and _shows_log(call):
+        if failed and call.config.shows_log and call.caller.host_reads:
             yield source_chunk("Log of this answer", call.log.text())
 
     async def _complete(self, call: PipeCall) -> Chunk:
-        """Return the whole answer at once, with the output items for the host."""
         view = NativeRenderer(monotonic_seconds)
         try:
             ended = await self._watch(call, self._answer(call), view)
@@ -12806,7 +12223,6 @@ class Pipe:
         return result | told | ({"output": view.items} if view.items else {})
 
     async def _do_task(self, call: PipeCall) -> Chunk:
-        """Return a title, tags or the like; an empty text when it failed."""
         view, text = NativeRenderer(monotonic_seconds), ""
         try:
             events = answer_events(build_task_request(call), self._connections)
@@ -12817,7 +12233,6 @@ class Pipe:
         return task_result(text, call.caller.host_model)
 
     async def _answer(self, call: PipeCall) -> AsyncGenerator[AnswerEvent, None]:
-        """Yield the events of a chat's answer, or of a check of the set-up."""
         if is_check_command(call):
             events = run_diagnostics(call, self._connections)
         else:
@@ -12832,7 +12247,6 @@ class Pipe:
         events: AsyncGenerator[AnswerEvent, None],
         view: NativeRenderer,
     ) -> RunDone:
-        """Read `events` to their end; `view` keeps the items for the host."""
         ended = RunDone(CUT)
         async with aclosing(events):
             async for event in events:
@@ -12842,40 +12256,17 @@ class Pipe:
         return ended
 
 
-def _user_valves(
-    valves: Valves,
-    caller: Caller,
-    user: Mapping[str, Any] | None,
-    metadata: Mapping[str, Any] | None,
-) -> UserValves:
-    """Return the user's settings and switches, as far as the user may change them."""
-    stored = (user or {}).get("valves")
-    chosen = stored if isinstance(stored, UserValves) else UserValves()
-    return allowed_user_valves(
-        apply_composer_switches(chosen, metadata or {}), valves, caller.is_admin
-    )
-
-
 async def _tell_page(call: PipeCall, chunk: Chunk) -> None:
-    """Send a status or a source: without a stream the host reads none of them."""
     emit = call.host.event_emitter
     if "event" in chunk and emit is not None and call.caller.host_reads:
         await emit(chunk["event"])
 
 
 def _response_head(call: PipeCall) -> tuple[str, int, str]:
-    """Return the id, the time and the model that a result or its chunks carry."""
     return f"chatcmpl-{new_ulid()}", unix_seconds(), call.caller.host_model
 
 
-def _shows_log(call: PipeCall) -> bool:
-    """Say whether the log of a failed answer is shown below it."""
-    wanted = call.user_valves.SHOW_LOG_ON_ERROR and call.caller.is_admin
-    return wanted and call.caller.host_reads
-
-
 def _sentence_of(call: PipeCall, error: Exception) -> str:
-    """Log why there is no answer; return the sentence to show."""
     if isinstance(error, ResponsesError):
         return report_refusal(call, str(error))
     call.log.line("ERROR", describe_exception(error))

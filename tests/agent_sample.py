@@ -2,7 +2,6 @@
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import replace
 from typing import Any
 
 from gpt5_agent.agent.loop import run_agent
@@ -72,7 +71,7 @@ class ScriptedProvider:
         *events, ended = run_of(*answer)
         assert isinstance(ended, RunDone)
         if not answer:
-            yield ModelAnswer(True, run_end=replace(ended, ending=CUT))
+            yield ModelAnswer(True, (), "", ended._replace(ending=CUT))
             return
         for event in events:
             yield event
@@ -102,7 +101,7 @@ async def events_of(
 ) -> list[AgentEvent]:
     """All that the agent reports; its end is told once."""
     ended: list[RunMetadata] = []
-    told = replace(asked, on_end=ended.append)
+    told = asked._replace(on_end=ended.append)
     if provider is None:
         events = run_agent(told)
     else:

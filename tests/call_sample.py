@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 from typing import Any
 
-from owui_manifold.config import AccountCapabilities, valve_secrets
+from owui_manifold.config import AccountCapabilities, Config, read_config
 from owui_manifold.context import Caller, HostContext, PipeCall
 from owui_manifold.log import RunLog
 from owui_manifold.valves import UserValves, Valves
@@ -58,18 +58,33 @@ def call_of(
 
     The host gave it no tools to run unless `host` has some.
     """
-    own = user_valves or UserValves()
+    context = host or host_context()
+    who = caller or Caller(MODEL, "user-1", "chat-1", "m-1", streams=True)
+    config = config_of(valves, user_valves, context.metadata, is_admin=who.is_admin)
     return PipeCall(
         body,
-        caller or Caller(MODEL, "user-1", "chat-1", "m-1", streams=True),
-        valves,
-        own,
+        who,
+        config,
         SimpleNamespace() if state is None else state,
         AccountCapabilities(),
-        RunLog(valves.LOG_LEVEL, valve_secrets(valves, own), RUN_ID),
-        host or host_context(),
+        RunLog(valves.LOG_LEVEL, config.secrets, RUN_ID),
+        context,
         ThreadPoolExecutor(1),
     )
+
+
+def config_of(
+    valves: Valves,
+    user_valves: UserValves | None = None,
+    metadata: Mapping[str, Any] | None = None,
+    *,
+    is_admin: bool = False,
+) -> Config:
+    """What the valves come to for a user who may change everything."""
+    free = valves.model_copy(update={"USER_MAY_CHANGE": "all"})
+    role = "admin" if is_admin else "user"
+    user = {"valves": user_valves or UserValves(), "role": role}
+    return read_config(free, user, metadata)._replace(valves=valves)
 
 
 def host_context(

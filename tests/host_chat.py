@@ -6,7 +6,7 @@ in between is written here (docs/reference/open-webui.md, "Rounds of tools").
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from agent_sample import ScriptedProvider, events_of
@@ -69,7 +69,7 @@ class HostChat:
     async def _call(self) -> None:
         """Call the agent once, and store what it shows."""
         given = json.loads(json.dumps(self.host.convert(self.output)))
-        asked = replace(self.asked, messages=[*self.messages, *given])
+        asked = self.asked._replace(messages=[*self.messages, *given])
         events = await events_of(asked, self.provider)
         model = resolve_model(self.asked.model)
         origin = origin_at(model.family, self.asked.endpoint)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -161,7 +161,7 @@ def run_with_tools(
     items = (reasoning("1"), call("1"), call("2"), *given, message("1", "Rain."))
     ended = first[-1]
     assert isinstance(ended, RunDone)
-    return [*first[:-1], *answered, *text, replace(ended, output=items)]
+    return [*first[:-1], *answered, *text, ended._replace(output=items)]
 
 
 def run_of_transcript(name: str) -> list[RunEvent]:

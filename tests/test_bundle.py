@@ -219,3 +219,36 @@ def test_same_bytes_for_any_hash_seed(tmp_path: Path) -> None:
         (tmp_path / PIPE.output).unlink()
 
     assert len(built) == 1
+
+
+def test_docstrings_of_what_is_private_stay_in_the_sources(tmp_path: Path) -> None:
+    """Those of what is public, and of what has nothing else, are in the bundle."""
+    words = WORDS + (
+        "\n\ndef _secret() -> str:\n"
+        '    """Return what only this module uses."""\n'
+        '    return "psst"\n\n\n'
+        "class _Empty(Exception):\n"
+        '    """Nothing else stands here."""\n\n\n'
+        "class _Words:\n"
+        "    def first(self) -> str:\n"
+        '        """Return what a private class has."""\n'
+        "        return _secret()\n\n\n"
+        "def open_word() -> str:\n"
+        '    """Return a word for everybody."""\n'
+        "    raise _Empty(_Words().first())\n"
+    )
+    entry = ENTRY.replace(
+        "import reply\n", "import reply\nfrom openai_responses.words import open_word\n"
+    ).replace("reply(", "open_word() and reply(")
+    files = {
+        "pipes/openai_responses/words.py": words,
+        "pipes/owui_manifold/pipe.py": entry,
+    }
+
+    text = build(PIPE, write(tmp_path, SAMPLE | files))
+
+    assert "Return a word for everybody." in text
+    assert "Nothing else stands here." in text
+    assert 'return "psst"' in text
+    assert "Return what only this module uses." not in text
+    assert "Return what a private class has." not in text

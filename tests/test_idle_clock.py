@@ -3,7 +3,8 @@
 import asyncio
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Coroutine
+from typing import Any
 
 import pytest
 from aiohttp import web
@@ -92,17 +93,18 @@ async def test_what_comes_from_a_thread_comes_before_the_limit() -> None:
     await telling
 
 
-@pytest.fixture
-def skipping() -> Iterator[None]:
-    """Where nobody else is, nobody has to be waited for."""
+def run_alone(work: Coroutine[Any, Any, None]) -> None:
+    """Run in a loop of its own that skips: that of all tests has timers of others."""
     skip_waiting(True)
-    yield
-    skip_waiting(False)
+    try:
+        with asyncio.Runner(loop_factory=IdleClockLoop) as runner:
+            runner.run(work)
+    finally:
+        skip_waiting(False)
 
 
-@pytest.mark.usefixtures("skipping")
-async def test_clock_jumps_where_nothing_can_come() -> None:
-    """In the order of the timers, and no further than each says."""
+async def jump() -> None:
+    """Wait for an hour, with another timer before its end."""
     began, told = now(), list[str]()
     asyncio.get_running_loop().call_later(1800, told.append, "half")
 
@@ -112,9 +114,8 @@ async def test_clock_jumps_where_nothing_can_come() -> None:
     assert round(now() - began, 6) == 3600
 
 
-@pytest.mark.usefixtures("skipping")
-async def test_clock_does_not_jump_over_a_request_or_a_thread() -> None:
-    """Both are waited for, however long they take."""
+async def ask_slow_server() -> None:
+    """A thread works longer than the clock would stand still for it."""
 
     async def answer(_: web.Request) -> web.StreamResponse:
         await asyncio.to_thread(time.sleep, LONG)
@@ -128,3 +129,13 @@ async def test_clock_does_not_jump_over_a_request_or_a_thread() -> None:
             assert (await reader.readline()).startswith(b"HTTP/1.0 200")
         writer.close()
         await writer.wait_closed()
+
+
+async def test_clock_jumps_where_nothing_can_come() -> None:
+    """In the order of the timers, and no further than each says."""
+    await asyncio.to_thread(run_alone, jump())
+
+
+async def test_clock_does_not_jump_over_a_request_or_a_thread() -> None:
+    """Both are waited for."""
+    await asyncio.to_thread(run_alone, ask_slow_server())

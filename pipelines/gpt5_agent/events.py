@@ -1,8 +1,7 @@
 """What an agent reports in addition to the events of its runs."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from openai_responses.items import Item
 from openai_responses.loop.events import RunEvent
@@ -22,15 +21,13 @@ AgentState = Literal[
 StepKind = Literal["round", "model", "tool"]
 
 
-@dataclass(frozen=True, slots=True)
-class StateChanged:
+class StateChanged(NamedTuple):
     """The agent does something else now."""
 
     state: AgentState
 
 
-@dataclass(frozen=True, slots=True)
-class StepStarted:
+class StepStarted(NamedTuple):
     """A step of the log began; `parent` is the step that contains it, or empty.
 
     `may_call` says whether the model may call tools in this round. `detail` is for
@@ -45,8 +42,7 @@ class StepStarted:
     detail: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class StepEnded:
+class StepEnded(NamedTuple):
     """A step of the log ended; `usage` are the tokens that the model reported."""
 
     id: str
@@ -58,8 +54,7 @@ class StepEnded:
     detail: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class RoundEnded:
+class RoundEnded(NamedTuple):
     """The model's answer in a round is complete.
 
     `items` are the API's own with their indexes, `notes` what later rounds need to
@@ -72,8 +67,7 @@ class RoundEnded:
     goes_on: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ContextSource:
+class ContextSource(NamedTuple):
     """A text that was given to the model."""
 
     name: str
@@ -81,8 +75,7 @@ class ContextSource:
     url: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ToolCallRequested:
+class ToolCallRequested(NamedTuple):
     """A call that waits for approval (`onToolCallRequest`).
 
     `security_warning` is set when the call can do harm.
@@ -94,16 +87,14 @@ class ToolCallRequested:
     security_warning: Mapping[str, str] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class NewMessage:
+class NewMessage(NamedTuple):
     """The complete answer (`onNewMessage`)."""
 
     content: str
     format: Literal["markdown", "text"] = "markdown"
 
 
-@dataclass(frozen=True, slots=True)
-class RunMetadata:
+class RunMetadata(NamedTuple):
     """What an answer took, over all its rounds; `price` is 0 if unknown."""
 
     strategy: str
@@ -113,7 +104,7 @@ class RunMetadata:
     tool_calls: int
     latency: float
     price: float = 0.0
-    usage: Usage = field(default_factory=Usage)
+    usage: Usage = Usage()
 
     def wire(self) -> dict[str, Any]:
         """Return the JSON object that is shown and stored."""
@@ -134,15 +125,13 @@ class RunMetadata:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class ExecutionEnded:
+class ExecutionEnded(NamedTuple):
     """The whole answer has ended; comes once."""
 
     metadata: RunMetadata
 
 
-@dataclass(frozen=True, slots=True)
-class ReadyForInput:
+class ReadyForInput(NamedTuple):
     """The agent accepts the next message (`onReadyForInput`)."""
 
 

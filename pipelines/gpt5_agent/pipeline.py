@@ -38,7 +38,7 @@ _STOPPED_TEXT = (
 )
 
 
-class UnloggedAnswer(dict[str, Any]):
+class _UnloggedAnswer(dict[str, Any]):
     """A complete answer; the server writes its `repr` to the log."""
 
     def __repr__(self) -> str:
@@ -93,7 +93,7 @@ class Pipeline:
         try:
             if caller.streams:
                 return self._bridge.stream(stream_answer(call))
-            return UnloggedAnswer(self._bridge.run(answer_once(call)))
+            return _UnloggedAnswer(self._bridge.run(answer_once(call)))
         except BridgeClosed:
             error = error_chunk(_STOPPED_TEXT)
             return iter((error, DONE_LINE)) if caller.streams else error

@@ -1,8 +1,7 @@
 """The interfaces that connect the agent to users, tools, models, listeners and presets."""
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from gpt5_agent.events import (
     AgentEvent,
@@ -55,17 +54,16 @@ class Tool(Protocol):
         """Run it; the model gets what is returned, an exception is a failure."""
 
 
-@dataclass(frozen=True, slots=True)
-class ModelAnswer:
+class ModelAnswer(NamedTuple):
     """One answer of a model; the last thing that a provider yields.
 
     `is_final` says that no tool was called; `run_end` has all items.
     """
 
     is_final: bool
-    tool_calls: tuple[Item, ...] = ()
-    text_content: str = ""
-    run_end: RunDone = field(kw_only=True)
+    tool_calls: tuple[Item, ...]
+    text_content: str
+    run_end: RunDone
 
 
 class Provider(Protocol):
@@ -119,7 +117,7 @@ class Guide(Protocol):
 
 
 def notify_interface(event: AgentEvent, interface: UserInterface) -> None:
-    """Call the method for an event; other events are ignored."""
+    """Call the method for an event; events without a method are left out."""
     match event:
         case NewMessage():
             interface.on_new_message(event)

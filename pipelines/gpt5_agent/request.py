@@ -1,8 +1,7 @@
 """The question to the agent, with its settings."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from gpt5_agent.events import RunMetadata
 from gpt5_agent.ports import Guide, Tool
@@ -23,8 +22,7 @@ PolicyStyle = Literal["full", "lean", "auto"]
 _MAX_ITERATIONS = 30
 
 
-@dataclass(frozen=True, slots=True)
-class Persona:
+class Persona(NamedTuple):
     """Who the agent is: its instruction, the policies, a guide."""
 
     instruction: str = ""
@@ -33,8 +31,7 @@ class Persona:
     guide: Guide | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class AgentLimits:
+class AgentLimits(NamedTuple):
     """When the agent has to answer; 0 is no limit.
 
     `iterations` are rounds of the model; `seconds` are those of the model and of the
@@ -51,8 +48,7 @@ class AgentLimits:
         return max(1, min(self.iterations, _MAX_ITERATIONS))
 
 
-@dataclass(frozen=True, slots=True)
-class OwnToolSettings:
+class OwnToolSettings(NamedTuple):
     """The tools that run here.
 
     With `asks_in_chat` an approval is requested through the host, which shows a card
@@ -62,8 +58,8 @@ class OwnToolSettings:
     """
 
     tools: Sequence[Tool] = ()
-    approver: Approver = field(default_factory=Approver)
-    limits: CallLimits = field(default_factory=CallLimits)
+    approver: Approver = Approver()
+    limits: CallLimits = CallLimits()
     asks_in_chat: bool = False
     files_root: str = ""
 
@@ -72,8 +68,7 @@ def _ignore_metadata(_: RunMetadata) -> None:
     """Leave an ending without a listener."""
 
 
-@dataclass(frozen=True, slots=True)
-class AgentRequest:
+class AgentRequest(NamedTuple):
     """One question to the agent.
 
     `body` holds the caller's other keys, `query` the question if it is not in the
@@ -87,14 +82,14 @@ class AgentRequest:
     body: Mapping[str, Any]
     endpoint: Endpoint
     connections: Connections
-    limits: Limits = field(default_factory=Limits)
-    settings: Settings = field(default_factory=Settings)
-    persona: Persona = field(default_factory=Persona)
-    budget: AgentLimits = field(default_factory=AgentLimits)
-    own_tools: OwnToolSettings = field(default_factory=OwnToolSettings)
+    limits: Limits = Limits()
+    settings: Settings = Settings()
+    persona: Persona = Persona()
+    budget: AgentLimits = AgentLimits()
+    own_tools: OwnToolSettings = OwnToolSettings()
     query: str = ""
     context: object = None
     prices: ModelPrices | None = None
-    log: Callable[[str], object] = field(default=str)
+    log: Callable[[str], object] = str
     debug: bool = False
-    on_end: Callable[[RunMetadata], object] = field(default=_ignore_metadata)
+    on_end: Callable[[RunMetadata], object] = _ignore_metadata

@@ -18,7 +18,7 @@ from collections.abc import (
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import aiohttp
 
@@ -34,7 +34,7 @@ _MAX_TOOL_NAME_CHARACTERS = 64
 _MIN_SECRET_CHARACTERS = 6
 _INVALID_TOOL_NAME_CHARACTER = re.compile(r"[^A-Za-z0-9_-]")
 
-ExecuteRemoteTool = Callable[[dict[str, Any]], Awaitable[Any]]
+_ExecuteRemoteTool = Callable[[dict[str, Any]], Awaitable[Any]]
 
 
 _Response = TypeVar("_Response")
@@ -48,8 +48,7 @@ class RemoteTimeout(RemoteError):
     """The server took too long."""
 
 
-@dataclass(frozen=True, slots=True)
-class RemoteToolSpec:
+class RemoteToolSpec(NamedTuple):
     """A server's description of a tool; `args` is the schema of its arguments."""
 
     own_name: str
@@ -64,7 +63,7 @@ class RemoteTool:
     name: str
     description: str
     args: Mapping[str, Any]
-    run: ExecuteRemoteTool = field(repr=False)
+    run: _ExecuteRemoteTool = field(repr=False)
 
     async def execute(self, args: dict[str, Any]) -> Any:
         """Let the server run it; raises RemoteError."""
@@ -83,7 +82,7 @@ async def run_with_timeout(
 
 
 def make_remote_tool(
-    label: str, spec: RemoteToolSpec, run: ExecuteRemoteTool
+    label: str, spec: RemoteToolSpec, run: _ExecuteRemoteTool
 ) -> RemoteTool:
     """Return a tool named after its server and itself."""
     name = _INVALID_TOOL_NAME_CHARACTER.sub("_", f"{label}_{spec.own_name}")[

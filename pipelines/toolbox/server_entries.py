@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from pydantic import (
@@ -47,22 +48,22 @@ def _is_web_address(text: str) -> bool:
     return is_sound and one_word and parts.scheme in ("http", "https")
 
 
-def is_tool_server_label(text: object) -> bool:
+def _is_tool_server_label(text: object) -> bool:
     """Say whether a text can be the label of a server."""
     return isinstance(text, str) and bool(_TOOL_SERVER_LABEL.fullmatch(text))
 
 
-StringMap = Mapping[str, str]
+_StringMap = Mapping[str, str]
 
 
-class ServerRow(BaseModel):
+class _ServerRow(BaseModel):
     """An entry as it is typed."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
     server_label: str
     authorization: str | None = None
-    headers: StringMap = {}
+    headers: _StringMap = {}
     allowed_tools: list[str] | None = None
     timeout: float = Field(default=60.0, ge=1, le=600)
 
@@ -70,7 +71,7 @@ class ServerRow(BaseModel):
     @classmethod
     def _check_format(cls, text: str, about: ValidationInfo) -> str:
         is_fine = (
-            is_tool_server_label
+            _is_tool_server_label
             if about.field_name == "server_label"
             else _is_web_address
         )
@@ -79,22 +80,22 @@ class ServerRow(BaseModel):
         return text
 
 
-class McpRow(ServerRow):
+class McpRow(_ServerRow):
     """An MCP server as it is typed."""
 
     server_url: str | None = None
     command: list[str] = []
-    env: StringMap = {}
+    env: _StringMap = {}
 
 
-class OpenApiRow(ServerRow):
+class OpenApiRow(_ServerRow):
     """A server with an OpenAPI document as it is typed."""
 
     server_url: str
     base_url: str | None = None
 
 
-def describe_row_error(error: ValidationError) -> str:
+def _describe_row_error(error: ValidationError) -> str:
     """Return the first problem of an entry."""
     first = error.errors(include_input=False, include_url=False)[0]
     key = str(first["loc"][0])
@@ -132,16 +133,14 @@ class ServerEntry:
     secrets: tuple[str, ...] = field(default=(), repr=False)
 
 
-@dataclass(frozen=True, slots=True)
-class ServerEntries:
+class ServerEntries(NamedTuple):
     """The usable servers, and the problems of the others."""
 
     entries: tuple[ServerEntry, ...] = ()
     problems: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class EntryReader:
+class EntryReader(NamedTuple):
     """Reads the entries of a valve; `starts_programs` allows a `command`."""
 
     valve: str
@@ -208,7 +207,7 @@ class EntryReader:
         try:
             row = self.row.model_validate(said)
         except ValidationError as error:
-            raise _InvalidEntry(describe_row_error(error)) from None
+            raise _InvalidEntry(_describe_row_error(error)) from None
         if isinstance(row, McpRow):
             self._check_target(row)
         return row
@@ -219,7 +218,7 @@ class EntryReader:
         if row.command and not self.starts_programs:
             raise _InvalidEntry("it starts a program, which the valves do not allow")
 
-    def _reveal_all(self, key: str, texts: StringMap) -> Iterator[tuple[str, str]]:
+    def _reveal_all(self, key: str, texts: _StringMap) -> Iterator[tuple[str, str]]:
         for name, text in texts.items():
             if key == "headers" and not _HEADER_NAME.fullmatch(name):
                 raise _InvalidEntry("a name among its headers is no header's name")
@@ -236,7 +235,7 @@ class _InvalidEntry(Exception):
 
 
 def _referenced_secrets(
-    revealed: Iterable[tuple[str, str]], typed: StringMap
+    revealed: Iterable[tuple[str, str]], typed: _StringMap
 ) -> list[str]:
     """Return the secrets that stood behind references.
 
@@ -249,4 +248,4 @@ def _referenced_secrets(
 
 def _read_entry_label(row: object) -> str:
     label = row.get("server_label") if isinstance(row, dict) else None
-    return str(label) if is_tool_server_label(label) else ""
+    return str(label) if _is_tool_server_label(label) else ""

@@ -7,9 +7,8 @@ connects to no server. Sessions are never shared, because they may know their us
 import asyncio
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from time import monotonic
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from toolbox.mcp.client import McpClient
 from toolbox.openapi.client import OpenApiClient
@@ -38,7 +37,7 @@ _LIST_TOOLS_SECONDS = 15.0
 _ServerKey = tuple[str, ServerEntry]
 
 
-class ToolServerClient(Protocol):
+class _ToolServerClient(Protocol):
     """A server, for one run."""
 
     async def list_tools(self) -> tuple[Any, ...]:
@@ -51,8 +50,7 @@ class ToolServerClient(Protocol):
         """Close what was opened."""
 
 
-@dataclass(frozen=True, slots=True)
-class ToolServerSettings:
+class ToolServerSettings(NamedTuple):
     """The servers in the valves; `allows_programs` is for MCP over stdio."""
 
     mcp: str = ""
@@ -67,16 +65,14 @@ class ToolServerSettings:
         return mcp.read_entries(self.mcp), openapi.read_entries(self.openapi)
 
 
-@dataclass(frozen=True, slots=True)
-class AvailableTools:
+class AvailableTools(NamedTuple):
     """The tools of a run, and the problems of servers for an administrator."""
 
     tools: tuple[RemoteTool, ...] = ()
     problems: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class _CachedTools:
+class _CachedTools(NamedTuple):
     """What a server offered, or its problem; valid up to a time."""
 
     expires_at: float
@@ -99,7 +95,7 @@ class ToolServers:
     ) -> AsyncGenerator[AvailableTools, None]:
         """Lend the tools of a run; its sessions are closed in the background."""
         mcp, openapi = named.read_entries()
-        servers: dict[_ServerKey, ToolServerClient] = {
+        servers: dict[_ServerKey, _ToolServerClient] = {
             **{("mcp", entry): McpClient(entry) for entry in mcp.entries},
             **{("openapi", entry): OpenApiClient(entry) for entry in openapi.entries},
         }
@@ -125,7 +121,7 @@ class ToolServers:
             await asyncio.wait(self._closing)
 
     async def _list_tools(
-        self, key: _ServerKey, server: ToolServerClient
+        self, key: _ServerKey, server: _ToolServerClient
     ) -> _CachedTools:
         now = self._now()
         self._cache = {k: r for k, r in self._cache.items() if r.expires_at > now}
@@ -135,7 +131,7 @@ class ToolServers:
             return found
         return self._cache[key]
 
-    def _close_in_background(self, server: ToolServerClient) -> None:
+    def _close_in_background(self, server: _ToolServerClient) -> None:
         """Close in a task of its own: a run that was stopped cannot wait."""
         closing = asyncio.create_task(server.close())
         self._closing.add(closing)
@@ -143,7 +139,7 @@ class ToolServers:
 
 
 async def _query_server(
-    server: ToolServerClient, name: str, now: float
+    server: _ToolServerClient, name: str, now: float
 ) -> _CachedTools:
     try:
         offers = await run_with_timeout(server.list_tools(), _LIST_TOOLS_SECONDS, name)

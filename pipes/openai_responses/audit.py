@@ -1,28 +1,8 @@
 """The lines of the audit log: JSON, without any text of a chat.
 
-===================  ======================  =======  =======  =====
-field                 what it is              request  success  error
-===================  ======================  =======  =======  =====
-event                 `responses_api_` ...    x        x        x
-model                 as it was asked for     x        x        x
-response_model        as the server names it           x
-request_id            the caller's, one for   x        x        x
-                      all lines of a request
-response_format       text, json_object ...   x
-stream                true or false           x
-tool_count            tools offered           x
-input_message_count   messages in the input   x
-status_code           of HTTP; null if none            x        x
-code                  the server's word                         x
-param                 what it is about                          x
-error_type            the server's word                         x
-base_url_host         the server's name       x        x        x
-use_custom_base_url   it is not OpenAI's own  x        x        x
-===================  ======================  =======  =======  =====
-
-Every field of an event is always in its line. It is null where nothing is known, or
-where the value does not have the expected form. These functions never get a key, and
-they read only names, kinds and numbers of a payload or a response.
+Each function names the fields of its event. They are always in its line, null where
+nothing valid is known. No function gets a key, and all read only names, kinds and
+numbers.
 """
 
 import json
@@ -31,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from openai_responses.errors import ApiError
+from openai_responses.json_input import as_list, as_mapping
 from openai_responses.redaction import redact
 
 _OPENAI_HOST = "api.openai.com"
@@ -47,7 +28,7 @@ def audit_request(payload: Mapping[str, Any], host: str, request_id: str) -> str
     fields = {
         "response_format": _response_format(payload),
         "stream": payload.get("stream") is True,
-        "tool_count": len(_list(payload.get("tools"))),
+        "tool_count": len(as_list(payload.get("tools"))),
         "input_message_count": _message_count(payload.get("input")),
     }
     return _line("request", payload, host, request_id, fields)
@@ -75,7 +56,7 @@ def audit_error(
     error: ApiError,
     status: int | None = None,
 ) -> str:
-    """Return the line for a request that failed. No `status` means no answer came."""
+    """Return the line for a request that failed; `status` is None if no answer came."""
     fields = {
         "status_code": status,
         "code": _fitting(_API_WORD, error.code),
@@ -92,7 +73,6 @@ def _line(
     request_id: str,
     fields: Mapping[str, Any],
 ) -> str:
-    """Return the line: the fields of all events, and those of this event."""
     known_host = _fitting(_HOST_NAME, host)
     line = {
         "event": f"responses_api_{event}",
@@ -113,23 +93,14 @@ def _fitting(shape: re.Pattern[str], value: object) -> str | None:
 
 
 def _response_format(payload: Mapping[str, Any]) -> str | None:
-    """Return the kind of format that was asked for; the schema is never read."""
-    wanted = _mapping_or_empty(_mapping_or_empty(payload.get("text")).get("format"))
+    wanted = as_mapping(as_mapping(payload.get("text")).get("format"))
     kind = wanted.get("type", "text")
     return kind if isinstance(kind, str) and kind in _FORMATS else None
 
 
 def _message_count(items: object) -> int:
-    """Return the number of messages; the API takes a text as one message."""
+    """Return the number of messages; a text is one message."""
     if isinstance(items, str):
         return 1
-    found = (_mapping_or_empty(item) for item in _list(items))
+    found = (as_mapping(item) for item in as_list(items))
     return sum(item.get("type", "message") == "message" for item in found if item)
-
-
-def _list(value: object) -> list[Any]:
-    return value if isinstance(value, list) else []
-
-
-def _mapping_or_empty(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}

@@ -1,9 +1,7 @@
 """The time, random numbers, and ids made of both.
 
-Ids of kept items are ULIDs: 26 characters that sort by time. Their layout is that of
-the ULID specification: 48 bits of milliseconds and 80 random bits in Crockford's
-alphabet. The code is our own, because a package would have to be installed on the
-user's server.
+Ids are ULIDs: 48 bits of milliseconds and 80 random bits in Crockford's alphabet, so
+they sort by time. A package for them would have to be installed on the user's server.
 """
 
 import random
@@ -23,7 +21,7 @@ def monotonic_seconds() -> float:
 
 
 def random_fraction() -> float:
-    """Return a number from 0 to 1, so that waits do not all end at the same time."""
+    """Return a number from 0 to 1, to spread waits."""
     return random.random()
 
 

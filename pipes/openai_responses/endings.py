@@ -1,15 +1,12 @@
 """How a run can end, and the sentence that a person sees for each ending.
 
-Each sentence says what happened and what can be done. `{code}`, `{param}` and
-`{status}` are words of the API, `{model}` is the id that was asked for. A finished
-answer needs no sentence. No text of the server is shown, because it may quote a key or
-a prompt.
+`{code}`, `{param}` and `{status}` are words of the API, `{model}` is the id that was
+asked for. No text of the server is shown, because it may quote a key or a prompt.
 """
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from openai_responses.errors import (
     ApiError,
@@ -168,13 +165,8 @@ EndingKind = Literal[
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class Ending:
-    """How a run ended.
-
-    `code` is the API's word for the cause, if it gave one. `sentence` is empty when
-    there is nothing to say.
-    """
+class Ending(NamedTuple):
+    """How a run ended: the API's word for the cause, and a sentence if there is one."""
 
     kind: EndingKind
     code: str | None = None
@@ -200,13 +192,13 @@ def ending_of_incomplete(reason: str | None) -> Ending:
 
 
 def ending_of_failure(kind: Literal["failed", "error"], error: ApiError) -> Ending:
-    """Return the ending of a `response.failed` ("failed") or an `error` event."""
+    """Return the ending of a `response.failed` ("failed") or an `error` event ("error")."""
     code = api_word(error.code or error.type)
     return Ending(kind, code, failure_sentence(error))
 
 
 def ending_of_exception(error: ResponsesError, has_begun: bool) -> Ending:
-    """Return the ending of a run that was stopped by one of our errors.
+    """Return the ending of a run that one of our errors stopped.
 
     `has_begun` says whether an event had arrived; if so, the answer was cut.
     """
@@ -235,7 +227,7 @@ def failure_sentence(error: ApiError) -> str:
 def refusal_sentence(status: int, error: ApiError, model: str) -> str:
     """Return the sentence for an HTTP status of 400 or more.
 
-    `model` is the id that was asked for: it comes from the chat, not from the server.
+    `model` is the id from the chat, not from the server.
     """
     facts = {"model": model, "status": str(status)}
     refused, failed = SENTENCES["refused"], SENTENCES["failed"]
@@ -260,7 +252,6 @@ def failure_status(failure: Failure) -> str:
 
 
 def _sentence(kind: str, error: ApiError) -> str:
-    """Return the sentence of a kind, by the code or else the type of an error."""
     told = SENTENCES[kind]
     words = (word for word in (error.code, error.type) if word)
     sentence = next((told[word] for word in words if word in told), told[""])
@@ -268,7 +259,6 @@ def _sentence(kind: str, error: ApiError) -> str:
 
 
 def _shown(word: str | None, form: str = " ({})") -> str:
-    """Return a word of the server in the form that is shown, or nothing."""
     known = api_word(word)
     return form.format(known) if known else ""
 
@@ -276,8 +266,8 @@ def _shown(word: str | None, form: str = " ({})") -> str:
 def api_word(word: str | None) -> str | None:
     """Return `word` if it can be a word of the API, else None.
 
-    Codes and parameter names consist of small letters, digits, dots, brackets and
-    underscores. Anything else, for example a key, is not a word of the API.
+    Such words consist of small letters, digits, dots, brackets and underscores; a key does
+    not.
     """
     known = any(word in told for told in SENTENCES.values())
     return word if word and (known or _WORD.fullmatch(word)) else None

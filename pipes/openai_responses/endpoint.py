@@ -17,10 +17,10 @@ _AZURE_HOSTS = (".azure.com", ".azure.us", ".azure.cn")
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """How a server is reached. The address of a proxy can contain a password.
+    """How a server is reached; the address of a proxy can contain a password.
 
-    `ca_bundle` is the path of a file with certificates, `proxy` an address. If they are
-    empty, the system's certificates and the environment's proxy are used.
+    An empty `ca_bundle` (a file) or `proxy` (an address) means the system's certificates
+    and the environment's proxy.
     """
 
     verify_ssl: bool = True
@@ -30,10 +30,9 @@ class Network:
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """The address and the key of a server.
+    """The address and the key of a server; an address can contain a password.
 
-    Neither is in a `repr`: an address can contain a password. `strict` asks for
-    requests in the form that servers other than OpenAI's accept.
+    `strict` asks for requests in the form that servers other than OpenAI's accept.
     """
 
     base_url: str = field(repr=False)
@@ -46,15 +45,15 @@ class Endpoint:
 
     def url(self, path: str) -> str:
         """Return the address of `path`; raises InvalidRequest for an unusable base."""
-        base = normalize_base_url(self.base_url)
+        base = _normalize_base_url(self.base_url)
         query = urlsplit(self.base_url.strip()).query  # Azure's api-version
         joint = "&" if "?" in path else "?"
         return base + path + (query and joint + query)
 
     @property
     def host(self) -> str:
-        """The server's name; raises InvalidRequest for an unusable base."""
-        return urlsplit(normalize_base_url(self.base_url)).hostname or ""
+        """The server's name; raises InvalidRequest like `url`."""
+        return urlsplit(_normalize_base_url(self.base_url)).hostname or ""
 
     @property
     def is_azure(self) -> bool:
@@ -62,24 +61,22 @@ class Endpoint:
         return self.host.endswith(_AZURE_HOSTS)
 
     def account(self) -> str:
-        """Return a name for this key at this address, which does not reveal the key."""
+        """Return a name for this key at this address that does not reveal the key."""
         told = f"{self.base_url}\n{self.organization}\n{self.api_key}"
         return sha256(told.encode("utf-8", errors="replace")).hexdigest()
 
     def owner(self) -> str:
         """Return a short name for the owner of encrypted reasoning, without the key.
 
-        Keys of one organisation can read each other's reasoning, if the organisation is
-        known.
+        Keys of one organisation can read each other's reasoning.
         """
         told = f"{self.host}\n{self.organization or self.api_key.strip()}"
         return sha256(told.encode("utf-8", errors="replace")).hexdigest()[:16]
 
     def headers(self) -> dict[str, str]:
-        """Return the headers of a request; Azure has its own header for the key.
+        """Return the headers of a request.
 
-        The administrator's own headers have priority: a gateway may need another
-        Authorization.
+        The administrator's own headers have priority: a gateway may need another Authorization.
         """
         key = self.api_key.strip()
         ours = {"api-key": key} if self.is_azure else {"Authorization": f"Bearer {key}"}
@@ -93,12 +90,8 @@ class Endpoint:
         return {**kept, **self.extra_headers}
 
 
-def normalize_base_url(text: str) -> str:
-    """Return `text` as the address that paths are appended to.
-
-    Takes what people paste: with or without `/v1`, with a slash at the end, or with
-    the `/responses` of the endpoint itself.
-    """
+def _normalize_base_url(text: str) -> str:
+    """`/v1` may be missing, a slash or the endpoint's `/responses` may be at the end."""
     parts = url_parts(text.strip() or DEFAULT_BASE_URL)
     if parts is None:
         raise InvalidRequest(
@@ -173,7 +166,6 @@ def proxy_for(network: Network, url: str) -> str | None:
 
 
 def _environment_proxy(url: str) -> str | None:
-    """Return the proxy that the environment names for `url`, or None."""
     parts, proxies = urlsplit(url), getproxies()
     proxy = proxies.get(parts.scheme) or proxies.get("all")
     # Each call reads the whole environment. If it names no proxy, one call is enough.

@@ -1,25 +1,23 @@
-"""The exceptions of this package, and the error of the API as it can be read.
+"""The exceptions of this package, and the error that the API reports.
 
 ResponsesError
  ├─ InvalidRequest         our own check refused it; nothing was sent
  ├─ ConnectionFailed       no connection, or it broke before an answer
- ├─ TimedOut               the server kept us waiting for too long
+ ├─ TimedOut               the server or the run took too long
  ├─ ResponseLost           a background response whose rest cannot be had
  ├─ ApiRefused             an HTTP status of 400 or more
  ├─ UnreadableAnswer       an answer that is not what the API sends
  └─ MalformedEvent         one event of a stream that cannot be read
 
-`str(error)` is our own sentence for a person. It holds no body, no header and no key,
-so it may be shown in a chat and logged.
+`str(error)` is our own sentence for a person, without body, header or key.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, NamedTuple
 
 
 class ResponsesError(Exception):
-    """Any exception that this package raises on purpose; may be shown to a person."""
+    """What this package raises on purpose; its text may be shown to a person."""
 
 
 class InvalidRequest(ResponsesError):
@@ -59,13 +57,10 @@ class MalformedEvent(ResponsesError):
     """An event of a stream whose payload is not a JSON object."""
 
 
-@dataclass(frozen=True, slots=True)
-class ApiError:
+class ApiError(NamedTuple):
     """The error that the API reports (docs/reference/responses-api.md, "Errors").
 
-    The same four fields come in an HTTP body, in a `response.failed` and in both forms
-    of the `error` event. `message` is the server's text. It can quote a key or a
-    prompt, so it is never shown as it is.
+    `message` is the server's text. It can quote a key or a prompt, so it is never shown.
     """
 
     code: str | None = None
@@ -74,17 +69,15 @@ class ApiError:
     message: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """A failure before the first event, with what it says about trying again.
+class Failure(NamedTuple):
+    """A failure before the first event.
 
     `status` is None if no HTTP answer came, and 200 if the stream began with an error.
-    `retry_after` is the wait in seconds that the server asked for. `should_retry` is
-    what the server said about trying again.
+    `retry_after` is in seconds; `should_retry` is the server's own word.
     """
 
     status: int | None = None
-    error: ApiError = field(default_factory=ApiError)
+    error: ApiError = ApiError()
     retry_after: float | None = None
     should_retry: bool | None = None
 

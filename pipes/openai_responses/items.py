@@ -1,12 +1,13 @@
 """The API's items: their kinds, their texts, and how calls and outputs belong together.
 
-An item stays the dict that the API sent: fields that we do not know (`namespace`,
-`caller`, `fingerprint`) are sent back unchanged. What the API wants of the items in
-later requests: docs/reference/responses-api.md, "Items in later requests".
+An item stays the dict that the API sent; unknown fields are sent back unchanged. What
+the API wants of them then: docs/reference/responses-api.md, "Items in later requests".
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
+
+from openai_responses.json_input import as_list, as_mapping, as_text
 
 Item = dict[str, Any]
 
@@ -185,7 +186,7 @@ def since_compaction(items: Sequence[Item]) -> list[Item]:
 
 
 def message_text(item: Mapping[str, Any]) -> str:
-    """Return the text that a person reads in a message: its text and its refusals."""
+    """Return the text and the refusals of a message."""
     content = item.get("content")
     if isinstance(content, str):
         return content
@@ -193,15 +194,13 @@ def message_text(item: Mapping[str, Any]) -> str:
 
 
 def content_parts(content: object) -> list[Item]:
-    """Return the parts of a content; anything else that a server sends is left out."""
-    rows = content if isinstance(content, list) else []
-    return [row for row in rows if isinstance(row, dict)]
+    """Return the parts of a content; what is no part is left out."""
+    return [row for row in as_list(content) if isinstance(row, dict)]
 
 
 def part_text(part: Mapping[str, Any]) -> str:
     """Return the text of one content part, or nothing."""
-    text = part.get("text") or part.get("refusal")
-    return text if isinstance(text, str) else ""
+    return as_text(part.get("text") or part.get("refusal"))
 
 
 def open_calls(items: Sequence[Item]) -> list[Item]:
@@ -210,7 +209,7 @@ def open_calls(items: Sequence[Item]) -> list[Item]:
     return [i for i in items if is_call(i) and i.get("call_id") not in answered]
 
 
-def paired_places(items: Sequence[Mapping[str, Any]]) -> set[int]:
+def _paired_places(items: Sequence[Mapping[str, Any]]) -> set[int]:
     """Return the places of the calls and outputs that are pairs.
 
     An output answers an earlier call of its own kind; a `call_id` counts once.
@@ -238,7 +237,7 @@ def drop_orphans(items: Iterable[Item]) -> list[Item]:
     (docs/reference/responses-api.md, "Refusals of input items", 5).
     """
     rows = list(items)
-    pairs = paired_places(rows)
+    pairs = _paired_places(rows)
     kept: list[Item] = []
     dangling: list[Item] = []  # reasoning whose product has not come yet
     lost_call = False
@@ -271,19 +270,14 @@ def item_texts(item: Mapping[str, Any]) -> Iterator[tuple[TextPlace, str]]:
     """Yield the place and the text of everything in `item` that deltas can grow."""
     kind = kind_of(item)
     for text_kind, field in kind.parts:
-        parts = item.get(field)
-        for index, part in enumerate(parts if isinstance(parts, list) else ()):
+        for index, part in enumerate(as_list(item.get(field))):
             if isinstance(part, Mapping):
                 is_refusal = part.get("type") == "refusal"
                 found = part.get("refusal" if is_refusal else "text")
-                yield ("refusal" if is_refusal else text_kind, index), _string(found)
+                yield ("refusal" if is_refusal else text_kind, index), as_text(found)
     if kind.text:
         text_kind, field = kind.text
-        yield (text_kind, 0), _string(item.get(field))
-
-
-def _string(value: object) -> str:
-    return value if isinstance(value, str) else ""
+        yield (text_kind, 0), as_text(item.get(field))
 
 
 _READABLE_FORMATS = ("png", "jpeg", "webp")
@@ -297,25 +291,23 @@ def is_image_call(item: Mapping[str, Any]) -> bool:
 def has_image(item: Mapping[str, Any]) -> bool:
     """Say whether `item` holds a picture that can be sent back to the model."""
     has_result = is_image_call(item) and bool(item.get("result"))
-    return has_result and image_format(item) in _READABLE_FORMATS
+    return has_result and _image_format(item) in _READABLE_FORMATS
 
 
-def image_format(item: Mapping[str, Any]) -> str:
-    """Return the format of a drawn picture, such as `png`."""
+def _image_format(item: Mapping[str, Any]) -> str:
     return str(item.get("output_format") or "png")
 
 
 def image_url(item: Mapping[str, Any]) -> str:
     """Return a drawn picture as a data URL."""
-    kind = {"svg": "svg+xml"}.get(image_format(item), image_format(item))
+    kind = {"svg": "svg+xml"}.get(_image_format(item), _image_format(item))
     return f"data:image/{kind};base64,{item['result']}"
 
 
 def image_message(item: Mapping[str, Any]) -> Item:
     """Return a drawn picture as an input message.
 
-    The item itself cannot go back: the API would look it up by an id that it never
-    stored.
+    The API would look the item itself up by an id that it never stored.
     """
     part = {"type": "input_image", "detail": "auto", "image_url": image_url(item)}
     return {"type": "message", "role": "user", "content": [part]}
@@ -337,7 +329,10 @@ def is_host_returned(item: Mapping[str, Any]) -> bool:
         return False
     if item.get("status") in _UNFINISHED:
         return False
-    if name == "web_search_call" and _action(item).get("type") not in _ACTIONS:
+    if (
+        name == "web_search_call"
+        and as_mapping(item.get("action")).get("type") not in _ACTIONS
+    ):
         return False
     if name == "mcp_list_tools" and item.get("error"):
         return False  # without a list the API asks the server again
@@ -357,10 +352,7 @@ def is_replayed(item: Mapping[str, Any]) -> bool:
 
 
 def drop_hosted_tool_items(items: Iterable[Item]) -> list[Item]:
-    """Return `items` without calls, their outputs and the reasoning before them.
-
-    Lists of remote tools and pictures stay.
-    """
+    """Return `items` without calls, their outputs and the reasoning before them."""
     kept: list[Item] = []
     dangling: list[Item] = []  # reasoning whose product has not come yet
     for item in items:
@@ -382,14 +374,13 @@ def search_queries(item: Mapping[str, Any]) -> list[str]:
     """Return the queries of a search, on the web or in files."""
     if item_type(item) == "file_search_call":
         return _texts(item.get("queries"))
-    action = _action(item)
+    action = as_mapping(item.get("action"))
     return _texts(action.get("queries")) or _texts([action.get("query")])
 
 
 def search_pages(item: Mapping[str, Any]) -> list[str]:
     """Return the addresses of the pages that a search found, each once."""
-    sources = _action(item).get("sources")
-    rows = sources if isinstance(sources, list) else []
+    rows = as_list(as_mapping(item.get("action")).get("sources"))
     urls = [row.get("url") for row in rows if isinstance(row, Mapping)]
     return list(dict.fromkeys(_texts(urls)))
 
@@ -410,11 +401,5 @@ def _tool_kind(tool: Item) -> ItemKind:
     return _TOOL_KINDS.get(str(tool.get("type")), _OTHER_KIND)
 
 
-def _action(item: Mapping[str, Any]) -> Mapping[str, Any]:
-    action = item.get("action")
-    return action if isinstance(action, Mapping) else {}
-
-
 def _texts(values: object) -> list[str]:
-    rows = values if isinstance(values, list) else []
-    return [row for row in rows if isinstance(row, str) and row]
+    return [row for row in as_list(values) if isinstance(row, str) and row]

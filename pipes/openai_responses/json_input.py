@@ -20,3 +20,18 @@ def parse_string_map(text: str) -> Mapping[str, str] | None:
     if found is None or not all(isinstance(one, str) for one in found.values()):
         return None
     return found
+
+
+def as_mapping(value: object) -> Mapping[str, Any]:
+    """Return a JSON object, an empty one for anything else."""
+    return value if isinstance(value, Mapping) else {}
+
+
+def as_list(value: object) -> list[Any]:
+    """Return a JSON array, an empty one for anything else."""
+    return value if isinstance(value, list) else []
+
+
+def as_text(value: object) -> str:
+    """Return a text, an empty one for anything else."""
+    return value if isinstance(value, str) else ""

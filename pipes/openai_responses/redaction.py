@@ -1,13 +1,9 @@
-"""Removes secrets from text.
+"""Removes secrets from text: known values in every form, then what looks like a secret.
 
-Two passes: first the values that are known to be secret, in every form in which they
-are sent; then everything that looks like a secret. Text that is already `[redacted]` is
-left alone.
-
-No rule may look behind a character that another rule can take, and none may end in
-front of a letter or digit. So a second pass finds nothing new. A part of a rule that
-repeats without limit is possessive, or starts with a character that it cannot repeat.
-So the time is linear.
+Text that is already `[redacted]` is left alone. No rule may look behind a character
+that another rule can take, and none may end in front of a letter or digit, so a second
+pass finds nothing new. What repeats without limit is possessive, or starts with a
+character that it cannot repeat, so the time is linear.
 """
 
 import json
@@ -17,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from traceback import extract_tb
 from urllib.parse import quote, quote_plus
 
-REDACTED = "[redacted]"
+_REDACTED = "[redacted]"
 
 _SHORTEST_SECRET = 6
 
@@ -59,8 +55,7 @@ _LOOKS_SECRET = re.compile(
 def redact(text: str, secrets: Iterable[str] = ()) -> str:
     """Return `text` with `[redacted]` in place of `secrets` and of what looks like one.
 
-    A second call changes nothing. Secrets of fewer than six characters are ignored,
-    because they would be found in ordinary words.
+    Secrets of fewer than six characters are ignored: ordinary words contain them.
     """
     known = {form for secret in secrets for form in _forms(secret.strip())}
     if known:
@@ -81,15 +76,15 @@ def header_secrets(value: str) -> list[str]:
 def redact_line(text: str, secrets: Iterable[str] = ()) -> str:
     """Return `text` redacted and as one line, safe to write to a log.
 
-    Texts of tools, pages and programs get there. A line end in them would fake a line
-    of the log, and an escape sequence would act on the terminal that shows it.
+    A line end of a tool's text would fake a line of the log, and an escape sequence would
+    act on the terminal that shows it.
     """
     line = "\\n".join(redact(text, secrets).splitlines())
     return "".join(one if one.isprintable() else _escaped(one) for one in line)
 
 
 def describe_exception(error: BaseException) -> str:
-    """Return what a log may say of a foreign exception: its type and its place.
+    """Return the type and the place of a foreign exception, for a log.
 
     Its text may quote a header or a prompt.
     """
@@ -103,13 +98,14 @@ def _escaped(sign: str) -> str:
 
 
 def _redact_pattern(pattern: re.Pattern[str], text: str) -> str:
-    return REDACTED.join(pattern.sub(_keep_name, part) for part in text.split(REDACTED))
+    return _REDACTED.join(
+        pattern.sub(_keep_name, part) for part in text.split(_REDACTED)
+    )
 
 
 def _keep_name(found: re.Match[str]) -> str:
-    """Return the mark, with the name that tells which secret was there."""
     name = found[found.lastgroup] if found.lastgroup else ""
-    return f"{name}{REDACTED}{'@' if found.lastgroup == 'scheme' else ''}"
+    return f"{name}{_REDACTED}{'@' if found.lastgroup == 'scheme' else ''}"
 
 
 def _forms(secret: str) -> Iterator[str]:
@@ -128,8 +124,7 @@ def _forms(secret: str) -> Iterator[str]:
 def _inside_base64(raw: bytes, offset: int) -> str:
     """Return the characters that `raw` alone decides when `offset` bytes precede it.
 
-    The password of a `Basic` header follows a user name that we do not know. Only the
-    length of that name modulo three matters.
+    The password of a `Basic` header follows a user name of unknown length.
     """
     encoded = b64encode(bytes(offset) + raw).decode()
     return encoded[(offset * 8 + 5) // 6 : (offset + len(raw)) * 8 // 6]

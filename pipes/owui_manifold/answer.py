@@ -2,7 +2,6 @@
 
 from collections.abc import AsyncGenerator, Iterable
 from contextlib import aclosing
-from dataclasses import replace
 
 from openai_responses.clock import new_ulid, unix_seconds
 from openai_responses.items import is_encrypted, is_search
@@ -103,7 +102,10 @@ def _recorder(prepared: PreparedRequest) -> Recorder | None:
 
 
 def _record_scope(prepared: PreparedRequest) -> RecordScope:
-    caller, remembers = prepared.call.caller, prepared.call.valves.remembers_reasoning()
+    caller, remembers = (
+        prepared.call.caller,
+        prepared.call.config.valves.remembers_reasoning(),
+    )
     return RecordScope(
         caller.host_model,
         caller.message_id,
@@ -139,8 +141,8 @@ async def _apply_fallback(prepared: PreparedRequest, note: Status) -> PreparedRe
     if prepared.store:
         await prepared.store.invalidate_reasoning()
     rest = [item for item in prepared.request.input if not is_encrypted(item)]
-    return replace(
-        prepared, request=prepared.request.model_copy(update={"input": rest})
+    return prepared._replace(
+        request=prepared.request.model_copy(update={"input": rest})
     )
 
 
@@ -154,7 +156,7 @@ def _hand_over(
     if not (_delegates(prepared) and leaves_calls(ended)):
         return
     call = prepared.call
-    within_run = call.valves.carries_reasoning()
+    within_run = call.config.valves.carries_reasoning()
     received = tuple(replay_output(ended.output, with_reasoning=within_run))
     pending = tuple(recorder.pending) if recorder else ()
     ended_round = DelegatedRound(

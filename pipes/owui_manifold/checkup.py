@@ -6,7 +6,6 @@ small requests like those of a chat.
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import replace
 from typing import Any
 
 from openai_responses.endings import COMPLETED, CUT
@@ -22,14 +21,8 @@ from openai_responses.requests.build import ResponsesRequest
 from openai_responses.transport.connections import Connections
 from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
 from owui_chat.events import AnswerEvent
-from owui_manifold.config import run_limits
-from owui_manifold.context import (
-    PipeCall,
-    messages_of,
-    model_of,
-    overrides_of,
-    user_endpoint,
-)
+from owui_manifold.config import run_limits, usable
+from owui_manifold.context import PipeCall
 from owui_manifold.hosted_tools import hosted_tools
 from owui_manifold.models import configured_models, fetch_models
 
@@ -57,7 +50,7 @@ class Diagnostics:
         self._model = model
         self._endpoint = endpoint
         self._connections = connections
-        self._limits = replace(limits, retries=RetryPolicy(0))
+        self._limits = limits._replace(retries=RetryPolicy(0))
 
     async def events(
         self, listed: Sequence[ResolvedModel], hosted: Sequence[Item]
@@ -143,7 +136,7 @@ def _finding(sign: str, what: str, sentence: str) -> str:
 
 def is_check_command(call: PipeCall) -> bool:
     """Say whether an administrator asks for a check; others talk to the model."""
-    messages = messages_of(call.body)
+    messages = call.messages
     last: Mapping[str, Any] = messages[-1] if messages else {}
     said = last.get("content")
     is_command = isinstance(said, str) and said.strip() == CHECK_COMMAND
@@ -154,12 +147,11 @@ async def run_diagnostics(
     call: PipeCall, connections: Connections
 ) -> AsyncGenerator[AnswerEvent, None]:
     """Yield the events of a check; raises InvalidRequest for unusable settings."""
-    valves, model = call.valves, model_of(call)
-    features = call.host.metadata.get("features")
-    hosted = hosted_tools(valves, call.user_valves, features, model)
-    limits = run_limits(valves, tools_ran=False)
-    checkup = Diagnostics(model, user_endpoint(call), connections, limits)
-    listed = configured_models(valves, overrides_of(valves))
+    config, model = call.config, call.model
+    hosted = hosted_tools(config, model)
+    limits = run_limits(config.valves, tools_ran=False)
+    checkup = Diagnostics(model, usable(config.endpoint), connections, limits)
+    listed = configured_models(config.valves, usable(config.overrides))
     async with aclosing(checkup.events(listed, hosted.items)) as events:
         async for event in events:
             yield event

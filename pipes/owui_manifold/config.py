@@ -1,94 +1,164 @@
-"""The settings of one call, derived from the valves.
+"""What the valves come to for one call: they are read once, into a `Config`.
 
-They combine the administrator's valves, the user's valves as far as the administrator
-permits them, and the switches in the composer. The companion filter puts these into
-`__metadata__["openai_responses"]`: `version`, `web_search`, `code_interpreter` (true)
-and `thinking` (an effort). Refusals that concern a whole account are remembered, so
-that the same request is not refused again.
+The switches of the composer come from the companion filter, in
+`__metadata__["openai_responses"]`: `version`, `web_search` and `code_interpreter`
+(true), `thinking` (an effort). A value that cannot be used is an error only when a
+request needs it, so it is kept as an exception until then.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fnmatch import fnmatchcase
-from typing import Any
+from functools import cache
+from hashlib import sha256
+from typing import Any, NamedTuple, TypeVar
+
+from pydantic import TypeAdapter, ValidationError
 
 from openai_responses.endpoint import Endpoint, Network, proxy_secrets
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item
-from openai_responses.json_input import parse_string_map
 from openai_responses.loop.attempts import Limits
 from openai_responses.loop.recovery import RetryPolicy
-from openai_responses.loop.tools import Approver, CallableTools, CallLimits, Toolset
-from openai_responses.models.resolve import REASONING_EFFORTS
+from openai_responses.loop.tools import (
+    Approval,
+    Approver,
+    CallableTools,
+    CallLimits,
+    Toolset,
+    read_rules,
+)
+from openai_responses.models.resolve import (
+    REASONING_EFFORTS,
+    ModelPrices,
+    Overrides,
+    read_overrides,
+)
+from openai_responses.models.usage import read_prices
 from openai_responses.redaction import header_secrets
 from openai_responses.requests.build import Settings
-from openai_responses.requests.mcp_servers import secrets_in_servers
+from openai_responses.requests.mcp_servers import RemoteServers, read_servers
 from openai_responses.transport.connections import Timeouts
 from owui_manifold.valves import UserValves, Valves
 
-
-@dataclass(frozen=True, slots=True)
-class Capabilities:
-    """Refusals that hold for every request: of summaries, of streams."""
-
-    summary: bool = False
-    stream: bool = False
+_Value = TypeVar("_Value")
+_Headers = Mapping[str, str]
 
 
-class AccountCapabilities:
-    """The refusals of each key at each address, as long as the pipe is loaded."""
+class Config(NamedTuple):
+    """What holds for one call; a user's choice replaces the administrator's."""
 
-    def __init__(self) -> None:
-        """Know nothing yet."""
-        self._by_account: dict[str, Capabilities] = {}
-        self._told: set[str] = set()
+    valves: Valves
+    secrets: tuple[str, ...]
+    """Texts that must appear in no log and no chat."""
+    problems: tuple[str, ...]
+    """Sentences for administrators; the call works without what they name."""
 
-    def of(self, endpoint: Endpoint) -> Capabilities:
-        """Return what this key has been refused at this address."""
-        return self._by_account.get(endpoint.account(), Capabilities())
+    endpoint: Endpoint | InvalidRequest
+    own_key: str
+    """The user's own API key, if the administrator permits one."""
+    overrides: Overrides | InvalidRequest
+    prices: Mapping[str, ModelPrices] | InvalidRequest
+    rules: Sequence[tuple[str, Approval]] | InvalidRequest
+    remote: RemoteServers
+    location: Mapping[str, str] | InvalidRequest
+    image_options: Item | InvalidRequest
 
-    def first_time(self, text: str) -> bool:
-        """Say whether `text` has not been told yet; from now on it has."""
-        is_new = text not in self._told
-        self._told.add(text)
-        return is_new
+    effort: str | None
+    summary: str | None
+    verbosity: str | None
+    service_tier: str
+    web_search: bool
+    replaces_search: bool
+    """Whether the page's switch means OpenAI's search instead of the host's."""
+    code_interpreter: bool
+    image_generation: bool
+    shows_cost: bool
+    shows_log: bool
+    log_level: str
 
-    def note(self, endpoint: Endpoint, cause: str) -> None:
-        """Remember a refusal by its cause; others concern one request alone."""
-        if cause in ("summary", "stream"):
-            known = self.of(endpoint)
-            learned = replace(known, **{cause: True})
-            self._by_account[endpoint.account()] = learned
+
+def usable(value: _Value | InvalidRequest) -> _Value:
+    """Return a value of the `Config`; raises InvalidRequest if it cannot be used."""
+    if isinstance(value, InvalidRequest):
+        raise value
+    return value
 
 
-_KEY = "openai_responses"
-_SWITCHES_VERSION = 1
+def read_config(
+    valves: Valves,
+    user: Mapping[str, Any] | None = None,
+    metadata: Mapping[str, Any] | None = None,
+) -> Config:
+    """Read the valves for a call of `user`, the host's `__user__`."""
+    host, person = metadata or {}, user or {}
+    is_admin = person.get("role") == "admin"
+    stored = person.get("valves")
+    given = stored if isinstance(stored, UserValves) else UserValves()
+    own = _allowed_choices(_with_switches(given, host), valves, is_admin)
+    own_key = own.API_KEY.strip() if valves.USER_API_KEYS != "off" else ""
+    headers = _attempt(lambda: _extra_headers(valves))
+    values = (
+        [valves.EXTRA_HEADERS]
+        if isinstance(headers, InvalidRequest)
+        else headers.values()
+    )
+    remote = read_servers(valves.REMOTE_MCP_SERVERS_JSON)
+    features = host.get("features")
+    switches = features if isinstance(features, Mapping) else {}
+    replaces_search = valves.MAP_WEB_SEARCH and bool(switches.get("web_search"))
+    searches = valves.ENABLE_WEB_SEARCH or replaces_search
+    return Config(
+        valves=valves,
+        secrets=_secrets(valves, values, own.API_KEY.strip(), *remote.secrets),
+        problems=tuple(filter(None, (_permission_error(valves), _filter_error(host)))),
+        endpoint=_attempt(lambda: _user_endpoint(valves, headers, own_key, is_admin)),
+        own_key=own_key,
+        overrides=_attempt(lambda: read_overrides(valves.MODEL_OVERRIDES_JSON)),
+        prices=_attempt(lambda: read_prices(valves.CUSTOM_MODEL_PRICING_JSON)),
+        rules=_attempt(lambda: read_rules(valves.TOOL_APPROVAL)),
+        remote=remote,
+        location=_attempt(lambda: _location(valves.WEB_SEARCH_USER_LOCATION)),
+        image_options=_attempt(lambda: _image_options(valves)),
+        effort=_inherit(own.REASONING_EFFORT, None),
+        summary=_inherit(own.REASONING_SUMMARY, valves.REASONING_SUMMARY),
+        verbosity=_inherit(own.VERBOSITY, None),
+        service_tier=_inherit(own.SERVICE_TIER, valves.SERVICE_TIER),
+        web_search=_is_on(own.WEB_SEARCH, searches),
+        replaces_search=replaces_search,
+        code_interpreter=_is_on(own.CODE_INTERPRETER, valves.ENABLE_CODE_INTERPRETER),
+        image_generation=_is_on(own.IMAGE_GENERATION, valves.ENABLE_IMAGE_GENERATION),
+        shows_cost=_is_on(own.SHOW_COST, valves.SHOW_COST),
+        shows_log=own.SHOW_LOG_ON_ERROR and is_admin,
+        log_level=_inherit(own.LOG_LEVEL, valves.LOG_LEVEL),
+    )
+
+
+def _attempt(read: Callable[[], _Value]) -> _Value | InvalidRequest:
+    try:
+        return read()
+    except InvalidRequest as error:
+        return error
+
+
+def _inherit(own: str, default: _Value) -> str | _Value:
+    return default if own == "inherit" else own
+
+
+def _is_on(own: str, default: bool) -> bool:
+    return default if own == "inherit" else own == "on"
+
+
+# ---------------------------------------------------------------- what users choose
+
+_FILTER_KEY = "openai_responses"
+_FILTER_VERSION = 1
 _SWITCHES = {"web_search": "WEB_SEARCH", "code_interpreter": "CODE_INTERPRETER"}
 
-OTHER_VERSION = (
+_OTHER_FILTER_VERSION = (
     "The filter OpenAI Responses Controls is of another version than this pipe, so its "
     "switches do nothing. An administrator has to install both from the same release."
 )
-
-
-def apply_composer_switches(
-    user: UserValves, metadata: Mapping[str, Any]
-) -> UserValves:
-    """Return a user's settings as the switches change them for this message."""
-    told = metadata.get(_KEY)
-    if not isinstance(told, Mapping) or told.get("version") != _SWITCHES_VERSION:
-        return user
-    wishes = {valve: "on" for switch, valve in _SWITCHES.items() if told.get(switch)}
-    if told.get("thinking") in REASONING_EFFORTS:
-        wishes["REASONING_EFFORT"] = str(told["thinking"])
-    return user.model_copy(update=wishes)
-
-
-def is_of_another_version(metadata: Mapping[str, Any]) -> bool:
-    """Say whether a filter spoke that this pipe does not understand."""
-    told = metadata.get(_KEY)
-    return isinstance(told, Mapping) and told.get("version") != _SWITCHES_VERSION
-
 
 _CHOICES: Mapping[str, str] = {
     "effort": "REASONING_EFFORT",
@@ -101,26 +171,38 @@ _CHOICES: Mapping[str, str] = {
     "show_cost": "SHOW_COST",
     "log_level": "LOG_LEVEL",
 }
-"""The words of USER_MAY_CHANGE, with the valve that each allows."""
+"""The words of USER_MAY_CHANGE, with the user valve that each allows."""
 
 
-def allowed_user_valves(user: UserValves, valves: Valves, is_admin: bool) -> UserValves:
-    """Return a user's settings without those that are not theirs to change.
+def _with_switches(user: UserValves, metadata: Mapping[str, Any]) -> UserValves:
+    """Return a user's settings, changed by the composer switches of this message."""
+    given = metadata.get(_FILTER_KEY)
+    if not isinstance(given, Mapping) or given.get("version") != _FILTER_VERSION:
+        return user
+    changed = {valve: "on" for switch, valve in _SWITCHES.items() if given.get(switch)}
+    if given.get("thinking") in REASONING_EFFORTS:
+        changed["REASONING_EFFORT"] = str(given["thinking"])
+    return user.model_copy(update=changed)
 
-    An administrator may change them all.
-    """
-    words = _words_of(valves)
+
+def _filter_error(metadata: Mapping[str, Any]) -> str:
+    given = metadata.get(_FILTER_KEY)
+    is_other = isinstance(given, Mapping) and given.get("version") != _FILTER_VERSION
+    return _OTHER_FILTER_VERSION if is_other else ""
+
+
+def _allowed_choices(user: UserValves, valves: Valves, is_admin: bool) -> UserValves:
+    """Return a user's settings without those that they may not change."""
+    words = _permitted_words(valves)
     if is_admin or "all" in words:
         return user
-    kept = {valve for word, valve in _CHOICES.items() if word in words}
     fields = UserValves.model_fields
-    reset = {v: fields[v].default for v in _CHOICES.values() if v not in kept}
+    reset = {v: fields[v].default for word, v in _CHOICES.items() if word not in words}
     return user.model_copy(update=reset)
 
 
-def permission_error(valves: Valves) -> str:
-    """Return what is wrong with USER_MAY_CHANGE, or nothing."""
-    unknown = sorted(_words_of(valves) - {*_CHOICES, "all", "nothing"})
+def _permission_error(valves: Valves) -> str:
+    unknown = sorted(_permitted_words(valves) - {*_CHOICES, "all", "nothing"})
     if not unknown:
         return ""
     return (
@@ -129,17 +211,120 @@ def permission_error(valves: Valves) -> str:
     )
 
 
-def _words_of(valves: Valves) -> set[str]:
-    return {word.strip().lower() for word in valves.USER_MAY_CHANGE.split(",")} - {""}
+def _permitted_words(valves: Valves) -> set[str]:
+    return set(comma_list(valves.USER_MAY_CHANGE.lower()))
 
 
-_BATCH_SHARE = 5
-"""Calls made at once run beside each other, but not all of them."""
+# ---------------------------------------------------------------- single valves
 
 
-def build_endpoint(valves: Valves, own_key: str = "") -> Endpoint:
-    """Return where requests go; raises InvalidRequest for what cannot work."""
-    key = own_key or valves.effective_key()
+def comma_list(text: str) -> list[str]:
+    """Return the words of a list separated by commas, each of them once."""
+    words = (word.strip() for word in text.split(","))
+    return list(dict.fromkeys(word for word in words if word))
+
+
+@cache
+def _adapter(form: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(form)  # at first use: it is not free, and few valves are set
+
+
+def _json_value(form: Any, text: str, problem: str, example: str) -> Any:
+    """Return the value of a JSON valve; an empty valve is an empty object."""
+    try:
+        return _adapter(form).validate_json(text.strip() or "{}", strict=True)
+    except ValidationError:
+        raise _valve_error(problem, example) from None
+
+
+def _valve_error(problem: str, example: str) -> InvalidRequest:
+    return InvalidRequest(
+        f"{problem}. An administrator has to correct it in the valves of this pipe, "
+        f"for example {example}."
+    )
+
+
+def _extra_headers(valves: Valves) -> _Headers:
+    problem = "EXTRA_HEADERS is not a JSON object of texts"
+    example = '{"X-Team": "blue"}'
+    text = valves.EXTRA_HEADERS
+    headers: _Headers = _json_value(dict[str, str], text, problem, example)
+    return headers
+
+
+def _image_options(valves: Valves) -> Item:
+    problem = "IMAGE_GENERATION_OPTIONS is not a JSON object"
+    example = '{"quality": "high"}'
+    text = valves.IMAGE_GENERATION_OPTIONS
+    options: Item = _json_value(dict[str, Any], text, problem, example)
+    return options
+
+
+_PLACE = ("city", "region", "country", "timezone")
+
+
+def _location(text: str) -> Mapping[str, str]:
+    """Return the place of WEB_SEARCH_USER_LOCATION, by the API's names."""
+    problem = "WEB_SEARCH_USER_LOCATION is neither a JSON object nor a place"
+    example = "Bern, BE, CH, Europe/Zurich (city, region, country, timezone)"
+    words = [word.strip() for word in text.split(",")]
+    if text.strip().startswith("{"):
+        given = _json_value(dict[str, Any], text, problem, example)
+    elif len(words) <= len(_PLACE):
+        given = dict(zip(_PLACE, words, strict=False))
+    else:
+        raise _valve_error(problem, example)
+    if not all(isinstance(given.get(key, ""), str) for key in _PLACE):
+        raise _valve_error(problem, example)
+    return {key: given[key] for key in _PLACE if given.get(key)}
+
+
+def _secrets(valves: Valves, headers: Iterable[str], *others: str) -> tuple[str, ...]:
+    found = [valves.effective_key(), valves.STORE_ENCRYPTION_KEY, *others]
+    found += [secret for value in headers for secret in header_secrets(value)]
+    found += proxy_secrets(valves.PROXY)
+    return tuple(text for text in found if text.strip())
+
+
+# ---------------------------------------------------------------- the endpoint
+
+_NO_OWN_KEY = (
+    "This pipe wants an OpenAI API key of your own. Set API_KEY in your settings of "
+    "this pipe: the slider icon beside the chat input, or Controls > Valves."
+)
+_BILLED_HEADERS = frozenset(
+    {"authorization", "api-key", "openai-organization", "openai-project"}
+)
+
+
+def build_endpoint(valves: Valves) -> Endpoint:
+    """Return where requests with the pipe's own key go; raises InvalidRequest."""
+    headers = _attempt(lambda: _extra_headers(valves))
+    return _endpoint(valves, valves.effective_key(), headers)
+
+
+def _user_endpoint(
+    valves: Valves, headers: _Headers | InvalidRequest, own_key: str, is_admin: bool
+) -> Endpoint:
+    """Return where a user's requests go; raises InvalidRequest.
+
+    Organization, project and billed headers belong to the administrator's account, so
+    they are not sent with a user's own key.
+    """
+    if not own_key:
+        if valves.USER_API_KEYS == "required" and not is_admin:
+            raise InvalidRequest(_NO_OWN_KEY)
+        return _endpoint(valves, valves.effective_key(), headers)
+    endpoint = _endpoint(valves, own_key, headers)
+    rest = {
+        name: text
+        for name, text in endpoint.extra_headers.items()
+        if name.lower() not in _BILLED_HEADERS
+    }
+    return replace(endpoint, organization="", project="", extra_headers=rest)
+
+
+def _endpoint(valves: Valves, key: str, headers: _Headers | InvalidRequest) -> Endpoint:
     if not key:
         raise InvalidRequest(
             "This pipe has no API key yet. An administrator has to set API_KEY in the "
@@ -150,7 +335,7 @@ def build_endpoint(valves: Valves, own_key: str = "") -> Endpoint:
         api_key=key,
         organization=valves.ORGANIZATION.strip(),
         project=valves.PROJECT.strip(),
-        extra_headers=extra_headers(valves.EXTRA_HEADERS),
+        extra_headers=usable(headers),
         network=Network(
             valves.VERIFY_SSL, valves.CA_BUNDLE.strip(), valves.PROXY.strip()
         ),
@@ -158,20 +343,119 @@ def build_endpoint(valves: Valves, own_key: str = "") -> Endpoint:
     )
 
 
-def extra_headers(text: str) -> Mapping[str, str]:
-    """Return the headers of a JSON object; raises InvalidRequest for anything else."""
-    headers = parse_string_map(text)
-    if headers is not None:
-        return headers
-    raise InvalidRequest(
-        "EXTRA_HEADERS is not a JSON object of texts. An administrator has to correct "
-        'it in the valves of this pipe, for example {"X-Team": "blue"}.'
+class Capabilities(NamedTuple):
+    """Refusals that hold for every request: of summaries, of streams."""
+
+    summary: bool = False
+    stream: bool = False
+
+
+class AccountCapabilities:
+    """What each key was refused at each address, while the pipe is loaded."""
+
+    def __init__(self) -> None:
+        """Start without any known refusal."""
+        self._by_account: dict[str, Capabilities] = {}
+        self._mentioned: set[str] = set()
+
+    def of(self, endpoint: Endpoint) -> Capabilities:
+        """Return what this key has been refused at this address."""
+        return self._by_account.get(endpoint.account(), Capabilities())
+
+    def first_time(self, text: str) -> bool:
+        """Say whether `text` is asked about for the first time."""
+        is_new = text not in self._mentioned
+        self._mentioned.add(text)
+        return is_new
+
+    def note(self, endpoint: Endpoint, cause: str) -> None:
+        """Remember a refusal by its cause; others concern only one request."""
+        if cause in Capabilities._fields:
+            known = self.of(endpoint)._replace(**{cause: True})
+            self._by_account[endpoint.account()] = known
+
+
+# ---------------------------------------------------------------- a request
+
+_LEAST_THRESHOLD = 1000
+"""A smaller threshold would compact every answer."""
+
+_BATCH_SHARE = 5
+"""Calls made at once run in parallel, but not all of them."""
+
+
+def default_parameters(config: Config, user_id: str, chat_id: str) -> dict[str, Any]:
+    """Return parameters of the API; the caller's own replace them.
+
+    The same chat and user always get the same values, because the prompt cache and,
+    from gpt-6.2 on, encrypted reasoning depend on them
+    (docs/reference/responses-api.md, "Changed beginnings").
+    """
+    valves, tier = config.valves, config.service_tier
+    threshold = max(valves.COMPACTION_TOKENS, _LEAST_THRESHOLD)
+    compaction = [{"type": "compaction", "compact_threshold": threshold}]
+    chosen = {
+        "safety_identifier": _hash_id("user", user_id),
+        "prompt_cache_key": _cache_key(valves.PROMPT_CACHE_KEY, user_id, chat_id),
+        "service_tier": tier if tier != "auto" else None,
+        "truncation": valves.TRUNCATION if valves.TRUNCATION != "disabled" else None,
+        "max_output_tokens": valves.MAX_OUTPUT_TOKENS or None,
+        "context_management": compaction if valves.COMPACTION_TOKENS else None,
+    }
+    return {name: value for name, value in chosen.items() if value is not None}
+
+
+def _cache_key(kind: str, user_id: str, chat_id: str) -> str | None:
+    if kind == "off":
+        return None
+    chat = _hash_id("chat", chat_id) if kind == "chat" else None
+    return chat or _hash_id("cache", user_id)
+
+
+def _hash_id(kind: str, value: str) -> str | None:
+    """Return a stable name for an id, which is random and cannot be guessed."""
+    text = f"openai_responses:{kind}:{value}"
+    return sha256(text.encode()).hexdigest()[:48] if value else None
+
+
+def request_settings(
+    config: Config,
+    *,
+    streams: bool,
+    tools: Sequence[Item],
+    refused: Capabilities,
+    defaults: Mapping[str, Any],
+) -> Settings:
+    """Return the settings of a request, without what the server `refused` before.
+
+    `streams` says whether a stream is wanted.
+    """
+    valves, summary = config.valves, config.summary
+    return Settings(
+        effort=config.effort,
+        summary=None if summary == "disabled" or refused.summary else summary,
+        verbosity=config.verbosity,
+        stream=streams and valves.ENABLE_STREAM and not refused.stream,
+        encrypted_reasoning=valves.carries_reasoning(),
+        tools=tools,
+        parallel_tool_calls=None if valves.PARALLEL_TOOL_CALLS else False,
+        defaults=defaults,
     )
 
 
+def is_background_model(valves: Valves, names: Iterable[str]) -> bool:
+    """Say whether BACKGROUND_MODELS matches one of a model's names.
+
+    Servers that support only the minimum of the API do not store responses.
+    """
+    if valves.COMPATIBILITY == "strict":
+        return False
+    patterns = comma_list(valves.BACKGROUND_MODELS.lower())
+    return any(fnmatchcase(n.lower(), p) for n in names for p in patterns)
+
+
 def run_limits(valves: Valves, *, tools_ran: bool) -> Limits:
-    """Return how a run behaves; what comes after a tool is sent once only."""
-    retries = 0 if tools_ran else valves.MAX_RETRIES
+    """Return the limits of a run; a request after a tool is sent only once."""
     return Limits(
         timeouts=Timeouts(
             connect=valves.CONNECT_TIMEOUT_SECONDS,
@@ -179,34 +463,9 @@ def run_limits(valves: Valves, *, tools_ran: bool) -> Limits:
             idle=valves.IDLE_TIMEOUT_SECONDS,
             total=valves.TOTAL_TIMEOUT_SECONDS,
         ),
-        retries=RetryPolicy(retries, valves.MAX_RETRY_WAIT_SECONDS),
-    )
-
-
-def request_settings(
-    valves: Valves,
-    user: UserValves,
-    *,
-    streams: bool,
-    tools: Sequence[Item],
-    refused: Capabilities,
-    defaults: Mapping[str, Any] | None = None,
-) -> Settings:
-    """Return what holds for one request; a user's own choice wins.
-
-    `streams` says whether a stream is wanted; what the server `refused` before is not
-    asked for again.
-    """
-    summary = _inherit(user.REASONING_SUMMARY, valves.REASONING_SUMMARY)
-    return Settings(
-        effort=_inherit(user.REASONING_EFFORT, None),
-        summary=None if summary == "disabled" or refused.summary else summary,
-        verbosity=_inherit(user.VERBOSITY, None),
-        stream=streams and valves.ENABLE_STREAM and not refused.stream,
-        encrypted_reasoning=valves.carries_reasoning(),
-        tools=tools,
-        parallel_tool_calls=None if valves.PARALLEL_TOOL_CALLS else False,
-        defaults=defaults or {},
+        retries=RetryPolicy(
+            0 if tools_ran else valves.MAX_RETRIES, valves.MAX_RETRY_WAIT_SECONDS
+        ),
     )
 
 
@@ -233,38 +492,3 @@ def build_toolset(
         carries_reasoning=valves.carries_reasoning(),
         runs_calls=runs_calls,
     )
-
-
-def is_background_model(valves: Valves, names: Iterable[str]) -> bool:
-    """Say whether BACKGROUND_MODELS means a model, by one of its names.
-
-    Servers that know only the least of the API store nothing.
-    """
-    if valves.COMPATIBILITY == "strict":
-        return False
-    wanted = (text.strip().lower() for text in valves.BACKGROUND_MODELS.split(","))
-    patterns = [text for text in wanted if text]
-    return any(fnmatchcase(n.lower(), p) for n in names for p in patterns)
-
-
-def log_level(valves: Valves, user: UserValves) -> str:
-    """Return from which level on lines go to the server's log."""
-    return _inherit(user.LOG_LEVEL, valves.LOG_LEVEL) or "INFO"
-
-
-def valve_secrets(valves: Valves, user: UserValves) -> list[str]:
-    """Return the texts that must be in no line and no chat."""
-    try:
-        headers = list(extra_headers(valves.EXTRA_HEADERS).values())
-    except InvalidRequest:
-        headers = [valves.EXTRA_HEADERS]
-    secrets = [valves.effective_key(), user.API_KEY.strip()]
-    secrets += [secret for value in headers for secret in header_secrets(value)]
-    secrets.append(valves.STORE_ENCRYPTION_KEY)
-    secrets += secrets_in_servers(valves.REMOTE_MCP_SERVERS_JSON)
-    secrets += proxy_secrets(valves.PROXY)
-    return [text for text in secrets if text.strip()]
-
-
-def _inherit(user: str, administrator: str | None) -> str | None:
-    return administrator if user == "inherit" else user

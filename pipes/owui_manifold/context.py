@@ -1,29 +1,18 @@
-"""One call of the pipe: who asks, what the host passes, and whose key is used."""
+"""One call of the pipe: who asks, and what the host passes."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
-from openai_responses.endings import Ending
-from openai_responses.endpoint import Endpoint
-from openai_responses.errors import InvalidRequest
-from openai_responses.models.resolve import (
-    Overrides,
-    ResolvedModel,
-    read_overrides,
-    resolve_with_overrides,
-)
-from owui_manifold.config import AccountCapabilities, build_endpoint
+from openai_responses.models.resolve import ResolvedModel, resolve_with_overrides
+from owui_manifold.config import AccountCapabilities, Config, usable
 from owui_manifold.log import RunLog
 from owui_manifold.rounds import known_sources
-from owui_manifold.valves import UserValves, Valves
 
 EventCall = Callable[[dict[str, Any]], Awaitable[Any]]
 
 
-@dataclass(frozen=True, slots=True)
-class HostContext:
+class HostContext(NamedTuple):
     """What the host passes beside the chat, for the tools that are run."""
 
     tools: Mapping[str, Mapping[str, Any]]
@@ -38,8 +27,7 @@ _ROWLESS_CHATS = ("temporary:", "local:", "channel:")
 """Prefixes of chat ids without a row: temporary chats (old and new) and channels."""
 
 
-@dataclass(frozen=True, slots=True)
-class Caller:
+class Caller(NamedTuple):
     """Who asks, and for which chat and message.
 
     `host_model` is the host's id of the model, `{function id}.{model}`. `task` is the
@@ -103,89 +91,37 @@ def read_caller(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class PipeCall:
-    """One call of the pipe: what the host passes, and where log lines go.
-
-    `state` is the state of the host's request; `capabilities` and `threads` are those
-    of the pipe.
-    """
+class PipeCall(NamedTuple):
+    """One call of the pipe: what the host passes, and where log lines go."""
 
     body: Mapping[str, Any]
     caller: Caller
-    valves: Valves
-    user_valves: UserValves
+    config: Config
     state: Any
+    """The state of the host's request, the same for all rounds of its tools."""
     capabilities: AccountCapabilities
     log: RunLog
     host: HostContext
     threads: Executor
+    """Where tools run that are not coroutines."""
+
+    @property
+    def messages(self) -> list[dict[str, Any]]:
+        """The messages of the body; none if it has no list of them."""
+        messages = self.body.get("messages")
+        return messages if isinstance(messages, list) else []
+
+    @property
+    def model(self) -> ResolvedModel:
+        """The model of the call; raises InvalidRequest for unusable overrides."""
+        return self.resolve(self.caller.model)
+
+    def resolve(self, name: str) -> ResolvedModel:
+        """Return a model with the administrator's overrides; raises InvalidRequest."""
+        return resolve_with_overrides(name, usable(self.config.overrides))
 
     @property
     def known_sources(self) -> Sequence[str]:
-        """The keys of the sources that the page already has for the message."""
+        """The keys of the sources that the page has of the message already."""
         message_id = self.caller.message_id
         return known_sources(self.state, message_id, self.host.metadata)
-
-
-def model_of(call: PipeCall) -> ResolvedModel:
-    """Return the model of the call, with the administrator's overrides."""
-    return resolve_with_overrides(call.caller.model, overrides_of(call.valves))
-
-
-def overrides_of(valves: Valves) -> Overrides:
-    """Return the overrides in MODEL_OVERRIDES_JSON; raises InvalidRequest."""
-    return read_overrides(valves.MODEL_OVERRIDES_JSON)
-
-
-def messages_of(body: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the messages of a body; empty if they are not a list."""
-    messages = body.get("messages")
-    return messages if isinstance(messages, list) else []
-
-
-_NO_OWN_KEY = (
-    "This pipe wants an OpenAI API key of your own. Set API_KEY in your settings of "
-    "this pipe: the slider icon beside the chat input, or Controls > Valves."
-)
-_WRONG_OWN_KEY = (
-    "OpenAI does not accept your own API key. Check API_KEY in your settings of this "
-    "pipe: the slider icon beside the chat input, or Controls > Valves."
-)
-_BILLED_HEADERS = frozenset(
-    {"authorization", "api-key", "openai-organization", "openai-project"}
-)
-_UNAUTHORIZED = 401
-
-
-def own_key(call: PipeCall) -> str:
-    """Return the user's own key, if the administrator permits one."""
-    allowed = call.valves.USER_API_KEYS != "off"
-    return call.user_valves.API_KEY.strip() if allowed else ""
-
-
-def user_endpoint(call: PipeCall) -> Endpoint:
-    """Return the endpoint of a user's requests; raises InvalidRequest if unusable.
-
-    Organisation and project belong to the administrator's account, so they are sent
-    only with the administrator's key.
-    """
-    key = own_key(call)
-    if not key:
-        if call.valves.USER_API_KEYS == "required" and not call.caller.is_admin:
-            raise InvalidRequest(_NO_OWN_KEY)
-        return build_endpoint(call.valves)
-    endpoint = build_endpoint(call.valves, key)
-    rest = {
-        name: text
-        for name, text in endpoint.extra_headers.items()
-        if name.lower() not in _BILLED_HEADERS
-    }
-    return replace(endpoint, organization="", project="", extra_headers=rest)
-
-
-def correct_ending(call: PipeCall, ending: Ending, status: int | None) -> Ending:
-    """Return the ending of a run; a wrong own key is reported to its owner."""
-    if status == _UNAUTHORIZED and own_key(call):
-        return replace(ending, sentence=_WRONG_OWN_KEY)
-    return ending

@@ -16,8 +16,10 @@ from typing import Any
 
 from openai_responses.clock import new_ulid
 from openai_responses.json_input import parse_json_object
-from openai_responses.loop.tools import Approver, Ask, ToolResult, read_rules
+from openai_responses.loop.tools import Approver, Ask, ToolResult
 from openai_responses.requests.tools import ToolNames
+from owui_chat.host_tools import CALL_TOOL, HOST_ERROR_PREFIXES, read_call_tool
+from owui_manifold.config import Config, usable
 from owui_manifold.context import EventCall, HostContext, names_a_row
 from owui_manifold.files import split_result_files
 from owui_manifold.host import (
@@ -29,39 +31,35 @@ from owui_manifold.host import (
     update_tool,
     user_model,
 )
-from owui_manifold.valves import Valves
 
 
 def build_approver(
-    valves: Valves,
-    metadata: Mapping[str, Any],
-    event_call: EventCall | None,
-    log: Callable[[str], object] = str,
+    config: Config, host: HostContext, log: Callable[[str], object] = str
 ) -> Approver:
     """Return who decides about the calls of a request.
 
     The rules of the valve come first; for other tools the host's own mode counts.
     """
-    params = metadata.get("params")
+    params = host.metadata.get("params")
     mode = params.get("tool_approval_mode") if isinstance(params, Mapping) else None
     return Approver(
         # `ask_user` only asks a question, so it needs no approval.
-        rules=[*read_rules(valves.TOOL_APPROVAL), ("ask_user", "auto")],
+        rules=[*usable(config.rules), ("ask_user", "auto")],
         default_rule="ask" if mode == "ask" else "auto",
-        ask=_ask_in_page(event_call) if event_call else None,
+        ask=_ask_in_page(host.event_call) if host.event_call else None,
         log=log,
     )
 
 
 def withheld_tools(
-    valves: Valves, tools: Mapping[str, Mapping[str, Any]]
+    config: Config, tools: Mapping[str, Mapping[str, Any]]
 ) -> frozenset[str]:
     """Return the names of those of the host's `tools` that it must not be left to run.
 
     The host does not know our rules, so denied tools are not offered to the model. The
     builtin tool that runs any other by its name is not offered either.
     """
-    judge = Approver(read_rules(valves.TOOL_APPROVAL))
+    judge = Approver(usable(config.rules))
     denied = {name for name in tools if judge.rule_for(name) == "deny"}
     if not denied:
         return frozenset()
@@ -100,9 +98,6 @@ _CITED = frozenset(
 )
 """Builtin tools whose results name sources, as in the host."""
 
-_ERROR_WORDS = ("error:", "exception:", "traceback", "http error!")
-"""The beginnings of results that the host marks as failed."""
-
 
 def cites(name: str, metadata: Mapping[str, Any]) -> bool:
     """Say whether a tool's result names sources, as far as the model may have any."""
@@ -116,14 +111,14 @@ def is_error_text(text: str) -> bool:
     """Say whether a result tells of an error."""
     found = parse_json_object(text)
     if found is None:
-        return text.strip().lower().startswith(_ERROR_WORDS)
+        return text.strip().lower().startswith(HOST_ERROR_PREFIXES)
     refused = found.get("success") is False or found.get("ok") is False
     told = found.get("error") or (refused and found.get("message"))
     failed = str(found.get("status")).strip().lower() in ("error", "failed")
     return failed or (isinstance(told, str | Mapping | list) and bool(told))
 
 
-_DISPATCHERS = ("call_tool", "search_tools")
+_DISPATCHERS = (CALL_TOOL, "search_tools")
 """Builtin tools that call others; they cannot call each other."""
 
 
@@ -159,10 +154,8 @@ class HostTools:
         own, tools = self._names.own_name(name), self._host.tools
         if tools.get(own, {}).get("tool_id") != "builtin:call_tool":
             return own, arguments
-        inner, params = arguments.get("tool_name"), parse_json_object(
-            arguments.get("params")
-        )
-        if inner not in tools or inner in _DISPATCHERS or params is None:
+        inner, params = read_call_tool(arguments) or (None, {})
+        if inner not in tools or inner in _DISPATCHERS:
             return None
         return str(inner), params
 

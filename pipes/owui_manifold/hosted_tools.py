@@ -1,183 +1,84 @@
-"""The tools that a request offers: OpenAI's own tools, the host's, and those of
-filters.
-
-OpenAI's searches, image generation and code interpreter are offered as the valves and
-the page's switches ask for them.
-"""
+"""The tools that a request offers: OpenAI's own, the host's, and those of filters."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
-from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item
-from openai_responses.json_input import parse_json_object
 from openai_responses.models.resolve import ResolvedModel
-from openai_responses.requests.mcp_servers import read_servers
 from openai_responses.requests.tools import (
     ToolNames,
     merge_tools,
     responses_tool_choice,
     responses_tools,
 )
-from owui_manifold.valves import UserValves, Valves
+from owui_manifold.config import Config, comma_list, usable
+from owui_manifold.valves import Valves
 
-HOST_SEARCH_TOOLS = frozenset({"search_web", "fetch_url"})
+_HOST_SEARCH_TOOLS = frozenset({"search_web", "fetch_url"})
 """Open WebUI's own tools for the web, which its Web Search switch adds."""
 
-_PLACE = ("city", "region", "country", "timezone")
 
-
-def search_tools(
-    valves: Valves, user: UserValves, features: Mapping[str, Any]
-) -> list[Item]:
-    """Return the searches to offer; raises InvalidRequest for invalid settings.
-
-    `features` are the page's switches.
-    """
-    tools: list[Item] = []
-    if _is_search_on(valves, user, features):
-        tools.append(_web_search(valves))
-    stores = _words_of_list(valves.FILE_SEARCH_VECTOR_STORES)
-    if stores:
-        tools.append({"type": "file_search", "vector_store_ids": stores})
-    return tools
-
-
-def replaces_host_search(valves: Valves, features: Mapping[str, Any]) -> bool:
-    """Say whether the page's switch means OpenAI's search instead of the host's."""
-    return valves.MAP_WEB_SEARCH and bool(features.get("web_search"))
-
-
-def _is_search_on(
-    valves: Valves, user: UserValves, features: Mapping[str, Any]
-) -> bool:
-    if user.WEB_SEARCH != "inherit":
-        return user.WEB_SEARCH == "on"
-    return valves.ENABLE_WEB_SEARCH or replaces_host_search(valves, features)
-
-
-def _web_search(valves: Valves) -> Item:
-    tool: Item = {
-        "type": "web_search",
-        "search_context_size": valves.WEB_SEARCH_CONTEXT_SIZE,
-        "user_location": _location(valves.WEB_SEARCH_USER_LOCATION),
-    }
-    domains = [
-        _domain(word) for word in _words_of_list(valves.WEB_SEARCH_ALLOWED_DOMAINS)
-    ]
-    return {**tool, "filters": {"allowed_domains": domains}} if domains else tool
-
-
-def _location(text: str) -> Item:
-    """Return the location of the user.
-
-    A location with only its type prevents the API from assuming the United States
-    (docs/reference/responses-api.md, "Hosted tools").
-    """
-    if text.strip().startswith("{"):
-        given = parse_json_object(text)
-    else:
-        words = [word.strip() for word in text.split(",")]
-        given = dict(zip(_PLACE, words, strict=False)) if len(words) < 5 else None
-    if given is None or not all(isinstance(given.get(k, ""), str) for k in _PLACE):
-        raise InvalidRequest(
-            "WEB_SEARCH_USER_LOCATION is neither a JSON object nor a place. An "
-            "administrator has to correct it in the valves of this pipe, for example "
-            "Bern, BE, CH, Europe/Zurich (city, region, country, timezone)."
-        )
-    known = {key: given[key] for key in _PLACE if given.get(key)}
-    return {"type": "approximate", **known}
-
-
-def _words_of_list(text: str) -> list[str]:
-    words = (word.strip() for word in text.split(","))
-    return list(dict.fromkeys(word for word in words if word))
-
-
-def _domain(address: str) -> str:
-    """Return the domain of an address, which is the form that the API needs."""
-    return address.rpartition("://")[2].partition("/")[0]
-
-
-_REPLACED = {
-    "image_generation": {"generate_image", "edit_image"},
-    "code_interpreter": {"execute_code"},
-}
-"""Open WebUI's own tools for the same purpose; offering both would be ambiguous."""
-
-
-def image_and_code_tools(valves: Valves, user: UserValves) -> list[Item]:
-    """Return the tools to offer; raises InvalidRequest for invalid options."""
-    tools: list[Item] = []
-    if _is_on(user.CODE_INTERPRETER, valves.ENABLE_CODE_INTERPRETER):
-        tools.append({"type": "code_interpreter", "container": {"type": "auto"}})
-    if _is_on(user.IMAGE_GENERATION, valves.ENABLE_IMAGE_GENERATION):
-        options = _picture_options(valves.IMAGE_GENERATION_OPTIONS)
-        tools.append({**options, "type": "image_generation"})
-    return tools
-
-
-def replaced_host_tools(tools: list[Item]) -> set[str]:
-    """Return the names of the host's tools that `tools` replace."""
-    return {name for tool in tools for name in _REPLACED.get(tool["type"], ())}
-
-
-def _is_on(user: str, administrator: bool) -> bool:
-    return administrator if user == "inherit" else user == "on"
-
-
-def _picture_options(text: str) -> Item:
-    options = parse_json_object(text.strip() or "{}")
-    if options is not None:
-        return options
-    raise InvalidRequest(
-        "IMAGE_GENERATION_OPTIONS is not a JSON object. An administrator has to correct "
-        'it in the valves of this pipe, for example {"quality": "high"}.'
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class HostedTools:
+class HostedTools(NamedTuple):
     """Tools in the API's form, and the names of the host's tools that they replace."""
 
     items: tuple[Item, ...] = ()
     replaced: frozenset[str] = frozenset()
 
 
-NO_HOSTED_TOOLS = HostedTools()
+_NO_HOSTED_TOOLS = HostedTools()
 
 
-def hosted_tools(
-    valves: Valves, user: UserValves, features: object, model: ResolvedModel
-) -> HostedTools:
+def hosted_tools(config: Config, model: ResolvedModel) -> HostedTools:
     """Return the hosted tools of a request; none if the model does not support them.
 
-    `features` are the page's switches. The order of the tools is always that of the
-    lines below, because the prompt cache depends on it. Raises InvalidRequest for
-    invalid settings.
+    Their order is always the same, because the prompt cache depends on it. Raises
+    InvalidRequest for unusable valves.
     """
     if not model.facts.hosted:
-        return NO_HOSTED_TOOLS
-    switches: Mapping[str, Any] = features if isinstance(features, Mapping) else {}
-    made = image_and_code_tools(valves, user)
-    remote = read_servers(valves.REMOTE_MCP_SERVERS_JSON).tools
-    items = [*search_tools(valves, user, switches), *remote, *made]
-    replaced = replaced_host_tools(made)
-    if replaces_host_search(valves, switches):
-        replaced |= HOST_SEARCH_TOOLS
-    return HostedTools(tuple(items), frozenset(replaced))
+        return _NO_HOSTED_TOOLS
+    valves, made = config.valves, list[Item]()
+    # Open WebUI's tools for the same purpose go: offering both would be ambiguous.
+    replaced = set[str]()
+    if config.code_interpreter:
+        made.append({"type": "code_interpreter", "container": {"type": "auto"}})
+        replaced.add("execute_code")
+    if config.image_generation:
+        made.append({**usable(config.image_options), "type": "image_generation"})
+        replaced |= {"generate_image", "edit_image"}
+    if config.replaces_search:
+        replaced |= _HOST_SEARCH_TOOLS
+    searches = [_web_search(config)] if config.web_search else []
+    if stores := comma_list(valves.FILE_SEARCH_VECTOR_STORES):
+        searches.append({"type": "file_search", "vector_store_ids": stores})
+    items = (*searches, *config.remote.tools, *made)
+    return HostedTools(items, frozenset(replaced))
 
 
-@dataclass(frozen=True, slots=True)
-class OfferedTools:
+def _web_search(config: Config) -> Item:
+    """Return the web search.
+
+    A location with only its type keeps the API from assuming the United States
+    (docs/reference/responses-api.md, "Hosted tools").
+    """
+    tool: Item = {
+        "type": "web_search",
+        "search_context_size": config.valves.WEB_SEARCH_CONTEXT_SIZE,
+        "user_location": {"type": "approximate", **usable(config.location)},
+    }
+    addresses = comma_list(config.valves.WEB_SEARCH_ALLOWED_DOMAINS)
+    # The API takes domains only, people paste addresses.
+    domains = [a.rpartition("://")[2].partition("/")[0] for a in addresses]
+    return {**tool, "filters": {"allowed_domains": domains}} if domains else tool
+
+
+class OfferedTools(NamedTuple):
     """Tools in the API's form, with the names that it allows.
 
     `names.known` are the functions' own names; `choice` is the API's `tool_choice`.
     """
 
     items: Sequence[Item] = ()
-    names: ToolNames = field(default_factory=ToolNames)
+    names: ToolNames = ToolNames()
     choice: Any = None
 
 
@@ -185,7 +86,7 @@ def offer_tools(
     body: Mapping[str, Any],
     model: ResolvedModel,
     valves: Valves,
-    hosted: HostedTools = NO_HOSTED_TOOLS,
+    hosted: HostedTools = _NO_HOSTED_TOOLS,
     withheld: Collection[str] = (),
 ) -> OfferedTools:
     """Return the tools of a chat: OpenAI's, the host's, then those that filters added.
@@ -200,8 +101,8 @@ def offer_tools(
     if not model.facts.functions:
         own = []
     tools = merge_tools(hosted.items, own)
-    dropped_parameters = {*hosted.replaced, *withheld}
-    tools = [tool for tool in tools if tool.get("name") not in dropped_parameters]
+    dropped = {*hosted.replaced, *withheld}
+    tools = [tool for tool in tools if tool.get("name") not in dropped]
     if not tools:
         return OfferedTools()
     called = [tool for tool in tools if tool.get("type") in ("function", "custom")]

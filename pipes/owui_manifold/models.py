@@ -21,7 +21,7 @@ from openai_responses.models.resolve import (
     resolve_with_overrides,
 )
 from openai_responses.transport.connections import Connections, Deadlines, Timeouts
-from owui_manifold.config import build_endpoint
+from owui_manifold.config import build_endpoint, comma_list
 from owui_manifold.valves import Valves
 
 _FRESH_SECONDS = 3600.0
@@ -101,20 +101,20 @@ def list_models(
     `auto` stands for the newest of each family that the key can use. A name that an
     administrator wrote stays, whatever the server says: it fails at use.
     """
-    overrides = _overrides(valves)
+    try:
+        overrides = read_overrides(valves.MODEL_OVERRIDES_JSON)
+    except ResponsesError:
+        overrides = {}  # the chat shows the mistake
     names: list[str] = []
-    for entry in valves.MODEL_ID.split(","):
-        name = entry.strip()
+    for name in comma_list(valves.MODEL_ID):
         names += _newest(valves, listing, connections) if name == _AUTO else [name]
-    listed = dict.fromkeys(name for name in names if name)
-    return {name: resolve_with_overrides(name, overrides) for name in listed}
+    return {name: resolve_with_overrides(name, overrides) for name in names}
 
 
 def configured_models(valves: Valves, overrides: Overrides) -> list[ResolvedModel]:
     """Return the models that the administrator wrote into MODEL_ID."""
-    names = [name.strip() for name in valves.MODEL_ID.split(",")]
-    written = dict.fromkeys(name for name in names if name not in ("", _AUTO))
-    return [resolve_with_overrides(name, overrides) for name in written]
+    names = [name for name in comma_list(valves.MODEL_ID) if name != _AUTO]
+    return [resolve_with_overrides(name, overrides) for name in names]
 
 
 def _newest(valves: Valves, listing: Listing, connections: Connections) -> list[str]:
@@ -127,11 +127,3 @@ def _newest(valves: Valves, listing: Listing, connections: Connections) -> list[
             usable = None  # without a key there is nothing to ask
     # A server whose list holds none of ours, as Azure's, does not tell what it serves.
     return newest_models(today, usable) or newest_models(today)
-
-
-def _overrides(valves: Valves) -> Overrides:
-    """Return what the administrator says of models; the chat tells of a mistake."""
-    try:
-        return read_overrides(valves.MODEL_OVERRIDES_JSON)
-    except ResponsesError:
-        return {}

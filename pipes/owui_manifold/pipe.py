@@ -8,7 +8,7 @@ description: GPT models over the Responses API, with reasoning that is remembere
 How a request is handled, from Open WebUI's call to the last chunk.
 """
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
 from typing import Any
@@ -27,14 +27,8 @@ from owui_chat.render.native import NativeRenderer
 from owui_manifold.answer import answer_events
 from owui_manifold.chat import build_chat_request, build_task_request
 from owui_manifold.checkup import is_check_command, run_diagnostics
-from owui_manifold.config import (
-    AccountCapabilities,
-    allowed_user_valves,
-    apply_composer_switches,
-    log_level,
-    valve_secrets,
-)
-from owui_manifold.context import Caller, HostContext, PipeCall, read_caller
+from owui_manifold.config import AccountCapabilities, read_config
+from owui_manifold.context import HostContext, PipeCall, read_caller
 from owui_manifold.log import RunLog
 from owui_manifold.models import Listing, list_models
 from owui_manifold.report import report_refusal, with_error_id
@@ -75,18 +69,15 @@ class Pipe:
         __event_emitter__: Any = None,
     ) -> AsyncGenerator[Chunk, None] | Chunk:
         """Answer a chat: chunks if the caller streams, else one complete result."""
-        valves = self.valves  # the host replaces it at every call
-        caller = read_caller(body, __user__, __metadata__, __task__)
-        user_valves = _user_valves(valves, caller, __user__, __metadata__)
-        level = log_level(valves, user_valves)
+        # The host replaces `self.valves` at every call.
+        config = read_config(self.valves, __user__, __metadata__)
         call = PipeCall(
             body,
-            caller,
-            valves,
-            user_valves,
+            read_caller(body, __user__, __metadata__, __task__),
+            config,
             getattr(__request__, "state", None),
             self._capabilities,
-            RunLog(level, valve_secrets(valves, user_valves), new_ulid()[-10:]),
+            RunLog(config.log_level, config.secrets, new_ulid()[-10:]),
             HostContext(
                 tools=__tools__ or {},
                 request=__request__,
@@ -123,7 +114,7 @@ class Pipe:
                         failed = event.ending.is_failure
         except Exception as error:  # raised, it would remove the text that was shown
             yield error_chunk(_sentence_of(call, error))
-        if failed and _shows_log(call):
+        if failed and call.config.shows_log and call.caller.host_reads:
             yield source_chunk("Log of this answer", call.log.text())
 
     async def _complete(self, call: PipeCall) -> Chunk:
@@ -178,20 +169,6 @@ class Pipe:
         return ended
 
 
-def _user_valves(
-    valves: Valves,
-    caller: Caller,
-    user: Mapping[str, Any] | None,
-    metadata: Mapping[str, Any] | None,
-) -> UserValves:
-    """Return the user's settings and switches, as far as the user may change them."""
-    stored = (user or {}).get("valves")
-    chosen = stored if isinstance(stored, UserValves) else UserValves()
-    return allowed_user_valves(
-        apply_composer_switches(chosen, metadata or {}), valves, caller.is_admin
-    )
-
-
 async def _tell_page(call: PipeCall, chunk: Chunk) -> None:
     """Send a status or a source: without a stream the host reads none of them."""
     emit = call.host.event_emitter
@@ -202,12 +179,6 @@ async def _tell_page(call: PipeCall, chunk: Chunk) -> None:
 def _response_head(call: PipeCall) -> tuple[str, int, str]:
     """Return the id, the time and the model that a result or its chunks carry."""
     return f"chatcmpl-{new_ulid()}", unix_seconds(), call.caller.host_model
-
-
-def _shows_log(call: PipeCall) -> bool:
-    """Say whether the log of a failed answer is shown below it."""
-    wanted = call.user_valves.SHOW_LOG_ON_ERROR and call.caller.is_admin
-    return wanted and call.caller.host_reads
 
 
 def _sentence_of(call: PipeCall, error: Exception) -> str:

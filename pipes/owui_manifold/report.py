@@ -5,7 +5,6 @@ with the older way of tools, errors in REMOTE_MCP_SERVERS_JSON.
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from openai_responses.audit import audit_error, audit_request, audit_success
 from openai_responses.clock import utc_today
@@ -13,18 +12,18 @@ from openai_responses.endings import api_word
 from openai_responses.errors import InvalidRequest
 from openai_responses.loop.events import RunDone, Status
 from openai_responses.models.choice import retirement_notice
-from openai_responses.models.resolve import resolve_with_overrides
-from openai_responses.models.usage import cost_of_run, read_prices
+from openai_responses.models.usage import cost_of_run
 from openai_responses.requests.build import dropped_parameters
-from openai_responses.requests.mcp_servers import read_servers
 from owui_manifold.chat import PreparedRequest
-from owui_manifold.config import (
-    OTHER_VERSION,
-    is_of_another_version,
-    permission_error,
-)
-from owui_manifold.context import PipeCall, correct_ending, model_of, overrides_of
+from owui_manifold.config import usable
+from owui_manifold.context import PipeCall
 from owui_manifold.host import legacy_model, make_native
+
+_UNAUTHORIZED = 401
+_WRONG_OWN_KEY = (
+    "OpenAI does not accept your own API key. Check API_KEY in your settings of this "
+    "pipe: the slider icon beside the chat input, or Controls > Valves."
+)
 
 
 def report_request(prepared: PreparedRequest) -> None:
@@ -42,7 +41,7 @@ def report_request(prepared: PreparedRequest) -> None:
     if missing := _missing_features(prepared):
         told = "left out, not known to the API or not taken by the model: "
         call.log.line("DEBUG", told + ", ".join(missing))
-    if call.valves.writes_audit_log():
+    if call.config.valves.writes_audit_log():
         payload = request.payload()
         call.log.audit(audit_request(payload, prepared.endpoint.host, call.log.run_id))
 
@@ -64,7 +63,7 @@ def report_write_failure(prepared: PreparedRequest) -> None:
 def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
     """Log how a run ended; return it with the error id of a failure in its sentence."""
     call, trace = prepared.call, ended.trace
-    if call.valves.writes_audit_log():
+    if call.config.valves.writes_audit_log():
         call.log.audit(_audit_end(prepared, ended))
     _report_removals(call, trace.removed)
     if not ended.ending.is_failure:
@@ -72,16 +71,16 @@ def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
         call.log.line("DEBUG", f"completed{used}, request id {trace.request_id}")
         return ended
     error = trace.error
-    words = (api_word(word) for word in (error.code, error.type, error.param))
-    code, kind, param = words
+    code, kind, param = map(api_word, (error.code, error.type, error.param))
     call.log.line(
         "WARNING",
         f"{ended.ending.kind}: HTTP {trace.status}, code {code}, type {kind}, "
         f"param {param}, request id {trace.request_id}",
     )
-    ending = correct_ending(call, ended.ending, trace.status)
-    sentence = with_error_id(call, ending.sentence)
-    return replace(ended, ending=replace(ending, sentence=sentence))
+    own_key_is_wrong = trace.status == _UNAUTHORIZED and call.config.own_key
+    sentence = _WRONG_OWN_KEY if own_key_is_wrong else ended.ending.sentence
+    ending = ended.ending._replace(sentence=with_error_id(call, sentence))
+    return ended._replace(ending=ending)
 
 
 def report_refusal(call: PipeCall, sentence: str) -> str:
@@ -97,12 +96,12 @@ def with_error_id(call: PipeCall, sentence: str) -> str:
 
 def _missing_features(prepared: PreparedRequest) -> list[str]:
     """Return what the caller or the user chose in vain; a title has nothing of it."""
-    own, body = prepared.call.user_valves, prepared.call.body
-    if prepared.call.caller.task:
+    call, config = prepared.call, prepared.call.config
+    if call.caller.task:
         return []
-    words = {"reasoning_effort": own.REASONING_EFFORT, "verbosity": own.VERBOSITY}
-    chosen = {name: word for name, word in words.items() if word != "inherit"}
-    return dropped_parameters({**chosen, **body}, prepared.request)
+    words = {"reasoning_effort": config.effort, "verbosity": config.verbosity}
+    chosen = {name: word for name, word in words.items() if word}
+    return dropped_parameters({**chosen, **call.body}, prepared.request)
 
 
 def _report_removals(call: PipeCall, removed: Mapping[str, int]) -> None:
@@ -131,21 +130,19 @@ def add_cost(prepared: PreparedRequest, ended: RunDone) -> RunDone:
     The prices are those of the standard tier; valves that cannot be read leave only a
     line in the log, because the answer is there.
     """
-    valves, request = prepared.call.valves, prepared.request
-    own_choice = prepared.call.user_valves.SHOW_COST
-    shown = valves.SHOW_COST if own_choice == "inherit" else own_choice == "on"
-    if not shown or ended.usage is None:
+    call, request = prepared.call, prepared.request
+    if not call.config.shows_cost or ended.usage is None:
         return ended
     if request.service_tier not in _STANDARD_TIERS:
         return ended
     try:
-        own = read_prices(valves.CUSTOM_MODEL_PRICING_JSON)
-        facts = resolve_with_overrides(request.model, overrides_of(valves)).facts
+        own = usable(call.config.prices)
+        facts = call.resolve(request.model).facts
     except InvalidRequest as error:
-        prepared.call.log.line("WARNING", str(error))
+        call.log.line("WARNING", str(error))
         return ended
     prices = own.get(request.model, facts.prices)
-    return replace(ended, cost=cost_of_run(ended.usage, prices, ended.output))
+    return ended._replace(cost=cost_of_run(ended.usage, prices, ended.output))
 
 
 _HOW = (
@@ -173,7 +170,7 @@ async def legacy_notices(call: PipeCall) -> list[str]:
     row = await legacy_model(model_id)
     if row is None:
         return []
-    changed = call.valves.AUTO_NATIVE_TOOLS and await make_native(row)
+    changed = call.config.valves.AUTO_NATIVE_TOOLS and await make_native(row)
     notice = _HOW + (_DONE if changed else _ADVICE)
     if capabilities.first_time(f"log: {model_id}: {notice}"):
         call.log.line("WARNING", f"{model_id}: {notice}")
@@ -192,7 +189,7 @@ def remote_notices(prepared: PreparedRequest) -> list[str]:
     call = prepared.call
     if call.caller.task or prepared.round:
         return []
-    servers = read_servers(call.valves.REMOTE_MCP_SERVERS_JSON)
+    servers = call.config.remote
     is_new, is_admin = call.capabilities.first_time, call.caller.is_admin
     shown = [*servers.complaints] if is_admin else []
     written = [*servers.complaints]
@@ -209,19 +206,11 @@ async def notices_of(prepared: PreparedRequest) -> list[str]:
     call = prepared.call
     if call.caller.task or prepared.round:
         return []
-    retirement = retirement_notice(model_of(call), utc_today())
+    retirement = retirement_notice(call.model, utc_today())
     return [
         *prepared.notices,
         *([retirement] if retirement else []),
         *remote_notices(prepared),
         *await legacy_notices(call),
-        *(_mistakes(prepared) if call.caller.is_admin else []),
+        *(call.config.problems if call.caller.is_admin else ()),
     ]
-
-
-def _mistakes(prepared: PreparedRequest) -> list[str]:
-    """Return what an administrator has to put right."""
-    call = prepared.call
-    other = is_of_another_version(call.host.metadata)
-    found = [permission_error(call.valves), OTHER_VERSION if other else ""]
-    return [sentence for sentence in found if sentence]

@@ -42,8 +42,8 @@ BENCHES = (
     Bench("wire.py", "From pipe() to the wire", "--turns 1 3 --rounds 1"),
     Bench("history.py", "Building the input of a long chat", "--turns 3 --rounds 1"),
     Bench("prefix.py", "What the prompt cache has already", "--turns 2"),
-    Bench("load.py", "Memory per stream", "--streams 5 --deltas 20 --rounds 2"),
-    Bench("loading.py", "Loading the built files", "--rounds 1"),
+    Bench("memory.py", "Memory per stream", "--streams 5 --deltas 20 --rounds 2"),
+    Bench("load.py", "Loading the built files", "--rounds 1"),
     Bench("parallel.py", "Five calls at once", "--step 5 --rounds 1"),
     Bench("sandbox.py", "The agent's sandbox", "--rounds 1"),
 )

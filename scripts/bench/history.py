@@ -24,10 +24,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "pipes"))
 
 from bench.chats import MODEL, long_chat
 from owui_manifold.chat import build_chat_request
-from owui_manifold.config import AccountCapabilities
+from owui_manifold.config import AccountCapabilities, read_config
 from owui_manifold.context import Caller, HostContext, PipeCall
 from owui_manifold.log import RunLog
-from owui_manifold.valves import UserValves, Valves
+from owui_manifold.valves import Valves
 
 GOAL = 50.0
 """Milliseconds."""
@@ -89,8 +89,7 @@ def _call(turns: int, said: list[dict[str, Any]]) -> PipeCall:
     return PipeCall(
         body,
         Caller(MODEL, "user", "chat", ids["message_id"], streams=True),
-        Valves(BASE_URL="http://127.0.0.1:9/v1", API_KEY="sk-bench"),
-        UserValves(),
+        read_config(Valves(BASE_URL="http://127.0.0.1:9/v1", API_KEY="sk-bench")),
         SimpleNamespace(),
         AccountCapabilities(),
         RunLog("ERROR", [], "bench"),

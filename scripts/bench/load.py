@@ -1,152 +1,110 @@
-"""Put one pipe under load: many streams at once, again and again, nothing left behind.
+"""Measure what it takes to load the built files: their size, time and memory.
 
-python scripts/bench/load.py      200 streams of 500 deltas, 5 times: two minutes
+python scripts/bench/load.py      one table, in about ten seconds
 
-First one round as it is: the memory a stream takes, and the CPU a delta costs. Then
-many rounds in which Python's memory is traced, which doubles the CPU: after each, what
-is still held. Ends with 1 where an answer was not whole, or where something was left
-behind. The simulator runs in a process of its own; only what reads it is measured.
+Each in a process of its own that has imported aiohttp and pydantic already, as both
+hosts have. Compiling is part of it: the hosts get a text, and keep no bytecode. The
+time is that of the CPU, which other work on the machine hardly changes.
 """
 
 import argparse
-import asyncio
+import subprocess
 import sys
-import time
-import tracemalloc
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
-from typing import Any
 
-# Run as a file, Python looks for modules in this file's folder alone.
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+ROOT = Path(__file__).resolve().parents[2]
+LOADER = """\
+import __future__, gc, sys, time
+import aiohttp, pydantic
+from pathlib import Path
+from types import ModuleType
 
-from bench.crowd import Crowd, Heard, Load
-from bench.footprint import Footprint, footprint, forget_peaks, resident_peak
-from bench.host import load_pipe
-from bench.remains import complaints
-from bench.servers import Address, run_server
+def resident():
+    line = [s for s in open("/proc/self/status") if s.startswith("VmRSS:")][0]
+    return int(line.split()[1])
 
-SIMULATOR = ("simulator", "--port", "0")
-GOAL = 150
-"""Kilobytes a stream."""
-WARM_UP_STREAMS = 5
+gc.collect()
+held, began = resident(), time.process_time()
+module = ModuleType("loaded")
+sys.modules["loaded"] = module
+text = Path(sys.argv[1]).read_text("utf-8")
+flags = __future__.annotations.compiler_flag
+exec(compile(text, sys.argv[1], "exec", flags, dont_inherit=True), vars(module))
+seconds = time.process_time() - began
+print(seconds, resident() - held)
+"""
 
 
 @dataclass(frozen=True)
-class Round:
-    """What one round took, and what it left; memory in kB a stream."""
+class Bundle:
+    """A built file with its goals: seconds of CPU, bytes."""
 
-    heard: Heard
-    resident: float
-    traced: float
+    path: Path
     seconds: float
-    cpu: float
-    left: Footprint
+    size: int
 
 
-def main() -> int:
-    """Print what was measured; return 1 where something was wrong."""
+BUNDLES = (
+    Bundle(ROOT / "pipes/openai_responses_manifold.py", 0.2, 430_000),
+    Bundle(ROOT / "pipelines/gpt5_agent_strategies.py", 0.25, 520_000),
+)
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """What one bundle took; memory in KiB."""
+
+    goal: Bundle
+    size: int
+    seconds: float
+    resident: float
+
+
+def main() -> None:
+    """Print the table."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
-    parser.add_argument("--streams", type=int, default=200, help="open at once")
-    parser.add_argument("--deltas", type=int, default=500, help="in an answer")
-    parser.add_argument("--rounds", type=int, default=4, help="of all streams")
-    parser.add_argument("--pause", type=float, default=20.0, help="ms before a delta")
-    given = parser.parse_args()
-    load = Load(given.streams, given.deltas, given.pause)
-    with run_server(*SIMULATOR) as address:
-        return asyncio.run(put_under_load(address, load, given.rounds))
+    parser.add_argument("--rounds", type=int, default=7)
+    rounds = parser.parse_args().rounds
+    print(table([load(bundle, rounds) for bundle in BUNDLES], rounds))
 
 
-async def put_under_load(address: Address, load: Load, rounds: int) -> int:
-    """Measure one round, then what many rounds leave behind."""
-    before = await footprint()
-    async with open_pipe(address) as pipe:
-        await Crowd(pipe, Load(WARM_UP_STREAMS, load.deltas, 0)).ask()
-        plain = await _round(Crowd(pipe, load))
-    print(_cost_lines(load, plain), flush=True)
-    tracemalloc.start()  # before its pipe is made, so that all it holds is known
-    async with open_pipe(address) as pipe:
-        traced = await _repeated(Crowd(pipe, load), rounds)
-    after = await footprint()
-    print(f"  pool closed{_row(after)}\n{_verdict(plain, traced)}")
-    heard = [one.heard for one in (plain, *traced)]
-    wrong = complaints(load, heard, [one.left for one in traced], (before, after))
-    print("\n".join(wrong) or "No error, and nothing left behind.")
-    return 1 if wrong else 0
+def load(bundle: Bundle, rounds: int) -> Loaded:
+    """Load a bundle again and again, each time in a new process."""
+    runs = [_load_once(bundle.path) for _ in range(rounds)]
+    seconds, resident = (median(column) for column in zip(*runs, strict=True))
+    return Loaded(bundle, bundle.path.stat().st_size, seconds, resident)
 
 
-@asynccontextmanager
-async def open_pipe(address: Address) -> AsyncIterator[Any]:
-    """Lend a pipe of the built file; its pool is closed afterwards."""
-    pipe = load_pipe(address.base_url, address.api_key)
-    try:
-        yield pipe
-    finally:
-        await pipe._connections.close()
+def _load_once(bundle: Path) -> tuple[float, float]:
+    command = [sys.executable, "-c", LOADER, str(bundle)]
+    said = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    seconds, resident = said.split()
+    return float(seconds), float(resident)
 
 
-async def _repeated(crowd: Crowd, rounds: int) -> list[Round]:
-    """Let the crowd ask again and again; print what is held after each round."""
-    done: list[Round] = []
-    heads = ("RSS kB", "traced kB", "sockets", "tasks", "traced peak")
-    print(f"  {'held after':11}{''.join(f'{head:>12}' for head in heads)}")
-    for number in range(1, rounds + 1):
-        done.append(await _round(crowd))
-        peak = f"{done[-1].traced:7.1f} kB a stream"
-        print(f"  round {number:<5}{_row(done[-1].left)}{peak}", flush=True)
-    return done
-
-
-async def _round(crowd: Crowd) -> Round:
-    """Let the crowd ask once; return what it took."""
-    before = await footprint()
-    forget_peaks()
-    began, cpu = time.monotonic(), time.process_time()
-    heard = await crowd.ask()
-    seconds, cpu = time.monotonic() - began, time.process_time() - cpu
-    resident = (resident_peak() - before.resident) / crowd.streams
-    left = await footprint()
-    traced = (left.peak - before.traced) / crowd.streams
-    return Round(heard, resident, traced, seconds, cpu, left)
-
-
-def _row(held: Footprint) -> str:
-    numbers = (held.resident, held.traced, held.sockets, held.tasks)
-    return "".join(f"{number:12,}" for number in numbers)
-
-
-def _verdict(plain: Round, traced: Sequence[Round]) -> str:
-    """Judge the larger of both measures.
-
-    The RSS grows too little where memory freed earlier is taken again, and what Python
-    hands out leaves out the allocator's own. A busy machine makes for higher peaks:
-    what nobody has time to read waits in memory.
-    """
-    peaks = [one.traced for one in traced]
-    most = max(plain.resident, median(peaks))
-    verdict = "met" if most <= GOAL else "MISSED"
-    return (
-        f"Goal: at most {GOAL} kB a stream: {verdict} (RSS {plain.resident:.1f}; traced "
-        f"{median(peaks):.1f} as the median, {max(peaks):.1f} at most)."
-    )
-
-
-def _cost_lines(load: Load, plain: Round) -> str:
-    """Return what one round took."""
-    deltas = load.streams * load.deltas
-    return "\n".join(
-        [
-            f"{load.streams} streams of {load.deltas} deltas through one pipe, "
-            f"{plain.heard.together} open together, {plain.seconds:.1f} s",
-            f"  memory  {plain.resident:.1f} kB a stream (peak growth of the RSS)",
-            f"  CPU     {plain.cpu * 1e6 / deltas:.1f} µs a delta "
-            f"({100 * plain.cpu / plain.seconds:.0f} % of one core)\n",
+def table(loaded: list[Loaded], rounds: int) -> str:
+    """Return a line for each bundle, then the goals."""
+    lines = [f"Loading the built files, {rounds} rounds, medians"]
+    lines.append(f"  {'':32}{'kB':>8}{'CPU s':>8}{'MB':>8}")
+    for one in loaded:
+        numbers = f"{one.size / 1e3:8.0f}{one.seconds:8.2f}{one.resident / 976.6:8.1f}"
+        lines.append(f"  {one.goal.path.name:32}{numbers}")
+    for one in loaded:
+        goal, name = one.goal, one.goal.path.name
+        lines += [
+            f"Goal: {name} at most {goal.seconds} s of CPU: "
+            f"{_verdict(one.seconds <= goal.seconds)} ({one.seconds:.2f}).",
+            f"Goal: {name} at most {goal.size / 1e3:.0f} kB: "
+            f"{_verdict(one.size <= goal.size)} ({one.size / 1e3:.0f}).",
         ]
-    )
+    return "\n".join(lines)
+
+
+def _verdict(met: bool) -> str:
+    return "met" if met else "MISSED"
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -3,7 +3,10 @@
 A definition that no other part names is left out. This is safe: importing a module
 defines names and does nothing else (`effect_rules` refuses the rest), and a top-level
 name stands for one thing in all modules (`name_rules`). A local variable of the same
-name keeps more than needed, never less. Parts are kept or left out, never changed.
+name keeps more than needed, never less.
+
+The docstrings of what is private stay in the sources: nobody asks a bundle for them, and
+the host stores, formats and compiles every line. Nothing else of a part is changed.
 """
 
 import ast
@@ -73,7 +76,8 @@ def _read_parts(module: Module) -> Iterator[Part]:
     """Its definitions in order; the lines above each, without imports, belong to it."""
     first, *body = module.tree.body
     imports = [node for node in body if isinstance(node, ast.Import | ast.ImportFrom)]
-    left_out = {line for node in (first, *imports) for line in _lines_of(node)}
+    unread = (first, *imports, *_private_docstrings(module.tree))
+    left_out = {line for node in unread for line in _lines_of(node)}
     lines = module.text.splitlines()
     begin = 1
     for nodes in _group_definitions(node for node in body if node not in imports):
@@ -81,6 +85,18 @@ def _read_parts(module: Module) -> Iterator[Part]:
         numbers = (line for line in range(begin, end) if line not in left_out)
         yield _make_part("\n".join(lines[line - 1] for line in numbers), nodes)
         begin = end
+
+
+def _private_docstrings(node: ast.AST, inside: bool = False) -> Iterator[ast.stmt]:
+    """The docstrings of what is private, or inside of it, and does more than have one."""
+    for inner in ast.iter_child_nodes(node):
+        is_private = inside
+        if isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            name = inner.name
+            is_private |= name.startswith("_") and not name.endswith("__")
+            if is_private and ast.get_docstring(inner) and len(inner.body) > 1:
+                yield inner.body[0]
+        yield from _private_docstrings(inner, is_private)
 
 
 def _group_definitions(body: Iterable[ast.stmt]) -> list[list[ast.stmt]]:

@@ -22,6 +22,11 @@ TRAITS = (
     "vision",
     "prefix_bound",
 )
+COLUMNS = (
+    *("model", "efforts", "default_effort", "sampling", "traits"),
+    *("max_output_tokens", "context", "prices", "shutdown", "successor"),
+)
+USUAL_TRAITS = ("reasoning", "summary", "functions", "hosted", "vision")
 PRICES = ("input", "cached", "cache_write", "output")
 OPTIONAL = (
     "efforts",
@@ -37,7 +42,7 @@ OPTIONAL = (
 HEADER = '''\
 """The table of models, generated from `scripts/catalog/models.json`; do not edit."""
 
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 # ruff: noqa: E501 - one model a line reads as a table
 
@@ -47,7 +52,7 @@ class CatalogRow(NamedTuple):
 
     efforts: str
     default_effort: str | None
-    sampling: Literal["always", "with_none", "never"]
+    sampling: str  # "always", "with_none" or "never"
     traits: str
     max_output_tokens: int | None
     context: int | None
@@ -56,13 +61,37 @@ class CatalogRow(NamedTuple):
     successor: str | None
 
 
+_USUAL_TRAITS = "{usual}"
+
 # Facts as of {as_of}. A dated snapshot has a row only where it differs from its model.
 # Prices are {unit}: {prices}.
-# fmt: off
-CATALOG_ROWS: dict[str, CatalogRow] = {{
+_TABLE = """
+{columns}
 {rows}
-}}
-# fmt: on
+"""
+
+
+def _parse_row(line: str) -> tuple[str, CatalogRow]:
+    name, efforts, effort, sampling, traits, output, context, *rest = line.split("|")
+    prices, shutdown, successor = rest
+    one, two, three, four = (
+        None if price == "-" else float(price)
+        for price in (prices or "- - - -").split()
+    )
+    return name, CatalogRow(
+        efforts,
+        effort or None,
+        sampling,
+        traits.replace("usual", _USUAL_TRAITS),
+        int(output) if output else None,
+        int(context) if context else None,
+        (one, two, three, four) if prices else None,
+        shutdown or None,
+        successor or None,
+    )
+
+
+CATALOG_ROWS: dict[str, CatalogRow] = dict(map(_parse_row, _TABLE.split("\\n")[2:-1]))
 
 # Ids that the API itself serves with another model.
 CATALOG_SERVED_AS: dict[str, str] = {{
@@ -91,25 +120,30 @@ def merge_facts(model: str, by_source: dict[str, dict[str, Any]]) -> dict[str, A
 
 
 def render_row(model: str, facts: dict[str, Any]) -> str:
-    """One line of the table."""
-    prices = facts.get("prices")
+    """One line of the table; empty where the sources say nothing."""
+    prices = facts.get("prices") or {}
     columns = (
+        model,
         " ".join(facts.get("efforts", ())),
         facts.get("default_effort"),
         facts["sampling"],
-        " ".join(trait for trait in TRAITS if facts[trait]),
+        render_traits([trait for trait in TRAITS if facts[trait]]),
         facts.get("max_output_tokens"),
         facts.get("context"),
-        tuple(prices[name] for name in PRICES) if prices else None,
+        " ".join(
+            "-" if prices[n] is None else f"{prices[n]:g}" for n in PRICES if prices
+        ),
         facts.get("shutdown"),
         facts.get("successor"),
     )
-    return f'    "{model}": CatalogRow({", ".join(map(render_value, columns))}),'
+    return "|".join("" if value is None else str(value) for value in columns)
 
 
-def render_value(value: object) -> str:
-    """A literal as Black would quote it."""
-    return f'"{value}"' if isinstance(value, str) else repr(value)
+def render_traits(traits: list[str]) -> str:
+    """The traits of a model, those of most reasoning models as one word."""
+    if not set(USUAL_TRAITS) <= set(traits):
+        return " ".join(traits)
+    return " ".join(["usual", *(one for one in traits if one not in USUAL_TRAITS)])
 
 
 def render_names(entries: dict[str, dict[str, str]]) -> str:
@@ -128,6 +162,8 @@ def render_catalog(source: dict[str, Any]) -> str:
         as_of=source["as_of"],
         unit=source["unit"],
         prices=", ".join(PRICES),
+        usual=" ".join(USUAL_TRAITS),
+        columns="|".join(COLUMNS),
         rows="\n".join(rows),
         served_as=render_names(source["served_as"]),
         aliases=render_names(source["aliases"]),

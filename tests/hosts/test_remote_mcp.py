@@ -15,7 +15,7 @@ from hosts.pipes import valves_changed
 from hosts.sent import chat_bodies, outputs
 from hosts.tabs import Tab, Turn
 from hosts.users import User
-from openai_responses.requests.replay import refused_pair, remote_pair, replay_output
+from openai_responses.requests.replay import refused_pair, replay_items, replay_output
 from simulator import Simulator
 
 pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe", "toolkit")]
@@ -132,7 +132,7 @@ async def test_a_call_that_needs_consent(
     status = "completed" if answer else "failed"
     assert (call["status"], output["status"]) == (status, status)
     made = [item for item in outputs(simulator)[1] if item["type"] == "mcp_call"]
-    pair = remote_pair(made[0]) if answer else refused_pair(request, NO)
+    pair = replay_items(made[0]) if answer else refused_pair(request, NO)
     assert [item for item in later if "call_id" in item] == pair
     assert not [item for item in later if item["type"].startswith("mcp_approval")]
     assert not removals(simulator)

@@ -6,7 +6,6 @@ from openai_responses.endpoint import (
     DEFAULT_BASE_URL,
     Endpoint,
     Network,
-    normalize_base_url,
 )
 from openai_responses.errors import InvalidRequest
 
@@ -35,7 +34,7 @@ KEY = "sk-endpoint-1"
 )
 def test_base_urls(pasted: str, address: str) -> None:
     """What people paste is understood."""
-    assert normalize_base_url(pasted) == address
+    assert Endpoint(pasted, "").url("") == address
     assert Endpoint(pasted, KEY).url("/responses") == f"{address}/responses"
 
 

@@ -7,8 +7,8 @@ import pytest
 from pydantic import BaseModel
 
 from owui_controls.controls import CONTROLS_KEY, CONTROLS_VERSION, Filter
-from owui_manifold.config import apply_composer_switches, is_of_another_version
-from owui_manifold.valves import UserValves
+from owui_manifold.config import Config, read_config
+from owui_manifold.valves import UserValves, Valves
 
 EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 
@@ -27,43 +27,43 @@ async def told(*controls: str, user: dict[str, Any] | None = None) -> dict[str, 
     return metadata
 
 
+def config(metadata: dict[str, Any], **own: Any) -> Config:
+    """What the pipe makes of the switches and of a user's own settings."""
+    return read_config(
+        Valves(API_KEY="sk-1"), {"valves": UserValves(**own)}, metadata
+    )
+
+
 @pytest.mark.asyncio
 async def test_each_switch_is_a_wish_of_its_own() -> None:
     """Several stand side by side."""
-    wished = apply_composer_switches(UserValves(), await told("web_search", "thinking"))
-    assert (wished.WEB_SEARCH, wished.REASONING_EFFORT) == ("on", "high")
-    assert wished.CODE_INTERPRETER == "inherit"
-    assert (
-        apply_composer_switches(
-            UserValves(), await told("code_interpreter")
-        ).CODE_INTERPRETER
-        == "on"
-    )
+    wished = config(await told("web_search", "thinking"))
+    assert (wished.web_search, wished.effort) == (True, "high")
+    assert wished.code_interpreter is False
+    assert config(await told("code_interpreter")).code_interpreter is True
 
 
 @pytest.mark.asyncio
 async def test_a_user_chooses_what_thinking_means() -> None:
     """In the switch's own settings."""
     user = {"valves": SimpleNamespace(EFFORT="max")}
-    wished = apply_composer_switches(UserValves(), await told("thinking", user=user))
-    assert wished.REASONING_EFFORT == "max"
+    assert config(await told("thinking", user=user)).effort == "max"
 
 
 @pytest.mark.asyncio
 async def test_without_a_switch_nothing_changes() -> None:
     """The user's own settings stay."""
-    own = UserValves(REASONING_EFFORT="low", WEB_SEARCH="off")
-    assert apply_composer_switches(own, {}) == own
-    assert (
-        apply_composer_switches(own, await told("code_interpreter")).WEB_SEARCH == "off"
-    )
+    kept = config({}, REASONING_EFFORT="low", WEB_SEARCH="off")
+    assert (kept.effort, kept.web_search) == ("low", False)
+    assert config(await told("code_interpreter"), WEB_SEARCH="off").web_search is False
 
 
 @pytest.mark.asyncio
 async def test_a_switch_wins_for_its_message() -> None:
     """It is what the person did last; the settings themselves stay."""
     own = UserValves(WEB_SEARCH="off")
-    assert apply_composer_switches(own, await told("web_search")).WEB_SEARCH == "on"
+    switched = read_config(Valves(), {"valves": own}, await told("web_search"))
+    assert switched.web_search is True
     assert own.WEB_SEARCH == "off"
 
 
@@ -72,9 +72,10 @@ async def test_a_switch_wins_for_its_message() -> None:
 )
 @pytest.mark.asyncio
 async def test_another_version_means_nothing(said: Any) -> None:
-    """What is not understood is not guessed."""
-    assert apply_composer_switches(UserValves(), {CONTROLS_KEY: said}) == UserValves()
-    assert is_of_another_version({CONTROLS_KEY: said}) is isinstance(said, dict)
+    """What is not understood is not guessed; administrators are told."""
+    found = config({CONTROLS_KEY: said})
+    assert found._replace(problems=()) == config({})
+    assert bool(found.problems) is isinstance(said, dict)
 
 
 @pytest.mark.parametrize("effort", [True, "enormous", None, 7])
@@ -82,8 +83,7 @@ async def test_another_version_means_nothing(said: Any) -> None:
 async def test_an_effort_that_is_none(effort: Any) -> None:
     """It would be refused by the API."""
     said = {"version": CONTROLS_VERSION, "thinking": effort}
-    wished = apply_composer_switches(UserValves(), {CONTROLS_KEY: said})
-    assert wished.REASONING_EFFORT == "inherit"
+    assert config({CONTROLS_KEY: said}).effort is None
 
 
 @pytest.mark.asyncio

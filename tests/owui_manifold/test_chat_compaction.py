@@ -7,9 +7,10 @@ import pytest
 
 from call_sample import TOOL, call_of, chat, valves_for
 from openai_responses.requests.replay import strip_for_replay
-from owui_manifold.chat import build_chat_request, default_parameters
+from owui_manifold.chat import build_chat_request
+from owui_manifold.config import default_parameters, read_config
 from owui_manifold.pipe import Pipe
-from owui_manifold.valves import UserValves, Valves
+from owui_manifold.valves import Valves
 from pipe_calls import answering, chunks_of, errors, statuses, stored
 from simulator import Simulator
 from stand_in_host import StandInHost, host_callable
@@ -159,11 +160,10 @@ async def test_own_rounds_and_the_next_turn_go_on_from_there(
 
 async def test_threshold_is_sent(host: StandInHost) -> None:
     """One that is too small is none; Azure gets none; and by default there is none."""
-    context = call_of(chat("Hi"), Valves()).caller
 
     def asked(**valves: Any) -> Any:
-        wanted = Valves.model_validate(valves)
-        given = default_parameters(context, wanted, UserValves())
+        config = read_config(Valves.model_validate(valves))
+        given = default_parameters(config, "user-1", "chat-1")
         return given.get("context_management")
 
     assert asked() is None

@@ -14,11 +14,9 @@ from owui_manifold.config import (
     Capabilities,
     build_endpoint,
     build_toolset,
-    extra_headers,
-    log_level,
+    read_config,
     request_settings,
     run_limits,
-    valve_secrets,
 )
 from owui_manifold.valves import UserValves, Valves
 from tool_sample import MemoryTools
@@ -38,13 +36,19 @@ def chosen(
     refused: Capabilities | None = None,
 ) -> Settings:
     """What holds for a request with one tool."""
+    own = UserValves.model_validate(user or {})
     return request_settings(
-        Valves.model_validate(administrator),
-        UserValves.model_validate(user or {}),
+        read_config(Valves.model_validate(administrator), {"valves": own}),
         streams=streams,
         tools=[TOOL],
         refused=refused or Capabilities(),
+        defaults={},
     )
+
+
+def secrets(valves: Valves, user: UserValves | None = None) -> list[str]:
+    """What must be in no line."""
+    return [*read_config(valves, {"valves": user}).secrets]
 
 
 # ---------------------------------------------------------------- where to
@@ -112,7 +116,7 @@ def test_no_key_says_who_has_to_do_what(key: str) -> None:
 )
 def test_headers_are_a_json_object_of_texts(text: str, headers: dict[str, str]) -> None:
     """Or nothing."""
-    assert extra_headers(text) == headers
+    assert build_endpoint(valves(EXTRA_HEADERS=text)).extra_headers == headers
 
 
 @pytest.mark.parametrize(
@@ -307,7 +311,9 @@ def test_level_of_the_log_is_the_users_for_its_own_chats(
     """Or the administrator's."""
     own = UserValves.model_validate({"LOG_LEVEL": user})
 
-    assert log_level(valves(LOG_LEVEL=administrator), own) == level
+    config = read_config(valves(LOG_LEVEL=administrator), {"valves": own})
+
+    assert config.log_level == level
 
 
 # ---------------------------------------------------------------- what is secret
@@ -323,7 +329,7 @@ def test_every_secret_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
         EXTRA_HEADERS='{"X-One": "first", "X-Two": "second"}',
     )
 
-    assert set(valve_secrets(given, UserValves(API_KEY=" sk-own\n"))) == {
+    assert set(secrets(given, UserValves(API_KEY=" sk-own\n"))) == {
         "sk-environment",
         "sk-own",
         "http://ada:hunter%2F2@proxy:1",
@@ -338,26 +344,24 @@ def test_token_behind_its_scheme_is_secret_too() -> None:
     """A server may repeat it alone."""
     given = valves(EXTRA_HEADERS='{"Authorization": "Token hunter2-token"}')
 
-    found = valve_secrets(given, UserValves())
+    found = secrets(given)
 
     assert {"Token hunter2-token", "hunter2-token"} <= set(found)
 
 
 def test_headers_that_cannot_be_read_are_secret_as_they_are() -> None:
     """Whoever mistyped them meant them."""
-    assert "X-Team: hunter2" in valve_secrets(
-        valves(EXTRA_HEADERS="X-Team: hunter2"), UserValves()
-    )
+    assert "X-Team: hunter2" in secrets(valves(EXTRA_HEADERS="X-Team: hunter2"))
 
 
 @pytest.mark.parametrize("proxy", ["ada:hunter2@proxy", "http://[", "http://proxy:1"])
 def test_proxy_without_a_password_is_secret_as_it_is(proxy: str) -> None:
     """Also one that is no address."""
-    assert valve_secrets(valves(PROXY=proxy), UserValves()) == ["sk-1", proxy]
+    assert secrets(valves(PROXY=proxy)) == ["sk-1", proxy]
 
 
 def test_nothing_set_is_no_secret() -> None:
     """An empty text would be found everywhere."""
     blank = valves(API_KEY=" ", PROXY=" ", EXTRA_HEADERS='{"X-Team": " "}')
 
-    assert valve_secrets(blank, UserValves(API_KEY=" ")) == []
+    assert secrets(blank, UserValves(API_KEY=" ")) == []

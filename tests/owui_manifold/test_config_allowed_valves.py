@@ -2,7 +2,7 @@
 
 import pytest
 
-from owui_manifold.config import allowed_user_valves, permission_error
+from owui_manifold.config import read_config
 from owui_manifold.valves import UserValves, Valves
 
 ALL = UserValves(
@@ -18,50 +18,65 @@ ALL = UserValves(
     API_KEY="sk-own",
     SHOW_LOG_ON_ERROR=True,
 )
-ALWAYS = {"API_KEY", "SHOW_LOG_ON_ERROR"}
+CHOSEN = {
+    "effort": "max",
+    "summary": "detailed",
+    "verbosity": "high",
+    "web_search": True,
+    "image_generation": True,
+    "code_interpreter": True,
+    "service_tier": "priority",
+    "shows_cost": True,
+    "log_level": "DEBUG",
+}
+"""What these come to where they count."""
 
 
-def left(may_change: str | None = None, is_admin: bool = False) -> set[str]:
+def left(may_change: str | None = None, role: str = "user") -> set[str]:
     """Return the settings that still count of a user who changed them all."""
     given = {} if may_change is None else {"USER_MAY_CHANGE": may_change}
-    valves = Valves.model_validate(given)
-    permitted = allowed_user_valves(ALL, valves, is_admin).model_dump()
-    return {
-        name for name, value in ALL.model_dump().items() if permitted[name] == value
-    }
+    valves = Valves.model_validate({"USER_API_KEYS": "allowed", **given})
+    config = read_config(valves, {"valves": ALL, "role": role})
+    assert config.own_key == "sk-own"
+    assert config.shows_log is (role == "admin")
+    return {name for name, value in CHOSEN.items() if getattr(config, name) == value}
+
+
+def problems(may_change: str) -> tuple[str, ...]:
+    """What an administrator is told."""
+    return read_config(Valves(USER_MAY_CHANGE=may_change)).problems
 
 
 def test_what_costs_much_is_not_the_users_to_switch_on() -> None:
     """Unless the administrator says so."""
-    everything = set(ALL.model_dump())
-    assert everything - left() == {"IMAGE_GENERATION", "SERVICE_TIER"}
-    assert left("image_generation, service_tier") >= {
-        "IMAGE_GENERATION",
-        "SERVICE_TIER",
+    assert CHOSEN.keys() - left() == {"image_generation", "service_tier"}
+    assert left("image_generation, service_tier") == {
+        "image_generation",
+        "service_tier",
     }
 
 
 @pytest.mark.parametrize("may_change", ["", " , ", "nothing"])
 def test_nothing(may_change: str) -> None:
     """The log of a failed answer is for administrators anyway; keys have a valve."""
-    assert left(may_change) == ALWAYS
+    assert left(may_change) == set()
 
 
 def test_everything() -> None:
     """For all, or for administrators."""
-    assert left("all") == left("nothing", is_admin=True) == set(ALL.model_dump())
+    assert left("all") == left("nothing", "admin") == set(CHOSEN)
 
 
 def test_words_are_read_as_people_write_them() -> None:
     """In capitals, without blanks."""
-    assert left("Effort,VERBOSITY") == {"REASONING_EFFORT", "VERBOSITY", *ALWAYS}
+    assert left("Effort,VERBOSITY") == {"effort", "verbosity"}
 
 
 def test_a_word_that_means_nothing() -> None:
     """It takes a right away, so the administrator is told."""
-    told = permission_error(Valves(USER_MAY_CHANGE="efort, summary"))
+    [told] = problems("efort, summary")
     assert told.startswith("USER_MAY_CHANGE holds efort, which is no setting")
     assert "effort, summary" in told
-    assert left("efort, summary") == {"REASONING_SUMMARY", *ALWAYS}
+    assert left("efort, summary") == {"summary"}
     for good in ("", "all", "nothing", "effort , SUMMARY"):
-        assert permission_error(Valves(USER_MAY_CHANGE=good)) == ""
+        assert problems(good) == ()

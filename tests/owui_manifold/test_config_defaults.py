@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from owui_manifold.chat import default_parameters
+from owui_manifold.config import default_parameters, read_config
 from owui_manifold.context import Caller
-from owui_manifold.valves import UserValves, Valves
+from owui_manifold.valves import Valves
 
 CHAT = Caller("f.m", user_id="u-1", chat_id="c-1", message_id="m-1")
 ELSEWHERE = Caller("f.other", user_id="u-1", chat_id="c-2", message_id="m-2")
@@ -15,7 +15,8 @@ SOMEBODY = Caller("f.m", user_id="u-2", chat_id="c-3", message_id="m-3")
 
 def defaults(caller: Caller = CHAT, **valves: Any) -> dict[str, Any]:
     """Return what is sent for a caller."""
-    return default_parameters(caller, Valves.model_validate(valves), UserValves())
+    config = read_config(Valves.model_validate(valves))
+    return default_parameters(config, caller.user_id, caller.chat_id)
 
 
 def test_a_user_is_one_stable_hash() -> None:

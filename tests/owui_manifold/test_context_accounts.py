@@ -6,7 +6,8 @@ import pytest
 
 from call_sample import MODEL, USER, call_of, chat
 from openai_responses.errors import InvalidRequest
-from owui_manifold.context import Caller, user_endpoint
+from owui_manifold.config import usable
+from owui_manifold.context import Caller
 from owui_manifold.pipe import Pipe
 from owui_manifold.valves import UserValves, Valves
 from pipe_calls import chunks_of, errors, grown, result_of
@@ -29,7 +30,7 @@ def headers(kind: str, user: UserValves, *, is_admin: bool = False) -> dict[str,
     }
     caller = Caller(MODEL, "user-1", is_admin=is_admin)
     valves = Valves.model_validate(given)
-    return user_endpoint(call_of(chat("Hi"), valves, caller, user)).headers()
+    return usable(call_of(chat("Hi"), valves, caller, user).config.endpoint).headers()
 
 
 @pytest.mark.parametrize(
@@ -62,7 +63,8 @@ def test_a_key_of_ones_own_is_required() -> None:
 def test_the_gateways_authorization_does_not_replace_a_users_key() -> None:
     """Other headers stay."""
     valves = Valves(API_KEY="sk-pipe", USER_API_KEYS="allowed", EXTRA_HEADERS=EXTRA)
-    sent = user_endpoint(call_of(chat("Hi"), valves, user_valves=OWN)).headers()
+    call = call_of(chat("Hi"), valves, user_valves=OWN)
+    sent = usable(call.config.endpoint).headers()
 
     assert sent["Authorization"] == "Bearer sk-own"
     assert sent["X-Team"] == "blue"

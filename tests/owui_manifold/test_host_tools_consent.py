@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from call_sample import config_of, host_context
 from openai_responses.errors import InvalidRequest
 from owui_manifold.host_tools import build_approver, withheld_tools
 from owui_manifold.valves import Valves
@@ -33,7 +34,8 @@ async def is_allowed(
     page: Page | None, metadata: Json, rules: str = "", name: str = "get_weather"
 ) -> bool:
     """Whether a call may run."""
-    approver = build_approver(Valves(TOOL_APPROVAL=rules), metadata, page)
+    config = config_of(Valves(TOOL_APPROVAL=rules))
+    approver = build_approver(config, host_context(metadata=metadata, event_call=page))
     return await approver.refusal("call_1", name, {"city": "Bern"}) is None
 
 
@@ -125,7 +127,9 @@ async def test_question_to_the_user_is_not_asked_about() -> None:
 async def test_rule_that_is_none_gives_a_sentence() -> None:
     """Before any tool runs."""
     with pytest.raises(InvalidRequest, match="TOOL_APPROVAL"):
-        build_approver(Valves(TOOL_APPROVAL="shell=sometimes"), {}, None)
+        build_approver(
+            config_of(Valves(TOOL_APPROVAL="shell=sometimes")), host_context()
+        )
 
 
 @pytest.mark.parametrize(
@@ -148,4 +152,4 @@ async def test_what_is_denied_is_not_left_to_the_host(
         "call_tool": {"tool_id": "builtin:call_tool"},
     }
 
-    assert withheld_tools(Valves(TOOL_APPROVAL=rules), tools) == withheld
+    assert withheld_tools(config_of(Valves(TOOL_APPROVAL=rules)), tools) == withheld

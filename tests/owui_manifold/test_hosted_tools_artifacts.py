@@ -4,8 +4,10 @@ from typing import Any
 
 import pytest
 
+from call_sample import config_of
 from openai_responses.errors import InvalidRequest
-from owui_manifold.hosted_tools import image_and_code_tools, replaced_host_tools
+from openai_responses.models.resolve import resolve_model
+from owui_manifold.hosted_tools import HostedTools, hosted_tools
 from owui_manifold.valves import UserValves, Valves
 
 CODE = {"type": "code_interpreter", "container": {"type": "auto"}}
@@ -14,10 +16,16 @@ BOTH_ON = {"ENABLE_CODE_INTERPRETER": True, "ENABLE_IMAGE_GENERATION": True}
 BOTH_OFF = {"CODE_INTERPRETER": "off", "IMAGE_GENERATION": "off"}
 
 
+def hosted(valves: dict[str, Any], user: dict[str, Any] | None = None) -> HostedTools:
+    """The tools of a request, and what they replace."""
+    chosen = UserValves.model_validate(user or {})
+    config = config_of(Valves.model_validate(valves), chosen)
+    return hosted_tools(config, resolve_model("gpt-5.6-sol"))
+
+
 def offered(valves: dict[str, Any], user: dict[str, Any] | None = None) -> list[Any]:
     """The tools of a request."""
-    chosen = UserValves.model_validate(user or {})
-    return image_and_code_tools(Valves.model_validate(valves), chosen)
+    return [*hosted(valves, user).items]
 
 
 def test_nothing_is_offered_unless_asked_for() -> None:
@@ -69,6 +77,7 @@ def test_options_that_are_none(text: str) -> None:
 
 def test_the_hosts_tools_for_the_same_are_left_out() -> None:
     """Of two the model would have to guess."""
-    assert replaced_host_tools([CODE]) == {"execute_code"}
-    assert replaced_host_tools([PICTURES]) == {"generate_image", "edit_image"}
-    assert replaced_host_tools([]) == set()
+    code, pictures = BOTH_ON
+    assert hosted({code: True}).replaced == {"execute_code"}
+    assert hosted({pictures: True}).replaced == {"generate_image", "edit_image"}
+    assert hosted({}).replaced == set()

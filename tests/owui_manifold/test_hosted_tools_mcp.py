@@ -2,7 +2,6 @@
 
 import json
 from contextlib import aclosing
-from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,15 +10,14 @@ import pytest
 from call_sample import MODEL, TOOL, USER, call_of, chat, host_context, valves_for
 from openai_responses.items import Item
 from openai_responses.loop.events import RunDone, Status
-from openai_responses.requests.replay import remote_pair, replay_output
+from openai_responses.requests.replay import replay_items, replay_output
 from openai_responses.transport.connections import Connections
 from owui_manifold.answer import answer_events
 from owui_manifold.chat import build_chat_request
-from owui_manifold.config import valve_secrets
+from owui_manifold.config import read_config
 from owui_manifold.context import Caller, PipeCall
 from owui_manifold.pipe import Pipe
 from owui_manifold.rounds import load_round
-from owui_manifold.valves import UserValves
 from pipe_calls import (
     NATIVE,
     PLAIN,
@@ -220,7 +218,7 @@ async def test_whatever_opens_a_door_is_known_as_a_secret(pipe: Pipe) -> None:
     """So that no line of the log holds it, whoever says it."""
     with_servers(pipe, valve({**CLOCKS, "headers": {"X-Key": "canary-2"}}))
 
-    assert {SECRET, "canary-2"} <= set(valve_secrets(pipe.valves, UserValves()))
+    assert {SECRET, "canary-2"} <= set(read_config(pipe.valves).secrets)
 
 
 # ------------------------------------------------------------- consent
@@ -331,7 +329,7 @@ async def test_the_hosts_round_carries_the_answers(
     ]
     made = [i for i in last.output if i["type"] == "mcp_call"]
     assert [call["approval_request_id"] for call in made] == [allowed["id"]]
-    assert remote_pair(made[0])[1]["output"] == "12:00"
+    assert replay_items(made[0])[1]["output"] == "12:00"
 
 
 async def test_a_refusal_alone_leaves_the_host_nothing_to_run(
@@ -353,7 +351,7 @@ async def test_a_new_pipe_tells_its_notes_again(
 ) -> None:
     """Each upload is a new beginning."""
     text = valve({**CLOCKS, "token": "x"})
-    caller = replace(Caller(MODEL, "u", "c", "m", streams=True), is_admin=True)
+    caller = Caller(MODEL, "u", "c", "m", streams=True, is_admin=True)
     for _ in range(2):
         valves = valves_for(sim, REMOTE_MCP_SERVERS_JSON=text)
         prepared = await build_chat_request(call_of(chat("Hi"), valves, caller))

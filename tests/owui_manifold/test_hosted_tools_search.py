@@ -6,11 +6,11 @@ import pytest
 from openai.types.responses import FileSearchToolParam, WebSearchToolParam
 from pydantic import TypeAdapter
 
+from call_sample import config_of
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item
 from openai_responses.models.resolve import resolve_model
 from owui_manifold.hosted_tools import (
-    NO_HOSTED_TOOLS,
     HostedTools,
     hosted_tools,
     offer_tools,
@@ -33,12 +33,9 @@ def hosted(
     **valves: Any,
 ) -> HostedTools:
     """What is offered under these settings."""
-    return hosted_tools(
-        Valves.model_validate(valves),
-        UserValves.model_validate({"WEB_SEARCH": user}),
-        features,
-        resolve_model(model),
-    )
+    own = UserValves.model_validate({"WEB_SEARCH": user})
+    config = config_of(Valves.model_validate(valves), own, {"features": features})
+    return hosted_tools(config, resolve_model(model))
 
 
 def search(**valves: Any) -> Item:
@@ -148,7 +145,7 @@ def test_file_search() -> None:
 @pytest.mark.parametrize("model", ["gpt-4.1-nano", "o3-mini", "gpt-4-turbo"])
 def test_model_without_hosted_tools_gets_none(model: str) -> None:
     """It would refuse the request; the host's own tools stay."""
-    assert hosted(SWITCHED, model=model, ENABLE_WEB_SEARCH=True) == NO_HOSTED_TOOLS
+    assert hosted(SWITCHED, model=model, ENABLE_WEB_SEARCH=True) == HostedTools()
 
 
 @pytest.mark.parametrize("model", ["gpt-7", "my-deployment", "o5", "gpt-4.1"])

@@ -2,7 +2,6 @@
 
 import json
 import logging
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -123,7 +122,7 @@ async def test_good_end_is_told_and_left_as_it_is(host: StandInHost) -> None:
     ended = RunDone(COMPLETED, Usage(10, 5, 15), trace=Trace("req_1"))
 
     assert report_end(prepared, ended) is ended
-    assert report_end(prepared, replace(ended, usage=None)).usage is None
+    assert report_end(prepared, ended._replace(usage=None)).usage is None
 
     assert lines_of(prepared) == [
         ("DEBUG", "completed, 15 tokens, request id req_1"),
@@ -160,7 +159,7 @@ async def test_failure_gets_its_id_in_the_sentence_and_in_the_log(
     ended = report_end(prepared, FAILED)
 
     sentence = f"{FAILED.ending.sentence} (Error id: {RUN_ID})"
-    assert ended == replace(FAILED, ending=replace(FAILED.ending, sentence=sentence))
+    assert ended == FAILED._replace(ending=FAILED.ending._replace(sentence=sentence))
     [line] = [r.getMessage() for r in caplog.records if r.levelno == logging.WARNING]
     assert line == (
         f"{RUN_ID} failed: HTTP 200, code rate_limit_exceeded, type requests, "
@@ -176,7 +175,7 @@ async def test_words_of_the_server_are_in_no_line(
     odd = ApiError(DIARY, f"Bearer {KEY}", KEY, f"{DIARY}, key {KEY}")
 
     report_end(prepared, FAILED)
-    report_end(prepared, replace(FAILED, trace=Trace("req_1", "", 400, odd)))
+    report_end(prepared, FAILED._replace(trace=Trace("req_1", "", 400, odd)))
 
     for told in (caplog.text, prepared.call.log.text()):
         assert DIARY not in told

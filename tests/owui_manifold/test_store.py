@@ -2,7 +2,6 @@
 
 import asyncio
 import sys
-from dataclasses import replace
 from math import inf
 from typing import Any
 
@@ -439,7 +438,7 @@ async def test_items_of_deleted_messages_go_with_the_next_write(
 ) -> None:
     """In one write, sealed as the rest; those of the others stay."""
     for message_id, name in (("m-0", "0"), ("m-1", "1")):
-        caller = replace(CALLER, message_id=message_id)
+        caller = CALLER._replace(message_id=message_id)
         await (await opened(caller, valves)).write(record(name, message_id))
     row = host.chats.rows["chat-1"]
     messages = {"m-1": {"done": True}, "m-2": {"done": False}}
@@ -460,7 +459,7 @@ async def test_items_of_deleted_messages_go_with_the_next_write(
 
 async def test_chat_keeps_no_more_than_its_room(host: StandInHost) -> None:
     """The oldest go; the answer's own never do."""
-    caller = replace(CALLER, message_id="m-0")
+    caller = CALLER._replace(message_id="m-0")
     sealed = {**reasoning("0"), "encrypted_content": "x" * (MAX_STORED_KB * 1024)}
     old = Record("0" * 26, "f.gpt-5.2", 0, (sealed,), "m-0", ORIGIN)
     await (await opened(caller)).write(old)

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, fields
 from typing import Any
 
 from gpt5_agent.events import RunMetadata, StepEnded, StepKind, StepStarted
@@ -110,14 +109,14 @@ class RunTotals:
 
 
 def dump_usage(usage: Usage | None) -> dict[str, int]:
-    """Return the counts in their stored form."""
-    return asdict(usage) if usage else {}
+    """Return the counts as they are noted."""
+    return usage._asdict() if usage else {}
 
 
 def read_usage_note(wire: object) -> Usage | None:
     """Return stored counts; None for anything else."""
     given: Mapping[str, Any] = wire if isinstance(wire, Mapping) else {}
-    counts = {field.name: given.get(field.name) for field in fields(Usage)}
+    counts = {name: given.get(name) for name in Usage._fields}
     numbers = {k: v for k, v in counts.items() if isinstance(v, int) and v >= 0}
     return Usage(**numbers) if numbers else None
 

@@ -2,8 +2,8 @@
 
 from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 from gpt5_agent.agent.accounting import RunTotals, StepLog
 from gpt5_agent.agent.preparation import PreparedRun
@@ -17,7 +17,6 @@ from gpt5_agent.tools.confirmations import (
     build_question_call,
 )
 from gpt5_agent.tools.guard import (
-    CALL_TOOL,
     CallGuard,
     GuardedTools,
     parse_arguments,
@@ -31,12 +30,12 @@ from openai_responses.loop.tools import (
     run_calls,
     tool_error,
 )
+from owui_chat.host_tools import CALL_TOOL
 
 _RULES_BY_STRICTNESS: Sequence[Approval] = ("auto", "ask", "deny")
 
 
-@dataclass(frozen=True, slots=True)
-class CallDecisions:
+class CallDecisions(NamedTuple):
     """What happens to the calls of a round; they have their tools' own names.
 
     `refusals` answer calls that are not made; the host makes those of `host_call_ids`.
@@ -55,19 +54,24 @@ class CallDecisions:
             call for call in self.calls if call["call_id"] not in self.host_call_ids
         ]
 
+    @property
+    def made_calls(self) -> list[Item]:
+        """The calls that run here."""
+        return [call for call in self.own_calls if call["call_id"] not in self.refusals]
+
 
 class RoundCalls:
     """Decides about the calls of a run, and runs those that are ours."""
 
     def __init__(
-        self, asked: AgentRequest, prepared: PreparedRun, ledger: RunTotals
+        self, asked: AgentRequest, prepared: PreparedRun, totals: RunTotals
     ) -> None:
         """Start with the failures and the approvals of earlier rounds."""
         self._own = asked.own_tools
         self._log = asked.log
         self._tools = prepared.own_tools
         self._host_schemas = prepared.host_schemas
-        self._totals = ledger
+        self._totals = totals
         self._confirmations = Confirmations(prepared.earlier_rounds.answers)
         self._guard = CallGuard(self._schema)
         for call in prepared.earlier_rounds.failed:
@@ -118,10 +122,7 @@ class RoundCalls:
         self, found: CallDecisions
     ) -> AsyncGenerator[tuple[Item, ToolResult], None]:
         """Yield the calls that are answered here with their results, in their order."""
-        made = [
-            call for call in found.own_calls if call["call_id"] not in found.refusals
-        ]
-        async with aclosing(run_calls(made, self._toolset())) as running:
+        async with aclosing(run_calls(found.made_calls, self._toolset())) as running:
             for call in found.own_calls:
                 refused = found.refusals.get(call["call_id"])
                 if refused is not None:
@@ -132,7 +133,7 @@ class RoundCalls:
     def _toolset(self) -> Toolset:
         limits, left = self._own.limits, self._totals.seconds_left
         if left is not None:
-            limits = replace(limits, batch_seconds=min(limits.batch_seconds, left))
+            limits = limits._replace(batch_seconds=min(limits.batch_seconds, left))
         tools = GuardedTools(self._tools, self._guard, self._log)
         return Toolset(tools, self._approver, limits, self._log)
 
@@ -178,16 +179,16 @@ class CallEvents:
 
     def __init__(
         self,
-        calling: RoundCalls,
+        round_calls: RoundCalls,
         steps: StepLog,
         transcript: Transcript,
-        ledger: RunTotals,
+        totals: RunTotals,
     ) -> None:
         """Write outputs to `transcript`, their number to `totals`."""
-        self._round_calls = calling
+        self._round_calls = round_calls
         self._steps = steps
         self._transcript = transcript
-        self._totals = ledger
+        self._totals = totals
 
     def ask(self, found: CallDecisions) -> Iterator[AgentEvent]:
         """Yield the approval requests; the host shows a card for them."""
@@ -206,13 +207,10 @@ class CallEvents:
     ) -> AsyncGenerator[AgentEvent, None]:
         """Answer our calls; yield each with its step of the log."""
         self._totals.calls += len(found.calls)
-        made = [
-            call for call in found.own_calls if call["call_id"] not in found.refusals
-        ]
-        if made:
+        if found.made_calls:
             yield StateChanged("executing_tool")
         steps: dict[str, StepStarted] = {}
-        for call in made:
+        for call in found.made_calls:
             step = self._steps.start(
                 "tool",
                 f"CALL {call['name']}",

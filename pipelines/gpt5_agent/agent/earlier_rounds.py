@@ -5,8 +5,8 @@ and stores nothing itself: all it needs is in the messages after the user's last
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from types import MappingProxyType
+from typing import Any, Literal, NamedTuple
 
 from gpt5_agent.agent.accounting import read_usage_note
 from gpt5_agent.agent.memory import is_turn_start
@@ -21,12 +21,10 @@ from openai_responses.items import Item, is_call
 from openai_responses.json_input import parse_json_object
 from openai_responses.models.usage import Usage, add_usage
 from openai_responses.requests.replay import Origin
+from owui_chat.host_tools import HOST_ERROR_PREFIXES
 from owui_chat.storage.details_carrier import DetailTurn, read_details
 
 ChosenStyle = Literal["full", "lean"]
-
-_HOST_ERROR_PREFIXES = ("error:", "exception:", "traceback", "http error!")
-"""The beginnings of results that the host marks as failed."""
 
 _REFUSAL_PREFIXES = (
     "error: tool call rejected by user.",
@@ -37,8 +35,7 @@ _REFUSAL_PREFIXES = (
 """What was refused to a call has not failed."""
 
 
-@dataclass(frozen=True, slots=True)
-class EarlierRounds:
+class EarlierRounds(NamedTuple):
     """The rounds before this one.
 
     `failed` are the calls that failed, `answers` the approvals by confirmation id.
@@ -51,7 +48,7 @@ class EarlierRounds:
     usage: Usage | None = None
     seconds: float = 0.0
     failed: tuple[Item, ...] = ()
-    answers: Mapping[str, bool] = field(default_factory=dict)
+    answers: Mapping[str, bool] = MappingProxyType({})
     open_turn: tuple[Item, ...] = ()
     open_origin: Origin | None = None
 
@@ -150,6 +147,6 @@ def _is_failed_output(text: str) -> bool:
     if text == TOOL_FAILED_TEXT:
         return True
     lowered = text.strip().lower()
-    if lowered.startswith(_HOST_ERROR_PREFIXES):
+    if lowered.startswith(HOST_ERROR_PREFIXES):
         return not lowered.startswith(_REFUSAL_PREFIXES)
     return list(parse_json_object(text) or ()) == ["error"]

@@ -48,19 +48,19 @@ class Agent:
         asked: AgentRequest,
         prepared: PreparedRun,
         provider: Provider,
-        ledger: RunTotals,
+        totals: RunTotals,
     ) -> None:
         """Send nothing yet."""
         self.is_over = True
         self.answer: list[Item] = []
         self._prepared = prepared
         self._provider = provider
-        self._totals = ledger
+        self._totals = totals
         self._steps = StepLog(asked.log, monotonic_seconds, debug=asked.debug)
         self._transcript = Transcript(prepared.request.input)
-        self._round_calls = RoundCalls(asked, prepared, ledger)
+        self._round_calls = RoundCalls(asked, prepared, totals)
         self._call_events = CallEvents(
-            self._round_calls, self._steps, self._transcript, ledger
+            self._round_calls, self._steps, self._transcript, totals
         )
         self._continues = True
         self._round_began = 0.0
@@ -68,9 +68,9 @@ class Agent:
 
     def build_run_end(self) -> RunDone:
         """Return how the run ended, with all its output."""
-        ledger, last = self._totals, self._run_end
+        totals, last = self._totals, self._run_end
         output = tuple(self._transcript.output)
-        return RunDone(last.ending, ledger.usage, ledger.last_usage, output, last.trace)
+        return RunDone(last.ending, totals.usage, totals.last_usage, output, last.trace)
 
     async def run(self) -> AsyncGenerator[AgentEvent, None]:
         """Run round after round; yield what happens."""
@@ -78,16 +78,11 @@ class Agent:
             yield Status(self._prepared.note)
         for source in self._prepared.sources:
             yield source
-        first = (
-            self._resume_round()
-            if self._prepared.earlier_rounds.open_turn
-            else self._run_round()
-        )
-        async with aclosing(first) as events:
-            async for event in events:
-                yield event
+        resumes = bool(self._prepared.earlier_rounds.open_turn)
         while self._continues:
-            async with aclosing(self._run_round()) as events:
+            round_ = self._resume_round() if resumes else self._run_round()
+            resumes = False
+            async with aclosing(round_) as events:
                 async for event in events:
                     yield event
 
@@ -235,11 +230,11 @@ async def run_agent(
     Raises nothing of ours: what cannot be asked is an ending. Exactly one RunDone
     comes; ReadyForInput is the last event, unless the host has to go on first.
     """
-    ledger = RunTotals(asked.budget, asyncio.get_running_loop().time)
+    totals = RunTotals(asked.budget, asyncio.get_running_loop().time)
     agent, kind = None, "cancelled"
     try:
         try:
-            agent = _start_agent(asked, make_provider, ledger)
+            agent = _start_agent(asked, make_provider, totals)
         except ResponsesError as refused:
             ended = RunDone(ending_of_exception(refused, has_begun=False))
         else:
@@ -249,22 +244,22 @@ async def run_agent(
             ended = agent.build_run_end()
         kind = ended.ending.kind
         text = read_answer_text(agent.answer) if agent else ""
-        metadata = _build_metadata(asked, ledger, kind)
+        metadata = _build_metadata(asked, totals, kind)
         over = agent is None or agent.is_over
         for last in _final_events(ended, text, metadata) if over else (ended,):
             yield last
     finally:
         if agent is None or agent.is_over:
-            asked.on_end(_build_metadata(asked, ledger, kind))
+            asked.on_end(_build_metadata(asked, totals, kind))
 
 
 def _start_agent(
-    asked: AgentRequest, make_provider: MakeProvider, ledger: RunTotals
+    asked: AgentRequest, make_provider: MakeProvider, totals: RunTotals
 ) -> Agent:
     prepared = prepare_run(asked)
     earlier = prepared.earlier_rounds
-    ledger.add_earlier(earlier.rounds, earlier.calls, earlier.usage, earlier.seconds)
-    return Agent(asked, prepared, make_provider(asked, prepared), ledger)
+    totals.add_earlier(earlier.rounds, earlier.calls, earlier.usage, earlier.seconds)
+    return Agent(asked, prepared, make_provider(asked, prepared), totals)
 
 
 def _final_events(
@@ -279,7 +274,7 @@ def _final_events(
     yield ReadyForInput()
 
 
-def _build_metadata(asked: AgentRequest, ledger: RunTotals, ending: str) -> RunMetadata:
+def _build_metadata(asked: AgentRequest, totals: RunTotals, ending: str) -> RunMetadata:
     model = resolve_model(asked.model)
     prices = asked.prices or model.facts.prices
-    return ledger.metadata(asked.strategy, model.id, ending, prices)
+    return totals.metadata(asked.strategy, model.id, ending, prices)

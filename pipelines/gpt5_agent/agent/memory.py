@@ -3,14 +3,14 @@
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from gpt5_agent.events import ContextSource
 from gpt5_agent.ports import Guide
 from gpt5_agent.request import Message
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item
+from owui_chat.host_tools import TOOL_IMAGES_PREFIX
 
 _TEXT_KEYS = ("content", "text", "page_content", "snippet", "document")
 _NAME_KEYS = ("title", "name", "source", "file_name")
@@ -69,20 +69,15 @@ DEFAULT_WINDOW_TURNS = 10
 
 _WINDOW_PATTERN = re.compile(r"sliding-window(?::([1-9]\d{0,3}))?")
 
-_TOOL_IMAGES_PREFIX = "Here are the images from the tool results above."
-"""The beginning of a message that the host makes for a tool's pictures
-(docs/reference/open-webui.md, "The stored output and the next turn")."""
 
-
-@dataclass(frozen=True, slots=True)
-class MemoryWindow:
+class _MemoryWindow(NamedTuple):
     """The messages that remain, and a note about the others."""
 
     messages: Sequence[Message]
     note: str = ""
 
 
-def apply_memory_policy(messages: Sequence[Message], policy: str) -> MemoryWindow:
+def apply_memory_policy(messages: Sequence[Message], policy: str) -> _MemoryWindow:
     """Return what a memory policy leaves of a chat, in whole turns.
 
     A turn is a message of the user with all that follows it. System messages before the
@@ -93,12 +88,12 @@ def apply_memory_policy(messages: Sequence[Message], policy: str) -> MemoryWindo
         place for place, _ in enumerate(messages) if is_turn_start(messages, place)
     ]
     if not most or len(starts) <= most:
-        return MemoryWindow(messages)
+        return _MemoryWindow(messages)
     first, kept_from = starts[0], starts[-most]
     head = [one for one in messages[:first] if one.get("role") == "system"]
     dropped = len(starts) - most
     turns = "1 earlier turn was" if dropped == 1 else f"{dropped} earlier turns were"
-    return MemoryWindow(
+    return _MemoryWindow(
         [*head, *messages[kept_from:]],
         f"The memory holds {most} turns, so {turns} left out. The model no longer "
         "knows them, and because the beginning of the chat changed, its cached prompt "
@@ -126,7 +121,7 @@ def is_turn_start(messages: Sequence[Message], place: int) -> bool:
         return False
     after_tool = place > 0 and messages[place - 1].get("role") == "tool"
     return not (
-        after_tool and _read_first_text(messages[place]).startswith(_TOOL_IMAGES_PREFIX)
+        after_tool and _read_first_text(messages[place]).startswith(TOOL_IMAGES_PREFIX)
     )
 
 

@@ -5,9 +5,8 @@ Models from GPT-5.5 on follow short policies better.
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from os.path import commonpath, getsize, join, realpath
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -83,7 +82,7 @@ def build_system_instruction(
     Overrides are a JSON object that replaces blocks by their keys, or another text,
     which is added unchanged.
     """
-    changed = read_policy_overrides(prompt_policy_overrides)
+    changed = _read_policy_overrides(prompt_policy_overrides)
     texts = _FULL_POLICIES if style == "full" else _LEAN_POLICIES
     blocks = [
         _wrap_in_tag(changed.get(key, texts[key]), tag)
@@ -94,7 +93,7 @@ def build_system_instruction(
     return "\n\n".join(part for part in parts if part.strip())
 
 
-def read_policy_overrides(text: str) -> dict[str, str]:
+def _read_policy_overrides(text: str) -> dict[str, str]:
     """Return the changed blocks by key; unknown keys are ignored."""
     if not text.strip():
         return {}
@@ -132,8 +131,7 @@ def _wrap_in_tag(text: str, tag: str) -> str:
 _MAX_PRESET_CHARACTERS = 1_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class Preset:
+class Preset(NamedTuple):
     """A built-in guide."""
 
     system_prompt: str
@@ -142,7 +140,7 @@ class Preset:
     initial_memories: tuple[str, ...] = ()
 
 
-class PresetFile(BaseModel):
+class _PresetFile(BaseModel):
     """A guide in a JSON file; keys in camel case or snake case."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
@@ -206,6 +204,6 @@ def _find_preset_file(name: str, folder: str) -> str:
     return path if commonpath((home, path)) == home else ""
 
 
-def _read_preset_file(path: str) -> PresetFile:
+def _read_preset_file(path: str) -> _PresetFile:
     with open(path, encoding="utf-8") as file:
-        return PresetFile.model_validate_json(file.read(_MAX_PRESET_CHARACTERS))
+        return _PresetFile.model_validate_json(file.read(_MAX_PRESET_CHARACTERS))

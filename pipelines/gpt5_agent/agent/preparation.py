@@ -1,8 +1,7 @@
 """Builds what the first round of the agent needs from a question."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from gpt5_agent.agent.earlier_rounds import (
     ChosenStyle,
@@ -38,8 +37,7 @@ from owui_chat.messages import parse_messages
 from owui_chat.storage.details_carrier import read_details, restore_from_details
 
 
-@dataclass(frozen=True, slots=True)
-class PreparedRun:
+class PreparedRun(NamedTuple):
     """What a run of the agent begins with.
 
     `request` has the history as its input. `own_tools` and `host_schemas` (the
@@ -57,8 +55,7 @@ class PreparedRun:
     note: str
 
 
-@dataclass(frozen=True, slots=True)
-class _OfferedFunctions:
+class _OfferedFunctions(NamedTuple):
     tools: Sequence[Item]
     names: ToolNames
     choice: object
@@ -86,7 +83,7 @@ def prepare_run(asked: AgentRequest) -> PreparedRun:
         _build_instructions(asked, style, said, sources),
         [*(build_memory_items(guide) if guide else ()), *items],
         _merge_body(asked, offer),
-        replace(asked.settings, tools=offer.tools),
+        asked.settings._replace(tools=offer.tools),
     )
     own = OwnTools(asked.own_tools.tools, asked.own_tools.files_root)
     schemas = _read_host_schemas(offer, own)

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from gpt5_agent.agent.thoughts import read_answer_text
 from gpt5_agent.ports import ModelAnswer
@@ -17,8 +17,7 @@ from openai_responses.requests.tools import next_tool_choice
 from openai_responses.transport.connections import Connections
 
 
-@dataclass(frozen=True, slots=True)
-class ProviderConfig:
+class ProviderConfig(NamedTuple):
     """What all requests of a run share.
 
     `tools_ran` says that tools ran before: nothing is then sent twice.
@@ -54,7 +53,7 @@ class ResponsesProvider:
         ]
         limits = config.limits
         if self._has_run:
-            limits = replace(limits, retries=RetryPolicy(0))
+            limits = limits._replace(retries=RetryPolicy(0))
         request = self._request.model_copy(
             update={"input": sent, "tool_choice": self._tool_choice(bool(tools))}
         )

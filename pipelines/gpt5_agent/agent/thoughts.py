@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
 from operator import attrgetter
+from typing import NamedTuple
 
 from openai_responses.items import Item, is_call, item_type, message_text
 from openai_responses.loop.events import (
@@ -40,8 +41,7 @@ from openai_responses.transport.stream import (
 _THINK_OPEN, _THINK_CLOSE = "<think>", "</think>"
 
 
-@dataclass(frozen=True, slots=True)
-class ThinkSpan:
+class ThinkSpan(NamedTuple):
     """A piece of text, and whether it is a thought."""
 
     is_thought: bool
@@ -146,13 +146,13 @@ class _ShownPart:
     def _item(self, status: str, text: str) -> Item:
         if self.is_thought:
             summary = [{"type": "summary_text", "text": text}] if text else []
-            return build_thought_item(self.name, summary, status)
+            return _build_thought_item(self.name, summary, status)
         part = {"type": "output_text", "text": text, "annotations": []}
         head = {"id": self.name, "type": "message", "role": "assistant"}
         return {**head, "status": status, "content": [part]}
 
 
-class MessageParts:
+class _MessageParts:
     """Shows a message as thoughts and answer texts.
 
     What is held back waits for `release` or `become_thought`.
@@ -181,7 +181,7 @@ class MessageParts:
 
     @property
     def text(self) -> str:
-        """What is shown as an answer, joined as the host does (misc.py:407)."""
+        """The text shown as the answer, joined as the host joins it."""
         return "\n".join(one.text for one in self._pieces if not one.is_thought)
 
     @property
@@ -268,7 +268,7 @@ class MessageParts:
             yield last.end_event()
 
 
-def build_thought_item(
+def _build_thought_item(
     name: str, summary: list[Item], status: str = "completed"
 ) -> Item:
     """Return a reasoning item that shows a thought."""
@@ -291,7 +291,7 @@ class ThoughtFilter:
         self._has_thought = False
         self._next = 0
         self._indexes: dict[int, int] = {}
-        self._messages: dict[int, MessageParts] = {}
+        self._messages: dict[int, _MessageParts] = {}
         self._texts: dict[int, str] = {}
 
     def begin_round(self, *, may_call: bool) -> None:
@@ -328,12 +328,12 @@ class ThoughtFilter:
         index = self._new_index()
         yield from _build_thought_events(index, f"carrier_{index}", "")
 
-    def _start_message(self, item: Item) -> MessageParts:
+    def _start_message(self, item: Item) -> _MessageParts:
         comments = item.get("phase") == "commentary"
         is_thought = self._has_called or (self._shows_thoughts and comments)
         may_end_in_call = self._may_call and item.get("phase") != "final_answer"
         hides = not self._shows_thoughts and (may_end_in_call or comments)
-        return MessageParts(
+        return _MessageParts(
             item,
             self._new_index,
             emits=self._shows_thoughts,
@@ -416,8 +416,8 @@ def read_answer_text(output: Iterable[Item]) -> str:
 
 
 def _build_thought_events(index: int, name: str, text: str) -> Iterator[RunEvent]:
-    yield ItemAdded(index, build_thought_item(name, [], "in_progress"))
+    thought = _ShownPart(index, name, is_thought=True)
+    yield thought.start_event()
     if text:
-        yield TextDelta(index, "summary", 0, text)
-    summary = [{"type": "summary_text", "text": text}] if text else []
-    yield ItemDone(index, build_thought_item(name, summary))
+        yield thought.add_text(text)
+    yield thought.end_event()

@@ -5,7 +5,7 @@ Nothing is raised: an exception would remove what is already shown.
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing, asynccontextmanager
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from gpt5_agent.agent.loop import run_agent
 from gpt5_agent.request import AgentRequest
@@ -31,45 +31,17 @@ from openai_responses.loop.events import RunDone
 from openai_responses.loop.run import run
 from openai_responses.models.resolve import resolve_model
 from openai_responses.redaction import describe_exception
-from openai_responses.requests.build import ResponsesRequest, Settings, build_request
+from openai_responses.requests.build import ResponsesRequest
 from openai_responses.requests.replay import origin_at
 from openai_responses.transport.connections import Connections
-from owui_chat.input.history import build_input
-from owui_chat.input.tasks import task_format, task_messages, task_result
-from owui_chat.messages import parse_messages
+from owui_chat.input.tasks import task_request, task_result
 from owui_chat.render.chunks import Chunk, error_chunk
 from owui_chat.render.completions import completion_text
 
-_DROPPED_TASK_KEYS = (
-    "tools",
-    "tool_choice",
-    "parallel_tool_calls",
-    "reasoning",
-    "reasoning_effort",
-    "text",
-    "verbosity",
-    "response_format",
-)
-
 
 def build_task_request(asked: AgentRequest, task: str) -> ResponsesRequest:
-    """Return the request for a task: short, without tools, policies or memory.
-
-    If the host reads the answer as JSON, the model is held to that form. Raises
-    InvalidRequest.
-    """
-    model = resolve_model(asked.model)
-    messages = task_messages(list(asked.messages))
-    instructions, stretches = parse_messages(messages)
-    body = {k: v for k, v in asked.body.items() if k not in _DROPPED_TASK_KEYS}
-    form = task_format(task, messages)
-    if form and model.facts.known_family:
-        body["text"] = {"format": form}
-    settings = Settings(
-        effort=model.lowest_effort(), stream=False, encrypted_reasoning=False
-    )
-    items = build_input(stretches, {}, None)
-    return build_request(model, instructions, items, body, settings)
+    """Return the request for a task; raises InvalidRequest."""
+    return task_request(resolve_model(asked.model), asked.messages, asked.body, task)
 
 
 DONE_LINE = "data: [DONE]"
@@ -80,8 +52,7 @@ _INTERNAL_ERROR = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class PipelineCall:
+class PipelineCall(NamedTuple):
     """One call of the pipeline, with what is needed to answer it."""
 
     question: AgentInput
@@ -133,7 +104,7 @@ async def _open_own_tools(
     )
     workspace = call.caller.workspace or log.run_id
     async with call.workbench.open_tools(valves, workspace, log) as tools:
-        yield replace(call, question=replace(call.question, tools=tools))
+        yield call._replace(question=call.question._replace(tools=tools))
 
 
 def _choose_view(

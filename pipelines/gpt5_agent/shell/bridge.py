@@ -1,10 +1,10 @@
-"""Shows an async iterator to a server's threads as a plain one.
+"""Makes an async iterator a plain iterator for a server's threads.
 
-The Pipelines server calls `pipe()` in a thread, reads the answer from threads, too, and
-never reports that a reader has left (Pipelines 2025, main.py). So the work runs in an
-event loop of its own. While an answer is silent, keepalive chunks let the server notice
-that its reader has left; an answer that nobody reads for the time of a lease is
-cancelled.
+The Pipelines server calls `pipe()` in a thread, reads the answer in threads, and does
+not tell when the reader has left (docs/reference/pipelines-server.md, "The call of
+pipe"). So the work runs in an event loop of its own. While an answer is silent,
+heartbeats let the server notice that its reader has left. An answer that is not read
+for the time of a lease is cancelled.
 """
 
 import asyncio

@@ -145,12 +145,10 @@ class OwnToolPool:
 
 def read_server_settings(valves: Valves) -> ToolServerSettings:
     """Return the servers that the valves name; raises InvalidRequest."""
-    mcp, openapi = "MCP_SERVERS_JSON", "OPENAPI_SERVERS_JSON"
-    return ToolServerSettings(
-        mcp=reveal_secret(valves.MCP_SERVERS_JSON, mcp),
-        openapi=reveal_secret(valves.OPENAPI_SERVERS_JSON, openapi),
+    return build_server_settings(
+        valves.MCP_SERVERS_JSON,
+        valves.OPENAPI_SERVERS_JSON,
         allows_programs=valves.ALLOW_STDIO,
-        reveal=_reveal_entry,
     )
 
 
@@ -158,13 +156,6 @@ def list_server_secrets(servers: ToolServerSettings) -> list[str]:
     """Return what is sent to servers and must be in no line of the log."""
     found = [entry for read in servers.read_entries() for entry in read.entries]
     return [secret for entry in found for secret in entry.secrets]
-
-
-def _reveal_entry(stored: str) -> str | None:
-    try:
-        return reveal_secret(stored, "the entry")
-    except InvalidRequest:
-        return None
 
 
 def _build_sandbox_limits(valves: Valves) -> SandboxLimits:

@@ -7,8 +7,7 @@ the pipeline's own inlet and keeps what the inlet adds.
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from gpt5_agent.agent.policy import find_preset
 from gpt5_agent.ports import Tool
@@ -31,8 +30,7 @@ CONTEXT_KEY = "agent_context"
 _CONTEXT_IDS = ("chat_id", "message_id", "user_id", "task")
 
 
-@dataclass(frozen=True, slots=True)
-class PipelineCaller:
+class PipelineCaller(NamedTuple):
     """Which message of which chat is answered, or which task of the host.
 
     `model` is the id that the caller asked for.
@@ -82,8 +80,7 @@ def _read_mapping(body: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
 
 
-@dataclass(frozen=True, slots=True)
-class AgentInput:
+class AgentInput(NamedTuple):
     """One call of the pipeline: the agent, the messages, the rest of the body.
 
     `can_ask` says whether approvals can be asked for in the chat; `tools` run here.

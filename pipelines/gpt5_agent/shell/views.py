@@ -5,7 +5,6 @@ events to its listeners.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, replace
 from typing import Any
 
 from gpt5_agent.agent.accounting import format_step
@@ -38,20 +37,20 @@ from owui_chat.render.native import NativeRenderer
 from owui_chat.storage.details_carrier import write_details
 
 
-def metadata_fields(metadata: RunMetadata | None) -> dict[str, Any]:
+def _metadata_fields(metadata: RunMetadata | None) -> dict[str, Any]:
     """Return the field with the metadata of the whole execution."""
     return {"execution_metadata": metadata.wire()} if metadata else {}
 
 
-def build_image_chunks(event: ToolOutput) -> Iterator[Chunk]:
-    """Yield the images of a tool; the host stores them (middleware.py:5130)."""
+def _build_image_chunks(event: ToolOutput) -> Iterator[Chunk]:
+    """Yield the pictures of a tool, which the host stores as files."""
     urls = event.card.get("images", ())
     images = [{"type": "image_url", "image_url": {"url": url}} for url in urls]
     if images:
         yield {"choices": [{"index": 0, "delta": {"images": images}}]}
 
 
-def build_source_chunk(source: ContextSource) -> Chunk:
+def _build_source_chunk(source: ContextSource) -> Chunk:
     """Return a source below the answer."""
     chunk = source_chunk(source.name, source.text)
     if source.url:
@@ -60,7 +59,7 @@ def build_source_chunk(source: ContextSource) -> Chunk:
     return chunk
 
 
-def build_metadata_chunk(metadata: RunMetadata) -> Chunk:
+def _build_metadata_chunk(metadata: RunMetadata) -> Chunk:
     """Return a status line that the host stores with the message."""
     rounds, calls = metadata.rounds, metadata.tool_calls
     line = (
@@ -79,7 +78,7 @@ def _build_status_chunk(line: str, action: str, more: Mapping[str, Any]) -> Chun
     return host_event({"type": "status", "data": data})
 
 
-def build_step_chunk(step: StepStarted | StepEnded) -> Chunk:
+def _build_step_chunk(step: StepStarted | StepEnded) -> Chunk:
     """Return a step of the log; the host stores the ends as status lines."""
     if isinstance(step, StepStarted):
         return host_event({"type": "agent:log", "data": _step_fields(step)})
@@ -124,14 +123,14 @@ class HostRenderer:
             case StepStarted():
                 yield self._start_step(event)
             case StepEnded():
-                yield build_step_chunk(event)
+                yield _build_step_chunk(event)
             case RoundEnded():
                 yield from self._attach_details(event)
             case ContextSource():
-                yield build_source_chunk(event)
+                yield _build_source_chunk(event)
             case ExecutionEnded():
                 self._metadata = event.metadata
-                yield build_metadata_chunk(event.metadata)
+                yield _build_metadata_chunk(event.metadata)
             case StateChanged() | ToolCallRequested() | NewMessage() | ReadyForInput():
                 notify_interface(event, self)
                 told, self._interface_chunks = self._interface_chunks, []
@@ -145,19 +144,19 @@ class HostRenderer:
         The page shows no finish_reason: an answer that ended early needs its sentence.
         """
         items, ending = self._native.items, self._run_end.ending
-        shown = replace(self._run_end, output=tuple(items))
+        shown = self._run_end._replace(output=tuple(items))
         result = completion(shown, completion_id, created, model)
         early = error_chunk(ending.sentence) if ending.is_failure else {}
         stored = {"output": items} if items else {}
-        return {**result, **early, **stored, **metadata_fields(self._metadata)}
+        return {**result, **early, **stored, **_metadata_fields(self._metadata)}
 
     def on_new_message(self, message: NewMessage) -> None:
         """Report a complete answer."""
-        self._queue_event("new_message", asdict(message))
+        self._queue_event("new_message", message._asdict())
 
     def on_tool_call_request(self, request: ToolCallRequested) -> None:
         """Report a call that waits for approval; the host shows a card for it."""
-        self._queue_event("tool_call_request", asdict(request))
+        self._queue_event("tool_call_request", request._asdict())
 
     def on_ready_for_input(self) -> None:
         """Report that the next message can come."""
@@ -176,7 +175,7 @@ class HostRenderer:
         if step.kind == "round":
             self._thoughts.begin_round(may_call=step.may_call)
             self._first_place = len(self._native.items)
-        return build_step_chunk(step)
+        return _build_step_chunk(step)
 
     def _render_run_event(self, event: RunEvent) -> Iterator[Chunk]:
         if isinstance(event, RunDone):
@@ -184,7 +183,7 @@ class HostRenderer:
         for shown in self._thoughts.show(event):
             yield from self._render_cited(shown)
         if isinstance(event, ToolOutput):
-            yield from build_image_chunks(event)
+            yield from _build_image_chunks(event)
 
     def _render_cited(self, event: RunEvent) -> Iterator[Chunk]:
         for cited in self._citations.feed(event):
@@ -240,21 +239,21 @@ class ClientRenderer:
                 self._thoughts.begin_round(may_call=event.may_call)
             case ExecutionEnded():
                 self._metadata = event.metadata
-                more = metadata_fields(event.metadata)
+                more = _metadata_fields(event.metadata)
                 yield {**self._head, "choices": [], **more}
             case _ if not isinstance(event, AgentOnlyEvent):
                 for shown in self._thoughts.show(event):
                     self._store_item(shown)
                     yield from self._chunks.render(shown)
                 if isinstance(event, ToolOutput):
-                    for chunk in build_image_chunks(event):
+                    for chunk in _build_image_chunks(event):
                         yield {**self._head, **chunk}
 
     def result(self, completion_id: str, created: int, model: str) -> Chunk:
-        """Return the complete answer."""
-        shown = replace(self._run_end, output=tuple(self._items.values()))
+        """Return the whole answer at once."""
+        shown = self._run_end._replace(output=tuple(self._items.values()))
         result = completion(shown, completion_id, created, model)
-        return {**result, **metadata_fields(self._metadata)}
+        return {**result, **_metadata_fields(self._metadata)}
 
     def _store_item(self, shown: RunEvent) -> None:
         match shown:

@@ -12,7 +12,6 @@ import signal
 import sys
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
-from dataclasses import replace
 from pathlib import Path
 
 from gpt5_agent.agent.loop import STRATEGIES
@@ -82,7 +81,7 @@ async def _run_terminal(options: argparse.Namespace) -> None:
             _write_stdout(f"[{complaint}]\n")
         question = AgentInput(options.strategy, (), {"stream": True}, valves)
         asked = build_agent_request(question, endpoint, connections, log)
-        asked = replace(asked, own_tools=replace(asked.own_tools, tools=lent.tools))
+        asked = asked._replace(own_tools=asked.own_tools._replace(tools=lent.tools))
         await _start_listeners(options, terminal, stack)
         loop = asyncio.get_running_loop()
         loop.add_signal_handler(signal.SIGINT, terminal.interrupt)

@@ -28,7 +28,7 @@ from openai_responses.transport.stream import ItemDone
 _MAX_OUTPUT_CHARACTERS = 2_000
 
 
-class TerminalLines:
+class _TerminalLines:
     """The lines of one conversation."""
 
     def __init__(self, *, emits_thoughts: bool) -> None:
@@ -49,12 +49,12 @@ class TerminalLines:
                     yield from _format_run_event(shown)
 
 
-def format_arguments(arguments: Mapping[str, object]) -> str:
+def _format_arguments(arguments: Mapping[str, object]) -> str:
     """Return arguments as a person reads them before they say yes."""
     return json.dumps(arguments, ensure_ascii=False, default=str)
 
 
-def replace_controls(text: str) -> str:
+def _replace_controls(text: str) -> str:
     """Return a text with nothing in it that a terminal obeys."""
     return "".join(
         sign if sign.isprintable() or sign in "\n\t" else "\N{REPLACEMENT CHARACTER}"
@@ -109,7 +109,7 @@ class Terminal:
     def __init__(self, write: Callable[[str], object], *, emits_thoughts: bool) -> None:
         """Write nothing yet; `write` gets texts with their line ends."""
         self._write = write
-        self._lines = TerminalLines(emits_thoughts=emits_thoughts)
+        self._lines = _TerminalLines(emits_thoughts=emits_thoughts)
         self._inputs: asyncio.Queue[_PendingInput | None] = asyncio.Queue()
         self._pending_requests: deque[ToolCallRequested] = deque()
         self._session: Session | None = None
@@ -191,7 +191,7 @@ class Terminal:
         self._pending_requests.append(request)
         warning = (request.security_warning or {}).get("reason", "")
         self._line(f"May {request.tool_name} be called? {warning}".rstrip())
-        self._line(f"With: {format_arguments(request.args)}")
+        self._line(f"With: {_format_arguments(request.args)}")
         self._write("y or n: ")
         if self._is_over:
             self._answer(False)
@@ -216,7 +216,7 @@ class Terminal:
             self._session.provide_confirmation(asked.confirmation_id, approved)
 
     def _line(self, text: str) -> None:
-        self._write(f"{replace_controls(text)}\n")
+        self._write(f"{_replace_controls(text)}\n")
 
 
 class KeyboardContext:

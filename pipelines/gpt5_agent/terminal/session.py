@@ -41,9 +41,9 @@ class Session:
     ) -> None:
         """Ask as `asked` does; `show` gets every event, also those of no method."""
         approver = replace(asked.own_tools.approver, ask=self._ask_person)
-        own = replace(asked.own_tools, approver=approver, asks_in_chat=False)
+        own = asked.own_tools._replace(approver=approver, asks_in_chat=False)
         self.messages: list[Message] = list(asked.messages)
-        self._request = replace(asked, own_tools=own)
+        self._request = asked._replace(own_tools=own)
         self._interface = interface
         self._show = show
         self._make_provider = make_provider
@@ -54,7 +54,7 @@ class Session:
         """Answer what a person said; cancelling it stops the model and the tools."""
         async with self._turn:
             self.messages.append({"role": "user", "content": text})
-            asked = replace(self._request, messages=tuple(self.messages))
+            asked = self._request._replace(messages=tuple(self.messages))
             events = run_agent(asked, self._make_provider)
             async with aclosing(events):
                 async for event in events:

@@ -17,41 +17,25 @@ from gpt5_agent.tools.guard import parse_arguments
 from openai_responses.items import Item
 from openai_responses.json_input import parse_json_object
 
-_HARM_WARNINGS: Mapping[str, str] = {
-    "delete": "It can delete things.",
-    "remove": "It can delete things.",
-    "drop": "It can delete things.",
-    "write": "It can change things.",
-    "update": "It can change things.",
-    "move": "It can change things.",
-    "create": "It can change things.",
-    "send": "It can send things to others.",
-    "post": "It can send things to others.",
-    "publish": "It can send things to others.",
-    "pay": "It can spend money.",
-    "buy": "It can spend money.",
-    "order": "It can spend money.",
-    "execute": "It runs code.",
-    "exec": "It runs code.",
-    "run": "It runs code.",
-    "shell": "It runs code.",
+_HARMFUL_WORDS: Mapping[str, str] = {
+    "It can delete things.": "delete remove drop",
+    "It can change things.": "write update move create",
+    "It can send things to others.": "send post publish",
+    "It can spend money.": "pay buy order",
+    "It runs code.": "execute exec run shell",
 }
-"""Words in the names of tools that can do harm, with what to warn of."""
+"""What to warn of, and the words in a tool's name that say so."""
 
 
 def find_security_warning(name: str) -> Mapping[str, str] | None:
     """Return the warning for a tool whose name contains a word that means harm."""
-    words = "".join(
-        one if one.isalnum() else " " for one in _split_camel_case(name)
-    ).split()
-    reason = next(
-        (_HARM_WARNINGS[word] for word in words if word in _HARM_WARNINGS), None
-    )
-    return {"level": "high", "reason": reason} if reason else None
-
-
-def _split_camel_case(name: str) -> str:
-    return "".join(f" {one.lower()}" if one.isupper() else one for one in name)
+    spaced = (f" {one.lower()}" if one.isupper() else one for one in name)
+    letters = (one if one.isalnum() else " " for one in "".join(spaced))
+    for word in "".join(letters).split():
+        for reason, words in _HARMFUL_WORDS.items():
+            if word in words.split():
+                return {"level": "high", "reason": reason}
+    return None
 
 
 MAX_QUESTIONS = 3

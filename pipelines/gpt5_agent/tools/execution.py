@@ -9,11 +9,11 @@ import base64
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from mimetypes import guess_type
 from os.path import basename, commonpath, isabs, isfile, join, realpath
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from gpt5_agent.ports import Tool
 from openai_responses.errors import InvalidRequest
@@ -61,33 +61,25 @@ IMAGE_SENT_TEXT = "image generated and sent to user. Tell user to review it now.
 _TOOL_IMAGE_TYPES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 _PART_TYPES = frozenset(
     {
-        "text",
-        "json",
-        "link",
-        "image_link",
-        "image",
-        "blob",
-        "file",
-        "resource",
-        "resource_link",
+        *("text", "json", "link", "image_link", "image"),
+        *("blob", "file", "resource", "resource_link"),
     }
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _ResultPart:
+class _ResultPart(NamedTuple):
     """A part, for the model and for the page."""
 
     text: str
     image: str = ""
-    file: Mapping[str, Any] = field(default_factory=dict)
+    file: Mapping[str, Any] = MappingProxyType({})
 
 
-ReadFile = Callable[[str], bytes]
+_ReadFile = Callable[[str], bytes]
 """Gives the bytes of a file that a tool names; raises InvalidRequest."""
 
 
-def build_own_result(result: object, read_file: ReadFile) -> ToolResult:
+def build_own_result(result: object, read_file: _ReadFile) -> ToolResult:
     """Convert what a tool returned; raises InvalidRequest for an invalid file."""
     failed, content = False, result
     if isinstance(result, Mapping) and isinstance(result.get("content"), list):
@@ -115,7 +107,7 @@ def _format_response(value: object) -> str:
     return f"tool response: {json.dumps(value, ensure_ascii=False, default=str)}."
 
 
-def _convert_part(part: Mapping[str, Any], read_file: ReadFile) -> _ResultPart:
+def _convert_part(part: Mapping[str, Any], read_file: _ReadFile) -> _ResultPart:
     match part["type"]:
         case "text":
             return _ResultPart(_read_text_field(part, "text"))

@@ -16,9 +16,7 @@ from openai_responses.items import Item, item_type
 from openai_responses.json_input import parse_json_object
 from openai_responses.loop.arguments import argument_error, drop_optional_nulls
 from openai_responses.loop.tools import CallableTools, ToolResult
-
-CALL_TOOL = "call_tool"
-"""The host's own tool for those whose definitions it holds back."""
+from owui_chat.host_tools import CALL_TOOL, read_call_tool
 
 _CALL_TOOL_KEYS = {"tool_name", "params"}
 
@@ -31,12 +29,12 @@ def resolve_host_call(call: Item) -> Item:
     if call.get("name") != CALL_TOOL:
         return call
     given = parse_json_object(call.get("arguments")) or {}
-    name, params = given.get("tool_name"), given.get("params")
-    if given.keys() != _CALL_TOOL_KEYS or parse_json_object(params) is None:
+    name = given.get("tool_name")
+    if given.keys() != _CALL_TOOL_KEYS or read_call_tool(given) is None:
         return call
-    return (
-        {**call, "name": name, "arguments": params} if isinstance(name, str) else call
-    )
+    if not isinstance(name, str):
+        return call
+    return {**call, "name": name, "arguments": given["params"]}
 
 
 TOOL_FAILED_TEXT = "tool invoke error: failed to execute tool"
@@ -44,14 +42,14 @@ TOOL_REPEATED_TEXT = (
     "tool invoke error: repeated failure detected; skipped duplicate call"
 )
 
-FindSchema = Callable[[str], Mapping[str, Any] | None]
+_FindSchema = Callable[[str], Mapping[str, Any] | None]
 """Gives the schema of a tool's arguments, or None for no such tool."""
 
 
 class CallGuard:
     """Checks each call of a run."""
 
-    def __init__(self, schemas: FindSchema) -> None:
+    def __init__(self, schemas: _FindSchema) -> None:
         """`schemas` gives the schema of a tool's arguments."""
         self._schemas = schemas
         self._failed: dict[str, Item] = {}
@@ -164,7 +162,7 @@ def _option_error(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> st
 
 
 def _read_options(node: object) -> list[str]:
-    """Return the allowed values of a parameter; `options` is the specification's word."""
+    """Return the allowed values: `enum` of JSON Schema, or `options`."""
     if not isinstance(node, Mapping):
         return []
     options = node.get("enum") or node.get("options")

@@ -48,11 +48,11 @@ _SESSION_CLOSE_SECONDS = 5.0
 """How long the last words to a server may take."""
 
 
-class RpcError(Exception):
+class _RpcError(Exception):
     """The server answered with an error; the text is the server's."""
 
 
-class McpSession:
+class _McpSession:
     """One session; several calls can run in it at once."""
 
     def __init__(self, entry: ServerEntry, wire: McpTransport) -> None:
@@ -87,7 +87,7 @@ class McpSession:
     async def call_tool(
         self, name: str, arguments: Mapping[str, Any]
     ) -> Mapping[str, Any]:
-        """Return the result of a tool; raises RemoteError, RpcError."""
+        """Return the result of a tool; raises RemoteError, _RpcError."""
         await self._open()
         return await self._request_with_retry(
             "tools/call", {"name": name, "arguments": arguments}
@@ -123,7 +123,7 @@ class McpSession:
             await run_with_timeout(
                 self._transport.notify(ready), self._entry.seconds, self._name
             )
-        except (RpcError, SessionExpired):
+        except (_RpcError, SessionExpired):
             raise RemoteError(f"{self._name} refused to begin a session.") from None
         abilities = answer.get("capabilities")
         self._has_tools = isinstance(abilities, Mapping) and "tools" in abilities
@@ -162,7 +162,7 @@ class McpSession:
             raise
         error = answer.get("error")
         if isinstance(error, Mapping):
-            raise RpcError(str(error.get("message") or "It gave no reason."))
+            raise _RpcError(str(error.get("message") or "It gave no reason."))
         result = answer.get("result")
         if not isinstance(result, dict):
             raise RemoteError(f"{self._name} gave an answer without a result.")
@@ -196,7 +196,7 @@ class McpClient:
         wire: McpTransport = (
             McpStdioTransport(entry) if entry.command else McpHttpTransport(entry)
         )
-        self._session = McpSession(entry, wire)
+        self._session = _McpSession(entry, wire)
 
     async def list_tools(self) -> tuple[RemoteToolSpec, ...]:
         """Return what the server offers, each name once; raises RemoteError."""
@@ -205,11 +205,11 @@ class McpClient:
             async with aclosing(self._session.list_tools()) as rows:
                 async for row in rows:
                     spec = _read_tool_spec(row)
-                    if spec is not None and self._allows(spec):
+                    if spec and is_tool_allowed(self._entry.allowed, spec.own_name):
                         found.setdefault(spec.own_name, spec)
                     if len(found) == MAX_TOOLS_PER_SERVER:
                         break
-        except RpcError:
+        except _RpcError:
             label = self._entry.label
             raise RemoteError(
                 f"The MCP server {label} does not list its tools."
@@ -229,12 +229,9 @@ class McpClient:
     async def _call(self, name: str, arguments: dict[str, Any]) -> Any:
         try:
             return _read_tool_result(await self._session.call_tool(name, arguments))
-        except RpcError as refused:
+        except _RpcError as refused:
             reason = truncate_text(str(refused), _MAX_ERROR_CHARACTERS)
             return build_error_result(reason)
-
-    def _allows(self, spec: RemoteToolSpec) -> bool:
-        return is_tool_allowed(self._entry.allowed, spec.own_name)
 
 
 def _read_tool_spec(row: Mapping[str, Any]) -> RemoteToolSpec | None:

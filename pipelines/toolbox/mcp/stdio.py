@@ -27,14 +27,14 @@ _STDOUT = 1
 _INHERITED_VARIABLES = ("PATH", "HOME", "LANG")
 """What a program gets of our environment; the rest may hold keys."""
 
-LineCallback = Callable[[bytes], bool]
+_LineCallback = Callable[[bytes], bool]
 """Takes a line; False says that enough is enough."""
 
 
-class ChildProcess(asyncio.SubprocessProtocol):
+class _ChildProcess(asyncio.SubprocessProtocol):
     """One running program; `is_over` says that no more output can come."""
 
-    def __init__(self, take: LineCallback, ended: Callable[[], object]) -> None:
+    def __init__(self, take: _LineCallback, ended: Callable[[], object]) -> None:
         """Give each line to `take`, and call `ended` once after the last."""
         self.is_over = False
         self._on_line = take
@@ -106,8 +106,8 @@ class ChildProcess(asyncio.SubprocessProtocol):
         return stdin if isinstance(stdin, asyncio.WriteTransport) else None
 
 
-async def start_child_process(
-    child: ChildProcess, command: Sequence[str], environment: Mapping[str, str]
+async def _start_child_process(
+    child: _ChildProcess, command: Sequence[str], environment: Mapping[str, str]
 ) -> None:
     """Start a program; raises OSError, ValueError."""
     inherited = {
@@ -132,7 +132,7 @@ class McpStdioTransport:
         self.version = ""
         self._entry = entry
         self._name = f"The MCP server {entry.label}"
-        self._child: ChildProcess | None = None
+        self._child: _ChildProcess | None = None
         self._waiting: dict[int, asyncio.Future[RpcMessage]] = {}
         self._unrelated_messages = 0
         self._end_reason = "has ended"
@@ -140,10 +140,10 @@ class McpStdioTransport:
     async def open(self) -> None:
         """Start the program; an earlier one is ended."""
         await self.close()
-        self._child = ChildProcess(self._receive_line, self._fail_waiting)
+        self._child = _ChildProcess(self._receive_line, self._fail_waiting)
         environment = dict(self._entry.environment)
         try:
-            await start_child_process(self._child, self._entry.command, environment)
+            await _start_child_process(self._child, self._entry.command, environment)
         except (OSError, ValueError):
             raise RemoteError(f"{self._name} cannot be started.") from None
 

@@ -4,8 +4,8 @@ import base64
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode, urlsplit
 
 from toolbox.openapi.document import OpenApiOperation, OpenApiParameter
@@ -19,13 +19,12 @@ class InvalidOpenApiArgument(Exception):
     """An argument cannot be sent; the text is for the model."""
 
 
-@dataclass(frozen=True, slots=True)
-class OpenApiRequest:
+class OpenApiRequest(NamedTuple):
     """A request without our headers."""
 
     method: str
     url: str
-    headers: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = MappingProxyType({})
     body: bytes | None = None
 
 
@@ -122,8 +121,7 @@ def _serialize_scalar(value: Any) -> str:
 _MAX_HTTP_ERROR_CHARACTERS = 2_000
 
 
-@dataclass(frozen=True, slots=True)
-class OpenApiResponse:
+class OpenApiResponse(NamedTuple):
     """An answer: a text, or the content of a file.
 
     If `is_whole` is false the text is only the beginning.

@@ -57,7 +57,12 @@ class OpenApiClient:
         try:
             content = json.loads(body)
             document = OpenApiDocument(content, self._entry.url, self._entry.base_url)
-            found = [one for one in document.operations() if self._allows(one)]
+            allowed = self._entry.allowed
+            found = [
+                one
+                for one in document.operations()
+                if is_tool_allowed(allowed, one.spec.own_name)
+            ]
         except (ValueError, RecursionError, InvalidOpenApiSchema):
             raise RemoteError(
                 f"{self._name} has no OpenAPI document of version 3, as JSON, at its "
@@ -73,9 +78,6 @@ class OpenApiClient:
     async def close(self) -> None:
         """Close what is open."""
         await self._connection.close()
-
-    def _allows(self, operation: OpenApiOperation) -> bool:
-        return is_tool_allowed(self._entry.allowed, operation.spec.own_name)
 
     async def _load_document(self) -> bytes:
         url = self._entry.url

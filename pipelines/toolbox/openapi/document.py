@@ -8,8 +8,7 @@ configured; only the path comes from the document.
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import unquote, urljoin, urlsplit
 
 from toolbox.remote_tools import RemoteToolSpec, is_schema_small
@@ -24,7 +23,7 @@ class InvalidOpenApiSchema(Exception):
     """A schema has an unknown reference, or is too large."""
 
 
-def resolve_openapi_reference(
+def _resolve_openapi_reference(
     node: object, document: Mapping[str, Any]
 ) -> Mapping[str, Any]:
     """Return an object of the document, or the one that it refers to."""
@@ -50,7 +49,7 @@ def _follow_pointer(reference: object, document: Mapping[str, Any]) -> Any:
     return node
 
 
-class OpenApiSchemas:
+class _OpenApiSchemas:
     """The schemas of one tool; `definitions` holds what they refer to."""
 
     def __init__(self, document: Mapping[str, Any]) -> None:
@@ -97,21 +96,12 @@ _PARAMETER_LOCATIONS = ("path", "query", "header")
 _RESERVED_HEADERS = frozenset(
     {"accept", "connection", "content-length", "content-type", "host", "te", "upgrade"}
 )
-_SECRET_HEADER_WORDS = (
-    "auth",
-    "cookie",
-    "forward",
-    "key",
-    "secret",
-    "token",
-    "transfer",
-)
-"""Headers of which a model does not decide: ours, and those that open doors."""
+_SECRET_HEADER = re.compile("auth|cookie|forward|key|secret|token|transfer")
+"""Headers that the model must not set: ours, and those with credentials."""
 _EXPLODED_STYLES = ("form", "deepObject")
 
 
-@dataclass(frozen=True, slots=True)
-class OpenApiParameter:
+class OpenApiParameter(NamedTuple):
     """A parameter; `argument` is its name in the tool, `style` its serialization.
 
     `json` is the style of a parameter with a media type.
@@ -124,7 +114,7 @@ class OpenApiParameter:
     explodes: bool
 
 
-class OpenApiArguments:
+class _OpenApiArguments:
     """The arguments of one operation; `body` is the one that is sent as JSON."""
 
     def __init__(self, document: Mapping[str, Any]) -> None:
@@ -132,7 +122,7 @@ class OpenApiArguments:
         self.parameters: dict[tuple[str, str], OpenApiParameter] = {}
         self.body = ""
         self._document = document
-        self._schemas = OpenApiSchemas(document)
+        self._schemas = _OpenApiSchemas(document)
         self._properties: dict[str, Any] = {}
         self._required: dict[str, None] = {}
         self._api_keys = frozenset(_api_key_parameters(document))
@@ -153,7 +143,7 @@ class OpenApiArguments:
         Raises InvalidOpenApiSchema.
         """
         for row in rows if isinstance(rows, list) else []:
-            said = resolve_openapi_reference(row, self._document)
+            said = _resolve_openapi_reference(row, self._document)
             place, name = str(said.get("in")), str(said.get("name"))
             if self._is_model_argument(place, name):
                 self._add_parameter(place, name, said)
@@ -162,7 +152,7 @@ class OpenApiArguments:
         """Add a JSON body; raises InvalidOpenApiSchema if another one is required."""
         if body is None:
             return
-        said = resolve_openapi_reference(body, self._document)
+        said = _resolve_openapi_reference(body, self._document)
         media = _find_json_media(said.get("content"))
         if media is not None:
             self.body = self._free_name("body")
@@ -177,9 +167,7 @@ class OpenApiArguments:
         if place not in _PARAMETER_LOCATIONS or (place, name.lower()) in self._api_keys:
             return False
         low = name.lower()
-        is_closed = low in _RESERVED_HEADERS or any(
-            word in low for word in _SECRET_HEADER_WORDS
-        )
+        is_closed = low in _RESERVED_HEADERS or _SECRET_HEADER.search(low)
         return place != "header" or not is_closed
 
     def _add_parameter(self, place: str, name: str, said: Mapping[str, Any]) -> None:
@@ -215,8 +203,8 @@ def _find_json_media(content: object) -> Mapping[str, Any] | None:
 
 def _api_key_parameters(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     try:
-        parts = resolve_openapi_reference(document.get("components"), document)
-        schemes = resolve_openapi_reference(parts.get("securitySchemes"), document)
+        parts = _resolve_openapi_reference(document.get("components"), document)
+        schemes = _resolve_openapi_reference(parts.get("securitySchemes"), document)
     except InvalidOpenApiSchema:
         return
     for scheme in schemes.values():
@@ -229,8 +217,7 @@ _PATH_PATTERN = re.compile(r"(?:/[^?#]*)+")
 _PATH_PARAMETER = re.compile(r"\{([^{}]*)\}")
 
 
-@dataclass(frozen=True, slots=True)
-class OpenApiOperation:
+class OpenApiOperation(NamedTuple):
     """A tool that is a request; `url` has its path parameters in braces.
 
     `body` is the argument that is sent as JSON, or empty.
@@ -243,8 +230,7 @@ class OpenApiOperation:
     body: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class OpenApiDocument:
+class OpenApiDocument(NamedTuple):
     """A document loaded from `url`; its calls go to `base_url` if that is set."""
 
     content: Any
@@ -274,11 +260,11 @@ class OpenApiDocument:
     def _operation(
         self, path: str, method: str, item: object
     ) -> OpenApiOperation | None:
-        holder = resolve_openapi_reference(item, self.content)
+        holder = _resolve_openapi_reference(item, self.content)
         if method not in holder:
             return None
-        said = resolve_openapi_reference(holder[method], self.content)
-        arguments = OpenApiArguments(self.content)
+        said = _resolve_openapi_reference(holder[method], self.content)
+        arguments = _OpenApiArguments(self.content)
         arguments.add_parameters(holder.get("parameters"))
         arguments.add_parameters(said.get("parameters"))
         arguments.add_body(said.get("requestBody"))

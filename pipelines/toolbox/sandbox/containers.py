@@ -27,7 +27,7 @@ _ISOLATED_RUN = (
 )
 
 
-class ContainerProcess:
+class _ContainerProcess:
     """One container; the daemon limits its memory."""
 
     def __init__(self, process: Process, remove: tuple[str, ...]) -> None:
@@ -69,7 +69,7 @@ class ContainerBackend:
         self._image = image
         self._wheels = wheels
 
-    async def start(self, program: str, limits: SandboxLimits) -> ContainerProcess:
+    async def start(self, program: str, limits: SandboxLimits) -> _ContainerProcess:
         """Start a program in its own container; raises SandboxUnavailable."""
         path = shutil.which(self.name)
         if path is None:
@@ -83,7 +83,7 @@ class ContainerBackend:
             stderr=PIPE,
             env=_client_environment(),
         )
-        return ContainerProcess(process, (path, "rm", "--force", name))
+        return _ContainerProcess(process, (path, "rm", "--force", name))
 
     def _options(self, limits: SandboxLimits) -> Iterator[str]:
         """Yield the limits; files in a tmpfs count as memory here."""

@@ -11,9 +11,9 @@ import json
 from asyncio import StreamReader, StreamWriter, Task
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from toolbox.sandbox.backend import (
     MEBIBYTE,
@@ -32,8 +32,7 @@ class SandboxReplyMissing(Exception):
     """The sandbox ended without a valid answer."""
 
 
-@dataclass(frozen=True, slots=True)
-class FileSlice:
+class FileSlice(NamedTuple):
     """The place of a file that the code wrote, inside a reply."""
 
     name: str
@@ -41,8 +40,7 @@ class FileSlice:
     size: int
 
 
-@dataclass(frozen=True, slots=True)
-class SandboxReply:
+class SandboxReply(NamedTuple):
     """A valid answer; `archive` is where the workspace begins in the file, if it is
     there.
     """
@@ -104,8 +102,7 @@ class RunStopped(Exception):
     """The sandbox was stopped before it answered; the text says why."""
 
 
-@dataclass(frozen=True, slots=True)
-class WorkspaceArchive:
+class WorkspaceArchive(NamedTuple):
     """A stored workspace: where it begins in which file."""
 
     path: Path

@@ -6,8 +6,7 @@ The tools are offered only if a working sandbox was found.
 import asyncio
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from toolbox.sandbox.backend import SandboxBackend, SandboxLimits, SandboxUnavailable
 from toolbox.sandbox.bubblewrap import BubblewrapBackend, find_interpreters
@@ -26,10 +25,10 @@ from toolbox.sandbox.workspaces import (
     WorkspacePool,
 )
 
-SandboxToolSpec = dict[str, Any]
+_SandboxToolSpec = dict[str, Any]
 
 
-class InvalidSandboxCall(Exception):
+class _InvalidSandboxCall(Exception):
     """The arguments of a call are invalid."""
 
 
@@ -84,7 +83,7 @@ _FILE_TOOLS = {
 }
 
 
-def build_sandbox_specs(with_dependencies: bool) -> list[SandboxToolSpec]:
+def build_sandbox_specs(with_dependencies: bool) -> list[_SandboxToolSpec]:
     """Return name, description and parameters of each tool."""
     run = {
         "code": _CODE_SCHEMA,
@@ -100,7 +99,7 @@ def build_sandbox_specs(with_dependencies: bool) -> list[SandboxToolSpec]:
 
 def _build_sandbox_spec(
     name: str, description: str, properties: Mapping[str, Any], required: list[str]
-) -> SandboxToolSpec:
+) -> _SandboxToolSpec:
     parameters = {
         "type": "object",
         "properties": dict(properties),
@@ -110,19 +109,19 @@ def _build_sandbox_spec(
     return {"name": name, "description": description, "parameters": parameters}
 
 
-def build_sandbox_request(
+def _build_sandbox_request(
     name: str, arguments: Mapping[str, Any], with_dependencies: bool
 ) -> dict[str, Any]:
-    """Return the request to the sandbox; raises InvalidSandboxCall."""
+    """Return the request to the sandbox; raises _InvalidSandboxCall."""
     if name == "python_execute":
         return _build_run_request(arguments, with_dependencies)
     if name not in _FILE_TOOLS:
-        raise InvalidSandboxCall(f"There is no tool named {name}.")
+        raise _InvalidSandboxCall(f"There is no tool named {name}.")
     operation, _, properties = _FILE_TOOLS[name]
     given = {key: arguments.get(key) for key in properties}
     for key, value in given.items():
         if not isinstance(value, str):
-            raise InvalidSandboxCall(f"{name} needs {key}, a text.")
+            raise _InvalidSandboxCall(f"{name} needs {key}, a text.")
     return {"operation": operation, **given}
 
 
@@ -131,13 +130,13 @@ def _build_run_request(
 ) -> dict[str, Any]:
     code, dependencies = arguments.get("code"), arguments.get("dependencies") or []
     if not isinstance(code, str):
-        raise InvalidSandboxCall("python_execute needs code, a text.")
+        raise _InvalidSandboxCall("python_execute needs code, a text.")
     if not isinstance(dependencies, list) or not all(
         isinstance(one, str) for one in dependencies
     ):
-        raise InvalidSandboxCall("dependencies is a list of names.")
+        raise _InvalidSandboxCall("dependencies is a list of names.")
     if dependencies and not with_dependencies:
-        raise InvalidSandboxCall("No packages can be installed here; do without.")
+        raise _InvalidSandboxCall("No packages can be installed here; do without.")
     return {"operation": "run", "code": code, "dependencies": dependencies}
 
 
@@ -147,8 +146,7 @@ _STOP_SENTENCES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class SandboxResult:
+class SandboxResult(NamedTuple):
     """The answer of a tool: a text for the model, files for the host to store."""
 
     text: str
@@ -156,7 +154,7 @@ class SandboxResult:
     files: tuple[SandboxFile, ...] = ()
 
 
-def build_sandbox_error(sentence: str) -> SandboxResult:
+def _build_sandbox_error(sentence: str) -> SandboxResult:
     """Return the answer of a failed call."""
     return SandboxResult(f"Error: {sentence}", failed=True)
 
@@ -169,9 +167,9 @@ def build_sandbox_result(
     notes = " ".join(_list_notes(answer, limits))
     match answer:
         case {"refused": str(reason)}:
-            return build_sandbox_error(reason)
+            return _build_sandbox_error(reason)
         case {"damaged": _}:
-            return build_sandbox_error(
+            return _build_sandbox_error(
                 "An earlier run damaged the workspace, which is empty now. Call again."
             )
         case {"stdout": _, "stderr": _, "result": _, "status": int(status)}:
@@ -187,7 +185,7 @@ def build_sandbox_result(
         case {"done": str(done)}:
             failed = "unkept" in answer
             return SandboxResult(notes if failed else done, failed)
-    return build_sandbox_error("The sandbox gave an answer that makes no sense.")
+    return _build_sandbox_error("The sandbox gave an answer that makes no sense.")
 
 
 def _describe_run(reply: SandboxReply, notes: str) -> str:
@@ -274,7 +272,7 @@ class SandboxTools:
         self._has_probed = False
         self._sandbox: Sandbox | None = None
 
-    async def specs(self) -> list[SandboxToolSpec]:
+    async def specs(self) -> list[_SandboxToolSpec]:
         """Return the tools' descriptions; none without a sandbox.
 
         The first call looks for a sandbox; the log says once why there is none.
@@ -287,23 +285,23 @@ class SandboxTools:
     ) -> SandboxResult:
         """Run a tool; cancelling the call ends the run."""
         try:
-            request = build_sandbox_request(name, arguments, self._with_dependencies)
+            request = _build_sandbox_request(name, arguments, self._with_dependencies)
             sandbox = await self._find_sandbox()
             if sandbox is None:
-                return build_sandbox_error("There is no sandbox on this server.")
+                return _build_sandbox_error("There is no sandbox on this server.")
             async with self._workspaces.acquire(chat_id) as workspace, self._slots:
                 return await self._run(sandbox, request, workspace)
-        except InvalidSandboxCall as bad:
-            return build_sandbox_error(str(bad))
+        except _InvalidSandboxCall as bad:
+            return _build_sandbox_error(str(bad))
         except SandboxClosed:
-            return build_sandbox_error("The sandbox was closed.")
+            return _build_sandbox_error("The sandbox was closed.")
         except RunStopped as stopped:
-            return build_sandbox_error(
+            return _build_sandbox_error(
                 f"The run was stopped, because {stopped}. The workspace is as it was."
             )
         except (SandboxUnavailable, SandboxReplyMissing, OSError) as silent:
             self._log(f"A run in the sandbox gave no answer: {silent}")
-            return build_sandbox_error("The run ended without an answer.")
+            return _build_sandbox_error("The run ended without an answer.")
 
     async def close(self) -> None:
         """End what runs, then remove all workspaces."""

@@ -12,10 +12,10 @@ import shutil
 import tempfile
 from collections.abc import AsyncGenerator, Hashable, Iterable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
-from dataclasses import dataclass
 from importlib import import_module
 from itertools import count
 from pathlib import Path
+from typing import NamedTuple
 
 from toolbox.sandbox.backend import MEBIBYTE, SandboxLimits
 from toolbox.sandbox.runs import FileSlice, SandboxReply, WorkspaceArchive
@@ -63,15 +63,11 @@ def _remove_if_abandoned(folder: Path) -> None:
             os.close(lock)
 
 
-_BROWSER_IMAGE_TYPES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
-
-
 class SandboxClosed(Exception):
     """The tools were closed; there are no workspaces any more."""
 
 
-@dataclass(frozen=True, slots=True)
-class SandboxFile:
+class SandboxFile(NamedTuple):
     """A file that a run wrote: `path` is where its bytes are.
 
     It stays there until later runs of the chat have returned more than a workspace
@@ -81,11 +77,6 @@ class SandboxFile:
     name: str
     media_type: str
     path: Path
-
-    @property
-    def is_image(self) -> bool:
-        """Whether every browser can show it."""
-        return self.media_type in _BROWSER_IMAGE_TYPES
 
 
 class Workspace:

@@ -1,6 +1,6 @@
 """Checks the arguments that a model gives a function against the function's schema.
 
-Only the keywords that models get wrong are checked: types, required properties, enums,
+Only keywords that models get wrong are checked: types, required properties, enums,
 items and choices. The tool itself checks the others.
 """
 
@@ -11,12 +11,11 @@ from typing import Any
 
 from openai_responses.requests.json_schema import resolve_reference
 
-DEEPEST_ARGUMENT = 40
+_DEEPEST_ARGUMENT = 40
 """How deep values and references of schemas are followed."""
 
 
 def _is_number(value: Any) -> bool:
-    """Say whether a value is a number; true and non-finite values are not."""
     number = isinstance(value, int | float) and not isinstance(value, bool)
     return number and math.isfinite(value)
 
@@ -33,11 +32,11 @@ _TYPES: Mapping[str, Callable[[Any], bool]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class SchemaValidator:
+class _SchemaValidator:
     """Checks values against the parts of one schema.
 
-    If it is `lenient`, null is always allowed for an optional property. Results are
-    remembered by the identity of the objects, so a check must not outlive them.
+    If it is `lenient`, null is allowed for every optional property. Results are remembered
+    by the identity of the objects, so a check must not outlive them.
     """
 
     root: Mapping[str, Any]
@@ -46,7 +45,7 @@ class SchemaValidator:
 
     def error(self, value: Any, node: Any, path: str = "", depth: int = 0) -> str:
         """Return the path and the error there; empty if `value` is valid for `node`."""
-        if not isinstance(node, Mapping) or depth > DEEPEST_ARGUMENT:
+        if not isinstance(node, Mapping) or depth > _DEEPEST_ARGUMENT:
             return ""
         # A schema can refer to the same part several times, and to itself.
         place = (path, id(value), id(node))
@@ -97,7 +96,6 @@ class SchemaValidator:
     def _in_parts(
         self, value: Any, node: Mapping[str, Any], path: str, depth: int
     ) -> str:
-        """Check a value against `allOf` and against some option of a choice."""
         for part in node.get("allOf") or ():
             found = self.error(value, part, path, depth + 1)
             if found:
@@ -109,7 +107,6 @@ class SchemaValidator:
 
 
 def _own_error(value: Any, node: Mapping[str, Any], path: str) -> str:
-    """Check a value against the type of a schema, then against its other keywords."""
     place = path or "object"
     kinds = _known_types(node.get("type"))
     if kinds and not any(_TYPES[kind](value) for kind in kinds):
@@ -130,7 +127,6 @@ def _joined(path: str, name: str) -> str:
 
 
 def _listed(words: Sequence[str]) -> str:
-    """Return a few words as a list; leave out a list that is too long for a model."""
     shown = [word if len(word) <= 60 else word[:57] + "..." for word in words[:20]]
     return " or ".join(shown) + (" ..." if len(words) > 20 else "")
 
@@ -145,15 +141,12 @@ _ODD_SCHEMA = (TypeError, AttributeError, ValueError)
 
 
 def argument_error(arguments: object, schema: Mapping[str, Any]) -> str | None:
-    """Return the error in the arguments as a sentence for the model; None if valid.
-
-    Nulls that mean "not given" are valid.
-    """
+    """Return the error in the arguments as a sentence for the model; None if valid."""
     if not isinstance(arguments, Mapping):
         return "The arguments must be a JSON object."
     given = drop_optional_nulls(arguments, schema)
     try:
-        found = SchemaValidator(schema).error(given, schema)
+        found = _SchemaValidator(schema).error(given, schema)
     except _ODD_SCHEMA:
         return None
     return f"The argument {found}." if found else None
@@ -164,8 +157,8 @@ def drop_optional_nulls(
 ) -> dict[str, Any]:
     """Return the arguments without the nulls that mean "not given".
 
-    A null means that if its property is optional and must not be null itself. If the
-    schema is a choice, the option that the model chose decides.
+    A null means that if its property is optional and must not be null itself. In a choice,
+    the option that the model chose decides.
     """
     try:
         return dict(_drop_nulls(arguments, schema, schema, 0))
@@ -174,7 +167,7 @@ def drop_optional_nulls(
 
 
 def _drop_nulls(value: Any, node: Any, root: Mapping[str, Any], depth: int) -> Any:
-    if depth > DEEPEST_ARGUMENT or not isinstance(value, Mapping | list):
+    if depth > _DEEPEST_ARGUMENT or not isinstance(value, Mapping | list):
         return value
     forms = _applicable_schemas(value, node, root)
     if isinstance(value, list):
@@ -187,7 +180,7 @@ def _drop_nulls(value: Any, node: Any, root: Mapping[str, Any], depth: int) -> A
             known.setdefault(name, []).append(part)
         required |= set(form.get("required") or ())
     whole = {name: {"allOf": parts} for name, parts in known.items()}
-    may_be_null = SchemaValidator(root)
+    may_be_null = _SchemaValidator(root)
     return {
         name: _drop_nulls(one, whole.get(name), root, depth + 1)
         for name, one in value.items()
@@ -199,10 +192,7 @@ def _drop_nulls(value: Any, node: Any, root: Mapping[str, Any], depth: int) -> A
 
 
 def _applicable_schemas(value: Any, node: Any, root: Mapping[str, Any]) -> list[Any]:
-    """Return the schemas that apply to a value, each once.
-
-    Of a choice, the option that the value fits applies.
-    """
+    """Return the schemas that apply to a value, each once; of a choice, the fitting option."""
     found: dict[int, Any] = {}
     ahead = [node]
     while ahead:
@@ -230,7 +220,7 @@ def _chosen_option(
     value: Any, options: list[Any], root: Mapping[str, Any]
 ) -> list[Any]:
     """Return the option that a value fits; all options if it fits none."""
-    check = SchemaValidator(root, lenient=True)
+    check = _SchemaValidator(root, lenient=True)
     fitting = (option for option in options if not check.error(value, option))
     first = next(fitting, None)
     return options if first is None else [first]

@@ -1,20 +1,18 @@
-"""One response: a request that is sent, and sent again, resumed or polled if that
-helps.
+"""One response: a request that is sent, and sent again, resumed or polled if that helps.
 
 A request is sent again only before the first event of its answer: changed, if the cause
 of the refusal can be left out, or unchanged, if waiting may help.
 
-A background response continues at the server when a connection breaks, so nothing is
-sent twice: the stream is resumed behind its last event (OpenAI's guide "Background
-mode"). If a stream brought nothing new, the response itself is requested, because there
-is no event for a cancelled response. It is also requested if the stream cannot be
-resumed: the API refuses that five minutes after the beginning of the response.
+A background response continues at the server when a connection breaks, so its stream is
+resumed behind the last event (OpenAI's guide "Background mode"). The response itself is
+requested if a stream brought nothing new, because there is no event for a cancelled
+response, and if the API refuses to resume, five minutes after the beginning.
 """
 
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import AbstractAsyncContextManager, aclosing
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from openai_responses.clock import random_fraction
 from openai_responses.endings import (
@@ -62,25 +60,22 @@ _THOUGHT_SHARE = 0.1
 the answer must not wait for them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(NamedTuple):
     """How a run behaves towards viewers and towards the server.
 
-    `join_seconds` is the shortest time between two events that show more of an answer;
-    what arrives in between is shown together. `resuming` is how many requests in a row
-    for the rest of a background response may fail. `poll_seconds` is the wait while the
-    server says that it is still working on one.
+    `join_seconds` is the shortest time between two events that show more of an answer.
+    `resuming` limits the requests in a row for the rest of a background response,
+    `poll_seconds` is the wait while the server is still working on one.
     """
 
     join_seconds: float = 0.05
-    timeouts: Timeouts = field(default_factory=Timeouts)
-    retries: RetryPolicy = field(default_factory=RetryPolicy)
+    timeouts: Timeouts = Timeouts()
+    retries: RetryPolicy = RetryPolicy()
     resuming: RetryPolicy = _RESUMING
     poll_seconds: float = 5.0
 
 
-@dataclass(frozen=True, slots=True)
-class Client:
+class Client(NamedTuple):
     """How to reach the server: address, connections and limits."""
 
     endpoint: Endpoint
@@ -97,7 +92,7 @@ def stream_response(
 ) -> AsyncGenerator[RunEvent, None]:
     """Send `request`, feed the answer to `state`, and yield its run events.
 
-    A `cursor` notes the position in the stream. Raises the errors of `Connections` and
+    A `cursor` notes the position in the stream. Raises the errors of `Connections.post` and
     MalformedEvent. Cancelling it, or closing the generator, closes the connection.
     """
     payload = request.payload()
@@ -114,7 +109,7 @@ def _resume_stream(
 ) -> AsyncGenerator[RunEvent, None]:
     """Request `path`: a response, or the rest of its stream.
 
-    Otherwise like `stream_response`. A response that is still in progress yields nothing.
+    A response that is still in progress yields nothing.
     """
     requested = client.connections.get(client.endpoint, path, client.deadlines)
     return _read_response(requested, client, state, cursor)
@@ -126,7 +121,6 @@ async def _read_response(
     state: ResponseState,
     cursor: Cursor | None,
 ) -> AsyncGenerator[RunEvent, None]:
-    """Yield the events of one response, streamed or not."""
     client.deadlines.start_attempt()
     async with sent as answer:
         state.trace = Trace(answer.request_id, status=200)
@@ -166,7 +160,6 @@ async def _read_object(
 async def _read_batch(
     answer: HttpResponse, decoder: EventStreamDecoder
 ) -> list[ServerSentEvent]:
-    """Return the events of the next piece of the body, or of its end."""
     chunk = await answer.read_any()
     return decoder.feed(chunk) if chunk else decoder.close()
 
@@ -174,10 +167,7 @@ async def _read_batch(
 def _batch_events(
     batch: list[ServerSentEvent], state: ResponseState, cursor: Cursor | None
 ) -> tuple[list[RunEvent], MalformedEvent | None]:
-    """Return the run events of `batch`, up to the first event that cannot be read.
-
-    Deltas are joined first, so `state` works once for each batch.
-    """
+    """Return the run events of `batch`, up to the first event that cannot be read."""
     read: list[StreamEvent] = []
     malformed: MalformedEvent | None = None
     try:
@@ -195,8 +185,8 @@ async def _gather_deltas(
 ) -> None:
     """Wait for a moment after a delta.
 
-    Reading less often makes long answers cheap: one pass handles all deltas that
-    arrived. The first delta after a pause is never delayed.
+    Reading less often makes long answers cheap: one pass handles all deltas that arrived.
+    The first delta after a pause is never delayed.
     """
     last = events[-1] if events else None
     if not isinstance(last, TextDelta) or join_seconds <= 0:
@@ -215,10 +205,9 @@ async def _stream_background(
 ) -> AsyncGenerator[RunEvent, None]:
     """Send a background `request`, feed its response to `state`, yield its run events.
 
-    Raises the same errors as `stream_response` until the response has an id; after that
-    only ResponseLost, and TimedOut for the total limit. If the caller leaves before the
-    end, by an error, a cancellation or by closing the generator, the response is
-    cancelled, because it would go on to cost money without a reader.
+    Once the response has an id, raises only ResponseLost, and TimedOut for the total limit.
+    If the caller leaves before the end, the response is cancelled, because it would go on
+    to cost money without a reader.
     """
     background = _BackgroundRun(client, state)
     part = stream_response(request, client, state, background.cursor)
@@ -246,8 +235,6 @@ async def _stream_background(
 
 
 class _BackgroundRun:
-    """The state of a background response, and how to get the rest of it."""
-
     def __init__(self, client: Client, state: ResponseState) -> None:
         self._named = asyncio.Event()
         self.cursor = Cursor(self._named.set)
@@ -303,7 +290,6 @@ class _BackgroundRun:
         return self._within_limits(wait)
 
     def next_part(self) -> AsyncGenerator[RunEvent, None]:
-        """Return the rest of the stream, or the current state of the response."""
         path = f"/responses/{self.cursor.response_id}"
         if not self._asks:
             path += f"?stream=true&starting_after={self.cursor.last}"
@@ -336,7 +322,6 @@ class _BackgroundRun:
         return self._resumable and self.cursor.last is not None
 
     def _backoff(self, error: ResponsesError | None) -> float | None:
-        """Return the wait after a failure; None for a final refusal."""
         failure = error.failure if isinstance(error, ApiRefused) else Failure()
         policy = self._client.limits.resuming
         return retry_wait(policy, self._failures, failure, random_fraction())
@@ -356,11 +341,7 @@ _GATEWAY_STATUS = frozenset({408, 502, 504, *range(520, 525)})
 
 
 class Attempts:
-    """The attempts at one response.
-
-    When `events` has ended, `response` holds the answer, `request` the request that it
-    answers, and `error` the error of ours that stopped it, if any.
-    """
+    """The attempts at one response: `response`, the `request` that it answers, and `error`."""
 
     def __init__(
         self,
@@ -439,7 +420,6 @@ class Attempts:
 def _early_failure(
     error: ResponsesError | None, state: ResponseState
 ) -> Failure | None:
-    """Return the failure, if it came before the first event of the answer."""
     if state.refusal:
         return Failure(200, state.refusal)
     if state.event_count:
@@ -453,10 +433,9 @@ def _early_failure(
 def _may_run(error: ResponsesError | None) -> bool:
     """Say whether the server may be working on the request in spite of `error`.
 
-    Other answers stop with the connection. A background response whose id is unknown
-    goes on; sent again, it would run and be billed twice. So it is sent again only if
-    nothing arrived at the server, or if the API itself refused it. The answer of a
-    gateway does not tell what happened behind it.
+    A background response whose id is unknown goes on; sent again, it would be billed twice.
+    So it is sent again only if nothing arrived at the server or the API itself refused it.
+    The answer of a gateway does not tell what happened behind it.
     """
     match error:
         case ConnectionFailed():

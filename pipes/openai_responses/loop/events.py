@@ -1,10 +1,10 @@
-"""The closed union of what a run reports to those who show it or record it.
+"""What a run reports to those who show it or record it.
 
 The events of output items are those of the stream, renumbered over the whole run.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from openai_responses.endings import Ending
@@ -17,7 +17,7 @@ from openai_responses.transport.stream import NO_CARD, ItemEvent
 class ToolOutput(NamedTuple):
     """A call got its output; `item` is the input item that gives it to the model.
 
-    `card` holds what a host shows beside it (`files`, `embeds`).
+    `card` is that of the tool's result.
     """
 
     output_index: int
@@ -27,7 +27,7 @@ class ToolOutput(NamedTuple):
 
 
 class ResponseDone(NamedTuple):
-    """One response ended in an orderly way; `usage` is None when it was not told."""
+    """One response ended; `usage` is None if the server did not tell it."""
 
     response_id: str
     status: str
@@ -35,45 +35,42 @@ class ResponseDone(NamedTuple):
 
 
 class Status(NamedTuple):
-    """Something a person should know while they wait, as a status line.
+    """A status line for the person who waits.
 
-    `cause` names what was given up to get an answer (`recovery.Fallback`), or is empty.
+    `cause` is that of a `Fallback`, or empty.
     """
 
     sentence: str
     cause: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Trace:
-    """What the log needs to know of the last response.
+class Trace(NamedTuple):
+    """What the log needs to know about the last response.
 
-    `request_id` is OpenAI's own id of the request, `model` what answered it, `status`
-    the HTTP status, if there was one, `error` what the API said went wrong, `removed`
-    how many items the API took out of the input, by the reason.
+    `request_id` is OpenAI's own, `model` the one that answered, `status` that of HTTP, and
+    `removed` counts the items that the API took out of the input, by reason.
     """
 
     request_id: str = ""
     model: str = ""
     status: int | None = None
-    error: ApiError = field(default_factory=ApiError)
-    removed: Mapping[str, int] = field(default_factory=dict)
+    error: ApiError = ApiError()
+    removed: Mapping[str, int] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
-class RunDone:
+class RunDone(NamedTuple):
     """The last event of every run, however it ended.
 
-    `usage` adds up all turns, `last_usage` is that of the last one; `output` holds the
-    items of the whole run that ended, outputs of calls among them; `cost` is in US
-    dollars, None where it is unknown or nobody asked.
+    `usage` adds up all responses, `last_usage` is that of the last one. `output` holds the
+    finished items of the whole run, outputs of calls among them. `cost` is in US dollars,
+    None if unknown.
     """
 
     ending: Ending
     usage: Usage | None = None
     last_usage: Usage | None = None
     output: tuple[Item, ...] = ()
-    trace: Trace = field(default_factory=Trace)
+    trace: Trace = Trace()
     cost: float | None = None
 
 

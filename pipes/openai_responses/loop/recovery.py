@@ -1,19 +1,18 @@
 """What to do after a refusal: wait and send again, or change the request.
 
-The rules for sending again follow OpenAI's Python client
-(docs/reference/responses-api.md, "Retries"), with these differences: an exhausted quota
-is never retried, because retrying cannot restore it, and how often to try and how long
-to wait are settings.
+Requests are sent again as OpenAI's Python client does it
+(docs/reference/responses-api.md, "Retries"), except after an exhausted quota, which
+retrying cannot restore.
 
 Five refusals have a cause that can be left out of the request, with some loss
 (docs/reference/responses-api.md, "Refusals of input items", "Sampling and effort" and
-"Errors"). They are recognised by the code, or by the server's words if it gives no
-code. A request is changed once for each cause, and only before anything was shown.
+"Errors"). They are recognised by the code, else by the server's words. A request is
+changed once for each cause, and only before anything was shown.
 """
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 from openai_responses.errors import ApiError, Failure
 from openai_responses.items import is_encrypted, is_hosted
@@ -34,18 +33,12 @@ QUOTA_CODES = frozenset(
 
 _RETRIED_STATUS = frozenset({408, 409, 429})
 _RETRIED_CODES = frozenset(
-    {
-        "rate_limit_exceeded",
-        "server_error",
-        "server_is_overloaded",
-        "slow_down",
-    }
+    {"rate_limit_exceeded", "server_error", "server_is_overloaded", "slow_down"}
 )
 _FIRST_WAIT, _LONGEST_WAIT = 0.5, 8.0
 
 
-@dataclass(frozen=True, slots=True)
-class RetryPolicy:
+class RetryPolicy(NamedTuple):
     """How often to retry, and the longest wait in seconds."""
 
     max_retries: int = 1
@@ -68,18 +61,14 @@ def retry_wait(
 
 def _is_retried(failure: Failure) -> bool:
     words = {failure.error.code, failure.error.type}
-    if words & QUOTA_CODES or _is_limit_of_spending(failure.error.code):
+    suffixes = ("_spend_limit_exceeded", "_usage_limit_exceeded")
+    if words & QUOTA_CODES or (failure.error.code or "").endswith(suffixes):
         return False
     if failure.should_retry is not None:
         return failure.should_retry
     if failure.status in (None, 200):
         return words == {None} or bool(words & _RETRIED_CODES)
     return failure.status in _RETRIED_STATUS or failure.status >= 500
-
-
-def _is_limit_of_spending(code: str | None) -> bool:
-    suffixes = ("_spend_limit_exceeded", "_usage_limit_exceeded")
-    return bool(code) and str(code).endswith(suffixes)
 
 
 _ITEM_ERRORS = re.compile(
@@ -95,12 +84,8 @@ _UNREACHED = re.compile(r"retrieving tool list from MCP server", re.IGNORECASE)
 _NAMED_VALUES = re.compile(r"'([a-z]{1,10})'")
 
 
-@dataclass(frozen=True, slots=True)
-class Fallback:
-    """A changed request, and what was given up for it.
-
-    `cause` is "reasoning", "summary", "stream", "effort" or "servers".
-    """
+class Fallback(NamedTuple):
+    """A changed request, and what was given up for it: `cause` names the fallback."""
 
     cause: str
     request: ResponsesRequest
@@ -109,100 +94,94 @@ class Fallback:
 
 def find_fallback(request: ResponsesRequest, error: ApiError) -> Fallback | None:
     """Return a request without the cause of `error`, if it can be left out."""
-    for cause, heal in _FALLBACKS.items():
-        changed = heal(request, error)
+    for cause, (change, sentence) in _FALLBACKS.items():
+        changed = change(request, error)
         if changed is not None:
-            return Fallback(cause, changed, _SENTENCES[cause])
+            return Fallback(cause, request.model_copy(update=changed), sentence)
     return None
 
 
-def _without_reasoning(
-    request: ResponsesRequest, error: ApiError
-) -> ResponsesRequest | None:
+_Fields = dict[str, Any]
+
+
+def _without_reasoning(request: ResponsesRequest, error: ApiError) -> _Fields | None:
     """Remove all reasoning, because the error does not say which item is unreadable."""
     by_code = error.code == "invalid_encrypted_content"
     if not by_code and not _ITEM_ERRORS.search(error.message):
         return None
-    kept = [item for item in request.input if not is_encrypted(item)]
     # The ids of hosted items are our own, and the API requires them.
-    without_ids = [
+    items = [
         item if is_hosted(item) else {k: v for k, v in item.items() if k != "id"}
-        for item in kept
+        for item in request.input
+        if not is_encrypted(item)
     ]
-    if without_ids == request.input:
-        return None
-    return request.model_copy(update={"input": without_ids})
+    return None if items == request.input else {"input": items}
 
 
-def _without_summary(
-    request: ResponsesRequest, error: ApiError
-) -> ResponsesRequest | None:
+def _without_summary(request: ResponsesRequest, error: ApiError) -> _Fields | None:
     reasoning = request.reasoning or {}
-    if "summary" not in reasoning or "reasoning.summary" not in _about(error):
+    if "summary" not in reasoning or "reasoning.summary" not in _subject(error):
         return None
     rest = {key: value for key, value in reasoning.items() if key != "summary"}
-    return request.model_copy(update={"reasoning": rest or None})
+    return {"reasoning": rest or None}
 
 
-def _without_stream(
-    request: ResponsesRequest, error: ApiError
-) -> ResponsesRequest | None:
+def _without_stream(request: ResponsesRequest, error: ApiError) -> _Fields | None:
     refused = error.param == "stream" or _NOT_ALLOWED_TO_STREAM.search(error.message)
-    if not request.stream or not refused:
-        return None
-    return request.model_copy(update={"stream": False})
+    return {"stream": False} if request.stream and refused else None
 
 
-def _with_nearest_effort(
-    request: ResponsesRequest, error: ApiError
-) -> ResponsesRequest | None:
-    """Use the effort nearest to the refused one, among those that the error names."""
+def _with_nearest_effort(request: ResponsesRequest, error: ApiError) -> _Fields | None:
     reasoning = request.reasoning or {}
     asked = reasoning.get("effort")
-    if asked not in REASONING_EFFORTS or "reasoning.effort" not in _about(error):
+    if asked not in REASONING_EFFORTS or "reasoning.effort" not in _subject(error):
         return None
-    order = list(REASONING_EFFORTS)
-    named = {word for word in _NAMED_VALUES.findall(error.message) if word in order}
-    others = sorted(named - {asked}, key=order.index)
-    if not others:
+    order = REASONING_EFFORTS.index
+    named = set(_NAMED_VALUES.findall(error.message)) & {*REASONING_EFFORTS} - {asked}
+    if not named:
         return None
-    place = order.index(asked)
-    nearest = min(others, key=lambda effort: abs(order.index(effort) - place))
-    return request.model_copy(update={"reasoning": {**reasoning, "effort": nearest}})
+    nearest = min(
+        sorted(named, key=order), key=lambda one: abs(order(one) - order(asked))
+    )
+    return {"reasoning": {**reasoning, "effort": nearest}}
 
 
-def _without_servers(
-    request: ResponsesRequest, error: ApiError
-) -> ResponsesRequest | None:
+def _without_servers(request: ResponsesRequest, error: ApiError) -> _Fields | None:
     """Remove all remote servers: the error names one, but others may fail as well."""
     tools = request.tools or []
     kept = [tool for tool in tools if tool.get("type") != "mcp"]
     if len(kept) == len(tools) or not _UNREACHED.search(error.message):
         return None
     choice = request.tool_choice if kept and request.tool_choice == "none" else None
-    return request.model_copy(update={"tools": kept or None, "tool_choice": choice})
+    return {"tools": kept or None, "tool_choice": choice}
 
 
-def _about(error: ApiError) -> str:
-    """Return the subject of an error: its parameter, else its message."""
+def _subject(error: ApiError) -> str:
     return error.param or error.message
 
 
-_FallbackRule = Callable[[ResponsesRequest, ApiError], ResponsesRequest | None]
+_Change = Callable[[ResponsesRequest, ApiError], _Fields | None]
 
-_FALLBACKS: Mapping[str, _FallbackRule] = {
-    "reasoning": _without_reasoning,
-    "summary": _without_summary,
-    "stream": _without_stream,
-    "effort": _with_nearest_effort,
-    "servers": _without_servers,
-}
-
-_SENTENCES: Mapping[str, str] = {
-    "reasoning": "The server could not read earlier reasoning of this chat: "
-    "answering without it.",
-    "summary": "This organisation gets no reasoning summaries: answering without.",
-    "stream": "This organisation may not stream: the answer comes in one piece.",
-    "effort": "The model does not have this effort: answering with the nearest one.",
-    "servers": "A remote MCP server cannot be reached: answering without such tools.",
+_FALLBACKS: Mapping[str, tuple[_Change, str]] = {
+    "reasoning": (
+        _without_reasoning,
+        "The server could not read earlier reasoning of this chat: "
+        "answering without it.",
+    ),
+    "summary": (
+        _without_summary,
+        "This organisation gets no reasoning summaries: answering without.",
+    ),
+    "stream": (
+        _without_stream,
+        "This organisation may not stream: the answer comes in one piece.",
+    ),
+    "effort": (
+        _with_nearest_effort,
+        "The model does not have this effort: answering with the nearest one.",
+    ),
+    "servers": (
+        _without_servers,
+        "A remote MCP server cannot be reached: answering without such tools.",
+    ),
 }

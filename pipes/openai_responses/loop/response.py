@@ -19,7 +19,6 @@ shown, and the final item is the wire's own dict.
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from openai_responses.endings import (
@@ -31,6 +30,7 @@ from openai_responses.endings import (
 )
 from openai_responses.errors import ApiError, read_api_error
 from openai_responses.items import Item, TextPlace, content_parts, item_texts
+from openai_responses.json_input import as_list, as_mapping, as_text
 from openai_responses.loop.events import ResponseDone, RunEvent, Trace
 from openai_responses.models.usage import Usage, read_usage
 from openai_responses.transport.stream import (
@@ -77,7 +77,7 @@ class ResponseState:
             case TextDelta():
                 return self._grow(event)
             case TextDone():
-                return self._replace(event)
+                return self._end_text(event)
             case AnnotationAdded() | PartialImage() if event.output_index in self._open:
                 return [self._renumber(event)]
             case ItemAdded():
@@ -87,14 +87,14 @@ class ResponseState:
             case FinalResponse():
                 return self._finish(event)
             case StreamError():
-                self.trace = replace(self.trace, error=event.error)
+                self.trace = self.trace._replace(error=event.error)
                 self.ending = ending_of_failure("error", event.error)
                 # As the only event, an error event stands for a bad HTTP status.
                 self.refusal = event.error if self.event_count == 1 else None
         return []
 
     def _renumber(self, event: ItemEvent) -> ItemEvent:
-        """Return an event of the wire with its place among all items of the run."""
+        """Return an event with its place among all items of the run."""
         if not self._first:
             return event
         return event._replace(output_index=self._first + event.output_index)
@@ -109,7 +109,7 @@ class ResponseState:
         texts.setdefault((event.kind, event.part), []).append(event.text)
         return [self._renumber(event)]
 
-    def _replace(self, event: TextDone) -> list[RunEvent]:
+    def _end_text(self, event: TextDone) -> list[RunEvent]:
         if event.output_index not in self._open:
             self._keep(event)
             return []
@@ -145,8 +145,7 @@ class ResponseState:
     ) -> list[RunEvent]:
         """Show the part of `text` that its deltas did not bring.
 
-        A text that contradicts its deltas cannot be shown as growth; the final item
-        corrects it.
+        A text that contradicts its deltas is corrected by the final item alone.
         """
         texts = self._open[output_index]
         shown = "".join(texts.get(place, ()))
@@ -159,15 +158,13 @@ class ResponseState:
         response = event.response
         self.usage = read_usage(response.get("usage"))
         self.ending = _ending_of(event.status, response)
-        self.trace = replace(
-            self.trace,
+        self.trace = self.trace._replace(
             model=str(response.get("model") or ""),
             error=read_api_error(response.get("error")),
             removed=_removals(response.get("input_transformations")),
         )
         events: list[RunEvent] = []
-        output = response.get("output")
-        for output_index, item in enumerate(output if isinstance(output, list) else ()):
+        for output_index, item in enumerate(as_list(response.get("output"))):
             if isinstance(item, dict):
                 events += self._end(ItemDone(output_index, item))
         response_id = str(response.get("id") or "")
@@ -189,7 +186,6 @@ class ResponseState:
 
 
 def _removals(transformations: object) -> Mapping[str, int]:
-    """Count the items that the API removed from the input, by reason."""
     return Counter(
         api_word(str(row.get("reason"))) or "unknown"
         for row in content_parts(transformations)
@@ -199,9 +195,8 @@ def _removals(transformations: object) -> Mapping[str, int]:
 
 def _ending_of(status: str, response: Mapping[str, Any]) -> Ending:
     if status == "incomplete":
-        details = response.get("incomplete_details")
-        reason = details.get("reason") if isinstance(details, Mapping) else None
-        return ending_of_incomplete(reason if isinstance(reason, str) else None)
+        details = as_mapping(response.get("incomplete_details"))
+        return ending_of_incomplete(as_text(details.get("reason")) or None)
     if status == "cancelled":  # by another client: after our own we read no answer
         return ending_of_incomplete(status)
     if status == "failed":

@@ -1,7 +1,6 @@
 """A whole request as a stream of run events: response, calls, response.
 
-The loop knows neither host nor valves. It gets frozen inputs, reports events, and the
-last event says how the run ended.
+The loop knows neither host nor valves: it gets frozen inputs and reports events.
 """
 
 from collections.abc import AsyncGenerator, Sequence
@@ -47,12 +46,12 @@ async def run(
     limits: Limits,
     toolset: Toolset | None = None,
 ) -> AsyncGenerator[RunEvent, None]:
-    """Send `request` and report what happens; ends with exactly one RunEnded.
+    """Send `request` and report what happens; ends with exactly one RunDone.
 
-    With a `toolset` that runs them, calls are answered here. Without one they are left
-    open for the caller, unless their response broke off. Raises none of our own
-    exceptions: a refusal is an ending. Cancelling it, or closing the generator, closes
-    the connection and cancels the tools.
+    With a `toolset` that runs them, calls are answered here; otherwise they are left open
+    for the caller, unless their response broke off. A refusal is an ending, not an
+    exception. Cancelling it, or closing the generator, closes the connection and cancels
+    the tools.
     """
     client = Client(endpoint, connections, limits, Deadlines(limits.timeouts))
     retries = limits.retries
@@ -90,8 +89,6 @@ async def run(
 
 
 class _RunState:
-    """The results of the responses of a run so far."""
-
     def __init__(self) -> None:
         self.output: list[Item] = []
         self.usage: Usage | None = None
@@ -100,12 +97,10 @@ class _RunState:
         self.is_last_response = False
 
     def add_response(self, attempts: Attempts) -> None:
-        """Add the results of a response."""
         self.output += attempts.response.output
         self.usage = add_usage(self.usage, attempts.response.usage)
 
     def add_output(self, call: Item, answer: ToolResult) -> ToolOutput:
-        """Add the output of a call; return its event."""
         item, index = output_item(call, answer), len(self.output)
         self.output.append(item)
         return ToolOutput(index, item, answer.failed, answer.card)
@@ -119,8 +114,8 @@ class _RunState:
 class _ToolRound:
     """The calls and approval requests of one response; each is answered, in order.
 
-    `outputs` are the answers. `was_limited` says whether a limit kept a call from
-    running, `leaves_calls` whether some calls are left to the caller.
+    `was_limited` says whether a limit kept a call from running, `leaves_calls` whether some
+    calls are left to the caller.
     """
 
     def __init__(
@@ -137,32 +132,31 @@ class _ToolRound:
 
     @property
     def has_work(self) -> bool:
-        """Whether there is anything to answer."""
         return bool(self._calls or self.requests)
 
     async def answers(self) -> AsyncGenerator[RunEvent, None]:
-        """Answer everything, yield the events, and add to the run's output."""
-        for consent in await self._consents():
-            for event in consent.events(len(self._so_far.output)):
+        for approval in await self._approvals():
+            for event in approval.events(len(self._so_far.output)):
                 yield event
-            self.outputs.append(consent.response)
-            self._so_far.output += consent.items
+            self.outputs.append(approval.response)
+            self._so_far.output += approval.items
         allowed = self._allowed()
         async with aclosing(run_calls(self._calls[:allowed], self._toolset)) as ended:
             async for call, answer in ended:
                 yield self._add_output(call, answer)
+        why = _ROUNDS_USED_UP if self._is_over else _CALLS_USED_UP
         for call in self._calls[allowed:]:
-            yield self._add_output(call, _refused(call, self._why()))
+            yield self._add_output(call, _refused(call, why))
         self.was_limited = allowed < len(self._calls) or self._is_over
         self._so_far.rounds += 1
         self._so_far.calls += allowed
 
     def _add_output(self, call: Item, answer: ToolResult) -> ToolOutput:
-        told = self._so_far.add_output(call, answer)
-        self.outputs.append(told.item)
-        return told
+        event = self._so_far.add_output(call, answer)
+        self.outputs.append(event.item)
+        return event
 
-    async def _consents(self) -> list[McpApproval]:
+    async def _approvals(self) -> list[McpApproval]:
         if self._is_over:
             return deny_mcp_approvals(self.requests, _ROUNDS_USED_UP)
         return await ask_mcp_approvals(self.requests, self._toolset.approver)
@@ -172,14 +166,10 @@ class _ToolRound:
         return self._so_far.rounds >= self._toolset.rounds
 
     def _allowed(self) -> int:
-        """Return how many of the calls may run."""
         if self._is_over:
             return 0
         left = self._toolset.most_calls - self._so_far.calls
         return max(0, min(left, len(self._calls)))
-
-    def _why(self) -> str:
-        return _ROUNDS_USED_UP if self._is_over else _CALLS_USED_UP
 
 
 def _refused(call: Item, why: str) -> ToolResult:
@@ -191,8 +181,8 @@ def _next_request(
 ) -> ResponsesRequest:
     """Return the next request: this one, its output, and the outputs of its calls.
 
-    A tool that had to be called has been called; at the limit the last response may
-    call none. The tools stay in the request, because the prompt cache depends on them.
+    A tool that had to be called has been called; at the limit the last response may call
+    none. The tools stay in the request for the prompt cache.
     """
     request = attempts.request
     # An approval request cannot be answered without the reasoning before it.

@@ -1,14 +1,11 @@
 """Calls of tools: who may run them, how they run, and what they return.
 
-A rule is a pattern of tool names with an answer, `delete_*=ask`; the first rule that
-fits counts. Without an explicit approval the call is denied.
+The first approval rule that fits counts. Without an explicit approval a call is denied.
+Remote servers' calls of which no rule decides are asked about as well.
 
-Every call gets an output, whatever happens. For each failure the model gets one of our
-sentences. The text of an exception goes only to the log, because it may quote things
-that the model must not see.
-
-The API asks for approval of a remote server's calls if the server's description says
-so, and also if it says nothing. If no rule decides, a person is asked here as well.
+Every call gets an output. For each failure the model gets one of our sentences; the
+text of an exception goes only to the log, because it may quote what the model must not
+see.
 """
 
 import asyncio
@@ -24,7 +21,7 @@ from collections.abc import (
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import CALL_OUTPUTS, Item, item_type
@@ -33,7 +30,7 @@ from openai_responses.loop.arguments import argument_error, drop_optional_nulls
 from openai_responses.loop.events import RunEvent, ToolOutput
 from openai_responses.redaction import describe_exception
 from openai_responses.requests.replay import refused_pair, remote_name
-from openai_responses.transport.stream import ItemAdded, ItemDone
+from openai_responses.transport.stream import NO_CARD, ItemAdded, ItemDone
 
 Approval = Literal["auto", "ask", "deny"]
 
@@ -43,10 +40,7 @@ Ask = Callable[[str, str, Mapping[str, Any]], Awaitable[bool]]
 
 @dataclass(frozen=True, slots=True)
 class Approver:
-    """The rules of a request, and the way to ask a person if they do not decide.
-
-    `log` takes a line when asking failed.
-    """
+    """The rules of a request, and the way to ask a person if they do not decide."""
 
     rules: Sequence[tuple[str, Approval]] = ()
     default_rule: Approval = "auto"
@@ -107,17 +101,15 @@ def read_rules(text: str) -> list[tuple[str, Approval]]:
     return rules
 
 
-@dataclass(frozen=True, slots=True)
-class ToolResult:
-    """The result of a tool.
+class ToolResult(NamedTuple):
+    """The result of a tool: an `output` for the model, and a `card`.
 
-    `output` is for the model: a text, or content parts with pictures. `card` holds what
-    the host shows beside it (`files`, `embeds`).
+    A card holds what the host shows beside it (`files`, `embeds`).
     """
 
     output: str | list[Item]
     failed: bool = False
-    card: Mapping[str, Any] = field(default_factory=dict)
+    card: Mapping[str, Any] = NO_CARD
 
 
 class CallableTools(Protocol):
@@ -131,8 +123,7 @@ class CallableTools(Protocol):
     ) -> tuple[str, dict[str, Any]] | None:
         """Return the own name of the tool that a call will run, and its arguments.
 
-        A tool that only passes calls on names another tool. None if there is no such
-        tool.
+        A tool that only passes calls on names another tool; None if there is no such tool.
         """
 
     def is_interactive(self, name: str) -> bool:
@@ -142,8 +133,7 @@ class CallableTools(Protocol):
         """Run a tool; an exception counts as a failure of the tool."""
 
 
-@dataclass(frozen=True, slots=True)
-class CallLimits:
+class CallLimits(NamedTuple):
     """Limits of calls: how many at once, how many seconds, how much output."""
 
     at_once: int = 8
@@ -152,8 +142,7 @@ class CallLimits:
     characters: int = 100_000
 
 
-@dataclass(frozen=True, slots=True)
-class Toolset:
+class Toolset(NamedTuple):
     """What a run needs to answer calls and approval requests itself.
 
     `log` takes lines about failed tools. `rounds` limits the responses with calls,
@@ -163,9 +152,9 @@ class Toolset:
     """
 
     tools: CallableTools
-    approver: Approver = field(default_factory=Approver)
-    limits: CallLimits = field(default_factory=CallLimits)
-    log: Callable[[str], object] = field(default=str)
+    approver: Approver = Approver()
+    limits: CallLimits = CallLimits()
+    log: Callable[[str], object] = str
     rounds: int = 10
     most_calls: int = 100
     carries_reasoning: bool = True
@@ -179,12 +168,11 @@ def output_item(call: Item, answer: ToolResult) -> Item:
 
 
 def tool_error(sentence: str) -> ToolResult:
-    """Return the result of a call that failed, with a sentence for the model."""
+    """Return the result of a failed call, as a sentence for the model."""
     return ToolResult(f"Error: {sentence}", failed=True)
 
 
-@dataclass(frozen=True, slots=True)
-class _ReadyCall:
+class _ReadyCall(NamedTuple):
     """A call that may run: its tool and its arguments."""
 
     call_id: str
@@ -257,7 +245,6 @@ def _cancel(tasks: Iterable[asyncio.Task[ToolResult]]) -> None:
 
 
 def _result(task: asyncio.Task[ToolResult], call: Item, toolset: Toolset) -> ToolResult:
-    """Return the result of a task, or the sentence for an exceeded time limit."""
     if task.done() and not task.cancelled():
         return task.result()
     seconds = toolset.limits.batch_seconds
@@ -265,7 +252,6 @@ def _result(task: asyncio.Task[ToolResult], call: Item, toolset: Toolset) -> Too
 
 
 def _check_call(call: Item, tools: CallableTools) -> _ReadyCall | ToolResult:
-    """Return a call that may run, or the result that replaces it."""
     name, call_id = _name(call), str(call["call_id"])
     try:
         arguments = _arguments(call)
@@ -284,7 +270,6 @@ def _check_call(call: Item, tools: CallableTools) -> _ReadyCall | ToolResult:
 def _ready_call(
     call_id: str, name: str, arguments: object, tools: CallableTools
 ) -> _ReadyCall | ToolResult:
-    """Return a call whose arguments are valid for its tool."""
     schema = tools.parameters(name)
     if schema is None:
         return tool_error(f"There is no tool named {name}. Use one that is offered.")
@@ -295,7 +280,6 @@ def _ready_call(
 
 
 def _arguments(call: Item) -> object:
-    """Return the arguments of a call: its JSON value, or the text of a custom call."""
     if item_type(call) == "custom_tool_call":
         return {"input": call.get("input") or ""}
     text = call.get("arguments")
@@ -308,7 +292,6 @@ async def _answer(
     slots: asyncio.Semaphore,
     clock: _Clock,
 ) -> ToolResult:
-    """Run one call within its limits, once it is approved, unless it has a result."""
     if isinstance(found, ToolResult):
         return found
     approver = toolset.approver
@@ -343,7 +326,6 @@ async def _call_tool(
 
 
 def _cap_result(answer: ToolResult, characters: int) -> ToolResult:
-    """Return a result with a long text cut in the middle."""
     output = answer.output
     if isinstance(output, str):
         return ToolResult(cap_text(output, characters), answer.failed, answer.card)
@@ -375,8 +357,7 @@ def _is_interactive(found: _ReadyCall | ToolResult, toolset: Toolset) -> bool:
     return isinstance(found, _ReadyCall) and toolset.tools.is_interactive(found.name)
 
 
-@dataclass(frozen=True, slots=True)
-class McpApproval:
+class McpApproval(NamedTuple):
     """The decision about one approval request; `refusal` says why it is denied."""
 
     request: Item
@@ -437,7 +418,6 @@ def deny_mcp_approvals(requests: Sequence[Item], why: str) -> list[McpApproval]:
 
 
 def _shown_arguments(request: Item) -> Mapping[str, Any]:
-    """Return the arguments as a person is shown them, or their text if invalid."""
     text = str(request.get("arguments") or "{}")
     arguments = parse_json_object(text)
     return {"arguments": text} if arguments is None else arguments

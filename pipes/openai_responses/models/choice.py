@@ -1,17 +1,14 @@
-"""Which models are offered, which model an automatic name means, and which models
-retire.
+"""Which models are offered, which model an automatic name means, and which retire.
 
 If nobody listed models, the newest of each family is offered. The family is the part of
-the id behind the version: `gpt-6.2-sol` and `gpt-5.6-sol` are two versions of sol,
-`gpt-5.4-mini` is a mini. Models for selected customers, retired models, and models that
-have a successor are offered only if an administrator lists them.
+the id behind the version: `gpt-6.2-sol` and `gpt-5.6-sol` are two versions of sol.
+Models for selected customers, retired models and models with a successor are offered
+only if an administrator lists them.
 
 An automatic name is resolved by the first rule that fits:
 
-1. A chat stays with the model that began it, because its reasoning and the prompt cache
-   belong to that model.
-2. Files, pictures, tools that the user chose, code, and a question of more than 600
-   characters go to the large model.
+1. A chat stays with the model that began it: its reasoning and cache belong to it.
+2. Files, pictures, chosen tools, code and long questions go to the large model.
 3. Everything else goes to the small model.
 
 Only the first message of a chat counts, so a chat always gets the same answer.
@@ -19,11 +16,11 @@ Only the first message of a chat counts, so a chat always gets the same answer.
 
 import re
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Any, NamedTuple
 
 from openai_responses.items import Item, content_parts, part_text
+from openai_responses.json_input import as_list, as_mapping, as_text
 from openai_responses.models.catalog import CATALOG_ROWS
 from openai_responses.models.resolve import ResolvedModel, resolve_model
 
@@ -39,12 +36,12 @@ _CLOSED_CIRCLES = frozenset({"cyber", "rosalind"})
 
 def list_ids(answer: object) -> list[str]:
     """Return the ids of `GET /models`, of chat models alone."""
-    rows = answer.get("data") if isinstance(answer, Mapping) else None
-    found = (_id(row) for row in (rows if isinstance(rows, list) else ()))
-    return [name for name in found if is_chat_model(name)]
+    rows = as_list(as_mapping(answer).get("data"))
+    names = (as_text(as_mapping(row).get("id")) for row in rows)
+    return [name for name in names if _is_chat_model(name)]
 
 
-def is_chat_model(name: str) -> bool:
+def _is_chat_model(name: str) -> bool:
     """Say whether an id belongs to a model that answers in text.
 
     Ids of other servers, which follow no rule of OpenAI's, count as such.
@@ -59,8 +56,7 @@ def is_chat_model(name: str) -> bool:
 def newest_models(today: str, usable: Collection[str] | None = None) -> list[str]:
     """Return the newest model of each family, newest first.
 
-    `today` is an ISO date. `usable` holds the ids that the key can use; None if
-    unknown.
+    `today` is an ISO date; `usable` holds the ids that the key can use, None if unknown.
     """
     known = CATALOG_ROWS if usable is None else usable
     names = [name for name in known if _is_offered(name, today)]
@@ -89,19 +85,11 @@ def _version(name: str) -> tuple[tuple[int, ...], str]:
     return tuple(map(int, numbers)), name
 
 
-def _id(row: Any) -> str:
-    name = row.get("id") if isinstance(row, Mapping) else None
-    return name if isinstance(name, str) else ""
-
-
 _NOTICE_DAYS = 30
 
 
 def retirement_notice(model: ResolvedModel, today: date) -> str:
-    """Return a sentence about the end of a model, empty if there is nothing to say yet.
-
-    It names the successor if the catalog knows one.
-    """
+    """Return a sentence about the end of a model, empty if there is nothing to say yet."""
     ending = _date(model.facts.shutdown)
     if ending is None or today < ending - timedelta(days=_NOTICE_DAYS):
         return ""
@@ -112,7 +100,6 @@ def retirement_notice(model: ResolvedModel, today: date) -> str:
 
 
 def _date(text: str | None) -> date | None:
-    """Return the day of an ISO date; None for any other text."""
     try:
         return date.fromisoformat(text) if text else None
     except ValueError:
@@ -135,8 +122,7 @@ _LONG_QUESTION = 600
 _ATTACHED = ("input_file", "input_image")
 
 
-@dataclass(frozen=True, slots=True)
-class ModelChoice:
+class ModelChoice(NamedTuple):
     """A model, and the reason for the choice as the end of a sentence."""
 
     model: str
@@ -148,8 +134,8 @@ def choose_auto_model(
 ) -> ModelChoice | None:
     """Return the choice for an automatic name, None for any other name.
 
-    `first` is the first message of the user. `tools` says whether the user chose some.
-    `earlier` holds the families of the models that answered in this chat.
+    `first` is the user's first message, `tools` says whether the user chose some, `earlier`
+    holds the families of the models that answered in this chat.
     """
     candidates = AUTO_MODELS.get(name)
     if candidates is None:

@@ -1,22 +1,20 @@
 """Resolves a model name to an id and to the facts that decide what can be sent to it.
 
-A name is looked up in this order, so that a real id always has priority:
+The first that fits, so that a real id always has priority:
 
 1. an id of the catalog, with or without a date at its end (the date is sent as given);
 2. one of our names: an alias of the catalog, `gpt-5-thinking-mini`, `gpt-5.2-instant`;
 3. one of both with an effort at its end: `o3-mini-high`, `gpt-5-thinking-minimal`;
-4. any other name is sent as it is, with the facts of its family, or with cautious
-   facts.
+4. any other name, with the facts of its family, or with cautious facts.
 
-An administrator can override the catalog: `{"my-gpt": {"like": "gpt-5.2", "name": "Our
-GPT", "context": 100000}}` takes the facts of the model in `like`, or of its family, and
-replaces some of them.
+An administrator's override takes the facts of the model in `like`, or of the family,
+and replaces some of them: `{"my-gpt": {"like": "gpt-5.2", "context": 100000}}`.
 """
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
-from typing import Any, Literal, NamedTuple
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from openai_responses.errors import InvalidRequest
 from openai_responses.json_input import parse_json_object
@@ -47,14 +45,13 @@ class ModelPrices(NamedTuple):
     output: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class ModelFacts:
+class ModelFacts(NamedTuple):
     """What a model accepts, its limits and its prices; None where unknown."""
 
     reasoning: bool  # takes a `reasoning` parameter
     efforts: tuple[str, ...]  # lowest first; empty: none, or unknown
     default_effort: str | None  # what the API uses when none is sent
-    sampling: Literal["always", "with_none", "never"]  # temperature, top_p, logprobs
+    sampling: str  # "always", "with_none" or "never": temperature, top_p, logprobs
     summary: bool
     verbosity: bool
     phase: bool
@@ -70,8 +67,7 @@ class ModelFacts:
     known_family: bool = True  # False: the name says nothing, the facts are cautious
 
 
-@dataclass(frozen=True, slots=True)
-class ResolvedModel:
+class ResolvedModel(NamedTuple):
     """A resolved name: what to send, who can read its reasoning, what to call it."""
 
     id: str  # sent as `model`
@@ -104,7 +100,6 @@ def resolve_model(name: str) -> ResolvedModel:
 
 
 def _named_model(name: str) -> tuple[str, str | None] | None:
-    """Return a real id or one of our names, both without an effort at the end."""
     if name in CATALOG_ROWS or _model_family(name) in CATALOG_ROWS:
         return name, None
     if name in CATALOG_ALIASES:
@@ -126,7 +121,6 @@ def _thinking_or_instant(name: str) -> tuple[str, str | None] | None:
 
 
 def _model_with_effort(name: str) -> tuple[str, str] | None:
-    """Return a model and the effort at the end of the name, if it may accept it."""
     base, _, effort = name.rpartition("-")
     if effort not in REASONING_EFFORTS or name.startswith("ft:"):
         return None
@@ -152,55 +146,38 @@ def _model_facts(model_id: str) -> ModelFacts:
     if match := _WRAPPED_ID.match(model_id):
         # A fine-tuned model ends with its base but has prices of its own, and so
         # has a router.
-        return replace(_model_facts(match[1]), prices=None)
+        return _model_facts(match[1])._replace(prices=None)
     return _family_facts(model_id)
 
 
 def _row_facts(row: CatalogRow) -> ModelFacts:
-    traits = row.traits.split()
-    return ModelFacts(
-        reasoning="reasoning" in traits,
-        efforts=tuple(row.efforts.split()),
-        default_effort=row.default_effort,
-        sampling=row.sampling,
-        summary="summary" in traits,
-        verbosity="verbosity" in traits,
-        phase="phase" in traits,
-        functions="functions" in traits,
-        hosted="hosted" in traits,
-        vision="vision" in traits,
-        prefix_bound="prefix_bound" in traits,
-        max_output_tokens=row.max_output_tokens,
-        context=row.context,
-        shutdown=row.shutdown,
-        successor=row.successor,
-        prices=ModelPrices(*row.prices) if row.prices else None,
-    )
+    facts: dict[str, Any] = row._asdict()
+    traits = facts.pop("traits").split()
+    facts |= {name: name in traits for name in _YES_OR_NO_FACTS - {"known_family"}}
+    facts["efforts"] = tuple(row.efforts.split())
+    facts["prices"] = ModelPrices(*row.prices) if row.prices else None
+    return ModelFacts(**facts)
 
 
 def _family_facts(model_id: str) -> ModelFacts:
-    """Return the facts of an id outside the catalog, by family and version."""
     if _O_SERIES_ID.match(model_id):
-        return replace(
-            _REASONING_FACTS, efforts=("low", "medium", "high"), verbosity=False
+        return _REASONING_FACTS._replace(
+            efforts=("low", "medium", "high"), verbosity=False
         )
     match = _GPT_VERSION.match(model_id)
     if not match:
         # A deployment can have any name; only its administrator knows its facts.
-        return replace(_PLAIN_FACTS, hosted=True, known_family=False)
+        return _PLAIN_FACTS._replace(hosted=True, known_family=False)
     version = (int(match[1]), int(match[2] or 0))
     if version < (5, 0):
         return _PLAIN_FACTS
-    return replace(
-        _REASONING_FACTS, phase=version >= (5, 3), prefix_bound=version >= (6, 2)
+    return _REASONING_FACTS._replace(
+        phase=version >= (5, 3), prefix_bound=version >= (6, 2)
     )
 
 
 def _shown_name(model_id: str, effort: str | None) -> str:
-    """Return `GPT-5.6 Sol (high)` for `gpt-5.6-sol` with effort high.
-
-    Other ids are not changed.
-    """
+    """Return `GPT-5.6 Sol (high)` for `gpt-5.6-sol` with effort high; other ids stay."""
     name, notes = model_id, [effort] if effort else []
     if _GPT_VERSION.match(model_id):
         if match := _SNAPSHOT_DATE.search(model_id):
@@ -234,8 +211,7 @@ _REASONING_FACTS = ModelFacts(
 # For gpt-4 and for ids that say nothing (another vendor, an Azure deployment): a model
 # that does not reason refuses `reasoning` and its `include` with a 400, and a reasoning
 # model works without them. So they are sent only if an effort is asked for.
-_PLAIN_FACTS = replace(
-    _REASONING_FACTS,
+_PLAIN_FACTS = _REASONING_FACTS._replace(
     reasoning=False,
     sampling="always",
     summary=False,
@@ -245,26 +221,25 @@ _PLAIN_FACTS = replace(
 
 
 _YES_OR_NO_FACTS = frozenset(
-    f.name for f in fields(ModelFacts) if f.type in (bool, "bool")
+    name for name, fact in _PLAIN_FACTS._asdict().items() if isinstance(fact, bool)
 )
 _NUMBER_FACTS = frozenset({"max_output_tokens", "context"})
 _TEXT_FACTS = frozenset({"default_effort", "shutdown", "successor"})
 _SAMPLINGS = ("always", "with_none", "never")
 
 
-@dataclass(frozen=True, slots=True)
-class Override:
+class _Override(NamedTuple):
     """What an administrator says about one model; empty texts say nothing."""
 
     like: str = ""
     name: str = ""
-    facts: Mapping[str, Any] = field(default_factory=dict)
+    facts: Mapping[str, Any] = MappingProxyType({})
 
 
-Overrides = Mapping[str, Override]
+Overrides = Mapping[str, _Override]
 
 
-def read_overrides(text: str) -> dict[str, Override]:
+def read_overrides(text: str) -> dict[str, _Override]:
     """Return the overrides of a JSON object by model id; raises InvalidRequest."""
     if not text.strip():
         return {}
@@ -288,21 +263,21 @@ def resolve_with_overrides(name: str, overrides: Overrides) -> ResolvedModel:
     if base in overrides and effort in REASONING_EFFORTS:
         model = _apply_override(base, overrides[base])
         if model.takes_effort(effort):
-            return replace(model, effort=effort, name=f"{model.name} ({effort})")
+            return model._replace(effort=effort, name=f"{model.name} ({effort})")
     return resolve_model(name)
 
 
-def _apply_override(name: str, said: Override) -> ResolvedModel:
+def _apply_override(name: str, said: _Override) -> ResolvedModel:
     model = resolve_model(said.like or name)
-    facts = replace(model.facts, **said.facts)
+    facts = model.facts._replace(**said.facts)
     if not said.like:
-        return replace(model, facts=facts, name=said.name or model.name)
+        return model._replace(facts=facts, name=said.name or model.name)
     return ResolvedModel(
         id=name, family=name, effort=None, facts=facts, name=said.name or name
     )
 
 
-def _read_override(model: str, row: object) -> Override:
+def _read_override(model: str, row: object) -> _Override:
     if not isinstance(row, Mapping):
         raise InvalidRequest(_entry_error(model, "is no JSON object"))
     said = dict(row)
@@ -312,11 +287,10 @@ def _read_override(model: str, row: object) -> Override:
             raise InvalidRequest(_entry_error(model, f"has a wrong {str(key)[:40]}"))
     if "efforts" in said:
         said["efforts"] = tuple(said["efforts"])
-    return Override(**texts, facts=said)
+    return _Override(**texts, facts=said)
 
 
 def _can_be(key: str, value: object) -> bool:
-    """Say whether `value` is allowed for the fact named `key`."""
     if key in _YES_OR_NO_FACTS:
         return isinstance(value, bool)
     if key in _NUMBER_FACTS:

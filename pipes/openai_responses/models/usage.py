@@ -1,25 +1,23 @@
 """The tokens that a run used, added up over its responses, and what they cost.
 
-Costs are in US dollars, by the prices of the catalog or of the administrator for the
-standard tier. If a price is missing the cost is unknown; it is never estimated.
+Costs are in US dollars for the standard tier, by the prices of the catalog or of the
+administrator. Without a price the cost is unknown, never estimated.
 """
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import astuple, dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import ITEM_KINDS, Item, item_type, kind_of
-from openai_responses.json_input import parse_json_object
+from openai_responses.json_input import as_mapping, parse_json_object
 from openai_responses.models.resolve import ModelPrices
 
 
-@dataclass(frozen=True, slots=True)
-class Usage:
+class Usage(NamedTuple):
     """Counts of one response, or of several added together.
 
-    `cached` is part of `input`, `reasoning` is part of `output`
+    `cached` is part of `input`, `reasoning` of `output`
     (docs/reference/responses-api.md, "Usage").
     """
 
@@ -35,19 +33,16 @@ def add_usage(one: Usage | None, other: Usage | None) -> Usage | None:
     """Return the sum, field by field; a missing count is 0."""
     if one is None or other is None:
         return one or other
-    pairs = zip(astuple(one), astuple(other), strict=True)
+    pairs = zip(one, other, strict=True)
     return Usage(*(a + b for a, b in pairs))
 
 
 def read_usage(wire: object) -> Usage | None:
-    """Return the counts of a response's `usage`, or None if it has none.
-
-    Other servers leave fields out or send null; a missing count is 0.
-    """
+    """Return the counts of a response's `usage`, or None if it has none."""
     if not isinstance(wire, Mapping):
         return None
-    inputs = _mapping(wire.get("input_tokens_details"))
-    outputs = _mapping(wire.get("output_tokens_details"))
+    inputs = as_mapping(wire.get("input_tokens_details"))
+    outputs = as_mapping(wire.get("output_tokens_details"))
     given, made = _count(wire.get("input_tokens")), _count(wire.get("output_tokens"))
     return Usage(
         input=given,
@@ -57,10 +52,6 @@ def read_usage(wire: object) -> Usage | None:
         cache_writes=_count(inputs.get("cache_write_tokens")),
         reasoning=_count(outputs.get("reasoning_tokens")),
     )
-
-
-def _mapping(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
 
 
 def _count(value: object) -> int:

@@ -1,19 +1,18 @@
 """The request: every field that is sent, and how it is built for a model.
 
-Only this module decides what is sent. The caller's own keys have priority over the
-settings. Keys that the API does not have are dropped, and so are parameters that the
-model rejects (docs/reference/responses-api.md, "Parameters" and "Sampling and effort").
+The caller's own keys have priority over the settings. Keys that the API does not have
+are dropped, and so are parameters that the model rejects
+(docs/reference/responses-api.md, "Parameters" and "Sampling and effort").
 
-Other servers of the Responses API check more strictly and know fewer fields: an unknown
-key or `include` is an error there, a reasoning item or a call needs an id, and a
-message of the assistant must be plain text (docs/reference/responses-api.md, "Other
-servers").
+Other servers are stricter: an unknown key or `include` is an error there, a reasoning
+item or a call needs an id, and a message of the assistant must be plain text
+(docs/reference/responses-api.md, "Other servers").
 """
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -30,32 +29,6 @@ from openai_responses.models.resolve import ResolvedModel
 from openai_responses.requests.parameters import read_parameters
 
 _SAMPLING = ("temperature", "top_p", "top_logprobs")
-
-_PASSED_ON = frozenset(
-    {
-        "access_programs",
-        "context_management",
-        "image",
-        "max_output_tokens",
-        "max_tool_calls",
-        "metadata",
-        "moderation",
-        "parallel_tool_calls",
-        "prompt_cache_key",
-        "prompt_cache_options",
-        "prompt_cache_retention",
-        "safety_identifier",
-        "service_tier",
-        "temperature",
-        "tool_choice",
-        "top_logprobs",
-        "top_p",
-        "truncation",
-    }
-)
-"""Keys of a caller that are sent unchanged. A caller cannot set keys that store
-something at the API or refer to stored things (`store`, `background`, `conversation`,
-`previous_response_id`, `prompt`); `user` is deprecated."""
 
 _IN_BACKGROUND = {"background": True, "store": True}
 """Background mode requires that the response is stored."""
@@ -105,12 +78,18 @@ class ResponsesRequest(BaseModel):
         return {name: value for name, value in fields.items() if value is not None}
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+_PASSED_ON = ResponsesRequest.model_fields.keys() - {
+    *("model", "input", "instructions", "stream", "store", "background"),
+    *("include", "reasoning", "text", "tools"),
+}
+"""Keys of a caller that are sent unchanged. Keys that store something at the server, or
+name something stored, are not the caller's to set; `user` is deprecated."""
+
+
+class Settings(NamedTuple):
     """What the administrator and the user chose, used where the request says nothing.
 
-    `effort`, `summary` and `verbosity` are None if nothing was chosen. `defaults` are
-    further parameters by name.
+    None means that nothing was chosen. `defaults` are further parameters by name.
     """
 
     effort: str | None = None
@@ -119,9 +98,9 @@ class Settings:
     stream: bool = True
     background: bool = False
     encrypted_reasoning: bool = True
-    tools: Sequence[Item] = field(default=())
+    tools: Sequence[Item] = ()
     parallel_tool_calls: bool | None = None
-    defaults: Mapping[str, Any] = field(default_factory=dict)
+    defaults: Mapping[str, Any] = MappingProxyType({})
 
 
 def build_request(
@@ -133,8 +112,8 @@ def build_request(
 ) -> ResponsesRequest:
     """Return the request for a chat; raises InvalidRequest for what cannot be sent.
 
-    `body` holds the caller's keys, with the names of Chat Completions or of the API.
-    The effort is the caller's, else the user's, else the one in the model's alias.
+    `body` holds the caller's keys, with the names of Chat Completions or of the API. The
+    effort is the caller's, else the user's, else the one in the model's name.
     """
     if not items:
         raise InvalidRequest("There is no message to answer. Write one and send it.")
@@ -166,7 +145,6 @@ def build_request(
 def _passed_on(
     model: ResolvedModel, effort: str | None, given: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return the caller's keys that are sent unchanged, if the model accepts them."""
     refused = () if _takes_sampling(model, effort) else _SAMPLING
     return {k: v for k, v in given.items() if k in _PASSED_ON and k not in refused}
 
@@ -184,13 +162,11 @@ def _check_output_tokens(request: ResponsesRequest, model: ResolvedModel) -> Non
 def _effort(
     model: ResolvedModel, given: Mapping[str, Any], settings: Settings
 ) -> str | None:
-    """Return the effort to send, or None to leave it to the model."""
     chosen = given["reasoning"].get("effort") or settings.effort or model.effort
     return chosen if chosen and model.takes_effort(chosen) else None
 
 
 def _takes_sampling(model: ResolvedModel, effort: str | None) -> bool:
-    """Say whether temperature, top_p and top_logprobs may be sent."""
     if model.facts.sampling == "with_none":
         return (effort or model.facts.default_effort) == "none"
     return model.facts.sampling == "always"
@@ -202,7 +178,6 @@ def _reasoning(
     given: Mapping[str, Any],
     settings: Settings,
 ) -> dict[str, Any]:
-    """Return the `reasoning` object: the caller's own keys, then ours."""
     if not _reasons(model, effort):
         return {}
     own = {k: v for k, v in given["reasoning"].items() if k != "effort"}
@@ -215,7 +190,6 @@ def _reasoning(
 def _text_object(
     model: ResolvedModel, given: Mapping[str, Any], settings: Settings
 ) -> dict[str, Any]:
-    """Return the `text` object: the caller's own keys, then the verbosity."""
     own = {k: v for k, v in given["text"].items() if k != "verbosity"}
     verbosity = given["text"].get("verbosity") or settings.verbosity
     if verbosity and model.facts.verbosity:
@@ -224,7 +198,6 @@ def _text_object(
 
 
 def _include(model: ResolvedModel, effort: str | None, settings: Settings) -> list[str]:
-    """Ask for encrypted reasoning: with `store: false` nothing else returns it."""
     wanted = _reasons(model, effort) and settings.encrypted_reasoning
     return ["reasoning.encrypted_content"] if wanted else []
 
@@ -235,7 +208,6 @@ def _reasons(model: ResolvedModel, effort: str | None) -> bool:
 
 
 def _first_error(error: ValidationError) -> str:
-    """Return the first error as a sentence, without the value."""
     first = error.errors(include_url=False, include_context=False, include_input=False)[
         0
     ]
@@ -255,10 +227,9 @@ _LONGEST_NAME = 40
 def dropped_parameters(
     asked: Mapping[str, Any], request: ResponsesRequest
 ) -> list[str]:
-    """Return the names that were not sent: unknown to the API, or rejected by the
-    model.
+    """Return the API's names of parameters that it does not know or the model rejects.
 
-    They are the API's names, `reasoning.effort` for a field inside an object.
+    A field inside an object is named like `reasoning.effort`.
     """
     given, sent = read_parameters(asked), request.payload()
     names = [
@@ -272,15 +243,9 @@ def dropped_parameters(
 
 
 _OPENAI_ONLY = (
-    "access_programs",
-    "context_management",
-    "image",
-    "moderation",
-    "prompt_cache_key",
-    "prompt_cache_options",
-    "prompt_cache_retention",
-    "safety_identifier",
-    "stream_options",
+    *("access_programs", "context_management", "image", "moderation"),
+    *("prompt_cache_key", "prompt_cache_options", "prompt_cache_retention"),
+    *("safety_identifier", "stream_options"),
 )
 
 
@@ -298,6 +263,5 @@ def _strict_item(item: Item) -> Item:
 
 
 def _digest(item: Item) -> str:
-    """Return an id that is always the same for the same item, to keep the prefix."""
     told = str(item.get("encrypted_content") or item.get("call_id") or item)
     return hashlib.sha256(told.encode("utf-8", errors="replace")).hexdigest()[:32]

@@ -1,27 +1,25 @@
 """JSON Schemas of tools in the two forms that the API takes: strict and open.
 
-Strict mode supports only a part of JSON Schema: every object is closed, every property
-is required (optional ones become nullable, see `drop_optional_nulls`), and there are no open
-maps. A schema that cannot be expressed in it is not changed by guessing: such a
-function is sent with `strict: false`. The limits on size are those of OpenAI's guide to
-structured outputs, "Supported schemas".
+In strict mode every object is closed and every property required (optional ones become
+nullable, see `drop_optional_nulls`). A function whose schema cannot be expressed so is
+sent with `strict: false`. The limits on size are those of OpenAI's guide to structured
+outputs, "Supported schemas".
 
-Without strict mode, too, the root of a function's parameters must be an object with
-`properties` and no choice, and an array must have `items`. One tool that breaks this
-would make the whole request fail.
+Without strict mode, too, the root must be an object with `properties` and no choice,
+and an array must have `items`, or the whole request fails.
 """
 
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-DEFINITIONS = ("$defs", "definitions")
+_DEFINITIONS = ("$defs", "definitions")
 
 
 def definitions(schema: Mapping[str, Any]) -> dict[str, Any]:
     """Return the named parts of a schema, from both places where they can be."""
     found: dict[str, Any] = {}
-    for key in DEFINITIONS:
+    for key in _DEFINITIONS:
         named = schema.get(key)
         for name, part in named.items() if isinstance(named, Mapping) else ():
             # Two parts with one name and different content: neither can be used.
@@ -33,13 +31,12 @@ def resolve_reference(node: Any, root: Mapping[str, Any]) -> Any:
     """Return the part of `root` that a `$ref` names, or None; `#` is the root itself."""
     if node.get("$ref") == "#":
         return root
-    return definitions(root).get(reference_name(node))
+    return definitions(root).get(_reference_name(node))
 
 
-def reference_name(node: Any) -> str:
-    """Return the name of the definition that a `$ref` points to, or an empty text."""
+def _reference_name(node: Any) -> str:
     steps = str(node.get("$ref")).split("/")
-    if len(steps) == 3 and steps[0] == "#" and steps[1] in DEFINITIONS:
+    if len(steps) == 3 and steps[0] == "#" and steps[1] in _DEFINITIONS:
         return steps[2].replace("~1", "/").replace("~0", "~")
     return ""
 
@@ -48,36 +45,30 @@ _MOST_PROPERTIES, _MOST_VALUES, _MOST_TEXT = 5000, 1000, 120_000
 _LONG_ENUM, _LONG_ENUM_CHARACTERS = 250, 15_000
 
 
-def is_within_limits(schema: Mapping[str, Any]) -> bool:
-    """Say whether strict mode accepts a strict schema of this size."""
+def _is_within_limits(schema: Mapping[str, Any]) -> bool:
     nodes = list(_nodes(schema))
     properties = [name for node in nodes for name in node.get("properties", ())]
     enums = [list(map(str, node.get("enum", ()))) for node in nodes]
     values = [value for enum in enums for value in enum]
+    texts = [*properties, *schema.get("$defs", ()), *values]
     return (
         len(properties) <= _MOST_PROPERTIES
         and len(values) <= _MOST_VALUES
-        and _length([*properties, *schema.get("$defs", ()), *values]) <= _MOST_TEXT
-        and all(map(_is_short, enums))
+        and sum(map(len, texts)) <= _MOST_TEXT
+        and all(
+            len(enum) <= _LONG_ENUM or sum(map(len, enum)) <= _LONG_ENUM_CHARACTERS
+            for enum in enums
+        )
     )
 
 
 def _nodes(node: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """Yield a strict schema and every schema inside it."""
     yield node
     inner = [*node.get("anyOf", ()), *([node["items"]] if "items" in node else ())]
     for key in ("properties", "$defs"):
         inner += node.get(key, {}).values()
     for one in inner:
         yield from _nodes(one)
-
-
-def _is_short(enum: list[str]) -> bool:
-    return len(enum) <= _LONG_ENUM or _length(enum) <= _LONG_ENUM_CHARACTERS
-
-
-def _length(texts: list[str]) -> int:
-    return sum(map(len, texts))
 
 
 Schema = dict[str, Any]
@@ -102,13 +93,8 @@ _STRICT_FORMATS = frozenset(
 _NARROWING = frozenset(
     {
         *("not", "if", "then", "else", "dependentRequired", "dependentSchemas"),
-        *(
-            "dependencies",
-            "patternProperties",
-            "propertyNames",
-            "prefixItems",
-            "contains",
-        ),
+        *("dependencies", "patternProperties", "propertyNames", "prefixItems"),
+        "contains",
         *("unevaluatedProperties", "unevaluatedItems", "$dynamicRef", "$recursiveRef"),
     }
 )
@@ -126,72 +112,69 @@ _ALL_TYPES = {*_JSON_TYPES.values(), "object", "array"}
 _DEEPEST_STRICT = 10
 
 
-class NotStrict(Exception):
+class _NotStrict(Exception):
     """The schema has no strict form."""
 
 
 def strict_schema(schema: Mapping[str, Any]) -> Schema | None:
     """Return a function's parameters for strict mode; None if that is impossible.
 
-    Everything that the result allows is also allowed by the given schema, except the
-    nulls of optional properties and limits that only a description can express
-    (`minLength`).
+    What the result allows the given schema allows too, except nulls of optional properties
+    and limits that only a description can express (`minLength`).
     """
     try:
         return _StrictRewrite(schema).result()
-    except (NotStrict, RecursionError):
-        return None
-    except (TypeError, AttributeError, ValueError):
-        return None  # a server may send something that is not a schema
+    except (_NotStrict, RecursionError, TypeError, AttributeError, ValueError):
+        return None  # what a server sends need not be a schema
 
 
 class _StrictRewrite:
-    """Rewrites one schema to the strict form."""
-
     def __init__(self, root: Mapping[str, Any]) -> None:
         self._root = root
 
     def result(self) -> Schema:
-        """Return the strict form; raises NotStrict."""
-        root = {k: v for k, v in self._root.items() if k not in DEFINITIONS}
+        root = {k: v for k, v in self._root.items() if k not in _DEFINITIONS}
         if root.keys() & {"anyOf", "oneOf", "$ref", "enum", "const"}:
-            raise NotStrict
-        closed = {"type": "object", "properties": {}, **root}
-        strict = self._strict(closed, 1, is_root=True)
+            raise _NotStrict
+        closed = {
+            **{"type": "object", "properties": {}, "additionalProperties": False},
+            **root,
+        }
+        strict = self._strict(closed, 1)
         if strict["type"] != "object":
-            raise NotStrict
+            raise _NotStrict
         named = definitions(self._root)
         parts = {_plain_name(name): self._strict(named[name], 1) for name in named}
         whole = {**strict, "$defs": parts} if parts else strict
-        if len(parts) < len(named) or not is_within_limits(whole):
-            raise NotStrict
+        if len(parts) < len(named) or not _is_within_limits(whole):
+            raise _NotStrict
         return whole
 
-    def _strict(self, node: Any, depth: int, is_root: bool = False) -> Schema:
+    def _strict(self, node: Any, depth: int) -> Schema:
         if (
             not isinstance(node, Mapping)
             or depth > _DEEPEST_STRICT
             or node.keys() & _NARROWING
         ):
-            raise NotStrict
+            raise _NotStrict
         if node.get("nullable") is True:
             rest = {key: value for key, value in node.items() if key != "nullable"}
-            return make_nullable(self._strict(rest, depth, is_root))
+            return _make_nullable(self._strict(rest, depth))
         if "allOf" in node:
-            return self._strict(self._merged(node), depth, is_root)
+            return self._strict(self._merged(node), depth)
         if "$ref" in node:
             return self._reference(node)
         if "anyOf" in node or "oneOf" in node:
             return self._choice(node, depth)
-        return self._plain(node, depth, is_root)
+        return self._plain(node, depth)
 
     def _reference(self, node: Mapping[str, Any]) -> Schema:
         found = resolve_reference(node, self._root)
         if found is None:
-            raise NotStrict
+            raise _NotStrict
         if found is self._root:
             return {"$ref": "#"}
-        return {"$ref": f"#/$defs/{_plain_name(reference_name(node))}"}
+        return {"$ref": f"#/$defs/{_plain_name(_reference_name(node))}"}
 
     def _choice(self, node: Mapping[str, Any], depth: int) -> Schema:
         """Return a choice; strict mode has only `anyOf`, with nothing beside it."""
@@ -199,21 +182,20 @@ class _StrictRewrite:
         beside = node.keys() & {"properties", "items", "enum", "const", "required"}
         beside |= {"oneOf"} if {"anyOf", "oneOf"} <= node.keys() else set()
         if not isinstance(options, list) or not options or beside:
-            raise NotStrict
+            raise _NotStrict
         told = {"description": node["description"]} if "description" in node else {}
         return {**told, "anyOf": [self._strict(one, depth + 1) for one in options]}
 
     def _merged(self, node: Mapping[str, Any]) -> Schema:
-        """Return an `allOf` as one object, if its parts do not contradict."""
         merged: Schema = {key: node[key] for key in node if key != "allOf"}
         for part in node["allOf"] if isinstance(node["allOf"], list) else [None]:
             found = resolve_reference(part, self._root) if _is_reference(part) else part
             if not isinstance(found, Mapping) or "allOf" in found:
-                raise NotStrict
+                raise _NotStrict
             merged = _combine(merged, found)
         return merged
 
-    def _plain(self, node: Mapping[str, Any], depth: int, is_root: bool) -> Schema:
+    def _plain(self, node: Mapping[str, Any], depth: int) -> Schema:
         strict = {key: node[key] for key in node if key in _KEPT}
         for bound, limit in _BOUNDS:
             if strict.get(bound) is True and limit in strict:  # OpenAPI 3.0
@@ -228,25 +210,24 @@ class _StrictRewrite:
         if kinds:
             strict["type"] = kinds[0] if len(kinds) == 1 else kinds
         if "object" in kinds:
-            strict |= self._object(node, depth, is_root)
+            strict |= self._object(node, depth)
         if "array" in kinds:
             strict["items"] = self._strict(node.get("items"), depth + 1)
         return strict
 
-    def _object(self, node: Mapping[str, Any], depth: int, is_root: bool) -> Schema:
-        """Return a closed object; an open map has no strict form."""
+    def _object(self, node: Mapping[str, Any], depth: int) -> Schema:
         properties = node.get("properties") or {}
-        said = "additionalProperties" in node or bool(properties) or is_root
+        said = "additionalProperties" in node or bool(properties)
         is_open = node.get("additionalProperties", False) is not False
         if is_open or not said or not isinstance(properties, Mapping):
-            raise NotStrict
+            raise _NotStrict
         required = node.get("required") or ()
         if not set(required) <= set(properties):
-            raise NotStrict
+            raise _NotStrict
         strict = {}
         for name, part in properties.items():
             made = self._strict(part, depth + 1)
-            strict[name] = made if name in required else make_nullable(made)
+            strict[name] = made if name in required else _make_nullable(made)
         return {
             "properties": strict,
             "required": list(strict),
@@ -254,8 +235,7 @@ class _StrictRewrite:
         }
 
 
-def make_nullable(schema: Schema) -> Schema:
-    """Return a strict schema that also allows null."""
+def _make_nullable(schema: Schema) -> Schema:
     kinds = schema.get("type")
     if kinds is None or kinds in ("object", "array"):
         told = {"description": schema["description"]} if "description" in schema else {}
@@ -271,18 +251,16 @@ def make_nullable(schema: Schema) -> Schema:
 
 
 def _plain_name(name: str) -> str:
-    """Return the name of a definition in characters that need no escape."""
     return re.sub(r"[^\w.-]", "_", name)
 
 
 def _types_of(node: Mapping[str, Any], enum: object) -> list[str]:
-    """Return the types of a schema, as stated or as derived from its keywords."""
     said = node.get("type") or ("object" if "properties" in node else None)
     if said is None and isinstance(enum, list):
         said = list(dict.fromkeys(_JSON_TYPES.get(type(one), "") for one in enum))
     kinds = [said] if isinstance(said, str) else said
     if not isinstance(kinds, list) or not kinds or not set(kinds) <= _ALL_TYPES:
-        raise NotStrict
+        raise _NotStrict
     return kinds
 
 
@@ -291,18 +269,17 @@ def _is_reference(part: object) -> bool:
 
 
 def _combine(one: Schema, other: Mapping[str, Any]) -> Schema:
-    """Return both schemas as one; raises NotStrict if they contradict."""
     both = dict(one)
     for key, value in other.items():
         if key == "properties" and isinstance(value, Mapping):
             mine = both.get(key) or {}
             if any(name in mine and mine[name] != value[name] for name in value):
-                raise NotStrict
+                raise _NotStrict
             both[key] = {**mine, **value}
         elif key == "required":
             both[key] = list(dict.fromkeys([*both.get(key, ()), *value]))
         elif key in both and both[key] != value and key not in ("description", "title"):
-            raise NotStrict
+            raise _NotStrict
         else:
             both.setdefault(key, value)
     return both
@@ -328,7 +305,6 @@ def open_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _properties(node: object, root: Mapping[str, Any], depth: int) -> dict[str, Any]:
-    """Return all properties that an object may have, from all of its parts."""
     if not isinstance(node, Mapping) or depth > _DEEPEST_OPEN:
         return {}
     found: dict[str, Any] = {}
@@ -342,7 +318,6 @@ def _properties(node: object, root: Mapping[str, Any], depth: int) -> dict[str, 
 
 
 def _with_items(node: Any, depth: int) -> Any:
-    """Return a schema in which every array has `items`."""
     if depth > _DEEPEST_OPEN:
         return node
     if isinstance(node, list):

@@ -1,25 +1,24 @@
 """Remote MCP servers, from an administrator's JSON to tools of a request.
 
-If a description cannot be used, only its server is left out, with a sentence that says
-why. Neither a sentence nor a note quotes a value, because any value may be a secret.
+A description that cannot be used leaves out only its server. No sentence quotes a
+value, because any value may be a secret.
 """
 
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import parse_qsl
 
 from openai_responses.endpoint import url_parts
 from openai_responses.items import Item
+from openai_responses.json_input import as_mapping
 from openai_responses.redaction import header_secrets
 
 _SERVER_LABEL = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 
 
-def is_server_label(value: object) -> bool:
-    """Say whether the API accepts a text as `server_label`."""
+def _is_server_label(value: object) -> bool:
     return isinstance(value, str) and bool(_SERVER_LABEL.fullmatch(value))
 
 
@@ -42,7 +41,6 @@ def _are_headers(value: object) -> bool:
 
 
 def _is_filter(value: object) -> bool:
-    """Say whether a value selects tools, by name or by what they do."""
     forms = {"tool_names": _are_names, "read_only": _is_switch}
     return _has_forms(value, forms)
 
@@ -66,9 +64,9 @@ def _has_forms(value: object, forms: Mapping[str, Callable[[object], bool]]) -> 
     return all(key in forms and forms[key](inner) for key, inner in value.items())
 
 
-SERVER_FIELDS: Mapping[str, tuple[Callable[[object], bool], str]] = {
+_SERVER_FIELDS: Mapping[str, tuple[Callable[[object], bool], str]] = {
     "server_label": (
-        is_server_label,
+        _is_server_label,
         "a letter followed by up to 63 letters, digits, hyphens and underscores",
     ),
     "server_url": (_is_address, "an address that begins with http:// or https://"),
@@ -82,30 +80,21 @@ SERVER_FIELDS: Mapping[str, tuple[Callable[[object], bool], str]] = {
 """The keys that are sent, each with its test and a description of valid values."""
 
 
-_NO_SECRETS = frozenset(
-    {
-        "allowed_tools",
-        "connector_id",
-        "require_approval",
-        "server_description",
-        "server_label",
-        "type",
-    }
-)
+_NO_SECRETS = {"type", *_SERVER_FIELDS} - {"server_url", "authorization", "headers"}
 """Keys whose values are never secret; other values may be."""
 
 
-@dataclass(frozen=True, slots=True)
-class RemoteServers:
+class RemoteServers(NamedTuple):
     """The servers that can be offered, and messages for an administrator.
 
-    `complaints` say why a server is left out, `notes` which field of a server is not
-    sent.
+    `complaints` say why a server is left out, `notes` which fields are not sent.
     """
 
     tools: tuple[Item, ...] = ()
     complaints: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    secrets: tuple[str, ...] = ()
+    """Every text of the descriptions that may be secret."""
 
 
 def read_servers(text: str) -> RemoteServers:
@@ -114,39 +103,39 @@ def read_servers(text: str) -> RemoteServers:
         rows = _rows(text)
     except json.JSONDecodeError as error:
         place = f"line {error.lineno}, column {error.colno}"
-        return RemoteServers(complaints=(_servers_error(f"it is no JSON ({place})"),))
+        return _unreadable_servers(text, f"it is no JSON ({place})")
     except (ValueError, RecursionError):  # a number or a nesting without end
-        return RemoteServers(complaints=(_servers_error("it is no JSON"),))
+        return _unreadable_servers(text, "it is no JSON")
     tools: dict[str, Item] = {}
     complaints: list[str] = []
     notes: list[str] = []
     for number, row in enumerate(rows, 1):
         fields = _given_fields(row)
         label = fields.get("server_label")
-        name = str(label) if is_server_label(label) else f"server {number}"
+        name = str(label) if _is_server_label(label) else f"server {number}"
         complaint = _server_error(row, fields, tools)
         if complaint:
             complaints.append(
                 _servers_error(f"{name} is left out, because {complaint}")
             )
             continue
-        known = {key: fields[key] for key in SERVER_FIELDS if key in fields}
+        known = {key: fields[key] for key in _SERVER_FIELDS if key in fields}
         tools[name.lower()] = {"type": "mcp", **known}
-        unknown = ", ".join(sorted(fields.keys() - {*SERVER_FIELDS, "type"}))
+        unknown = ", ".join(sorted(fields.keys() - {*_SERVER_FIELDS, "type"}))
         notes += (
             [_servers_error(f"keys of {name} are not sent: {unknown}")]
             if unknown
             else []
         )
-    return RemoteServers(tuple(tools.values()), tuple(complaints), tuple(notes))
+    servers = tuple(tools.values()), tuple(complaints), tuple(notes)
+    return RemoteServers(*servers, tuple(_secrets_in_rows(rows)))
 
 
-def secrets_in_servers(text: str) -> list[str]:
-    """Return every text of the descriptions that may be secret."""
-    try:
-        rows = _rows(text)
-    except (ValueError, RecursionError):
-        return [text]
+def _unreadable_servers(text: str, what: str) -> RemoteServers:
+    return RemoteServers(complaints=(_servers_error(what),), secrets=(text,))
+
+
+def _secrets_in_rows(rows: list[Any]) -> list[str]:
     given = [_given_fields(row).items() for row in rows]
     values = [value for row in given for key, value in row if key not in _NO_SECRETS]
     return _secret_values(values)
@@ -165,7 +154,6 @@ def _servers_error(what: str) -> str:
 
 
 def _secret_values(value: object) -> list[str]:
-    """Return the texts of a value, and the words in them that grant access."""
     if isinstance(value, Mapping):
         return [text for inner in value.values() for text in _secret_values(inner)]
     if isinstance(value, list):
@@ -179,20 +167,17 @@ def _secret_values(value: object) -> list[str]:
 
 
 def _given_fields(row: object) -> Mapping[str, Any]:
-    """Return the fields of a description; null means not given."""
-    fields = row if isinstance(row, Mapping) else {}
-    return {key: value for key, value in fields.items() if value is not None}
+    return {k: value for k, value in as_mapping(row).items() if value is not None}
 
 
 def _server_error(
     row: object, fields: Mapping[str, Any], before: Mapping[str, Item]
 ) -> str | None:
-    """Return what is wrong with a description, or None."""
     if not isinstance(row, Mapping):
         return "it is no JSON object"
     if "server_label" not in fields:
         return "it has no server_label"
-    for key, (fits, expected) in SERVER_FIELDS.items():
+    for key, (fits, expected) in _SERVER_FIELDS.items():
         if key in fields and not fits(fields[key]):
             return f"its {key} is not {expected}"
     if fields["server_label"].lower() in before:

@@ -34,10 +34,9 @@ _NO_SCHEMA = (
 def read_parameters(body: Mapping[str, Any]) -> dict[str, Any]:
     """Return the caller's keys with the API's names; raises InvalidRequest.
 
-    `reasoning` and `text` are objects; keys that Chat Completions has beside them are
-    moved into them. Keys that the API does not have are still in the result. The API
-    has no `stop`; a caller that gives one gets `truncation: "disabled"`
-    (docs/parameters.md).
+    `reasoning` and `text` are objects that hold what Chat Completions has beside them. Keys
+    that the API does not have are still in the result. The API has no `stop`: it gets
+    `truncation: "disabled"` (docs/parameters.md).
     """
     given = {key: value for key, value in body.items() if value is not None}
     for theirs, ours in _RENAMED.items():
@@ -82,7 +81,6 @@ def _text_parameter(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _own_object(given: Mapping[str, Any], key: str) -> dict[str, Any]:
-    """Return the caller's object of that name; null inside it means not given."""
     value = given.get(key, {})
     if not isinstance(value, Mapping):
         raise InvalidRequest(_cannot_be_sent(key, "it must be a JSON object"))
@@ -90,7 +88,6 @@ def _own_object(given: Mapping[str, Any], key: str) -> dict[str, Any]:
 
 
 def _word(name: str, value: object) -> str:
-    """Return a valid word for `name`; capitals are accepted."""
     word = value.strip().lower() if isinstance(value, str) else ""
     if word not in _WORDS[name]:
         words = ", ".join(_WORDS[name])
@@ -99,9 +96,6 @@ def _word(name: str, value: object) -> str:
 
 
 def _format(asked: object, beside: object) -> dict[str, Any] | None:
-    """Return `text.format` from Chat Completions' form, or from `json_schema` beside
-    it.
-    """
     form: Mapping[str, Any] = asked if isinstance(asked, Mapping) else {"type": asked}
     kind = form.get("type")
     if asked is None or kind == "text":
@@ -119,7 +113,6 @@ def _format(asked: object, beside: object) -> dict[str, Any] | None:
 
 
 def _schema_fields(value: object) -> dict[str, Any]:
-    """Return name, schema and other fields of a JSON schema, given in any form."""
     read = parse_json_object(value) if isinstance(value, str) else value
     if not isinstance(read, Mapping) or not isinstance(read.get("schema"), Mapping):
         raise InvalidRequest(_NO_SCHEMA)

@@ -1,29 +1,24 @@
 """Output items of earlier responses, in the form in which they are sent again.
 
-Encrypted reasoning of another model family, server or organisation is refused or
-silently dropped by the API, so the origin of an item is stored with it
+The API refuses or silently drops encrypted reasoning of another model family, server or
+organisation, so the origin of an item is stored with it
 (docs/reference/responses-api.md, "Refusals of input items", 4, 10 and 11).
 
-What the model produced stays byte for byte. Ids are removed, because with `store:
-false` the API would look them up and not find them. `status` is removed, because Azure
-refuses it on reasoning (the same section, 1 to 3, 6, 7 and 9). Hosted items need both;
-they get a new id, always the same for the same item, because the API's own id would
-require the reasoning before the item, which a chat may have lost.
+What the model produced stays byte for byte, without ids, which the API would look up
+and not find, and without `status`, which Azure refuses on reasoning (the same section,
+1 to 3, 6, 7 and 9). Hosted items need both. They get a new id, always the same for the
+same item: the API's own id would require the reasoning before the item, which a chat
+may have lost.
 
-With `store: false` the API accepts an `mcp_call` but does not show it to the model: it
-counts no tokens for it, and the model no longer knows the result (seen live by two
-users of the API in 2026). As a function call with an output the model reads it. So
-every later request contains such a pair; it is also what a host makes of the card.
-
-A person's approval belongs to one response: if the call comes back without the
-approval, the API makes the call again. An approval that the model has acted on becomes
-a pair, too.
+The API accepts an `mcp_call` but does not show it to the model (seen live in 2026), so
+later requests contain a function call with its output instead; it is also what a host
+makes of the card. An approval belongs to one response: without it the API would make
+the call again. An approval that the model has acted on becomes a pair, too.
 """
 
 import hashlib
 from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from openai_responses.endpoint import Endpoint
 from openai_responses.items import (
@@ -43,8 +38,7 @@ from openai_responses.models.resolve import resolve_model
 from openai_responses.requests.tools import ToolNames
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
+class Origin(NamedTuple):
     """The model family, the server's name, and the account that produced an item.
 
     `endpoint` and `account` are empty if an earlier writer did not store them.
@@ -87,10 +81,7 @@ _REMOTE_SIGN = "mcp"
 
 
 def remote_name(item: Mapping[str, Any]) -> str:
-    """Return the name of a remote tool: its server's label, then its own name.
-
-    Open WebUI names the tools of its own MCP servers in the same way.
-    """
+    """Return the name of a remote tool: its server's label, then its own name."""
     return ToolNames().sent_name(f"{item.get('server_label')}_{item.get('name')}")
 
 
@@ -107,11 +98,6 @@ def remote_call(item: Mapping[str, Any]) -> Item:
 def remote_output(item: Mapping[str, Any]) -> Item:
     """Return the output of an `mcp_call`, or its error."""
     return _call_output(item, _remote_error(item) or str(item.get("output") or ""))
-
-
-def remote_pair(item: Mapping[str, Any]) -> list[Item]:
-    """Return an `mcp_call` as the call and output that later requests contain."""
-    return [remote_call(item), remote_output(item)]
 
 
 def refused_pair(request: Mapping[str, Any], why: str) -> list[Item]:
@@ -132,8 +118,7 @@ def is_approval_request(item: Mapping[str, Any]) -> bool:
 def drop_settled_approvals(items: Sequence[Item]) -> list[Item]:
     """Return `items` without approvals that are over.
 
-    An approval that the model has not acted on yet stays, because the next response
-    does. A request that nobody answered cannot be sent.
+    One that the model has not acted on stays; a request without an answer cannot be sent.
     """
     requests = {item["id"]: item for item in items if is_approval_request(item)}
     last = _last_act(items, {_remote_call_id(request) for request in requests.values()})
@@ -153,7 +138,6 @@ def drop_settled_approvals(items: Sequence[Item]) -> list[Item]:
 
 
 def _last_act(items: Sequence[Item], refused: Container[str]) -> int:
-    """Return the place of the last item that the model produced, or -1."""
     acts = (
         place
         for place, item in enumerate(items)
@@ -163,7 +147,6 @@ def _last_act(items: Sequence[Item], refused: Container[str]) -> int:
 
 
 def _asked_id(item: Mapping[str, Any]) -> object:
-    """Return the id of the approval request that `item` is or answers, else None."""
     if is_approval_request(item):
         return item["id"]
     return item.get("approval_request_id") if _is_response(item) else None
@@ -172,7 +155,7 @@ def _asked_id(item: Mapping[str, Any]) -> object:
 def reorder_remote_outputs(items: Iterable[Item]) -> list[Item]:
     """Return `items` with the output of each remote call directly behind it.
 
-    Otherwise calls that ran at the same time would be in the host's order.
+    Calls that ran at the same time are in the host's order.
     """
     rows = list(items)
     outputs = {
@@ -208,7 +191,6 @@ def _call_output(item: Mapping[str, Any], text: str) -> Item:
 
 
 def _remote_error(item: Mapping[str, Any]) -> str:
-    """Return the error of a remote call in the words of the server or of the API."""
     error = item.get("error")
     if not error:
         return ""
@@ -227,7 +209,7 @@ _MADE_HERE = "replayed"
 def strip_for_replay(item: Item) -> Item:
     """Return `item` in the form that is sent again: without ids, status and nulls.
 
-    Inside a message's content `logprobs` are removed, in a search `action.sources`.
+    `logprobs` of a message and `action.sources` of a search are removed, too.
     """
     kept = {k: v for k, v in item.items() if k not in _NEVER_REPLAYED and v is not None}
     if item_type(item) == "message" and isinstance(kept.get("content"), list):
@@ -240,7 +222,7 @@ def strip_for_replay(item: Item) -> Item:
 def replay_items(item: Item) -> list[Item]:
     """Return the items that represent an output item in later requests, in order."""
     if item_type(item) == "mcp_call":
-        return remote_pair(item)
+        return [remote_call(item), remote_output(item)]
     return [image_message(item) if has_image(item) else strip_for_replay(item)]
 
 
@@ -257,7 +239,6 @@ def _goes_back(item: Item, with_reasoning: bool) -> bool:
 
 
 def _demanded(item: Item) -> Item:
-    """Return the fields of a hosted item that are not simply left as they are."""
     kind = kind_of(item)
     demanded = {key: item.get(key) for key in kind.nullable}
     demanded |= {key: item[key] for key in ("id", "status") if item.get(key)}
@@ -276,7 +257,7 @@ def _demanded(item: Item) -> Item:
 
 
 def _new_id(own: str) -> str:
-    """Return a new id of the same kind as `own`, always the same for the same item."""
+    """Return an id of the kind of `own`, always the same for the same item."""
     prefix, _, rest = own.partition("_")
     if rest.startswith(_MADE_HERE):
         return own

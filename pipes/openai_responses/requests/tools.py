@@ -1,15 +1,13 @@
-"""Tools of a chat body or of the host in the API's form, with names that the API
-allows.
-"""
+"""Tools of a chat body or of the host in the API's form, with names that it allows."""
 
 import hashlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item
+from openai_responses.json_input import as_list, as_mapping
 from openai_responses.requests.json_schema import open_schema, strict_schema
 
 _ALLOWED = re.compile(r"[a-zA-Z0-9_-]{1,64}")
@@ -18,12 +16,11 @@ _STEM = 51  # of 64; the rest is `_` and the digest
 _DIGEST = 12
 
 
-@dataclass(frozen=True, slots=True)
-class ToolNames:
+class ToolNames(NamedTuple):
     """Translates the names of tools for the API and back; `known` are their own names.
 
-    The translation of a name depends only on the name itself, so it is the same in the
-    next request. The exception is a name that another known tool already has.
+    The translation depends only on the name itself, so the next request has the same one,
+    unless another known tool has that name.
     """
 
     known: tuple[str, ...] = ()
@@ -65,9 +62,9 @@ def responses_tools(
 ) -> list[Item]:
     """Return the tools of a chat body, or of the host, in the API's form.
 
-    Chat Completions nests a function under `function`, the host has it without a
-    `type`. The API has it flat and needs `parameters` and `strict`. With `strict` every
-    function becomes strict whose schema allows it. Other tools are not changed.
+    Chat Completions nests a function under `function`, the host has it without a `type`;
+    the API has it flat and needs `parameters` and `strict`. With `strict` every function
+    becomes strict whose schema allows it.
     """
     return [_responses_tool(spec, strict) for spec in specs]
 
@@ -80,8 +77,7 @@ def is_hosted_tool(tool: Mapping[str, Any]) -> bool:
 def merge_tools(*groups: Sequence[Item]) -> list[Item]:
     """Return the tools of all groups, each once; a later one replaces an earlier one.
 
-    Functions and custom tools are equal by name, MCP servers by label, all others by
-    type.
+    Functions and custom tools are equal by name, MCP servers by label, others by type.
     """
     tools = [tool for group in groups for tool in group]
     return list({_identity(tool): tool for tool in tools}.values())
@@ -95,8 +91,8 @@ def responses_tool_choice(
 ) -> object:
     """Return `tool_choice` in the API's form, where a named function is not nested.
 
-    A bare name is accepted. Raises InvalidRequest for a tool that is not among `tools`,
-    if those are known. `names` translates the tool's own name.
+    A bare name is accepted. Raises InvalidRequest for a tool that is not among `tools`, if
+    those are known.
     """
     if choice is None or choice in _MODES:
         return choice
@@ -140,11 +136,9 @@ def _check_named(tool: Mapping[str, Any]) -> None:
 
 
 def _function(function: Mapping[str, Any], strict: bool) -> Item:
-    """Return a function in the API's form; its own `strict` has priority."""
     said = function.get("strict")
     wanted = said if isinstance(said, bool) else strict
-    parameters = function.get("parameters")
-    parameters = parameters if isinstance(parameters, Mapping) else {}
+    parameters = as_mapping(function.get("parameters"))
     made = strict_schema(parameters) if wanted else None
     tool: Item = {"type": "function", "name": function["name"]}
     if function.get("description"):
@@ -155,9 +149,7 @@ def _function(function: Mapping[str, Any], strict: bool) -> Item:
 
 
 def _flat_format(custom: Mapping[str, Any]) -> Item:
-    """Return the format of a custom tool, which Chat Completions nests once more."""
-    form = custom.get("format")
-    grammar = form.get("grammar") if isinstance(form, Mapping) else None
+    grammar = as_mapping(custom.get("format")).get("grammar")
     if not isinstance(grammar, Mapping):
         return {}
     return {"format": {"type": "grammar", **grammar}}
@@ -195,8 +187,7 @@ def _tool_choice(choice: Mapping[str, Any], names: ToolNames | None) -> Item:
             raise InvalidRequest("The tool choice names no tool.")
         wanted["name"] = names.sent_name(wanted["name"]) if names else wanted["name"]
     if kind == "allowed_tools":
-        listed = wanted.get("tools")
-        chosen = listed if isinstance(listed, list) else []
+        chosen = as_list(wanted.get("tools"))
         wanted["tools"] = [
             _tool_choice(one, names) for one in chosen if isinstance(one, Mapping)
         ]
@@ -204,7 +195,6 @@ def _tool_choice(choice: Mapping[str, Any], names: ToolNames | None) -> Item:
 
 
 def _check_offered(wanted: Item, tools: Sequence[Item] | None) -> None:
-    """Raise InvalidRequest if a known list of tools does not contain `wanted`."""
     same: list[str] = [key for key in ("type", "server_label") if key in wanted]
     same += ["name"] if wanted["type"] in _CALLED_BY_NAME else []
     if tools is None or any(

@@ -1,12 +1,8 @@
 """Pooled HTTP sessions; the only module that opens a connection.
 
-There is one session for each event loop. The first run that borrows it opens it. It is
-closed when no run has used it for a while, or when its owner is gone: a host that
-replaces a pipe does not tell the old one.
-
-Errors of aiohttp become errors of this package here. Errors of a proxy, a certificate
-or a gateway have sentences of their own. Files that code left in a container are
-fetched before the container expires.
+Each event loop has one session. The first run that borrows it opens it. It is closed
+when no run has used it for a while, or when its owner is gone: a host that replaces a
+pipe does not tell the old one. Errors of aiohttp become errors of this package here.
 """
 
 import asyncio
@@ -15,9 +11,8 @@ import re
 import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Iterator, Mapping
 from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
-from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 import aiohttp
@@ -49,7 +44,6 @@ def parse_retry_headers(
 
 
 def _retry_after(headers: Mapping[str, str], now: float) -> float | None:
-    """Return the wait in `retry-after-ms` or `retry-after`, or None."""
     milliseconds = _number(headers.get("retry-after-ms"))
     if milliseconds is not None:
         return milliseconds / 1000
@@ -64,7 +58,6 @@ def _retry_after(headers: Mapping[str, str], now: float) -> float | None:
 
 
 def _number(text: str | None) -> float | None:
-    """Return a wait as a finite number that is not negative, or None."""
     try:
         value = float(text or "")
     except ValueError:
@@ -108,19 +101,21 @@ class _Pool:
                 loop = asyncio.get_running_loop()
                 self._timer = loop.call_later(self._idle_seconds, self.close_later)
 
-    async def close(self) -> None:
-        """Close the session now, if there is one."""
+    def _take_session(self) -> aiohttp.ClientSession | None:
+        """Return the session, which no run can borrow from now on."""
         if self._timer is not None:
             self._timer.cancel()
         session, self._session = self._session, None
+        return session
+
+    async def close(self) -> None:
+        session = self._take_session()
         if session is not None:
             await session.close()
 
     def close_later(self) -> None:
         """Close the session in a task of its own, for callers that cannot wait."""
-        if self._timer is not None:
-            self._timer.cancel()
-        session, self._session = self._session, None  # now, so that no run borrows it
+        session = self._take_session()
         if session is None:
             return
         # In a task that is referenced until it is done: closing a connector from a
@@ -175,14 +170,12 @@ def _new_session() -> aiohttp.ClientSession:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Timeouts:
+class Timeouts(NamedTuple):
     """Limits in seconds; a `total` of 0 means no limit.
 
-    `first_event` runs from sending to the first event, `idle` from one event to the
-    next; a `keepalive` counts as an event. Reasoning at high effort is silent for
-    minutes, so there is no total limit by default. The time of tools and of people does
-    not count in it.
+    `first_event` runs from sending to the first event, `idle` from one event to the next; a
+    `keepalive` counts as an event. Reasoning can be silent for minutes, so there is no
+    total limit by default, and the time of tools and of people does not count in it.
     """
 
     connect: float = 30.0
@@ -234,13 +227,13 @@ class Deadlines:
         return TimedOut("total_timeout" if self._end <= self._next else self._kind)
 
 
-DRAIN_SECONDS = 1.0
+_DRAIN_SECONDS = 1.0
 """For reading the rest of a body, which is not needed."""
 
 _REQUEST_ID = re.compile(r"(?:req_)?[0-9a-fA-F-]{1,64}")
 """Nothing that could be a key or a word, because the log shows the id."""
 
-NETWORK_ERRORS = (aiohttp.ClientError, TimeoutError, OSError)
+_NETWORK_ERRORS = (aiohttp.ClientError, TimeoutError, OSError)
 
 
 class HttpResponse:
@@ -261,7 +254,7 @@ class HttpResponse:
     @property
     def request_id(self) -> str:
         """OpenAI's own id of the request, for the log."""
-        return request_id_of(self._response)
+        return _request_id_of(self._response)
 
     async def chunks(self) -> AsyncGenerator[bytes, None]:
         """Yield the body as it arrives, in pieces of any length."""
@@ -278,7 +271,7 @@ class HttpResponse:
                 chunk = await self._response.content.readany()
             self.is_read = not chunk
             return chunk
-        except NETWORK_ERRORS:
+        except _NETWORK_ERRORS:
             if scope.expired():
                 raise self._deadlines.timeout_error() from None
             self._broke = True
@@ -297,9 +290,8 @@ class HttpResponse:
     def paused(self) -> Iterator[None]:
         """Leave arriving bytes with the operating system for a while.
 
-        Otherwise the event loop wakes up for every packet although nothing is read. If
-        aiohttp itself has stopped reading, because its buffer is full, reading stays
-        stopped.
+        Otherwise the event loop wakes up for every packet although nothing is read. If aiohttp
+        has stopped reading, because its buffer is full, it stays so.
         """
         connection = self._response.connection  # None once the body has ended
         transport = connection.transport if connection else None
@@ -316,10 +308,10 @@ class HttpResponse:
     async def drain(self) -> None:
         """Read the rest after the last event, so that the connection can be reused."""
         try:
-            async with asyncio.timeout(DRAIN_SECONDS):
+            async with asyncio.timeout(_DRAIN_SECONDS):
                 async for _ in self._response.content.iter_any():
                     pass
-        except NETWORK_ERRORS:
+        except _NETWORK_ERRORS:
             self._response.close()
 
     async def response_object(self) -> dict[str, Any]:
@@ -338,8 +330,7 @@ class HttpResponse:
         raise UnreadableAnswer(SENTENCES["unreadable"][""])
 
 
-def request_id_of(response: aiohttp.ClientResponse) -> str:
-    """Return the server's id of a request, if it looks like one."""
+def _request_id_of(response: aiohttp.ClientResponse) -> str:
     told = response.headers.get("x-request-id", "")
     return told if _REQUEST_ID.fullmatch(told) else ""
 
@@ -357,9 +348,9 @@ _POST_TIMEOUTS = Timeouts(connect=10, first_event=20, total=30)
 class Connections:
     """Sends requests over the pooled sessions of one pipe."""
 
-    def __init__(self, idle_seconds: float | None = None) -> None:
+    def __init__(self, idle_seconds: float = _IDLE_SECONDS) -> None:
         """Open nothing yet; close a session after `idle_seconds` without a run."""
-        self._sessions = Sessions() if idle_seconds is None else Sessions(idle_seconds)
+        self._sessions = Sessions(idle_seconds)
         self._trust = Trust()
         self._later: set[asyncio.Task[None]] = set()
 
@@ -373,8 +364,8 @@ class Connections:
     ) -> AsyncIterator[HttpResponse]:
         """Send `payload` and lend the answer.
 
-        Raises ApiRefused, ConnectionFailed, TimedOut or InvalidRequest. Leaving early
-        closes the connection, which stops the work at the server.
+        Raises ApiRefused, ConnectionFailed, TimedOut or InvalidRequest. Leaving early closes
+        the connection, which stops the work at the server.
         """
         body, limits = _json_body(payload), deadlines or Deadlines(Timeouts())
         async with self._sent(endpoint, path, body, limits) as response:
@@ -451,7 +442,6 @@ async def _send(
     deadlines: Deadlines,
     tls: ssl.SSLContext | bool,
 ) -> aiohttp.ClientResponse:
-    """Return the response as soon as its head has arrived."""
     url = endpoint.url(path)
     scope = deadlines.scope()
     try:
@@ -466,7 +456,7 @@ async def _send(
                 proxy=proxy_for(endpoint.network, url),
                 timeout=aiohttp.ClientTimeout(sock_connect=deadlines.timeouts.connect),
             )
-    except NETWORK_ERRORS as error:
+    except _NETWORK_ERRORS as error:
         if scope.expired():
             raise deadlines.timeout_error() from None
         raise ConnectionFailed(
@@ -481,7 +471,6 @@ async def _send(
 
 
 def _network_sentence(error: Exception, host: str) -> str:
-    """Return the sentence for a connection that could not be opened."""
     match error:
         case aiohttp.ClientProxyConnectionError() | aiohttp.ClientHttpProxyError():
             return SENTENCES["refused"]["407"]
@@ -497,21 +486,20 @@ def _network_sentence(error: Exception, host: str) -> str:
 
 
 async def _refusal(response: aiohttp.ClientResponse, model: str) -> ApiRefused:
-    """Return the error for a response with a bad status."""
     body = b""
     try:
-        async with asyncio.timeout(DRAIN_SECONDS):
+        async with asyncio.timeout(_DRAIN_SECONDS):
             async for piece in response.content.iter_any():
                 body += piece
                 if len(body) > _MAX_ERROR_BODY:
                     break
         error = read_api_error(json.loads(body))
-    except (*NETWORK_ERRORS, ValueError, RecursionError):
+    except (*_NETWORK_ERRORS, ValueError, RecursionError):
         error = ApiError()  # no body, or not JSON: only the status is known
     status = response.status
     failure = parse_retry_headers(status, error, response.headers, unix_seconds())
     sentence = refusal_sentence(status, error, model)
-    return ApiRefused(sentence, failure, request_id_of(response))
+    return ApiRefused(sentence, failure, _request_id_of(response))
 
 
 async def container_file(
@@ -523,8 +511,8 @@ async def container_file(
 ) -> bytes:
     """Return the bytes of a file in a container; raises the same errors as `get`.
 
-    `ids` are those of the container and of the file. A file of more than `most_bytes`
-    is an UnreadableAnswer; the rest is not read.
+    `ids` are those of the container and of the file. More than `most_bytes` is an
+    UnreadableAnswer; the rest is not read.
     """
     container, file = (quote(part, safe="") for part in ids)
     path = f"/containers/{container}/files/{file}/content"

@@ -1,13 +1,11 @@
 """The stream of a response: bytes in, typed events out.
 
 Follows the parsing rules of the HTML standard, section 9.2.6, "Interpreting an event
-stream". A line can have any length: the snapshot in `response.completed` or a partial
-image can exceed a megabyte, which is too long for aiohttp's own line reader
+stream". A line can exceed a megabyte, which is too long for aiohttp's own line reader
 (docs/reference/responses-api.md, "Stream events").
 
-The union of events is closed. All other events, including future ones, are `Unknown`:
-they only show that the connection is alive. The `type` alone identifies an event; the
-`event:` line only repeats it.
+The union of events is closed: all others are `Unknown` and only show that the
+connection is alive. The `type` alone identifies an event.
 """
 
 import json
@@ -19,13 +17,11 @@ from typing import Any, NamedTuple
 
 from openai_responses.errors import ApiError, MalformedEvent, read_api_error
 from openai_responses.items import Item
+from openai_responses.json_input import as_mapping
 
 
 class ServerSentEvent(NamedTuple):
-    """One dispatched event; `data` holds its lines joined by a newline.
-
-    A tuple, because one is created for each token and a tuple takes half the time.
-    """
+    """One dispatched event; `data` holds its lines joined by a newline."""
 
     event: str
     data: str
@@ -34,8 +30,8 @@ class ServerSentEvent(NamedTuple):
 class EventStreamDecoder:
     """Turns chunks of any size into events.
 
-    The bytes of an unfinished line are kept unchanged and joined once, when the line
-    ends. So the work is linear in the length of the stream.
+    The bytes of an unfinished line are joined once, when the line ends, so the work is
+    linear in the length of the stream.
     """
 
     def __init__(self) -> None:
@@ -63,15 +59,14 @@ class EventStreamDecoder:
     def close(self) -> list[ServerSentEvent]:
         """Return the event whose final blank line is missing at the end of the stream.
 
-        The standard drops it. Here it is kept: if it is the terminal event, a finished
-        answer would otherwise count as cut.
+        The standard drops it, but without its terminal event a finished answer would count as
+        cut.
         """
         rest = b"".join(self._fragments)
         self._fragments = []
         return self._take_lines(rest + b"\n\n")
 
     def _take_lines(self, text: bytes) -> list[ServerSentEvent]:
-        """Read the complete lines of `text`; keep what follows the last line end."""
         lines = text.splitlines()
         if text.endswith(b"\r"):
             self._after_cr = True
@@ -80,7 +75,6 @@ class EventStreamDecoder:
         return self._dispatched(lines)
 
     def _dispatched(self, lines: list[bytes]) -> list[ServerSentEvent]:
-        """Return the events that end with a blank line among `lines`."""
         events = []
         for line in lines:
             field, _, value = line.partition(b":")
@@ -105,8 +99,7 @@ _ID = re.compile(r"[A-Za-z0-9_=-]{1,512}")
 class Cursor:
     """The response that is being read, and the number of its last event.
 
-    `response_id` is empty until the server has named it. `last` is None until an event
-    had a number.
+    `response_id` is empty until the server has named it.
     """
 
     def __init__(self, named: Callable[[], object] = lambda: None) -> None:
@@ -130,8 +123,7 @@ class Cursor:
 
     def note(self, response: object) -> None:
         """Remember the id of a response object, if it is a valid id."""
-        told: Mapping[str, Any] = response if isinstance(response, Mapping) else {}
-        named = told.get("id")
+        named = as_mapping(response).get("id")
         if isinstance(named, str) and _ID.fullmatch(named):
             self.response_id = named
             self._named()
@@ -142,12 +134,11 @@ NO_CARD: Mapping[str, Any] = MappingProxyType({})
 
 
 class TextDelta(NamedTuple):
-    """More of a text that grows while we read.
+    """An addition to a text that grows.
 
-    `kind` says which: the "text" or "refusal" of a message, the "summary" or the raw
-    "reasoning" of a reasoning item, the "arguments" of a call (a custom call's input
-    and a remote server's too), the "code" that the API runs. `part` is the content or
-    summary index, 0 for arguments and code.
+    `kind` is the "text" or "refusal" of a message, the "summary" or raw "reasoning" of a
+    reasoning item, the "arguments" of a call, or the "code" that the API runs. `part` is
+    the content or summary index, 0 for arguments and code.
     """
 
     output_index: int
@@ -166,10 +157,7 @@ class TextDone(NamedTuple):
 
 
 class AnnotationAdded(NamedTuple):
-    """`response.output_text.annotation.added`: what a place in a text refers to.
-
-    `annotation` is the wire's own; the ended item has it again.
-    """
+    """`response.output_text.annotation.added`: what a place in a text refers to."""
 
     output_index: int
     part: int
@@ -253,7 +241,6 @@ def join_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
 
 
 def _text_place(event: StreamEvent) -> tuple[int, str, int] | None:
-    """Return what tells one growing text from another; None for all other events."""
     return event[:3] if isinstance(event, TextDelta) else None
 
 
@@ -351,17 +338,14 @@ def _read_partial_image(wire: Mapping[str, Any]) -> StreamEvent:
     )
 
 
-def _read_item_added(wire: Mapping[str, Any]) -> StreamEvent:
-    return ItemAdded(_index(wire["output_index"]), _object(wire["item"]))
+def _item_reader(event: type[ItemAdded] | type[ItemDone]) -> _Reader:
+    def read(wire: Mapping[str, Any]) -> StreamEvent:
+        return event(_index(wire["output_index"]), _object(wire["item"]))
 
-
-def _read_item_done(wire: Mapping[str, Any]) -> StreamEvent:
-    return ItemDone(_index(wire["output_index"]), _object(wire["item"]))
+    return read
 
 
 def _final_reader(status: str) -> _Reader:
-    """Return the reader of the last event of a response that ends with `status`."""
-
     def read(wire: Mapping[str, Any]) -> StreamEvent:
         return FinalResponse(status, _object(wire["response"]))
 
@@ -374,31 +358,29 @@ def _read_error(wire: Mapping[str, Any]) -> StreamEvent:
     return StreamError(read_api_error(flat))
 
 
+_TEXT_EVENTS = (
+    ("output_text", "text", "content_index", "text"),
+    ("refusal", "refusal", "content_index", "refusal"),
+    ("reasoning_summary_text", "summary", "summary_index", "text"),
+    ("reasoning_text", "reasoning", "content_index", "text"),
+    ("function_call_arguments", "arguments", "part", "arguments"),
+    ("custom_tool_call_input", "arguments", "part", "input"),
+    ("mcp_call_arguments", "arguments", "part", "arguments"),
+    ("code_interpreter_call_code", "code", "part", "code"),
+)
+"""Texts that grow: the events' name, the kind, the field of its place, and the field of
+the whole text."""
+
 _READERS: Mapping[str, _Reader] = {
-    "response.output_text.delta": _delta_reader("text", "content_index"),
-    "response.output_text.done": _done_reader("text", "content_index", "text"),
-    "response.refusal.delta": _delta_reader("refusal", "content_index"),
-    "response.refusal.done": _done_reader("refusal", "content_index", "refusal"),
-    "response.reasoning_summary_text.delta": _delta_reader("summary", "summary_index"),
-    "response.reasoning_summary_text.done": _done_reader(
-        "summary", "summary_index", "text"
-    ),
-    "response.reasoning_text.delta": _delta_reader("reasoning", "content_index"),
-    "response.reasoning_text.done": _done_reader("reasoning", "content_index", "text"),
-    "response.function_call_arguments.delta": _delta_reader("arguments", "part"),
-    "response.function_call_arguments.done": _done_reader(
-        "arguments", "part", "arguments"
-    ),
-    "response.custom_tool_call_input.delta": _delta_reader("arguments", "part"),
-    "response.custom_tool_call_input.done": _done_reader("arguments", "part", "input"),
-    "response.code_interpreter_call_code.delta": _delta_reader("code", "part"),
-    "response.code_interpreter_call_code.done": _done_reader("code", "part", "code"),
-    "response.mcp_call_arguments.delta": _delta_reader("arguments", "part"),
-    "response.mcp_call_arguments.done": _done_reader("arguments", "part", "arguments"),
+    **{
+        f"response.{name}.delta": _delta_reader(*kind)
+        for name, *kind, _ in _TEXT_EVENTS
+    },
+    **{f"response.{name}.done": _done_reader(*kind) for name, *kind in _TEXT_EVENTS},
     _ANNOTATION: _read_annotation,
     "response.image_generation_call.partial_image": _read_partial_image,
-    "response.output_item.added": _read_item_added,
-    "response.output_item.done": _read_item_done,
+    "response.output_item.added": _item_reader(ItemAdded),
+    "response.output_item.done": _item_reader(ItemDone),
     "response.completed": _final_reader("completed"),
     "response.incomplete": _final_reader("incomplete"),
     "response.failed": _final_reader("failed"),

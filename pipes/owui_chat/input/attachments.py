@@ -17,6 +17,7 @@ from typing import Any
 
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item, content_parts, item_type
+from owui_chat.host_tools import TOOL_IMAGES_PREFIX
 from owui_chat.messages import (
     Attachment,
     ChatPart,
@@ -290,7 +291,7 @@ def _readable_part(part: Item, name: str) -> Item | str:
     return (_UNKNOWN_PICTURE if held else GONE_FILE).format(shown)
 
 
-_HOST_PROMPT = "Here are the images from the tool results above. Please analyze them."
+_HOST_PROMPT = f"{TOOL_IMAGES_PREFIX} Please analyze them."
 
 UNREADABLE_IMAGE = "[A picture is in a form that you cannot read; the user sees it.]"
 """Replaces a picture of a tool that the API would refuse."""

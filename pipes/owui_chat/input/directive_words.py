@@ -1,4 +1,4 @@
-"""The words of Open WebUI's page for two wishes, in each of its languages.
+"""What Open WebUI's page says for two wishes, in each of its languages.
 
 Written by `scripts/directives.py`: the first digits of the SHA-256 of each text.
 """

@@ -6,6 +6,10 @@ The host names the job. Its prompt quotes the chat, markers included.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from openai_responses.models.resolve import ResolvedModel
+from openai_responses.requests.build import ResponsesRequest, Settings, build_request
+from owui_chat.input.history import build_input
+from owui_chat.messages import parse_messages
 from owui_chat.storage.markers import strip_markers
 
 _TEXT: dict[str, Any] = {"type": "string"}
@@ -20,6 +24,39 @@ _TASK_OBJECTS: Mapping[str, tuple[str, dict[str, Any]]] = {
 }
 """By task: the one key of the answer's JSON object that the host reads, and its schema
 (docs/reference/open-webui.md, "Tasks")."""
+
+
+_ANSWER_KEYS = frozenset(
+    {
+        *("tools", "tool_choice", "parallel_tool_calls", "reasoning"),
+        *("reasoning_effort", "text", "verbosity", "response_format"),
+    }
+)
+"""What is chosen for answers, but not for tasks."""
+
+
+def task_request(
+    model: ResolvedModel,
+    messages: Sequence[Mapping[str, Any]],
+    body: Mapping[str, Any],
+    task: str,
+) -> ResponsesRequest:
+    """Return the request for a task: short, without tools or stored reasoning.
+
+    If the host reads the answer as JSON, the model is held to that form. Raises
+    InvalidRequest.
+    """
+    messages = task_messages(messages)
+    instructions, parts = parse_messages(messages)
+    given = {k: v for k, v in body.items() if k not in _ANSWER_KEYS}
+    form = task_format(task, messages)
+    if form and model.facts.known_family:
+        given["text"] = {"format": form}
+    settings = Settings(
+        effort=model.lowest_effort(), stream=False, encrypted_reasoning=False
+    )
+    items = build_input(parts, {}, None)
+    return build_request(model, instructions, items, given, settings)
 
 
 def task_messages(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

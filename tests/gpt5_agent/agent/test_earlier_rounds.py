@@ -316,7 +316,7 @@ def test_names_that_the_api_forbids_are_the_tools_own_everywhere_else(
     answer = looking(1, *map(names.sent_name, ("ask:weather", "host:weather")))
     chat = chat_of(host_functions, answer, [SAID], tools=[tool], rules="ask:*")
     body = {"tools": [host_tool("host:weather")]}
-    chat.asked = replace(chat.asked, body=body)
+    chat.asked = chat.asked._replace(body=body)
 
     run_skipping(chat.say("Weather?"))
 
@@ -430,8 +430,8 @@ def test_style_does_not_change_inside_a_chat(host_functions: HostFunctions) -> N
     messages = [*chat.messages, *host_functions.convert(chat.output)]
     later = [*messages, {"role": "user", "content": "And now?"}]
 
-    same = prepare_run(replace(chat.asked, model="gpt-6-luna", messages=later))
-    new = prepare_run(replace(chat.asked, model="gpt-6-luna", messages=later[-1:]))
+    same = prepare_run(chat.asked._replace(model="gpt-6-luna", messages=later))
+    new = prepare_run(chat.asked._replace(model="gpt-6-luna", messages=later[-1:]))
 
     assert (same.style, new.style) == ("full", "lean")
 
@@ -549,7 +549,7 @@ def test_reasoning_of_a_call_that_waited_goes_only_to_its_account(
 
     def allow_meanwhile(_: Json) -> str:
         theirs = replace(chat.asked.endpoint, api_key="sk-of-another-account")
-        chat.asked = replace(chat.asked, endpoint=theirs)
+        chat.asked = chat.asked._replace(endpoint=theirs)
         return "Allow"
 
     tool = WeatherTool("ask_weather")
@@ -608,8 +608,8 @@ def test_without_a_page_to_ask_the_answer_is_no(host_functions: HostFunctions) -
     """A plain client shows no card."""
     tool = WeatherTool("ask_weather")
     chat = asking(host_functions, looking(1, "ask_weather"), [SAID], tools=[tool])
-    chat.asked = replace(
-        chat.asked, own_tools=replace(chat.asked.own_tools, asks_in_chat=False)
+    chat.asked = chat.asked._replace(
+        own_tools=chat.asked.own_tools._replace(asks_in_chat=False)
     )
 
     events = run_skipping(chat.say("Weather?"))

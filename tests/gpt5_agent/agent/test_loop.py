@@ -2,7 +2,6 @@
 
 import asyncio
 from contextlib import aclosing
-from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -150,7 +149,7 @@ def test_r12_calls_merge_by_id_and_those_without_id_or_name_are_dropped() -> Non
 def test_r7_both_strategies_are_one_loop(strategy: str) -> None:
     """Only the metadata tell them apart."""
     provider = ScriptedProvider(looking(1), [SAID])
-    asked = replace(question(WeatherTool()), strategy=strategy)
+    asked = question(WeatherTool())._replace(strategy=strategy)
 
     events = run_skipping(events_of(asked, provider))
 
@@ -369,7 +368,7 @@ def test_r15_metadata_are_told_once_after_a_cancel() -> None:
 
     async def work() -> list[RunMetadata]:
         ended: list[RunMetadata] = []
-        asked = replace(question(WeatherTool()), on_end=ended.append)
+        asked = question(WeatherTool())._replace(on_end=ended.append)
 
         async def read() -> None:
             provider = EndlessProvider()
@@ -430,7 +429,7 @@ def test_r16_steps_nest_and_end_with_time_and_tokens() -> None:
     """ROUND n > model Thought > CALL tool; each that begins also ends."""
     lines: list[str] = []
     provider = ScriptedProvider(looking(1), [SAID])
-    asked = replace(question(WeatherTool()), log=lines.append)
+    asked = question(WeatherTool())._replace(log=lines.append)
 
     events = run_skipping(events_of(asked, provider))
 

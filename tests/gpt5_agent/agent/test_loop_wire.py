@@ -1,7 +1,6 @@
 """The agent over the wire: requests that a strict server takes."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -291,7 +290,7 @@ async def test_task_is_a_short_request_without_tools(
     assert body["stream"] is False
     assert body["reasoning"] == {"effort": "minimal"}
     with pytest.raises(InvalidRequest):
-        build_task_request(replace(asked, messages=[]), "title_generation")
+        build_task_request(asked._replace(messages=[]), "title_generation")
 
 
 @pytest.mark.parametrize(
@@ -307,7 +306,7 @@ async def test_task_that_is_read_as_json_is_held_to_it(
 ) -> None:
     """What the chat wants of its answers, a title does not (R28)."""
     body = {"response_format": {"type": "json_object"}, "verbosity": "high"}
-    asked = replace(desk.asked(said, body=body), model=model)
+    asked = desk.asked(said, body=body)._replace(model=model)
 
     text = build_task_request(asked, "title_generation").text or {}
 

@@ -2,7 +2,6 @@
 
 import json
 import logging
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -108,7 +107,7 @@ def test_the_request_wins() -> None:
 def test_a_person_is_asked_only_where_there_is_a_chat() -> None:
     """Elsewhere a call that needs a yes is refused."""
     one = question()
-    in_chat = replace(one, can_ask=True)
+    in_chat = one._replace(can_ask=True)
     endpoint, log = build_endpoint(one.valves), AgentLog("ID")
 
     found = [

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -98,7 +97,7 @@ class Conversation:
         checked: UserInterface = self.interface
         own = OwnToolSettings(tools=[self.tool], approver=Approver(read_rules(rules)))
         self.session = Session(
-            replace(question(own=own), messages=()),
+            question(own=own)._replace(messages=()),
             checked,
             self.shown.append,
             lambda _asked, _prepared: self.provider,

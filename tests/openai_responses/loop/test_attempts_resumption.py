@@ -2,7 +2,6 @@
 
 import asyncio
 from contextlib import aclosing
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -39,7 +38,7 @@ pytestmark = pytest.mark.asyncio
 FOLDER = Path(__file__).resolve().parents[2] / "streams"
 LOST = "The connection to the model was lost: fetching the rest of the answer."
 PATIENT = Limits(0.0, poll_seconds=0.01)
-HASTY = replace(PATIENT, resuming=RetryPolicy(2, 0.9), retries=RetryPolicy(1))
+HASTY = PATIENT._replace(resuming=RetryPolicy(2, 0.9), retries=RetryPolicy(1))
 """Waits for 0.5 s after a failure and for 1 s after the second, but no third time."""
 
 
@@ -179,7 +178,7 @@ async def test_a_stream_that_is_too_old(
 
 async def test_a_silence(connections: Connections, sim: Simulator) -> None:
     """A connection that says nothing is given up, not the answer."""
-    within = replace(PATIENT, timeouts=Timeouts(idle=0.3, first_event=0.3))
+    within = PATIENT._replace(timeouts=Timeouts(idle=0.3, first_event=0.3))
     request = background("sim:chat,halt=60,asks=3")
     events = await report(connections, simulated(sim), request, within)
     assert asked_for(sim.requests) == ["post", "after 59", "ask", "after 59"]
@@ -335,7 +334,7 @@ async def test_stop_between_two_connections(
 
 async def test_the_total_limit(connections: Connections, sim: Simulator) -> None:
     """It ends the answer, and the response with it."""
-    within = replace(PATIENT, timeouts=Timeouts(total=0.5))
+    within = PATIENT._replace(timeouts=Timeouts(total=0.5))
     request = background("sim:chat,halt=60")
     events = await report(connections, simulated(sim), request, within)
     assert end_of(events).ending.kind == "total_timeout"
@@ -347,7 +346,7 @@ async def test_the_total_limit_while_waiting(
     connections: Connections, sim: Simulator
 ) -> None:
     """A wait that would outlast it is not begun."""
-    within = replace(PATIENT, timeouts=Timeouts(total=60), poll_seconds=100)
+    within = PATIENT._replace(timeouts=Timeouts(total=60), poll_seconds=100)
     request = background("sim:chat,halt=60", stream=False)
     events = await report(connections, simulated(sim), request, within)
     assert end_of(events).ending.kind == "total_timeout"
@@ -462,7 +461,7 @@ async def test_it_is_never_run_twice(
     connections: Connections, answer: Answerer
 ) -> None:
     """Where the server may have begun, the request is not sent again."""
-    within = replace(HASTY, timeouts=Timeouts(first_event=0.3))
+    within = HASTY._replace(timeouts=Timeouts(first_event=0.3))
     async with Upstream(answer) as upstream:
         events = await report(connections, upstream.endpoint, background("Hi"), within)
         assert len(upstream.requests) == 1

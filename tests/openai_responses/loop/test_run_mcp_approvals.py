@@ -10,7 +10,7 @@ from openai_responses.loop.events import RunEvent, ToolOutput
 from openai_responses.loop.run import run
 from openai_responses.loop.tools import Approver, Toolset
 from openai_responses.requests.build import ResponsesRequest
-from openai_responses.requests.replay import refused_pair, remote_pair, replay_output
+from openai_responses.requests.replay import refused_pair, replay_items, replay_output
 from openai_responses.transport.connections import Connections
 from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
 from runs import asking, end_of, limits, simulated
@@ -246,7 +246,7 @@ async def test_a_call_made_in_the_run_is_read_by_its_next_turn(
 
     assert said(events) == "They said: 12:00 | Rain in Zürich."
     [made] = [i for i in end_of(events).output if i["type"] == "mcp_call"]
-    pair = remote_pair(made)
+    pair = replay_items(made)
     sent = inputs(sim)[1]
     assert [item for item in sent if item.get("call_id") == made["id"]] == pair
 

@@ -67,7 +67,7 @@ def test_facts_are_those_of_the_sources(model: str) -> None:
     prices = facts.prices._asdict() if facts.prices else None
     found = {
         name: getattr(facts, name)
-        for name in facts.__dataclass_fields__
+        for name in facts._fields
         if name not in ("efforts", "prices", "known_family")
     }
     assert found == {name: said.get(name) for name in found}

@@ -1,6 +1,5 @@
 """The notice for a model that ends."""
 
-from dataclasses import replace
 from datetime import date
 
 import pytest
@@ -14,8 +13,8 @@ LAST = date(2026, 12, 11)
 def ending(shutdown: str | None, successor: str | None = None) -> ResolvedModel:
     """Return a model that ends on a day."""
     model = resolve_model("gpt-5")
-    facts = replace(model.facts, shutdown=shutdown, successor=successor)
-    return replace(model, facts=facts)
+    facts = model.facts._replace(shutdown=shutdown, successor=successor)
+    return model._replace(facts=facts)
 
 
 @pytest.mark.parametrize(

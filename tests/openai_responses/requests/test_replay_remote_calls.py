@@ -13,8 +13,8 @@ from openai_responses.requests.replay import (
     remote_failed,
     remote_name,
     remote_output,
-    remote_pair,
     reorder_remote_outputs,
+    replay_items,
     replay_output,
 )
 
@@ -54,7 +54,7 @@ def call(number: int) -> Item:
 
 def test_a_call_and_its_output() -> None:
     """What the server was asked and what it said, byte for byte, under one id."""
-    assert remote_pair(CALL) == [
+    assert replay_items(CALL) == [
         {
             "type": "function_call",
             "call_id": "mcp_1",
@@ -128,7 +128,7 @@ def test_a_server_that_says_nothing(output: str | None) -> None:
 
 def test_ids_that_another_server_makes_up() -> None:
     """They are made to look like those of remote calls, which history knows by it."""
-    call, output = remote_pair({**CALL, "id": "x-1"})
+    call, output = replay_items({**CALL, "id": "x-1"})
 
     assert call["call_id"] == output["call_id"] == "mcp_x-1"
 
@@ -137,7 +137,7 @@ def test_a_later_turn_of_the_run_is_told_so() -> None:
     """What goes back of an output is the pair, in the place of the call."""
     assert replay_output([SAID, CALL, TOOL], with_reasoning=True) == [
         SAID,
-        *remote_pair(CALL),
+        *replay_items(CALL),
         TOOL,
     ]
 
@@ -154,7 +154,7 @@ def test_an_answer_that_was_not_acted_on_stays() -> None:
 
 def test_an_approval_goes_when_its_call_is_made() -> None:
     """Without its call the API would make it again."""
-    pair = remote_pair({**CALL, "approval_request_id": "mcpr_1"})
+    pair = replay_items({**CALL, "approval_request_id": "mcpr_1"})
 
     assert drop_settled_approvals([SAID, REQUEST, YES, *pair, SAID]) == [
         SAID,
@@ -181,9 +181,9 @@ def test_old_answers_go_and_new_ones_stay() -> None:
     """The second question of a run is open while the first is over."""
     second = {**REQUEST, "id": "mcpr_2"}
     answer = {**YES, "approval_request_id": "mcpr_2"}
-    items = [REQUEST, YES, *remote_pair(CALL), second, answer]
+    items = [REQUEST, YES, *replay_items(CALL), second, answer]
 
-    assert drop_settled_approvals(items) == [*remote_pair(CALL), second, answer]
+    assert drop_settled_approvals(items) == [*replay_items(CALL), second, answer]
     assert drop_settled_approvals(
         drop_settled_approvals(items)
     ) == drop_settled_approvals(items)
@@ -194,7 +194,7 @@ def test_old_answers_go_and_new_ones_stay() -> None:
 
 def test_outputs_stand_behind_their_calls() -> None:
     """Whatever the order in which a host gives calls and outputs of one time."""
-    first, second = remote_pair(call(1)), remote_pair(call(2))
+    first, second = replay_items(call(1)), replay_items(call(2))
     expected = [*first, *second]
 
     for order in itertools.permutations([*first, *second]):

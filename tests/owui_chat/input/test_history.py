@@ -1,7 +1,6 @@
 """What the host gives back and what was kept make one valid input."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -114,9 +113,9 @@ def test_records_hold_their_own_when_the_host_joins_texts() -> None:
     ("maker", "is_sent"),
     [
         (ORIGIN, True),
-        (replace(ORIGIN, endpoint=""), True),
-        (replace(ORIGIN, family="gpt-5.6"), False),
-        (replace(ORIGIN, endpoint="127.0.0.1"), False),
+        (ORIGIN._replace(endpoint=""), True),
+        (ORIGIN._replace(family="gpt-5.6"), False),
+        (ORIGIN._replace(endpoint="127.0.0.1"), False),
     ],
 )
 def test_reasoning_goes_only_to_who_made_it(maker: Origin, is_sent: bool) -> None:

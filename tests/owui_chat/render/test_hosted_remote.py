@@ -8,7 +8,7 @@ from host_functions import HostFunctions
 from openai_responses.endings import COMPLETED, CUT
 from openai_responses.items import Item, item_type
 from openai_responses.loop.events import RunDone, RunEvent, ToolOutput
-from openai_responses.requests.replay import refused_pair, remote_pair, replay_output
+from openai_responses.requests.replay import refused_pair, replay_items, replay_output
 from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
 from owui_chat.input.history import build_input
 from owui_chat.messages import parse_messages
@@ -215,7 +215,7 @@ def test_without_a_record_the_call_is_still_known(
     made = [item for item in ended_items(events) if item["type"] == "mcp_call"]
     sent = sent_next(host_functions, stored(host_functions, tell(events)))
 
-    assert calls_in(sent) == [item for call in made for item in remote_pair(call)]
+    assert calls_in(sent) == [item for call in made for item in replay_items(call)]
 
 
 def test_a_card_that_was_deleted_is_gone(host_functions: HostFunctions) -> None:

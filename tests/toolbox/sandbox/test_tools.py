@@ -132,7 +132,7 @@ positive
 
 
 async def test_written_files_come_back(chat: Chat) -> None:
-    """New ones or other ones: name, type, bytes; pictures are marked."""
+    """New ones or other ones: name, type, bytes."""
     await chat.run("open('old.txt', 'w').write('as it was')")
 
     ran = await chat.run(
@@ -141,12 +141,12 @@ async def test_written_files_come_back(chat: Chat) -> None:
     )
 
     found = [
-        (file.name, file.media_type, file.is_image, file.path.read_bytes())
+        (file.name, file.media_type, file.path.read_bytes())
         for file in ran.answer.files
     ]
     assert found == [
-        ("b.csv", "text/csv", False, b"1,2"),
-        ("a.png", "image/png", True, b"PNG"),
+        ("b.csv", "text/csv", b"1,2"),
+        ("a.png", "image/png", b"PNG"),
     ]
     assert ran.told["files"] == ["b.csv", "plots/a.png"]
 
