@@ -29,9 +29,7 @@ async def told(*controls: str, user: dict[str, Any] | None = None) -> dict[str, 
 
 def config(metadata: dict[str, Any], **own: Any) -> Config:
     """What the pipe makes of the switches and of a user's own settings."""
-    return read_config(
-        Valves(API_KEY="sk-1"), {"valves": UserValves(**own)}, metadata
-    )
+    return read_config(Valves(API_KEY="sk-1"), {"valves": UserValves(**own)}, metadata)
 
 
 @pytest.mark.asyncio

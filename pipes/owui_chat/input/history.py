@@ -18,7 +18,6 @@ where their marker stands.
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 
 from openai_responses.items import (
     CALL_OUTPUTS,
@@ -150,7 +149,7 @@ class _RunHistory:
             for place, piece in enumerate(pieces):
                 rest = remove_code(piece.text, code)
                 if rest is not None:
-                    pieces[place] = replace(piece, text=rest)
+                    pieces[place] = piece._replace(text=rest)
                     return True
         return False
 
@@ -179,7 +178,6 @@ class _RunHistory:
         return [_call_item(call)]
 
     def _piece(self, piece: MarkedText) -> list[Item]:
-        """Return the items that a marker names, then the text behind it."""
         kept = self._allowed(piece.ulid, self._waiting.pop(piece.ulid, []))
         message = kept.pop() if kept and _is_answer(kept[-1]) else None
         record = self._records.get(piece.ulid)
@@ -209,7 +207,6 @@ class _RunHistory:
 
 
 def _call_item(call: ToolCall) -> Item:
-    """Return a call that only the host knows."""
     kind, key = "function_call", "arguments"
     if call.is_custom:
         kind, key = "custom_tool_call", "input"

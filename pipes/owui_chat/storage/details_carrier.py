@@ -14,9 +14,8 @@ is built in one way for all carriers.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import groupby
-from typing import Any
+from typing import Any, NamedTuple
 
 from openai_responses.items import (
     Item,
@@ -35,8 +34,7 @@ _ITEM = "openai_responses.item"
 _TURN = "openai_responses.turn"
 
 
-@dataclass(frozen=True, slots=True)
-class DetailItem:
+class _DetailItem(NamedTuple):
     """An item as it is sent again.
 
     `shown` is the text that the host has for it, or the length of that text if the
@@ -48,11 +46,10 @@ class DetailItem:
     shown: str | int = ""
 
 
-@dataclass(frozen=True, slots=True)
-class DetailTurn:
+class DetailTurn(NamedTuple):
     """A response as it came back, with its notes."""
 
-    items: tuple[DetailItem, ...]
+    items: tuple[_DetailItem, ...]
     origin: Origin
     notes: Mapping[str, Any]
 
@@ -137,11 +134,11 @@ def _turn(entries: Sequence[Item]) -> DetailTurn:
     )
 
 
-def _carried(entry: Item) -> DetailItem:
+def _carried(entry: Item) -> _DetailItem:
     if entry["type"] == _REASONING:
-        return DetailItem({**entry["item"], "encrypted_content": entry["data"]})
+        return _DetailItem({**entry["item"], "encrypted_content": entry["data"]})
     shown = entry.get("shown")
-    return DetailItem(entry["item"], shown if isinstance(shown, str | int) else "")
+    return _DetailItem(entry["item"], shown if isinstance(shown, str | int) else "")
 
 
 def restore_from_details(
@@ -152,15 +149,14 @@ def restore_from_details(
     return reading.marked(messages), reading.records
 
 
-@dataclass(frozen=True, slots=True)
-class _Span:
+class _Span(NamedTuple):
     """Items of a turn up to a message whose text the host shows, or to the end."""
 
-    items: tuple[DetailItem, ...]
+    items: tuple[_DetailItem, ...]
     origin: Origin
 
     @property
-    def last(self) -> DetailItem:
+    def last(self) -> _DetailItem:
         return self.items[-1]
 
 
@@ -191,7 +187,6 @@ class _Reading:
     def _message(
         self, message: Mapping[str, Any], turns: Sequence[DetailTurn]
     ) -> Mapping[str, Any]:
-        """Return a message with each of its texts behind the marker of its items."""
         content = message.get("content")
         spans = [one for turn in turns for one in _spans_of(turn)]
         texts = _split_text(content if isinstance(content, str) else "", spans)
@@ -205,7 +200,6 @@ class _Reading:
         return {**message, "content": "".join([*pieces, *texts])}
 
     def _marker(self, span: _Span) -> str:
-        """Return the marker of a new record of these items."""
         ulid = f"{len(self.records):026d}"
         payload = tuple(carried.item for carried in span.items)
         record = Record(ulid, "", 0, payload, "", span.origin)
@@ -218,7 +212,7 @@ class _Reading:
 
 def _spans_of(turn: DetailTurn) -> list[_Span]:
     found: list[_Span] = []
-    begun: list[DetailItem] = []
+    begun: list[_DetailItem] = []
     for carried in turn.items:
         begun.append(carried)
         if carried.shown:
@@ -242,11 +236,11 @@ def _split_text(content: str, spans: Sequence[_Span]) -> list[str]:
     return [*texts, rest] if rest else texts
 
 
-def _shown_length(carried: DetailItem) -> int:
+def _shown_length(carried: _DetailItem) -> int:
     return carried.shown if isinstance(carried.shown, int) else len(carried.shown)
 
 
-def _own_text(carried: DetailItem, text: str) -> str:
+def _own_text(carried: _DetailItem, text: str) -> str:
     """Return the model's own text if another one is shown, unless it was edited."""
     if isinstance(carried.shown, str) and carried.shown.strip() == text.strip():
         return message_text(carried.item)
