@@ -190,6 +190,8 @@ class ItemKind(NamedTuple):
     """What the API leaves out of it unless a request includes it."""
     refused_at_minimal: bool = False
     """Its tool cannot be used with the effort `minimal`."""
+    is_cited: bool = False
+    """Answers cite what it found."""
     fee: float = 0
     """US dollars for one call, or for each different value of `fee_field`."""
     fee_field: str = ""
@@ -223,6 +225,7 @@ ITEM_KINDS: Mapping[str, ItemKind] = {
         "web_search",
         "action",
         is_call=True,
+        is_cited=True,
         include="web_search_call.action.sources",
         refused_at_minimal=True,
         fee=0.01,
@@ -231,6 +234,7 @@ ITEM_KINDS: Mapping[str, ItemKind] = {
         "file_search",
         "queries",
         is_call=True,
+        is_cited=True,
         refused_at_minimal=True,
         fee=0.0025,  # not verified
     ),
@@ -534,7 +538,7 @@ def include_for(tools: Sequence[Item]) -> list[str]:
     return [name for name in included if name]
 
 
-def _tool_kind(tool: Item) -> ItemKind:
+def _tool_kind(tool: Mapping[str, Any]) -> ItemKind:
     return _TOOL_KINDS.get(str(tool.get("type")), _OTHER_KIND)
 
 
@@ -551,6 +555,19 @@ class ResponsesError(Exception):
 
 class InvalidRequest(ResponsesError):
     """A request that is not sent; the text says why."""
+
+
+def valve_error(
+    problem: str, example: str = "", *, place: str = "the valves"
+) -> InvalidRequest:
+    """Return the error of a setting: what is wrong, and who has to correct it where."""
+    shown = f", for example {example}" if example else ""
+    return InvalidRequest(
+        f"{problem}. An administrator has to correct it in {place}{shown}."
+    )
+
+
+PIPE_VALVES = "the valves of this pipe"
 
 
 class ConnectionFailed(ResponsesError):
@@ -589,7 +606,8 @@ class MalformedEvent(ResponsesError):
 class ApiError(NamedTuple):
     """The error that the API reports (docs/reference/responses-api.md, "Errors").
 
-    `message` is the server's text. It can quote a key or a prompt, so it is never shown.
+    `message` is the server's text. It can quote a key or a prompt, so it is never
+    shown.
     """
 
     code: str | None = None
@@ -826,7 +844,7 @@ def ending_of_incomplete(reason: str | None) -> Ending:
 
 
 def ending_of_failure(kind: Literal["failed", "error"], error: ApiError) -> Ending:
-    """Return the ending of a `response.failed` ("failed") or an `error` event ("error")."""
+    """Return the ending of a `response.failed` ("failed") or an `error` event."""
     code = api_word(error.code or error.type)
     return Ending(kind, code, failure_sentence(error))
 
@@ -886,9 +904,11 @@ def failure_status(failure: Failure) -> str:
 
 
 def _sentence(kind: str, error: ApiError) -> str:
-    told = SENTENCES[kind]
+    sentences = SENTENCES[kind]
     words = (word for word in (error.code, error.type) if word)
-    sentence = next((told[word] for word in words if word in told), told[""])
+    sentence = next(
+        (sentences[one] for one in words if one in sentences), sentences[""]
+    )
     return sentence.format(code=_shown(error.code or error.type))
 
 
@@ -900,10 +920,10 @@ def _shown(word: str | None, form: str = " ({})") -> str:
 def api_word(word: str | None) -> str | None:
     """Return `word` if it can be a word of the API, else None.
 
-    Such words consist of small letters, digits, dots, brackets and underscores; a key does
-    not.
+    Such words consist of small letters, digits, dots, brackets and underscores; a key
+    does not.
     """
-    known = any(word in told for told in SENTENCES.values())
+    known = any(word in sentences for sentences in SENTENCES.values())
     return word if word and (known or _WORD.fullmatch(word)) else None
 
 
@@ -1365,8 +1385,8 @@ class EventStreamDecoder:
     def close(self) -> list[ServerSentEvent]:
         """Return the event whose final blank line is missing at the end of the stream.
 
-        The standard drops it, but without its terminal event a finished answer would count as
-        cut.
+        The standard drops it, but without its terminal event a finished answer would
+        count as cut.
         """
         rest = b"".join(self._fragments)
         self._fragments = []
@@ -1442,9 +1462,9 @@ NO_CARD: Mapping[str, Any] = MappingProxyType({})
 class TextDelta(NamedTuple):
     """An addition to a text that grows.
 
-    `kind` is the "text" or "refusal" of a message, the "summary" or raw "reasoning" of a
-    reasoning item, the "arguments" of a call, or the "code" that the API runs. `part` is
-    the content or summary index, 0 for arguments and code.
+    `kind` is the "text" or "refusal" of a message, the "summary" or raw "reasoning" of
+    a reasoning item, the "arguments" of a call, or the "code" that the API runs. `part`
+    is the content or summary index, 0 for arguments and code.
     """
 
     output_index: int
@@ -1727,8 +1747,8 @@ class Status(NamedTuple):
 class Trace(NamedTuple):
     """What the log needs to know about the last response.
 
-    `request_id` is OpenAI's own, `model` the one that answered, `status` that of HTTP, and
-    `removed` counts the items that the API took out of the input, by reason.
+    `request_id` is OpenAI's own, `model` the one that answered, `status` that of HTTP,
+    and `removed` counts the items that the API took out of the input, by reason.
     """
 
     request_id: str = ""
@@ -1741,9 +1761,9 @@ class Trace(NamedTuple):
 class RunDone(NamedTuple):
     """The last event of every run, however it ended.
 
-    `usage` adds up all responses, `last_usage` is that of the last one. `output` holds the
-    finished items of the whole run, outputs of calls among them. `cost` is in US dollars,
-    None if unknown.
+    `usage` adds up all responses, `last_usage` is that of the last one. `output` holds
+    the finished items of the whole run, outputs of calls among them. `cost` is in US
+    dollars, None if unknown.
     """
 
     ending: Ending
@@ -1768,8 +1788,8 @@ _AZURE_HOSTS = (".azure.com", ".azure.us", ".azure.cn")
 class Network:
     """How a server is reached; the address of a proxy can contain a password.
 
-    An empty `ca_bundle` (a file) or `proxy` (an address) means the system's certificates
-    and the environment's proxy.
+    An empty `ca_bundle` (a file) or `proxy` (an address) means the system's
+    certificates and the environment's proxy.
     """
 
     verify_ssl: bool = True
@@ -1811,21 +1831,22 @@ class Endpoint:
 
     def account(self) -> str:
         """Return a name for this key at this address that does not reveal the key."""
-        told = f"{self.base_url}\n{self.organization}\n{self.api_key}"
-        return sha256(told.encode("utf-8", errors="replace")).hexdigest()
+        identity = f"{self.base_url}\n{self.organization}\n{self.api_key}"
+        return sha256(identity.encode("utf-8", errors="replace")).hexdigest()
 
     def owner(self) -> str:
         """Return a short name for the owner of encrypted reasoning, without the key.
 
         Keys of one organisation can read each other's reasoning.
         """
-        told = f"{self.host}\n{self.organization or self.api_key.strip()}"
-        return sha256(told.encode("utf-8", errors="replace")).hexdigest()[:16]
+        identity = f"{self.host}\n{self.organization or self.api_key.strip()}"
+        return sha256(identity.encode("utf-8", errors="replace")).hexdigest()[:16]
 
     def headers(self) -> dict[str, str]:
         """Return the headers of a request.
 
-        The administrator's own headers have priority: a gateway may need another Authorization.
+        The administrator's own headers have priority: a gateway may need another
+        Authorization.
         """
         key = self.api_key.strip()
         ours = {"api-key": key} if self.is_azure else {"Authorization": f"Bearer {key}"}
@@ -1842,10 +1863,8 @@ class Endpoint:
 def _normalize_base_url(text: str) -> str:
     parts = url_parts(text.strip() or DEFAULT_BASE_URL)
     if parts is None:
-        raise InvalidRequest(
-            "BASE_URL is not an http or https address. An administrator has to "
-            f"correct it in the valves of this pipe, for example {DEFAULT_BASE_URL}."
-        )
+        problem = "BASE_URL is not an http or https address"
+        raise valve_error(problem, DEFAULT_BASE_URL, place=PIPE_VALVES)
     if "@" in parts.netloc:
         raise InvalidRequest(
             "BASE_URL holds a user name or a password, which cannot be sent beside "
@@ -1892,10 +1911,10 @@ class Trust:
                 self._contexts[key] = ssl.create_default_context(cafile=path)
             return self._contexts[key]
         except (OSError, ValueError):  # no such file, or no certificates in it
-            raise InvalidRequest(
-                "CA_BUNDLE is not a file with certificates that this server can read. "
-                "An administrator has to correct it in the valves of this pipe."
-            ) from None
+            problem = (
+                "CA_BUNDLE is not a file with certificates that this server can read"
+            )
+            raise valve_error(problem, place=PIPE_VALVES) from None
 
 
 def proxy_for(network: Network, url: str) -> str | None:
@@ -1980,9 +1999,9 @@ _NO_SCHEMA = (
 def read_parameters(body: Mapping[str, Any]) -> dict[str, Any]:
     """Return the caller's keys with the API's names; raises InvalidRequest.
 
-    `reasoning` and `text` are objects that hold what Chat Completions has beside them. Keys
-    that the API does not have are still in the result. The API has no `stop`: it gets
-    `truncation: "disabled"` (docs/parameters.md).
+    `reasoning` and `text` are objects that hold what Chat Completions has beside them.
+    Keys that the API does not have are still in the result. The API has no `stop`: it
+    gets `truncation: "disabled"` (docs/parameters.md).
     """
     given = {key: value for key, value in body.items() if value is not None}
     for theirs, ours in _RENAMED.items():
@@ -2160,8 +2179,8 @@ def build_request(
 ) -> ResponsesRequest:
     """Return the request for a chat; raises InvalidRequest for what cannot be sent.
 
-    `body` holds the caller's keys, with the names of Chat Completions or of the API. The
-    effort is the caller's, else the user's, else the one in the model's name.
+    `body` holds the caller's keys, with the names of Chat Completions or of the API.
+    The effort is the caller's, else the user's, else the one in the model's name.
     """
     if not items:
         raise InvalidRequest("There is no message to answer. Write one and send it.")
@@ -2283,8 +2302,8 @@ def _strict_item(item: Item) -> Item:
 
 
 def _digest(item: Item) -> str:
-    told = str(item.get("encrypted_content") or item.get("call_id") or item)
-    return hashlib.sha256(told.encode("utf-8", errors="replace")).hexdigest()[:32]
+    seed = str(item.get("encrypted_content") or item.get("call_id") or item)
+    return hashlib.sha256(seed.encode("utf-8", errors="replace")).hexdigest()[:32]
 
 
 # ==== openai_responses.loop.recovery: What to do after a refusal: wait and send again, or change the request.
@@ -2748,9 +2767,10 @@ def _new_session() -> aiohttp.ClientSession:
 class Timeouts(NamedTuple):
     """Limits in seconds; a `total` of 0 means no limit.
 
-    `first_event` runs from sending to the first event, `idle` from one event to the next; a
-    `keepalive` counts as an event. Reasoning can be silent for minutes, so there is no
-    total limit by default, and the time of tools and of people does not count in it.
+    `first_event` runs from sending to the first event, `idle` from one event to the
+    next; a `keepalive` counts as an event. Reasoning can be silent for minutes, so
+    there is no total limit by default, and the time of tools and of people does not
+    count in it.
     """
 
     connect: float = 30.0
@@ -2861,8 +2881,8 @@ class HttpResponse:
     def paused(self) -> Iterator[None]:
         """Leave arriving bytes with the operating system for a while.
 
-        Otherwise the event loop wakes up for every packet although nothing is read. If aiohttp
-        has stopped reading, because its buffer is full, it stays so.
+        Otherwise the event loop wakes up for every packet although nothing is read. If
+        aiohttp has stopped reading, because its buffer is full, it stays so.
         """
         connection = self._response.connection  # None once the body has ended
         transport = connection.transport if connection else None
@@ -2935,8 +2955,8 @@ class Connections:
     ) -> AsyncIterator[HttpResponse]:
         """Send `payload` and lend the answer.
 
-        Raises ApiRefused, ConnectionFailed, TimedOut or InvalidRequest. Leaving early closes
-        the connection, which stops the work at the server.
+        Raises ApiRefused, ConnectionFailed, TimedOut or InvalidRequest. Leaving early
+        closes the connection, which stops the work at the server.
         """
         body, limits = _json_body(payload), deadlines or Deadlines(Timeouts())
         async with self._sent(endpoint, path, body, limits) as response:
@@ -3034,10 +3054,11 @@ async def _send(
             was_sent=not isinstance(error, _NEVER_CONNECTED),
         ) from None
     except ValueError:  # a line break in the key, a host that no name server knows
-        raise InvalidRequest(
-            "API_KEY, BASE_URL, PROXY or EXTRA_HEADERS holds characters that cannot "
-            "be sent. An administrator has to correct it in the valves of this pipe."
-        ) from None
+        problem = (
+            "API_KEY, BASE_URL, PROXY or EXTRA_HEADERS holds characters that cannot be "
+            "sent"
+        )
+        raise valve_error(problem, place=PIPE_VALVES) from None
 
 
 def _network_sentence(error: Exception, host: str) -> str:
@@ -3072,7 +3093,7 @@ async def _refusal(response: aiohttp.ClientResponse, model: str) -> ApiRefused:
     return ApiRefused(sentence, failure, _request_id_of(response))
 
 
-# ==== openai_responses.loop.attempts: One response: a request that is sent, and sent again, resumed or polled if that helps.
+# ==== openai_responses.loop.attempts: One response: a request that is sent, then sent again, resumed or polled if that helps.
 
 _RESUMING = RetryPolicy(12)
 _UNDER_WAY = ("queued", "in_progress")
@@ -3113,8 +3134,8 @@ def stream_response(
 ) -> AsyncGenerator[RunEvent, None]:
     """Send `request`, feed the answer to `state`, and yield its run events.
 
-    A `cursor` notes the position in the stream. Raises the errors of `Connections.post` and
-    MalformedEvent. Cancelling it, or closing the generator, closes the connection.
+    A `cursor` notes the position in the stream. Raises the errors of `Connections.post`
+    and MalformedEvent. Cancelling it, or closing the generator, closes the connection.
     """
     payload = request.payload()
     if client.endpoint.strict:
@@ -3144,14 +3165,16 @@ async def _read_response(
         if not answer.is_stream:
             for event in await _read_object(answer, state, cursor):
                 yield event
+            return
         decoder = EventStreamDecoder()
-        while answer.is_stream and not (answer.is_read or state.ending):
-            batch = await _read_batch(answer, decoder)
+        while not (answer.is_read or state.ending):
+            chunk = await answer.read_any()
+            batch = decoder.feed(chunk) if chunk else decoder.close()
             began = asyncio.get_running_loop().time()
             if batch:
                 client.deadlines.event_arrived()
             events, malformed = _batch_events(batch, state, cursor)
-            del batch  # hold no bytes of the wire while deltas gather
+            del batch, chunk  # hold no bytes of the wire while deltas gather
             for event in events:
                 yield event
             if malformed:
@@ -3172,13 +3195,6 @@ async def _read_object(
     if status in _UNDER_WAY:
         return []
     return state.feed(FinalResponse(status, response))
-
-
-async def _read_batch(
-    answer: HttpResponse, decoder: EventStreamDecoder
-) -> list[ServerSentEvent]:
-    chunk = await answer.read_any()
-    return decoder.feed(chunk) if chunk else decoder.close()
 
 
 def _batch_events(
@@ -3338,7 +3354,7 @@ _GATEWAY_STATUS = frozenset({408, 502, 504, *range(520, 525)})
 
 
 class Attempts:
-    """The attempts at one response: `response`, the `request` that it answers, and `error`."""
+    """The attempts at one response: the `request`, its `response`, and the last `error`."""
 
     def __init__(
         self,
@@ -3431,8 +3447,8 @@ def _may_run(error: ResponsesError | None) -> bool:
         case ConnectionFailed():
             return error.was_sent
         case ApiRefused():
-            told = error.failure.should_retry
-            return not told and error.status in _GATEWAY_STATUS
+            stands = not error.failure.should_retry
+            return stands and error.status in _GATEWAY_STATUS
     return isinstance(error, TimedOut)
 
 
@@ -3544,8 +3560,8 @@ class _NotStrict(Exception):
 def strict_schema(schema: Mapping[str, Any]) -> Schema | None:
     """Return a function's parameters for strict mode; None if that is impossible.
 
-    What the result allows the given schema allows too, except nulls of optional properties
-    and limits that only a description can express (`minLength`).
+    What the result allows the given schema allows too, except nulls of optional
+    properties and limits that only a description can express (`minLength`).
     """
     try:
         return _StrictRewrite(schema).result()
@@ -3607,8 +3623,8 @@ class _StrictRewrite:
         beside |= {"oneOf"} if {"anyOf", "oneOf"} <= node.keys() else set()
         if not isinstance(options, list) or not options or beside:
             raise _NotStrict
-        told = {"description": node["description"]} if "description" in node else {}
-        return {**told, "anyOf": [self._strict(one, depth + 1) for one in options]}
+        head = {"description": node["description"]} if "description" in node else {}
+        return {**head, "anyOf": [self._strict(one, depth + 1) for one in options]}
 
     def _merged(self, node: Mapping[str, Any]) -> Schema:
         merged: Schema = {key: node[key] for key in node if key != "allOf"}
@@ -3641,9 +3657,9 @@ class _StrictRewrite:
 
     def _object(self, node: Mapping[str, Any], depth: int) -> Schema:
         properties = node.get("properties") or {}
-        said = "additionalProperties" in node or bool(properties)
+        is_stated = "additionalProperties" in node or bool(properties)
         is_open = node.get("additionalProperties", False) is not False
-        if is_open or not said or not isinstance(properties, Mapping):
+        if is_open or not is_stated or not isinstance(properties, Mapping):
             raise _NotStrict
         required = node.get("required") or ()
         if not set(required) <= set(properties):
@@ -3662,11 +3678,11 @@ class _StrictRewrite:
 def _make_nullable(schema: Schema) -> Schema:
     kinds = schema.get("type")
     if kinds is None or kinds in ("object", "array"):
-        told = {"description": schema["description"]} if "description" in schema else {}
+        head = {"description": schema["description"]} if "description" in schema else {}
         rest = {key: value for key, value in schema.items() if key != "description"}
         options = rest["anyOf"] if rest.keys() == {"anyOf"} else [rest]
         none = {"type": "null"}
-        return {**told, "anyOf": options if none in options else [*options, none]}
+        return {**head, "anyOf": options if none in options else [*options, none]}
     listed = kinds if isinstance(kinds, list) else [kinds]
     made = {**schema, "type": listed if "null" in listed else [*listed, "null"]}
     if "enum" in schema and None not in schema["enum"]:
@@ -3679,10 +3695,10 @@ def _plain_name(name: str) -> str:
 
 
 def _types_of(node: Mapping[str, Any], enum: object) -> list[str]:
-    said = node.get("type") or ("object" if "properties" in node else None)
-    if said is None and isinstance(enum, list):
-        said = list(dict.fromkeys(_JSON_TYPES.get(type(one), "") for one in enum))
-    kinds = [said] if isinstance(said, str) else said
+    stated = node.get("type") or ("object" if "properties" in node else None)
+    if stated is None and isinstance(enum, list):
+        stated = list(dict.fromkeys(_JSON_TYPES.get(type(one), "") for one in enum))
+    kinds = [stated] if isinstance(stated, str) else stated
     if not isinstance(kinds, list) or not kinds or not set(kinds) <= _ALL_TYPES:
         raise _NotStrict
     return kinds
@@ -3797,52 +3813,35 @@ class _SchemaValidator:
         if value is None and node.get("nullable") is True:
             return ""
         if "$ref" in node:
-            return self.error(
-                value, resolve_reference(node, self.root), path, depth + 1
-            )
+            target = resolve_reference(node, self.root)
+            return self.error(value, target, path, depth + 1)
         found = _own_error(value, node, path)
-        if isinstance(value, Mapping):
-            found = found or self._in_object(value, node, path, depth)
-        if isinstance(value, list):
-            found = found or self._in_list(value, node, path, depth)
-        return found or self._in_parts(value, node, path, depth)
-
-    def _in_object(
-        self, value: Mapping[str, Any], node: Mapping[str, Any], path: str, depth: int
-    ) -> str:
-        required = node.get("required") or ()
-        missing = [name for name in required if name not in value]
-        if missing:
-            return f"{_joined(path, str(missing[0]))} is missing"
-        properties = node.get("properties") or {}
-        found = (
-            self.error(value[name], properties[name], _joined(path, name), depth + 1)
-            for name in properties
-            if name in value
-            and (value[name] is not None or name in required or not self.lenient)
+        inner = (
+            self.error(*child, depth + 1) for child in self._inner(value, node, path)
         )
-        return next(filter(None, found), "")
-
-    def _in_list(
-        self, value: Sequence[Any], node: Mapping[str, Any], path: str, depth: int
-    ) -> str:
-        found = (
-            self.error(one, node.get("items"), f"{path}[{place}]", depth + 1)
-            for place, one in enumerate(value)
-        )
-        return next(filter(None, found), "")
-
-    def _in_parts(
-        self, value: Any, node: Mapping[str, Any], path: str, depth: int
-    ) -> str:
-        for part in node.get("allOf") or ():
-            found = self.error(value, part, path, depth + 1)
-            if found:
-                return found
+        found = found or next(filter(None, inner), "")
         options = node.get("anyOf") or node.get("oneOf") or ()
-        if options and all(self.error(value, o, path, depth + 1) for o in options):
+        if found or not options:
+            return found
+        if all(self.error(value, one, path, depth + 1) for one in options):
             return f"{path or 'object'} fits none of its forms"
         return ""
+
+    def _inner(
+        self, value: Any, node: Mapping[str, Any], path: str
+    ) -> Iterator[tuple[Any, Any, str]]:
+        if isinstance(value, Mapping):
+            properties = node.get("properties") or {}
+            required = node.get("required") or ()
+            for name in properties:
+                is_optional = self.lenient and name not in required
+                if name in value and not (value[name] is None and is_optional):
+                    yield value[name], properties[name], _joined(path, name)
+        if isinstance(value, list):
+            for place, one in enumerate(value):
+                yield one, node.get("items"), f"{path}[{place}]"
+        for part in node.get("allOf") or ():
+            yield value, part, path
 
 
 def _own_error(value: Any, node: Mapping[str, Any], path: str) -> str:
@@ -3853,12 +3852,14 @@ def _own_error(value: Any, node: Mapping[str, Any], path: str) -> str:
     allowed = [node["const"]] if "const" in node else node.get("enum")
     if isinstance(allowed, Sequence) and not any(_same(value, one) for one in allowed):
         return f"{place} must be one of {_listed(list(map(repr, allowed)))}"
-    return ""
+    required = (isinstance(value, Mapping) and node.get("required")) or ()
+    missing = [name for name in required if name not in value]
+    return f"{_joined(path, str(missing[0]))} is missing" if missing else ""
 
 
-def _known_types(said: Any) -> list[str]:
-    kinds = [said] if isinstance(said, str) else said or []
-    return [kind for kind in kinds if kind in _TYPES]
+def _known_types(kinds: Any) -> list[str]:
+    listed = [kinds] if isinstance(kinds, str) else kinds or []
+    return [kind for kind in listed if kind in _TYPES]
 
 
 def _joined(path: str, name: str) -> str:
@@ -3895,8 +3896,8 @@ def drop_optional_nulls(
 ) -> dict[str, Any]:
     """Return the arguments without the nulls that mean "not given".
 
-    A null means that if its property is optional and must not be null itself. In a choice,
-    the option that the model chose decides.
+    A null means that if its property is optional and must not be null itself. In a
+    choice, the option that the model chose decides.
     """
     try:
         return dict(_drop_nulls(arguments, schema, schema, 0))
@@ -4027,8 +4028,8 @@ def header_secrets(value: str) -> list[str]:
 def redact_line(text: str, secrets: Iterable[str] = ()) -> str:
     """Return `text` redacted and as one line, safe to write to a log.
 
-    A line end of a tool's text would fake a line of the log, and an escape sequence would
-    act on the terminal that shows it.
+    A line end of a tool's text would fake a line of the log, and an escape sequence
+    would act on the terminal that shows it.
     """
     line = "\\n".join(redact(text, secrets).splitlines())
     return "".join(one if one.isprintable() else _escaped(one) for one in line)
@@ -4087,8 +4088,8 @@ _DIGEST = 12
 class ToolNames(NamedTuple):
     """Translates the names of tools for the API and back; `known` are their own names.
 
-    The translation depends only on the name itself, so the next request has the same one,
-    unless another known tool has that name.
+    The translation depends only on the name itself, so the next request has the same
+    one, unless another known tool has that name.
     """
 
     known: tuple[str, ...] = ()
@@ -4130,9 +4131,9 @@ def responses_tools(
 ) -> list[Item]:
     """Return the tools of a chat body, or of the host, in the API's form.
 
-    Chat Completions nests a function under `function`, the host has it without a `type`;
-    the API has it flat and needs `parameters` and `strict`. With `strict` every function
-    becomes strict whose schema allows it.
+    Chat Completions nests a function under `function`, the host has it without a
+    `type`; the API has it flat and needs `parameters` and `strict`. With `strict` every
+    function becomes strict whose schema allows it.
     """
     return [_responses_tool(spec, strict) for spec in specs]
 
@@ -4154,8 +4155,8 @@ def responses_tool_choice(
 ) -> object:
     """Return `tool_choice` in the API's form, where a named function is not nested.
 
-    A bare name is accepted. Raises InvalidRequest for a tool that is not among `tools`, if
-    those are known.
+    A bare name is accepted. Raises InvalidRequest for a tool that is not among `tools`,
+    if those are known.
     """
     if choice is None or choice in _MODES:
         return choice
@@ -4199,8 +4200,8 @@ def _check_named(tool: Mapping[str, Any]) -> None:
 
 
 def _function(function: Mapping[str, Any], strict: bool) -> Item:
-    said = function.get("strict")
-    wanted = said if isinstance(said, bool) else strict
+    own = function.get("strict")
+    wanted = own if isinstance(own, bool) else strict
     parameters = as_mapping(function.get("parameters"))
     made = strict_schema(parameters) if wanted else None
     tool: Item = {"type": "function", "name": function["name"]}
@@ -4351,7 +4352,8 @@ def is_approval_request(item: Mapping[str, Any]) -> bool:
 def drop_settled_approvals(items: Sequence[Item]) -> list[Item]:
     """Return `items` without approvals that are over.
 
-    One that the model has not acted on stays; a request without an answer cannot be sent.
+    One that the model has not acted on stays; a request without an answer cannot be
+    sent.
     """
     requests = {item["id"]: item for item in items if is_approval_request(item)}
     last = _last_act(items, {_remote_call_id(request) for request in requests.values()})
@@ -4396,13 +4398,13 @@ def reorder_remote_outputs(items: Iterable[Item]) -> list[Item]:
         for item in rows
         if _is_remote(item, "function_call_output")
     }
-    told: list[Item] = []
+    ordered: list[Item] = []
     for item in rows:
         if _is_remote(item, "function_call") and item["call_id"] in outputs:
-            told += [item, outputs[item["call_id"]]]
+            ordered += [item, outputs[item["call_id"]]]
         elif not _is_remote(item, "function_call_output"):
-            told.append(item)
-    return told
+            ordered.append(item)
+    return ordered
 
 
 def _is_response(item: Mapping[str, Any]) -> bool:
@@ -4448,7 +4450,7 @@ def strip_for_replay(item: Item) -> Item:
     if item_type(item) == "message" and isinstance(kept.get("content"), list):
         kept["content"] = list(map(_strip_part, content_parts(kept["content"])))
     if is_host_returned(item):
-        kept |= _demanded(item)
+        kept |= _required_fields(item)
     return kept
 
 
@@ -4461,8 +4463,8 @@ def replay_items(item: Item) -> list[Item]:
 
 def replay_output(output: Iterable[Item], *, with_reasoning: bool) -> list[Item]:
     """Return the output of a response for the next request of the same run."""
-    going = (item for item in output if _goes_back(item, with_reasoning))
-    return [told for item in going for told in replay_items(item)]
+    returned = (item for item in output if _goes_back(item, with_reasoning))
+    return [one for item in returned for one in replay_items(item)]
 
 
 def _goes_back(item: Item, with_reasoning: bool) -> bool:
@@ -4471,22 +4473,20 @@ def _goes_back(item: Item, with_reasoning: bool) -> bool:
     return not is_hosted(item) or is_host_returned(item) or has_image(item)
 
 
-def _demanded(item: Item) -> Item:
+def _required_fields(item: Item) -> Item:
     kind = kind_of(item)
-    demanded = {key: item.get(key) for key in kind.nullable}
-    demanded |= {key: item[key] for key in ("id", "status") if item.get(key)}
-    if demanded.get("outputs"):  # pictures are large and only people need them
-        parts = content_parts(demanded["outputs"])
-        demanded["outputs"] = [p for p in parts if p.get("type") != "image"]
+    fields = {key: item.get(key) for key in kind.nullable}
+    fields |= {key: item[key] for key in ("id", "status") if item.get(key)}
+    if fields.get("outputs"):  # pictures are large and only people need them
+        parts = content_parts(fields["outputs"])
+        fields["outputs"] = [p for p in parts if p.get("type") != "image"]
     if kind.tool == "web_search":
         action = item["action"].items()
-        demanded["action"] = {
-            k: v for k, v in action if k != "sources" and v is not None
-        }
+        fields["action"] = {k: v for k, v in action if k != "sources" and v is not None}
     # An approval is named by the id of the request for it.
-    if "id" in demanded and kind.returned == "always":
-        demanded["id"] = _new_id(str(item["id"]))
-    return demanded
+    if "id" in fields and kind.returned == "always":
+        fields["id"] = _new_id(str(item["id"]))
+    return fields
 
 
 def _new_id(own: str) -> str:
@@ -4565,10 +4565,8 @@ def read_rules(text: str) -> list[tuple[str, Approval]]:
             case "auto" | "ask" | "deny" as known if pattern:
                 rules.append((pattern, known))
             case _ if pattern or answer:
-                raise InvalidRequest(
-                    "TOOL_APPROVAL holds something that is no rule. An administrator "
-                    "has to correct it in the valves, for example `delete_*=ask`."
-                )
+                problem = "TOOL_APPROVAL holds something that is no rule"
+                raise valve_error(problem, "`delete_*=ask`")
     return rules
 
 
@@ -4594,7 +4592,8 @@ class CallableTools(Protocol):
     ) -> tuple[str, dict[str, Any]] | None:
         """Return the own name of the tool that a call will run, and its arguments.
 
-        A tool that only passes calls on names another tool; None if there is no such tool.
+        A tool that only passes calls on names another tool; None if there is no such
+        tool.
         """
 
     def is_interactive(self, name: str) -> bool:
@@ -4723,15 +4722,15 @@ def _check_call(call: Item, tools: CallableTools) -> _ReadyCall | ToolResult:
     try:
         arguments = _arguments(call)
     except (ValueError, RecursionError):
-        told = "its arguments are not valid JSON. Send them again, whole."
-        return tool_error(f"{name} was not called: {told}")
+        why = "its arguments are not valid JSON. Send them again, whole."
+        return tool_error(f"{name} was not called: {why}")
     found = _ready_call(call_id, name, arguments, tools)
     if isinstance(found, ToolResult):
         return found
-    meant = tools.resolve_call(name, found.arguments)
-    if meant is None:
+    resolved = tools.resolve_call(name, found.arguments)
+    if resolved is None:
         return tool_error(f"{name} was not called: it names no tool to call.")
-    return _ready_call(call_id, *meant, tools)
+    return _ready_call(call_id, *resolved, tools)
 
 
 def _ready_call(
@@ -4833,12 +4832,12 @@ class McpApproval(NamedTuple):
     @property
     def response(self) -> Item:
         """The input item with the decision for the API."""
-        told: Item = {
+        response: Item = {
             "type": "mcp_approval_response",
             "approval_request_id": self.request.get("id"),
             "approve": self.refusal is None,
         }
-        return told | ({"reason": self.refusal} if self.refusal else {})
+        return response | ({"reason": self.refusal} if self.refusal else {})
 
     @property
     def items(self) -> list[Item]:
@@ -4909,10 +4908,10 @@ async def run(
 ) -> AsyncGenerator[RunEvent, None]:
     """Send `request` and report what happens; ends with exactly one RunDone.
 
-    With a `toolset` that runs them, calls are answered here; otherwise they are left open
-    for the caller, unless their response broke off. A refusal is an ending, not an
-    exception. Cancelling it, or closing the generator, closes the connection and cancels
-    the tools.
+    With a `toolset` that runs them, calls are answered here; otherwise they are left
+    open for the caller, unless their response broke off. A refusal is an ending, not an
+    exception. Cancelling it, or closing the generator, closes the connection and
+    cancels the tools.
     """
     client = Client(endpoint, connections, limits, Deadlines(limits.timeouts))
     retries = limits.retries
@@ -5947,11 +5946,17 @@ class Citations:
         """The keys that identify the numbered sources, in the order of the numbers."""
         return tuple(self._numbers)
 
-    def feed(self, event: RunEvent) -> Iterator[CitedEvent]:
-        """Yield the event with its text as it is shown, and the sources it names."""
+    def feed(self, event: RunEvent) -> Iterable[CitedEvent]:
+        """Return the event with its text as it is shown, and the sources it names."""
+        if not isinstance(event, TextDelta):  # a delta is common: it needs no generator
+            return self._feed_other(event)
+        if event.kind not in ("text", "refusal"):
+            return (event,)
+        text = self._grow(event)
+        return (event if text == event.text else event._replace(text=text),)
+
+    def _feed_other(self, event: RunEvent) -> Iterator[CitedEvent]:
         match event:
-            case TextDelta(kind="text" | "refusal"):
-                yield event._replace(text=self._grow(event))
             case AnnotationAdded():
                 self._name(event.annotation)
                 yield event
@@ -6011,9 +6016,11 @@ class Citations:
 
     def _grow(self, event: TextDelta) -> str:
         place = (event.output_index, event.part)
-        before = "" if place in self._growing else self._take_held(event.output_index)
-        held = self._growing.setdefault(place, HoldbackBuffer(OPEN_LINK))
-        return before + self._linked(held.feed(event.text))
+        before = ""
+        if place not in self._growing:
+            before = self._take_held(event.output_index)
+            self._growing[place] = HoldbackBuffer(OPEN_LINK)
+        return before + self._linked(self._growing[place].feed(event.text))
 
     def _linked(self, text: str) -> str:
         if "](" in text:
@@ -6688,7 +6695,6 @@ _BROKE_OFF = "The answer broke off before the picture was finished."
 
 
 class _ImageHostItem(HostedItem):
-
     def render(self, event: RunEvent) -> Iterator[Chunk]:
         match event:
             case ItemAdded():
@@ -6751,7 +6757,6 @@ _BROKEN_CODE = "The answer broke off before the code had run."
 
 
 class _CodeHostItem(HostedItem):
-
     def __init__(self, shown: OutputItems) -> None:
         super().__init__(shown)
         self._code: list[str] = []
@@ -6791,7 +6796,6 @@ def end_after_code(shown: OutputItems) -> Iterator[Chunk]:
 
 
 class _SearchHostItem(HostedItem):
-
     def render(self, event: RunEvent) -> Iterator[Chunk]:
         match event:
             case ItemAdded():
@@ -6824,7 +6828,6 @@ _UNKNOWN_OUTCOME = "Error: the answer broke off. The server may have made this c
 
 
 class _McpCallHostItem(HostedItem):
-
     def render(self, event: RunEvent) -> Iterator[Chunk]:
         match event:
             case ItemAdded():
@@ -14350,10 +14353,9 @@ def _read_extra_headers(stored: str) -> Mapping[str, str]:
     given = parse_string_map(reveal_secret(stored, "EXTRA_HEADERS"))
     if given is not None:
         return {name: reveal_secret(v, "EXTRA_HEADERS") for name, v in given.items()}
-    raise InvalidRequest(
-        "EXTRA_HEADERS is not a JSON object of texts. An administrator has to correct "
-        'it in the valves of this pipeline, for example {"X-Team": "blue"}.'
-    )
+    problem = "EXTRA_HEADERS is not a JSON object of texts"
+    example = '{"X-Team": "blue"}'
+    raise valve_error(problem, example, place="the valves of this pipeline")
 
 
 def _build_run_limits(valves: Valves) -> Limits:

@@ -151,6 +151,19 @@ class InvalidRequest(ResponsesError):
     """A request that is not sent; the text says why."""
 
 
+def valve_error(
+    problem: str, example: str = "", *, place: str = "the valves"
+) -> InvalidRequest:
+    """Return the error of a setting: what is wrong, and who has to correct it where."""
+    shown = f", for example {example}" if example else ""
+    return InvalidRequest(
+        f"{problem}. An administrator has to correct it in {place}{shown}."
+    )
+
+
+PIPE_VALVES = "the valves of this pipe"
+
+
 class ConnectionFailed(ResponsesError):
     """The server could not be reached, or went away before it answered."""
 
@@ -187,7 +200,8 @@ class MalformedEvent(ResponsesError):
 class ApiError(NamedTuple):
     """The error that the API reports (docs/reference/responses-api.md, "Errors").
 
-    `message` is the server's text. It can quote a key or a prompt, so it is never shown.
+    `message` is the server's text. It can quote a key or a prompt, so it is never
+    shown.
     """
 
     code: str | None = None
@@ -424,7 +438,7 @@ def ending_of_incomplete(reason: str | None) -> Ending:
 
 
 def ending_of_failure(kind: Literal["failed", "error"], error: ApiError) -> Ending:
-    """Return the ending of a `response.failed` ("failed") or an `error` event ("error")."""
+    """Return the ending of a `response.failed` ("failed") or an `error` event."""
     code = api_word(error.code or error.type)
     return Ending(kind, code, failure_sentence(error))
 
@@ -484,9 +498,11 @@ def failure_status(failure: Failure) -> str:
 
 
 def _sentence(kind: str, error: ApiError) -> str:
-    told = SENTENCES[kind]
+    sentences = SENTENCES[kind]
     words = (word for word in (error.code, error.type) if word)
-    sentence = next((told[word] for word in words if word in told), told[""])
+    sentence = next(
+        (sentences[one] for one in words if one in sentences), sentences[""]
+    )
     return sentence.format(code=_shown(error.code or error.type))
 
 
@@ -498,10 +514,10 @@ def _shown(word: str | None, form: str = " ({})") -> str:
 def api_word(word: str | None) -> str | None:
     """Return `word` if it can be a word of the API, else None.
 
-    Such words consist of small letters, digits, dots, brackets and underscores; a key does
-    not.
+    Such words consist of small letters, digits, dots, brackets and underscores; a key
+    does not.
     """
-    known = any(word in told for told in SENTENCES.values())
+    known = any(word in sentences for sentences in SENTENCES.values())
     return word if word and (known or _WORD.fullmatch(word)) else None
 
 
@@ -568,6 +584,8 @@ class ItemKind(NamedTuple):
     """What the API leaves out of it unless a request includes it."""
     refused_at_minimal: bool = False
     """Its tool cannot be used with the effort `minimal`."""
+    is_cited: bool = False
+    """Answers cite what it found."""
     fee: float = 0
     """US dollars for one call, or for each different value of `fee_field`."""
     fee_field: str = ""
@@ -601,6 +619,7 @@ ITEM_KINDS: Mapping[str, ItemKind] = {
         "web_search",
         "action",
         is_call=True,
+        is_cited=True,
         include="web_search_call.action.sources",
         refused_at_minimal=True,
         fee=0.01,
@@ -609,6 +628,7 @@ ITEM_KINDS: Mapping[str, ItemKind] = {
         "file_search",
         "queries",
         is_call=True,
+        is_cited=True,
         refused_at_minimal=True,
         fee=0.0025,  # not verified
     ),
@@ -887,7 +907,7 @@ def drop_hosted_tool_items(items: Iterable[Item]) -> list[Item]:
 
 def is_search(tool: Mapping[str, Any]) -> bool:
     """Say whether answers cite the results of `tool`."""
-    return tool.get("type") in ("web_search", "file_search")
+    return _tool_kind(tool).is_cited
 
 
 def search_queries(item: Mapping[str, Any]) -> list[str]:
@@ -917,7 +937,7 @@ def include_for(tools: Sequence[Item]) -> list[str]:
     return [name for name in included if name]
 
 
-def _tool_kind(tool: Item) -> ItemKind:
+def _tool_kind(tool: Mapping[str, Any]) -> ItemKind:
     return _TOOL_KINDS.get(str(tool.get("type")), _OTHER_KIND)
 
 
@@ -1273,10 +1293,8 @@ def read_overrides(text: str) -> dict[str, _Override]:
         return {}
     table = parse_json_object(text)
     if table is None:
-        raise InvalidRequest(
-            "MODEL_OVERRIDES_JSON is not a JSON object. An administrator has to correct "
-            'it in the valves, for example {"my-gpt": {"like": "gpt-5.2"}}.'
-        )
+        problem = "MODEL_OVERRIDES_JSON is not a JSON object"
+        raise valve_error(problem, '{"my-gpt": {"like": "gpt-5.2"}}')
     return {model: _read_override(model, row) for model, row in table.items()}
 
 
@@ -1295,27 +1313,27 @@ def resolve_with_overrides(name: str, overrides: Overrides) -> ResolvedModel:
     return resolve_model(name)
 
 
-def _apply_override(name: str, said: _Override) -> ResolvedModel:
-    model = resolve_model(said.like or name)
-    facts = model.facts._replace(**said.facts)
-    if not said.like:
-        return model._replace(facts=facts, name=said.name or model.name)
+def _apply_override(name: str, override: _Override) -> ResolvedModel:
+    model = resolve_model(override.like or name)
+    facts = model.facts._replace(**override.facts)
+    if not override.like:
+        return model._replace(facts=facts, name=override.name or model.name)
     return ResolvedModel(
-        id=name, family=name, effort=None, facts=facts, name=said.name or name
+        id=name, family=name, effort=None, facts=facts, name=override.name or name
     )
 
 
 def _read_override(model: str, row: object) -> _Override:
     if not isinstance(row, Mapping):
-        raise InvalidRequest(_entry_error(model, "is no JSON object"))
-    said = dict(row)
-    texts = {key: said.pop(key) for key in ("like", "name") if key in said}
-    for key, value in (*texts.items(), *said.items()):
+        raise _entry_error(model, "is no JSON object")
+    facts = dict(row)
+    texts = {key: facts.pop(key) for key in ("like", "name") if key in facts}
+    for key, value in (*texts.items(), *facts.items()):
         if not _can_be(key, value):
-            raise InvalidRequest(_entry_error(model, f"has a wrong {str(key)[:40]}"))
-    if "efforts" in said:
-        said["efforts"] = tuple(said["efforts"])
-    return _Override(**texts, facts=said)
+            raise _entry_error(model, f"has a wrong {str(key)[:40]}")
+    if "efforts" in facts:
+        facts["efforts"] = tuple(facts["efforts"])
+    return _Override(**texts, facts=facts)
 
 
 def _can_be(key: str, value: object) -> bool:
@@ -1331,11 +1349,8 @@ def _can_be(key: str, value: object) -> bool:
     return key in (_TEXT_FACTS | {"like", "name"}) and isinstance(value, str)
 
 
-def _entry_error(model: str, what: str) -> str:
-    return (
-        f"MODEL_OVERRIDES_JSON: the entry {model} {what}. An administrator has to "
-        "correct it in the valves."
-    )
+def _entry_error(model: str, what: str) -> InvalidRequest:
+    return valve_error(f"MODEL_OVERRIDES_JSON: the entry {model} {what}")
 
 
 # ==== openai_responses.models.usage: The tokens that a run used, added up over its responses, and what they cost.
@@ -1388,10 +1403,8 @@ def _count(value: object) -> int:
 _MILLION = 1_000_000
 
 _PRICE_NAMES = ModelPrices._fields
-_NOT_PRICES = (
-    "CUSTOM_MODEL_PRICING_JSON is not a JSON object of prices. An administrator has to "
-    'correct it in the valves, for example {"my-model": {"input": 2, "output": 8}}.'
-)
+_NOT_PRICES = "CUSTOM_MODEL_PRICING_JSON is not a JSON object of prices"
+_SOME_PRICES = '{"my-model": {"input": 2, "output": 8}}'
 
 
 def cost_of_run(
@@ -1411,7 +1424,7 @@ def read_prices(text: str) -> dict[str, ModelPrices]:
         return {}
     table = parse_json_object(text)
     if table is None:
-        raise InvalidRequest(_NOT_PRICES)
+        raise valve_error(_NOT_PRICES, _SOME_PRICES)
     return {model: _read_row(row) for model, row in table.items()}
 
 
@@ -1450,7 +1463,7 @@ def _read_row(row: object) -> ModelPrices:
         for name, price in prices.items()
     )
     if not numbers or not {"input", "output"} <= set(prices):
-        raise InvalidRequest(_NOT_PRICES)
+        raise valve_error(_NOT_PRICES, _SOME_PRICES)
     return ModelPrices(**{name: prices.get(name) for name in _PRICE_NAMES})
 
 
@@ -1496,8 +1509,8 @@ class EventStreamDecoder:
     def close(self) -> list[ServerSentEvent]:
         """Return the event whose final blank line is missing at the end of the stream.
 
-        The standard drops it, but without its terminal event a finished answer would count as
-        cut.
+        The standard drops it, but without its terminal event a finished answer would
+        count as cut.
         """
         rest = b"".join(self._fragments)
         self._fragments = []
@@ -1573,9 +1586,9 @@ NO_CARD: Mapping[str, Any] = MappingProxyType({})
 class TextDelta(NamedTuple):
     """An addition to a text that grows.
 
-    `kind` is the "text" or "refusal" of a message, the "summary" or raw "reasoning" of a
-    reasoning item, the "arguments" of a call, or the "code" that the API runs. `part` is
-    the content or summary index, 0 for arguments and code.
+    `kind` is the "text" or "refusal" of a message, the "summary" or raw "reasoning" of
+    a reasoning item, the "arguments" of a call, or the "code" that the API runs. `part`
+    is the content or summary index, 0 for arguments and code.
     """
 
     output_index: int
@@ -1858,8 +1871,8 @@ class Status(NamedTuple):
 class Trace(NamedTuple):
     """What the log needs to know about the last response.
 
-    `request_id` is OpenAI's own, `model` the one that answered, `status` that of HTTP, and
-    `removed` counts the items that the API took out of the input, by reason.
+    `request_id` is OpenAI's own, `model` the one that answered, `status` that of HTTP,
+    and `removed` counts the items that the API took out of the input, by reason.
     """
 
     request_id: str = ""
@@ -1872,9 +1885,9 @@ class Trace(NamedTuple):
 class RunDone(NamedTuple):
     """The last event of every run, however it ended.
 
-    `usage` adds up all responses, `last_usage` is that of the last one. `output` holds the
-    finished items of the whole run, outputs of calls among them. `cost` is in US dollars,
-    None if unknown.
+    `usage` adds up all responses, `last_usage` is that of the last one. `output` holds
+    the finished items of the whole run, outputs of calls among them. `cost` is in US
+    dollars, None if unknown.
     """
 
     ending: Ending
@@ -1953,8 +1966,8 @@ def header_secrets(value: str) -> list[str]:
 def redact_line(text: str, secrets: Iterable[str] = ()) -> str:
     """Return `text` redacted and as one line, safe to write to a log.
 
-    A line end of a tool's text would fake a line of the log, and an escape sequence would
-    act on the terminal that shows it.
+    A line end of a tool's text would fake a line of the log, and an escape sequence
+    would act on the terminal that shows it.
     """
     line = "\\n".join(redact(text, secrets).splitlines())
     return "".join(one if one.isprintable() else _escaped(one) for one in line)
@@ -2013,8 +2026,8 @@ _AZURE_HOSTS = (".azure.com", ".azure.us", ".azure.cn")
 class Network:
     """How a server is reached; the address of a proxy can contain a password.
 
-    An empty `ca_bundle` (a file) or `proxy` (an address) means the system's certificates
-    and the environment's proxy.
+    An empty `ca_bundle` (a file) or `proxy` (an address) means the system's
+    certificates and the environment's proxy.
     """
 
     verify_ssl: bool = True
@@ -2056,21 +2069,22 @@ class Endpoint:
 
     def account(self) -> str:
         """Return a name for this key at this address that does not reveal the key."""
-        told = f"{self.base_url}\n{self.organization}\n{self.api_key}"
-        return sha256(told.encode("utf-8", errors="replace")).hexdigest()
+        identity = f"{self.base_url}\n{self.organization}\n{self.api_key}"
+        return sha256(identity.encode("utf-8", errors="replace")).hexdigest()
 
     def owner(self) -> str:
         """Return a short name for the owner of encrypted reasoning, without the key.
 
         Keys of one organisation can read each other's reasoning.
         """
-        told = f"{self.host}\n{self.organization or self.api_key.strip()}"
-        return sha256(told.encode("utf-8", errors="replace")).hexdigest()[:16]
+        identity = f"{self.host}\n{self.organization or self.api_key.strip()}"
+        return sha256(identity.encode("utf-8", errors="replace")).hexdigest()[:16]
 
     def headers(self) -> dict[str, str]:
         """Return the headers of a request.
 
-        The administrator's own headers have priority: a gateway may need another Authorization.
+        The administrator's own headers have priority: a gateway may need another
+        Authorization.
         """
         key = self.api_key.strip()
         ours = {"api-key": key} if self.is_azure else {"Authorization": f"Bearer {key}"}
@@ -2087,10 +2101,8 @@ class Endpoint:
 def _normalize_base_url(text: str) -> str:
     parts = url_parts(text.strip() or DEFAULT_BASE_URL)
     if parts is None:
-        raise InvalidRequest(
-            "BASE_URL is not an http or https address. An administrator has to "
-            f"correct it in the valves of this pipe, for example {DEFAULT_BASE_URL}."
-        )
+        problem = "BASE_URL is not an http or https address"
+        raise valve_error(problem, DEFAULT_BASE_URL, place=PIPE_VALVES)
     if "@" in parts.netloc:
         raise InvalidRequest(
             "BASE_URL holds a user name or a password, which cannot be sent beside "
@@ -2137,10 +2149,10 @@ class Trust:
                 self._contexts[key] = ssl.create_default_context(cafile=path)
             return self._contexts[key]
         except (OSError, ValueError):  # no such file, or no certificates in it
-            raise InvalidRequest(
-                "CA_BUNDLE is not a file with certificates that this server can read. "
-                "An administrator has to correct it in the valves of this pipe."
-            ) from None
+            problem = (
+                "CA_BUNDLE is not a file with certificates that this server can read"
+            )
+            raise valve_error(problem, place=PIPE_VALVES) from None
 
 
 def proxy_for(network: Network, url: str) -> str | None:
@@ -2305,9 +2317,10 @@ def _new_session() -> aiohttp.ClientSession:
 class Timeouts(NamedTuple):
     """Limits in seconds; a `total` of 0 means no limit.
 
-    `first_event` runs from sending to the first event, `idle` from one event to the next; a
-    `keepalive` counts as an event. Reasoning can be silent for minutes, so there is no
-    total limit by default, and the time of tools and of people does not count in it.
+    `first_event` runs from sending to the first event, `idle` from one event to the
+    next; a `keepalive` counts as an event. Reasoning can be silent for minutes, so
+    there is no total limit by default, and the time of tools and of people does not
+    count in it.
     """
 
     connect: float = 30.0
@@ -2418,8 +2431,8 @@ class HttpResponse:
     def paused(self) -> Iterator[None]:
         """Leave arriving bytes with the operating system for a while.
 
-        Otherwise the event loop wakes up for every packet although nothing is read. If aiohttp
-        has stopped reading, because its buffer is full, it stays so.
+        Otherwise the event loop wakes up for every packet although nothing is read. If
+        aiohttp has stopped reading, because its buffer is full, it stays so.
         """
         connection = self._response.connection  # None once the body has ended
         transport = connection.transport if connection else None
@@ -2492,8 +2505,8 @@ class Connections:
     ) -> AsyncIterator[HttpResponse]:
         """Send `payload` and lend the answer.
 
-        Raises ApiRefused, ConnectionFailed, TimedOut or InvalidRequest. Leaving early closes
-        the connection, which stops the work at the server.
+        Raises ApiRefused, ConnectionFailed, TimedOut or InvalidRequest. Leaving early
+        closes the connection, which stops the work at the server.
         """
         body, limits = _json_body(payload), deadlines or Deadlines(Timeouts())
         async with self._sent(endpoint, path, body, limits) as response:
@@ -2591,10 +2604,11 @@ async def _send(
             was_sent=not isinstance(error, _NEVER_CONNECTED),
         ) from None
     except ValueError:  # a line break in the key, a host that no name server knows
-        raise InvalidRequest(
-            "API_KEY, BASE_URL, PROXY or EXTRA_HEADERS holds characters that cannot "
-            "be sent. An administrator has to correct it in the valves of this pipe."
-        ) from None
+        problem = (
+            "API_KEY, BASE_URL, PROXY or EXTRA_HEADERS holds characters that cannot be "
+            "sent"
+        )
+        raise valve_error(problem, place=PIPE_VALVES) from None
 
 
 def _network_sentence(error: Exception, host: str) -> str:
@@ -2678,9 +2692,9 @@ _NO_SCHEMA = (
 def read_parameters(body: Mapping[str, Any]) -> dict[str, Any]:
     """Return the caller's keys with the API's names; raises InvalidRequest.
 
-    `reasoning` and `text` are objects that hold what Chat Completions has beside them. Keys
-    that the API does not have are still in the result. The API has no `stop`: it gets
-    `truncation: "disabled"` (docs/parameters.md).
+    `reasoning` and `text` are objects that hold what Chat Completions has beside them.
+    Keys that the API does not have are still in the result. The API has no `stop`: it
+    gets `truncation: "disabled"` (docs/parameters.md).
     """
     given = {key: value for key, value in body.items() if value is not None}
     for theirs, ours in _RENAMED.items():
@@ -2858,8 +2872,8 @@ def build_request(
 ) -> ResponsesRequest:
     """Return the request for a chat; raises InvalidRequest for what cannot be sent.
 
-    `body` holds the caller's keys, with the names of Chat Completions or of the API. The
-    effort is the caller's, else the user's, else the one in the model's name.
+    `body` holds the caller's keys, with the names of Chat Completions or of the API.
+    The effort is the caller's, else the user's, else the one in the model's name.
     """
     if not items:
         raise InvalidRequest("There is no message to answer. Write one and send it.")
@@ -3008,8 +3022,8 @@ def _strict_item(item: Item) -> Item:
 
 
 def _digest(item: Item) -> str:
-    told = str(item.get("encrypted_content") or item.get("call_id") or item)
-    return hashlib.sha256(told.encode("utf-8", errors="replace")).hexdigest()[:32]
+    seed = str(item.get("encrypted_content") or item.get("call_id") or item)
+    return hashlib.sha256(seed.encode("utf-8", errors="replace")).hexdigest()[:32]
 
 
 # ==== openai_responses.requests.json_schema: JSON Schemas of tools in the two forms that the API takes: strict and open.
@@ -3120,8 +3134,8 @@ class _NotStrict(Exception):
 def strict_schema(schema: Mapping[str, Any]) -> Schema | None:
     """Return a function's parameters for strict mode; None if that is impossible.
 
-    What the result allows the given schema allows too, except nulls of optional properties
-    and limits that only a description can express (`minLength`).
+    What the result allows the given schema allows too, except nulls of optional
+    properties and limits that only a description can express (`minLength`).
     """
     try:
         return _StrictRewrite(schema).result()
@@ -3183,8 +3197,8 @@ class _StrictRewrite:
         beside |= {"oneOf"} if {"anyOf", "oneOf"} <= node.keys() else set()
         if not isinstance(options, list) or not options or beside:
             raise _NotStrict
-        told = {"description": node["description"]} if "description" in node else {}
-        return {**told, "anyOf": [self._strict(one, depth + 1) for one in options]}
+        head = {"description": node["description"]} if "description" in node else {}
+        return {**head, "anyOf": [self._strict(one, depth + 1) for one in options]}
 
     def _merged(self, node: Mapping[str, Any]) -> Schema:
         merged: Schema = {key: node[key] for key in node if key != "allOf"}
@@ -3217,9 +3231,9 @@ class _StrictRewrite:
 
     def _object(self, node: Mapping[str, Any], depth: int) -> Schema:
         properties = node.get("properties") or {}
-        said = "additionalProperties" in node or bool(properties)
+        is_stated = "additionalProperties" in node or bool(properties)
         is_open = node.get("additionalProperties", False) is not False
-        if is_open or not said or not isinstance(properties, Mapping):
+        if is_open or not is_stated or not isinstance(properties, Mapping):
             raise _NotStrict
         required = node.get("required") or ()
         if not set(required) <= set(properties):
@@ -3238,11 +3252,11 @@ class _StrictRewrite:
 def _make_nullable(schema: Schema) -> Schema:
     kinds = schema.get("type")
     if kinds is None or kinds in ("object", "array"):
-        told = {"description": schema["description"]} if "description" in schema else {}
+        head = {"description": schema["description"]} if "description" in schema else {}
         rest = {key: value for key, value in schema.items() if key != "description"}
         options = rest["anyOf"] if rest.keys() == {"anyOf"} else [rest]
         none = {"type": "null"}
-        return {**told, "anyOf": options if none in options else [*options, none]}
+        return {**head, "anyOf": options if none in options else [*options, none]}
     listed = kinds if isinstance(kinds, list) else [kinds]
     made = {**schema, "type": listed if "null" in listed else [*listed, "null"]}
     if "enum" in schema and None not in schema["enum"]:
@@ -3255,10 +3269,10 @@ def _plain_name(name: str) -> str:
 
 
 def _types_of(node: Mapping[str, Any], enum: object) -> list[str]:
-    said = node.get("type") or ("object" if "properties" in node else None)
-    if said is None and isinstance(enum, list):
-        said = list(dict.fromkeys(_JSON_TYPES.get(type(one), "") for one in enum))
-    kinds = [said] if isinstance(said, str) else said
+    stated = node.get("type") or ("object" if "properties" in node else None)
+    if stated is None and isinstance(enum, list):
+        stated = list(dict.fromkeys(_JSON_TYPES.get(type(one), "") for one in enum))
+    kinds = [stated] if isinstance(stated, str) else stated
     if not isinstance(kinds, list) or not kinds or not set(kinds) <= _ALL_TYPES:
         raise _NotStrict
     return kinds
@@ -3341,8 +3355,8 @@ _DIGEST = 12
 class ToolNames(NamedTuple):
     """Translates the names of tools for the API and back; `known` are their own names.
 
-    The translation depends only on the name itself, so the next request has the same one,
-    unless another known tool has that name.
+    The translation depends only on the name itself, so the next request has the same
+    one, unless another known tool has that name.
     """
 
     known: tuple[str, ...] = ()
@@ -3384,9 +3398,9 @@ def responses_tools(
 ) -> list[Item]:
     """Return the tools of a chat body, or of the host, in the API's form.
 
-    Chat Completions nests a function under `function`, the host has it without a `type`;
-    the API has it flat and needs `parameters` and `strict`. With `strict` every function
-    becomes strict whose schema allows it.
+    Chat Completions nests a function under `function`, the host has it without a
+    `type`; the API has it flat and needs `parameters` and `strict`. With `strict` every
+    function becomes strict whose schema allows it.
     """
     return [_responses_tool(spec, strict) for spec in specs]
 
@@ -3413,8 +3427,8 @@ def responses_tool_choice(
 ) -> object:
     """Return `tool_choice` in the API's form, where a named function is not nested.
 
-    A bare name is accepted. Raises InvalidRequest for a tool that is not among `tools`, if
-    those are known.
+    A bare name is accepted. Raises InvalidRequest for a tool that is not among `tools`,
+    if those are known.
     """
     if choice is None or choice in _MODES:
         return choice
@@ -3458,8 +3472,8 @@ def _check_named(tool: Mapping[str, Any]) -> None:
 
 
 def _function(function: Mapping[str, Any], strict: bool) -> Item:
-    said = function.get("strict")
-    wanted = said if isinstance(said, bool) else strict
+    own = function.get("strict")
+    wanted = own if isinstance(own, bool) else strict
     parameters = as_mapping(function.get("parameters"))
     made = strict_schema(parameters) if wanted else None
     tool: Item = {"type": "function", "name": function["name"]}
@@ -3610,7 +3624,8 @@ def is_approval_request(item: Mapping[str, Any]) -> bool:
 def drop_settled_approvals(items: Sequence[Item]) -> list[Item]:
     """Return `items` without approvals that are over.
 
-    One that the model has not acted on stays; a request without an answer cannot be sent.
+    One that the model has not acted on stays; a request without an answer cannot be
+    sent.
     """
     requests = {item["id"]: item for item in items if is_approval_request(item)}
     last = _last_act(items, {_remote_call_id(request) for request in requests.values()})
@@ -3655,13 +3670,13 @@ def reorder_remote_outputs(items: Iterable[Item]) -> list[Item]:
         for item in rows
         if _is_remote(item, "function_call_output")
     }
-    told: list[Item] = []
+    ordered: list[Item] = []
     for item in rows:
         if _is_remote(item, "function_call") and item["call_id"] in outputs:
-            told += [item, outputs[item["call_id"]]]
+            ordered += [item, outputs[item["call_id"]]]
         elif not _is_remote(item, "function_call_output"):
-            told.append(item)
-    return told
+            ordered.append(item)
+    return ordered
 
 
 def _is_response(item: Mapping[str, Any]) -> bool:
@@ -3707,7 +3722,7 @@ def strip_for_replay(item: Item) -> Item:
     if item_type(item) == "message" and isinstance(kept.get("content"), list):
         kept["content"] = list(map(_strip_part, content_parts(kept["content"])))
     if is_host_returned(item):
-        kept |= _demanded(item)
+        kept |= _required_fields(item)
     return kept
 
 
@@ -3720,8 +3735,8 @@ def replay_items(item: Item) -> list[Item]:
 
 def replay_output(output: Iterable[Item], *, with_reasoning: bool) -> list[Item]:
     """Return the output of a response for the next request of the same run."""
-    going = (item for item in output if _goes_back(item, with_reasoning))
-    return [told for item in going for told in replay_items(item)]
+    returned = (item for item in output if _goes_back(item, with_reasoning))
+    return [one for item in returned for one in replay_items(item)]
 
 
 def _goes_back(item: Item, with_reasoning: bool) -> bool:
@@ -3730,22 +3745,20 @@ def _goes_back(item: Item, with_reasoning: bool) -> bool:
     return not is_hosted(item) or is_host_returned(item) or has_image(item)
 
 
-def _demanded(item: Item) -> Item:
+def _required_fields(item: Item) -> Item:
     kind = kind_of(item)
-    demanded = {key: item.get(key) for key in kind.nullable}
-    demanded |= {key: item[key] for key in ("id", "status") if item.get(key)}
-    if demanded.get("outputs"):  # pictures are large and only people need them
-        parts = content_parts(demanded["outputs"])
-        demanded["outputs"] = [p for p in parts if p.get("type") != "image"]
+    fields = {key: item.get(key) for key in kind.nullable}
+    fields |= {key: item[key] for key in ("id", "status") if item.get(key)}
+    if fields.get("outputs"):  # pictures are large and only people need them
+        parts = content_parts(fields["outputs"])
+        fields["outputs"] = [p for p in parts if p.get("type") != "image"]
     if kind.tool == "web_search":
         action = item["action"].items()
-        demanded["action"] = {
-            k: v for k, v in action if k != "sources" and v is not None
-        }
+        fields["action"] = {k: v for k, v in action if k != "sources" and v is not None}
     # An approval is named by the id of the request for it.
-    if "id" in demanded and kind.returned == "always":
-        demanded["id"] = _new_id(str(item["id"]))
-    return demanded
+    if "id" in fields and kind.returned == "always":
+        fields["id"] = _new_id(str(item["id"]))
+    return fields
 
 
 def _new_id(own: str) -> str:
@@ -4083,7 +4096,7 @@ def _ending_of(status: str, response: Mapping[str, Any]) -> Ending:
     return COMPLETED
 
 
-# ==== openai_responses.loop.attempts: One response: a request that is sent, and sent again, resumed or polled if that helps.
+# ==== openai_responses.loop.attempts: One response: a request that is sent, then sent again, resumed or polled if that helps.
 
 _RESUMING = RetryPolicy(12)
 _UNDER_WAY = ("queued", "in_progress")
@@ -4124,8 +4137,8 @@ def stream_response(
 ) -> AsyncGenerator[RunEvent, None]:
     """Send `request`, feed the answer to `state`, and yield its run events.
 
-    A `cursor` notes the position in the stream. Raises the errors of `Connections.post` and
-    MalformedEvent. Cancelling it, or closing the generator, closes the connection.
+    A `cursor` notes the position in the stream. Raises the errors of `Connections.post`
+    and MalformedEvent. Cancelling it, or closing the generator, closes the connection.
     """
     payload = request.payload()
     if client.endpoint.strict:
@@ -4155,14 +4168,16 @@ async def _read_response(
         if not answer.is_stream:
             for event in await _read_object(answer, state, cursor):
                 yield event
+            return
         decoder = EventStreamDecoder()
-        while answer.is_stream and not (answer.is_read or state.ending):
-            batch = await _read_batch(answer, decoder)
+        while not (answer.is_read or state.ending):
+            chunk = await answer.read_any()
+            batch = decoder.feed(chunk) if chunk else decoder.close()
             began = asyncio.get_running_loop().time()
             if batch:
                 client.deadlines.event_arrived()
             events, malformed = _batch_events(batch, state, cursor)
-            del batch  # hold no bytes of the wire while deltas gather
+            del batch, chunk  # hold no bytes of the wire while deltas gather
             for event in events:
                 yield event
             if malformed:
@@ -4183,13 +4198,6 @@ async def _read_object(
     if status in _UNDER_WAY:
         return []
     return state.feed(FinalResponse(status, response))
-
-
-async def _read_batch(
-    answer: HttpResponse, decoder: EventStreamDecoder
-) -> list[ServerSentEvent]:
-    chunk = await answer.read_any()
-    return decoder.feed(chunk) if chunk else decoder.close()
 
 
 def _batch_events(
@@ -4349,7 +4357,7 @@ _GATEWAY_STATUS = frozenset({408, 502, 504, *range(520, 525)})
 
 
 class Attempts:
-    """The attempts at one response: `response`, the `request` that it answers, and `error`."""
+    """The attempts at one response: the `request`, its `response`, and the last `error`."""
 
     def __init__(
         self,
@@ -4442,8 +4450,8 @@ def _may_run(error: ResponsesError | None) -> bool:
         case ConnectionFailed():
             return error.was_sent
         case ApiRefused():
-            told = error.failure.should_retry
-            return not told and error.status in _GATEWAY_STATUS
+            stands = not error.failure.should_retry
+            return stands and error.status in _GATEWAY_STATUS
     return isinstance(error, TimedOut)
 
 
@@ -4490,52 +4498,35 @@ class _SchemaValidator:
         if value is None and node.get("nullable") is True:
             return ""
         if "$ref" in node:
-            return self.error(
-                value, resolve_reference(node, self.root), path, depth + 1
-            )
+            target = resolve_reference(node, self.root)
+            return self.error(value, target, path, depth + 1)
         found = _own_error(value, node, path)
-        if isinstance(value, Mapping):
-            found = found or self._in_object(value, node, path, depth)
-        if isinstance(value, list):
-            found = found or self._in_list(value, node, path, depth)
-        return found or self._in_parts(value, node, path, depth)
-
-    def _in_object(
-        self, value: Mapping[str, Any], node: Mapping[str, Any], path: str, depth: int
-    ) -> str:
-        required = node.get("required") or ()
-        missing = [name for name in required if name not in value]
-        if missing:
-            return f"{_joined(path, str(missing[0]))} is missing"
-        properties = node.get("properties") or {}
-        found = (
-            self.error(value[name], properties[name], _joined(path, name), depth + 1)
-            for name in properties
-            if name in value
-            and (value[name] is not None or name in required or not self.lenient)
+        inner = (
+            self.error(*child, depth + 1) for child in self._inner(value, node, path)
         )
-        return next(filter(None, found), "")
-
-    def _in_list(
-        self, value: Sequence[Any], node: Mapping[str, Any], path: str, depth: int
-    ) -> str:
-        found = (
-            self.error(one, node.get("items"), f"{path}[{place}]", depth + 1)
-            for place, one in enumerate(value)
-        )
-        return next(filter(None, found), "")
-
-    def _in_parts(
-        self, value: Any, node: Mapping[str, Any], path: str, depth: int
-    ) -> str:
-        for part in node.get("allOf") or ():
-            found = self.error(value, part, path, depth + 1)
-            if found:
-                return found
+        found = found or next(filter(None, inner), "")
         options = node.get("anyOf") or node.get("oneOf") or ()
-        if options and all(self.error(value, o, path, depth + 1) for o in options):
+        if found or not options:
+            return found
+        if all(self.error(value, one, path, depth + 1) for one in options):
             return f"{path or 'object'} fits none of its forms"
         return ""
+
+    def _inner(
+        self, value: Any, node: Mapping[str, Any], path: str
+    ) -> Iterator[tuple[Any, Any, str]]:
+        if isinstance(value, Mapping):
+            properties = node.get("properties") or {}
+            required = node.get("required") or ()
+            for name in properties:
+                is_optional = self.lenient and name not in required
+                if name in value and not (value[name] is None and is_optional):
+                    yield value[name], properties[name], _joined(path, name)
+        if isinstance(value, list):
+            for place, one in enumerate(value):
+                yield one, node.get("items"), f"{path}[{place}]"
+        for part in node.get("allOf") or ():
+            yield value, part, path
 
 
 def _own_error(value: Any, node: Mapping[str, Any], path: str) -> str:
@@ -4546,12 +4537,14 @@ def _own_error(value: Any, node: Mapping[str, Any], path: str) -> str:
     allowed = [node["const"]] if "const" in node else node.get("enum")
     if isinstance(allowed, Sequence) and not any(_same(value, one) for one in allowed):
         return f"{place} must be one of {_listed(list(map(repr, allowed)))}"
-    return ""
+    required = (isinstance(value, Mapping) and node.get("required")) or ()
+    missing = [name for name in required if name not in value]
+    return f"{_joined(path, str(missing[0]))} is missing" if missing else ""
 
 
-def _known_types(said: Any) -> list[str]:
-    kinds = [said] if isinstance(said, str) else said or []
-    return [kind for kind in kinds if kind in _TYPES]
+def _known_types(kinds: Any) -> list[str]:
+    listed = [kinds] if isinstance(kinds, str) else kinds or []
+    return [kind for kind in listed if kind in _TYPES]
 
 
 def _joined(path: str, name: str) -> str:
@@ -4588,8 +4581,8 @@ def drop_optional_nulls(
 ) -> dict[str, Any]:
     """Return the arguments without the nulls that mean "not given".
 
-    A null means that if its property is optional and must not be null itself. In a choice,
-    the option that the model chose decides.
+    A null means that if its property is optional and must not be null itself. In a
+    choice, the option that the model chose decides.
     """
     try:
         return dict(_drop_nulls(arguments, schema, schema, 0))
@@ -4719,10 +4712,8 @@ def read_rules(text: str) -> list[tuple[str, Approval]]:
             case "auto" | "ask" | "deny" as known if pattern:
                 rules.append((pattern, known))
             case _ if pattern or answer:
-                raise InvalidRequest(
-                    "TOOL_APPROVAL holds something that is no rule. An administrator "
-                    "has to correct it in the valves, for example `delete_*=ask`."
-                )
+                problem = "TOOL_APPROVAL holds something that is no rule"
+                raise valve_error(problem, "`delete_*=ask`")
     return rules
 
 
@@ -4748,7 +4739,8 @@ class CallableTools(Protocol):
     ) -> tuple[str, dict[str, Any]] | None:
         """Return the own name of the tool that a call will run, and its arguments.
 
-        A tool that only passes calls on names another tool; None if there is no such tool.
+        A tool that only passes calls on names another tool; None if there is no such
+        tool.
         """
 
     def is_interactive(self, name: str) -> bool:
@@ -4877,15 +4869,15 @@ def _check_call(call: Item, tools: CallableTools) -> _ReadyCall | ToolResult:
     try:
         arguments = _arguments(call)
     except (ValueError, RecursionError):
-        told = "its arguments are not valid JSON. Send them again, whole."
-        return tool_error(f"{name} was not called: {told}")
+        why = "its arguments are not valid JSON. Send them again, whole."
+        return tool_error(f"{name} was not called: {why}")
     found = _ready_call(call_id, name, arguments, tools)
     if isinstance(found, ToolResult):
         return found
-    meant = tools.resolve_call(name, found.arguments)
-    if meant is None:
+    resolved = tools.resolve_call(name, found.arguments)
+    if resolved is None:
         return tool_error(f"{name} was not called: it names no tool to call.")
-    return _ready_call(call_id, *meant, tools)
+    return _ready_call(call_id, *resolved, tools)
 
 
 def _ready_call(
@@ -4987,12 +4979,12 @@ class McpApproval(NamedTuple):
     @property
     def response(self) -> Item:
         """The input item with the decision for the API."""
-        told: Item = {
+        response: Item = {
             "type": "mcp_approval_response",
             "approval_request_id": self.request.get("id"),
             "approve": self.refusal is None,
         }
-        return told | ({"reason": self.refusal} if self.refusal else {})
+        return response | ({"reason": self.refusal} if self.refusal else {})
 
     @property
     def items(self) -> list[Item]:
@@ -5063,10 +5055,10 @@ async def run(
 ) -> AsyncGenerator[RunEvent, None]:
     """Send `request` and report what happens; ends with exactly one RunDone.
 
-    With a `toolset` that runs them, calls are answered here; otherwise they are left open
-    for the caller, unless their response broke off. A refusal is an ending, not an
-    exception. Cancelling it, or closing the generator, closes the connection and cancels
-    the tools.
+    With a `toolset` that runs them, calls are answered here; otherwise they are left
+    open for the caller, unless their response broke off. A refusal is an ending, not an
+    exception. Cancelling it, or closing the generator, closes the connection and
+    cancels the tools.
     """
     client = Client(endpoint, connections, limits, Deadlines(limits.timeouts))
     retries = limits.retries
@@ -5229,7 +5221,8 @@ def _is_chat_model(name: str) -> bool:
 def newest_models(today: str, usable: Collection[str] | None = None) -> list[str]:
     """Return the newest model of each family, newest first.
 
-    `today` is an ISO date; `usable` holds the ids that the key can use, None if unknown.
+    `today` is an ISO date; `usable` holds the ids that the key can use, None if
+    unknown.
     """
     known = CATALOG_ROWS if usable is None else usable
     names = [name for name in known if _is_offered(name, today)]
@@ -5261,14 +5254,18 @@ _NOTICE_DAYS = 30
 
 
 def retirement_notice(model: ResolvedModel, today: date) -> str:
-    """Return a sentence about the end of a model, empty if there is nothing to say yet."""
+    """Return a sentence about the end of a model, empty if it is not near."""
     ending = _date(model.facts.shutdown)
     if ending is None or today < ending - timedelta(days=_NOTICE_DAYS):
         return ""
     when = "is switched off on" if today < ending else "was switched off on"
-    told = f"{model.name} {when} {ending.isoformat()}."
+    sentence = f"{model.name} {when} {ending.isoformat()}."
     successor = model.facts.successor
-    return f"{told} Use {resolve_model(successor).name} instead." if successor else told
+    return (
+        f"{sentence} Use {resolve_model(successor).name} instead."
+        if successor
+        else sentence
+    )
 
 
 def _date(text: str | None) -> date | None:
@@ -5306,8 +5303,8 @@ def choose_auto_model(
 ) -> ModelChoice | None:
     """Return the choice for an automatic name, None for any other name.
 
-    `first` is the user's first message, `tools` says whether the user chose some, `earlier`
-    holds the families of the models that answered in this chat.
+    `first` is the user's first message, `tools` says whether the user chose some,
+    `earlier` holds the families of the models that answered in this chat.
     """
     candidates = AUTO_MODELS.get(name)
     if candidates is None:
@@ -6692,11 +6689,17 @@ class Citations:
         """The keys that identify the numbered sources, in the order of the numbers."""
         return tuple(self._numbers)
 
-    def feed(self, event: RunEvent) -> Iterator[CitedEvent]:
-        """Yield the event with its text as it is shown, and the sources it names."""
+    def feed(self, event: RunEvent) -> Iterable[CitedEvent]:
+        """Return the event with its text as it is shown, and the sources it names."""
+        if not isinstance(event, TextDelta):  # a delta is common: it needs no generator
+            return self._feed_other(event)
+        if event.kind not in ("text", "refusal"):
+            return (event,)
+        text = self._grow(event)
+        return (event if text == event.text else event._replace(text=text),)
+
+    def _feed_other(self, event: RunEvent) -> Iterator[CitedEvent]:
         match event:
-            case TextDelta(kind="text" | "refusal"):
-                yield event._replace(text=self._grow(event))
             case AnnotationAdded():
                 self._name(event.annotation)
                 yield event
@@ -6756,9 +6759,11 @@ class Citations:
 
     def _grow(self, event: TextDelta) -> str:
         place = (event.output_index, event.part)
-        before = "" if place in self._growing else self._take_held(event.output_index)
-        held = self._growing.setdefault(place, HoldbackBuffer(OPEN_LINK))
-        return before + self._linked(held.feed(event.text))
+        before = ""
+        if place not in self._growing:
+            before = self._take_held(event.output_index)
+            self._growing[place] = HoldbackBuffer(OPEN_LINK)
+        return before + self._linked(self._growing[place].feed(event.text))
 
     def _linked(self, text: str) -> str:
         if "](" in text:
@@ -7530,7 +7535,6 @@ _BROKE_OFF = "The answer broke off before the picture was finished."
 
 
 class _ImageHostItem(HostedItem):
-
     def render(self, event: RunEvent) -> Iterator[Chunk]:
         match event:
             case ItemAdded():
@@ -7593,7 +7597,6 @@ _BROKEN_CODE = "The answer broke off before the code had run."
 
 
 class _CodeHostItem(HostedItem):
-
     def __init__(self, shown: OutputItems) -> None:
         super().__init__(shown)
         self._code: list[str] = []
@@ -7633,7 +7636,6 @@ def end_after_code(shown: OutputItems) -> Iterator[Chunk]:
 
 
 class _SearchHostItem(HostedItem):
-
     def render(self, event: RunEvent) -> Iterator[Chunk]:
         match event:
             case ItemAdded():
@@ -7666,7 +7668,6 @@ _UNKNOWN_OUTCOME = "Error: the answer broke off. The server may have made this c
 
 
 class _McpCallHostItem(HostedItem):
-
     def render(self, event: RunEvent) -> Iterator[Chunk]:
         match event:
             case ItemAdded():
@@ -8330,13 +8331,13 @@ class Recorder:
         """The items that still wait for their marker, in the order of the wire."""
         return [item for _, item in self._pending]
 
-    def feed(self, event: CitedEvent) -> Iterator[RecorderEvent]:
-        """Yield the event, after the records, markers and details that precede it."""
+    def feed(self, event: CitedEvent) -> Iterable[RecorderEvent]:
+        """Return the event, after the records, markers and details that precede it."""
+        if isinstance(event, TextDelta) and event.output_index not in self._messages:
+            return (event,)
         if self._scope.carrier == "details":
-            yield from self._collect_turn(event)
-        else:
-            yield from self._collect(event)
-        yield event
+            return (*self._collect_turn(event), event)
+        return (*self._collect(event), event)
 
     def _collect(self, event: CitedEvent) -> Iterator[RecorderEvent]:
         match event:
@@ -9134,14 +9135,12 @@ class Valves(BaseModel):
     # Key and address
     API_KEY: str = _valve(
         "",
-        "API key for the server. Empty: the environment variable `OPENAI_API_KEY` of "
-        "Open WebUI.",
+        "API key. Empty: the environment variable `OPENAI_API_KEY` of Open WebUI.",
         secret=True,
     )
     BASE_URL: str = _valve(
         DEFAULT_BASE_URL,
-        "Address of the Responses API, with or without `/v1`. Change it for a proxy or "
-        "for another server with `POST /responses`.",
+        "Address of the Responses API, with or without `/v1`.",
     )
     ORGANIZATION: str = _valve(
         "", "Organization to bill, if the key belongs to several."
@@ -9149,27 +9148,25 @@ class Valves(BaseModel):
     PROJECT: str = _valve("", "Project to bill, if the key belongs to several.")
     EXTRA_HEADERS: str = _valve(
         "",
-        'More headers for every request, as a JSON object of texts: `{"X-Team": '
-        '"blue"}`. They replace the headers of the same name that this pipe sends.',
+        'More headers for every request, as a JSON object: `{"X-Team": "blue"}`. They '
+        "replace headers of the same name.",
         secret=True,
     )
     COMPATIBILITY: Literal["openai", "strict"] = _valve(
         "openai",
-        "`strict` sends only what every server with the Responses API knows. Choose it "
-        "when BASE_URL is neither OpenAI nor Azure.",
+        "`strict` sends only what every server knows: for servers other than OpenAI "
+        "and Azure.",
     )
 
     # Models
     MODEL_ID: str = _valve(
         "gpt-6.1-sol, gpt-6.1-sol-high, gpt-6.1-terra, gpt-6-luna, gpt-5.2",
-        "Models to offer, separated by commas; an effort can be part of the name "
-        "(`gpt-5.2-high`). `auto` lists the newest model of each family, `gpt-5-auto` "
-        "chooses a model for each chat.",
+        "Models to offer, separated by commas; a name can end with an effort. `auto` "
+        "lists the newest of each family, `gpt-5-auto` chooses a model for each chat.",
     )
     FETCH_MODELS: bool = _valve(
         True,
-        "For `auto`: list only models that the server offers for this key. Models that "
-        "MODEL_ID names are always listed.",
+        "For `auto` in MODEL_ID: list only models that the server offers for this key.",
     )
     MODEL_OVERRIDES_JSON: str = _valve(
         "",
@@ -9178,15 +9175,14 @@ class Valves(BaseModel):
     )
     TASK_MODEL: str = _valve(
         "gpt-6-luna",
-        "Model for titles, tags and other small tasks, at its lowest effort. Empty, or "
-        "not changed and the server is not OpenAI's: the model of the chat.",
+        "Model for titles, tags and other tasks, at its lowest effort. The chat's own "
+        "model if this is empty, or unchanged at another server than OpenAI's.",
     )
     BACKGROUND_MODELS: str = _valve(
         "",
-        "Models that answer in OpenAI's background mode, which continues after a broken "
-        "connection: names separated by commas, `*` for any text (`*-pro`). OpenAI "
-        "stores these requests and answers (`store: true`, 30 days by default), which "
-        "breaks zero data retention; COMPATIBILITY `strict` never does it.",
+        "Models whose answers survive a broken connection: names separated by commas, "
+        "`*` for any text (`*-pro`). OpenAI stores their requests and answers (`store: "
+        "true`, 30 days), which breaks zero data retention; never in `strict`.",
     )
 
     # What OpenAI's tools may do: search
@@ -9195,8 +9191,7 @@ class Valves(BaseModel):
     )
     MAP_WEB_SEARCH: bool = _valve(
         True,
-        "The Web Search switch of the page turns on OpenAI's search instead of Open "
-        "WebUI's.",
+        "The Web Search switch of the page means OpenAI's search, not Open WebUI's.",
     )
     WEB_SEARCH_CONTEXT_SIZE: Literal["low", "medium", "high"] = _valve(
         "medium",
@@ -9215,13 +9210,13 @@ class Valves(BaseModel):
     # ... pictures
     ENABLE_IMAGE_GENERATION: bool = _valve(
         False,
-        "Let the model draw and edit pictures with OpenAI's tool; each is billed. They "
-        "are stored as files of the user.",
+        "Let the model draw pictures with OpenAI's tool; each is billed and stored as a "
+        "file of the user.",
     )
     IMAGE_GENERATION_OPTIONS: str = _valve(
         '{"partial_images": 2}',
         "Options of that tool, as a JSON object: `quality`, `size`, `background`, "
-        "`output_format`, `model`, `partial_images` (0 to 3 unfinished pictures shown).",
+        "`output_format`, `model`, `partial_images` (previews, 0 to 3).",
     )
     IMAGE_DETAIL: Literal["auto", "low", "high"] = _valve(
         "auto",
@@ -9231,8 +9226,8 @@ class Valves(BaseModel):
     # ... code
     ENABLE_CODE_INTERPRETER: bool = _valve(
         False,
-        "Let the model run Python in a container at OpenAI; each is billed. Its files "
-        "are stored as files of the user.",
+        "Let the model run Python in a billed container at OpenAI. Its files are stored "
+        "as files of the user.",
     )
     # ... files
     FILE_SEARCH_VECTOR_STORES: str = _valve(
@@ -9240,9 +9235,9 @@ class Valves(BaseModel):
     )
     FILE_INPUT: Literal["off", "pdf", "all"] = _valve(
         "off",
-        "Which attached files the model reads itself and whole: none, PDFs, or all "
-        "documents. With `pdf` or `all`, turn off the capability File Context of the "
-        "model, or Open WebUI's retrieval sends the same text a second time.",
+        "Which attached files the model reads itself and whole. With `pdf` or `all` "
+        "(documents), turn off the model's capability File Context, or Open WebUI sends "
+        "the same text again.",
     )
     # ... remote servers
     REMOTE_MCP_SERVERS_JSON: str = _valve(
@@ -9250,7 +9245,7 @@ class Valves(BaseModel):
         "Remote MCP servers that OpenAI calls, as a JSON list of objects: "
         "`server_label`, `server_url` or `connector_id`, `authorization`, `headers`, "
         "`allowed_tools`, `require_approval`, `server_description`. Users are asked "
-        "before each call unless `require_approval` is `never`.",
+        "unless `require_approval` is `never`.",
         secret=True,
     )
 
@@ -9262,8 +9257,8 @@ class Valves(BaseModel):
     )
     PERSIST_REASONING_TOKENS: Literal["disabled", "response", "conversation"] = _valve(
         "conversation",
-        "How long the model gets its encrypted reasoning back: never, between the tool "
-        "calls of one answer, or in the whole conversation (stored in the chat).",
+        "Where the model gets its encrypted reasoning back: nowhere, between the tool "
+        "calls of an answer, or in the whole conversation (stored in the chat).",
     )
     PERSIST_TOOL_RESULTS: bool = _valve(
         True,
@@ -9272,15 +9267,14 @@ class Valves(BaseModel):
     )
     HISTORY_CARRIER: Literal["markers", "output"] = _valve(
         "markers",
-        "Where a chat keeps what it does not show: under keys of its own, named by "
-        "invisible lines in the answers, or in Open WebUI's stored output of each "
-        "answer, without such lines. Both are always read.",
+        "Where a chat keeps what it does not show: under its own keys, with invisible "
+        "lines in the answers, or in Open WebUI's stored output of each answer, without "
+        "such lines. Both are always read.",
     )
     STORE_ENCRYPTION: Literal["off", "on"] = _valve(
         "off",
-        "Encrypt what this pipe stores in a chat. Open WebUI still stores the text, the "
-        "reasoning summaries and the tool cards in clear, and they are part of a shared "
-        "or exported chat.",
+        "Encrypt what this pipe stores in a chat. Open WebUI stores text, reasoning "
+        "summaries and tool cards in clear, also in a shared or exported chat.",
     )
     STORE_ENCRYPTION_KEY: str = _valve(
         "",
@@ -9290,10 +9284,9 @@ class Valves(BaseModel):
     )
     STABLE_INSTRUCTIONS: Literal["auto", "on", "off"] = _valve(
         "auto",
-        "Send the first instructions of a chat again, and changes in them (a date, a "
-        "memory) with the next message, so that reasoning and the prompt cache stay "
-        "valid; the chat then holds them, readable for its owner. `auto`: only for "
-        "models that need it.",
+        "Keep the first instructions of a chat and send changes (a date, a memory) with "
+        "the next message, so that reasoning and the prompt cache stay valid; the "
+        "chat's owner can read them. `auto`: for models that need it.",
     )
     PROMPT_CACHE_KEY: Literal["chat", "user", "off"] = _valve(
         "chat",
@@ -9302,8 +9295,8 @@ class Valves(BaseModel):
     )
     TRUNCATION: Literal["disabled", "auto"] = _valve(
         "disabled",
-        "`auto` drops the oldest messages when a chat is too long for the model, and "
-        "with them reasoning and the prompt cache. `disabled` shows an error.",
+        "`auto` drops the oldest messages of a chat that is too long, and with them "
+        "reasoning and the prompt cache. `disabled` shows an error.",
     )
     COMPACTION_TOKENS: int = _valve(
         0,
@@ -9335,8 +9328,8 @@ class Valves(BaseModel):
     MAX_TOOL_CALLS: int = _valve(100, "Most tool calls in one answer.", ge=1)
     TOOL_TIMEOUT_SECONDS: float = _valve(
         120,
-        "Time limit of one tool call; all calls made at once have five times as long. "
-        "The time that people take to answer does not count.",
+        "Time limit of one tool call; calls made at once have five times as long "
+        "together. Time that people take does not count.",
         gt=0,
         allow_inf_nan=False,
     )
@@ -9348,10 +9341,9 @@ class Valves(BaseModel):
     )
     TOOL_APPROVAL: str = _valve(
         "",
-        "Rules for tools, as `pattern=auto`, `ask` or `deny`, separated by commas: "
-        "`delete_*=ask, shell=deny`; other tools follow the setting in the chat "
-        "controls. When Open WebUI runs the tools, only `deny` applies: such a tool is "
-        "not offered.",
+        "Rules `pattern=auto`, `ask` or `deny`, separated by commas: `delete_*=ask, "
+        "shell=deny`; other tools follow the chat controls. If Open WebUI runs the "
+        "tools, only `deny` applies, by not offering the tool.",
     )
     AUTO_NATIVE_TOOLS: bool = _valve(
         False,
@@ -9368,13 +9360,12 @@ class Valves(BaseModel):
         "effort, summary, verbosity, web_search, code_interpreter, show_cost, "
         "log_level",
         "Settings that users may change, separated by commas; also `image_generation` "
-        "and `service_tier`, which can be expensive, or `all`, or `nothing`. "
-        "Administrators may change all.",
+        "and `service_tier` (expensive), `all`, `nothing`. Administrators change all.",
     )
     USER_API_KEYS: Literal["off", "allowed", "required"] = _valve(
         "off",
-        "Whether users can, or must, set an API key of their own, which their titles "
-        "and other tasks use too. Administrators may always use the key of this pipe.",
+        "Whether users can, or must, set an API key of their own, also for their tasks. "
+        "Administrators may always use the key of this pipe.",
     )
 
     # Cost
@@ -9450,9 +9441,8 @@ class Valves(BaseModel):
     # Log
     AUDIT_LOG: bool = _valve(
         False,
-        "Write one JSON line per request, success and error to the server's log, "
-        "without any text of the chat. The environment variable "
-        "`OPENAI_GPT5_AUDIT_LOG=true` does the same.",
+        "Log one JSON line per request, success and error, without any text of the "
+        "chat. `OPENAI_GPT5_AUDIT_LOG=true` in the environment does the same.",
     )
     LOG_LEVEL: LogLevel = _valve(
         "INFO",
@@ -9478,11 +9468,8 @@ class Valves(BaseModel):
         return _clamp(value, 30, 900, 300)
 
     def effective_key(self) -> str:
-        """Return the key to use, or nothing.
-
-        The environment is read at use: as the default of the field its key would
-        stand in the schema that the settings page loads.
-        """
+        """Return the key to use, or nothing."""
+        # As the default of the field it would stand in the schema of the page.
         return self.API_KEY.strip() or os.environ.get("OPENAI_API_KEY", "").strip()
 
     def remembers_reasoning(self) -> bool:
@@ -9650,7 +9637,7 @@ def _is_on(own: str, default: bool) -> bool:
     return default if own == "inherit" else own == "on"
 
 
-# ---------------------------------------------------------------- what users choose
+# What users choose
 
 _FILTER_KEY = "openai_responses"
 _FILTER_VERSION = 1
@@ -9714,7 +9701,7 @@ def _permitted_words(valves: Valves) -> set[str]:
     return set(comma_list(valves.USER_MAY_CHANGE.lower()))
 
 
-# ---------------------------------------------------------------- single valves
+# Single valves
 
 
 def comma_list(text: str) -> list[str]:
@@ -9732,14 +9719,7 @@ def _json_value(form: Any, text: str, problem: str, example: str) -> Any:
     try:
         return _adapter(form).validate_json(text.strip() or "{}", strict=True)
     except ValidationError:
-        raise _valve_error(problem, example) from None
-
-
-def _valve_error(problem: str, example: str) -> InvalidRequest:
-    return InvalidRequest(
-        f"{problem}. An administrator has to correct it in the valves of this pipe, "
-        f"for example {example}."
-    )
+        raise valve_error(problem, example, place=PIPE_VALVES) from None
 
 
 def _extra_headers(valves: Valves) -> _Headers:
@@ -9770,9 +9750,9 @@ def _location(text: str) -> Mapping[str, str]:
     elif len(words) <= len(_PLACE):
         given = dict(zip(_PLACE, words, strict=False))
     else:
-        raise _valve_error(problem, example)
+        raise valve_error(problem, example, place=PIPE_VALVES)
     if not all(isinstance(given.get(key, ""), str) for key in _PLACE):
-        raise _valve_error(problem, example)
+        raise valve_error(problem, example, place=PIPE_VALVES)
     return {key: given[key] for key in _PLACE if given.get(key)}
 
 
@@ -9783,7 +9763,7 @@ def _secrets(valves: Valves, headers: Iterable[str], *others: str) -> tuple[str,
     return tuple(text for text in found if text.strip())
 
 
-# ---------------------------------------------------------------- the endpoint
+# The endpoint
 
 _NO_OWN_KEY = (
     "This pipe wants an OpenAI API key of your own. Set API_KEY in your settings of "
@@ -9867,7 +9847,7 @@ class AccountCapabilities:
             self._by_account[endpoint.account()] = known
 
 
-# ---------------------------------------------------------------- a request
+# A request
 
 _LEAST_THRESHOLD = 1000
 """A smaller threshold would compact every answer."""
@@ -9917,10 +9897,7 @@ def request_settings(
     refused: Capabilities,
     defaults: Mapping[str, Any],
 ) -> Settings:
-    """Return the settings of a request, without what the server `refused` before.
-
-    `streams` says whether a stream is wanted.
-    """
+    """Return the settings of a request, without what the server `refused` before."""
     valves, summary = config.valves, config.summary
     return Settings(
         effort=config.effort,
@@ -9935,11 +9912,8 @@ def request_settings(
 
 
 def is_background_model(valves: Valves, names: Iterable[str]) -> bool:
-    """Say whether BACKGROUND_MODELS matches one of a model's names.
-
-    Servers that support only the minimum of the API do not store responses.
-    """
-    if valves.COMPATIBILITY == "strict":
+    """Say whether BACKGROUND_MODELS matches one of a model's names."""
+    if valves.COMPATIBILITY == "strict":  # such servers do not store responses
         return False
     patterns = comma_list(valves.BACKGROUND_MODELS.lower())
     return any(fnmatchcase(n.lower(), p) for n in names for p in patterns)
@@ -10074,8 +10048,7 @@ def _write(level: str, line: str) -> None:
 _ATTRIBUTE = "openai_responses_rounds"
 
 
-@dataclass(frozen=True, slots=True)
-class DelegatedRound:
+class DelegatedRound(NamedTuple):
     """The end of a round whose calls the host is to run.
 
     `sent` and `received` are input items; `pending` waits for its marker; `cited` are
@@ -10148,27 +10121,21 @@ _ROWLESS_CHATS = ("temporary:", "local:", "channel:")
 
 
 class Caller(NamedTuple):
-    """Who asks, and for which chat and message.
-
-    `host_model` is the host's id of the model, `{function id}.{model}`. `task` is the
-    name of a task of the host, or empty. `is_admin` says whether an administrator asks.
-    """
+    """Who asks, and for which chat and message."""
 
     host_model: str
+    """The host's id of the model, `{function id}.{model}`."""
     user_id: str = ""
     chat_id: str = ""
     message_id: str = ""
     task: str = ""
+    """The name of a task of the host, or empty."""
     streams: bool = False
     is_admin: bool = False
 
     @property
     def model(self) -> str:
-        """The model as the administrator listed it.
-
-        The part before the first dot is the id of the function, which the administrator
-        chose.
-        """
+        """The model as the administrator listed it, without the function's id."""
         return self.host_model.split(".", 1)[-1]
 
     @property
@@ -10226,6 +10193,11 @@ class PipeCall(NamedTuple):
     """Where tools run that are not coroutines."""
 
     @property
+    def valves(self) -> Valves:
+        """The administrator's settings."""
+        return self.config.valves
+
+    @property
     def messages(self) -> list[dict[str, Any]]:
         """The messages of the body; none if it has no list of them."""
         messages = self.body.get("messages")
@@ -10249,13 +10221,12 @@ class PipeCall(NamedTuple):
 
 # ==== owui_manifold.host: The only module that uses `open_webui`; every name of the host is looked up here.
 
-FLOOR = (0, 11, 4)
+_FLOOR = (0, 11, 4)
 """From this version on `Chats.update_chat_by_id` patches the top-level keys of a chat;
 before, it replaced the whole chat (docs/reference/open-webui.md, "The chat's row")."""
 
 
-@dataclass(frozen=True, slots=True)
-class NewFile:
+class NewFile(NamedTuple):
     """A file to store; `kind` is its MIME type."""
 
     name: str
@@ -10267,8 +10238,8 @@ def require_floor() -> None:
     """Raise InvalidRequest, with a sentence, if Open WebUI is too old."""
     version = _host_name("env", "VERSION")
     numbers = [int(number) for number in re.findall(r"\d+", str(version))[:3]]
-    if tuple(numbers) < FLOOR:
-        floor = ".".join(map(str, FLOOR))
+    if tuple(numbers) < _FLOOR:
+        floor = ".".join(map(str, _FLOOR))
         raise InvalidRequest(
             f"This pipe needs Open WebUI {floor} or newer; this server runs "
             f"{version}. An administrator has to update Open WebUI."
@@ -10283,11 +10254,9 @@ async def read_chat(chat_id: str, user_id: str) -> Mapping[str, Any] | None:
 
 
 async def write_chat_keys(chat_id: str, values: Mapping[str, Any]) -> bool:
-    """Replace top-level keys of a chat's JSON; say whether the host stored them.
-
-    `touch=False`: storing items must not move the chat in the list.
-    """
+    """Replace top-level keys of a chat's JSON; say whether the host stored them."""
     chats = _host_name("models.chats", "Chats")
+    # Not touched: storing items must not move the chat in the list.
     row = await chats.update_chat_by_id(chat_id, dict(values), touch=False)
     return row is not None
 
@@ -10310,10 +10279,8 @@ async def legacy_model(model_id: str) -> Any:
 
 
 async def make_native(row: Any) -> bool:
-    """Set the function calling of a model to native; say whether the host did it.
-
-    Nothing else of its row changes: without grants the host keeps the existing ones.
-    """
+    """Set the function calling of a model to native; say whether the host did it."""
+    # Nothing else of its row changes: without grants the host keeps the existing ones.
     kept = row.model_dump(include={"id", "base_model_id", "name", "meta", "is_active"})
     native = {**row.params.model_dump(), "function_calling": "native"}
     form = _host_name("models.models", "ModelForm")(**kept, params=native)
@@ -10451,11 +10418,7 @@ _STORED_ADDRESS = re.compile(r"/api/v1/files/([^/?#]+)/content")
 _Made = TypeVar("_Made")
 
 
-async def read_file(row: Any, make: Callable[[bytes], _Made]) -> _Made | None:
-    """Return the result of `make` for a file's bytes; None if the host lost the file.
-
-    Both run on a thread, because the file may be large and its storage remote.
-    """
+async def _read_file(row: Any, make: Callable[[bytes], _Made]) -> _Made | None:
     try:
         return await asyncio.to_thread(lambda: make(stored_bytes(row.path)))
     except (OSError, RuntimeError):  # raised by the host's storages
@@ -10466,7 +10429,7 @@ async def read_tool_image(address: str, user: Any) -> Item:
     """Return a tool's picture in the same bytes as the next turn will read it."""
     match = _STORED_ADDRESS.match(address)
     row = await file_row(match[1], user) if match else None
-    held = await read_file(row, image_data_url) if row else address
+    held = await _read_file(row, image_data_url) if row else address
     return tool_image(held or "")
 
 
@@ -10515,7 +10478,7 @@ class _DocumentReader:
         def sized_part(content: bytes) -> tuple[Item, int]:
             return document_part(name, kind, content), len(content)
 
-        part, size = await read_file(row, sized_part) or (None, 0)
+        part, size = await _read_file(row, sized_part) or (None, 0)
         if part is None:
             return GONE_FILE.format(name)
         if size > self._left:
@@ -10528,8 +10491,8 @@ class _DocumentReader:
         return kind if self._wanted == "all" or kind == PDF_TYPE else ""
 
 
-File = Mapping[str, Any]
-StoreImage = Callable[[str], Awaitable[str]]
+_File = Mapping[str, Any]
+_StoreImage = Callable[[str], Awaitable[str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -10541,7 +10504,7 @@ class ResultFiles:
 
     for_model: list[Item] = field(default_factory=list)
     stored: list[Item] = field(default_factory=list)
-    shown: list[File] = field(default_factory=list)
+    shown: list[_File] = field(default_factory=list)
     unreadable: list[str] = field(default_factory=list)
 
     def output(self, text: str) -> str | list[Item]:
@@ -10550,7 +10513,7 @@ class ResultFiles:
 
 
 async def split_result_files(
-    files: Iterable[File], store: StoreImage, user: Any, *, has_row: bool
+    files: Iterable[_File], store: _StoreImage, user: Any, *, has_row: bool
 ) -> ResultFiles:
     """Return the files of a result; `store` gives a picture an address.
 
@@ -10592,7 +10555,7 @@ async def load_stored_images(
     pictures: dict[str, str] = {}
     for file_id in dict.fromkeys(wanted):
         row = await file_row(file_id, user)
-        held = await read_file(row, _encoded) if row else None
+        held = await _read_file(row, _encoded) if row else None
         if held:
             pictures[file_id] = held
     return restore_images(records, pictures)
@@ -10626,18 +10589,14 @@ def build_approver(
 def withheld_tools(
     config: Config, tools: Mapping[str, Mapping[str, Any]]
 ) -> frozenset[str]:
-    """Return the names of those of the host's `tools` that it must not be left to run.
+    """Return the names of the denied ones of the host's `tools`: it has no such rules.
 
-    The host does not know our rules, so denied tools are not offered to the model. The
-    builtin tool that runs any other by its name is not offered either.
+    The builtin tool that runs any other by its name goes with them.
     """
-    judge = Approver(usable(config.rules))
-    denied = {name for name in tools if judge.rule_for(name) == "deny"}
-    if not denied:
-        return frozenset()
-    passing_on = "builtin:call_tool"
-    others = {name for name in tools if tools[name].get("tool_id") == passing_on}
-    return frozenset(denied | others)
+    approver = Approver(usable(config.rules))
+    denied = {name for name in tools if approver.rule_for(name) == "deny"}
+    runs_any = {n for n in tools if tools[n].get("tool_id") == "builtin:call_tool"}
+    return frozenset(denied | runs_any if denied else ())
 
 
 def _ask_in_page(event_call: EventCall) -> Ask:
@@ -10666,16 +10625,14 @@ _CITED = frozenset(
 """Builtin tools whose results name sources, as in the host."""
 
 
-def cites(name: str, metadata: Mapping[str, Any]) -> bool:
-    """Say whether a tool's result names sources, as far as the model may have any."""
+def _cites(name: str, metadata: Mapping[str, Any]) -> bool:
     found: Any = metadata.get("model")
     for key in ("info", "meta", "capabilities", "citations"):
         found = found.get(key) if isinstance(found, Mapping) else None
     return name in _CITED and found is not False
 
 
-def is_error_text(text: str) -> bool:
-    """Say whether a result tells of an error."""
+def _is_error_text(text: str) -> bool:
     found = parse_json_object(text)
     if found is None:
         return text.strip().lower().startswith(HOST_ERROR_PREFIXES)
@@ -10779,7 +10736,7 @@ class HostTools:
             host.request, name, shown, tool, host.metadata, user
         )
         await tell_terminal(name, params, text, host.event_emitter)
-        cited = cites(name, host.metadata) and text
+        cited = _cites(name, host.metadata) and text
         tool_id = str(tool.get("tool_id") or "")
         sources = citation_sources(name, params, text, tool_id) if cited else []
         store = partial(stored_image, host.request, host.metadata, user)
@@ -10788,7 +10745,7 @@ class HostTools:
         card = {"files": shared.shown, "stored": shared.stored}
         card |= {"embeds": embeds, "sources": sources}
         filled = {key: value for key, value in card.items() if value}
-        return ToolResult(shared.output(text), is_error_text(text), filled)
+        return ToolResult(shared.output(text), _is_error_text(text), filled)
 
 
 async def _server_result(
@@ -10869,10 +10826,7 @@ def _web_search(config: Config) -> Item:
 
 
 class OfferedTools(NamedTuple):
-    """Tools in the API's form, with the names that it allows.
-
-    `names.known` are the functions' own names; `choice` is the API's `tool_choice`.
-    """
+    """Tools in the API's form, with the functions' own names and `tool_choice`."""
 
     items: Sequence[Item] = ()
     names: ToolNames = ToolNames()
@@ -11046,45 +11000,40 @@ class ChatStore:
         """Return the records that the answer's own output still needs."""
         return []
 
-    def stored_outputs(self, rewritten: str) -> list[list[Item]]:
-        """Return the stored output of each run of this branch.
+    def restore(self, parts: list[ChatPart], replaced_id: str) -> list[ChatPart]:
+        """Return a chat with the outputs that earlier answers of its branch stored.
 
-        `rewritten` names the answer that is asked for anew, if the model is shown it.
+        `replaced_id` names the answer that is asked for anew, if the model is shown it.
         """
-        return stored_outputs(self.messages, self._caller.message_id, rewritten)
+        outputs = stored_outputs(self.messages, self._caller.message_id, replaced_id)
+        return restore_from_outputs(parts, outputs)
 
 
-class OutputStore(ChatStore):
-    """Writes no row: records go into the answer's own output."""
+class _OutputStore(ChatStore):
 
     marks = False
 
     def __init__(
         self, caller: Caller, chat: Mapping[str, Any], seal: Encryption | None = None
     ) -> None:
-        """Begin with what `chat` holds, of either carrier."""
         super().__init__(caller, chat, seal)
         self._unshown: list[StoredRecord] = []
 
     async def write(self, record: Record, output_index: int | None = None) -> None:
-        """Give `record` to the answer, before the text of an item."""
         self._give(record.ulid, {record.ulid: record}, output_index)
 
     async def flush(self) -> bool:
-        """Give the answer everything that no record contained yet; always succeeds."""
         if self._is_behind:
             self._give(new_ulid(), {})
         return True
 
     async def invalidate_reasoning(self) -> None:
-        """Note in the answer that stored reasoning is not sent again."""
         dying = _encrypted_ids(self.records)
         self._dead |= dying
         if dying:
             self._give(new_ulid(), {})
 
     def take_unsent(self) -> list[StoredRecord]:
-        """Return the records that were given since the last call."""
         given, self._unshown = self._unshown, []
         return given
 
@@ -11107,7 +11056,7 @@ async def open_store(caller: Caller, valves: Valves) -> ChatStore | None:
         return None
     kept = {k: v for k, v in chat.items() if is_pipe_key(k) or k == _HISTORY}
     kept |= output_values(_messages_of(chat))
-    store = OutputStore if valves.HISTORY_CARRIER == "output" else ChatStore
+    store = _OutputStore if valves.HISTORY_CARRIER == "output" else ChatStore
     if valves.STORE_ENCRYPTION == "on":
         seal = _encryption(valves)
         return store(caller, _decrypt_values(kept, seal), seal)
@@ -11194,8 +11143,8 @@ async def build_chat_request(call: PipeCall) -> PreparedRequest:
     require_floor()
     endpoint = usable(call.config.endpoint)
     messages, records = restore_from_details(call.messages)
-    instructions, parts = parse_messages(messages, call.config.valves.IMAGE_DETAIL)
-    store = await open_store(call.caller, call.config.valves)
+    instructions, parts = parse_messages(messages, call.valves.IMAGE_DETAIL)
+    store = await open_store(call.caller, call.valves)
     model, reason = _choose_model(call, parts, store)
     before = load_round(call.state, call.caller.message_id)
     chat = _Chat(call, model, store, before, instructions, parts, records)
@@ -11215,7 +11164,7 @@ async def build_chat_request(call: PipeCall) -> PreparedRequest:
         request,
         endpoint,
         origin,
-        run_limits(call.config.valves, tools_ran=before is not None),
+        run_limits(call.valves, tools_ran=before is not None),
         store,
         before,
         _toolset(call, tools),
@@ -11258,8 +11207,7 @@ def _take_directive(chat: _Chat) -> _Chat:
 def _restore_outputs(chat: _Chat) -> _Chat:
     if not chat.store:
         return chat
-    outputs = chat.store.stored_outputs(chat.replaced_id)
-    parts = restore_from_outputs(chat.parts, outputs)
+    parts = chat.store.restore(chat.parts, chat.replaced_id)
     return chat._replace(parts=parts, records={**chat.records, **chat.store.records})
 
 
@@ -11268,7 +11216,7 @@ def _restore_prefix(chat: _Chat) -> _Chat:
     instructions = chat.round.instructions if chat.round else chat.instructions
     if store is None or not stored_messages(parts):
         return chat._replace(instructions=instructions)
-    mode = call.config.valves.STABLE_INSTRUCTIONS
+    mode = call.valves.STABLE_INSTRUCTIONS
     is_stable = chat.model.facts.prefix_bound if mode == "auto" else mode == "on"
     continues = call.host.metadata.get("assistant_message_id") or chat.round
     if not continues and call.caller.message_id not in store.sent:
@@ -11286,7 +11234,7 @@ _PASSES = (_attach_stored, _take_directive, _restore_outputs, _restore_prefix)
 
 
 async def _history(chat: _Chat, origin: Origin) -> list[Item]:
-    call, valves, user_id = chat.call, chat.call.config.valves, chat.call.caller.user_id
+    call, valves, user_id = chat.call, chat.call.valves, chat.call.caller.user_id
     rows = chat.store.messages if chat.store else {}
     parts = resolve_images(attach_files(chat.parts, rows, call.host.metadata))
     attachments = (p.attachments for p in parts if isinstance(p, UserMessage))
@@ -11311,16 +11259,16 @@ def _body(chat: _Chat, tools: OfferedTools) -> dict[str, Any]:
 
 def _offered_tools(call: PipeCall, model: ResolvedModel) -> OfferedTools:
     hosted = hosted_tools(call.config, model)
-    offered = offer_tools(call.body, model, call.config.valves, hosted)
+    offered = offer_tools(call.body, model, call.valves, hosted)
     if _runs_calls(call, offered):
         return offered
     withheld = withheld_tools(call.config, call.host.tools)
-    return offer_tools(call.body, model, call.config.valves, hosted, withheld)
+    return offer_tools(call.body, model, call.valves, hosted, withheld)
 
 
 def _runs_calls(call: PipeCall, offered: OfferedTools) -> bool:
     known = offered.names.known
-    ours = call.config.valves.TOOL_EXECUTION == "pipe" and bool(known)
+    ours = call.valves.TOOL_EXECUTION == "pipe" and bool(known)
     return ours and all(name in call.host.tools for name in known)
 
 
@@ -11349,7 +11297,7 @@ def _settings(
 def _toolset(call: PipeCall, offered: OfferedTools) -> Toolset:
     log = partial(call.log.line, "DEBUG")
     return build_toolset(
-        call.config.valves,
+        call.valves,
         HostTools(call.host, offered.names, call.threads),
         build_approver(call.config, call.host, log),
         log,
@@ -11384,12 +11332,12 @@ def build_task_request(call: PipeCall) -> PreparedRequest:
     items = build_input(parts, {}, None)
     request = build_request(model, instructions, items, body, settings)
     origin = origin_at(model.family, endpoint)
-    limits = run_limits(call.config.valves, tools_ran=False)
+    limits = run_limits(call.valves, tools_ran=False)
     return PreparedRequest(call, request, endpoint, origin, limits)
 
 
 def _task_model(call: PipeCall, endpoint: Endpoint) -> ResolvedModel:
-    wanted, valves = call.config.valves.TASK_MODEL.strip(), call.config.valves
+    wanted, valves = call.valves.TASK_MODEL.strip(), call.valves
     chosen = "TASK_MODEL" in valves.model_fields_set
     if wanted and (chosen or endpoint.host == Endpoint(DEFAULT_BASE_URL, "").host):
         return call.resolve(wanted)
@@ -11556,13 +11504,13 @@ def report_request(prepared: PreparedRequest) -> None:
     if missing := _missing_features(prepared):
         told = "left out, not known to the API or not taken by the model: "
         call.log.line("DEBUG", told + ", ".join(missing))
-    if call.config.valves.writes_audit_log():
+    if call.valves.writes_audit_log():
         payload = request.payload()
         call.log.audit(audit_request(payload, prepared.endpoint.host, call.log.run_id))
 
 
 def report_note(prepared: PreparedRequest, note: Status) -> None:
-    """Write what was done to get an answer after all."""
+    """Log what was done to get an answer after all."""
     prepared.call.log.line("WARNING", note.sentence)
 
 
@@ -11578,7 +11526,7 @@ def report_write_failure(prepared: PreparedRequest) -> None:
 def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
     """Log how a run ended; return it with the error id of a failure in its sentence."""
     call, trace = prepared.call, ended.trace
-    if call.config.valves.writes_audit_log():
+    if call.valves.writes_audit_log():
         call.log.audit(_audit_end(prepared, ended))
     _report_removals(call, trace.removed)
     if not ended.ending.is_failure:
@@ -11638,11 +11586,7 @@ _STANDARD_TIERS = (None, "auto", "default")
 
 
 def add_cost(prepared: PreparedRequest, ended: RunDone) -> RunDone:
-    """Return the end of a run with its cost, if it is shown and can be known.
-
-    The prices are those of the standard tier; valves that cannot be read leave only a
-    line in the log, because the answer is there.
-    """
+    """Return the end of a run with its cost, if it is shown and can be known."""
     call, request = prepared.call, prepared.request
     if not call.config.shows_cost or ended.usage is None:
         return ended
@@ -11651,7 +11595,7 @@ def add_cost(prepared: PreparedRequest, ended: RunDone) -> RunDone:
     try:
         own = usable(call.config.prices)
         facts = call.resolve(request.model).facts
-    except InvalidRequest as error:
+    except InvalidRequest as error:  # the answer is there, so only the log says it
         call.log.line("WARNING", str(error))
         return ended
     prices = own.get(request.model, facts.prices)
@@ -11670,10 +11614,7 @@ _DONE = " AUTO_NATIVE_TOOLS has set it to Native, from the next message on."
 
 
 async def legacy_notices(call: PipeCall) -> list[str]:
-    """Tell an administrator once about a model with legacy function calling.
-
-    Change the setting if they wish. A user's setting for a single chat is not changed.
-    """
+    """Tell an administrator once about a model with legacy function calling."""
     metadata, capabilities = call.host.metadata, call.capabilities
     params = metadata.get("params")
     way = params.get("function_calling") if isinstance(params, Mapping) else None
@@ -11683,7 +11624,7 @@ async def legacy_notices(call: PipeCall) -> list[str]:
     row = await legacy_model(model_id)
     if row is None:
         return []
-    changed = call.config.valves.AUTO_NATIVE_TOOLS and await make_native(row)
+    changed = call.valves.AUTO_NATIVE_TOOLS and await make_native(row)
     notice = _HOW + (_DONE if changed else _ADVICE)
     if capabilities.first_time(f"log: {model_id}: {notice}"):
         call.log.line("WARNING", f"{model_id}: {notice}")
@@ -11693,16 +11634,8 @@ async def legacy_notices(call: PipeCall) -> list[str]:
     return [notice] if is_shown else []
 
 
-def remote_notices(prepared: PreparedRequest) -> list[str]:
-    """Log errors in the servers' descriptions; return the notices for this chat.
-
-    Only administrators see any. Reasons that keep a server out are shown at every
-    answer; fields that are not sent are mentioned once in the log and once in a chat.
-    """
-    call = prepared.call
-    if call.caller.task or prepared.round:
-        return []
-    servers = call.config.remote
+def _remote_notices(prepared: PreparedRequest) -> list[str]:
+    call, servers = prepared.call, prepared.call.config.remote
     is_new, is_admin = call.capabilities.first_time, call.caller.is_admin
     shown = [*servers.complaints] if is_admin else []
     written = [*servers.complaints]
@@ -11723,7 +11656,7 @@ async def notices_of(prepared: PreparedRequest) -> list[str]:
     return [
         *prepared.notices,
         *([retirement] if retirement else []),
-        *remote_notices(prepared),
+        *_remote_notices(prepared),
         *await legacy_notices(call),
         *(call.config.problems if call.caller.is_admin else ()),
     ]
@@ -11802,7 +11735,7 @@ def _recorder(prepared: PreparedRequest) -> Recorder | None:
 def _record_scope(prepared: PreparedRequest) -> RecordScope:
     caller, remembers = (
         prepared.call.caller,
-        prepared.call.config.valves.remembers_reasoning(),
+        prepared.call.valves.remembers_reasoning(),
     )
     return RecordScope(
         caller.host_model,
@@ -11847,7 +11780,7 @@ def _hand_over(
     if not (_delegates(prepared) and leaves_calls(ended)):
         return
     call = prepared.call
-    within_run = call.config.valves.carries_reasoning()
+    within_run = call.valves.carries_reasoning()
     received = tuple(replay_output(ended.output, with_reasoning=within_run))
     pending = tuple(recorder.pending) if recorder else ()
     ended_round = DelegatedRound(
@@ -11965,7 +11898,7 @@ def _newest(valves: Valves, listing: Listing, connections: Connections) -> list[
 
 # ==== owui_manifold.checkup: The `/check` command: tests an administrator's set-up and says what works.
 
-CHECK_COMMAND = "/check"
+_CHECK_COMMAND = "/check"
 _FEWEST_TOKENS = 16
 _PING: Item = {
     "type": "message",
@@ -12073,7 +12006,7 @@ def is_check_command(call: PipeCall) -> bool:
     messages = call.messages
     last: Mapping[str, Any] = messages[-1] if messages else {}
     said = last.get("content")
-    is_command = isinstance(said, str) and said.strip() == CHECK_COMMAND
+    is_command = isinstance(said, str) and said.strip() == _CHECK_COMMAND
     return is_command and last.get("role") == "user" and call.caller.is_admin
 
 

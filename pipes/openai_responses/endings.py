@@ -192,7 +192,7 @@ def ending_of_incomplete(reason: str | None) -> Ending:
 
 
 def ending_of_failure(kind: Literal["failed", "error"], error: ApiError) -> Ending:
-    """Return the ending of a `response.failed` ("failed") or an `error` event ("error")."""
+    """Return the ending of a `response.failed` ("failed") or an `error` event."""
     code = api_word(error.code or error.type)
     return Ending(kind, code, failure_sentence(error))
 
@@ -252,9 +252,11 @@ def failure_status(failure: Failure) -> str:
 
 
 def _sentence(kind: str, error: ApiError) -> str:
-    told = SENTENCES[kind]
+    sentences = SENTENCES[kind]
     words = (word for word in (error.code, error.type) if word)
-    sentence = next((told[word] for word in words if word in told), told[""])
+    sentence = next(
+        (sentences[one] for one in words if one in sentences), sentences[""]
+    )
     return sentence.format(code=_shown(error.code or error.type))
 
 
@@ -266,8 +268,8 @@ def _shown(word: str | None, form: str = " ({})") -> str:
 def api_word(word: str | None) -> str | None:
     """Return `word` if it can be a word of the API, else None.
 
-    Such words consist of small letters, digits, dots, brackets and underscores; a key does
-    not.
+    Such words consist of small letters, digits, dots, brackets and underscores; a key
+    does not.
     """
-    known = any(word in told for told in SENTENCES.values())
+    known = any(word in sentences for sentences in SENTENCES.values())
     return word if word and (known or _WORD.fullmatch(word)) else None

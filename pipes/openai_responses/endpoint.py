@@ -8,7 +8,7 @@ from pathlib import Path
 from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
 from urllib.request import getproxies, proxy_bypass
 
-from openai_responses.errors import InvalidRequest
+from openai_responses.errors import PIPE_VALVES, InvalidRequest, valve_error
 
 DEFAULT_BASE_URL = "https://api.openai.com/v1"
 
@@ -19,8 +19,8 @@ _AZURE_HOSTS = (".azure.com", ".azure.us", ".azure.cn")
 class Network:
     """How a server is reached; the address of a proxy can contain a password.
 
-    An empty `ca_bundle` (a file) or `proxy` (an address) means the system's certificates
-    and the environment's proxy.
+    An empty `ca_bundle` (a file) or `proxy` (an address) means the system's
+    certificates and the environment's proxy.
     """
 
     verify_ssl: bool = True
@@ -62,21 +62,22 @@ class Endpoint:
 
     def account(self) -> str:
         """Return a name for this key at this address that does not reveal the key."""
-        told = f"{self.base_url}\n{self.organization}\n{self.api_key}"
-        return sha256(told.encode("utf-8", errors="replace")).hexdigest()
+        identity = f"{self.base_url}\n{self.organization}\n{self.api_key}"
+        return sha256(identity.encode("utf-8", errors="replace")).hexdigest()
 
     def owner(self) -> str:
         """Return a short name for the owner of encrypted reasoning, without the key.
 
         Keys of one organisation can read each other's reasoning.
         """
-        told = f"{self.host}\n{self.organization or self.api_key.strip()}"
-        return sha256(told.encode("utf-8", errors="replace")).hexdigest()[:16]
+        identity = f"{self.host}\n{self.organization or self.api_key.strip()}"
+        return sha256(identity.encode("utf-8", errors="replace")).hexdigest()[:16]
 
     def headers(self) -> dict[str, str]:
         """Return the headers of a request.
 
-        The administrator's own headers have priority: a gateway may need another Authorization.
+        The administrator's own headers have priority: a gateway may need another
+        Authorization.
         """
         key = self.api_key.strip()
         ours = {"api-key": key} if self.is_azure else {"Authorization": f"Bearer {key}"}
@@ -94,10 +95,8 @@ def _normalize_base_url(text: str) -> str:
     """`/v1` may be missing, a slash or the endpoint's `/responses` may be at the end."""
     parts = url_parts(text.strip() or DEFAULT_BASE_URL)
     if parts is None:
-        raise InvalidRequest(
-            "BASE_URL is not an http or https address. An administrator has to "
-            f"correct it in the valves of this pipe, for example {DEFAULT_BASE_URL}."
-        )
+        problem = "BASE_URL is not an http or https address"
+        raise valve_error(problem, DEFAULT_BASE_URL, place=PIPE_VALVES)
     if "@" in parts.netloc:
         raise InvalidRequest(
             "BASE_URL holds a user name or a password, which cannot be sent beside "
@@ -144,10 +143,10 @@ class Trust:
                 self._contexts[key] = ssl.create_default_context(cafile=path)
             return self._contexts[key]
         except (OSError, ValueError):  # no such file, or no certificates in it
-            raise InvalidRequest(
-                "CA_BUNDLE is not a file with certificates that this server can read. "
-                "An administrator has to correct it in the valves of this pipe."
-            ) from None
+            problem = (
+                "CA_BUNDLE is not a file with certificates that this server can read"
+            )
+            raise valve_error(problem, place=PIPE_VALVES) from None
 
 
 def proxy_for(network: Network, url: str) -> str | None:

@@ -24,6 +24,19 @@ class InvalidRequest(ResponsesError):
     """A request that is not sent; the text says why."""
 
 
+def valve_error(
+    problem: str, example: str = "", *, place: str = "the valves"
+) -> InvalidRequest:
+    """Return the error of a setting: what is wrong, and who has to correct it where."""
+    shown = f", for example {example}" if example else ""
+    return InvalidRequest(
+        f"{problem}. An administrator has to correct it in {place}{shown}."
+    )
+
+
+PIPE_VALVES = "the valves of this pipe"
+
+
 class ConnectionFailed(ResponsesError):
     """The server could not be reached, or went away before it answered."""
 
@@ -60,7 +73,8 @@ class MalformedEvent(ResponsesError):
 class ApiError(NamedTuple):
     """The error that the API reports (docs/reference/responses-api.md, "Errors").
 
-    `message` is the server's text. It can quote a key or a prompt, so it is never shown.
+    `message` is the server's text. It can quote a key or a prompt, so it is never
+    shown.
     """
 
     code: str | None = None

@@ -43,6 +43,8 @@ class ItemKind(NamedTuple):
     """What the API leaves out of it unless a request includes it."""
     refused_at_minimal: bool = False
     """Its tool cannot be used with the effort `minimal`."""
+    is_cited: bool = False
+    """Answers cite what it found."""
     fee: float = 0
     """US dollars for one call, or for each different value of `fee_field`."""
     fee_field: str = ""
@@ -76,6 +78,7 @@ ITEM_KINDS: Mapping[str, ItemKind] = {
         "web_search",
         "action",
         is_call=True,
+        is_cited=True,
         include="web_search_call.action.sources",
         refused_at_minimal=True,
         fee=0.01,
@@ -84,6 +87,7 @@ ITEM_KINDS: Mapping[str, ItemKind] = {
         "file_search",
         "queries",
         is_call=True,
+        is_cited=True,
         refused_at_minimal=True,
         fee=0.0025,  # not verified
     ),
@@ -367,7 +371,7 @@ def drop_hosted_tool_items(items: Iterable[Item]) -> list[Item]:
 
 def is_search(tool: Mapping[str, Any]) -> bool:
     """Say whether answers cite the results of `tool`."""
-    return tool.get("type") in ("web_search", "file_search")
+    return _tool_kind(tool).is_cited
 
 
 def search_queries(item: Mapping[str, Any]) -> list[str]:
@@ -397,7 +401,7 @@ def include_for(tools: Sequence[Item]) -> list[str]:
     return [name for name in included if name]
 
 
-def _tool_kind(tool: Item) -> ItemKind:
+def _tool_kind(tool: Mapping[str, Any]) -> ItemKind:
     return _TOOL_KINDS.get(str(tool.get("type")), _OTHER_KIND)
 
 

@@ -76,8 +76,8 @@ def header_secrets(value: str) -> list[str]:
 def redact_line(text: str, secrets: Iterable[str] = ()) -> str:
     """Return `text` redacted and as one line, safe to write to a log.
 
-    A line end of a tool's text would fake a line of the log, and an escape sequence would
-    act on the terminal that shows it.
+    A line end of a tool's text would fake a line of the log, and an escape sequence
+    would act on the terminal that shows it.
     """
     line = "\\n".join(redact(text, secrets).splitlines())
     return "".join(one if one.isprintable() else _escaped(one) for one in line)

@@ -104,7 +104,7 @@ def _recorder(prepared: PreparedRequest) -> Recorder | None:
 def _record_scope(prepared: PreparedRequest) -> RecordScope:
     caller, remembers = (
         prepared.call.caller,
-        prepared.call.config.valves.remembers_reasoning(),
+        prepared.call.valves.remembers_reasoning(),
     )
     return RecordScope(
         caller.host_model,
@@ -156,7 +156,7 @@ def _hand_over(
     if not (_delegates(prepared) and leaves_calls(ended)):
         return
     call = prepared.call
-    within_run = call.config.valves.carries_reasoning()
+    within_run = call.valves.carries_reasoning()
     received = tuple(replay_output(ended.output, with_reasoning=within_run))
     pending = tuple(recorder.pending) if recorder else ()
     ended_round = DelegatedRound(

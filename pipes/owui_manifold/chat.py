@@ -40,7 +40,6 @@ from owui_chat.messages import (
     stored_messages,
 )
 from owui_chat.storage.details_carrier import restore_from_details
-from owui_chat.storage.output_carrier import restore_from_outputs
 from owui_chat.storage.records import Record
 from owui_manifold.config import (
     build_toolset,
@@ -105,8 +104,8 @@ async def build_chat_request(call: PipeCall) -> PreparedRequest:
     require_floor()
     endpoint = usable(call.config.endpoint)
     messages, records = restore_from_details(call.messages)
-    instructions, parts = parse_messages(messages, call.config.valves.IMAGE_DETAIL)
-    store = await open_store(call.caller, call.config.valves)
+    instructions, parts = parse_messages(messages, call.valves.IMAGE_DETAIL)
+    store = await open_store(call.caller, call.valves)
     model, reason = _choose_model(call, parts, store)
     before = load_round(call.state, call.caller.message_id)
     chat = _Chat(call, model, store, before, instructions, parts, records)
@@ -126,7 +125,7 @@ async def build_chat_request(call: PipeCall) -> PreparedRequest:
         request,
         endpoint,
         origin,
-        run_limits(call.config.valves, tools_ran=before is not None),
+        run_limits(call.valves, tools_ran=before is not None),
         store,
         before,
         _toolset(call, tools),
@@ -173,8 +172,7 @@ def _restore_outputs(chat: _Chat) -> _Chat:
     """Put the stored outputs of earlier answers in the place of their text."""
     if not chat.store:
         return chat
-    outputs = chat.store.stored_outputs(chat.replaced_id)
-    parts = restore_from_outputs(chat.parts, outputs)
+    parts = chat.store.restore(chat.parts, chat.replaced_id)
     return chat._replace(parts=parts, records={**chat.records, **chat.store.records})
 
 
@@ -187,7 +185,7 @@ def _restore_prefix(chat: _Chat) -> _Chat:
     instructions = chat.round.instructions if chat.round else chat.instructions
     if store is None or not stored_messages(parts):
         return chat._replace(instructions=instructions)
-    mode = call.config.valves.STABLE_INSTRUCTIONS
+    mode = call.valves.STABLE_INSTRUCTIONS
     is_stable = chat.model.facts.prefix_bound if mode == "auto" else mode == "on"
     continues = call.host.metadata.get("assistant_message_id") or chat.round
     if not continues and call.caller.message_id not in store.sent:
@@ -206,7 +204,7 @@ _PASSES = (_attach_stored, _take_directive, _restore_outputs, _restore_prefix)
 
 async def _history(chat: _Chat, origin: Origin) -> list[Item]:
     """Return the input of a chat's history, with its files."""
-    call, valves, user_id = chat.call, chat.call.config.valves, chat.call.caller.user_id
+    call, valves, user_id = chat.call, chat.call.valves, chat.call.caller.user_id
     rows = chat.store.messages if chat.store else {}
     parts = resolve_images(attach_files(chat.parts, rows, call.host.metadata))
     attachments = (p.attachments for p in parts if isinstance(p, UserMessage))
@@ -232,17 +230,17 @@ def _body(chat: _Chat, tools: OfferedTools) -> dict[str, Any]:
 
 def _offered_tools(call: PipeCall, model: ResolvedModel) -> OfferedTools:
     hosted = hosted_tools(call.config, model)
-    offered = offer_tools(call.body, model, call.config.valves, hosted)
+    offered = offer_tools(call.body, model, call.valves, hosted)
     if _runs_calls(call, offered):
         return offered
     withheld = withheld_tools(call.config, call.host.tools)
-    return offer_tools(call.body, model, call.config.valves, hosted, withheld)
+    return offer_tools(call.body, model, call.valves, hosted, withheld)
 
 
 def _runs_calls(call: PipeCall, offered: OfferedTools) -> bool:
     """Say whether calls are run here, because none must be left to others."""
     known = offered.names.known
-    ours = call.config.valves.TOOL_EXECUTION == "pipe" and bool(known)
+    ours = call.valves.TOOL_EXECUTION == "pipe" and bool(known)
     return ours and all(name in call.host.tools for name in known)
 
 
@@ -272,7 +270,7 @@ def _toolset(call: PipeCall, offered: OfferedTools) -> Toolset:
     """Return what runs the calls here, unless others must run one of them."""
     log = partial(call.log.line, "DEBUG")
     return build_toolset(
-        call.config.valves,
+        call.valves,
         HostTools(call.host, offered.names, call.threads),
         build_approver(call.config, call.host, log),
         log,
@@ -307,7 +305,7 @@ def build_task_request(call: PipeCall) -> PreparedRequest:
     items = build_input(parts, {}, None)
     request = build_request(model, instructions, items, body, settings)
     origin = origin_at(model.family, endpoint)
-    limits = run_limits(call.config.valves, tools_ran=False)
+    limits = run_limits(call.valves, tools_ran=False)
     return PreparedRequest(call, request, endpoint, origin, limits)
 
 
@@ -316,7 +314,7 @@ def _task_model(call: PipeCall, endpoint: Endpoint) -> ResolvedModel:
 
     A server other than OpenAI's may not have the default model.
     """
-    wanted, valves = call.config.valves.TASK_MODEL.strip(), call.config.valves
+    wanted, valves = call.valves.TASK_MODEL.strip(), call.valves
     chosen = "TASK_MODEL" in valves.model_fields_set
     if wanted and (chosen or endpoint.host == Endpoint(DEFAULT_BASE_URL, "").host):
         return call.resolve(wanted)

@@ -26,7 +26,7 @@ from owui_manifold.context import PipeCall
 from owui_manifold.hosted_tools import hosted_tools
 from owui_manifold.models import configured_models, fetch_models
 
-CHECK_COMMAND = "/check"
+_CHECK_COMMAND = "/check"
 _FEWEST_TOKENS = 16
 _PING: Item = {
     "type": "message",
@@ -139,7 +139,7 @@ def is_check_command(call: PipeCall) -> bool:
     messages = call.messages
     last: Mapping[str, Any] = messages[-1] if messages else {}
     said = last.get("content")
-    is_command = isinstance(said, str) and said.strip() == CHECK_COMMAND
+    is_command = isinstance(said, str) and said.strip() == _CHECK_COMMAND
     return is_command and last.get("role") == "user" and call.caller.is_admin
 
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, TypeVar
 from pydantic import TypeAdapter, ValidationError
 
 from openai_responses.endpoint import Endpoint, Network, proxy_secrets
-from openai_responses.errors import InvalidRequest
+from openai_responses.errors import PIPE_VALVES, InvalidRequest, valve_error
 from openai_responses.items import Item
 from openai_responses.loop.attempts import Limits
 from openai_responses.loop.recovery import RetryPolicy
@@ -149,7 +149,7 @@ def _is_on(own: str, default: bool) -> bool:
     return default if own == "inherit" else own == "on"
 
 
-# ---------------------------------------------------------------- what users choose
+# What users choose
 
 _FILTER_KEY = "openai_responses"
 _FILTER_VERSION = 1
@@ -215,7 +215,7 @@ def _permitted_words(valves: Valves) -> set[str]:
     return set(comma_list(valves.USER_MAY_CHANGE.lower()))
 
 
-# ---------------------------------------------------------------- single valves
+# Single valves
 
 
 def comma_list(text: str) -> list[str]:
@@ -234,14 +234,7 @@ def _json_value(form: Any, text: str, problem: str, example: str) -> Any:
     try:
         return _adapter(form).validate_json(text.strip() or "{}", strict=True)
     except ValidationError:
-        raise _valve_error(problem, example) from None
-
-
-def _valve_error(problem: str, example: str) -> InvalidRequest:
-    return InvalidRequest(
-        f"{problem}. An administrator has to correct it in the valves of this pipe, "
-        f"for example {example}."
-    )
+        raise valve_error(problem, example, place=PIPE_VALVES) from None
 
 
 def _extra_headers(valves: Valves) -> _Headers:
@@ -273,9 +266,9 @@ def _location(text: str) -> Mapping[str, str]:
     elif len(words) <= len(_PLACE):
         given = dict(zip(_PLACE, words, strict=False))
     else:
-        raise _valve_error(problem, example)
+        raise valve_error(problem, example, place=PIPE_VALVES)
     if not all(isinstance(given.get(key, ""), str) for key in _PLACE):
-        raise _valve_error(problem, example)
+        raise valve_error(problem, example, place=PIPE_VALVES)
     return {key: given[key] for key in _PLACE if given.get(key)}
 
 
@@ -286,7 +279,7 @@ def _secrets(valves: Valves, headers: Iterable[str], *others: str) -> tuple[str,
     return tuple(text for text in found if text.strip())
 
 
-# ---------------------------------------------------------------- the endpoint
+# The endpoint
 
 _NO_OWN_KEY = (
     "This pipe wants an OpenAI API key of your own. Set API_KEY in your settings of "
@@ -375,7 +368,7 @@ class AccountCapabilities:
             self._by_account[endpoint.account()] = known
 
 
-# ---------------------------------------------------------------- a request
+# A request
 
 _LEAST_THRESHOLD = 1000
 """A smaller threshold would compact every answer."""
@@ -426,10 +419,7 @@ def request_settings(
     refused: Capabilities,
     defaults: Mapping[str, Any],
 ) -> Settings:
-    """Return the settings of a request, without what the server `refused` before.
-
-    `streams` says whether a stream is wanted.
-    """
+    """Return the settings of a request, without what the server `refused` before."""
     valves, summary = config.valves, config.summary
     return Settings(
         effort=config.effort,
@@ -444,11 +434,8 @@ def request_settings(
 
 
 def is_background_model(valves: Valves, names: Iterable[str]) -> bool:
-    """Say whether BACKGROUND_MODELS matches one of a model's names.
-
-    Servers that support only the minimum of the API do not store responses.
-    """
-    if valves.COMPATIBILITY == "strict":
+    """Say whether BACKGROUND_MODELS matches one of a model's names."""
+    if valves.COMPATIBILITY == "strict":  # such servers do not store responses
         return False
     patterns = comma_list(valves.BACKGROUND_MODELS.lower())
     return any(fnmatchcase(n.lower(), p) for n in names for p in patterns)

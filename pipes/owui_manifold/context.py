@@ -8,6 +8,7 @@ from openai_responses.models.resolve import ResolvedModel, resolve_with_override
 from owui_manifold.config import AccountCapabilities, Config, usable
 from owui_manifold.log import RunLog
 from owui_manifold.rounds import known_sources
+from owui_manifold.valves import Valves
 
 EventCall = Callable[[dict[str, Any]], Awaitable[Any]]
 
@@ -28,27 +29,21 @@ _ROWLESS_CHATS = ("temporary:", "local:", "channel:")
 
 
 class Caller(NamedTuple):
-    """Who asks, and for which chat and message.
-
-    `host_model` is the host's id of the model, `{function id}.{model}`. `task` is the
-    name of a task of the host, or empty. `is_admin` says whether an administrator asks.
-    """
+    """Who asks, and for which chat and message."""
 
     host_model: str
+    """The host's id of the model, `{function id}.{model}`."""
     user_id: str = ""
     chat_id: str = ""
     message_id: str = ""
     task: str = ""
+    """The name of a task of the host, or empty."""
     streams: bool = False
     is_admin: bool = False
 
     @property
     def model(self) -> str:
-        """The model as the administrator listed it.
-
-        The part before the first dot is the id of the function, which the administrator
-        chose.
-        """
+        """The model as the administrator listed it, without the function's id."""
         return self.host_model.split(".", 1)[-1]
 
     @property
@@ -104,6 +99,11 @@ class PipeCall(NamedTuple):
     host: HostContext
     threads: Executor
     """Where tools run that are not coroutines."""
+
+    @property
+    def valves(self) -> Valves:
+        """The administrator's settings."""
+        return self.config.valves
 
     @property
     def messages(self) -> list[dict[str, Any]]:

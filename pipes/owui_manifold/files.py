@@ -43,7 +43,7 @@ _STORED_ADDRESS = re.compile(r"/api/v1/files/([^/?#]+)/content")
 _Made = TypeVar("_Made")
 
 
-async def read_file(row: Any, make: Callable[[bytes], _Made]) -> _Made | None:
+async def _read_file(row: Any, make: Callable[[bytes], _Made]) -> _Made | None:
     """Return the result of `make` for a file's bytes; None if the host lost the file.
 
     Both run on a thread, because the file may be large and its storage remote.
@@ -58,7 +58,7 @@ async def read_tool_image(address: str, user: Any) -> Item:
     """Return a tool's picture in the same bytes as the next turn will read it."""
     match = _STORED_ADDRESS.match(address)
     row = await file_row(match[1], user) if match else None
-    held = await read_file(row, image_data_url) if row else address
+    held = await _read_file(row, image_data_url) if row else address
     return tool_image(held or "")
 
 
@@ -111,7 +111,7 @@ class _DocumentReader:
         def sized_part(content: bytes) -> tuple[Item, int]:
             return document_part(name, kind, content), len(content)
 
-        part, size = await read_file(row, sized_part) or (None, 0)
+        part, size = await _read_file(row, sized_part) or (None, 0)
         if part is None:
             return GONE_FILE.format(name)
         if size > self._left:
@@ -125,8 +125,8 @@ class _DocumentReader:
         return kind if self._wanted == "all" or kind == PDF_TYPE else ""
 
 
-File = Mapping[str, Any]
-StoreImage = Callable[[str], Awaitable[str]]
+_File = Mapping[str, Any]
+_StoreImage = Callable[[str], Awaitable[str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +138,7 @@ class ResultFiles:
 
     for_model: list[Item] = field(default_factory=list)
     stored: list[Item] = field(default_factory=list)
-    shown: list[File] = field(default_factory=list)
+    shown: list[_File] = field(default_factory=list)
     unreadable: list[str] = field(default_factory=list)
 
     def output(self, text: str) -> str | list[Item]:
@@ -147,7 +147,7 @@ class ResultFiles:
 
 
 async def split_result_files(
-    files: Iterable[File], store: StoreImage, user: Any, *, has_row: bool
+    files: Iterable[_File], store: _StoreImage, user: Any, *, has_row: bool
 ) -> ResultFiles:
     """Return the files of a result; `store` gives a picture an address.
 
@@ -189,7 +189,7 @@ async def load_stored_images(
     pictures: dict[str, str] = {}
     for file_id in dict.fromkeys(wanted):
         row = await file_row(file_id, user)
-        held = await read_file(row, _encoded) if row else None
+        held = await _read_file(row, _encoded) if row else None
         if held:
             pictures[file_id] = held
     return restore_images(records, pictures)

@@ -6,21 +6,19 @@ sentence, and the pipe still loads.
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from importlib import import_module
 from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from openai_responses.errors import InvalidRequest
 
-FLOOR = (0, 11, 4)
+_FLOOR = (0, 11, 4)
 """From this version on `Chats.update_chat_by_id` patches the top-level keys of a chat;
 before, it replaced the whole chat (docs/reference/open-webui.md, "The chat's row")."""
 
 
-@dataclass(frozen=True, slots=True)
-class NewFile:
+class NewFile(NamedTuple):
     """A file to store; `kind` is its MIME type."""
 
     name: str
@@ -32,8 +30,8 @@ def require_floor() -> None:
     """Raise InvalidRequest, with a sentence, if Open WebUI is too old."""
     version = _host_name("env", "VERSION")
     numbers = [int(number) for number in re.findall(r"\d+", str(version))[:3]]
-    if tuple(numbers) < FLOOR:
-        floor = ".".join(map(str, FLOOR))
+    if tuple(numbers) < _FLOOR:
+        floor = ".".join(map(str, _FLOOR))
         raise InvalidRequest(
             f"This pipe needs Open WebUI {floor} or newer; this server runs "
             f"{version}. An administrator has to update Open WebUI."
@@ -48,11 +46,9 @@ async def read_chat(chat_id: str, user_id: str) -> Mapping[str, Any] | None:
 
 
 async def write_chat_keys(chat_id: str, values: Mapping[str, Any]) -> bool:
-    """Replace top-level keys of a chat's JSON; say whether the host stored them.
-
-    `touch=False`: storing items must not move the chat in the list.
-    """
+    """Replace top-level keys of a chat's JSON; say whether the host stored them."""
     chats = _host_name("models.chats", "Chats")
+    # Not touched: storing items must not move the chat in the list.
     row = await chats.update_chat_by_id(chat_id, dict(values), touch=False)
     return row is not None
 
@@ -75,10 +71,8 @@ async def legacy_model(model_id: str) -> Any:
 
 
 async def make_native(row: Any) -> bool:
-    """Set the function calling of a model to native; say whether the host did it.
-
-    Nothing else of its row changes: without grants the host keeps the existing ones.
-    """
+    """Set the function calling of a model to native; say whether the host did it."""
+    # Nothing else of its row changes: without grants the host keeps the existing ones.
     kept = row.model_dump(include={"id", "base_model_id", "name", "meta", "is_active"})
     native = {**row.params.model_dump(), "function_calling": "native"}
     form = _host_name("models.models", "ModelForm")(**kept, params=native)

@@ -54,18 +54,14 @@ def build_approver(
 def withheld_tools(
     config: Config, tools: Mapping[str, Mapping[str, Any]]
 ) -> frozenset[str]:
-    """Return the names of those of the host's `tools` that it must not be left to run.
+    """Return the names of the denied ones of the host's `tools`: it has no such rules.
 
-    The host does not know our rules, so denied tools are not offered to the model. The
-    builtin tool that runs any other by its name is not offered either.
+    The builtin tool that runs any other by its name goes with them.
     """
-    judge = Approver(usable(config.rules))
-    denied = {name for name in tools if judge.rule_for(name) == "deny"}
-    if not denied:
-        return frozenset()
-    passing_on = "builtin:call_tool"
-    others = {name for name in tools if tools[name].get("tool_id") == passing_on}
-    return frozenset(denied | others)
+    approver = Approver(usable(config.rules))
+    denied = {name for name in tools if approver.rule_for(name) == "deny"}
+    runs_any = {n for n in tools if tools[n].get("tool_id") == "builtin:call_tool"}
+    return frozenset(denied | runs_any if denied else ())
 
 
 def _ask_in_page(event_call: EventCall) -> Ask:
@@ -99,7 +95,7 @@ _CITED = frozenset(
 """Builtin tools whose results name sources, as in the host."""
 
 
-def cites(name: str, metadata: Mapping[str, Any]) -> bool:
+def _cites(name: str, metadata: Mapping[str, Any]) -> bool:
     """Say whether a tool's result names sources, as far as the model may have any."""
     found: Any = metadata.get("model")
     for key in ("info", "meta", "capabilities", "citations"):
@@ -107,7 +103,7 @@ def cites(name: str, metadata: Mapping[str, Any]) -> bool:
     return name in _CITED and found is not False
 
 
-def is_error_text(text: str) -> bool:
+def _is_error_text(text: str) -> bool:
     """Say whether a result tells of an error."""
     found = parse_json_object(text)
     if found is None:
@@ -213,7 +209,7 @@ class HostTools:
             host.request, name, shown, tool, host.metadata, user
         )
         await tell_terminal(name, params, text, host.event_emitter)
-        cited = cites(name, host.metadata) and text
+        cited = _cites(name, host.metadata) and text
         tool_id = str(tool.get("tool_id") or "")
         sources = citation_sources(name, params, text, tool_id) if cited else []
         store = partial(stored_image, host.request, host.metadata, user)
@@ -222,7 +218,7 @@ class HostTools:
         card = {"files": shared.shown, "stored": shared.stored}
         card |= {"embeds": embeds, "sources": sources}
         filled = {key: value for key, value in card.items() if value}
-        return ToolResult(shared.output(text), is_error_text(text), filled)
+        return ToolResult(shared.output(text), _is_error_text(text), filled)
 
 
 async def _server_result(

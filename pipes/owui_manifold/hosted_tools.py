@@ -72,10 +72,7 @@ def _web_search(config: Config) -> Item:
 
 
 class OfferedTools(NamedTuple):
-    """Tools in the API's form, with the names that it allows.
-
-    `names.known` are the functions' own names; `choice` is the API's `tool_choice`.
-    """
+    """Tools in the API's form, with the functions' own names and `tool_choice`."""
 
     items: Sequence[Item] = ()
     names: ToolNames = ToolNames()

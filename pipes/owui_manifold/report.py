@@ -41,13 +41,13 @@ def report_request(prepared: PreparedRequest) -> None:
     if missing := _missing_features(prepared):
         told = "left out, not known to the API or not taken by the model: "
         call.log.line("DEBUG", told + ", ".join(missing))
-    if call.config.valves.writes_audit_log():
+    if call.valves.writes_audit_log():
         payload = request.payload()
         call.log.audit(audit_request(payload, prepared.endpoint.host, call.log.run_id))
 
 
 def report_note(prepared: PreparedRequest, note: Status) -> None:
-    """Write what was done to get an answer after all."""
+    """Log what was done to get an answer after all."""
     prepared.call.log.line("WARNING", note.sentence)
 
 
@@ -63,7 +63,7 @@ def report_write_failure(prepared: PreparedRequest) -> None:
 def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
     """Log how a run ended; return it with the error id of a failure in its sentence."""
     call, trace = prepared.call, ended.trace
-    if call.config.valves.writes_audit_log():
+    if call.valves.writes_audit_log():
         call.log.audit(_audit_end(prepared, ended))
     _report_removals(call, trace.removed)
     if not ended.ending.is_failure:
@@ -125,11 +125,7 @@ _STANDARD_TIERS = (None, "auto", "default")
 
 
 def add_cost(prepared: PreparedRequest, ended: RunDone) -> RunDone:
-    """Return the end of a run with its cost, if it is shown and can be known.
-
-    The prices are those of the standard tier; valves that cannot be read leave only a
-    line in the log, because the answer is there.
-    """
+    """Return the end of a run with its cost, if it is shown and can be known."""
     call, request = prepared.call, prepared.request
     if not call.config.shows_cost or ended.usage is None:
         return ended
@@ -138,7 +134,7 @@ def add_cost(prepared: PreparedRequest, ended: RunDone) -> RunDone:
     try:
         own = usable(call.config.prices)
         facts = call.resolve(request.model).facts
-    except InvalidRequest as error:
+    except InvalidRequest as error:  # the answer is there, so only the log says it
         call.log.line("WARNING", str(error))
         return ended
     prices = own.get(request.model, facts.prices)
@@ -157,10 +153,7 @@ _DONE = " AUTO_NATIVE_TOOLS has set it to Native, from the next message on."
 
 
 async def legacy_notices(call: PipeCall) -> list[str]:
-    """Tell an administrator once about a model with legacy function calling.
-
-    Change the setting if they wish. A user's setting for a single chat is not changed.
-    """
+    """Tell an administrator once about a model with legacy function calling."""
     metadata, capabilities = call.host.metadata, call.capabilities
     params = metadata.get("params")
     way = params.get("function_calling") if isinstance(params, Mapping) else None
@@ -170,7 +163,7 @@ async def legacy_notices(call: PipeCall) -> list[str]:
     row = await legacy_model(model_id)
     if row is None:
         return []
-    changed = call.config.valves.AUTO_NATIVE_TOOLS and await make_native(row)
+    changed = call.valves.AUTO_NATIVE_TOOLS and await make_native(row)
     notice = _HOW + (_DONE if changed else _ADVICE)
     if capabilities.first_time(f"log: {model_id}: {notice}"):
         call.log.line("WARNING", f"{model_id}: {notice}")
@@ -180,16 +173,13 @@ async def legacy_notices(call: PipeCall) -> list[str]:
     return [notice] if is_shown else []
 
 
-def remote_notices(prepared: PreparedRequest) -> list[str]:
+def _remote_notices(prepared: PreparedRequest) -> list[str]:
     """Log errors in the servers' descriptions; return the notices for this chat.
 
     Only administrators see any. Reasons that keep a server out are shown at every
     answer; fields that are not sent are mentioned once in the log and once in a chat.
     """
-    call = prepared.call
-    if call.caller.task or prepared.round:
-        return []
-    servers = call.config.remote
+    call, servers = prepared.call, prepared.call.config.remote
     is_new, is_admin = call.capabilities.first_time, call.caller.is_admin
     shown = [*servers.complaints] if is_admin else []
     written = [*servers.complaints]
@@ -210,7 +200,7 @@ async def notices_of(prepared: PreparedRequest) -> list[str]:
     return [
         *prepared.notices,
         *([retirement] if retirement else []),
-        *remote_notices(prepared),
+        *_remote_notices(prepared),
         *await legacy_notices(call),
         *(call.config.problems if call.caller.is_admin else ()),
     ]

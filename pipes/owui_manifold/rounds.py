@@ -7,8 +7,7 @@ one sent, what it received, and the outputs, reasoning included.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from openai_responses.items import Item, open_calls, since_compaction
 from openai_responses.requests.replay import drop_settled_approvals
@@ -19,8 +18,7 @@ from owui_chat.messages import ChatPart, ToolMessage
 _ATTRIBUTE = "openai_responses_rounds"
 
 
-@dataclass(frozen=True, slots=True)
-class DelegatedRound:
+class DelegatedRound(NamedTuple):
     """The end of a round whose calls the host is to run.
 
     `sent` and `received` are input items; `pending` waits for its marker; `cited` are

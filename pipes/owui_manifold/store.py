@@ -14,10 +14,15 @@ from typing import Any, TypeGuard
 
 from openai_responses.clock import new_ulid
 from openai_responses.errors import InvalidRequest
-from openai_responses.items import Item, is_encrypted
+from openai_responses.items import is_encrypted
 from owui_chat.events import StoredRecord
 from owui_chat.input.prefix import SentContext, add_sent_context, read_sent_context
-from owui_chat.storage.output_carrier import output_values, stored_outputs
+from owui_chat.messages import ChatPart
+from owui_chat.storage.output_carrier import (
+    output_values,
+    restore_from_outputs,
+    stored_outputs,
+)
 from owui_chat.storage.records import (
     MAX_STORED_KB,
     Record,
@@ -168,15 +173,16 @@ class ChatStore:
         """Return the records that the answer's own output still needs."""
         return []
 
-    def stored_outputs(self, rewritten: str) -> list[list[Item]]:
-        """Return the stored output of each run of this branch.
+    def restore(self, parts: list[ChatPart], replaced_id: str) -> list[ChatPart]:
+        """Return a chat with the outputs that earlier answers of its branch stored.
 
-        `rewritten` names the answer that is asked for anew, if the model is shown it.
+        `replaced_id` names the answer that is asked for anew, if the model is shown it.
         """
-        return stored_outputs(self.messages, self._caller.message_id, rewritten)
+        outputs = stored_outputs(self.messages, self._caller.message_id, replaced_id)
+        return restore_from_outputs(parts, outputs)
 
 
-class OutputStore(ChatStore):
+class _OutputStore(ChatStore):
     """Writes no row: records go into the answer's own output."""
 
     marks = False
@@ -229,7 +235,7 @@ async def open_store(caller: Caller, valves: Valves) -> ChatStore | None:
         return None
     kept = {k: v for k, v in chat.items() if is_pipe_key(k) or k == _HISTORY}
     kept |= output_values(_messages_of(chat))
-    store = OutputStore if valves.HISTORY_CARRIER == "output" else ChatStore
+    store = _OutputStore if valves.HISTORY_CARRIER == "output" else ChatStore
     if valves.STORE_ENCRYPTION == "on":
         seal = _encryption(valves)
         return store(caller, _decrypt_values(kept, seal), seal)

@@ -45,14 +45,12 @@ class Valves(BaseModel):
     # Key and address
     API_KEY: str = _valve(
         "",
-        "API key for the server. Empty: the environment variable `OPENAI_API_KEY` of "
-        "Open WebUI.",
+        "API key. Empty: the environment variable `OPENAI_API_KEY` of Open WebUI.",
         secret=True,
     )
     BASE_URL: str = _valve(
         DEFAULT_BASE_URL,
-        "Address of the Responses API, with or without `/v1`. Change it for a proxy or "
-        "for another server with `POST /responses`.",
+        "Address of the Responses API, with or without `/v1`.",
     )
     ORGANIZATION: str = _valve(
         "", "Organization to bill, if the key belongs to several."
@@ -60,27 +58,25 @@ class Valves(BaseModel):
     PROJECT: str = _valve("", "Project to bill, if the key belongs to several.")
     EXTRA_HEADERS: str = _valve(
         "",
-        'More headers for every request, as a JSON object of texts: `{"X-Team": '
-        '"blue"}`. They replace the headers of the same name that this pipe sends.',
+        'More headers for every request, as a JSON object: `{"X-Team": "blue"}`. They '
+        "replace headers of the same name.",
         secret=True,
     )
     COMPATIBILITY: Literal["openai", "strict"] = _valve(
         "openai",
-        "`strict` sends only what every server with the Responses API knows. Choose it "
-        "when BASE_URL is neither OpenAI nor Azure.",
+        "`strict` sends only what every server knows: for servers other than OpenAI "
+        "and Azure.",
     )
 
     # Models
     MODEL_ID: str = _valve(
         "gpt-6.1-sol, gpt-6.1-sol-high, gpt-6.1-terra, gpt-6-luna, gpt-5.2",
-        "Models to offer, separated by commas; an effort can be part of the name "
-        "(`gpt-5.2-high`). `auto` lists the newest model of each family, `gpt-5-auto` "
-        "chooses a model for each chat.",
+        "Models to offer, separated by commas; a name can end with an effort. `auto` "
+        "lists the newest of each family, `gpt-5-auto` chooses a model for each chat.",
     )
     FETCH_MODELS: bool = _valve(
         True,
-        "For `auto`: list only models that the server offers for this key. Models that "
-        "MODEL_ID names are always listed.",
+        "For `auto` in MODEL_ID: list only models that the server offers for this key.",
     )
     MODEL_OVERRIDES_JSON: str = _valve(
         "",
@@ -89,15 +85,14 @@ class Valves(BaseModel):
     )
     TASK_MODEL: str = _valve(
         "gpt-6-luna",
-        "Model for titles, tags and other small tasks, at its lowest effort. Empty, or "
-        "not changed and the server is not OpenAI's: the model of the chat.",
+        "Model for titles, tags and other tasks, at its lowest effort. The chat's own "
+        "model if this is empty, or unchanged at another server than OpenAI's.",
     )
     BACKGROUND_MODELS: str = _valve(
         "",
-        "Models that answer in OpenAI's background mode, which continues after a broken "
-        "connection: names separated by commas, `*` for any text (`*-pro`). OpenAI "
-        "stores these requests and answers (`store: true`, 30 days by default), which "
-        "breaks zero data retention; COMPATIBILITY `strict` never does it.",
+        "Models whose answers survive a broken connection: names separated by commas, "
+        "`*` for any text (`*-pro`). OpenAI stores their requests and answers (`store: "
+        "true`, 30 days), which breaks zero data retention; never in `strict`.",
     )
 
     # What OpenAI's tools may do: search
@@ -106,8 +101,7 @@ class Valves(BaseModel):
     )
     MAP_WEB_SEARCH: bool = _valve(
         True,
-        "The Web Search switch of the page turns on OpenAI's search instead of Open "
-        "WebUI's.",
+        "The Web Search switch of the page means OpenAI's search, not Open WebUI's.",
     )
     WEB_SEARCH_CONTEXT_SIZE: Literal["low", "medium", "high"] = _valve(
         "medium",
@@ -126,13 +120,13 @@ class Valves(BaseModel):
     # ... pictures
     ENABLE_IMAGE_GENERATION: bool = _valve(
         False,
-        "Let the model draw and edit pictures with OpenAI's tool; each is billed. They "
-        "are stored as files of the user.",
+        "Let the model draw pictures with OpenAI's tool; each is billed and stored as a "
+        "file of the user.",
     )
     IMAGE_GENERATION_OPTIONS: str = _valve(
         '{"partial_images": 2}',
         "Options of that tool, as a JSON object: `quality`, `size`, `background`, "
-        "`output_format`, `model`, `partial_images` (0 to 3 unfinished pictures shown).",
+        "`output_format`, `model`, `partial_images` (previews, 0 to 3).",
     )
     IMAGE_DETAIL: Literal["auto", "low", "high"] = _valve(
         "auto",
@@ -142,8 +136,8 @@ class Valves(BaseModel):
     # ... code
     ENABLE_CODE_INTERPRETER: bool = _valve(
         False,
-        "Let the model run Python in a container at OpenAI; each is billed. Its files "
-        "are stored as files of the user.",
+        "Let the model run Python in a billed container at OpenAI. Its files are stored "
+        "as files of the user.",
     )
     # ... files
     FILE_SEARCH_VECTOR_STORES: str = _valve(
@@ -151,9 +145,9 @@ class Valves(BaseModel):
     )
     FILE_INPUT: Literal["off", "pdf", "all"] = _valve(
         "off",
-        "Which attached files the model reads itself and whole: none, PDFs, or all "
-        "documents. With `pdf` or `all`, turn off the capability File Context of the "
-        "model, or Open WebUI's retrieval sends the same text a second time.",
+        "Which attached files the model reads itself and whole. With `pdf` or `all` "
+        "(documents), turn off the model's capability File Context, or Open WebUI sends "
+        "the same text again.",
     )
     # ... remote servers
     REMOTE_MCP_SERVERS_JSON: str = _valve(
@@ -161,7 +155,7 @@ class Valves(BaseModel):
         "Remote MCP servers that OpenAI calls, as a JSON list of objects: "
         "`server_label`, `server_url` or `connector_id`, `authorization`, `headers`, "
         "`allowed_tools`, `require_approval`, `server_description`. Users are asked "
-        "before each call unless `require_approval` is `never`.",
+        "unless `require_approval` is `never`.",
         secret=True,
     )
 
@@ -173,8 +167,8 @@ class Valves(BaseModel):
     )
     PERSIST_REASONING_TOKENS: Literal["disabled", "response", "conversation"] = _valve(
         "conversation",
-        "How long the model gets its encrypted reasoning back: never, between the tool "
-        "calls of one answer, or in the whole conversation (stored in the chat).",
+        "Where the model gets its encrypted reasoning back: nowhere, between the tool "
+        "calls of an answer, or in the whole conversation (stored in the chat).",
     )
     PERSIST_TOOL_RESULTS: bool = _valve(
         True,
@@ -183,15 +177,14 @@ class Valves(BaseModel):
     )
     HISTORY_CARRIER: Literal["markers", "output"] = _valve(
         "markers",
-        "Where a chat keeps what it does not show: under keys of its own, named by "
-        "invisible lines in the answers, or in Open WebUI's stored output of each "
-        "answer, without such lines. Both are always read.",
+        "Where a chat keeps what it does not show: under its own keys, with invisible "
+        "lines in the answers, or in Open WebUI's stored output of each answer, without "
+        "such lines. Both are always read.",
     )
     STORE_ENCRYPTION: Literal["off", "on"] = _valve(
         "off",
-        "Encrypt what this pipe stores in a chat. Open WebUI still stores the text, the "
-        "reasoning summaries and the tool cards in clear, and they are part of a shared "
-        "or exported chat.",
+        "Encrypt what this pipe stores in a chat. Open WebUI stores text, reasoning "
+        "summaries and tool cards in clear, also in a shared or exported chat.",
     )
     STORE_ENCRYPTION_KEY: str = _valve(
         "",
@@ -201,10 +194,9 @@ class Valves(BaseModel):
     )
     STABLE_INSTRUCTIONS: Literal["auto", "on", "off"] = _valve(
         "auto",
-        "Send the first instructions of a chat again, and changes in them (a date, a "
-        "memory) with the next message, so that reasoning and the prompt cache stay "
-        "valid; the chat then holds them, readable for its owner. `auto`: only for "
-        "models that need it.",
+        "Keep the first instructions of a chat and send changes (a date, a memory) with "
+        "the next message, so that reasoning and the prompt cache stay valid; the "
+        "chat's owner can read them. `auto`: for models that need it.",
     )
     PROMPT_CACHE_KEY: Literal["chat", "user", "off"] = _valve(
         "chat",
@@ -213,8 +205,8 @@ class Valves(BaseModel):
     )
     TRUNCATION: Literal["disabled", "auto"] = _valve(
         "disabled",
-        "`auto` drops the oldest messages when a chat is too long for the model, and "
-        "with them reasoning and the prompt cache. `disabled` shows an error.",
+        "`auto` drops the oldest messages of a chat that is too long, and with them "
+        "reasoning and the prompt cache. `disabled` shows an error.",
     )
     COMPACTION_TOKENS: int = _valve(
         0,
@@ -246,8 +238,8 @@ class Valves(BaseModel):
     MAX_TOOL_CALLS: int = _valve(100, "Most tool calls in one answer.", ge=1)
     TOOL_TIMEOUT_SECONDS: float = _valve(
         120,
-        "Time limit of one tool call; all calls made at once have five times as long. "
-        "The time that people take to answer does not count.",
+        "Time limit of one tool call; calls made at once have five times as long "
+        "together. Time that people take does not count.",
         gt=0,
         allow_inf_nan=False,
     )
@@ -259,10 +251,9 @@ class Valves(BaseModel):
     )
     TOOL_APPROVAL: str = _valve(
         "",
-        "Rules for tools, as `pattern=auto`, `ask` or `deny`, separated by commas: "
-        "`delete_*=ask, shell=deny`; other tools follow the setting in the chat "
-        "controls. When Open WebUI runs the tools, only `deny` applies: such a tool is "
-        "not offered.",
+        "Rules `pattern=auto`, `ask` or `deny`, separated by commas: `delete_*=ask, "
+        "shell=deny`; other tools follow the chat controls. If Open WebUI runs the "
+        "tools, only `deny` applies, by not offering the tool.",
     )
     AUTO_NATIVE_TOOLS: bool = _valve(
         False,
@@ -279,13 +270,12 @@ class Valves(BaseModel):
         "effort, summary, verbosity, web_search, code_interpreter, show_cost, "
         "log_level",
         "Settings that users may change, separated by commas; also `image_generation` "
-        "and `service_tier`, which can be expensive, or `all`, or `nothing`. "
-        "Administrators may change all.",
+        "and `service_tier` (expensive), `all`, `nothing`. Administrators change all.",
     )
     USER_API_KEYS: Literal["off", "allowed", "required"] = _valve(
         "off",
-        "Whether users can, or must, set an API key of their own, which their titles "
-        "and other tasks use too. Administrators may always use the key of this pipe.",
+        "Whether users can, or must, set an API key of their own, also for their tasks. "
+        "Administrators may always use the key of this pipe.",
     )
 
     # Cost
@@ -361,9 +351,8 @@ class Valves(BaseModel):
     # Log
     AUDIT_LOG: bool = _valve(
         False,
-        "Write one JSON line per request, success and error to the server's log, "
-        "without any text of the chat. The environment variable "
-        "`OPENAI_GPT5_AUDIT_LOG=true` does the same.",
+        "Log one JSON line per request, success and error, without any text of the "
+        "chat. `OPENAI_GPT5_AUDIT_LOG=true` in the environment does the same.",
     )
     LOG_LEVEL: LogLevel = _valve(
         "INFO",
@@ -390,11 +379,8 @@ class Valves(BaseModel):
         return _clamp(value, 30, 900, 300)
 
     def effective_key(self) -> str:
-        """Return the key to use, or nothing.
-
-        The environment is read at use: as the default of the field its key would
-        stand in the schema that the settings page loads.
-        """
+        """Return the key to use, or nothing."""
+        # As the default of the field it would stand in the schema of the page.
         return self.API_KEY.strip() or os.environ.get("OPENAI_API_KEY", "").strip()
 
     def remembers_reasoning(self) -> bool:

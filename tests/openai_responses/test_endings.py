@@ -188,7 +188,7 @@ def test_error_that_is_only_ours() -> None:
 
 
 @pytest.mark.parametrize(
-    ("setback", "words"),
+    ("failure", "words"),
     [
         (Failure(429), "The model's server is busy with this key's requests."),
         (Failure(503), "The model's server has trouble (HTTP 503)."),
@@ -196,9 +196,9 @@ def test_error_that_is_only_ours() -> None:
         (Failure(), "The model's server did not answer."),
     ],
 )
-def test_setbacks(setback: Failure, words: str) -> None:
+def test_failures(failure: Failure, words: str) -> None:
     """A status line says why there is another attempt."""
-    assert failure_status(setback) == words
+    assert failure_status(failure) == words
 
 
 @pytest.mark.parametrize(

@@ -38,8 +38,8 @@ def test_text_of_an_error(cause: type[ResponsesError]) -> None:
 
 def test_refusal_of_the_api() -> None:
     """It keeps what decisions need, and shows the sentence alone."""
-    setback = Failure(429, ApiError(code="c", message="sk-canary"), retry_after=2.0)
-    error = ApiRefused("A sentence.", setback, "req_1")
+    failure = Failure(429, ApiError(code="c", message="sk-canary"), retry_after=2.0)
+    error = ApiRefused("A sentence.", failure, "req_1")
     assert (error.status, error.error.code, error.request_id) == (429, "c", "req_1")
     assert error.failure.retry_after == 2.0
     assert str(error) == "A sentence."
@@ -47,7 +47,7 @@ def test_refusal_of_the_api() -> None:
 
 
 def test_refusal_without_a_status() -> None:
-    """A setback without an answer has none."""
+    """A failure without an answer has none."""
     assert ApiRefused("A sentence.", Failure()).status == 0
 
 

@@ -16,7 +16,7 @@ from gpt5_agent.shell.log import AgentLog
 from gpt5_agent.shell.sealing import reveal_secret
 from gpt5_agent.shell.valves import Valves, clamp_number
 from openai_responses.endpoint import Endpoint, Network, proxy_secrets
-from openai_responses.errors import InvalidRequest
+from openai_responses.errors import InvalidRequest, valve_error
 from openai_responses.json_input import parse_string_map
 from openai_responses.loop.attempts import Limits
 from openai_responses.loop.recovery import RetryPolicy
@@ -176,10 +176,9 @@ def _read_extra_headers(stored: str) -> Mapping[str, str]:
     given = parse_string_map(reveal_secret(stored, "EXTRA_HEADERS"))
     if given is not None:
         return {name: reveal_secret(v, "EXTRA_HEADERS") for name, v in given.items()}
-    raise InvalidRequest(
-        "EXTRA_HEADERS is not a JSON object of texts. An administrator has to correct "
-        'it in the valves of this pipeline, for example {"X-Team": "blue"}.'
-    )
+    problem = "EXTRA_HEADERS is not a JSON object of texts"
+    example = '{"X-Team": "blue"}'
+    raise valve_error(problem, example, place="the valves of this pipeline")
 
 
 def _build_run_limits(valves: Valves) -> Limits:

@@ -5,7 +5,7 @@ items and choices. The tool itself checks the others.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -35,8 +35,8 @@ _TYPES: Mapping[str, Callable[[Any], bool]] = {
 class _SchemaValidator:
     """Checks values against the parts of one schema.
 
-    If it is `lenient`, null is allowed for every optional property. Results are remembered
-    by the identity of the objects, so a check must not outlive them.
+    If it is `lenient`, null is allowed for every optional property. Results are
+    remembered by the identity of the objects, so a check must not outlive them.
     """
 
     root: Mapping[str, Any]
@@ -58,52 +58,36 @@ class _SchemaValidator:
         if value is None and node.get("nullable") is True:
             return ""
         if "$ref" in node:
-            return self.error(
-                value, resolve_reference(node, self.root), path, depth + 1
-            )
+            target = resolve_reference(node, self.root)
+            return self.error(value, target, path, depth + 1)
         found = _own_error(value, node, path)
-        if isinstance(value, Mapping):
-            found = found or self._in_object(value, node, path, depth)
-        if isinstance(value, list):
-            found = found or self._in_list(value, node, path, depth)
-        return found or self._in_parts(value, node, path, depth)
-
-    def _in_object(
-        self, value: Mapping[str, Any], node: Mapping[str, Any], path: str, depth: int
-    ) -> str:
-        required = node.get("required") or ()
-        missing = [name for name in required if name not in value]
-        if missing:
-            return f"{_joined(path, str(missing[0]))} is missing"
-        properties = node.get("properties") or {}
-        found = (
-            self.error(value[name], properties[name], _joined(path, name), depth + 1)
-            for name in properties
-            if name in value
-            and (value[name] is not None or name in required or not self.lenient)
+        inner = (
+            self.error(*child, depth + 1) for child in self._inner(value, node, path)
         )
-        return next(filter(None, found), "")
-
-    def _in_list(
-        self, value: Sequence[Any], node: Mapping[str, Any], path: str, depth: int
-    ) -> str:
-        found = (
-            self.error(one, node.get("items"), f"{path}[{place}]", depth + 1)
-            for place, one in enumerate(value)
-        )
-        return next(filter(None, found), "")
-
-    def _in_parts(
-        self, value: Any, node: Mapping[str, Any], path: str, depth: int
-    ) -> str:
-        for part in node.get("allOf") or ():
-            found = self.error(value, part, path, depth + 1)
-            if found:
-                return found
+        found = found or next(filter(None, inner), "")
         options = node.get("anyOf") or node.get("oneOf") or ()
-        if options and all(self.error(value, o, path, depth + 1) for o in options):
+        if found or not options:
+            return found
+        if all(self.error(value, one, path, depth + 1) for one in options):
             return f"{path or 'object'} fits none of its forms"
         return ""
+
+    def _inner(
+        self, value: Any, node: Mapping[str, Any], path: str
+    ) -> Iterator[tuple[Any, Any, str]]:
+        """Yield each value inside with its schema and its path."""
+        if isinstance(value, Mapping):
+            properties = node.get("properties") or {}
+            required = node.get("required") or ()
+            for name in properties:
+                is_optional = self.lenient and name not in required
+                if name in value and not (value[name] is None and is_optional):
+                    yield value[name], properties[name], _joined(path, name)
+        if isinstance(value, list):
+            for place, one in enumerate(value):
+                yield one, node.get("items"), f"{path}[{place}]"
+        for part in node.get("allOf") or ():
+            yield value, part, path
 
 
 def _own_error(value: Any, node: Mapping[str, Any], path: str) -> str:
@@ -114,12 +98,14 @@ def _own_error(value: Any, node: Mapping[str, Any], path: str) -> str:
     allowed = [node["const"]] if "const" in node else node.get("enum")
     if isinstance(allowed, Sequence) and not any(_same(value, one) for one in allowed):
         return f"{place} must be one of {_listed(list(map(repr, allowed)))}"
-    return ""
+    required = (isinstance(value, Mapping) and node.get("required")) or ()
+    missing = [name for name in required if name not in value]
+    return f"{_joined(path, str(missing[0]))} is missing" if missing else ""
 
 
-def _known_types(said: Any) -> list[str]:
-    kinds = [said] if isinstance(said, str) else said or []
-    return [kind for kind in kinds if kind in _TYPES]
+def _known_types(kinds: Any) -> list[str]:
+    listed = [kinds] if isinstance(kinds, str) else kinds or []
+    return [kind for kind in listed if kind in _TYPES]
 
 
 def _joined(path: str, name: str) -> str:
@@ -157,8 +143,8 @@ def drop_optional_nulls(
 ) -> dict[str, Any]:
     """Return the arguments without the nulls that mean "not given".
 
-    A null means that if its property is optional and must not be null itself. In a choice,
-    the option that the model chose decides.
+    A null means that if its property is optional and must not be null itself. In a
+    choice, the option that the model chose decides.
     """
     try:
         return dict(_drop_nulls(arguments, schema, schema, 0))
@@ -192,7 +178,7 @@ def _drop_nulls(value: Any, node: Any, root: Mapping[str, Any], depth: int) -> A
 
 
 def _applicable_schemas(value: Any, node: Any, root: Mapping[str, Any]) -> list[Any]:
-    """Return the schemas that apply to a value, each once; of a choice, the fitting option."""
+    """Return the schemas that apply to a value, each once; of a choice, one option."""
     found: dict[int, Any] = {}
     ahead = [node]
     while ahead:

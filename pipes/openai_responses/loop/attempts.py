@@ -1,4 +1,4 @@
-"""One response: a request that is sent, and sent again, resumed or polled if that helps.
+"""One response: a request that is sent, then sent again, resumed or polled if that helps.
 
 A request is sent again only before the first event of its answer: changed, if the cause
 of the refusal can be left out, or unchanged, if waiting may help.
@@ -92,8 +92,8 @@ def stream_response(
 ) -> AsyncGenerator[RunEvent, None]:
     """Send `request`, feed the answer to `state`, and yield its run events.
 
-    A `cursor` notes the position in the stream. Raises the errors of `Connections.post` and
-    MalformedEvent. Cancelling it, or closing the generator, closes the connection.
+    A `cursor` notes the position in the stream. Raises the errors of `Connections.post`
+    and MalformedEvent. Cancelling it, or closing the generator, closes the connection.
     """
     payload = request.payload()
     if client.endpoint.strict:
@@ -127,14 +127,16 @@ async def _read_response(
         if not answer.is_stream:
             for event in await _read_object(answer, state, cursor):
                 yield event
+            return
         decoder = EventStreamDecoder()
-        while answer.is_stream and not (answer.is_read or state.ending):
-            batch = await _read_batch(answer, decoder)
+        while not (answer.is_read or state.ending):
+            chunk = await answer.read_any()
+            batch = decoder.feed(chunk) if chunk else decoder.close()
             began = asyncio.get_running_loop().time()
             if batch:
                 client.deadlines.event_arrived()
             events, malformed = _batch_events(batch, state, cursor)
-            del batch  # hold no bytes of the wire while deltas gather
+            del batch, chunk  # hold no bytes of the wire while deltas gather
             for event in events:
                 yield event
             if malformed:
@@ -155,13 +157,6 @@ async def _read_object(
     if status in _UNDER_WAY:
         return []
     return state.feed(FinalResponse(status, response))
-
-
-async def _read_batch(
-    answer: HttpResponse, decoder: EventStreamDecoder
-) -> list[ServerSentEvent]:
-    chunk = await answer.read_any()
-    return decoder.feed(chunk) if chunk else decoder.close()
 
 
 def _batch_events(
@@ -185,8 +180,8 @@ async def _gather_deltas(
 ) -> None:
     """Wait for a moment after a delta.
 
-    Reading less often makes long answers cheap: one pass handles all deltas that arrived.
-    The first delta after a pause is never delayed.
+    Reading less often makes long answers cheap: one pass handles all deltas that
+    arrived. The first delta after a pause is never delayed.
     """
     last = events[-1] if events else None
     if not isinstance(last, TextDelta) or join_seconds <= 0:
@@ -205,9 +200,9 @@ async def _stream_background(
 ) -> AsyncGenerator[RunEvent, None]:
     """Send a background `request`, feed its response to `state`, yield its run events.
 
-    Once the response has an id, raises only ResponseLost, and TimedOut for the total limit.
-    If the caller leaves before the end, the response is cancelled, because it would go on
-    to cost money without a reader.
+    Once the response has an id, raises only ResponseLost, and TimedOut for the total
+    limit. If the caller leaves before the end, the response is cancelled, because it
+    would go on to cost money without a reader.
     """
     background = _BackgroundRun(client, state)
     part = stream_response(request, client, state, background.cursor)
@@ -341,7 +336,7 @@ _GATEWAY_STATUS = frozenset({408, 502, 504, *range(520, 525)})
 
 
 class Attempts:
-    """The attempts at one response: `response`, the `request` that it answers, and `error`."""
+    """The attempts at one response: the `request`, its `response`, and the last `error`."""
 
     def __init__(
         self,
@@ -433,14 +428,14 @@ def _early_failure(
 def _may_run(error: ResponsesError | None) -> bool:
     """Say whether the server may be working on the request in spite of `error`.
 
-    A background response whose id is unknown goes on; sent again, it would be billed twice.
-    So it is sent again only if nothing arrived at the server or the API itself refused it.
-    The answer of a gateway does not tell what happened behind it.
+    A background response whose id is unknown goes on; sent again, it would be billed
+    twice. So it is sent again only if nothing arrived at the server or the API itself
+    refused it. The answer of a gateway does not tell what happened behind it.
     """
     match error:
         case ConnectionFailed():
             return error.was_sent
         case ApiRefused():
-            told = error.failure.should_retry
-            return not told and error.status in _GATEWAY_STATUS
+            stands = not error.failure.should_retry
+            return stands and error.status in _GATEWAY_STATUS
     return isinstance(error, TimedOut)

@@ -47,8 +47,8 @@ class Status(NamedTuple):
 class Trace(NamedTuple):
     """What the log needs to know about the last response.
 
-    `request_id` is OpenAI's own, `model` the one that answered, `status` that of HTTP, and
-    `removed` counts the items that the API took out of the input, by reason.
+    `request_id` is OpenAI's own, `model` the one that answered, `status` that of HTTP,
+    and `removed` counts the items that the API took out of the input, by reason.
     """
 
     request_id: str = ""
@@ -61,9 +61,9 @@ class Trace(NamedTuple):
 class RunDone(NamedTuple):
     """The last event of every run, however it ended.
 
-    `usage` adds up all responses, `last_usage` is that of the last one. `output` holds the
-    finished items of the whole run, outputs of calls among them. `cost` is in US dollars,
-    None if unknown.
+    `usage` adds up all responses, `last_usage` is that of the last one. `output` holds
+    the finished items of the whole run, outputs of calls among them. `cost` is in US
+    dollars, None if unknown.
     """
 
     ending: Ending

@@ -48,10 +48,10 @@ async def run(
 ) -> AsyncGenerator[RunEvent, None]:
     """Send `request` and report what happens; ends with exactly one RunDone.
 
-    With a `toolset` that runs them, calls are answered here; otherwise they are left open
-    for the caller, unless their response broke off. A refusal is an ending, not an
-    exception. Cancelling it, or closing the generator, closes the connection and cancels
-    the tools.
+    With a `toolset` that runs them, calls are answered here; otherwise they are left
+    open for the caller, unless their response broke off. A refusal is an ending, not an
+    exception. Cancelling it, or closing the generator, closes the connection and
+    cancels the tools.
     """
     client = Client(endpoint, connections, limits, Deadlines(limits.timeouts))
     retries = limits.retries
@@ -114,8 +114,8 @@ class _RunState:
 class _ToolRound:
     """The calls and approval requests of one response; each is answered, in order.
 
-    `was_limited` says whether a limit kept a call from running, `leaves_calls` whether some
-    calls are left to the caller.
+    `was_limited` says whether a limit kept a call from running, `leaves_calls` whether
+    some calls are left to the caller.
     """
 
     def __init__(
@@ -181,8 +181,8 @@ def _next_request(
 ) -> ResponsesRequest:
     """Return the next request: this one, its output, and the outputs of its calls.
 
-    A tool that had to be called has been called; at the limit the last response may call
-    none. The tools stay in the request for the prompt cache.
+    A tool that had to be called has been called; at the limit the last response may
+    call none. The tools stay in the request for the prompt cache.
     """
     request = attempts.request
     # An approval request cannot be answered without the reasoning before it.

@@ -23,7 +23,7 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import Any, Literal, NamedTuple, Protocol
 
-from openai_responses.errors import InvalidRequest
+from openai_responses.errors import valve_error
 from openai_responses.items import CALL_OUTPUTS, Item, item_type
 from openai_responses.json_input import parse_json_object
 from openai_responses.loop.arguments import argument_error, drop_optional_nulls
@@ -94,10 +94,8 @@ def read_rules(text: str) -> list[tuple[str, Approval]]:
             case "auto" | "ask" | "deny" as known if pattern:
                 rules.append((pattern, known))
             case _ if pattern or answer:
-                raise InvalidRequest(
-                    "TOOL_APPROVAL holds something that is no rule. An administrator "
-                    "has to correct it in the valves, for example `delete_*=ask`."
-                )
+                problem = "TOOL_APPROVAL holds something that is no rule"
+                raise valve_error(problem, "`delete_*=ask`")
     return rules
 
 
@@ -123,7 +121,8 @@ class CallableTools(Protocol):
     ) -> tuple[str, dict[str, Any]] | None:
         """Return the own name of the tool that a call will run, and its arguments.
 
-        A tool that only passes calls on names another tool; None if there is no such tool.
+        A tool that only passes calls on names another tool; None if there is no such
+        tool.
         """
 
     def is_interactive(self, name: str) -> bool:
@@ -256,15 +255,15 @@ def _check_call(call: Item, tools: CallableTools) -> _ReadyCall | ToolResult:
     try:
         arguments = _arguments(call)
     except (ValueError, RecursionError):
-        told = "its arguments are not valid JSON. Send them again, whole."
-        return tool_error(f"{name} was not called: {told}")
+        why = "its arguments are not valid JSON. Send them again, whole."
+        return tool_error(f"{name} was not called: {why}")
     found = _ready_call(call_id, name, arguments, tools)
     if isinstance(found, ToolResult):
         return found
-    meant = tools.resolve_call(name, found.arguments)
-    if meant is None:
+    resolved = tools.resolve_call(name, found.arguments)
+    if resolved is None:
         return tool_error(f"{name} was not called: it names no tool to call.")
-    return _ready_call(call_id, *meant, tools)
+    return _ready_call(call_id, *resolved, tools)
 
 
 def _ready_call(
@@ -366,12 +365,12 @@ class McpApproval(NamedTuple):
     @property
     def response(self) -> Item:
         """The input item with the decision for the API."""
-        told: Item = {
+        response: Item = {
             "type": "mcp_approval_response",
             "approval_request_id": self.request.get("id"),
             "approve": self.refusal is None,
         }
-        return told | ({"reason": self.refusal} if self.refusal else {})
+        return response | ({"reason": self.refusal} if self.refusal else {})
 
     @property
     def items(self) -> list[Item]:

@@ -56,7 +56,8 @@ def _is_chat_model(name: str) -> bool:
 def newest_models(today: str, usable: Collection[str] | None = None) -> list[str]:
     """Return the newest model of each family, newest first.
 
-    `today` is an ISO date; `usable` holds the ids that the key can use, None if unknown.
+    `today` is an ISO date; `usable` holds the ids that the key can use, None if
+    unknown.
     """
     known = CATALOG_ROWS if usable is None else usable
     names = [name for name in known if _is_offered(name, today)]
@@ -89,14 +90,18 @@ _NOTICE_DAYS = 30
 
 
 def retirement_notice(model: ResolvedModel, today: date) -> str:
-    """Return a sentence about the end of a model, empty if there is nothing to say yet."""
+    """Return a sentence about the end of a model, empty if it is not near."""
     ending = _date(model.facts.shutdown)
     if ending is None or today < ending - timedelta(days=_NOTICE_DAYS):
         return ""
     when = "is switched off on" if today < ending else "was switched off on"
-    told = f"{model.name} {when} {ending.isoformat()}."
+    sentence = f"{model.name} {when} {ending.isoformat()}."
     successor = model.facts.successor
-    return f"{told} Use {resolve_model(successor).name} instead." if successor else told
+    return (
+        f"{sentence} Use {resolve_model(successor).name} instead."
+        if successor
+        else sentence
+    )
 
 
 def _date(text: str | None) -> date | None:
@@ -134,8 +139,8 @@ def choose_auto_model(
 ) -> ModelChoice | None:
     """Return the choice for an automatic name, None for any other name.
 
-    `first` is the user's first message, `tools` says whether the user chose some, `earlier`
-    holds the families of the models that answered in this chat.
+    `first` is the user's first message, `tools` says whether the user chose some,
+    `earlier` holds the families of the models that answered in this chat.
     """
     candidates = AUTO_MODELS.get(name)
     if candidates is None:

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from openai_responses.errors import InvalidRequest
+from openai_responses.errors import InvalidRequest, valve_error
 from openai_responses.json_input import parse_json_object
 from openai_responses.models.catalog import (
     CATALOG_ALIASES,
@@ -245,10 +245,8 @@ def read_overrides(text: str) -> dict[str, _Override]:
         return {}
     table = parse_json_object(text)
     if table is None:
-        raise InvalidRequest(
-            "MODEL_OVERRIDES_JSON is not a JSON object. An administrator has to correct "
-            'it in the valves, for example {"my-gpt": {"like": "gpt-5.2"}}.'
-        )
+        problem = "MODEL_OVERRIDES_JSON is not a JSON object"
+        raise valve_error(problem, '{"my-gpt": {"like": "gpt-5.2"}}')
     return {model: _read_override(model, row) for model, row in table.items()}
 
 
@@ -267,27 +265,27 @@ def resolve_with_overrides(name: str, overrides: Overrides) -> ResolvedModel:
     return resolve_model(name)
 
 
-def _apply_override(name: str, said: _Override) -> ResolvedModel:
-    model = resolve_model(said.like or name)
-    facts = model.facts._replace(**said.facts)
-    if not said.like:
-        return model._replace(facts=facts, name=said.name or model.name)
+def _apply_override(name: str, override: _Override) -> ResolvedModel:
+    model = resolve_model(override.like or name)
+    facts = model.facts._replace(**override.facts)
+    if not override.like:
+        return model._replace(facts=facts, name=override.name or model.name)
     return ResolvedModel(
-        id=name, family=name, effort=None, facts=facts, name=said.name or name
+        id=name, family=name, effort=None, facts=facts, name=override.name or name
     )
 
 
 def _read_override(model: str, row: object) -> _Override:
     if not isinstance(row, Mapping):
-        raise InvalidRequest(_entry_error(model, "is no JSON object"))
-    said = dict(row)
-    texts = {key: said.pop(key) for key in ("like", "name") if key in said}
-    for key, value in (*texts.items(), *said.items()):
+        raise _entry_error(model, "is no JSON object")
+    facts = dict(row)
+    texts = {key: facts.pop(key) for key in ("like", "name") if key in facts}
+    for key, value in (*texts.items(), *facts.items()):
         if not _can_be(key, value):
-            raise InvalidRequest(_entry_error(model, f"has a wrong {str(key)[:40]}"))
-    if "efforts" in said:
-        said["efforts"] = tuple(said["efforts"])
-    return _Override(**texts, facts=said)
+            raise _entry_error(model, f"has a wrong {str(key)[:40]}")
+    if "efforts" in facts:
+        facts["efforts"] = tuple(facts["efforts"])
+    return _Override(**texts, facts=facts)
 
 
 def _can_be(key: str, value: object) -> bool:
@@ -303,8 +301,5 @@ def _can_be(key: str, value: object) -> bool:
     return key in (_TEXT_FACTS | {"like", "name"}) and isinstance(value, str)
 
 
-def _entry_error(model: str, what: str) -> str:
-    return (
-        f"MODEL_OVERRIDES_JSON: the entry {model} {what}. An administrator has to "
-        "correct it in the valves."
-    )
+def _entry_error(model: str, what: str) -> InvalidRequest:
+    return valve_error(f"MODEL_OVERRIDES_JSON: the entry {model} {what}")

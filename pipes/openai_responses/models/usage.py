@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from openai_responses.errors import InvalidRequest
+from openai_responses.errors import valve_error
 from openai_responses.items import ITEM_KINDS, Item, item_type, kind_of
 from openai_responses.json_input import as_mapping, parse_json_object
 from openai_responses.models.resolve import ModelPrices
@@ -61,10 +61,8 @@ def _count(value: object) -> int:
 _MILLION = 1_000_000
 
 _PRICE_NAMES = ModelPrices._fields
-_NOT_PRICES = (
-    "CUSTOM_MODEL_PRICING_JSON is not a JSON object of prices. An administrator has to "
-    'correct it in the valves, for example {"my-model": {"input": 2, "output": 8}}.'
-)
+_NOT_PRICES = "CUSTOM_MODEL_PRICING_JSON is not a JSON object of prices"
+_SOME_PRICES = '{"my-model": {"input": 2, "output": 8}}'
 
 
 def cost_of_run(
@@ -84,7 +82,7 @@ def read_prices(text: str) -> dict[str, ModelPrices]:
         return {}
     table = parse_json_object(text)
     if table is None:
-        raise InvalidRequest(_NOT_PRICES)
+        raise valve_error(_NOT_PRICES, _SOME_PRICES)
     return {model: _read_row(row) for model, row in table.items()}
 
 
@@ -123,5 +121,5 @@ def _read_row(row: object) -> ModelPrices:
         for name, price in prices.items()
     )
     if not numbers or not {"input", "output"} <= set(prices):
-        raise InvalidRequest(_NOT_PRICES)
+        raise valve_error(_NOT_PRICES, _SOME_PRICES)
     return ModelPrices(**{name: prices.get(name) for name in _PRICE_NAMES})

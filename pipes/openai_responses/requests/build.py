@@ -112,8 +112,8 @@ def build_request(
 ) -> ResponsesRequest:
     """Return the request for a chat; raises InvalidRequest for what cannot be sent.
 
-    `body` holds the caller's keys, with the names of Chat Completions or of the API. The
-    effort is the caller's, else the user's, else the one in the model's name.
+    `body` holds the caller's keys, with the names of Chat Completions or of the API.
+    The effort is the caller's, else the user's, else the one in the model's name.
     """
     if not items:
         raise InvalidRequest("There is no message to answer. Write one and send it.")
@@ -263,5 +263,5 @@ def _strict_item(item: Item) -> Item:
 
 
 def _digest(item: Item) -> str:
-    told = str(item.get("encrypted_content") or item.get("call_id") or item)
-    return hashlib.sha256(told.encode("utf-8", errors="replace")).hexdigest()[:32]
+    seed = str(item.get("encrypted_content") or item.get("call_id") or item)
+    return hashlib.sha256(seed.encode("utf-8", errors="replace")).hexdigest()[:32]

@@ -119,8 +119,8 @@ class _NotStrict(Exception):
 def strict_schema(schema: Mapping[str, Any]) -> Schema | None:
     """Return a function's parameters for strict mode; None if that is impossible.
 
-    What the result allows the given schema allows too, except nulls of optional properties
-    and limits that only a description can express (`minLength`).
+    What the result allows the given schema allows too, except nulls of optional
+    properties and limits that only a description can express (`minLength`).
     """
     try:
         return _StrictRewrite(schema).result()
@@ -183,8 +183,8 @@ class _StrictRewrite:
         beside |= {"oneOf"} if {"anyOf", "oneOf"} <= node.keys() else set()
         if not isinstance(options, list) or not options or beside:
             raise _NotStrict
-        told = {"description": node["description"]} if "description" in node else {}
-        return {**told, "anyOf": [self._strict(one, depth + 1) for one in options]}
+        head = {"description": node["description"]} if "description" in node else {}
+        return {**head, "anyOf": [self._strict(one, depth + 1) for one in options]}
 
     def _merged(self, node: Mapping[str, Any]) -> Schema:
         merged: Schema = {key: node[key] for key in node if key != "allOf"}
@@ -217,9 +217,9 @@ class _StrictRewrite:
 
     def _object(self, node: Mapping[str, Any], depth: int) -> Schema:
         properties = node.get("properties") or {}
-        said = "additionalProperties" in node or bool(properties)
+        is_stated = "additionalProperties" in node or bool(properties)
         is_open = node.get("additionalProperties", False) is not False
-        if is_open or not said or not isinstance(properties, Mapping):
+        if is_open or not is_stated or not isinstance(properties, Mapping):
             raise _NotStrict
         required = node.get("required") or ()
         if not set(required) <= set(properties):
@@ -238,11 +238,11 @@ class _StrictRewrite:
 def _make_nullable(schema: Schema) -> Schema:
     kinds = schema.get("type")
     if kinds is None or kinds in ("object", "array"):
-        told = {"description": schema["description"]} if "description" in schema else {}
+        head = {"description": schema["description"]} if "description" in schema else {}
         rest = {key: value for key, value in schema.items() if key != "description"}
         options = rest["anyOf"] if rest.keys() == {"anyOf"} else [rest]
         none = {"type": "null"}
-        return {**told, "anyOf": options if none in options else [*options, none]}
+        return {**head, "anyOf": options if none in options else [*options, none]}
     listed = kinds if isinstance(kinds, list) else [kinds]
     made = {**schema, "type": listed if "null" in listed else [*listed, "null"]}
     if "enum" in schema and None not in schema["enum"]:
@@ -255,10 +255,10 @@ def _plain_name(name: str) -> str:
 
 
 def _types_of(node: Mapping[str, Any], enum: object) -> list[str]:
-    said = node.get("type") or ("object" if "properties" in node else None)
-    if said is None and isinstance(enum, list):
-        said = list(dict.fromkeys(_JSON_TYPES.get(type(one), "") for one in enum))
-    kinds = [said] if isinstance(said, str) else said
+    stated = node.get("type") or ("object" if "properties" in node else None)
+    if stated is None and isinstance(enum, list):
+        stated = list(dict.fromkeys(_JSON_TYPES.get(type(one), "") for one in enum))
+    kinds = [stated] if isinstance(stated, str) else stated
     if not isinstance(kinds, list) or not kinds or not set(kinds) <= _ALL_TYPES:
         raise _NotStrict
     return kinds

@@ -34,9 +34,9 @@ _NO_SCHEMA = (
 def read_parameters(body: Mapping[str, Any]) -> dict[str, Any]:
     """Return the caller's keys with the API's names; raises InvalidRequest.
 
-    `reasoning` and `text` are objects that hold what Chat Completions has beside them. Keys
-    that the API does not have are still in the result. The API has no `stop`: it gets
-    `truncation: "disabled"` (docs/parameters.md).
+    `reasoning` and `text` are objects that hold what Chat Completions has beside them.
+    Keys that the API does not have are still in the result. The API has no `stop`: it
+    gets `truncation: "disabled"` (docs/parameters.md).
     """
     given = {key: value for key, value in body.items() if value is not None}
     for theirs, ours in _RENAMED.items():

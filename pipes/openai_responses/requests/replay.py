@@ -118,7 +118,8 @@ def is_approval_request(item: Mapping[str, Any]) -> bool:
 def drop_settled_approvals(items: Sequence[Item]) -> list[Item]:
     """Return `items` without approvals that are over.
 
-    One that the model has not acted on stays; a request without an answer cannot be sent.
+    One that the model has not acted on stays; a request without an answer cannot be
+    sent.
     """
     requests = {item["id"]: item for item in items if is_approval_request(item)}
     last = _last_act(items, {_remote_call_id(request) for request in requests.values()})
@@ -163,13 +164,13 @@ def reorder_remote_outputs(items: Iterable[Item]) -> list[Item]:
         for item in rows
         if _is_remote(item, "function_call_output")
     }
-    told: list[Item] = []
+    ordered: list[Item] = []
     for item in rows:
         if _is_remote(item, "function_call") and item["call_id"] in outputs:
-            told += [item, outputs[item["call_id"]]]
+            ordered += [item, outputs[item["call_id"]]]
         elif not _is_remote(item, "function_call_output"):
-            told.append(item)
-    return told
+            ordered.append(item)
+    return ordered
 
 
 def _is_response(item: Mapping[str, Any]) -> bool:
@@ -215,7 +216,7 @@ def strip_for_replay(item: Item) -> Item:
     if item_type(item) == "message" and isinstance(kept.get("content"), list):
         kept["content"] = list(map(_strip_part, content_parts(kept["content"])))
     if is_host_returned(item):
-        kept |= _demanded(item)
+        kept |= _required_fields(item)
     return kept
 
 
@@ -228,8 +229,8 @@ def replay_items(item: Item) -> list[Item]:
 
 def replay_output(output: Iterable[Item], *, with_reasoning: bool) -> list[Item]:
     """Return the output of a response for the next request of the same run."""
-    going = (item for item in output if _goes_back(item, with_reasoning))
-    return [told for item in going for told in replay_items(item)]
+    returned = (item for item in output if _goes_back(item, with_reasoning))
+    return [one for item in returned for one in replay_items(item)]
 
 
 def _goes_back(item: Item, with_reasoning: bool) -> bool:
@@ -238,22 +239,20 @@ def _goes_back(item: Item, with_reasoning: bool) -> bool:
     return not is_hosted(item) or is_host_returned(item) or has_image(item)
 
 
-def _demanded(item: Item) -> Item:
+def _required_fields(item: Item) -> Item:
     kind = kind_of(item)
-    demanded = {key: item.get(key) for key in kind.nullable}
-    demanded |= {key: item[key] for key in ("id", "status") if item.get(key)}
-    if demanded.get("outputs"):  # pictures are large and only people need them
-        parts = content_parts(demanded["outputs"])
-        demanded["outputs"] = [p for p in parts if p.get("type") != "image"]
+    fields = {key: item.get(key) for key in kind.nullable}
+    fields |= {key: item[key] for key in ("id", "status") if item.get(key)}
+    if fields.get("outputs"):  # pictures are large and only people need them
+        parts = content_parts(fields["outputs"])
+        fields["outputs"] = [p for p in parts if p.get("type") != "image"]
     if kind.tool == "web_search":
         action = item["action"].items()
-        demanded["action"] = {
-            k: v for k, v in action if k != "sources" and v is not None
-        }
+        fields["action"] = {k: v for k, v in action if k != "sources" and v is not None}
     # An approval is named by the id of the request for it.
-    if "id" in demanded and kind.returned == "always":
-        demanded["id"] = _new_id(str(item["id"]))
-    return demanded
+    if "id" in fields and kind.returned == "always":
+        fields["id"] = _new_id(str(item["id"]))
+    return fields
 
 
 def _new_id(own: str) -> str:

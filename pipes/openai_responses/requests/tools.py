@@ -19,8 +19,8 @@ _DIGEST = 12
 class ToolNames(NamedTuple):
     """Translates the names of tools for the API and back; `known` are their own names.
 
-    The translation depends only on the name itself, so the next request has the same one,
-    unless another known tool has that name.
+    The translation depends only on the name itself, so the next request has the same
+    one, unless another known tool has that name.
     """
 
     known: tuple[str, ...] = ()
@@ -62,9 +62,9 @@ def responses_tools(
 ) -> list[Item]:
     """Return the tools of a chat body, or of the host, in the API's form.
 
-    Chat Completions nests a function under `function`, the host has it without a `type`;
-    the API has it flat and needs `parameters` and `strict`. With `strict` every function
-    becomes strict whose schema allows it.
+    Chat Completions nests a function under `function`, the host has it without a
+    `type`; the API has it flat and needs `parameters` and `strict`. With `strict` every
+    function becomes strict whose schema allows it.
     """
     return [_responses_tool(spec, strict) for spec in specs]
 
@@ -91,8 +91,8 @@ def responses_tool_choice(
 ) -> object:
     """Return `tool_choice` in the API's form, where a named function is not nested.
 
-    A bare name is accepted. Raises InvalidRequest for a tool that is not among `tools`, if
-    those are known.
+    A bare name is accepted. Raises InvalidRequest for a tool that is not among `tools`,
+    if those are known.
     """
     if choice is None or choice in _MODES:
         return choice
@@ -136,8 +136,8 @@ def _check_named(tool: Mapping[str, Any]) -> None:
 
 
 def _function(function: Mapping[str, Any], strict: bool) -> Item:
-    said = function.get("strict")
-    wanted = said if isinstance(said, bool) else strict
+    own = function.get("strict")
+    wanted = own if isinstance(own, bool) else strict
     parameters = as_mapping(function.get("parameters"))
     made = strict_schema(parameters) if wanted else None
     tool: Item = {"type": "function", "name": function["name"]}

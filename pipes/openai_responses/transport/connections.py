@@ -21,16 +21,17 @@ from openai_responses.clock import unix_seconds
 from openai_responses.endings import SENTENCES, failure_sentence, refusal_sentence
 from openai_responses.endpoint import Endpoint, Trust, proxy_for
 from openai_responses.errors import (
+    PIPE_VALVES,
     ApiError,
     ApiRefused,
     ConnectionFailed,
     Failure,
-    InvalidRequest,
     ResponsesError,
     TimedOut,
     TimeoutKind,
     UnreadableAnswer,
     read_api_error,
+    valve_error,
 )
 
 
@@ -173,9 +174,10 @@ def _new_session() -> aiohttp.ClientSession:
 class Timeouts(NamedTuple):
     """Limits in seconds; a `total` of 0 means no limit.
 
-    `first_event` runs from sending to the first event, `idle` from one event to the next; a
-    `keepalive` counts as an event. Reasoning can be silent for minutes, so there is no
-    total limit by default, and the time of tools and of people does not count in it.
+    `first_event` runs from sending to the first event, `idle` from one event to the
+    next; a `keepalive` counts as an event. Reasoning can be silent for minutes, so
+    there is no total limit by default, and the time of tools and of people does not
+    count in it.
     """
 
     connect: float = 30.0
@@ -290,8 +292,8 @@ class HttpResponse:
     def paused(self) -> Iterator[None]:
         """Leave arriving bytes with the operating system for a while.
 
-        Otherwise the event loop wakes up for every packet although nothing is read. If aiohttp
-        has stopped reading, because its buffer is full, it stays so.
+        Otherwise the event loop wakes up for every packet although nothing is read. If
+        aiohttp has stopped reading, because its buffer is full, it stays so.
         """
         connection = self._response.connection  # None once the body has ended
         transport = connection.transport if connection else None
@@ -364,8 +366,8 @@ class Connections:
     ) -> AsyncIterator[HttpResponse]:
         """Send `payload` and lend the answer.
 
-        Raises ApiRefused, ConnectionFailed, TimedOut or InvalidRequest. Leaving early closes
-        the connection, which stops the work at the server.
+        Raises ApiRefused, ConnectionFailed, TimedOut or InvalidRequest. Leaving early
+        closes the connection, which stops the work at the server.
         """
         body, limits = _json_body(payload), deadlines or Deadlines(Timeouts())
         async with self._sent(endpoint, path, body, limits) as response:
@@ -464,10 +466,11 @@ async def _send(
             was_sent=not isinstance(error, _NEVER_CONNECTED),
         ) from None
     except ValueError:  # a line break in the key, a host that no name server knows
-        raise InvalidRequest(
-            "API_KEY, BASE_URL, PROXY or EXTRA_HEADERS holds characters that cannot "
-            "be sent. An administrator has to correct it in the valves of this pipe."
-        ) from None
+        problem = (
+            "API_KEY, BASE_URL, PROXY or EXTRA_HEADERS holds characters that cannot be "
+            "sent"
+        )
+        raise valve_error(problem, place=PIPE_VALVES) from None
 
 
 def _network_sentence(error: Exception, host: str) -> str:

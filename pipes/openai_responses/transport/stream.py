@@ -59,8 +59,8 @@ class EventStreamDecoder:
     def close(self) -> list[ServerSentEvent]:
         """Return the event whose final blank line is missing at the end of the stream.
 
-        The standard drops it, but without its terminal event a finished answer would count as
-        cut.
+        The standard drops it, but without its terminal event a finished answer would
+        count as cut.
         """
         rest = b"".join(self._fragments)
         self._fragments = []
@@ -136,9 +136,9 @@ NO_CARD: Mapping[str, Any] = MappingProxyType({})
 class TextDelta(NamedTuple):
     """An addition to a text that grows.
 
-    `kind` is the "text" or "refusal" of a message, the "summary" or raw "reasoning" of a
-    reasoning item, the "arguments" of a call, or the "code" that the API runs. `part` is
-    the content or summary index, 0 for arguments and code.
+    `kind` is the "text" or "refusal" of a message, the "summary" or raw "reasoning" of
+    a reasoning item, the "arguments" of a call, or the "code" that the API runs. `part`
+    is the content or summary index, 0 for arguments and code.
     """
 
     output_index: int

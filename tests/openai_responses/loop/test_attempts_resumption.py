@@ -197,7 +197,7 @@ async def test_an_answer_in_one_piece(connections: Connections, sim: Simulator) 
 async def test_an_organisation_that_may_not_stream(
     connections: Connections,
 ) -> None:
-    """The remedy for its refusal keeps the answer in the background."""
+    """The fallback for its refusal keeps the answer in the background."""
     async with Simulator("unverified-stream") as sim:
         request = background("sim:chat")
         events = await report(connections, simulated(sim), request, PATIENT)

@@ -20,8 +20,8 @@ def request(**fields: Any) -> ResponsesRequest:
     return ResponsesRequest(**(asked | fields))
 
 
-def remedy(error: ApiError, **fields: Any) -> Fallback:
-    """The remedy that there must be."""
+def fallback(error: ApiError, **fields: Any) -> Fallback:
+    """The fallback that there must be."""
     found = find_fallback(request(**fields), error)
     assert found is not None
     assert found.sentence
@@ -53,7 +53,7 @@ def remedy(error: ApiError, **fields: Any) -> Fallback:
 )
 def test_reasoning_that_is_not_accepted_is_left_out(error: ApiError) -> None:
     """All of it, and the ids: one item does not tell which is meant."""
-    found = remedy(error)
+    found = fallback(error)
     assert found.cause == "reasoning"
     assert found.request.input == [USER, _no_id(CALL)]
     assert found.request.reasoning == request().reasoning
@@ -71,7 +71,7 @@ def test_nothing_to_leave_out_is_no_remedy() -> None:
 
 def test_a_summary_that_is_not_allowed() -> None:
     """The effort stays."""
-    found = remedy(ApiError("unsupported_value", param="reasoning.summary"))
+    found = fallback(ApiError("unsupported_value", param="reasoning.summary"))
     assert found.cause == "summary"
     assert found.request.reasoning == {"effort": "none"}
 
@@ -85,7 +85,7 @@ def test_a_summary_that_is_not_allowed() -> None:
 )
 def test_a_stream_that_is_not_allowed(error: ApiError) -> None:
     """The answer then comes in one piece."""
-    assert remedy(error).request.stream is False
+    assert fallback(error).request.stream is False
     assert find_fallback(request(stream=False), error) is None
 
 
@@ -105,7 +105,7 @@ def test_an_effort_that_the_model_lacks(asked: str, named: str, nearest: str) ->
         f"Supported values are: {named}."
     )
     error = ApiError("unsupported_value", param="reasoning.effort", message=message)
-    found = remedy(error, reasoning={"effort": asked, "summary": "auto"})
+    found = fallback(error, reasoning={"effort": asked, "summary": "auto"})
     assert found.cause == "effort"
     assert found.request.reasoning == {"effort": nearest, "summary": "auto"}
 
@@ -124,7 +124,7 @@ UNREACHED = ApiError(
 
 def test_hosted_items_keep_their_ids() -> None:
     """Without them the API would refuse the request for another reason."""
-    found = remedy(ApiError("invalid_encrypted_content"), input=[THOUGHT, LIST, USER])
+    found = fallback(ApiError("invalid_encrypted_content"), input=[THOUGHT, LIST, USER])
     assert found.request.input == [LIST, USER]
 
 
@@ -132,13 +132,13 @@ def test_hosted_items_keep_their_ids() -> None:
 def test_a_server_that_cannot_be_reached(choice: Any) -> None:
     """No remote server is asked; a tool that has to be called may have been theirs."""
     tools = [SERVER, FUNCTION, {**SERVER, "server_label": "atlas"}]
-    found = remedy(UNREACHED, tools=tools, tool_choice=choice)
+    found = fallback(UNREACHED, tools=tools, tool_choice=choice)
     assert found.cause == "servers"
     assert found.request.tools == [FUNCTION]
     assert found.request.tool_choice is None
-    alone = remedy(UNREACHED, tools=[SERVER], tool_choice="none").request
+    alone = fallback(UNREACHED, tools=[SERVER], tool_choice="none").request
     assert (alone.tools, alone.tool_choice) == (None, None)
-    assert remedy(UNREACHED, tools=tools, tool_choice="none").request.tool_choice
+    assert fallback(UNREACHED, tools=tools, tool_choice="none").request.tool_choice
 
 
 def test_without_servers_there_is_nothing_to_leave_out() -> None:
@@ -162,7 +162,7 @@ def test_other_refusals_stand(error: ApiError) -> None:
 
 
 def test_the_request_itself_is_untouched() -> None:
-    """A remedy is a new request."""
+    """A fallback is a new request."""
     before = request()
     copy = before.model_copy(deep=True)
     find_fallback(before, ApiError("invalid_encrypted_content"))

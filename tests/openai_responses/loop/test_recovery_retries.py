@@ -12,9 +12,9 @@ THREE = RetryPolicy(max_retries=3, max_wait=60)
 NOW = 1_795_000_000.0
 
 
-def wait(setback: Failure, attempt: int = 0, policy: RetryPolicy = THREE) -> object:
+def wait(failure: Failure, attempt: int = 0, policy: RetryPolicy = THREE) -> object:
     """The wait without jitter."""
-    return retry_wait(policy, attempt, setback, 0.0)
+    return retry_wait(policy, attempt, failure, 0.0)
 
 
 @pytest.mark.parametrize("status", [408, 409, 429, 500, 502, 503, 504, 520, 524])
@@ -114,6 +114,6 @@ def test_any_header_gives_a_bounded_wait(
     headers: dict[str, str], status: int, jitter: float
 ) -> None:
     """Whatever a server sends, the wait is within the limit or there is none."""
-    setback = parse_retry_headers(status, ApiError(), headers, NOW)
-    found = retry_wait(THREE, 0, setback, jitter)
+    failure = parse_retry_headers(status, ApiError(), headers, NOW)
+    found = retry_wait(THREE, 0, failure, jitter)
     assert found is None or 0 <= found <= 60

@@ -143,7 +143,7 @@ async def test_each_cause_once(connections: Connections, cause: str) -> None:
 
 @pytest.mark.parametrize("cause", REFUSALS)
 async def test_no_retry_is_needed(connections: Connections, cause: str) -> None:
-    """A remedy is none: it is not counted, and it does not wait."""
+    """A fallback is none: it is not counted, and it does not wait."""
     answer = in_turn(refusing(**REFUSALS[cause]), OK)
     async with Upstream(answer) as upstream:
         events = await report(connections, upstream.endpoint, EVERYTHING, limits())

@@ -224,8 +224,8 @@ async def test_what_a_refusal_says_of_the_next_attempt(
     async with Upstream(replying("", 503, headers=headers)) as upstream:
         with pytest.raises(ApiRefused) as refused:
             await ask(connections, upstream.endpoint)
-    setback = refused.value.failure
-    assert (setback.status, setback.retry_after, setback.should_retry) == (
+    failure = refused.value.failure
+    assert (failure.status, failure.retry_after, failure.should_retry) == (
         503,
         after,
         wanted,
