@@ -5188,6 +5188,7 @@ class _DetailItem(NamedTuple):
 
     item: Item
     shown: str | int = ""
+    """The text that the host has, or its length if the message has none of its own."""
 
 
 class DetailTurn(NamedTuple):
@@ -5222,8 +5223,8 @@ def write_details(
 
 def read_details(message: Mapping[str, Any]) -> list[DetailTurn]:
     """Return the responses that a message of the host carries, in order."""
-    carried = message.get("reasoning_details")
-    entries = [e for e in carried if _is_entry(e)] if isinstance(carried, list) else []
+    details = message.get("reasoning_details")
+    entries = [e for e in details if _is_entry(e)] if isinstance(details, list) else []
     order = list(dict.fromkeys(entry["turn"] for entry in entries))
     entries.sort(key=lambda entry: (order.index(entry["turn"]), entry["index"]))
     groups = groupby(entries, lambda entry: entry["turn"])
@@ -5264,7 +5265,7 @@ def _is_entry(entry: object) -> bool:
 def _turn(entries: Sequence[Item]) -> DetailTurn:
     heads = [entry for entry in entries if entry["type"] == _TURN]
     head = heads[0] if heads else {}
-    items = tuple(_carried(entry) for entry in entries if entry["type"] != _TURN)
+    items = tuple(_detail_item(entry) for entry in entries if entry["type"] != _TURN)
     notes = head.get("notes")
     return DetailTurn(
         items,
@@ -5273,7 +5274,7 @@ def _turn(entries: Sequence[Item]) -> DetailTurn:
     )
 
 
-def _carried(entry: Item) -> _DetailItem:
+def _detail_item(entry: Item) -> _DetailItem:
     if entry["type"] == _REASONING:
         return _DetailItem({**entry["item"], "encrypted_content": entry["data"]})
     shown = entry.get("shown")
@@ -5336,7 +5337,7 @@ class _Reading:
 
     def _marker(self, span: _Span) -> str:
         ulid = f"{len(self.records):026d}"
-        payload = tuple(carried.item for carried in span.items)
+        payload = tuple(detail.item for detail in span.items)
         record = Record(ulid, "", 0, payload, "", span.origin)
         if span.last.shown:
             shown = text_digest(message_text(span.last.item))
@@ -5348,9 +5349,9 @@ class _Reading:
 def _spans_of(turn: DetailTurn) -> list[_Span]:
     found: list[_Span] = []
     begun: list[_DetailItem] = []
-    for carried in turn.items:
-        begun.append(carried)
-        if carried.shown:
+    for detail in turn.items:
+        begun.append(detail)
+        if detail.shown:
             found.append(_Span(tuple(begun), turn.origin))
             begun = []
     return [*found, _Span(tuple(begun), turn.origin)] if begun else found
@@ -5367,13 +5368,13 @@ def _split_text(content: str, spans: Sequence[_Span]) -> list[str]:
     return [*texts, rest] if rest else texts
 
 
-def _shown_length(carried: _DetailItem) -> int:
-    return carried.shown if isinstance(carried.shown, int) else len(carried.shown)
+def _shown_length(detail: _DetailItem) -> int:
+    return detail.shown if isinstance(detail.shown, int) else len(detail.shown)
 
 
-def _own_text(carried: _DetailItem, text: str) -> str:
-    if isinstance(carried.shown, str) and carried.shown.strip() == text.strip():
-        return message_text(carried.item)
+def _own_text(detail: _DetailItem, text: str) -> str:
+    if isinstance(detail.shown, str) and detail.shown.strip() == text.strip():
+        return message_text(detail.item)
     return text
 
 
@@ -5734,7 +5735,7 @@ class _RunHistory:
         kept = self._allowed(piece.ulid, self._waiting.pop(piece.ulid, []))
         message = kept.pop() if kept and _is_answer(kept[-1]) else None
         record = self._records.get(piece.ulid)
-        if message and record and not record.shown and _is_whole_remark(message):
+        if message and record and not record.shown and _is_whole_commentary(message):
             kept, message = [*kept, message], None
         if not piece.text:
             return kept
@@ -5774,7 +5775,7 @@ def _is_answer(item: Item) -> bool:
     return item_type(item) == "message" and item.get("role") == "assistant"
 
 
-def _is_whole_remark(item: Item) -> bool:
+def _is_whole_commentary(item: Item) -> bool:
     return is_commentary(item) and bool(message_text(item))
 
 

@@ -181,7 +181,7 @@ class _RunHistory:
         kept = self._allowed(piece.ulid, self._waiting.pop(piece.ulid, []))
         message = kept.pop() if kept and _is_answer(kept[-1]) else None
         record = self._records.get(piece.ulid)
-        if message and record and not record.shown and _is_whole_remark(message):
+        if message and record and not record.shown and _is_whole_commentary(message):
             kept, message = [*kept, message], None
         if not piece.text:
             return kept
@@ -227,7 +227,7 @@ def _is_answer(item: Item) -> bool:
     return item_type(item) == "message" and item.get("role") == "assistant"
 
 
-def _is_whole_remark(item: Item) -> bool:
+def _is_whole_commentary(item: Item) -> bool:
     """Say whether `item` is commentary whose text the host does not return."""
     return is_commentary(item) and bool(message_text(item))
 
