@@ -9,9 +9,9 @@ Built by scripts/bundle.py from pipes/ and pipelines/; do not edit. In reading o
 
     openai_responses  json_input, items, errors, endings, models.catalog,
                       models.resolve, models.usage, transport.stream, loop.events,
-                      endpoint, clock, requests.parameters, requests.build,
+                      redaction, endpoint, clock, requests.parameters, requests.build,
                       loop.recovery, loop.response, transport.connections,
-                      loop.attempts, requests.json_schema, loop.arguments, redaction,
+                      loop.attempts, requests.json_schema, loop.arguments,
                       requests.tools, requests.replay, loop.tools, loop.run
     owui_chat  host_tools, storage.markers, storage.records, storage.details_carrier,
                code, messages, input.history, events, files, citations, render.chunks,
@@ -137,6 +137,15 @@ def parse_string_map(text: str) -> Mapping[str, str] | None:
     if found is None or not all(isinstance(one, str) for one in found.values()):
         return None
     return found
+
+
+def clamp_number(value: object, least: int, most: int, default: int) -> int:
+    """Return a number within its limits; anything else is the default."""
+    try:
+        number = float(str(value).strip())
+        return int(min(max(number, least), most))
+    except ValueError:
+        return default
 
 
 def as_mapping(value: object) -> Mapping[str, Any]:
@@ -1777,6 +1786,120 @@ class RunDone(NamedTuple):
 RunEvent = ItemEvent | ToolOutput | ResponseDone | Status | RunDone
 
 
+# ==== openai_responses.redaction: Removes secrets from text: known values in every form, then what looks like a secret.
+
+_REDACTED = "[redacted]"
+
+_SHORTEST_SECRET = 6
+
+_SPACE = r"[^\S\r\n]*+"
+_NAME_ENDS = rf"""["'\\]*+{_SPACE}(?:[:=]|,(?={_SPACE}b?["'])){_SPACE}"""
+_VALUE_OPENS = r"""(?:b(?=["'])|["'\\(\[])*+"""
+_ASSIGNED = _NAME_ENDS + _VALUE_OPENS
+
+_LOOKS_SECRET = re.compile(
+    "|".join(
+        [
+            # A header: its value goes on to the end of the line or of the quotes.
+            rf"(?P<header>(?:authorization|cookies?){_ASSIGNED})"
+            r"""[^\s"'\\](?:[^\r\n"'\\]|\\[^"'nr\r\n])*+""",
+            # A name whose value is one word, or in quotes.
+            r"(?P<name>(?:api[-_ ]?key(?:\ provided)?|client[-_]?secret|passw(?:or)?d|"
+            r"(?:access|auth|refresh|session)[-_]?token|encrypted_content)"
+            rf"""{_ASSIGNED})(?:(?<=["'])[^\r\n"'\\]++|[^\s"'\\&,;)}}\]>]++)""",
+            # A query parameter.
+            r"(?P<query>[?&][\w.-]{0,32}?(?:key|token|secret|password|signature|sig)=)"
+            r"""[^\s"'\\&#;)}\]>]++""",
+            r"(?P<scheme>://)[^\s/?#\"'<>]*@",
+            r"(?P<bearer>bearer(?:\s|%20){1,4})[A-Za-z0-9._~+/=*-]{6,}+",
+            # `Basic` is a word too: base64 has digits, or a capital inside a word.
+            r"(?P<basic>basic\s{1,4}(?-i:(?=[A-Za-z]*+[0-9+/=]|[A-Za-z]*?[a-z][A-Z])))"
+            r"[A-Za-z0-9+/]{8,}+={0,2}",
+            r"(?<![A-Za-z0-9])(?:sk-|sess-|gh[opsu]_|github_pat_)[A-Za-z0-9_*-]{6,}+",
+            # A JSON Web Token begins with `{"` in base64, a Fernet token with its
+            # version and four bytes of a time that are zero for a while yet.
+            r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{6,}+\.[A-Za-z0-9_-]{4,}+"
+            r"(?:\.[A-Za-z0-9_-]*+)?",
+            r"gAAAA[A-Za-z0-9_-]{20,}+={0,2}",
+        ]
+    ),
+    re.IGNORECASE,
+)
+
+
+def redact(text: str, secrets: Iterable[str] = ()) -> str:
+    """Return `text` with `[redacted]` in place of `secrets` and of what looks like one.
+
+    Secrets of fewer than six characters are ignored: ordinary words contain them.
+    """
+    known = {form for secret in secrets for form in _forms(secret.strip())}
+    if known:
+        longest_first = sorted(known, key=lambda form: (-len(form), form))
+        pattern = "|".join(re.escape(form) for form in longest_first)
+        text = _redact_pattern(re.compile(pattern, re.IGNORECASE), text)
+    return _redact_pattern(_LOOKS_SECRET, text)
+
+
+def header_secrets(value: str) -> list[str]:
+    """Return the secret parts of a header's value: the whole, and each further word.
+
+    A server may repeat the word behind `Bearer` alone.
+    """
+    return [value, *value.split()[1:]]
+
+
+def redact_line(text: str, secrets: Iterable[str] = ()) -> str:
+    """Return `text` redacted and as one line, safe to write to a log.
+
+    A line end of a tool's text would fake a line of the log, and an escape sequence
+    would act on the terminal that shows it.
+    """
+    line = "\\n".join(redact(text, secrets).splitlines())
+    return "".join(one if one.isprintable() else _escaped(one) for one in line)
+
+
+def describe_exception(error: BaseException) -> str:
+    """Return the type and the place of a foreign exception, for a log.
+
+    Its text may quote a header or a prompt.
+    """
+    frames = extract_tb(error.__traceback__)
+    place = f"line {frames[-1].lineno} in {frames[-1].name}" if frames else "nowhere"
+    return f"{type(error).__name__} at {place}"
+
+
+def _escaped(sign: str) -> str:
+    return sign.encode("unicode_escape").decode("ascii")
+
+
+def _redact_pattern(pattern: re.Pattern[str], text: str) -> str:
+    return _REDACTED.join(
+        pattern.sub(_keep_name, part) for part in text.split(_REDACTED)
+    )
+
+
+def _keep_name(found: re.Match[str]) -> str:
+    name = found[found.lastgroup] if found.lastgroup else ""
+    return f"{name}{_REDACTED}{'@' if found.lastgroup == 'scheme' else ''}"
+
+
+def _forms(secret: str) -> Iterator[str]:
+    if len(secret) < _SHORTEST_SECRET:
+        return
+    raw = secret.encode("utf-8", "surrogatepass")
+    yield secret
+    yield from (quote(raw), quote(raw, safe=""), quote_plus(raw))
+    yield from (json.dumps(secret, ensure_ascii=ascii)[1:-1] for ascii in (True, False))
+    for offset in range(3):
+        inner = _inside_base64(raw, offset)
+        yield from (inner, inner.replace("+", "-").replace("/", "_"))
+
+
+def _inside_base64(raw: bytes, offset: int) -> str:
+    encoded = b64encode(bytes(offset) + raw).decode()
+    return encoded[(offset * 8 + 5) // 6 : (offset + len(raw)) * 8 // 6]
+
+
 # ==== openai_responses.endpoint: Where requests go: the address, its headers, its certificates and its proxy.
 
 DEFAULT_BASE_URL = "https://api.openai.com/v1"
@@ -1877,8 +2000,16 @@ def _normalize_base_url(text: str) -> str:
     return urlunsplit((parts.scheme, parts.netloc, path, "", ""))
 
 
-def proxy_secrets(proxy: str) -> list[str]:
-    """Return the secret parts of a proxy's address: the whole, and its password."""
+def connection_secrets(
+    headers: Iterable[str], proxy: str, *keys: str
+) -> tuple[str, ...]:
+    """Return the texts of a connection that must be in no line of a log."""
+    found = [*keys, *_proxy_secrets(proxy)]
+    found += [secret for value in headers for secret in header_secrets(value)]
+    return tuple(text for text in found if text.strip())
+
+
+def _proxy_secrets(proxy: str) -> list[str]:
     parts = url_parts(proxy.strip())
     return [proxy, unquote(parts.password or "") if parts else ""]
 
@@ -2406,12 +2537,16 @@ def _without_reasoning(request: ResponsesRequest, error: ApiError) -> _Fields | 
     return None if items == request.input else {"input": items}
 
 
+def drop_summary(reasoning: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """Return the `reasoning` of a request that asks for no summary."""
+    kept = {key: one for key, one in (reasoning or {}).items() if key != "summary"}
+    return kept or None
+
+
 def _without_summary(request: ResponsesRequest, error: ApiError) -> _Fields | None:
-    reasoning = request.reasoning or {}
-    if "summary" not in reasoning or "reasoning.summary" not in _subject(error):
-        return None
-    rest = {key: value for key, value in reasoning.items() if key != "summary"}
-    return {"reasoning": rest or None}
+    asks = "summary" in (request.reasoning or {})
+    refused = "reasoning.summary" in _subject(error)
+    return {"reasoning": drop_summary(request.reasoning)} if asks and refused else None
 
 
 def _without_stream(request: ResponsesRequest, error: ApiError) -> _Fields | None:
@@ -3961,120 +4096,6 @@ def _chosen_option(
     fitting = (option for option in options if not check.error(value, option))
     first = next(fitting, None)
     return options if first is None else [first]
-
-
-# ==== openai_responses.redaction: Removes secrets from text: known values in every form, then what looks like a secret.
-
-_REDACTED = "[redacted]"
-
-_SHORTEST_SECRET = 6
-
-_SPACE = r"[^\S\r\n]*+"
-_NAME_ENDS = rf"""["'\\]*+{_SPACE}(?:[:=]|,(?={_SPACE}b?["'])){_SPACE}"""
-_VALUE_OPENS = r"""(?:b(?=["'])|["'\\(\[])*+"""
-_ASSIGNED = _NAME_ENDS + _VALUE_OPENS
-
-_LOOKS_SECRET = re.compile(
-    "|".join(
-        [
-            # A header: its value goes on to the end of the line or of the quotes.
-            rf"(?P<header>(?:authorization|cookies?){_ASSIGNED})"
-            r"""[^\s"'\\](?:[^\r\n"'\\]|\\[^"'nr\r\n])*+""",
-            # A name whose value is one word, or in quotes.
-            r"(?P<name>(?:api[-_ ]?key(?:\ provided)?|client[-_]?secret|passw(?:or)?d|"
-            r"(?:access|auth|refresh|session)[-_]?token|encrypted_content)"
-            rf"""{_ASSIGNED})(?:(?<=["'])[^\r\n"'\\]++|[^\s"'\\&,;)}}\]>]++)""",
-            # A query parameter.
-            r"(?P<query>[?&][\w.-]{0,32}?(?:key|token|secret|password|signature|sig)=)"
-            r"""[^\s"'\\&#;)}\]>]++""",
-            r"(?P<scheme>://)[^\s/?#\"'<>]*@",
-            r"(?P<bearer>bearer(?:\s|%20){1,4})[A-Za-z0-9._~+/=*-]{6,}+",
-            # `Basic` is a word too: base64 has digits, or a capital inside a word.
-            r"(?P<basic>basic\s{1,4}(?-i:(?=[A-Za-z]*+[0-9+/=]|[A-Za-z]*?[a-z][A-Z])))"
-            r"[A-Za-z0-9+/]{8,}+={0,2}",
-            r"(?<![A-Za-z0-9])(?:sk-|sess-|gh[opsu]_|github_pat_)[A-Za-z0-9_*-]{6,}+",
-            # A JSON Web Token begins with `{"` in base64, a Fernet token with its
-            # version and four bytes of a time that are zero for a while yet.
-            r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{6,}+\.[A-Za-z0-9_-]{4,}+"
-            r"(?:\.[A-Za-z0-9_-]*+)?",
-            r"gAAAA[A-Za-z0-9_-]{20,}+={0,2}",
-        ]
-    ),
-    re.IGNORECASE,
-)
-
-
-def redact(text: str, secrets: Iterable[str] = ()) -> str:
-    """Return `text` with `[redacted]` in place of `secrets` and of what looks like one.
-
-    Secrets of fewer than six characters are ignored: ordinary words contain them.
-    """
-    known = {form for secret in secrets for form in _forms(secret.strip())}
-    if known:
-        longest_first = sorted(known, key=lambda form: (-len(form), form))
-        pattern = "|".join(re.escape(form) for form in longest_first)
-        text = _redact_pattern(re.compile(pattern, re.IGNORECASE), text)
-    return _redact_pattern(_LOOKS_SECRET, text)
-
-
-def header_secrets(value: str) -> list[str]:
-    """Return the secret parts of a header's value: the whole, and each further word.
-
-    A server may repeat the word behind `Bearer` alone.
-    """
-    return [value, *value.split()[1:]]
-
-
-def redact_line(text: str, secrets: Iterable[str] = ()) -> str:
-    """Return `text` redacted and as one line, safe to write to a log.
-
-    A line end of a tool's text would fake a line of the log, and an escape sequence
-    would act on the terminal that shows it.
-    """
-    line = "\\n".join(redact(text, secrets).splitlines())
-    return "".join(one if one.isprintable() else _escaped(one) for one in line)
-
-
-def describe_exception(error: BaseException) -> str:
-    """Return the type and the place of a foreign exception, for a log.
-
-    Its text may quote a header or a prompt.
-    """
-    frames = extract_tb(error.__traceback__)
-    place = f"line {frames[-1].lineno} in {frames[-1].name}" if frames else "nowhere"
-    return f"{type(error).__name__} at {place}"
-
-
-def _escaped(sign: str) -> str:
-    return sign.encode("unicode_escape").decode("ascii")
-
-
-def _redact_pattern(pattern: re.Pattern[str], text: str) -> str:
-    return _REDACTED.join(
-        pattern.sub(_keep_name, part) for part in text.split(_REDACTED)
-    )
-
-
-def _keep_name(found: re.Match[str]) -> str:
-    name = found[found.lastgroup] if found.lastgroup else ""
-    return f"{name}{_REDACTED}{'@' if found.lastgroup == 'scheme' else ''}"
-
-
-def _forms(secret: str) -> Iterator[str]:
-    if len(secret) < _SHORTEST_SECRET:
-        return
-    raw = secret.encode("utf-8", "surrogatepass")
-    yield secret
-    yield from (quote(raw), quote(raw, safe=""), quote_plus(raw))
-    yield from (json.dumps(secret, ensure_ascii=ascii)[1:-1] for ascii in (True, False))
-    for offset in range(3):
-        inner = _inside_base64(raw, offset)
-        yield from (inner, inner.replace("+", "-").replace("/", "_"))
-
-
-def _inside_base64(raw: bytes, offset: int) -> str:
-    encoded = b64encode(bytes(offset) + raw).decode()
-    return encoded[(offset * 8 + 5) // 6 : (offset + len(raw)) * 8 // 6]
 
 
 # ==== openai_responses.requests.tools: Tools of a chat body or of the host in the API's form, with names that it allows.
@@ -8558,8 +8579,8 @@ def _lock_folder(folder: Path) -> int:
 
 
 def _remove_if_abandoned(folder: Path) -> None:
-    if folder.lstat().st_uid == os.geteuid():
-        with suppress(OSError):
+    with suppress(OSError):  # another server may have removed it meanwhile
+        if folder.lstat().st_uid == os.geteuid():
             lock = _lock_folder(folder)
             shutil.rmtree(folder, ignore_errors=True)
             os.close(lock)
@@ -11195,7 +11216,7 @@ def dump_usage(usage: Usage | None) -> dict[str, int]:
 
 def read_usage_note(wire: object) -> Usage | None:
     """Return stored counts; None for anything else."""
-    given: Mapping[str, Any] = wire if isinstance(wire, Mapping) else {}
+    given = as_mapping(wire)
     counts = {name: given.get(name) for name in Usage._fields}
     numbers = {k: v for k, v in counts.items() if isinstance(v, int) and v >= 0}
     return Usage(**numbers) if numbers else None
@@ -11297,8 +11318,7 @@ def _read_entry(numbered: tuple[int, Any]) -> ContextSource:
     usual = f"Context {number}"
     if not isinstance(row, Mapping):
         return ContextSource(usual, row if isinstance(row, str) else _dump_entry(row))
-    metadata = row.get("metadata")
-    more = {**(metadata if isinstance(metadata, Mapping) else {}), **row}
+    more = {**as_mapping(row.get("metadata")), **row}
     text = _first_text_field(row, _TEXT_KEYS) or _dump_entry(row)
     return ContextSource(
         _first_text_field(more, _NAME_KEYS) or usual,
@@ -11380,7 +11400,7 @@ def _read_first_text(message: Message) -> str:
     content = message.get("content")
     part = content[0] if isinstance(content, list) and content else content
     text = part.get("text") if isinstance(part, Mapping) else part
-    return text if isinstance(text, str) else ""
+    return as_text(text)
 
 
 def _parse_window(policy: str) -> int:
@@ -11538,8 +11558,7 @@ def parse_arguments(call: Item) -> dict[str, Any]:
 
 
 def _option_error(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
-    properties = schema.get("properties")
-    known = properties if isinstance(properties, Mapping) else {}
+    known = as_mapping(schema.get("properties"))
     for name, value in arguments.items():
         options = _read_options(known.get(name))
         if options and value is not None and _option_text(value) not in options:
@@ -11551,7 +11570,7 @@ def _read_options(node: object) -> list[str]:
     if not isinstance(node, Mapping):
         return []
     options = node.get("enum") or node.get("options")
-    return [_option_text(one) for one in options] if isinstance(options, list) else []
+    return [_option_text(one) for one in as_list(options)]
 
 
 def _option_text(value: Any) -> str:
@@ -11662,7 +11681,7 @@ def read_confirmations(messages: Iterable[Message]) -> dict[str, bool]:
             asked[str(call["id"])] = _read_question_ids(call)
         told = parse_json_object(message.get("content")) or {}
         given = told.get("answers") if told.get("status") == "answered" else None
-        chosen = given if isinstance(given, Mapping) else {}
+        chosen = as_mapping(given)
         for one in asked.pop(str(message.get("tool_call_id")), ()):
             answers[one] = _is_approval(chosen.get(one))
     return answers
@@ -11682,12 +11701,8 @@ def drop_question_calls(messages: Sequence[Message]) -> list[Message]:
 
 def read_tool_calls(message: Message) -> list[Mapping[str, Any]]:
     """Return the tool calls of a message."""
-    calls = message.get("tool_calls")
-    return (
-        [one for one in calls if isinstance(one, Mapping)]
-        if isinstance(calls, list)
-        else []
-    )
+    calls = as_list(message.get("tool_calls"))
+    return [one for one in calls if isinstance(one, Mapping)]
 
 
 def _without_nulls(value: Any) -> Any:
@@ -11734,10 +11749,8 @@ def _is_confirmation_call(call: Mapping[str, Any]) -> bool:
 
 
 def _read_question_ids(call: Mapping[str, Any]) -> list[str]:
-    function = call.get("function")
-    given = function.get("arguments") if isinstance(function, Mapping) else None
-    questions = (parse_json_object(given) or {}).get("questions")
-    rows = questions if isinstance(questions, list) else []
+    given = as_mapping(call.get("function")).get("arguments")
+    rows = as_list((parse_json_object(given) or {}).get("questions"))
     return [str(row.get("id")) for row in rows if isinstance(row, Mapping)]
 
 
@@ -11860,8 +11873,7 @@ def _find_failed_calls(
 
 def _read_failed_calls(turns: Sequence[DetailTurn]) -> Iterator[Item]:
     for turn in turns:
-        noted = turn.notes.get("failed")
-        for call in noted if isinstance(noted, list) else ():
+        for call in as_list(turn.notes.get("failed")):
             if isinstance(call, dict):
                 yield call
 
@@ -12146,7 +12158,7 @@ def build_own_result(result: object, read_file: _ReadFile) -> ToolResult:
 
 
 def _read_known_parts(value: object) -> list[Mapping[str, Any]]:
-    rows = value if isinstance(value, list) else []
+    rows = as_list(value)
     parts = [row for row in rows if isinstance(row, Mapping)]
     known = [part for part in parts if part.get("type") in _PART_TYPES]
     return known if len(known) == len(rows) else []
@@ -12192,7 +12204,7 @@ def _build_link_part(url: object) -> _ResultPart:
 
 
 def _build_resource_part(resource: object) -> _ResultPart:
-    found = resource if isinstance(resource, Mapping) else {}
+    found = as_mapping(resource)
     if isinstance(found.get("text"), str):
         return _ResultPart(found["text"])
     mime, uri = _read_text_field(found, "mimeType"), _read_text_field(found, "uri")
@@ -12361,8 +12373,7 @@ def _replace_query(messages: Sequence[Message], query: str) -> Sequence[Message]
     if not places:
         return [*messages, {"role": "user", "content": query}]
     last = places[-1]
-    content = messages[last].get("content")
-    rows = content if isinstance(content, list) else []
+    rows = as_list(messages[last].get("content"))
     others = [
         row
         for row in rows
@@ -12385,8 +12396,7 @@ def _build_instructions(
 
 
 def _offer_functions(asked: AgentRequest) -> _OfferedFunctions:
-    specs = asked.body.get("tools")
-    hosts = responses_tools(specs if isinstance(specs, list) else [])
+    hosts = responses_tools(as_list(asked.body.get("tools")))
     ours = responses_tools([describe_tool(tool) for tool in asked.own_tools.tools])
     functions = [
         tool
@@ -13169,10 +13179,9 @@ class ResponsesProvider:
             case "stream":
                 self._request = self._request.model_copy(update={"stream": False})
             case "summary":
-                reasoning = self._request.reasoning or {}
-                rest = {k: v for k, v in reasoning.items() if k != "summary"}
+                reasoning = drop_summary(self._request.reasoning)
                 self._request = self._request.model_copy(
-                    update={"reasoning": rest or None}
+                    update={"reasoning": reasoning}
                 )
 
 
@@ -14048,15 +14057,6 @@ class Valves(BaseModel):
         return seal_servers(value)
 
 
-def clamp_number(value: object, least: int, most: int, default: int) -> int:
-    """Return a number within its limits; anything else is the default."""
-    try:
-        number = float(str(value).strip())
-        return int(min(max(number, least), most))
-    except ValueError:
-        return default
-
-
 # ==== gpt5_agent.shell.own_tools: The agent's own tools for one answer: tools of other servers, tools of the sandbox.
 
 
@@ -14239,23 +14239,18 @@ class PipelineCaller(NamedTuple):
 
 def read_inlet_context(body: Mapping[str, Any]) -> dict[str, str]:
     """Return what an inlet's body says of the chat."""
-    metadata = _read_mapping(body, "metadata")
+    metadata = as_mapping(body.get("metadata"))
     return {key: str(metadata[key]) for key in _CONTEXT_IDS if metadata.get(key)}
 
 
 def read_caller(body: Mapping[str, Any]) -> PipelineCaller:
     """Return who asks; a body that passed no inlet is a plain client's."""
-    context = _read_mapping(body, CONTEXT_KEY)
+    context = as_mapping(body.get(CONTEXT_KEY))
     return PipelineCaller(
         model=str(body.get("model") or ""),
         streams=bool(body.get("stream")),
         **{key: str(context.get(key) or "") for key in _CONTEXT_IDS},
     )
-
-
-def _read_mapping(body: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    value = body.get(key)
-    return value if isinstance(value, Mapping) else {}
 
 
 class AgentInput(NamedTuple):
@@ -14342,12 +14337,10 @@ def build_endpoint(valves: Valves) -> Endpoint:
     )
 
 
-def valve_secrets(endpoint: Endpoint) -> list[str]:
+def valve_secrets(endpoint: Endpoint) -> tuple[str, ...]:
     """Return the texts that must be in no line of the log."""
-    secrets = [endpoint.api_key, *proxy_secrets(endpoint.network.proxy)]
-    for value in endpoint.extra_headers.values():
-        secrets += header_secrets(value)
-    return [text for text in secrets if text.strip()]
+    headers, proxy = endpoint.extra_headers.values(), endpoint.network.proxy
+    return connection_secrets(headers, proxy, endpoint.api_key)
 
 
 def _read_extra_headers(stored: str) -> Mapping[str, str]:
@@ -14688,8 +14681,10 @@ async def _open_own_tools(
 ) -> AsyncGenerator[PipelineCall, None]:
     valves = call.question.valves
     log.hide(
-        valve_secrets(build_endpoint(valves))
-        + list_server_secrets(read_server_settings(valves))
+        (
+            *valve_secrets(build_endpoint(valves)),
+            *list_server_secrets(read_server_settings(valves)),
+        )
     )
     workspace = call.caller.workspace or log.run_id
     async with call.workbench.open_tools(valves, workspace, log) as tools:

@@ -21,9 +21,8 @@ Built by scripts/bundle.py from pipes/; do not edit. In reading order
                render.native, storage.details_carrier, storage.images, storage.recorder,
                host_tools, input.attachments, input.directive_words, input.directives,
                input.prefix
-    owui_manifold  valves, config, log, rounds, context, host, files, host_tools,
-                   hosted_tools, store, chat, artifacts, report, answer, models,
-                   checkup, pipe
+    owui_manifold  valves, config, log, context, host, files, host_tools, hosted_tools,
+                   rounds, store, chat, artifacts, report, answer, models, checkup, pipe
 """
 
 import asyncio
@@ -531,6 +530,15 @@ def parse_json_object(text: object) -> dict[str, Any] | None:
     except (ValueError, RecursionError):  # the latter for thousands of brackets
         return None
     return found if isinstance(found, dict) else None
+
+
+def clamp_number(value: object, least: int, most: int, default: int) -> int:
+    """Return a number within its limits; anything else is the default."""
+    try:
+        number = float(str(value).strip())
+        return int(min(max(number, least), most))
+    except ValueError:
+        return default
 
 
 def as_mapping(value: object) -> Mapping[str, Any]:
@@ -2115,8 +2123,16 @@ def _normalize_base_url(text: str) -> str:
     return urlunsplit((parts.scheme, parts.netloc, path, "", ""))
 
 
-def proxy_secrets(proxy: str) -> list[str]:
-    """Return the secret parts of a proxy's address: the whole, and its password."""
+def connection_secrets(
+    headers: Iterable[str], proxy: str, *keys: str
+) -> tuple[str, ...]:
+    """Return the texts of a connection that must be in no line of a log."""
+    found = [*keys, *_proxy_secrets(proxy)]
+    found += [secret for value in headers for secret in header_secrets(value)]
+    return tuple(text for text in found if text.strip())
+
+
+def _proxy_secrets(proxy: str) -> list[str]:
     parts = url_parts(proxy.strip())
     return [proxy, unquote(parts.password or "") if parts else ""]
 
@@ -3873,12 +3889,16 @@ def _without_reasoning(request: ResponsesRequest, error: ApiError) -> _Fields | 
     return None if items == request.input else {"input": items}
 
 
+def drop_summary(reasoning: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """Return the `reasoning` of a request that asks for no summary."""
+    kept = {key: one for key, one in (reasoning or {}).items() if key != "summary"}
+    return kept or None
+
+
 def _without_summary(request: ResponsesRequest, error: ApiError) -> _Fields | None:
-    reasoning = request.reasoning or {}
-    if "summary" not in reasoning or "reasoning.summary" not in _subject(error):
-        return None
-    rest = {key: value for key, value in reasoning.items() if key != "summary"}
-    return {"reasoning": rest or None}
+    asks = "summary" in (request.reasoning or {})
+    refused = "reasoning.summary" in _subject(error)
+    return {"reasoning": drop_summary(request.reasoning)} if asks and refused else None
 
 
 def _without_stream(request: ResponsesRequest, error: ApiError) -> _Fields | None:
@@ -6433,6 +6453,39 @@ _TASK_OBJECTS: Mapping[str, tuple[str, dict[str, Any]]] = {
 }
 """By task: the one key of the answer's JSON object that the host reads, and its schema
 (docs/reference/open-webui.md, "Tasks")."""
+
+
+_ANSWER_KEYS = frozenset(
+    {
+        *("tools", "tool_choice", "parallel_tool_calls", "reasoning"),
+        *("reasoning_effort", "text", "verbosity", "response_format"),
+    }
+)
+"""What is chosen for answers, but not for tasks."""
+
+
+def task_request(
+    model: ResolvedModel,
+    messages: Sequence[Mapping[str, Any]],
+    body: Mapping[str, Any],
+    task: str,
+) -> ResponsesRequest:
+    """Return the request for a task: short, without tools or stored reasoning.
+
+    If the host reads the answer as JSON, the model is held to that form. Raises
+    InvalidRequest.
+    """
+    messages = task_messages(messages)
+    instructions, parts = parse_messages(messages)
+    given = {k: v for k, v in body.items() if k not in _ANSWER_KEYS}
+    form = task_format(task, messages)
+    if form and model.facts.known_family:
+        given["text"] = {"format": form}
+    settings = Settings(
+        effort=model.lowest_effort(), stream=False, encrypted_reasoning=False
+    )
+    items = build_input(parts, {}, None)
+    return build_request(model, instructions, items, given, settings)
 
 
 def task_messages(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -9122,14 +9175,6 @@ def default_sentence(default: object) -> str:
     return f"Default: `{default}`." if default != "" else "Default: empty."
 
 
-def _clamp(value: object, least: int, most: int, default: int) -> int:
-    try:
-        number = float(str(value).strip())
-        return int(min(max(number, least), most))
-    except ValueError:
-        return default
-
-
 class Valves(BaseModel):
     """Settings of the administrator, in the order of the page."""
 
@@ -9459,14 +9504,14 @@ class Valves(BaseModel):
     @field_validator("MAX_RETRIES", mode="before")
     @classmethod
     def _clamp_retries(cls, value: object) -> object:
-        return _clamp(value, 0, 5, 1)
+        return clamp_number(value, 0, 5, 1)
 
     @field_validator(
         "FIRST_EVENT_TIMEOUT_SECONDS", "IDLE_TIMEOUT_SECONDS", mode="before"
     )
     @classmethod
     def _clamp_silence(cls, value: object) -> object:
-        return _clamp(value, 30, 900, 300)
+        return clamp_number(value, 30, 900, 300)
 
     def effective_key(self) -> str:
         """Return the key to use, or nothing."""
@@ -9587,11 +9632,6 @@ def read_config(
     own = _allowed_choices(_with_switches(given, host), valves, is_admin)
     own_key = own.API_KEY.strip() if valves.USER_API_KEYS != "off" else ""
     headers = _attempt(lambda: _extra_headers(valves))
-    values = (
-        [valves.EXTRA_HEADERS]
-        if isinstance(headers, InvalidRequest)
-        else headers.values()
-    )
     remote = read_servers(valves.REMOTE_MCP_SERVERS_JSON)
     features = host.get("features")
     switches = features if isinstance(features, Mapping) else {}
@@ -9599,7 +9639,7 @@ def read_config(
     searches = valves.ENABLE_WEB_SEARCH or replaces_search
     return Config(
         valves=valves,
-        secrets=_secrets(valves, values, own.API_KEY.strip(), *remote.secrets),
+        secrets=_secrets(valves, headers, own.API_KEY.strip(), *remote.secrets),
         problems=tuple(filter(None, (_permission_error(valves), _filter_error(host)))),
         endpoint=_attempt(lambda: _user_endpoint(valves, headers, own_key, is_admin)),
         own_key=own_key,
@@ -9621,6 +9661,16 @@ def read_config(
         shows_log=own.SHOW_LOG_ON_ERROR and is_admin,
         log_level=_inherit(own.LOG_LEVEL, valves.LOG_LEVEL),
     )
+
+
+def _secrets(
+    valves: Valves, headers: _Headers | InvalidRequest, *others: str
+) -> tuple[str, ...]:
+    values: Iterable[str] = [valves.EXTRA_HEADERS]
+    if not isinstance(headers, InvalidRequest):
+        values = headers.values()
+    keys = (valves.effective_key(), valves.STORE_ENCRYPTION_KEY)
+    return connection_secrets(values, valves.PROXY, *keys, *others)
 
 
 def _attempt(read: Callable[[], _Value]) -> _Value | InvalidRequest:
@@ -9755,13 +9805,6 @@ def _location(text: str) -> Mapping[str, str]:
     if not all(isinstance(given.get(key, ""), str) for key in _PLACE):
         raise valve_error(problem, example, place=PIPE_VALVES)
     return {key: given[key] for key in _PLACE if given.get(key)}
-
-
-def _secrets(valves: Valves, headers: Iterable[str], *others: str) -> tuple[str, ...]:
-    found = [valves.effective_key(), valves.STORE_ENCRYPTION_KEY, *others]
-    found += [secret for value in headers for secret in header_secrets(value)]
-    found += proxy_secrets(valves.PROXY)
-    return tuple(text for text in found if text.strip())
 
 
 # The endpoint
@@ -10044,63 +10087,6 @@ def _write(level: str, line: str) -> None:
     _LOGGER.handle(record)
 
 
-# ==== owui_manifold.rounds: What one round of tools leaves for the next, inside one request of the host.
-
-_ATTRIBUTE = "openai_responses_rounds"
-
-
-class DelegatedRound(NamedTuple):
-    """The end of a round whose calls the host is to run.
-
-    `sent` and `received` are input items; `pending` waits for its marker; `cited` are
-    the keys of the sources that the page has. The host may cite what its tools read in
-    the `instructions` (RAG_SYSTEM_CONTEXT): they go on as they were sent.
-    """
-
-    sent: tuple[Item, ...]
-    received: tuple[Item, ...]
-    pending: tuple[Item, ...]
-    cited: tuple[str, ...] = ()
-    instructions: str = ""
-
-
-def save_round(state: Any, message_id: str, ended: DelegatedRound) -> None:
-    """Leave `ended` for the next call for the same message."""
-    rounds = getattr(state, _ATTRIBUTE, {})
-    setattr(state, _ATTRIBUTE, {**rounds, message_id: ended})
-
-
-def load_round(state: Any, message_id: str) -> DelegatedRound | None:
-    """Return what the round before left, if this call follows one."""
-    found = getattr(state, _ATTRIBUTE, {}).get(message_id)
-    return found if isinstance(found, DelegatedRound) else None
-
-
-def known_sources(
-    state: Any, message_id: str, metadata: Mapping[str, Any]
-) -> Sequence[str]:
-    """Return the keys of the sources that the page has of a message already.
-
-    Sources that the host retrieved come first.
-    """
-    before = load_round(state, message_id)
-    return before.cited if before else source_keys(metadata.get("sources") or ())
-
-
-def continue_input(
-    ended: DelegatedRound, parts: Sequence[ChatPart]
-) -> list[Item] | None:
-    """Return the input after `ended`; None when a call of it has no output."""
-    outputs = {s.call_id: s for s in parts if isinstance(s, ToolMessage)}
-    calls = [item["call_id"] for item in open_calls(ended.received)]
-    if not calls or not all(call_id in outputs for call_id in calls):
-        return None
-    answers = [tool_message_item(outputs[call_id], ended.received) for call_id in calls]
-    return since_compaction(
-        drop_settled_approvals([*ended.sent, *ended.received, *answers])
-    )
-
-
 # ==== owui_manifold.context: One call of the pipe: who asks, and what the host passes.
 
 EventCall = Callable[[dict[str, Any]], Awaitable[Any]]
@@ -10212,12 +10198,6 @@ class PipeCall(NamedTuple):
     def resolve(self, name: str) -> ResolvedModel:
         """Return a model with the administrator's overrides; raises InvalidRequest."""
         return resolve_with_overrides(name, usable(self.config.overrides))
-
-    @property
-    def known_sources(self) -> Sequence[str]:
-        """The keys of the sources that the page has of the message already."""
-        message_id = self.caller.message_id
-        return known_sources(self.state, message_id, self.host.metadata)
 
 
 # ==== owui_manifold.host: The only module that uses `open_webui`; every name of the host is looked up here.
@@ -10864,6 +10844,63 @@ def offer_tools(
     return OfferedTools(items, names, choice)
 
 
+# ==== owui_manifold.rounds: What one round of tools leaves for the next, inside one request of the host.
+
+_ATTRIBUTE = "openai_responses_rounds"
+
+
+class DelegatedRound(NamedTuple):
+    """The end of a round whose calls the host is to run.
+
+    `sent` and `received` are input items; `pending` waits for its marker; `cited` are
+    the keys of the sources that the page has. The host may cite what its tools read in
+    the `instructions` (RAG_SYSTEM_CONTEXT): they go on as they were sent.
+    """
+
+    sent: tuple[Item, ...]
+    received: tuple[Item, ...]
+    pending: tuple[Item, ...]
+    cited: tuple[str, ...] = ()
+    instructions: str = ""
+
+
+def save_round(state: Any, message_id: str, ended: DelegatedRound) -> None:
+    """Leave `ended` for the next call for the same message."""
+    rounds = getattr(state, _ATTRIBUTE, {})
+    setattr(state, _ATTRIBUTE, {**rounds, message_id: ended})
+
+
+def load_round(state: Any, message_id: str) -> DelegatedRound | None:
+    """Return what the round before left, if this call follows one."""
+    found = getattr(state, _ATTRIBUTE, {}).get(message_id)
+    return found if isinstance(found, DelegatedRound) else None
+
+
+def known_sources(
+    state: Any, message_id: str, metadata: Mapping[str, Any]
+) -> Sequence[str]:
+    """Return the keys of the sources that the page has of a message already.
+
+    Sources that the host retrieved come first.
+    """
+    before = load_round(state, message_id)
+    return before.cited if before else source_keys(metadata.get("sources") or ())
+
+
+def continue_input(
+    ended: DelegatedRound, parts: Sequence[ChatPart]
+) -> list[Item] | None:
+    """Return the input after `ended`; None when a call of it has no output."""
+    outputs = {s.call_id: s for s in parts if isinstance(s, ToolMessage)}
+    calls = [item["call_id"] for item in open_calls(ended.received)]
+    if not calls or not all(call_id in outputs for call_id in calls):
+        return None
+    answers = [tool_message_item(outputs[call_id], ended.received) for call_id in calls]
+    return since_compaction(
+        drop_settled_approvals([*ended.sent, *ended.received, *answers])
+    )
+
+
 # ==== owui_manifold.store: Where the records of a chat are written and read, encrypted if wanted.
 
 _ENCRYPTED = "sealed"
@@ -11306,14 +11343,8 @@ def _toolset(call: PipeCall, offered: OfferedTools) -> Toolset:
     )
 
 
-_NOT_FOR_TASKS = frozenset(
-    {
-        *("reasoning", "reasoning_effort", "reasoning_summary"),
-        *("text", "verbosity", "response_format", "json_schema"),
-        *("tools", "tool_choice", "parallel_tool_calls"),
-    }
-)
-"""Parameters that a person or workspace model sets for answers, not for tasks."""
+_NOT_FOR_TASKS = ("reasoning_summary", "json_schema")
+"""What a task of the pipe leaves out beside what all tasks do."""
 
 
 def build_task_request(call: PipeCall) -> PreparedRequest:
@@ -11321,17 +11352,8 @@ def build_task_request(call: PipeCall) -> PreparedRequest:
     require_floor()
     endpoint = usable(call.config.endpoint)
     model = _task_model(call, endpoint)
-    messages = task_messages(call.messages)
-    instructions, parts = parse_messages(messages)
     body = {k: v for k, v in call.body.items() if k not in _NOT_FOR_TASKS}
-    form = task_format(call.caller.task, messages)
-    if form and model.facts.known_family:
-        body["text"] = {"format": form}
-    settings = Settings(
-        effort=model.lowest_effort(), stream=False, encrypted_reasoning=False
-    )
-    items = build_input(parts, {}, None)
-    request = build_request(model, instructions, items, body, settings)
+    request = task_request(model, call.messages, body, call.caller.task)
     origin = origin_at(model.family, endpoint)
     limits = run_limits(call.valves, tools_ran=False)
     return PreparedRequest(call, request, endpoint, origin, limits)
@@ -11674,7 +11696,9 @@ async def answer_events(
     For Open WebUI they have the shown texts, and the markers and records that precede
     them. A marker comes only after the host was asked to store what it names.
     """
-    citations, recorder = Citations(prepared.call.known_sources), _recorder(prepared)
+    call, recorder = prepared.call, _recorder(prepared)
+    known = known_sources(call.state, call.caller.message_id, call.host.metadata)
+    citations = Citations(known)
     report_request(prepared)
     for notice in await notices_of(prepared):
         yield Status(notice)

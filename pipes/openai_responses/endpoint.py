@@ -1,7 +1,7 @@
 """Where requests go: the address, its headers, its certificates and its proxy."""
 
 import ssl
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
@@ -9,6 +9,7 @@ from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
 from urllib.request import getproxies, proxy_bypass
 
 from openai_responses.errors import PIPE_VALVES, InvalidRequest, valve_error
+from openai_responses.redaction import header_secrets
 
 DEFAULT_BASE_URL = "https://api.openai.com/v1"
 
@@ -109,7 +110,16 @@ def _normalize_base_url(text: str) -> str:
     return urlunsplit((parts.scheme, parts.netloc, path, "", ""))
 
 
-def proxy_secrets(proxy: str) -> list[str]:
+def connection_secrets(
+    headers: Iterable[str], proxy: str, *keys: str
+) -> tuple[str, ...]:
+    """Return the texts of a connection that must be in no line of a log."""
+    found = [*keys, *_proxy_secrets(proxy)]
+    found += [secret for value in headers for secret in header_secrets(value)]
+    return tuple(text for text in found if text.strip())
+
+
+def _proxy_secrets(proxy: str) -> list[str]:
     """Return the secret parts of a proxy's address: the whole, and its password."""
     parts = url_parts(proxy.strip())
     return [proxy, unquote(parts.password or "") if parts else ""]

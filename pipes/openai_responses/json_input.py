@@ -22,6 +22,15 @@ def parse_string_map(text: str) -> Mapping[str, str] | None:
     return found
 
 
+def clamp_number(value: object, least: int, most: int, default: int) -> int:
+    """Return a number within its limits; anything else is the default."""
+    try:
+        number = float(str(value).strip())
+        return int(min(max(number, least), most))
+    except ValueError:
+        return default
+
+
 def as_mapping(value: object) -> Mapping[str, Any]:
     """Return a JSON object, an empty one for anything else."""
     return value if isinstance(value, Mapping) else {}

@@ -28,7 +28,7 @@ from owui_manifold.report import (
     report_request,
     report_write_failure,
 )
-from owui_manifold.rounds import DelegatedRound, save_round
+from owui_manifold.rounds import DelegatedRound, known_sources, save_round
 
 
 async def answer_events(
@@ -39,7 +39,9 @@ async def answer_events(
     For Open WebUI they have the shown texts, and the markers and records that precede
     them. A marker comes only after the host was asked to store what it names.
     """
-    citations, recorder = Citations(prepared.call.known_sources), _recorder(prepared)
+    call, recorder = prepared.call, _recorder(prepared)
+    known = known_sources(call.state, call.caller.message_id, call.host.metadata)
+    citations = Citations(known)
     report_request(prepared)
     for notice in await notices_of(prepared):
         yield Status(notice)

@@ -31,7 +31,7 @@ from owui_chat.input.prefix import (
     capture_sent_context,
     first_instructions,
 )
-from owui_chat.input.tasks import task_format, task_messages
+from owui_chat.input.tasks import task_request
 from owui_chat.messages import (
     ChatPart,
     UserMessage,
@@ -278,14 +278,8 @@ def _toolset(call: PipeCall, offered: OfferedTools) -> Toolset:
     )
 
 
-_NOT_FOR_TASKS = frozenset(
-    {
-        *("reasoning", "reasoning_effort", "reasoning_summary"),
-        *("text", "verbosity", "response_format", "json_schema"),
-        *("tools", "tool_choice", "parallel_tool_calls"),
-    }
-)
-"""Parameters that a person or workspace model sets for answers, not for tasks."""
+_NOT_FOR_TASKS = ("reasoning_summary", "json_schema")
+"""What a task of the pipe leaves out beside what all tasks do."""
 
 
 def build_task_request(call: PipeCall) -> PreparedRequest:
@@ -293,17 +287,8 @@ def build_task_request(call: PipeCall) -> PreparedRequest:
     require_floor()
     endpoint = usable(call.config.endpoint)
     model = _task_model(call, endpoint)
-    messages = task_messages(call.messages)
-    instructions, parts = parse_messages(messages)
     body = {k: v for k, v in call.body.items() if k not in _NOT_FOR_TASKS}
-    form = task_format(call.caller.task, messages)
-    if form and model.facts.known_family:
-        body["text"] = {"format": form}
-    settings = Settings(
-        effort=model.lowest_effort(), stream=False, encrypted_reasoning=False
-    )
-    items = build_input(parts, {}, None)
-    request = build_request(model, instructions, items, body, settings)
+    request = task_request(model, call.messages, body, call.caller.task)
     origin = origin_at(model.family, endpoint)
     limits = run_limits(call.valves, tools_ran=False)
     return PreparedRequest(call, request, endpoint, origin, limits)

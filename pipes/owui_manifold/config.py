@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
-from openai_responses.endpoint import Endpoint, Network, proxy_secrets
+from openai_responses.endpoint import Endpoint, Network, connection_secrets
 from openai_responses.errors import PIPE_VALVES, InvalidRequest, valve_error
 from openai_responses.items import Item
 from openai_responses.loop.attempts import Limits
@@ -35,7 +35,6 @@ from openai_responses.models.resolve import (
     read_overrides,
 )
 from openai_responses.models.usage import read_prices
-from openai_responses.redaction import header_secrets
 from openai_responses.requests.build import Settings
 from openai_responses.requests.mcp_servers import RemoteServers, read_servers
 from openai_responses.transport.connections import Timeouts
@@ -98,11 +97,6 @@ def read_config(
     own = _allowed_choices(_with_switches(given, host), valves, is_admin)
     own_key = own.API_KEY.strip() if valves.USER_API_KEYS != "off" else ""
     headers = _attempt(lambda: _extra_headers(valves))
-    values = (
-        [valves.EXTRA_HEADERS]
-        if isinstance(headers, InvalidRequest)
-        else headers.values()
-    )
     remote = read_servers(valves.REMOTE_MCP_SERVERS_JSON)
     features = host.get("features")
     switches = features if isinstance(features, Mapping) else {}
@@ -110,7 +104,7 @@ def read_config(
     searches = valves.ENABLE_WEB_SEARCH or replaces_search
     return Config(
         valves=valves,
-        secrets=_secrets(valves, values, own.API_KEY.strip(), *remote.secrets),
+        secrets=_secrets(valves, headers, own.API_KEY.strip(), *remote.secrets),
         problems=tuple(filter(None, (_permission_error(valves), _filter_error(host)))),
         endpoint=_attempt(lambda: _user_endpoint(valves, headers, own_key, is_admin)),
         own_key=own_key,
@@ -132,6 +126,16 @@ def read_config(
         shows_log=own.SHOW_LOG_ON_ERROR and is_admin,
         log_level=_inherit(own.LOG_LEVEL, valves.LOG_LEVEL),
     )
+
+
+def _secrets(
+    valves: Valves, headers: _Headers | InvalidRequest, *others: str
+) -> tuple[str, ...]:
+    values: Iterable[str] = [valves.EXTRA_HEADERS]
+    if not isinstance(headers, InvalidRequest):
+        values = headers.values()
+    keys = (valves.effective_key(), valves.STORE_ENCRYPTION_KEY)
+    return connection_secrets(values, valves.PROXY, *keys, *others)
 
 
 def _attempt(read: Callable[[], _Value]) -> _Value | InvalidRequest:
@@ -270,13 +274,6 @@ def _location(text: str) -> Mapping[str, str]:
     if not all(isinstance(given.get(key, ""), str) for key in _PLACE):
         raise valve_error(problem, example, place=PIPE_VALVES)
     return {key: given[key] for key in _PLACE if given.get(key)}
-
-
-def _secrets(valves: Valves, headers: Iterable[str], *others: str) -> tuple[str, ...]:
-    found = [valves.effective_key(), valves.STORE_ENCRYPTION_KEY, *others]
-    found += [secret for value in headers for secret in header_secrets(value)]
-    found += proxy_secrets(valves.PROXY)
-    return tuple(text for text in found if text.strip())
 
 
 # The endpoint

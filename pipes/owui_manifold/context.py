@@ -1,13 +1,12 @@
 """One call of the pipe: who asks, and what the host passes."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import Executor
 from typing import Any, NamedTuple
 
 from openai_responses.models.resolve import ResolvedModel, resolve_with_overrides
 from owui_manifold.config import AccountCapabilities, Config, usable
 from owui_manifold.log import RunLog
-from owui_manifold.rounds import known_sources
 from owui_manifold.valves import Valves
 
 EventCall = Callable[[dict[str, Any]], Awaitable[Any]]
@@ -119,9 +118,3 @@ class PipeCall(NamedTuple):
     def resolve(self, name: str) -> ResolvedModel:
         """Return a model with the administrator's overrides; raises InvalidRequest."""
         return resolve_with_overrides(name, usable(self.config.overrides))
-
-    @property
-    def known_sources(self) -> Sequence[str]:
-        """The keys of the sources that the page has of the message already."""
-        message_id = self.caller.message_id
-        return known_sources(self.state, message_id, self.host.metadata)

@@ -6,6 +6,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field, field_validator
 
 from openai_responses.endpoint import DEFAULT_BASE_URL
+from openai_responses.json_input import clamp_number
 
 LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"]
 _Choice = Literal["inherit", "on", "off"]
@@ -28,15 +29,6 @@ def default_sentence(default: object) -> str:
     if isinstance(default, bool):
         return f"Default: {'on' if default else 'off'}."
     return f"Default: `{default}`." if default != "" else "Default: empty."
-
-
-def _clamp(value: object, least: int, most: int, default: int) -> int:
-    """Return a number within its limits; the default for anything else."""
-    try:
-        number = float(str(value).strip())
-        return int(min(max(number, least), most))
-    except ValueError:
-        return default
 
 
 class Valves(BaseModel):
@@ -369,14 +361,14 @@ class Valves(BaseModel):
     @field_validator("MAX_RETRIES", mode="before")
     @classmethod
     def _clamp_retries(cls, value: object) -> object:
-        return _clamp(value, 0, 5, 1)
+        return clamp_number(value, 0, 5, 1)
 
     @field_validator(
         "FIRST_EVENT_TIMEOUT_SECONDS", "IDLE_TIMEOUT_SECONDS", mode="before"
     )
     @classmethod
     def _clamp_silence(cls, value: object) -> object:
-        return _clamp(value, 30, 900, 300)
+        return clamp_number(value, 30, 900, 300)
 
     def effective_key(self) -> str:
         """Return the key to use, or nothing."""

@@ -1,11 +1,11 @@
 """What a run has used: tokens, seconds, rounds and calls, and the log of its steps."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
 
 from gpt5_agent.events import RunMetadata, StepEnded, StepKind, StepStarted
 from gpt5_agent.request import AgentLimits
+from openai_responses.json_input import as_mapping
 from openai_responses.models.resolve import ModelPrices
 from openai_responses.models.usage import Usage, add_usage, cost_of_run
 
@@ -115,7 +115,7 @@ def dump_usage(usage: Usage | None) -> dict[str, int]:
 
 def read_usage_note(wire: object) -> Usage | None:
     """Return stored counts; None for anything else."""
-    given: Mapping[str, Any] = wire if isinstance(wire, Mapping) else {}
+    given = as_mapping(wire)
     counts = {name: given.get(name) for name in Usage._fields}
     numbers = {k: v for k, v in counts.items() if isinstance(v, int) and v >= 0}
     return Usage(**numbers) if numbers else None

@@ -18,7 +18,7 @@ from gpt5_agent.tools.confirmations import (
 )
 from gpt5_agent.tools.guard import TOOL_FAILED_TEXT
 from openai_responses.items import Item, is_call
-from openai_responses.json_input import parse_json_object
+from openai_responses.json_input import as_list, parse_json_object
 from openai_responses.models.usage import Usage, add_usage
 from openai_responses.requests.replay import Origin
 from owui_chat.host_tools import HOST_ERROR_PREFIXES
@@ -137,8 +137,7 @@ def _find_failed_calls(
 
 def _read_failed_calls(turns: Sequence[DetailTurn]) -> Iterator[Item]:
     for turn in turns:
-        noted = turn.notes.get("failed")
-        for call in noted if isinstance(noted, list) else ():
+        for call in as_list(turn.notes.get("failed")):
             if isinstance(call, dict):
                 yield call
 

@@ -10,6 +10,7 @@ from gpt5_agent.ports import Guide
 from gpt5_agent.request import Message
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item
+from openai_responses.json_input import as_mapping, as_text
 from owui_chat.host_tools import TOOL_IMAGES_PREFIX
 
 _TEXT_KEYS = ("content", "text", "page_content", "snippet", "document")
@@ -45,8 +46,7 @@ def _read_entry(numbered: tuple[int, Any]) -> ContextSource:
     usual = f"Context {number}"
     if not isinstance(row, Mapping):
         return ContextSource(usual, row if isinstance(row, str) else _dump_entry(row))
-    metadata = row.get("metadata")
-    more = {**(metadata if isinstance(metadata, Mapping) else {}), **row}
+    more = {**as_mapping(row.get("metadata")), **row}
     text = _first_text_field(row, _TEXT_KEYS) or _dump_entry(row)
     return ContextSource(
         _first_text_field(more, _NAME_KEYS) or usual,
@@ -129,7 +129,7 @@ def _read_first_text(message: Message) -> str:
     content = message.get("content")
     part = content[0] if isinstance(content, list) and content else content
     text = part.get("text") if isinstance(part, Mapping) else part
-    return text if isinstance(text, str) else ""
+    return as_text(text)
 
 
 def _parse_window(policy: str) -> int:

@@ -23,6 +23,7 @@ from gpt5_agent.tools.confirmations import drop_question_calls
 from gpt5_agent.tools.execution import OwnTools, describe_tool
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item
+from openai_responses.json_input import as_list
 from openai_responses.models.resolve import ResolvedModel, resolve_model
 from openai_responses.requests.build import ResponsesRequest, build_request
 from openai_responses.requests.replay import Origin, origin_at, replay_output
@@ -135,8 +136,7 @@ def _replace_query(messages: Sequence[Message], query: str) -> Sequence[Message]
     if not places:
         return [*messages, {"role": "user", "content": query}]
     last = places[-1]
-    content = messages[last].get("content")
-    rows = content if isinstance(content, list) else []
+    rows = as_list(messages[last].get("content"))
     others = [
         row
         for row in rows
@@ -160,8 +160,7 @@ def _build_instructions(
 
 def _offer_functions(asked: AgentRequest) -> _OfferedFunctions:
     """Return the host's tools and ours; ours win over one of the same name."""
-    specs = asked.body.get("tools")
-    hosts = responses_tools(specs if isinstance(specs, list) else [])
+    hosts = responses_tools(as_list(asked.body.get("tools")))
     ours = responses_tools([describe_tool(tool) for tool in asked.own_tools.tools])
     functions = [
         tool

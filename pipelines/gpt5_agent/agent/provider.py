@@ -10,7 +10,7 @@ from openai_responses.endpoint import Endpoint
 from openai_responses.items import Item, is_call, is_reasoning
 from openai_responses.loop.attempts import Limits
 from openai_responses.loop.events import RunDone, RunEvent, Status
-from openai_responses.loop.recovery import RetryPolicy
+from openai_responses.loop.recovery import RetryPolicy, drop_summary
 from openai_responses.loop.run import run
 from openai_responses.requests.build import ResponsesRequest
 from openai_responses.requests.tools import next_tool_choice
@@ -84,10 +84,9 @@ class ResponsesProvider:
             case "stream":
                 self._request = self._request.model_copy(update={"stream": False})
             case "summary":
-                reasoning = self._request.reasoning or {}
-                rest = {k: v for k, v in reasoning.items() if k != "summary"}
+                reasoning = drop_summary(self._request.reasoning)
                 self._request = self._request.model_copy(
-                    update={"reasoning": rest or None}
+                    update={"reasoning": reasoning}
                 )
 
 

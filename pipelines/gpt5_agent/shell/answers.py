@@ -99,8 +99,10 @@ async def _open_own_tools(
 ) -> AsyncGenerator[PipelineCall, None]:
     valves = call.question.valves
     log.hide(
-        valve_secrets(build_endpoint(valves))
-        + list_server_secrets(read_server_settings(valves))
+        (
+            *valve_secrets(build_endpoint(valves)),
+            *list_server_secrets(read_server_settings(valves)),
+        )
     )
     workspace = call.caller.workspace or log.run_id
     async with call.workbench.open_tools(valves, workspace, log) as tools:

@@ -14,14 +14,13 @@ from gpt5_agent.ports import Tool
 from gpt5_agent.request import AgentLimits, AgentRequest, OwnToolSettings, Persona
 from gpt5_agent.shell.log import AgentLog
 from gpt5_agent.shell.sealing import reveal_secret
-from gpt5_agent.shell.valves import Valves, clamp_number
-from openai_responses.endpoint import Endpoint, Network, proxy_secrets
+from gpt5_agent.shell.valves import Valves
+from openai_responses.endpoint import Endpoint, Network, connection_secrets
 from openai_responses.errors import InvalidRequest, valve_error
-from openai_responses.json_input import parse_string_map
+from openai_responses.json_input import as_mapping, clamp_number, parse_string_map
 from openai_responses.loop.attempts import Limits
 from openai_responses.loop.recovery import RetryPolicy
 from openai_responses.loop.tools import Approver, CallLimits, read_rules
-from openai_responses.redaction import header_secrets
 from openai_responses.requests.build import Settings
 from openai_responses.requests.parameters import read_bool
 from openai_responses.transport.connections import Connections, Timeouts
@@ -61,23 +60,18 @@ class PipelineCaller(NamedTuple):
 
 def read_inlet_context(body: Mapping[str, Any]) -> dict[str, str]:
     """Return what an inlet's body says of the chat."""
-    metadata = _read_mapping(body, "metadata")
+    metadata = as_mapping(body.get("metadata"))
     return {key: str(metadata[key]) for key in _CONTEXT_IDS if metadata.get(key)}
 
 
 def read_caller(body: Mapping[str, Any]) -> PipelineCaller:
     """Return who asks; a body that passed no inlet is a plain client's."""
-    context = _read_mapping(body, CONTEXT_KEY)
+    context = as_mapping(body.get(CONTEXT_KEY))
     return PipelineCaller(
         model=str(body.get("model") or ""),
         streams=bool(body.get("stream")),
         **{key: str(context.get(key) or "") for key in _CONTEXT_IDS},
     )
-
-
-def _read_mapping(body: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    value = body.get(key)
-    return value if isinstance(value, Mapping) else {}
 
 
 class AgentInput(NamedTuple):
@@ -164,12 +158,10 @@ def build_endpoint(valves: Valves) -> Endpoint:
     )
 
 
-def valve_secrets(endpoint: Endpoint) -> list[str]:
+def valve_secrets(endpoint: Endpoint) -> tuple[str, ...]:
     """Return the texts that must be in no line of the log."""
-    secrets = [endpoint.api_key, *proxy_secrets(endpoint.network.proxy)]
-    for value in endpoint.extra_headers.values():
-        secrets += header_secrets(value)
-    return [text for text in secrets if text.strip()]
+    headers, proxy = endpoint.extra_headers.values(), endpoint.network.proxy
+    return connection_secrets(headers, proxy, endpoint.api_key)
 
 
 def _read_extra_headers(stored: str) -> Mapping[str, str]:

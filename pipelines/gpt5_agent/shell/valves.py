@@ -25,6 +25,7 @@ from gpt5_agent.shell.sealing import (
     seal_values,
 )
 from openai_responses.endpoint import DEFAULT_BASE_URL
+from openai_responses.json_input import clamp_number
 
 _PASSWORD: dict[str, Any] = {"input": {"type": "password"}}
 _VALVE_RANGES: Mapping[str, tuple[int, int]] = {
@@ -313,12 +314,3 @@ class Valves(BaseModel):
     @classmethod
     def _seal_servers(cls, value: str) -> str:
         return seal_servers(value)
-
-
-def clamp_number(value: object, least: int, most: int, default: int) -> int:
-    """Return a number within its limits; anything else is the default."""
-    try:
-        number = float(str(value).strip())
-        return int(min(max(number, least), most))
-    except ValueError:
-        return default

@@ -15,7 +15,7 @@ from gpt5_agent.events import ToolCallRequested
 from gpt5_agent.request import Message
 from gpt5_agent.tools.guard import parse_arguments
 from openai_responses.items import Item
-from openai_responses.json_input import parse_json_object
+from openai_responses.json_input import as_list, as_mapping, parse_json_object
 
 _HARMFUL_WORDS: Mapping[str, str] = {
     "It can delete things.": "delete remove drop",
@@ -117,7 +117,7 @@ def read_confirmations(messages: Iterable[Message]) -> dict[str, bool]:
             asked[str(call["id"])] = _read_question_ids(call)
         told = parse_json_object(message.get("content")) or {}
         given = told.get("answers") if told.get("status") == "answered" else None
-        chosen = given if isinstance(given, Mapping) else {}
+        chosen = as_mapping(given)
         for one in asked.pop(str(message.get("tool_call_id")), ()):
             answers[one] = _is_approval(chosen.get(one))
     return answers
@@ -137,12 +137,8 @@ def drop_question_calls(messages: Sequence[Message]) -> list[Message]:
 
 def read_tool_calls(message: Message) -> list[Mapping[str, Any]]:
     """Return the tool calls of a message."""
-    calls = message.get("tool_calls")
-    return (
-        [one for one in calls if isinstance(one, Mapping)]
-        if isinstance(calls, list)
-        else []
-    )
+    calls = as_list(message.get("tool_calls"))
+    return [one for one in calls if isinstance(one, Mapping)]
 
 
 def _without_nulls(value: Any) -> Any:
@@ -190,10 +186,8 @@ def _is_confirmation_call(call: Mapping[str, Any]) -> bool:
 
 
 def _read_question_ids(call: Mapping[str, Any]) -> list[str]:
-    function = call.get("function")
-    given = function.get("arguments") if isinstance(function, Mapping) else None
-    questions = (parse_json_object(given) or {}).get("questions")
-    rows = questions if isinstance(questions, list) else []
+    given = as_mapping(call.get("function")).get("arguments")
+    rows = as_list((parse_json_object(given) or {}).get("questions"))
     return [str(row.get("id")) for row in rows if isinstance(row, Mapping)]
 
 

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 from gpt5_agent.ports import Tool
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item
+from openai_responses.json_input import as_list, as_mapping
 from openai_responses.loop.tools import ToolResult
 
 MAX_TOOL_FILE_BYTES = 5 * 1024 * 1024
@@ -97,7 +98,7 @@ def build_own_result(result: object, read_file: _ReadFile) -> ToolResult:
 
 
 def _read_known_parts(value: object) -> list[Mapping[str, Any]]:
-    rows = value if isinstance(value, list) else []
+    rows = as_list(value)
     parts = [row for row in rows if isinstance(row, Mapping)]
     known = [part for part in parts if part.get("type") in _PART_TYPES]
     return known if len(known) == len(rows) else []
@@ -144,7 +145,7 @@ def _build_link_part(url: object) -> _ResultPart:
 
 def _build_resource_part(resource: object) -> _ResultPart:
     """Convert a resource of MCP, which has a text or a blob."""
-    found = resource if isinstance(resource, Mapping) else {}
+    found = as_mapping(resource)
     if isinstance(found.get("text"), str):
         return _ResultPart(found["text"])
     mime, uri = _read_text_field(found, "mimeType"), _read_text_field(found, "uri")

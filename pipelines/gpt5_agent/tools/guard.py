@@ -13,7 +13,7 @@ from contextlib import suppress
 from typing import Any
 
 from openai_responses.items import Item, item_type
-from openai_responses.json_input import parse_json_object
+from openai_responses.json_input import as_list, as_mapping, parse_json_object
 from openai_responses.loop.arguments import argument_error, drop_optional_nulls
 from openai_responses.loop.tools import CallableTools, ToolResult
 from owui_chat.host_tools import CALL_TOOL, read_call_tool
@@ -152,8 +152,7 @@ def parse_arguments(call: Item) -> dict[str, Any]:
 
 
 def _option_error(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
-    properties = schema.get("properties")
-    known = properties if isinstance(properties, Mapping) else {}
+    known = as_mapping(schema.get("properties"))
     for name, value in arguments.items():
         options = _read_options(known.get(name))
         if options and value is not None and _option_text(value) not in options:
@@ -166,7 +165,7 @@ def _read_options(node: object) -> list[str]:
     if not isinstance(node, Mapping):
         return []
     options = node.get("enum") or node.get("options")
-    return [_option_text(one) for one in options] if isinstance(options, list) else []
+    return [_option_text(one) for one in as_list(options)]
 
 
 def _option_text(value: Any) -> str:

@@ -56,8 +56,8 @@ def _lock_folder(folder: Path) -> int:
 
 def _remove_if_abandoned(folder: Path) -> None:
     """Remove a folder of our own user unless it is in use."""
-    if folder.lstat().st_uid == os.geteuid():
-        with suppress(OSError):
+    with suppress(OSError):  # another server may have removed it meanwhile
+        if folder.lstat().st_uid == os.geteuid():
             lock = _lock_folder(folder)
             shutil.rmtree(folder, ignore_errors=True)
             os.close(lock)

@@ -118,12 +118,16 @@ def _without_reasoning(request: ResponsesRequest, error: ApiError) -> _Fields | 
     return None if items == request.input else {"input": items}
 
 
+def drop_summary(reasoning: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """Return the `reasoning` of a request that asks for no summary."""
+    kept = {key: one for key, one in (reasoning or {}).items() if key != "summary"}
+    return kept or None
+
+
 def _without_summary(request: ResponsesRequest, error: ApiError) -> _Fields | None:
-    reasoning = request.reasoning or {}
-    if "summary" not in reasoning or "reasoning.summary" not in _subject(error):
-        return None
-    rest = {key: value for key, value in reasoning.items() if key != "summary"}
-    return {"reasoning": rest or None}
+    asks = "summary" in (request.reasoning or {})
+    refused = "reasoning.summary" in _subject(error)
+    return {"reasoning": drop_summary(request.reasoning)} if asks and refused else None
 
 
 def _without_stream(request: ResponsesRequest, error: ApiError) -> _Fields | None:

@@ -8,7 +8,8 @@ from typing import Any, get_args
 import pytest
 
 from gpt5_agent.shell.sealing import SEALED_PREFIX, reveal_secret
-from gpt5_agent.shell.valves import Valves, clamp_number
+from gpt5_agent.shell.valves import Valves
+from openai_responses.json_input import clamp_number
 from openai_responses.models.resolve import REASONING_EFFORTS, resolve_model
 
 PROPERTIES: dict[str, Any] = Valves.model_json_schema()["properties"]

@@ -236,3 +236,16 @@ def test_abandoned_folder_is_swept(folder: Path) -> None:
     WorkspaceRoot().close()
 
     assert not left.exists()
+
+
+def test_folder_that_another_server_sweeps_is_no_failure(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was there when it was listed, and is gone when it is looked at."""
+    gone = folder / "sandbox-workspaces-gone"
+    monkeypatch.setattr(Path, "glob", lambda *_: iter([gone]))
+
+    root = WorkspaceRoot()
+
+    assert root.path.is_dir()
+    root.close()
