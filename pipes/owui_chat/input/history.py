@@ -5,15 +5,8 @@ between two user messages is one run. Inside a run a stored call is placed where
 host has its card, with its reasoning before it. Stored items without a card are placed
 at their marker.
 
-They are `<details>` of a few types: what a pipe was doing, a summary of the reasoning,
-tools and code as older Open WebUIs stored them (markers.md §2.3). No model wrote them.
-
-Parts of a chat and its kept items -> input items.
-
-The host decides what exists, the kept item decides its bytes. What lies between two
-messages of the user is one run; inside it a kept call stands where the host has its
-card, with the reasoning that led to it in front, and kept items without a card stand
-where their marker stands.
+Earlier writers put `<details>` blocks into answers: what a pipe was doing, a summary of
+the reasoning, tools and code. No model wrote them, so they are removed.
 """
 
 import re
