@@ -51,6 +51,7 @@ import struct
 import sys
 import tempfile
 import time
+from abc import ABC, abstractmethod
 from asyncio import StreamReader, StreamWriter, Task
 from asyncio.subprocess import DEVNULL, PIPE, Process
 from base64 import b64encode
@@ -5102,8 +5103,7 @@ _SIGNS = ("openai_responses:v", "\u2060", "]: #")
 """A text without any of these has no marker; searching for them is cheap."""
 
 
-@dataclass(frozen=True, slots=True)
-class MarkedText:
+class MarkedText(NamedTuple):
     """A piece of text, and the id in the marker before it.
 
     `ulid` is empty for text before the first marker, and behind a removed line of
@@ -5205,24 +5205,17 @@ _ITEM = "openai_responses.item"
 _TURN = "openai_responses.turn"
 
 
-@dataclass(frozen=True, slots=True)
-class DetailItem:
-    """An item as it is sent again.
-
-    `shown` is the text that the host has for it, or the length of that text if the
-    item, a message, is stored without its own text. It is empty for an item without
-    text.
-    """
+class _DetailItem(NamedTuple):
 
     item: Item
     shown: str | int = ""
+    """The text that the host has, or its length if the message has none of its own."""
 
 
-@dataclass(frozen=True, slots=True)
-class DetailTurn:
+class DetailTurn(NamedTuple):
     """A response as it came back, with its notes."""
 
-    items: tuple[DetailItem, ...]
+    items: tuple[_DetailItem, ...]
     origin: Origin
     notes: Mapping[str, Any]
 
@@ -5251,8 +5244,8 @@ def write_details(
 
 def read_details(message: Mapping[str, Any]) -> list[DetailTurn]:
     """Return the responses that a message of the host carries, in order."""
-    carried = message.get("reasoning_details")
-    entries = [e for e in carried if _is_entry(e)] if isinstance(carried, list) else []
+    details = message.get("reasoning_details")
+    entries = [e for e in details if _is_entry(e)] if isinstance(details, list) else []
     order = list(dict.fromkeys(entry["turn"] for entry in entries))
     entries.sort(key=lambda entry: (order.index(entry["turn"]), entry["index"]))
     groups = groupby(entries, lambda entry: entry["turn"])
@@ -5293,7 +5286,7 @@ def _is_entry(entry: object) -> bool:
 def _turn(entries: Sequence[Item]) -> DetailTurn:
     heads = [entry for entry in entries if entry["type"] == _TURN]
     head = heads[0] if heads else {}
-    items = tuple(_carried(entry) for entry in entries if entry["type"] != _TURN)
+    items = tuple(_detail_item(entry) for entry in entries if entry["type"] != _TURN)
     notes = head.get("notes")
     return DetailTurn(
         items,
@@ -5302,11 +5295,11 @@ def _turn(entries: Sequence[Item]) -> DetailTurn:
     )
 
 
-def _carried(entry: Item) -> DetailItem:
+def _detail_item(entry: Item) -> _DetailItem:
     if entry["type"] == _REASONING:
-        return DetailItem({**entry["item"], "encrypted_content": entry["data"]})
+        return _DetailItem({**entry["item"], "encrypted_content": entry["data"]})
     shown = entry.get("shown")
-    return DetailItem(entry["item"], shown if isinstance(shown, str | int) else "")
+    return _DetailItem(entry["item"], shown if isinstance(shown, str | int) else "")
 
 
 def restore_from_details(
@@ -5317,14 +5310,13 @@ def restore_from_details(
     return reading.marked(messages), reading.records
 
 
-@dataclass(frozen=True, slots=True)
-class _Span:
+class _Span(NamedTuple):
 
-    items: tuple[DetailItem, ...]
+    items: tuple[_DetailItem, ...]
     origin: Origin
 
     @property
-    def last(self) -> DetailItem:
+    def last(self) -> _DetailItem:
         return self.items[-1]
 
 
@@ -5366,7 +5358,7 @@ class _Reading:
 
     def _marker(self, span: _Span) -> str:
         ulid = f"{len(self.records):026d}"
-        payload = tuple(carried.item for carried in span.items)
+        payload = tuple(detail.item for detail in span.items)
         record = Record(ulid, "", 0, payload, "", span.origin)
         if span.last.shown:
             shown = text_digest(message_text(span.last.item))
@@ -5377,10 +5369,10 @@ class _Reading:
 
 def _spans_of(turn: DetailTurn) -> list[_Span]:
     found: list[_Span] = []
-    begun: list[DetailItem] = []
-    for carried in turn.items:
-        begun.append(carried)
-        if carried.shown:
+    begun: list[_DetailItem] = []
+    for detail in turn.items:
+        begun.append(detail)
+        if detail.shown:
             found.append(_Span(tuple(begun), turn.origin))
             begun = []
     return [*found, _Span(tuple(begun), turn.origin)] if begun else found
@@ -5397,13 +5389,13 @@ def _split_text(content: str, spans: Sequence[_Span]) -> list[str]:
     return [*texts, rest] if rest else texts
 
 
-def _shown_length(carried: DetailItem) -> int:
-    return carried.shown if isinstance(carried.shown, int) else len(carried.shown)
+def _shown_length(detail: _DetailItem) -> int:
+    return detail.shown if isinstance(detail.shown, int) else len(detail.shown)
 
 
-def _own_text(carried: DetailItem, text: str) -> str:
-    if isinstance(carried.shown, str) and carried.shown.strip() == text.strip():
-        return message_text(carried.item)
+def _own_text(detail: _DetailItem, text: str) -> str:
+    if isinstance(detail.shown, str) and detail.shown.strip() == text.strip():
+        return message_text(detail.item)
     return text
 
 
@@ -5734,7 +5726,7 @@ class _RunHistory:
             for place, piece in enumerate(pieces):
                 rest = remove_code(piece.text, code)
                 if rest is not None:
-                    pieces[place] = replace(piece, text=rest)
+                    pieces[place] = piece._replace(text=rest)
                     return True
         return False
 
@@ -5764,7 +5756,7 @@ class _RunHistory:
         kept = self._allowed(piece.ulid, self._waiting.pop(piece.ulid, []))
         message = kept.pop() if kept and _is_answer(kept[-1]) else None
         record = self._records.get(piece.ulid)
-        if message and record and not record.shown and _is_whole_remark(message):
+        if message and record and not record.shown and _is_whole_commentary(message):
             kept, message = [*kept, message], None
         if not piece.text:
             return kept
@@ -5804,7 +5796,7 @@ def _is_answer(item: Item) -> bool:
     return item_type(item) == "message" and item.get("role") == "assistant"
 
 
-def _is_whole_remark(item: Item) -> bool:
+def _is_whole_commentary(item: Item) -> bool:
     return is_commentary(item) and bool(message_text(item))
 
 
@@ -5976,11 +5968,17 @@ class Citations:
         """The keys that identify the numbered sources, in the order of the numbers."""
         return tuple(self._numbers)
 
-    def feed(self, event: RunEvent) -> Iterator[CitedEvent]:
-        """Yield the event with its text as it is shown, and the sources it names."""
+    def feed(self, event: RunEvent) -> Iterable[CitedEvent]:
+        """Return the event with its text as it is shown, and the sources it names."""
+        if not isinstance(event, TextDelta):  # a delta is common: it needs no generator
+            return self._feed_other(event)
+        if event.kind not in ("text", "refusal"):
+            return (event,)
+        text = self._grow(event)
+        return (event if text == event.text else event._replace(text=text),)
+
+    def _feed_other(self, event: RunEvent) -> Iterator[CitedEvent]:
         match event:
-            case TextDelta(kind="text" | "refusal"):
-                yield event._replace(text=self._grow(event))
             case AnnotationAdded():
                 self._name(event.annotation)
                 yield event
@@ -6040,9 +6038,11 @@ class Citations:
 
     def _grow(self, event: TextDelta) -> str:
         place = (event.output_index, event.part)
-        before = "" if place in self._growing else self._take_held(event.output_index)
-        held = self._growing.setdefault(place, HoldbackBuffer(OPEN_LINK))
-        return before + self._linked(held.feed(event.text))
+        before = ""
+        if place not in self._growing:
+            before = self._take_held(event.output_index)
+            self._growing[place] = HoldbackBuffer(OPEN_LINK)
+        return before + self._linked(self._growing[place].feed(event.text))
 
     def _linked(self, text: str) -> str:
         if "](" in text:
@@ -6267,6 +6267,7 @@ def record_item(stored: StoredRecord, before: str) -> Item:
 
 # ==== owui_chat.render.completions: Run events as Chat Completions, streamed or in one piece, for plain HTTP clients.
 
+_GAP = "\n\n"
 _FINISH_REASONS = {"max_output_tokens": "length", "content_filter": "content_filter"}
 
 
@@ -6289,22 +6290,22 @@ class ChunkRenderer:
         self._open_calls: dict[str, Item] = {}
         self._held = HoldbackBuffer(OPEN_TRACKING)
         self._length = 0  # of the text so far
-        self._thought: tuple[int, int] | None = None
-        self._told: int | None = None
-        self._remarks: dict[int, Item] = {}
+        self._last_part: tuple[int, int] | None = None
+        self._last_index: int | None = None
+        self._commentary: dict[int, Item] = {}
 
     def render(self, event: AnswerEvent) -> Iterator[Chunk]:
         """Yield the chunks to send; a client without a chat stores nothing."""
         match event:
             case ItemAdded() if is_commentary(event.item):
-                self._remarks[event.output_index] = event.item
+                self._commentary[event.output_index] = event.item
             case TextDelta(kind="text" | "refusal"):
                 shown = strip_tracking(self._held.feed(event.text))
                 yield from self._grow(event, shown)
             case TextDelta(kind="summary" | "reasoning"):
-                yield from self._think(self._thought_gap(event) + event.text)
+                yield from self._add_reasoning(self._reasoning_gap(event) + event.text)
             case ItemDone() if has_image(event.item):
-                yield self._chunk({"images": [chat_image(event.item)]})
+                yield self._chunk({"images": [_chat_image(event.item)]})
             case ItemDone() if item_type(event.item) == "message":
                 yield from self._end_message(event)
             case ItemDone() if is_call(event.item):
@@ -6312,43 +6313,43 @@ class ChunkRenderer:
             case ToolOutput():
                 self._open_calls.pop(str(event.item.get("call_id")), None)
             case RunDone():
-                yield from self._say(self._held.rest())
-                yield from self._say_closing(closing_commentary(event.output))
+                yield from self._add_text(self._held.rest())
+                yield from self._add_closing(closing_commentary(event.output))
                 yield from self._end(event)
 
     def _grow(self, event: TextDelta, shown: str) -> Iterator[Chunk]:
-        if event.output_index in self._remarks:
-            yield from self._think(self._thought_gap(event) + shown)
+        if event.output_index in self._commentary:
+            yield from self._add_reasoning(self._reasoning_gap(event) + shown)
         else:
-            yield from self._say(self._gap(event) + shown)
+            yield from self._add_text(self._gap(event) + shown)
 
     def _end_message(self, event: ItemDone) -> Iterator[Chunk]:
         rest = strip_tracking(self._held.rest())
-        if event.output_index in self._remarks:
-            self._remarks[event.output_index] = event.item
-            yield from self._think(rest)
+        if event.output_index in self._commentary:
+            self._commentary[event.output_index] = event.item
+            yield from self._add_reasoning(rest)
         else:
             yield from self._end_answer(event, rest)
-        yield from self._say(file_lines(event.card))
+        yield from self._add_text(file_lines(event.card))
 
     def _end_answer(self, event: ItemDone, rest: str) -> Iterator[Chunk]:
-        yield from self._say(rest)
+        yield from self._add_text(rest)
         length = len(strip_tracking(message_text(event.item)))
         cited = chat_annotations(event.item, self._length - length)
         if cited:
             yield self._chunk({"annotations": cited})
 
-    def _say_closing(self, remark: Item | None) -> Iterator[Chunk]:
-        if remark is not None and remark in self._remarks.values():
-            gap = "\n\n" if self._length else ""
-            yield from self._say(gap + strip_tracking(message_text(remark)))
+    def _add_closing(self, commentary: Item | None) -> Iterator[Chunk]:
+        if commentary is not None and commentary in self._commentary.values():
+            gap = _GAP if self._length else ""
+            yield from self._add_text(gap + strip_tracking(message_text(commentary)))
 
-    def _say(self, text: str) -> Iterator[Chunk]:
+    def _add_text(self, text: str) -> Iterator[Chunk]:
         self._length += len(text)
         if text:
             yield self._chunk({"content": text})
 
-    def _think(self, text: str) -> Iterator[Chunk]:
+    def _add_reasoning(self, text: str) -> Iterator[Chunk]:
         if text:
             yield self._chunk({"reasoning_content": text})
 
@@ -6357,13 +6358,13 @@ class ChunkRenderer:
         return {**self._head, "choices": [choice]}
 
     def _gap(self, event: TextDelta) -> str:
-        before, self._told = self._told, event.output_index
-        return "" if before in (None, event.output_index) else "\n\n"
+        before, self._last_index = self._last_index, event.output_index
+        return "" if before in (None, event.output_index) else _GAP
 
-    def _thought_gap(self, event: TextDelta) -> str:
+    def _reasoning_gap(self, event: TextDelta) -> str:
         place = (event.output_index, event.part)
-        before, self._thought = self._thought, place
-        return "" if before in (None, place) else "\n\n"
+        before, self._last_part = self._last_part, place
+        return "" if before in (None, place) else _GAP
 
     def _end(self, event: RunDone) -> Iterator[Chunk]:
         for index, call in enumerate(self._open_calls.values()):
@@ -6378,8 +6379,7 @@ class ChunkRenderer:
             yield {**self._head, "choices": [], "usage": usage}
 
 
-def chat_image(item: Item) -> dict[str, Any]:
-    """Return a picture in the form of Chat Completions."""
+def _chat_image(item: Item) -> dict[str, Any]:
     return {"type": "image_url", "image_url": {"url": image_url(item)}}
 
 
@@ -6397,9 +6397,6 @@ def finish_reason(ending: Ending, has_calls: bool) -> str:
     if ending.kind == "incomplete":
         return _FINISH_REASONS.get(ending.code or "", "stop")
     return "tool_calls" if has_calls else "stop"
-
-
-_GAP = "\n\n"
 
 
 def completion(
@@ -6462,7 +6459,7 @@ def _message(ended: RunDone) -> dict[str, Any]:
     further = {
         "reasoning_content": _progress(ended),
         "annotations": _annotations(ended),
-        "images": [chat_image(i) for i in ended.output if has_image(i)],
+        "images": [_chat_image(i) for i in ended.output if has_image(i)],
         "tool_calls": _open_calls(ended),
     }
     said = {"role": "assistant", "content": completion_text(ended)}
@@ -6512,8 +6509,7 @@ def output_host_item(event: ToolOutput) -> Item:
     return shown | {k: event.card[k] for k in ("files", "embeds") if k in event.card}
 
 
-def broken_off_host_item(call_id: object) -> Item:
-    """Return the output of a call that was cut off before it was complete."""
+def _broken_off_host_item(call_id: object) -> Item:
     text = "Error: this was not run, because the answer broke off."
     return _output_item(call_id, [{"type": "input_text", "text": text}], failed=True)
 
@@ -6649,7 +6645,7 @@ class OpenCalls:
         """Yield outputs for calls that a broken answer left open."""
         for call_id, place in self._places.items():
             yield self._closed(place, "incomplete")
-            yield from self._shown.add(broken_off_host_item(call_id))
+            yield from self._shown.add(_broken_off_host_item(call_id))
         self._places = {}
 
     def _closed(self, place: int, status: str) -> Chunk:
@@ -6695,22 +6691,33 @@ class RecordItems:
             yield self._shown.end(place, {**items[place], "reasoning_details": details})
 
 
-# ==== owui_chat.render.hosted: The cards of items that OpenAI's own tools make.
+# ==== owui_chat.render.hosted: What the page shows of the items that OpenAI's own tools make.
+
+
+class HostedItem(ABC):
+    """Shows one item.
+
+    It gets the item's own events, from ItemAdded to ItemDone, and RunDone if the run
+    ended before the item.
+    """
+
+    def __init__(self, shown: OutputItems) -> None:
+        """Take the list of items that this one joins."""
+        self._shown = shown
+        self._place = len(shown.items)
+
+    @abstractmethod
+    def render(self, event: RunEvent) -> Iterator[Chunk]:
+        """Yield the chunks for an event."""
+
 
 _REFUSED = "The picture was not drawn: OpenAI's safety system refused it."
 _FAILED = "The picture could not be drawn."
 _BROKE_OFF = "The answer broke off before the picture was finished."
 
 
-class ImageHostItem:
-    """Shows one picture."""
-
-    def __init__(self, shown: OutputItems) -> None:
-        """Take the list of items."""
-        self._shown = shown
-
+class _ImageHostItem(HostedItem):
     def render(self, event: RunEvent) -> Iterator[Chunk]:
-        """Yield the chunks for an event of the picture."""
         match event:
             case ItemAdded():
                 yield status_chunk("Drawing a picture")
@@ -6771,17 +6778,12 @@ def _failure(item: Item) -> str:
 _BROKEN_CODE = "The answer broke off before the code had run."
 
 
-class CodeHostItem:
-    """Shows one piece of code, its output and its pictures."""
-
+class _CodeHostItem(HostedItem):
     def __init__(self, shown: OutputItems) -> None:
-        """Take the list of items."""
-        self._shown = shown
-        self._place = len(shown.items)
+        super().__init__(shown)
         self._code: list[str] = []
 
     def render(self, event: RunEvent) -> Iterator[Chunk]:
-        """Yield the chunks for an event of the code."""
         match event:
             case ItemAdded():
                 card = {
@@ -6815,21 +6817,15 @@ def end_after_code(shown: OutputItems) -> Iterator[Chunk]:
         )
 
 
-class SearchHostItem:
-    """Shows one search."""
-
-    def __init__(self, shown: OutputItems) -> None:
-        """Take the list of items."""
-        self._shown = shown
-        self._place = len(shown.items)
-
+class _SearchHostItem(HostedItem):
     def render(self, event: RunEvent) -> Iterator[Chunk]:
-        """Yield the chunks for an event of the search."""
         match event:
             case ItemAdded():
-                yield self._shown.begin({**_card(event.item), "status": "in_progress"})
+                yield self._shown.begin(
+                    {**_search_host_item(event.item), "status": "in_progress"}
+                )
             case ItemDone():
-                yield self._shown.end(self._place, _card(event.item))
+                yield self._shown.end(self._place, _search_host_item(event.item))
                 pages = map(strip_tracking, search_pages(event.item))
                 unique = list(dict.fromkeys(pages))
                 if unique:
@@ -6839,7 +6835,7 @@ class SearchHostItem:
                 yield self._shown.end(self._place, card)
 
 
-def _card(item: Item) -> Item:
+def _search_host_item(item: Item) -> Item:
     shown = {k: v for k, v in item.items() if k != "results" and v is not None}
     action = shown.get("action")
     if isinstance(action, dict):
@@ -6853,26 +6849,23 @@ def _card(item: Item) -> Item:
 _UNKNOWN_OUTCOME = "Error: the answer broke off. The server may have made this call."
 
 
-class McpCallHostItem:
-    """Shows one call of a remote server."""
-
-    def __init__(self, shown: OutputItems) -> None:
-        """Take the list of items."""
-        self._shown = shown
-        self._place = len(shown.items)
-
+class _McpCallHostItem(HostedItem):
     def render(self, event: RunEvent) -> Iterator[Chunk]:
-        """Yield the chunks for an event of the call."""
         match event:
             case ItemAdded():
-                begun = {**_remote_card(event.item, "in_progress"), "arguments": ""}
+                begun = {
+                    **_mcp_call_host_item(event.item, "in_progress"),
+                    "arguments": "",
+                }
                 yield self._shown.begin(begun)
             case TextDelta():
                 yield self._shown.grow(self._place, event.kind, event.text)
             case ItemDone():
                 failed = remote_failed(event.item)
                 status = "failed" if failed else "completed"
-                yield self._shown.end(self._place, _remote_card(event.item, status))
+                yield self._shown.end(
+                    self._place, _mcp_call_host_item(event.item, status)
+                )
                 answer = ToolOutput(
                     event.output_index, remote_output(event.item), failed
                 )
@@ -6885,20 +6878,14 @@ class McpCallHostItem:
                 yield from self._shown.add(output_host_item(answer))
 
 
-class McpListHostItem:
-    """Shows in a status line that a server was asked for its tools."""
-
-    def __init__(self, shown: OutputItems) -> None:
-        """Take the list of items, which a status line does not need."""
-        del shown
+class _McpListHostItem(HostedItem):
 
     def render(self, event: RunEvent) -> Iterator[Chunk]:
-        """Yield a line when the server has answered, or has not."""
         if isinstance(event, ItemDone):
             yield status_chunk(_list_sentence(event.item))
 
 
-def _remote_card(item: Item, status: str) -> Item:
+def _mcp_call_host_item(item: Item, status: str) -> Item:
     call = remote_call(item)
     return {**call, "id": f"fc_{call['call_id']}", "status": status}
 
@@ -6910,24 +6897,13 @@ def _list_sentence(item: Item) -> str:
     return f"{label} offers {len(tools)} tool{'' if len(tools) == 1 else 's'}."
 
 
-class HostedItem(Protocol):
-    """Shows one item.
-
-    It gets the item's own events, from ItemAdded to ItemDone, and the run's end if
-    that came first.
-    """
-
-    def render(self, event: RunEvent) -> Iterator[Chunk]:
-        """Yield the chunks for an event."""
-
-
-HOSTED_ITEMS: Mapping[str, Callable[[OutputItems], HostedItem]] = {
-    "web_search_call": SearchHostItem,
-    "file_search_call": SearchHostItem,
-    "mcp_call": McpCallHostItem,
-    "mcp_list_tools": McpListHostItem,
-    "code_interpreter_call": CodeHostItem,
-    "image_generation_call": ImageHostItem,
+HOSTED_ITEMS: Mapping[str, type[HostedItem]] = {
+    "web_search_call": _SearchHostItem,
+    "file_search_call": _SearchHostItem,
+    "mcp_call": _McpCallHostItem,
+    "mcp_list_tools": _McpListHostItem,
+    "code_interpreter_call": _CodeHostItem,
+    "image_generation_call": _ImageHostItem,
 }
 """Cards by the type of the item; an item without a card is not shown."""
 

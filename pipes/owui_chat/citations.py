@@ -110,11 +110,17 @@ class Citations:
         """The keys that identify the numbered sources, in the order of the numbers."""
         return tuple(self._numbers)
 
-    def feed(self, event: RunEvent) -> Iterator[CitedEvent]:
-        """Yield the event with its text as it is shown, and the sources it names."""
+    def feed(self, event: RunEvent) -> Iterable[CitedEvent]:
+        """Return the event with its text as it is shown, and the sources it names."""
+        if not isinstance(event, TextDelta):  # a delta is common: it needs no generator
+            return self._feed_other(event)
+        if event.kind not in ("text", "refusal"):
+            return (event,)
+        text = self._grow(event)
+        return (event if text == event.text else event._replace(text=text),)
+
+    def _feed_other(self, event: RunEvent) -> Iterator[CitedEvent]:
         match event:
-            case TextDelta(kind="text" | "refusal"):
-                yield event._replace(text=self._grow(event))
             case AnnotationAdded():
                 self._name(event.annotation)
                 yield event
@@ -143,7 +149,6 @@ class Citations:
         yield from map(SourceCited, sources)
 
     def _rest(self, index: int) -> Iterator[CitedEvent]:
-        """Yield the end of a message's text that was held back."""
         if text := self._take_held(index):
             yield TextDelta(index, "text", 0, text)
 
@@ -154,7 +159,6 @@ class Citations:
         )
 
     def _shown_text(self, ended: ItemDone) -> str:
-        """Return the text of a message that has ended, as it is shown."""
         content = ended.item.get("content")
         if isinstance(content, str):
             return link_files(self._linked(content), ended.card)
@@ -180,9 +184,11 @@ class Citations:
 
     def _grow(self, event: TextDelta) -> str:
         place = (event.output_index, event.part)
-        before = "" if place in self._growing else self._take_held(event.output_index)
-        held = self._growing.setdefault(place, HoldbackBuffer(OPEN_LINK))
-        return before + self._linked(held.feed(event.text))
+        before = ""
+        if place not in self._growing:
+            before = self._take_held(event.output_index)
+            self._growing[place] = HoldbackBuffer(OPEN_LINK)
+        return before + self._linked(self._growing[place].feed(event.text))
 
     def _linked(self, text: str) -> str:
         """Return a text in which links to pages of a search are numbers."""
@@ -273,7 +279,6 @@ def _range(annotation: Item, text: str) -> tuple[int, int]:
 
 
 def _apply_edits(text: str, edits: Iterable[_Edit]) -> str:
-    """Return `text` with parts of it replaced."""
     pieces, done = [], 0
     for start, end, told in sorted(edits, key=lambda edit: edit[:2]):
         pieces += [text[done:start], told]

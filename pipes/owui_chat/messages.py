@@ -106,7 +106,6 @@ def parse_messages(
 
 
 def _chat_parts(message: Mapping[str, Any], detail: str) -> Iterator[ChatPart]:
-    """Yield the parts of one message after the instructions, in order."""
     role, content = message.get("role"), message.get("content")
     match role:
         case "user":
@@ -153,7 +152,6 @@ def _input_message(role: str, content: object, detail: str) -> Item:
 
 
 def _input_part(part: object, detail: str) -> Item:
-    """Return a content part in the API's form."""
     wire = part if isinstance(part, Mapping) else {"type": "text", "text": part}
     match wire.get("type"):
         case "text" | "input_text":
@@ -185,7 +183,6 @@ def _given(wire: object) -> Item:
 
 
 def _plain_text(content: object) -> str:
-    """Return the text of a system or assistant message in any of its forms."""
     if isinstance(content, list):
         texts = (p.get("text") for p in content if isinstance(p, Mapping))
         return "".join(text for text in texts if isinstance(text, str))

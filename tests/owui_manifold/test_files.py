@@ -236,6 +236,25 @@ async def test_later_turn_begins_with_the_earlier_one(host: StandInHost) -> None
     assert len(second) == 3
 
 
+async def test_files_stay_at_the_question_that_is_answered_again(
+    host: StandInHost,
+) -> None:
+    """The wish for more details is in the request alone, and is not sent."""
+    file_id = host.files.add(PDF, "a.pdf")
+    with_row(host, {"type": "file", "id": file_id, "name": "a.pdf"})
+    given = {"BASE_URL": "http://127.0.0.1:1", "API_KEY": "sk-1", "FILE_INPUT": "pdf"}
+    metadata = {"user_message_id": "q0", "regeneration_message_id": "a0"}
+    body = chat("Read it.", "Done.", "Add Details")
+    call = call_of(
+        body, Valves.model_validate(given), host=host_context(metadata=metadata)
+    )
+
+    prepared = await build_chat_request(call)
+
+    [asked] = prepared.request.input
+    assert asked["content"] == [document("a.pdf", PDF), text("Read it.")]
+
+
 async def test_files_are_the_hosts_unless_wanted(host: StandInHost) -> None:
     """By default nothing is read; nor for a model that cannot see."""
     file_id = host.files.add(PDF, "a.pdf")

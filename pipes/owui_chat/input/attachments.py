@@ -38,7 +38,7 @@ _GIF_FRAME = b"\x00\x21\xf9\x04"
 """The bytes before each frame of an animated GIF."""
 
 
-def image_type(content: bytes) -> str:
+def _image_type(content: bytes) -> str:
     """Return the media type of a picture; empty if the API cannot read it."""
     if content[:4] == b"RIFF" and content[8:12] == b"WEBP":
         return "image/webp"
@@ -50,11 +50,11 @@ def image_type(content: bytes) -> str:
 
 def image_data_url(content: bytes) -> str:
     """Return a picture as a data URL; empty if the API cannot read it."""
-    kind = image_type(content)
+    kind = _image_type(content)
     return f"data:{kind};base64,{base64.b64encode(content).decode()}" if kind else ""
 
 
-def readable_url(url: str) -> str:
+def _readable_url(url: str) -> str:
     """Return the address of a picture with its real type; empty if unreadable.
 
     The API itself fetches pictures from the web.
@@ -66,17 +66,16 @@ def readable_url(url: str) -> str:
     return f"data:{kind};base64,{payload}" if kind else ""
 
 
-def image_part(url: str, detail: str) -> Item:
-    """Return a picture as a part of a content."""
+def _input_image(url: str, detail: str) -> Item:
     return {"type": "input_image", "detail": detail, "image_url": url}
 
 
 def _encoded_type(payload: str) -> str:
     """Return the media type of a picture in base64; a GIF is read completely."""
     try:
-        kind = image_type(base64.b64decode(payload[:_HEAD]))
+        kind = _image_type(base64.b64decode(payload[:_HEAD]))
         if kind == "image/gif":
-            return image_type(base64.b64decode(payload))
+            return _image_type(base64.b64decode(payload))
     except ValueError:  # no base64, or not even ASCII
         return ""
     return kind
@@ -157,21 +156,20 @@ def attach_files(
     for place in places:
         part = result[place]
         if isinstance(part, UserMessage) and part.stored:
-            _add_files(result, [place], read_attachments(part.stored.row.get("files")))
+            _add_files(result, [place], _read_attachments(part.stored.row.get("files")))
     return result
 
 
 def _add_files(
     parts: list[ChatPart], places: Sequence[int], files: Sequence[Attachment]
 ) -> None:
-    """Put files in front of those that the messages at `places` have."""
     for place in places:
         part = parts[place]
         if isinstance(part, UserMessage):
             parts[place] = part._replace(attachments=(*files, *part.attachments))
 
 
-def read_attachments(files: object) -> list[Attachment]:
+def _read_attachments(files: object) -> list[Attachment]:
     """Return the files that came with a message; the host reads knowledge itself."""
     rows = files if isinstance(files, list) else []
     return [
@@ -234,15 +232,14 @@ def check_input_size(items: Sequence[Item]) -> None:
 def _files_without_row(
     metadata: Mapping[str, Any],
 ) -> tuple[list[Attachment], list[Attachment]]:
-    """Return the files of the last message, and those of all others."""
     message = metadata.get("user_message")
-    own = read_attachments(
+    own = _read_attachments(
         message.get("files") if isinstance(message, Mapping) else None
     )
     knowledge = _knowledge_ids(metadata.get("model"))
     others = [
         found
-        for found in read_attachments(metadata.get("files"))
+        for found in _read_attachments(metadata.get("files"))
         if found.file_id not in knowledge and found not in own
     ]
     return own, others
@@ -283,10 +280,9 @@ def _with_readable(message: UserMessage, *, is_asked: bool) -> UserMessage:
 
 
 def _readable_part(part: Item, name: str) -> Item | str:
-    """Return a picture that the API can read, or the reason why it cannot."""
     url, shown = str(part["image_url"]), name or "A picture"
-    if readable := readable_url(url):
-        return image_part(readable, part["detail"])
+    if readable := _readable_url(url):
+        return _input_image(readable, part["detail"])
     held = url[:5].lower() == "data:"
     return (_UNKNOWN_PICTURE if held else GONE_FILE).format(shown)
 
@@ -319,8 +315,8 @@ def add_tool_images(
 
 def tool_image(url: str) -> Item:
     """Return a picture of a tool as a part of its output."""
-    if readable := readable_url(url):
-        return image_part(readable, "auto")
+    if readable := _readable_url(url):
+        return _input_image(readable, "auto")
     return {"type": "input_text", "text": UNREADABLE_IMAGE}
 
 
@@ -365,7 +361,6 @@ def _assign_images(
 
 
 def _image_counts(rows: Mapping[str, Any]) -> dict[str, int]:
-    """Return how many pictures the chat stores with each output of ours."""
     outputs = (row.get("output") for row in rows.values() if isinstance(row, Mapping))
     items = [item for output in outputs for item in content_parts(output)]
     return {

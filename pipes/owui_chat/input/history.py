@@ -11,7 +11,6 @@ at their marker.
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 
 from openai_responses.items import (
     CALL_OUTPUTS,
@@ -143,7 +142,7 @@ class _RunHistory:
             for place, piece in enumerate(pieces):
                 rest = remove_code(piece.text, code)
                 if rest is not None:
-                    pieces[place] = replace(piece, text=rest)
+                    pieces[place] = piece._replace(text=rest)
                     return True
         return False
 
@@ -172,11 +171,10 @@ class _RunHistory:
         return [_call_item(call)]
 
     def _piece(self, piece: MarkedText) -> list[Item]:
-        """Return the items that a marker names, then the text behind it."""
         kept = self._allowed(piece.ulid, self._waiting.pop(piece.ulid, []))
         message = kept.pop() if kept and _is_answer(kept[-1]) else None
         record = self._records.get(piece.ulid)
-        if message and record and not record.shown and _is_whole_remark(message):
+        if message and record and not record.shown and _is_whole_commentary(message):
             kept, message = [*kept, message], None
         if not piece.text:
             return kept
@@ -202,7 +200,6 @@ class _RunHistory:
 
 
 def _call_item(call: ToolCall) -> Item:
-    """Return a call that only the host knows."""
     kind, key = "function_call", "arguments"
     if call.is_custom:
         kind, key = "custom_tool_call", "input"
@@ -223,7 +220,7 @@ def _is_answer(item: Item) -> bool:
     return item_type(item) == "message" and item.get("role") == "assistant"
 
 
-def _is_whole_remark(item: Item) -> bool:
+def _is_whole_commentary(item: Item) -> bool:
     """Say whether `item` is commentary whose text the host does not return."""
     return is_commentary(item) and bool(message_text(item))
 

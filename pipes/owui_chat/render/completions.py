@@ -29,6 +29,7 @@ from owui_chat.files import file_lines
 from owui_chat.render.chunks import Chunk, error_chunk, host_usage
 from owui_chat.storage.output_carrier import closing_commentary
 
+_GAP = "\n\n"
 _FINISH_REASONS = {"max_output_tokens": "length", "content_filter": "content_filter"}
 
 
@@ -51,22 +52,22 @@ class ChunkRenderer:
         self._open_calls: dict[str, Item] = {}
         self._held = HoldbackBuffer(OPEN_TRACKING)
         self._length = 0  # of the text so far
-        self._thought: tuple[int, int] | None = None
-        self._told: int | None = None
-        self._remarks: dict[int, Item] = {}
+        self._last_part: tuple[int, int] | None = None
+        self._last_index: int | None = None
+        self._commentary: dict[int, Item] = {}
 
     def render(self, event: AnswerEvent) -> Iterator[Chunk]:
         """Yield the chunks to send; a client without a chat stores nothing."""
         match event:
             case ItemAdded() if is_commentary(event.item):
-                self._remarks[event.output_index] = event.item
+                self._commentary[event.output_index] = event.item
             case TextDelta(kind="text" | "refusal"):
                 shown = strip_tracking(self._held.feed(event.text))
                 yield from self._grow(event, shown)
             case TextDelta(kind="summary" | "reasoning"):
-                yield from self._think(self._thought_gap(event) + event.text)
+                yield from self._add_reasoning(self._reasoning_gap(event) + event.text)
             case ItemDone() if has_image(event.item):
-                yield self._chunk({"images": [chat_image(event.item)]})
+                yield self._chunk({"images": [_chat_image(event.item)]})
             case ItemDone() if item_type(event.item) == "message":
                 yield from self._end_message(event)
             case ItemDone() if is_call(event.item):
@@ -74,43 +75,43 @@ class ChunkRenderer:
             case ToolOutput():
                 self._open_calls.pop(str(event.item.get("call_id")), None)
             case RunDone():
-                yield from self._say(self._held.rest())
-                yield from self._say_closing(closing_commentary(event.output))
+                yield from self._add_text(self._held.rest())
+                yield from self._add_closing(closing_commentary(event.output))
                 yield from self._end(event)
 
     def _grow(self, event: TextDelta, shown: str) -> Iterator[Chunk]:
-        if event.output_index in self._remarks:
-            yield from self._think(self._thought_gap(event) + shown)
+        if event.output_index in self._commentary:
+            yield from self._add_reasoning(self._reasoning_gap(event) + shown)
         else:
-            yield from self._say(self._gap(event) + shown)
+            yield from self._add_text(self._gap(event) + shown)
 
     def _end_message(self, event: ItemDone) -> Iterator[Chunk]:
         rest = strip_tracking(self._held.rest())
-        if event.output_index in self._remarks:
-            self._remarks[event.output_index] = event.item
-            yield from self._think(rest)
+        if event.output_index in self._commentary:
+            self._commentary[event.output_index] = event.item
+            yield from self._add_reasoning(rest)
         else:
             yield from self._end_answer(event, rest)
-        yield from self._say(file_lines(event.card))
+        yield from self._add_text(file_lines(event.card))
 
     def _end_answer(self, event: ItemDone, rest: str) -> Iterator[Chunk]:
-        yield from self._say(rest)
+        yield from self._add_text(rest)
         length = len(strip_tracking(message_text(event.item)))
         cited = chat_annotations(event.item, self._length - length)
         if cited:
             yield self._chunk({"annotations": cited})
 
-    def _say_closing(self, remark: Item | None) -> Iterator[Chunk]:
-        if remark is not None and remark in self._remarks.values():
-            gap = "\n\n" if self._length else ""
-            yield from self._say(gap + strip_tracking(message_text(remark)))
+    def _add_closing(self, commentary: Item | None) -> Iterator[Chunk]:
+        if commentary is not None and commentary in self._commentary.values():
+            gap = _GAP if self._length else ""
+            yield from self._add_text(gap + strip_tracking(message_text(commentary)))
 
-    def _say(self, text: str) -> Iterator[Chunk]:
+    def _add_text(self, text: str) -> Iterator[Chunk]:
         self._length += len(text)
         if text:
             yield self._chunk({"content": text})
 
-    def _think(self, text: str) -> Iterator[Chunk]:
+    def _add_reasoning(self, text: str) -> Iterator[Chunk]:
         if text:
             yield self._chunk({"reasoning_content": text})
 
@@ -119,15 +120,13 @@ class ChunkRenderer:
         return {**self._head, "choices": [choice]}
 
     def _gap(self, event: TextDelta) -> str:
-        """Return the blank line between two messages of one run."""
-        before, self._told = self._told, event.output_index
-        return "" if before in (None, event.output_index) else "\n\n"
+        before, self._last_index = self._last_index, event.output_index
+        return "" if before in (None, event.output_index) else _GAP
 
-    def _thought_gap(self, event: TextDelta) -> str:
-        """Return the blank line between two parts of the reasoning."""
+    def _reasoning_gap(self, event: TextDelta) -> str:
         place = (event.output_index, event.part)
-        before, self._thought = self._thought, place
-        return "" if before in (None, place) else "\n\n"
+        before, self._last_part = self._last_part, place
+        return "" if before in (None, place) else _GAP
 
     def _end(self, event: RunDone) -> Iterator[Chunk]:
         for index, call in enumerate(self._open_calls.values()):
@@ -142,8 +141,7 @@ class ChunkRenderer:
             yield {**self._head, "choices": [], "usage": usage}
 
 
-def chat_image(item: Item) -> dict[str, Any]:
-    """Return a picture in the form of Chat Completions."""
+def _chat_image(item: Item) -> dict[str, Any]:
     return {"type": "image_url", "image_url": {"url": image_url(item)}}
 
 
@@ -161,9 +159,6 @@ def finish_reason(ending: Ending, has_calls: bool) -> str:
     if ending.kind == "incomplete":
         return _FINISH_REASONS.get(ending.code or "", "stop")
     return "tool_calls" if has_calls else "stop"
-
-
-_GAP = "\n\n"
 
 
 def completion(
@@ -226,7 +221,7 @@ def _message(ended: RunDone) -> dict[str, Any]:
     further = {
         "reasoning_content": _progress(ended),
         "annotations": _annotations(ended),
-        "images": [chat_image(i) for i in ended.output if has_image(i)],
+        "images": [_chat_image(i) for i in ended.output if has_image(i)],
         "tool_calls": _open_calls(ended),
     }
     said = {"role": "assistant", "content": completion_text(ended)}
@@ -246,7 +241,6 @@ def _progress(ended: RunDone) -> str:
 
 
 def _open_calls(ended: RunDone) -> list[dict[str, Any]]:
-    """Return the calls that are left to the client."""
     answered = {i["call_id"] for i in ended.output if is_call_output(i)}
     calls = [item for item in ended.output if is_call(item)]
     return [chat_tool_call(i) for i in calls if i.get("call_id") not in answered]

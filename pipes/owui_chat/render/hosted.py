@@ -1,4 +1,4 @@
-"""The cards of items that OpenAI's own tools make.
+"""What the page shows of the items that OpenAI's own tools make.
 
 A picture stands above the text, in the message's list of files. The host stores the
 `files` of an event; `chat:message:files` reaches only the open page, so nothing of an
@@ -12,8 +12,9 @@ A call of a remote server looks like a call of the host's own tools. The host ne
 it, because it has an output, or because it was not complete.
 """
 
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Protocol
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from openai_responses.items import Item, image_url, search_pages, search_queries
 from openai_responses.loop.events import RunDone, RunEvent, ToolOutput
@@ -29,20 +30,31 @@ from owui_chat.code import CODE_CARD, code_host_item, replay_code
 from owui_chat.render.chunks import Chunk, host_event, pages_chunk, status_chunk
 from owui_chat.render.items import OutputItems, output_host_item
 
+
+class HostedItem(ABC):
+    """Shows one item.
+
+    It gets the item's own events, from ItemAdded to ItemDone, and RunDone if the run
+    ended before the item.
+    """
+
+    def __init__(self, shown: OutputItems) -> None:
+        """Take the list of items that this one joins."""
+        self._shown = shown
+        self._place = len(shown.items)
+
+    @abstractmethod
+    def render(self, event: RunEvent) -> Iterator[Chunk]:
+        """Yield the chunks for an event."""
+
+
 _REFUSED = "The picture was not drawn: OpenAI's safety system refused it."
 _FAILED = "The picture could not be drawn."
 _BROKE_OFF = "The answer broke off before the picture was finished."
 
 
-class ImageHostItem:
-    """Shows one picture."""
-
-    def __init__(self, shown: OutputItems) -> None:
-        """Take the list of items."""
-        self._shown = shown
-
+class _ImageHostItem(HostedItem):
     def render(self, event: RunEvent) -> Iterator[Chunk]:
-        """Yield the chunks for an event of the picture."""
         match event:
             case ItemAdded():
                 yield status_chunk("Drawing a picture")
@@ -109,17 +121,12 @@ def _failure(item: Item) -> str:
 _BROKEN_CODE = "The answer broke off before the code had run."
 
 
-class CodeHostItem:
-    """Shows one piece of code, its output and its pictures."""
-
+class _CodeHostItem(HostedItem):
     def __init__(self, shown: OutputItems) -> None:
-        """Take the list of items."""
-        self._shown = shown
-        self._place = len(shown.items)
+        super().__init__(shown)
         self._code: list[str] = []
 
     def render(self, event: RunEvent) -> Iterator[Chunk]:
-        """Yield the chunks for an event of the code."""
         match event:
             case ItemAdded():
                 card = {
@@ -153,21 +160,15 @@ def end_after_code(shown: OutputItems) -> Iterator[Chunk]:
         )
 
 
-class SearchHostItem:
-    """Shows one search."""
-
-    def __init__(self, shown: OutputItems) -> None:
-        """Take the list of items."""
-        self._shown = shown
-        self._place = len(shown.items)
-
+class _SearchHostItem(HostedItem):
     def render(self, event: RunEvent) -> Iterator[Chunk]:
-        """Yield the chunks for an event of the search."""
         match event:
             case ItemAdded():
-                yield self._shown.begin({**_card(event.item), "status": "in_progress"})
+                yield self._shown.begin(
+                    {**_search_host_item(event.item), "status": "in_progress"}
+                )
             case ItemDone():
-                yield self._shown.end(self._place, _card(event.item))
+                yield self._shown.end(self._place, _search_host_item(event.item))
                 pages = map(strip_tracking, search_pages(event.item))
                 unique = list(dict.fromkeys(pages))
                 if unique:
@@ -177,7 +178,7 @@ class SearchHostItem:
                 yield self._shown.end(self._place, card)
 
 
-def _card(item: Item) -> Item:
+def _search_host_item(item: Item) -> Item:
     """Return a search without its results: the host would store them, and nobody reads
     them.
     """
@@ -194,26 +195,23 @@ def _card(item: Item) -> Item:
 _UNKNOWN_OUTCOME = "Error: the answer broke off. The server may have made this call."
 
 
-class McpCallHostItem:
-    """Shows one call of a remote server."""
-
-    def __init__(self, shown: OutputItems) -> None:
-        """Take the list of items."""
-        self._shown = shown
-        self._place = len(shown.items)
-
+class _McpCallHostItem(HostedItem):
     def render(self, event: RunEvent) -> Iterator[Chunk]:
-        """Yield the chunks for an event of the call."""
         match event:
             case ItemAdded():
-                begun = {**_remote_card(event.item, "in_progress"), "arguments": ""}
+                begun = {
+                    **_mcp_call_host_item(event.item, "in_progress"),
+                    "arguments": "",
+                }
                 yield self._shown.begin(begun)
             case TextDelta():
                 yield self._shown.grow(self._place, event.kind, event.text)
             case ItemDone():
                 failed = remote_failed(event.item)
                 status = "failed" if failed else "completed"
-                yield self._shown.end(self._place, _remote_card(event.item, status))
+                yield self._shown.end(
+                    self._place, _mcp_call_host_item(event.item, status)
+                )
                 answer = ToolOutput(
                     event.output_index, remote_output(event.item), failed
                 )
@@ -226,20 +224,15 @@ class McpCallHostItem:
                 yield from self._shown.add(output_host_item(answer))
 
 
-class McpListHostItem:
+class _McpListHostItem(HostedItem):
     """Shows in a status line that a server was asked for its tools."""
 
-    def __init__(self, shown: OutputItems) -> None:
-        """Take the list of items, which a status line does not need."""
-        del shown
-
     def render(self, event: RunEvent) -> Iterator[Chunk]:
-        """Yield a line when the server has answered, or has not."""
         if isinstance(event, ItemDone):
             yield status_chunk(_list_sentence(event.item))
 
 
-def _remote_card(item: Item, status: str) -> Item:
+def _mcp_call_host_item(item: Item, status: str) -> Item:
     call = remote_call(item)
     return {**call, "id": f"fc_{call['call_id']}", "status": status}
 
@@ -251,23 +244,12 @@ def _list_sentence(item: Item) -> str:
     return f"{label} offers {len(tools)} tool{'' if len(tools) == 1 else 's'}."
 
 
-class HostedItem(Protocol):
-    """Shows one item.
-
-    It gets the item's own events, from ItemAdded to ItemDone, and the run's end if
-    that came first.
-    """
-
-    def render(self, event: RunEvent) -> Iterator[Chunk]:
-        """Yield the chunks for an event."""
-
-
-HOSTED_ITEMS: Mapping[str, Callable[[OutputItems], HostedItem]] = {
-    "web_search_call": SearchHostItem,
-    "file_search_call": SearchHostItem,
-    "mcp_call": McpCallHostItem,
-    "mcp_list_tools": McpListHostItem,
-    "code_interpreter_call": CodeHostItem,
-    "image_generation_call": ImageHostItem,
+HOSTED_ITEMS: Mapping[str, type[HostedItem]] = {
+    "web_search_call": _SearchHostItem,
+    "file_search_call": _SearchHostItem,
+    "mcp_call": _McpCallHostItem,
+    "mcp_list_tools": _McpListHostItem,
+    "code_interpreter_call": _CodeHostItem,
+    "image_generation_call": _ImageHostItem,
 }
 """Cards by the type of the item; an item without a card is not shown."""

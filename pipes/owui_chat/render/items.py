@@ -57,8 +57,7 @@ def output_host_item(event: ToolOutput) -> Item:
     return shown | {k: event.card[k] for k in ("files", "embeds") if k in event.card}
 
 
-def broken_off_host_item(call_id: object) -> Item:
-    """Return the output of a call that was cut off before it was complete."""
+def _broken_off_host_item(call_id: object) -> Item:
     text = "Error: this was not run, because the answer broke off."
     return _output_item(call_id, [{"type": "input_text", "text": text}], failed=True)
 
@@ -195,7 +194,7 @@ class OpenCalls:
         """Yield outputs for calls that a broken answer left open."""
         for call_id, place in self._places.items():
             yield self._closed(place, "incomplete")
-            yield from self._shown.add(broken_off_host_item(call_id))
+            yield from self._shown.add(_broken_off_host_item(call_id))
         self._places = {}
 
     def _closed(self, place: int, status: str) -> Chunk:

@@ -14,9 +14,8 @@ is built in one way for all carriers.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import groupby
-from typing import Any
+from typing import Any, NamedTuple
 
 from openai_responses.items import (
     Item,
@@ -35,24 +34,18 @@ _ITEM = "openai_responses.item"
 _TURN = "openai_responses.turn"
 
 
-@dataclass(frozen=True, slots=True)
-class DetailItem:
-    """An item as it is sent again.
-
-    `shown` is the text that the host has for it, or the length of that text if the
-    item, a message, is stored without its own text. It is empty for an item without
-    text.
-    """
+class _DetailItem(NamedTuple):
+    """An item as it is sent again."""
 
     item: Item
     shown: str | int = ""
+    """The text that the host has, or its length if the message has none of its own."""
 
 
-@dataclass(frozen=True, slots=True)
-class DetailTurn:
+class DetailTurn(NamedTuple):
     """A response as it came back, with its notes."""
 
-    items: tuple[DetailItem, ...]
+    items: tuple[_DetailItem, ...]
     origin: Origin
     notes: Mapping[str, Any]
 
@@ -81,8 +74,8 @@ def write_details(
 
 def read_details(message: Mapping[str, Any]) -> list[DetailTurn]:
     """Return the responses that a message of the host carries, in order."""
-    carried = message.get("reasoning_details")
-    entries = [e for e in carried if _is_entry(e)] if isinstance(carried, list) else []
+    details = message.get("reasoning_details")
+    entries = [e for e in details if _is_entry(e)] if isinstance(details, list) else []
     order = list(dict.fromkeys(entry["turn"] for entry in entries))
     entries.sort(key=lambda entry: (order.index(entry["turn"]), entry["index"]))
     groups = groupby(entries, lambda entry: entry["turn"])
@@ -128,7 +121,7 @@ def _is_entry(entry: object) -> bool:
 def _turn(entries: Sequence[Item]) -> DetailTurn:
     heads = [entry for entry in entries if entry["type"] == _TURN]
     head = heads[0] if heads else {}
-    items = tuple(_carried(entry) for entry in entries if entry["type"] != _TURN)
+    items = tuple(_detail_item(entry) for entry in entries if entry["type"] != _TURN)
     notes = head.get("notes")
     return DetailTurn(
         items,
@@ -137,11 +130,11 @@ def _turn(entries: Sequence[Item]) -> DetailTurn:
     )
 
 
-def _carried(entry: Item) -> DetailItem:
+def _detail_item(entry: Item) -> _DetailItem:
     if entry["type"] == _REASONING:
-        return DetailItem({**entry["item"], "encrypted_content": entry["data"]})
+        return _DetailItem({**entry["item"], "encrypted_content": entry["data"]})
     shown = entry.get("shown")
-    return DetailItem(entry["item"], shown if isinstance(shown, str | int) else "")
+    return _DetailItem(entry["item"], shown if isinstance(shown, str | int) else "")
 
 
 def restore_from_details(
@@ -152,15 +145,14 @@ def restore_from_details(
     return reading.marked(messages), reading.records
 
 
-@dataclass(frozen=True, slots=True)
-class _Span:
+class _Span(NamedTuple):
     """Items of a turn up to a message whose text the host shows, or to the end."""
 
-    items: tuple[DetailItem, ...]
+    items: tuple[_DetailItem, ...]
     origin: Origin
 
     @property
-    def last(self) -> DetailItem:
+    def last(self) -> _DetailItem:
         return self.items[-1]
 
 
@@ -191,7 +183,6 @@ class _Reading:
     def _message(
         self, message: Mapping[str, Any], turns: Sequence[DetailTurn]
     ) -> Mapping[str, Any]:
-        """Return a message with each of its texts behind the marker of its items."""
         content = message.get("content")
         spans = [one for turn in turns for one in _spans_of(turn)]
         texts = _split_text(content if isinstance(content, str) else "", spans)
@@ -205,9 +196,8 @@ class _Reading:
         return {**message, "content": "".join([*pieces, *texts])}
 
     def _marker(self, span: _Span) -> str:
-        """Return the marker of a new record of these items."""
         ulid = f"{len(self.records):026d}"
-        payload = tuple(carried.item for carried in span.items)
+        payload = tuple(detail.item for detail in span.items)
         record = Record(ulid, "", 0, payload, "", span.origin)
         if span.last.shown:
             shown = text_digest(message_text(span.last.item))
@@ -218,10 +208,10 @@ class _Reading:
 
 def _spans_of(turn: DetailTurn) -> list[_Span]:
     found: list[_Span] = []
-    begun: list[DetailItem] = []
-    for carried in turn.items:
-        begun.append(carried)
-        if carried.shown:
+    begun: list[_DetailItem] = []
+    for detail in turn.items:
+        begun.append(detail)
+        if detail.shown:
             found.append(_Span(tuple(begun), turn.origin))
             begun = []
     return [*found, _Span(tuple(begun), turn.origin)] if begun else found
@@ -242,12 +232,12 @@ def _split_text(content: str, spans: Sequence[_Span]) -> list[str]:
     return [*texts, rest] if rest else texts
 
 
-def _shown_length(carried: DetailItem) -> int:
-    return carried.shown if isinstance(carried.shown, int) else len(carried.shown)
+def _shown_length(detail: _DetailItem) -> int:
+    return detail.shown if isinstance(detail.shown, int) else len(detail.shown)
 
 
-def _own_text(carried: DetailItem, text: str) -> str:
+def _own_text(detail: _DetailItem, text: str) -> str:
     """Return the model's own text if another one is shown, unless it was edited."""
-    if isinstance(carried.shown, str) and carried.shown.strip() == text.strip():
-        return message_text(carried.item)
+    if isinstance(detail.shown, str) and detail.shown.strip() == text.strip():
+        return message_text(detail.item)
     return text

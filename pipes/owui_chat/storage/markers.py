@@ -12,7 +12,7 @@ pipes".
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 # A query has a limit, so that a hostile text is read in linear time.
 _V2 = (
@@ -32,8 +32,7 @@ _SIGNS = ("openai_responses:v", "\u2060", "]: #")
 """A text without any of these has no marker; searching for them is cheap."""
 
 
-@dataclass(frozen=True, slots=True)
-class MarkedText:
+class MarkedText(NamedTuple):
     """A piece of text, and the id in the marker before it.
 
     `ulid` is empty for text before the first marker, and behind a removed line of

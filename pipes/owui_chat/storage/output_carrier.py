@@ -86,7 +86,7 @@ def output_values(messages: Mapping[str, Any]) -> dict[str, Any]:
     items = (item for message in messages.values() for item in _output_of(message))
     return {
         message_key(_item_id(item)): item.get("kept")
-        for item in filter(_is_kept, items)
+        for item in filter(_is_record, items)
     }
 
 
@@ -136,7 +136,7 @@ def _merge_output(
     for number in reversed(range(len(waiting))):
         places = _places(answer, waiting[number])
         if places is not None:
-            kept = list(filter(_is_kept, waiting[number]))
+            kept = list(filter(_is_record, waiting[number]))
             del waiting[number:]
             return [*_with_markers(answer, kept, places)]
     return list(parts)
@@ -164,7 +164,6 @@ def _places(answer: _Answer, run: Sequence[Item]) -> dict[str, _Place] | None:
 
 
 def _find_text(answer: _Answer, place: _Place, text: str) -> _Place | None:
-    """Return the position of a text at or behind `place`."""
     first, start = place
     for number, part in enumerate(answer[first:], first):
         if isinstance(part, AssistantText):
@@ -182,7 +181,6 @@ def _behind_output(answer: _Answer, item: Item) -> _Place:
 
 
 def _call_ids(answer: _Answer, run: Sequence[Item]) -> set[str]:
-    """Return the ids of the calls that both have."""
     shown = {part.call_id for part in answer if isinstance(part, ToolCall)}
     return shown & {str(item.get("call_id")) for item in run if is_call(item)}
 
@@ -216,18 +214,16 @@ def _with_lines(answered: AssistantText, lines: Mapping[int, str]) -> AssistantT
 
 
 def _output_of(message: object) -> list[Item]:
-    """Return the output items of a stored message."""
     return content_parts(message.get("output")) if isinstance(message, Mapping) else []
 
 
 def _given_text(item: Item) -> str:
-    """Return the text of a message as the host returns it."""
     parts = content_parts(item.get("content"))
     texts = (p.get("text") for p in parts if p.get("type") == "output_text")
     return "".join(text for text in texts if isinstance(text, str))
 
 
-def _is_kept(item: Item) -> bool:
+def _is_record(item: Item) -> bool:
     return item.get("type") == _RECORD_TYPE and _item_id(item).startswith(_RECORD_ID)
 
 

@@ -103,13 +103,13 @@ class Recorder:
         """The items that still wait for their marker, in the order of the wire."""
         return [item for _, item in self._pending]
 
-    def feed(self, event: CitedEvent) -> Iterator[RecorderEvent]:
-        """Yield the event, after the records, markers and details that precede it."""
+    def feed(self, event: CitedEvent) -> Iterable[RecorderEvent]:
+        """Return the event, after the records, markers and details that precede it."""
+        if isinstance(event, TextDelta) and event.output_index not in self._messages:
+            return (event,)
         if self._scope.carrier == "details":
-            yield from self._collect_turn(event)
-        else:
-            yield from self._collect(event)
-        yield event
+            return (*self._collect_turn(event), event)
+        return (*self._collect(event), event)
 
     def _collect(self, event: CitedEvent) -> Iterator[RecorderEvent]:
         """Yield the records of an event, with their markers.

@@ -98,7 +98,7 @@ def invalid_ids(value: object) -> list[str]:
     return [str(ulid) for ulid in dead] if isinstance(dead, list) else []
 
 
-def created_in(value: object) -> int:
+def _created_in(value: object) -> int:
     """Return the time of the oldest record in the value of one key; 0 if none."""
     return min((record.created_at for record in _records_in(value)), default=0)
 
@@ -221,7 +221,7 @@ def _prune_values(values: Values, most: int) -> dict[str, Any]:
 
 
 def _age(values: Values) -> Callable[[str], int]:
-    return lambda key: created_in(values[key])
+    return lambda key: _created_in(values[key])
 
 
 def _with_short_outputs(value: Values) -> dict[str, Any]:

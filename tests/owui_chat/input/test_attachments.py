@@ -11,7 +11,6 @@ from owui_chat.input.attachments import (
     check_input_size,
     part_or_note,
     question_index,
-    read_attachments,
     resolve_images,
 )
 from owui_chat.messages import (
@@ -161,14 +160,16 @@ def test_what_counts_as_attached() -> None:
         "loose",
     ]
 
-    found = read_attachments(rows)
+    metadata = {"user_message": {"files": rows}}
 
-    assert found == [
+    [asked] = attach_files(chat_of(1), {}, metadata)
+
+    assert isinstance(asked, UserMessage)
+    assert list(asked.attachments) == [
         Attachment("id of a.pdf", "a.pdf", "application/pdf", is_image=False),
         Attachment("i1", "p.png", "", is_image=True),
         Attachment("id of q.png", "q.png", "image/png", is_image=True),
     ]
-    assert read_attachments(None) == []
 
 
 # ----------------------------------------------------------------------- pictures

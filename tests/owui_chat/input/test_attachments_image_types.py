@@ -2,29 +2,35 @@
 
 import pytest
 
-from owui_chat.input.attachments import (
-    image_data_url,
-    image_part,
-    image_type,
-    readable_url,
-)
+from owui_chat.input.attachments import UNREADABLE_IMAGE, image_data_url, tool_image
 from picture_sample import BMP, GIF, JPEG, MOVING_GIF, PIXEL, PNG, WEBP, data_url
 
 READ = {"image/png": PNG, "image/jpeg": JPEG, "image/gif": GIF, "image/webp": WEBP}
 UNREAD = [BMP, MOVING_GIF, b"<svg/>", b"", b"RIFF\x1a\x00\x00\x00WAVE"]
 
 
+def readable_url(url: str) -> str:
+    """The address that the model gets of a picture; nothing for one it cannot read."""
+    part = tool_image(url)
+    if part.get("text") == UNREADABLE_IMAGE:
+        return ""
+    assert part == {
+        "type": "input_image",
+        "detail": "auto",
+        "image_url": part["image_url"],
+    }
+    return str(part["image_url"])
+
+
 @pytest.mark.parametrize("kind", READ)
 def test_bytes_tell_the_type(kind: str) -> None:
     """The four that the API reads."""
-    assert image_type(READ[kind]) == kind
     assert image_data_url(READ[kind]) == data_url(READ[kind], kind)
 
 
 @pytest.mark.parametrize("content", UNREAD)
 def test_other_bytes_have_no_type(content: bytes) -> None:
     """Another format, a GIF that moves, something else."""
-    assert image_type(content) == ""
     assert image_data_url(content) == ""
     assert readable_url(data_url(content, "image/png")) == ""
 
@@ -62,10 +68,3 @@ def test_picture_on_the_web_stays_there(url: str) -> None:
 def test_address_that_holds_nothing_is_none(url: str) -> None:
     """A stored file that the host could not read, or a damaged one."""
     assert readable_url(url) == ""
-
-
-def test_part_of_a_content() -> None:
-    """In the API's form."""
-    part = {"type": "input_image", "detail": "low", "image_url": PIXEL}
-
-    assert image_part(PIXEL, "low") == part
