@@ -92,7 +92,7 @@ async def hasty(
     admin: User, pipe_source: str, pipe_valves: dict[str, str]
 ) -> AsyncIterator[str]:
     """A copy of the pipe that takes limits under half a minute, too."""
-    source = pipe_source.replace("clamp(value, 30,", "clamp(value, 1,")
+    source = pipe_source.replace("clamp_number(value, 30,", "clamp_number(value, 1,")
     assert source != pipe_source
     valves = {**pipe_valves, "MODEL_ID": "gpt-6-luna", "MAX_RETRIES": 0}
     await install_pipe(admin, "hasty", source, valves)

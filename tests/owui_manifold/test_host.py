@@ -31,9 +31,11 @@ async def test_older_host_gives_a_sentence(version: str, host: StandInHost) -> N
     assert "administrator" in str(caught.value)
 
 
-async def test_host_without_a_version_gives_a_sentence() -> None:
+async def test_host_without_a_version_gives_a_sentence(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """No host at all, here."""
-    assert "open_webui.env" not in sys.modules
+    monkeypatch.delitem(sys.modules, "open_webui.env", raising=False)
 
     with pytest.raises(InvalidRequest, match=r"no VERSION in open_webui\.env"):
         require_floor()
