@@ -133,7 +133,7 @@ def _new_record() -> tuple[str, int]:
 async def _apply_fallback(prepared: PreparedRequest, note: Status) -> PreparedRequest:
     """Remember the cause of a refusal, so that later requests avoid it.
 
-    Returns the job with the changed request, because the next round of tools begins
+    Returns the request as it was changed, because the next round of tools begins
     with what is sent now.
     """
     report_note(prepared, note)

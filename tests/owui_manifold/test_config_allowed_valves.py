@@ -42,6 +42,14 @@ def left(may_change: str | None = None, role: str = "user") -> set[str]:
     return {name for name, value in CHOSEN.items() if getattr(config, name) == value}
 
 
+def test_every_setting_of_a_user_is_tried() -> None:
+    """A new one has to be added above: here it shows whether users may change it."""
+    judged_elsewhere = {"API_KEY", "SHOW_LOG_ON_ERROR"}  # in `left`
+
+    assert ALL.model_fields_set == UserValves.model_fields.keys()
+    assert len(CHOSEN) == len(ALL.model_fields_set - judged_elsewhere)
+
+
 def problems(may_change: str) -> tuple[str, ...]:
     """What an administrator is told."""
     return read_config(Valves(USER_MAY_CHANGE=may_change)).problems
