@@ -20,13 +20,13 @@ def _valve(
     """Return the field of a valve; the page shows `Default` instead of its default."""
     return Field(
         default=default,
-        description=f"{description} {default_sentence(default)}",
+        description=f"{description} {_default_sentence(default)}",
         json_schema_extra={"input": {"type": "password"}} if secret else None,
         **limits,
     )
 
 
-def default_sentence(default: object) -> str:
+def _default_sentence(default: object) -> str:
     """Return the last sentence of a description."""
     if isinstance(default, bool):
         return f"Default: {'on' if default else 'off'}."
