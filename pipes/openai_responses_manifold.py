@@ -9254,8 +9254,8 @@ class Valves(BaseModel):
     )
     IMAGE_GENERATION_OPTIONS: str = _valve(
         '{"partial_images": 2}',
-        "Options of that tool, as a JSON object: `quality`, `size`, `background`, "
-        "`output_format`, `model`, `partial_images` (previews, 0 to 3).",
+        "A JSON object: `quality`, `size`, `background`, `output_format`, `model`, "
+        "`partial_images` (previews, 0 to 3).",
     )
     IMAGE_DETAIL: Literal["auto", "low", "high"] = _valve(
         "auto",
@@ -9349,8 +9349,8 @@ class Valves(BaseModel):
     # Open WebUI's tools
     TOOL_EXECUTION: Literal["pipe", "open_webui"] = _valve(
         "pipe",
-        "Who runs Open WebUI's tools: this pipe, in parallel and within limits, or Open "
-        "WebUI, one after the other with its own lasting approvals.",
+        "Who runs the tools: this pipe, in parallel and within limits, or Open WebUI, "
+        "one after the other with its own lasting approvals.",
     )
     PARALLEL_TOOL_CALLS: bool = _valve(
         True, "Let the model call several tools at once."
@@ -9369,8 +9369,7 @@ class Valves(BaseModel):
     )
     TOOL_OUTPUT_CHARACTERS: int = _valve(
         100_000,
-        "Longest tool output that the model gets. Of a longer one it gets the beginning "
-        "and the end.",
+        "Of a longer tool output the model gets the beginning and the end.",
         ge=1000,
     )
     TOOL_APPROVAL: str = _valve(
@@ -9396,7 +9395,7 @@ class Valves(BaseModel):
     )
     USER_API_KEYS: Literal["off", "allowed", "required"] = _valve(
         "off",
-        "Whether users can, or must, set an API key of their own, also for their tasks. "
+        "Whether users can, or must, set a key of their own, also for their tasks. "
         "Administrators may always use the key of this pipe.",
     )
 
@@ -9449,8 +9448,7 @@ class Valves(BaseModel):
         "can then read the key.",
     )
     CA_BUNDLE: str = _valve(
-        "",
-        "Path of a file with the certificates to trust instead of the system's.",
+        "", "Path of a file with the certificates to trust instead of the system's."
     )
     PROXY: str = _valve(
         "",
@@ -9587,7 +9585,8 @@ def read_config(
     is_admin = person.get("role") == "admin"
     stored = person.get("valves")
     given = stored if isinstance(stored, UserValves) else UserValves()
-    own = _allowed_choices(_with_switches(given, host), valves, is_admin)
+    wanted, filter_error = _with_switches(given, host.get(_FILTER_KEY))
+    own = _allowed_choices(wanted, valves, is_admin)
     own_key = own.API_KEY.strip() if valves.USER_API_KEYS != "off" else ""
     remote = read_servers(valves.REMOTE_MCP_SERVERS_JSON)
     switches = as_mapping(host.get("features"))
@@ -9596,7 +9595,7 @@ def read_config(
     return Config(
         valves=valves,
         secrets=_secrets(valves, own.API_KEY.strip(), *remote.secrets),
-        problems=tuple(filter(None, (_permission_error(valves), _filter_error(host)))),
+        problems=tuple(filter(None, (_permission_error(valves), filter_error))),
         own_key=own_key,
         overrides=_overrides(valves),
         remote=remote,
@@ -9661,20 +9660,15 @@ _CHOICES: Mapping[str, str] = {
 """The words of USER_MAY_CHANGE, with the user valve that each allows."""
 
 
-def _with_switches(user: UserValves, metadata: Mapping[str, Any]) -> UserValves:
-    given = metadata.get(_FILTER_KEY)
-    if not isinstance(given, Mapping) or given.get("version") != _FILTER_VERSION:
-        return user
+def _with_switches(user: UserValves, given: object) -> tuple[UserValves, str]:
+    if not isinstance(given, Mapping):
+        return user, ""
+    if given.get("version") != _FILTER_VERSION:
+        return user, _OTHER_FILTER_VERSION
     changed = {valve: "on" for switch, valve in _SWITCHES.items() if given.get(switch)}
     if given.get("thinking") in REASONING_EFFORTS:
         changed["REASONING_EFFORT"] = str(given["thinking"])
-    return user.model_copy(update=changed)
-
-
-def _filter_error(metadata: Mapping[str, Any]) -> str:
-    given = metadata.get(_FILTER_KEY)
-    is_other = isinstance(given, Mapping) and given.get("version") != _FILTER_VERSION
-    return _OTHER_FILTER_VERSION if is_other else ""
+    return user.model_copy(update=changed), ""
 
 
 def _allowed_choices(user: UserValves, valves: Valves, is_admin: bool) -> UserValves:
@@ -9797,13 +9791,8 @@ def run_limits(valves: Valves, *, tools_ran: bool) -> Limits:
 
 _LOGGER = logging.getLogger("openai_responses_manifold")
 
-_LEVELS: Mapping[str, int] = {
-    "DEBUG": logging.DEBUG,
-    "INFO": logging.INFO,
-    "WARNING": logging.WARNING,
-    "ERROR": logging.ERROR,
-    "CRITICAL": logging.CRITICAL,
-}
+_LEVELS = {"DEBUG": 10, "INFO": 20, "WARNING": 30, "ERROR": 40, "CRITICAL": 50}
+"""The numbers that `logging` has for them."""
 
 _KEPT_LINES = 2000
 
@@ -10069,38 +10058,29 @@ async def update_tool(function: Any, messages: list[Any], files: list[Any]) -> A
     return await update(function=function, extra_params=fresh)
 
 
-def terminal_file(
-    name: str, params: Mapping[str, Any], result: Any, tool: Any, metadata: Any
-) -> Any:
-    """Return the content to show for a terminal's file, or None for other results."""
-    build = _host_name("utils.middleware", "build_terminal_file_tool_result")
-    return build(name, dict(params), result, tool, metadata)
-
-
 async def process_tool_result(
-    request: Any,
-    name: str,
-    result: Any,
-    tool: Mapping[str, Any],
-    metadata: Any,
+    host: HostContext,
     user: Any,
+    name: str,
+    tool: Mapping[str, Any],
+    params: Mapping[str, Any],
+    result: Any,
 ) -> tuple[str, list[dict[str, Any]], list[Any]]:
-    """Return a tool's result as text, its files and its embeds, as the host does."""
+    """Return a tool's result as text, its files and its embeds, as the host does.
+
+    The page is told about the result of a terminal tool.
+    """
+    build = _host_name("utils.middleware", "build_terminal_file_tool_result")
     process = _host_name("utils.middleware", "process_tool_result")
+    shown = build(name, dict(params), result, tool, host.metadata) or result
     kind, direct = tool.get("type", ""), bool(tool.get("direct"))
     text, files, embeds = await process(
-        request, name, result, kind, direct, metadata, user
+        host.request, name, shown, kind, direct, host.metadata, user
     )
-    return str(text or ""), files, embeds
-
-
-async def tell_terminal(
-    name: str, params: Mapping[str, Any], text: str, emitter: Any
-) -> None:
-    """Tell the page about the result of a terminal tool."""
-    if emitter is not None:
+    if host.event_emitter is not None:
         tell = _host_name("utils.middleware", "terminal_event_handler")
-        await tell(name, dict(params), text, emitter)
+        await tell(name, dict(params), str(text or ""), host.event_emitter)
+    return str(text or ""), files, embeds
 
 
 def citation_sources(
@@ -10114,10 +10094,10 @@ def citation_sources(
     return found
 
 
-async def stored_image(request: Any, metadata: Any, user: Any, url: str) -> str:
+async def stored_image(host: HostContext, user: Any, url: str) -> str:
     """Store a tool's picture; return the address of the file."""
     store = _host_name("utils.middleware", "store_tool_result_image")
-    return str(await store(request, url, metadata, user))
+    return str(await store(host.request, url, host.metadata, user))
 
 
 async def store_file(
@@ -10221,8 +10201,8 @@ class _DocumentReader:
         row = await file_row(file.file_id, self._user)
         name = file.name or (row.filename if row else "")
         meta = (row.meta if row else None) or {}
-        kind = self._kind(name, file.content_type or str(meta.get("content_type")))
-        if not kind:
+        kind = document_type(name, file.content_type or str(meta.get("content_type")))
+        if not kind or (kind != PDF_TYPE and self._wanted != "all"):
             return None
         if row is None:
             return GONE_FILE.format(name)
@@ -10241,10 +10221,6 @@ class _DocumentReader:
             return _TOO_LARGE.format(name)
         self._left -= size
         return part
-
-    def _kind(self, name: str, declared: str) -> str:
-        kind = document_type(name, declared)
-        return kind if self._wanted == "all" or kind == PDF_TYPE else ""
 
 
 _File = Mapping[str, Any]
@@ -10296,14 +10272,10 @@ async def load_stored_images(
     pictures: dict[str, str] = {}
     for file_id in dict.fromkeys(wanted):
         row = await file_row(file_id, user)
-        held = await _read_file(row, _encoded) if row else None
+        held = await _read_file(row, base64.b64encode) if row else None
         if held:
-            pictures[file_id] = held
+            pictures[file_id] = held.decode()
     return restore_images(records, pictures)
-
-
-def _encoded(content: bytes) -> str:
-    return base64.b64encode(content).decode()
 
 
 # ==== owui_manifold.host_tools: Runs Open WebUI's tools in the same way as the host does.
@@ -10365,9 +10337,9 @@ _CITED = frozenset(
 
 
 def _cites(name: str, metadata: Mapping[str, Any]) -> bool:
-    found: Any = metadata.get("model")
+    found = metadata.get("model")
     for key in ("info", "meta", "capabilities", "citations"):
-        found = found.get(key) if isinstance(found, Mapping) else None
+        found = as_mapping(found).get(key)
     return name in _CITED and found is not False
 
 
@@ -10469,16 +10441,14 @@ class HostTools:
         self, name: str, tool: Mapping[str, Any], params: dict[str, Any], result: Any
     ) -> ToolResult:
         host = self._host
-        shown = terminal_file(name, params, result, tool, host.metadata) or result
         user = await user_model(str(host.metadata.get("user_id") or ""))
         text, files, embeds = await process_tool_result(
-            host.request, name, shown, tool, host.metadata, user
+            host, user, name, tool, params, result
         )
-        await tell_terminal(name, params, text, host.event_emitter)
         cited = _cites(name, host.metadata) and text
         tool_id = str(tool.get("tool_id") or "")
         sources = citation_sources(name, params, text, tool_id) if cited else []
-        store = partial(stored_image, host.request, host.metadata, user)
+        store = partial(stored_image, host, user)
         has_row = names_a_row(str(host.metadata.get("chat_id") or ""))
         output, card = await split_result_files(
             files, text, store, user, has_row=has_row
@@ -10666,7 +10636,13 @@ this text is used, so the derived key is useless for sessions."""
 
 class _Encryption:
 
-    def __init__(self, secret: str) -> None:
+    def __init__(self, valves: Valves) -> None:
+        secret = valves.STORE_ENCRYPTION_KEY.strip() or server_secret()
+        if not secret:
+            raise InvalidRequest(
+                "STORE_ENCRYPTION needs a key. An administrator has to set "
+                "STORE_ENCRYPTION_KEY in the valves of this pipe."
+            )
         try:
             fernet = import_module("cryptography.fernet")
         except ImportError:
@@ -10833,11 +10809,11 @@ async def open_store(caller: Caller, valves: Valves) -> ChatStore | None:
     kept |= output_values(_messages_of(chat))
     store = _OutputStore if valves.HISTORY_CARRIER == "output" else ChatStore
     if valves.STORE_ENCRYPTION == "on":
-        seal = _encryption(valves)
+        seal = _Encryption(valves)
         return store(caller, _decrypt_values(kept, seal), seal)
     if any(map(_is_encrypted_value, kept.values())):
         with suppress(InvalidRequest):  # unreadable items must not stop a chat
-            kept = _decrypt_values(kept, _encryption(valves))
+            kept = _decrypt_values(kept, _Encryption(valves))
     return store(caller, kept)
 
 
@@ -10847,16 +10823,6 @@ def _messages_of(chat: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _decrypt_values(kept: Mapping[str, Any], seal: _Encryption) -> dict[str, Any]:
     return {key: seal.decrypt(value) for key, value in kept.items()}
-
-
-def _encryption(valves: Valves) -> _Encryption:
-    secret = valves.STORE_ENCRYPTION_KEY.strip() or server_secret()
-    if not secret:
-        raise InvalidRequest(
-            "STORE_ENCRYPTION needs a key. An administrator has to set "
-            "STORE_ENCRYPTION_KEY in the valves of this pipe."
-        )
-    return _Encryption(secret)
 
 
 # ==== owui_manifold.chat: Builds the request for a chat or a task.
@@ -10886,9 +10852,10 @@ class PreparedRequest(NamedTuple):
     """Sentences for the person who asked."""
 
     @property
-    def runs_tools(self) -> bool:
-        """Whether calls are answered here; otherwise the host runs them."""
-        return self.toolset is not None and self.toolset.runs_calls
+    def delegates(self) -> bool:
+        """Whether the host runs the tools and calls the pipe again."""
+        runs_here = self.toolset is not None and self.toolset.runs_calls
+        return bool(not runs_here and self.call.caller.host_reads and self.call.state)
 
 
 class _Chat(NamedTuple):
@@ -11248,7 +11215,7 @@ class ArtifactStore:
         )
 
     async def _store(self, file: NewFile) -> Item | None:
-        digest = await asyncio.to_thread(_fingerprint, file.content)
+        digest = (await asyncio.to_thread(hashlib.sha256, file.content)).hexdigest()
         if digest not in self._stored:
             caller, host = self._prepared.call.caller, self._prepared.call.host
             place = {"chat_id": caller.chat_id, "message_id": caller.message_id}
@@ -11262,10 +11229,6 @@ class ArtifactStore:
 
 def _made_card(**held: object) -> Mapping[str, Any]:
     return {name: value for name, value in held.items() if value}
-
-
-def _fingerprint(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()
 
 
 def _read_data_url(url: str) -> tuple[str, bytes]:
@@ -11404,7 +11367,7 @@ _DONE = " AUTO_NATIVE_TOOLS has set it to Native, from the next message on."
 
 
 async def _legacy_notices(call: PipeCall) -> list[str]:
-    metadata, capabilities = call.host.metadata, call.capabilities
+    metadata = call.host.metadata
     if as_mapping(metadata.get("params")).get("function_calling") != "legacy":
         return []
     model_id = str(metadata.get("model_id") or call.caller.host_model)
@@ -11413,25 +11376,22 @@ async def _legacy_notices(call: PipeCall) -> list[str]:
         return []
     changed = call.valves.AUTO_NATIVE_TOOLS and await make_native(row)
     notice = _HOW + (_DONE if changed else _ADVICE)
-    if capabilities.first_time(f"log: {model_id}: {notice}"):
-        call.log.line("WARNING", f"{model_id}: {notice}")
-    is_shown = call.caller.is_admin and capabilities.first_time(
-        f"chat: {model_id}: {notice}"
-    )
-    return [notice] if is_shown else []
+    return [notice] if _tell_once(call, f"{model_id}: {notice}") else []
 
 
-def _remote_notices(prepared: PreparedRequest) -> list[str]:
-    call, servers = prepared.call, prepared.call.config.remote
-    is_new, is_admin = call.capabilities.first_time, call.caller.is_admin
-    shown = [*servers.complaints] if is_admin else []
-    written = [*servers.complaints]
-    for note in servers.notes:
-        written += [note] if is_new(f"log: {note}") else []
-        shown += [note] if is_admin and is_new(f"chat: {note}") else []
-    for line in written:
-        call.log.line("WARNING", line)
-    return shown
+def _remote_notices(call: PipeCall) -> list[str]:
+    servers = call.config.remote
+    for complaint in servers.complaints:
+        call.log.line("WARNING", complaint)
+    notes = [note for note in servers.notes if _tell_once(call, note)]
+    return [*(servers.complaints if call.caller.is_admin else ()), *notes]
+
+
+def _tell_once(call: PipeCall, notice: str) -> bool:
+    is_new = call.capabilities.first_time
+    if is_new(f"log: {notice}"):
+        call.log.line("WARNING", notice)
+    return call.caller.is_admin and is_new(f"chat: {notice}")
 
 
 async def notices_of(prepared: PreparedRequest) -> list[str]:
@@ -11443,7 +11403,7 @@ async def notices_of(prepared: PreparedRequest) -> list[str]:
     return [
         *prepared.notices,
         *([retirement] if retirement else []),
-        *_remote_notices(prepared),
+        *_remote_notices(call),
         *await _legacy_notices(call),
         *(call.config.problems if call.caller.is_admin else ()),
     ]
@@ -11525,16 +11485,11 @@ def _recorder(prepared: PreparedRequest) -> Recorder | None:
         prepared.origin,
         remembers,
         cites=any(map(is_search, prepared.request.tools or ())),
-        delegates=_delegates(prepared),
+        delegates=prepared.delegates,
         carrier=store.carrier if store else "details",
     )
     pending = prepared.round.pending if store and prepared.round else ()
     return Recorder(scope, _new_record, pending)
-
-
-def _delegates(prepared: PreparedRequest) -> bool:
-    call = prepared.call
-    return bool(not prepared.runs_tools and call.caller.host_reads and call.state)
 
 
 def _new_record() -> tuple[str, int]:
@@ -11560,7 +11515,7 @@ def _hand_over(
     citations: Citations,
     ended: RunDone,
 ) -> None:
-    if not (_delegates(prepared) and leaves_calls(ended)):
+    if not (prepared.delegates and leaves_calls(ended)):
         return
     call = prepared.call
     within_run = call.valves.carries_reasoning()

@@ -94,17 +94,11 @@ def _recorder(prepared: PreparedRequest) -> Recorder | None:
         prepared.origin,
         remembers,
         cites=any(map(is_search, prepared.request.tools or ())),
-        delegates=_delegates(prepared),
+        delegates=prepared.delegates,
         carrier=store.carrier if store else "details",
     )
     pending = prepared.round.pending if store and prepared.round else ()
     return Recorder(scope, _new_record, pending)
-
-
-def _delegates(prepared: PreparedRequest) -> bool:
-    """Say whether the host runs the tools and calls the pipe again."""
-    call = prepared.call
-    return bool(not prepared.runs_tools and call.caller.host_reads and call.state)
 
 
 def _new_record() -> tuple[str, int]:
@@ -136,7 +130,7 @@ def _hand_over(
     ended: RunDone,
 ) -> None:
     """Leave the round for the call of the pipe that follows the host's tools."""
-    if not (_delegates(prepared) and leaves_calls(ended)):
+    if not (prepared.delegates and leaves_calls(ended)):
         return
     call = prepared.call
     within_run = call.valves.carries_reasoning()

@@ -79,9 +79,10 @@ class PreparedRequest(NamedTuple):
     """Sentences for the person who asked."""
 
     @property
-    def runs_tools(self) -> bool:
-        """Whether calls are answered here; otherwise the host runs them."""
-        return self.toolset is not None and self.toolset.runs_calls
+    def delegates(self) -> bool:
+        """Whether the host runs the tools and calls the pipe again."""
+        runs_here = self.toolset is not None and self.toolset.runs_calls
+        return bool(not runs_here and self.call.caller.host_reads and self.call.state)
 
 
 class _Chat(NamedTuple):

@@ -62,7 +62,8 @@ def read_config(
     is_admin = person.get("role") == "admin"
     stored = person.get("valves")
     given = stored if isinstance(stored, UserValves) else UserValves()
-    own = _allowed_choices(_with_switches(given, host), valves, is_admin)
+    wanted, filter_error = _with_switches(given, host.get(_FILTER_KEY))
+    own = _allowed_choices(wanted, valves, is_admin)
     own_key = own.API_KEY.strip() if valves.USER_API_KEYS != "off" else ""
     remote = read_servers(valves.REMOTE_MCP_SERVERS_JSON)
     switches = as_mapping(host.get("features"))
@@ -71,7 +72,7 @@ def read_config(
     return Config(
         valves=valves,
         secrets=_secrets(valves, own.API_KEY.strip(), *remote.secrets),
-        problems=tuple(filter(None, (_permission_error(valves), _filter_error(host)))),
+        problems=tuple(filter(None, (_permission_error(valves), filter_error))),
         own_key=own_key,
         overrides=_overrides(valves),
         remote=remote,
@@ -136,21 +137,16 @@ _CHOICES: Mapping[str, str] = {
 """The words of USER_MAY_CHANGE, with the user valve that each allows."""
 
 
-def _with_switches(user: UserValves, metadata: Mapping[str, Any]) -> UserValves:
-    """Return a user's settings, changed by the composer switches of this message."""
-    given = metadata.get(_FILTER_KEY)
-    if not isinstance(given, Mapping) or given.get("version") != _FILTER_VERSION:
-        return user
+def _with_switches(user: UserValves, given: object) -> tuple[UserValves, str]:
+    """Return a user's settings with the composer's switches, and what is wrong."""
+    if not isinstance(given, Mapping):
+        return user, ""
+    if given.get("version") != _FILTER_VERSION:
+        return user, _OTHER_FILTER_VERSION
     changed = {valve: "on" for switch, valve in _SWITCHES.items() if given.get(switch)}
     if given.get("thinking") in REASONING_EFFORTS:
         changed["REASONING_EFFORT"] = str(given["thinking"])
-    return user.model_copy(update=changed)
-
-
-def _filter_error(metadata: Mapping[str, Any]) -> str:
-    given = metadata.get(_FILTER_KEY)
-    is_other = isinstance(given, Mapping) and given.get("version") != _FILTER_VERSION
-    return _OTHER_FILTER_VERSION if is_other else ""
+    return user.model_copy(update=changed), ""
 
 
 def _allowed_choices(user: UserValves, valves: Valves, is_admin: bool) -> UserValves:

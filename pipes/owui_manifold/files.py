@@ -96,8 +96,8 @@ class _DocumentReader:
         row = await file_row(file.file_id, self._user)
         name = file.name or (row.filename if row else "")
         meta = (row.meta if row else None) or {}
-        kind = self._kind(name, file.content_type or str(meta.get("content_type")))
-        if not kind:
+        kind = document_type(name, file.content_type or str(meta.get("content_type")))
+        if not kind or (kind != PDF_TYPE and self._wanted != "all"):
             return None
         if row is None:
             return GONE_FILE.format(name)
@@ -116,11 +116,6 @@ class _DocumentReader:
             return _TOO_LARGE.format(name)
         self._left -= size
         return part
-
-    def _kind(self, name: str, declared: str) -> str:
-        """Return the type of a document that is wanted, else an empty text."""
-        kind = document_type(name, declared)
-        return kind if self._wanted == "all" or kind == PDF_TYPE else ""
 
 
 _File = Mapping[str, Any]
@@ -172,11 +167,7 @@ async def load_stored_images(
     pictures: dict[str, str] = {}
     for file_id in dict.fromkeys(wanted):
         row = await file_row(file_id, user)
-        held = await _read_file(row, _encoded) if row else None
+        held = await _read_file(row, base64.b64encode) if row else None
         if held:
-            pictures[file_id] = held
+            pictures[file_id] = held.decode()
     return restore_images(records, pictures)
-
-
-def _encoded(content: bytes) -> str:
-    return base64.b64encode(content).decode()

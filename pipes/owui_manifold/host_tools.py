@@ -24,8 +24,6 @@ from owui_manifold.host import (
     citation_sources,
     process_tool_result,
     stored_image,
-    tell_terminal,
-    terminal_file,
     update_tool,
     user_model,
 )
@@ -93,9 +91,9 @@ _CITED = frozenset(
 
 def _cites(name: str, metadata: Mapping[str, Any]) -> bool:
     """Say whether a tool's result names sources, as far as the model may have any."""
-    found: Any = metadata.get("model")
+    found = metadata.get("model")
     for key in ("info", "meta", "capabilities", "citations"):
-        found = found.get(key) if isinstance(found, Mapping) else None
+        found = as_mapping(found).get(key)
     return name in _CITED and found is not False
 
 
@@ -199,16 +197,14 @@ class HostTools:
     ) -> ToolResult:
         """Return a result as the host would store and show it."""
         host = self._host
-        shown = terminal_file(name, params, result, tool, host.metadata) or result
         user = await user_model(str(host.metadata.get("user_id") or ""))
         text, files, embeds = await process_tool_result(
-            host.request, name, shown, tool, host.metadata, user
+            host, user, name, tool, params, result
         )
-        await tell_terminal(name, params, text, host.event_emitter)
         cited = _cites(name, host.metadata) and text
         tool_id = str(tool.get("tool_id") or "")
         sources = citation_sources(name, params, text, tool_id) if cited else []
-        store = partial(stored_image, host.request, host.metadata, user)
+        store = partial(stored_image, host, user)
         has_row = names_a_row(str(host.metadata.get("chat_id") or ""))
         output, card = await split_result_files(
             files, text, store, user, has_row=has_row

@@ -50,8 +50,14 @@ this text is used, so the derived key is useless for sessions."""
 class _Encryption:
     """Encrypts and decrypts the values of message keys."""
 
-    def __init__(self, secret: str) -> None:
-        """Derive the key from `secret`; raises InvalidRequest if it cannot."""
+    def __init__(self, valves: Valves) -> None:
+        """Derive the key; raises InvalidRequest if there can be none."""
+        secret = valves.STORE_ENCRYPTION_KEY.strip() or server_secret()
+        if not secret:
+            raise InvalidRequest(
+                "STORE_ENCRYPTION needs a key. An administrator has to set "
+                "STORE_ENCRYPTION_KEY in the valves of this pipe."
+            )
         try:
             fernet = import_module("cryptography.fernet")
         except ImportError:
@@ -223,11 +229,11 @@ async def open_store(caller: Caller, valves: Valves) -> ChatStore | None:
     kept |= output_values(_messages_of(chat))
     store = _OutputStore if valves.HISTORY_CARRIER == "output" else ChatStore
     if valves.STORE_ENCRYPTION == "on":
-        seal = _encryption(valves)
+        seal = _Encryption(valves)
         return store(caller, _decrypt_values(kept, seal), seal)
     if any(map(_is_encrypted_value, kept.values())):
         with suppress(InvalidRequest):  # unreadable items must not stop a chat
-            kept = _decrypt_values(kept, _encryption(valves))
+            kept = _decrypt_values(kept, _Encryption(valves))
     return store(caller, kept)
 
 
@@ -238,14 +244,3 @@ def _messages_of(chat: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _decrypt_values(kept: Mapping[str, Any], seal: _Encryption) -> dict[str, Any]:
     return {key: seal.decrypt(value) for key, value in kept.items()}
-
-
-def _encryption(valves: Valves) -> _Encryption:
-    """Return the seal of this server; raises InvalidRequest where there can be none."""
-    secret = valves.STORE_ENCRYPTION_KEY.strip() or server_secret()
-    if not secret:
-        raise InvalidRequest(
-            "STORE_ENCRYPTION needs a key. An administrator has to set "
-            "STORE_ENCRYPTION_KEY in the valves of this pipe."
-        )
-    return _Encryption(secret)

@@ -110,8 +110,8 @@ class Valves(BaseModel):
     )
     IMAGE_GENERATION_OPTIONS: str = _valve(
         '{"partial_images": 2}',
-        "Options of that tool, as a JSON object: `quality`, `size`, `background`, "
-        "`output_format`, `model`, `partial_images` (previews, 0 to 3).",
+        "A JSON object: `quality`, `size`, `background`, `output_format`, `model`, "
+        "`partial_images` (previews, 0 to 3).",
     )
     IMAGE_DETAIL: Literal["auto", "low", "high"] = _valve(
         "auto",
@@ -205,8 +205,8 @@ class Valves(BaseModel):
     # Open WebUI's tools
     TOOL_EXECUTION: Literal["pipe", "open_webui"] = _valve(
         "pipe",
-        "Who runs Open WebUI's tools: this pipe, in parallel and within limits, or Open "
-        "WebUI, one after the other with its own lasting approvals.",
+        "Who runs the tools: this pipe, in parallel and within limits, or Open WebUI, "
+        "one after the other with its own lasting approvals.",
     )
     PARALLEL_TOOL_CALLS: bool = _valve(
         True, "Let the model call several tools at once."
@@ -225,8 +225,7 @@ class Valves(BaseModel):
     )
     TOOL_OUTPUT_CHARACTERS: int = _valve(
         100_000,
-        "Longest tool output that the model gets. Of a longer one it gets the beginning "
-        "and the end.",
+        "Of a longer tool output the model gets the beginning and the end.",
         ge=1000,
     )
     TOOL_APPROVAL: str = _valve(
@@ -252,7 +251,7 @@ class Valves(BaseModel):
     )
     USER_API_KEYS: Literal["off", "allowed", "required"] = _valve(
         "off",
-        "Whether users can, or must, set an API key of their own, also for their tasks. "
+        "Whether users can, or must, set a key of their own, also for their tasks. "
         "Administrators may always use the key of this pipe.",
     )
 
@@ -305,8 +304,7 @@ class Valves(BaseModel):
         "can then read the key.",
     )
     CA_BUNDLE: str = _valve(
-        "",
-        "Path of a file with the certificates to trust instead of the system's.",
+        "", "Path of a file with the certificates to trust instead of the system's."
     )
     PROXY: str = _valve(
         "",

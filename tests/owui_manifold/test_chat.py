@@ -342,7 +342,7 @@ async def test_calls_are_run_here_when_all_tools_are_the_hosts(
 
     prepared = await build_chat_request(asked)
 
-    assert prepared.runs_tools is ours
+    assert prepared.delegates is not ours
 
 
 async def test_chat_without_tools_runs_none(host: StandInHost) -> None:
@@ -356,8 +356,8 @@ async def test_chat_without_tools_runs_none(host: StandInHost) -> None:
         call_of(chat("Hi"), VALVES, TASK, host=host_context(kept))
     )
 
-    assert not prepared.runs_tools
-    assert not task.runs_tools
+    assert prepared.delegates
+    assert task.toolset is None
 
 
 async def test_approval_that_is_no_rule_gives_a_sentence(host: StandInHost) -> None:
