@@ -168,23 +168,20 @@ def as_text(value: object) -> str:
 Item = dict[str, Any]
 
 
-class ItemKind(NamedTuple):
-    """What all items of one type have in common."""
+class _ItemKind(NamedTuple):
 
     parts: tuple[tuple[str, str], ...] = ()
     """Lists of texts that deltas grow: the kind of the text and its field."""
     text: tuple[str, str] | None = None
     """The one text that deltas grow: its kind and its field."""
-    output_type: str = ""
-    """The type of the answer, for a call that our side has to answer."""
     from_client: bool = False
     """Only our side makes it."""
     is_encrypted: bool = False
     """Only the account and the model family that made it can read it."""
     id_prefix: str = ""
     """How the id begins that other servers ask for."""
-    is_hosted: bool = False
-    """The API makes it or runs it."""
+    tool: str = ""
+    """The type of the hosted tool that makes it; empty if the API does not run it."""
     returned: Literal["always", "same_run", "never"] = "always"
     """Which later requests a hosted item goes into."""
     required: tuple[str, ...] = ()
@@ -193,8 +190,6 @@ class ItemKind(NamedTuple):
     """Fields that it demands even where they are null."""
     is_call: bool = False
     """It is part of a call of a hosted tool."""
-    tool: str = ""
-    """The type of the hosted tool that makes it."""
     include: str = ""
     """What the API leaves out of it unless a request includes it."""
     refused_at_minimal: bool = False
@@ -206,50 +201,38 @@ class ItemKind(NamedTuple):
     fee_field: str = ""
 
 
-def _hosted(tool: str, *required: str, **fields: Any) -> ItemKind:
-    return ItemKind(is_hosted=True, tool=tool, required=required, **fields)
-
-
-ITEM_KINDS: Mapping[str, ItemKind] = {
-    "message": ItemKind(parts=(("text", "content"),)),
-    "reasoning": ItemKind(
+_ITEM_KINDS = {
+    "message": _ItemKind(parts=(("text", "content"),)),
+    "reasoning": _ItemKind(
         parts=(("summary", "summary"), ("reasoning", "content")),
         is_encrypted=True,
         id_prefix="rs",
     ),
-    "compaction": ItemKind(is_encrypted=True),
-    "function_call": ItemKind(
-        text=("arguments", "arguments"),
-        output_type="function_call_output",
-        id_prefix="fc",
-    ),
-    "function_call_output": ItemKind(from_client=True),
-    "custom_tool_call": ItemKind(
-        text=("arguments", "input"),
-        output_type="custom_tool_call_output",
-        id_prefix="ctc",
-    ),
-    "custom_tool_call_output": ItemKind(from_client=True),
-    "web_search_call": _hosted(
-        "web_search",
-        "action",
+    "compaction": _ItemKind(is_encrypted=True),
+    "function_call": _ItemKind(text=("arguments", "arguments"), id_prefix="fc"),
+    "function_call_output": _ItemKind(from_client=True),
+    "custom_tool_call": _ItemKind(text=("arguments", "input"), id_prefix="ctc"),
+    "custom_tool_call_output": _ItemKind(from_client=True),
+    "web_search_call": _ItemKind(
+        tool="web_search",
+        required=("action",),
         is_call=True,
         is_cited=True,
         include="web_search_call.action.sources",
         refused_at_minimal=True,
         fee=0.01,
     ),
-    "file_search_call": _hosted(
-        "file_search",
-        "queries",
+    "file_search_call": _ItemKind(
+        tool="file_search",
+        required=("queries",),
         is_call=True,
         is_cited=True,
         refused_at_minimal=True,
         fee=0.0025,  # not verified
     ),
-    "code_interpreter_call": _hosted(
-        "code_interpreter",
-        "container_id",
+    "code_interpreter_call": _ItemKind(
+        tool="code_interpreter",
+        required=("container_id",),
         nullable=("code", "outputs"),
         text=("code", "code"),
         is_call=True,
@@ -258,25 +241,25 @@ ITEM_KINDS: Mapping[str, ItemKind] = {
         fee_field="container_id",
     ),
     # It would be looked up by an id that was never stored: see `image_message`.
-    "image_generation_call": _hosted(
-        "image_generation", returned="never", refused_at_minimal=True
+    "image_generation_call": _ItemKind(
+        tool="image_generation", returned="never", refused_at_minimal=True
     ),
-    "mcp_list_tools": _hosted("mcp", "server_label", "tools"),
-    "mcp_call": _hosted(
-        "mcp",
-        *("server_label", "name", "arguments"),
+    "mcp_list_tools": _ItemKind(tool="mcp", required=("server_label", "tools")),
+    "mcp_call": _ItemKind(
+        tool="mcp",
+        required=("server_label", "name", "arguments"),
         text=("arguments", "arguments"),
         is_call=True,
     ),
-    "mcp_approval_request": _hosted(
-        "mcp",
-        *("id", "server_label", "name", "arguments"),
+    "mcp_approval_request": _ItemKind(
+        tool="mcp",
+        required=("id", "server_label", "name", "arguments"),
         returned="same_run",
         is_call=True,
     ),
-    "mcp_approval_response": _hosted(
-        "mcp",
-        *("approval_request_id", "approve"),
+    "mcp_approval_response": _ItemKind(
+        tool="mcp",
+        required=("approval_request_id", "approve"),
         returned="same_run",
         is_call=True,
         from_client=True,
@@ -285,12 +268,14 @@ ITEM_KINDS: Mapping[str, ItemKind] = {
 """The types of items that the code knows. The fees are those of LiteLLM 1.109.1's price
 map (2026-11-21)."""
 
-_OTHER_KIND = ItemKind()
+_OTHER_KIND = _ItemKind()
+_TOOL_KINDS = {kind.tool: kind for kind in _ITEM_KINDS.values() if kind.tool}
 
-CALL_OUTPUTS = {name: k.output_type for name, k in ITEM_KINDS.items() if k.output_type}
-"""Calls that we answer, by the type of their answer."""
-
-_TOOL_KINDS = {kind.tool: kind for kind in ITEM_KINDS.values() if kind.tool}
+CALL_OUTPUTS = {
+    "function_call": "function_call_output",
+    "custom_tool_call": "custom_tool_call_output",
+}
+"""Calls that we answer, and the types of their answers."""
 
 
 def item_type(item: Mapping[str, Any]) -> str:
@@ -299,9 +284,14 @@ def item_type(item: Mapping[str, Any]) -> str:
     return kind if isinstance(kind, str) else "message" if "role" in item else ""
 
 
-def kind_of(item: Mapping[str, Any]) -> ItemKind:
+def kind_of(item: Mapping[str, Any]) -> _ItemKind:
     """Return what is known of items of this type."""
-    return ITEM_KINDS.get(item_type(item), _OTHER_KIND)
+    return _ITEM_KINDS.get(item_type(item), _OTHER_KIND)
+
+
+def tool_kind(tool: Mapping[str, Any]) -> _ItemKind:
+    """Return what is known of the items that a hosted tool makes."""
+    return _TOOL_KINDS.get(str(tool.get("type")), _OTHER_KIND)
 
 
 def is_call(item: Mapping[str, Any]) -> bool:
@@ -325,7 +315,7 @@ def is_commentary(item: Mapping[str, Any]) -> bool:
 
 
 def has_encrypted_reasoning(item: Mapping[str, Any]) -> bool:
-    """Say whether `item` is reasoning that can be sent back."""
+    """Say whether `item` is reasoning that the model can read again."""
     return is_reasoning(item) and bool(item.get("encrypted_content"))
 
 
@@ -385,12 +375,14 @@ def _paired_places(items: Sequence[Mapping[str, Any]]) -> set[int]:
     return {calls[call_id] for call_id in outputs} | set(outputs.values())
 
 
-def drop_orphans(items: Iterable[Item]) -> list[Item]:
-    """Return `items` without half pairs, and without the reasoning before them.
+_INPUT_ROLES = ("user", "system", "developer")
 
-    The API refuses a call without an output and an output without a call. Reasoning
-    belongs to the item that it produced, so it is dropped with that item
-    (docs/reference/responses-api.md, "Refusals of input items", 5).
+
+def drop_orphans(items: Iterable[Item]) -> list[Item]:
+    """Return `items` without half pairs, and without the reasoning that produced them.
+
+    The API refuses all three (docs/reference/responses-api.md, "Refusals of input
+    items", 5).
     """
     rows = list(items)
     pairs = _paired_places(rows)
@@ -402,7 +394,8 @@ def drop_orphans(items: Iterable[Item]) -> list[Item]:
             lost_call = lost_call or is_call(item)
             continue
         # Reasoning before several calls stays as long as one of them stays.
-        if (lost_call and not is_call(item)) or _comes_from_outside(item):
+        is_input = is_call_output(item) or item.get("role") in _INPUT_ROLES
+        if is_input or (lost_call and not is_call(item)):
             dangling = []
         lost_call = False
         if is_reasoning(item):
@@ -411,10 +404,6 @@ def drop_orphans(items: Iterable[Item]) -> list[Item]:
             kept += [*dangling, item]
             dangling = []
     return kept
-
-
-def _comes_from_outside(item: Mapping[str, Any]) -> bool:
-    return is_call_output(item) or item.get("role") in ("user", "system", "developer")
 
 
 TextPlace = tuple[str, int]
@@ -474,22 +463,17 @@ _ACTIONS = ("search", "open_page", "find_in_page")
 
 def is_hosted(item: Mapping[str, Any]) -> bool:
     """Say whether the API made or answered `item` itself."""
-    return kind_of(item).is_hosted
+    return bool(kind_of(item).tool)
 
 
 def is_host_returned(item: Mapping[str, Any]) -> bool:
     """Say whether `item` is a finished hosted one that can go into a later request."""
-    name, kind = item_type(item), kind_of(item)
-    if not kind.is_hosted or kind.returned == "never":
+    kind, action = kind_of(item), as_mapping(item.get("action")).get("type")
+    if not kind.tool or kind.returned == "never" or item.get("status") in _UNFINISHED:
         return False
-    if item.get("status") in _UNFINISHED:
+    if kind.tool == "web_search" and action not in _ACTIONS:
         return False
-    if (
-        name == "web_search_call"
-        and as_mapping(item.get("action")).get("type") not in _ACTIONS
-    ):
-        return False
-    if name == "mcp_list_tools" and item.get("error"):
+    if item_type(item) == "mcp_list_tools" and item.get("error"):
         return False  # without a list the API asks the server again
     return all(item.get(key) is not None for key in kind.required)
 
@@ -503,7 +487,7 @@ def is_replayed(item: Mapping[str, Any]) -> bool:
     """Say whether later turns of a chat send `item`; an unknown type never goes back."""
     if is_hosted(item):
         return is_kept_hosted(item) or has_image(item)
-    return item_type(item) in ITEM_KINDS
+    return item_type(item) in _ITEM_KINDS
 
 
 def drop_hosted_tool_items(items: Iterable[Item]) -> list[Item]:
@@ -533,22 +517,6 @@ def search_pages(item: Mapping[str, Any]) -> list[str]:
     rows = as_list(as_mapping(item.get("action")).get("sources"))
     urls = [row.get("url") for row in rows if isinstance(row, Mapping)]
     return list(dict.fromkeys(_texts(urls)))
-
-
-def tools_at_effort(tools: Sequence[Item], effort: str | None) -> list[Item]:
-    """Return the tools that the API takes together with `effort`."""
-    is_minimal = effort == "minimal"
-    return [t for t in tools if not (is_minimal and _tool_kind(t).refused_at_minimal)]
-
-
-def include_for(tools: Sequence[Item]) -> list[str]:
-    """Return what a request has to include to show what `tools` did."""
-    included = (_tool_kind(tool).include for tool in tools)
-    return [name for name in included if name]
-
-
-def _tool_kind(tool: Mapping[str, Any]) -> ItemKind:
-    return _TOOL_KINDS.get(str(tool.get("type")), _OTHER_KIND)
 
 
 def _texts(values: object) -> list[str]:
@@ -940,26 +908,9 @@ def api_word(word: str | None) -> str | None:
 
 # ruff: noqa: E501 - one model a line reads as a table
 
-
-class CatalogRow(NamedTuple):
-    """What the sources say about one model; None where they say nothing."""
-
-    efforts: str
-    default_effort: str | None
-    sampling: str  # "always", "with_none" or "never"
-    traits: str
-    max_output_tokens: int | None
-    context: int | None
-    prices: tuple[float | None, float | None, float | None, float | None] | None
-    shutdown: str | None
-    successor: str | None
-
-
-_USUAL_TRAITS = "reasoning summary functions hosted vision"
-
 # Facts as of 2026-11-21. A dated snapshot has a row only where it differs from its model.
 # Prices are US dollars for a million tokens at the standard tier: input, cached, cache_write, output.
-_TABLE = """
+CATALOG_TABLE = """
 model|efforts|default_effort|sampling|traits|max_output_tokens|context|prices|shutdown|successor
 chatgpt-4o-latest|||always|vision||||2026-02-17|gpt-5.5
 codex-mini-latest|||never|reasoning summary functions vision||||2026-02-12|gpt-5.4-mini
@@ -979,79 +930,56 @@ gpt-4.1-nano|||always|functions vision|32768|1047576|0.1 0.025 - 0.4|2026-10-23|
 gpt-4o|||always|functions hosted vision|16384|128000|2.5 1.25 - 10|2027-01-14|gpt-6-luna
 gpt-4o-2024-05-13|||always|functions hosted vision|4096|128000|5 - - 15|2026-10-23|gpt-5.6-sol
 gpt-4o-mini|||always|functions hosted vision|16384|128000|0.15 0.075 - 0.6|2027-01-14|gpt-6-luna
-gpt-5|minimal low medium high|medium|never|usual verbosity|128000|400000|1.25 0.125 - 10|2026-12-11|gpt-6.1-sol
+gpt-5|minimal usual|medium|never|usual verbosity|128000|400000|1.25 0.125 - 10|2026-12-11|gpt-6.1-sol
 gpt-5-chat-latest|||always|vision|16384|128000|1.25 0.125 - 10|2026-07-23|gpt-5.5
-gpt-5-codex|low medium high|medium|never|usual|128000|400000|1.25 0.125 - 10|2026-07-23|gpt-5.4
-gpt-5-mini|minimal low medium high|medium|never|usual verbosity|128000|400000|0.25 0.025 - 2|2026-12-11|gpt-6.1-terra
-gpt-5-nano|minimal low medium high|medium|never|usual verbosity|128000|400000|0.05 0.005 - 0.4|2026-12-11|gpt-6-luna
+gpt-5-codex|usual|medium|never|usual|128000|400000|1.25 0.125 - 10|2026-07-23|gpt-5.4
+gpt-5-mini|minimal usual|medium|never|usual verbosity|128000|400000|0.25 0.025 - 2|2026-12-11|gpt-6.1-terra
+gpt-5-nano|minimal usual|medium|never|usual verbosity|128000|400000|0.05 0.005 - 0.4|2026-12-11|gpt-6-luna
 gpt-5-pro|high|high|never|usual verbosity|272000|400000|15 - - 120|2026-12-11|gpt-6.1-sol
-gpt-5.1|none low medium high|none|with_none|usual verbosity|128000|400000|1.25 0.125 - 10|2027-04-01|gpt-6.1-sol
+gpt-5.1|none usual|none|with_none|usual verbosity|128000|400000|1.25 0.125 - 10|2027-04-01|gpt-6.1-sol
 gpt-5.1-chat-latest|medium|medium|never|reasoning summary verbosity functions vision|16384|128000|1.25 0.125 - 10|2026-07-23|gpt-5.5
-gpt-5.1-codex|low medium high|medium|never|usual|128000|400000|1.25 0.125 - 10|2026-07-23|gpt-6.1-sol
-gpt-5.1-codex-max|low medium high xhigh|medium|never|usual|128000|400000|1.25 0.125 - 10|2026-07-23|gpt-5.4
-gpt-5.1-codex-mini|low medium high|medium|never|usual|128000|400000|0.25 0.025 - 2|2026-07-23|gpt-5.4-mini
-gpt-5.2|none low medium high xhigh|none|with_none|usual verbosity|128000|400000|1.75 0.175 - 14||
+gpt-5.1-codex|usual|medium|never|usual|128000|400000|1.25 0.125 - 10|2026-07-23|gpt-6.1-sol
+gpt-5.1-codex-max|usual xhigh|medium|never|usual|128000|400000|1.25 0.125 - 10|2026-07-23|gpt-5.4
+gpt-5.1-codex-mini|usual|medium|never|usual|128000|400000|0.25 0.025 - 2|2026-07-23|gpt-5.4-mini
+gpt-5.2|none usual xhigh|none|with_none|usual verbosity|128000|400000|1.75 0.175 - 14||
 gpt-5.2-chat-latest|medium|medium|never|reasoning summary verbosity functions vision|16384|128000|1.75 0.175 - 14|2026-08-10|gpt-5.5
-gpt-5.2-codex|low medium high xhigh||never|usual|128000|400000|1.75 0.175 - 14|2026-07-23|gpt-5.4
+gpt-5.2-codex|usual xhigh||never|usual|128000|400000|1.75 0.175 - 14|2026-07-23|gpt-5.4
 gpt-5.2-pro|medium high xhigh|medium|never|usual verbosity|128000|400000|21 - - 168||
 gpt-5.3-chat-latest|medium|medium|never|reasoning summary verbosity functions vision|16384|128000|1.75 0.175 - 14|2026-08-10|gpt-5.5
-gpt-5.3-codex|none low medium high xhigh|none|with_none|usual phase|128000|400000|1.75 0.175 - 14|2027-04-01|gpt-6.1-sol
-gpt-5.4|none low medium high xhigh|none|with_none|usual verbosity phase|128000|1050000|2.5 0.25 - 15||
-gpt-5.4-mini|none low medium high xhigh|none|with_none|usual verbosity phase|128000|400000|0.75 0.075 - 4.5||
-gpt-5.4-nano|none low medium high xhigh|none|with_none|usual verbosity phase|128000|400000|0.2 0.02 - 1.25|2027-04-01|gpt-6-luna
+gpt-5.3-codex|none usual xhigh|none|with_none|usual phase|128000|400000|1.75 0.175 - 14|2027-04-01|gpt-6.1-sol
+gpt-5.4|none usual xhigh|none|with_none|usual verbosity phase|128000|1050000|2.5 0.25 - 15||
+gpt-5.4-mini|none usual xhigh|none|with_none|usual verbosity phase|128000|400000|0.75 0.075 - 4.5||
+gpt-5.4-nano|none usual xhigh|none|with_none|usual verbosity phase|128000|400000|0.2 0.02 - 1.25|2027-04-01|gpt-6-luna
 gpt-5.4-pro|medium high xhigh|medium|never|usual verbosity phase|128000|1050000|30 - - 180||
-gpt-5.5|none low medium high xhigh|medium|with_none|usual verbosity phase|128000|1050000|5 0.5 - 30||
+gpt-5.5|none usual xhigh|medium|with_none|usual verbosity phase|128000|1050000|5 0.5 - 30||
 gpt-5.5-pro|medium high xhigh|medium|never|usual verbosity phase|128000|1050000|30 - - 180||
-gpt-5.6-cyber|none low medium high xhigh max|medium|with_none|usual verbosity phase|128000|400000|12.5 1.25 15.625 75||
-gpt-5.6-luna|none low medium high xhigh max|medium|with_none|usual verbosity phase|128000|1050000|0.2 0.02 0.25 1.2||
-gpt-5.6-sol|none low medium high xhigh max|medium|with_none|usual verbosity phase|128000|1050000|4 0.4 5 20||
-gpt-5.6-terra|none low medium high xhigh max|medium|with_none|usual verbosity phase|128000|1050000|2 0.2 2.5 12||
-gpt-6-astra|low medium high xhigh max||never|usual verbosity phase|128000|1050000|10 1 12.5 50||
-gpt-6-astra-law|low medium high xhigh max||never|usual verbosity phase|128000|1050000|10 1 - 50||
+gpt-5.6-cyber|none usual xhigh max|medium|with_none|usual verbosity phase|128000|400000|12.5 1.25 15.625 75||
+gpt-5.6-luna|none usual xhigh max|medium|with_none|usual verbosity phase|128000|1050000|0.2 0.02 0.25 1.2||
+gpt-5.6-sol|none usual xhigh max|medium|with_none|usual verbosity phase|128000|1050000|4 0.4 5 20||
+gpt-5.6-terra|none usual xhigh max|medium|with_none|usual verbosity phase|128000|1050000|2 0.2 2.5 12||
+gpt-6-astra|usual xhigh max||never|usual verbosity phase|128000|1050000|10 1 12.5 50||
+gpt-6-astra-law|usual xhigh max||never|usual verbosity phase|128000|1050000|10 1 - 50||
 gpt-6-cyber|||never|usual verbosity phase|||||
-gpt-6-luna|none low medium high xhigh max|medium|with_none|usual verbosity phase|128000|1050000|0.1 0.01 0.125 0.5||
+gpt-6-luna|none usual xhigh max|medium|with_none|usual verbosity phase|128000|1050000|0.1 0.01 0.125 0.5||
 gpt-6-rosalind|||never|usual verbosity phase|128000|1050000|15 1.5 18.75 75||
-gpt-6-sol|none low medium high xhigh max|medium|with_none|usual verbosity phase|128000|1050000|2 0.2 2.5 10||
-gpt-6.1-sol|low medium high xhigh max|medium|never|usual verbosity phase|128000|1050000|2 0.1 2.5 10||
-gpt-6.1-terra|none low medium high xhigh max|medium|with_none|usual verbosity phase|128000|1050000|1 0.05 1.25 5||
-gpt-6.2-astra|low medium high xhigh max||never|usual verbosity phase prefix_bound|128000|1050000|8 - - 40||
+gpt-6-sol|none usual xhigh max|medium|with_none|usual verbosity phase|128000|1050000|2 0.2 2.5 10||
+gpt-6.1-sol|usual xhigh max|medium|never|usual verbosity phase|128000|1050000|2 0.1 2.5 10||
+gpt-6.1-terra|none usual xhigh max|medium|with_none|usual verbosity phase|128000|1050000|1 0.05 1.25 5||
+gpt-6.2-astra|usual xhigh max||never|usual verbosity phase prefix_bound|128000|1050000|8 - - 40||
 gpt-6.2-astra-law|||never|usual verbosity phase prefix_bound|||||
-gpt-6.2-sol|low medium high xhigh max||never|usual verbosity phase prefix_bound|128000|1050000|2 - - 10||
+gpt-6.2-sol|usual xhigh max||never|usual verbosity phase prefix_bound|128000|1050000|2 - - 10||
 gpt-daybreak-blue-latest|||never|usual phase|128000|1050000|4 0.4 5 20||
 gpt-daybreak-red-latest|||never|usual phase|128000|400000|12.5 1.25 15.625 75||
 gpt-rosalind-research|||never|usual phase|||5 0.5 - 25||
-o1|low medium high|medium|never|reasoning functions vision|100000|200000|15 7.5 - 60|2026-10-23|gpt-5.6-sol
-o1-pro|low medium high|medium|never|reasoning functions vision|100000|200000|150 - - 600|2026-10-23|gpt-5.6-sol
-o3|low medium high|medium|never|usual|100000|200000|2 0.5 - 8|2026-12-11|gpt-6.1-sol
-o3-deep-research|low medium high|medium|never|reasoning summary hosted vision|100000|200000|10 2.5 - 40|2026-07-23|gpt-5.4-pro
-o3-mini|low medium high|medium|never|reasoning summary functions|100000|200000|1.1 0.55 - 4.4|2026-10-23|gpt-5.6-sol
-o3-pro|low medium high|medium|never|usual|100000|200000|20 - - 80|2026-12-11|gpt-6.1-sol
-o4-mini|low medium high|medium|never|usual|100000|200000|1.1 0.275 - 4.4|2026-10-23|gpt-5.6-terra
-o4-mini-deep-research|low medium high|medium|never|reasoning summary hosted vision|100000|200000|2 0.5 - 8|2026-07-23|gpt-5.4-pro
+o1|usual|medium|never|reasoning functions vision|100000|200000|15 7.5 - 60|2026-10-23|gpt-5.6-sol
+o1-pro|usual|medium|never|reasoning functions vision|100000|200000|150 - - 600|2026-10-23|gpt-5.6-sol
+o3|usual|medium|never|usual|100000|200000|2 0.5 - 8|2026-12-11|gpt-6.1-sol
+o3-deep-research|usual|medium|never|reasoning summary hosted vision|100000|200000|10 2.5 - 40|2026-07-23|gpt-5.4-pro
+o3-mini|usual|medium|never|reasoning summary functions|100000|200000|1.1 0.55 - 4.4|2026-10-23|gpt-5.6-sol
+o3-pro|usual|medium|never|usual|100000|200000|20 - - 80|2026-12-11|gpt-6.1-sol
+o4-mini|usual|medium|never|usual|100000|200000|1.1 0.275 - 4.4|2026-10-23|gpt-5.6-terra
+o4-mini-deep-research|usual|medium|never|reasoning summary hosted vision|100000|200000|2 0.5 - 8|2026-07-23|gpt-5.4-pro
 """
-
-
-def _parse_row(line: str) -> tuple[str, CatalogRow]:
-    name, efforts, effort, sampling, traits, output, context, *rest = line.split("|")
-    prices, shutdown, successor = rest
-    one, two, three, four = (
-        None if price == "-" else float(price)
-        for price in (prices or "- - - -").split()
-    )
-    return name, CatalogRow(
-        efforts,
-        effort or None,
-        sampling,
-        traits.replace("usual", _USUAL_TRAITS),
-        int(output) if output else None,
-        int(context) if context else None,
-        (one, two, three, four) if prices else None,
-        shutdown or None,
-        successor or None,
-    )
-
-
-CATALOG_ROWS: dict[str, CatalogRow] = dict(map(_parse_row, _TABLE.split("\n")[2:-1]))
 
 # Ids that the API itself serves with another model.
 CATALOG_SERVED_AS: dict[str, str] = {
@@ -1088,8 +1016,7 @@ class ModelPrices(NamedTuple):
     output: float | None
 
 
-class ModelFacts(NamedTuple):
-    """What a model accepts, its limits and its prices; None where unknown."""
+class _ModelFacts(NamedTuple):
 
     reasoning: bool  # takes a `reasoning` parameter
     efforts: tuple[str, ...]  # lowest first; empty: none, or unknown
@@ -1116,7 +1043,7 @@ class ResolvedModel(NamedTuple):
     id: str  # sent as `model`
     family: str  # encrypted reasoning is readable inside one family
     effort: str | None  # the effort that the name stood for
-    facts: ModelFacts
+    facts: _ModelFacts
     name: str  # for people
 
     def lowest_effort(self) -> str | None:
@@ -1130,8 +1057,23 @@ class ResolvedModel(NamedTuple):
         return self.facts.reasoning or not self.facts.known_family
 
 
-def resolve_model(name: str) -> ResolvedModel:
-    """Resolve any name; an unknown one is sent as it is."""
+def resolve_model(
+    name: str, overrides: Mapping[str, ResolvedModel] = MappingProxyType({})
+) -> ResolvedModel:
+    """Resolve any name, an administrator's first; an unknown one is sent as it is.
+
+    An effort at the end of an overridden name counts if the model accepts it.
+    """
+    if name in overrides:
+        return overrides[name]
+    base, _, effort = name.rpartition("-")
+    model = overrides.get(base)
+    if model and effort in REASONING_EFFORTS and model.takes_effort(effort):
+        return model._replace(effort=effort, name=f"{model.name} ({effort})")
+    return _resolve_known(name)
+
+
+def _resolve_known(name: str) -> ResolvedModel:
     model_id, effort = _named_model(name) or _model_with_effort(name) or (name, None)
     return ResolvedModel(
         id=model_id,
@@ -1143,7 +1085,7 @@ def resolve_model(name: str) -> ResolvedModel:
 
 
 def _named_model(name: str) -> tuple[str, str | None] | None:
-    if name in CATALOG_ROWS or _model_family(name) in CATALOG_ROWS:
+    if name in CATALOG_FACTS or _model_family(name) in CATALOG_FACTS:
         return name, None
     if name in CATALOG_ALIASES:
         return CATALOG_ALIASES[name], None
@@ -1152,13 +1094,13 @@ def _named_model(name: str) -> tuple[str, str | None] | None:
 
 def _thinking_or_instant(name: str) -> tuple[str, str | None] | None:
     if match := _THINKING_NAME.match(name):
-        row = CATALOG_ROWS.get(model_id := match[1] + (match[2] or ""))
+        row = CATALOG_FACTS.get(model_id := match[1] + (match[2] or ""))
         # From gpt-5.1 to 5.4 the default is not to think at all.
         thinks = "medium" if row and row.default_effort == "none" else None
         return (model_id, thinks) if row else None
     if match := _INSTANT_NAME.match(name):
-        row = CATALOG_ROWS.get(match[1])
-        return (match[1], "none") if row and "none" in row.efforts.split() else None
+        row = CATALOG_FACTS.get(match[1])
+        return (match[1], "none") if row and "none" in row.efforts else None
     return None
 
 
@@ -1180,10 +1122,10 @@ def _model_family(model_id: str) -> str:
     return CATALOG_SERVED_AS.get(undated, undated)
 
 
-def _model_facts(model_id: str) -> ModelFacts:
-    row = CATALOG_ROWS.get(model_id) or CATALOG_ROWS.get(_model_family(model_id))
-    if row:
-        return _row_facts(row)
+def _model_facts(model_id: str) -> _ModelFacts:
+    facts = CATALOG_FACTS.get(model_id) or CATALOG_FACTS.get(_model_family(model_id))
+    if facts:
+        return facts
     if match := _WRAPPED_ID.match(model_id):
         # A fine-tuned model ends with its base but has prices of its own, and so
         # has a router.
@@ -1191,16 +1133,7 @@ def _model_facts(model_id: str) -> ModelFacts:
     return _family_facts(model_id)
 
 
-def _row_facts(row: CatalogRow) -> ModelFacts:
-    facts: dict[str, Any] = row._asdict()
-    traits = facts.pop("traits").split()
-    facts |= {name: name in traits for name in _YES_OR_NO_FACTS - {"known_family"}}
-    facts["efforts"] = tuple(row.efforts.split())
-    facts["prices"] = ModelPrices(*row.prices) if row.prices else None
-    return ModelFacts(**facts)
-
-
-def _family_facts(model_id: str) -> ModelFacts:
+def _family_facts(model_id: str) -> _ModelFacts:
     if _O_SERIES_ID.match(model_id):
         return _REASONING_FACTS._replace(
             efforts=("low", "medium", "high"), verbosity=False
@@ -1235,7 +1168,7 @@ def _shown_word(word: str) -> str:
 # The safe default for an unknown gpt of version 5 or later: an effort or a verbosity
 # only if someone asks for it, no sampling parameters, a summary
 # (docs/reference/responses-api.md, "Unknown models").
-_REASONING_FACTS = ModelFacts(
+_REASONING_FACTS = _ModelFacts(
     reasoning=True,
     efforts=(),
     default_effort=None,
@@ -1263,6 +1196,36 @@ _PLAIN_FACTS = _REASONING_FACTS._replace(
 _YES_OR_NO_FACTS = frozenset(
     name for name, fact in _PLAIN_FACTS._asdict().items() if isinstance(fact, bool)
 )
+_USUAL_EFFORTS, _USUAL_TRAITS = (
+    "low medium high",
+    "reasoning summary functions hosted vision",
+)
+"""What `usual` stands for in the table of the catalog."""
+
+
+def _read_catalog_row(line: str) -> tuple[str, _ModelFacts]:
+    name, efforts, effort, sampling, traits, output, context, *rest = line.split("|")
+    prices, shutdown, successor = rest
+    words = traits.replace("usual", _USUAL_TRAITS).split()
+    return name, _PLAIN_FACTS._replace(
+        **{trait: trait in words for trait in _YES_OR_NO_FACTS - {"known_family"}},
+        efforts=tuple(efforts.replace("usual", _USUAL_EFFORTS).split()),
+        default_effort=effort or None,
+        sampling=sampling,
+        max_output_tokens=int(output) if output else None,
+        context=int(context) if context else None,
+        shutdown=shutdown or None,
+        successor=successor or None,
+        prices=ModelPrices(*map(_price, prices.split())) if prices else None,
+    )
+
+
+def _price(text: str) -> float | None:
+    return None if text == "-" else float(text)
+
+
+CATALOG_FACTS = dict(map(_read_catalog_row, CATALOG_TABLE.split("\n")[2:-1]))
+"""The facts of each model of the catalog, by id."""
 
 
 # ==== openai_responses.models.usage: The tokens that a run used, added up over its responses, and what they cost.
@@ -1343,13 +1306,13 @@ def _cost_of_tokens(usage: Usage, prices: ModelPrices) -> float | None:
 
 
 def _cost_of_tools(output: Iterable[Item]) -> float:
-    paid = {
-        (item_type(item), item.get(kind.fee_field) if kind.fee_field else place)
+    fees = {
+        (item_type(item), item.get(kind.fee_field) if kind.fee_field else place): kind
         for place, item in enumerate(output)
         if (kind := kind_of(item)).fee
     }
-    counts = Counter(name for name, _ in paid)
-    return sum(ITEM_KINDS[name].fee * count for name, count in counts.items())
+    counts = Counter(kind.fee for kind in fees.values())
+    return sum(fee * count for fee, count in counts.items())
 
 
 # ==== openai_responses.transport.stream: The stream of a response: bytes in, typed events out.
@@ -2095,12 +2058,7 @@ _CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 
 def new_ulid() -> str:
     """Return a fresh id."""
-    return encode_ulid(time.time_ns() // 1_000_000, secrets.randbits(80))
-
-
-def encode_ulid(milliseconds: int, randomness: int) -> str:
-    """Return the id for a time since 1970 and 80 bits of randomness."""
-    number = (milliseconds << 80) | randomness
+    number = (time.time_ns() // 1_000_000 << 80) | secrets.randbits(80)
     digits = [_CROCKFORD[(number >> (5 * place)) & 31] for place in range(25, -1, -1)]
     return "".join(digits)
 
@@ -2155,7 +2113,7 @@ def read_bool(name: str, value: object) -> bool:
             return True
         if value in (False, "false", "0"):
             return False
-    raise InvalidRequest(_cannot_be_sent(name, "it must be true or false"))
+    raise parameter_error(name, "it must be true or false")
 
 
 def _reasoning_parameter(given: dict[str, Any]) -> dict[str, Any]:
@@ -2179,7 +2137,7 @@ def _text_parameter(given: dict[str, Any]) -> dict[str, Any]:
 def _own_object(given: Mapping[str, Any], key: str) -> dict[str, Any]:
     value = given.get(key, {})
     if not isinstance(value, Mapping):
-        raise InvalidRequest(_cannot_be_sent(key, "it must be a JSON object"))
+        raise parameter_error(key, "it must be a JSON object")
     return {name: inner for name, inner in value.items() if inner is not None}
 
 
@@ -2187,7 +2145,7 @@ def _word(name: str, value: object) -> str:
     word = value.strip().lower() if isinstance(value, str) else ""
     if word not in _WORDS[name]:
         words = ", ".join(_WORDS[name])
-        raise InvalidRequest(_cannot_be_sent(name, f"it must be one of {words}"))
+        raise parameter_error(name, f"it must be one of {words}")
     return word
 
 
@@ -2198,9 +2156,7 @@ def _format(asked: object, beside: object) -> dict[str, Any] | None:
         return None
     if kind not in _ANSWER_FORMATS:
         words = ", ".join(_ANSWER_FORMATS)
-        raise InvalidRequest(
-            _cannot_be_sent("response_format", f"it is none of {words}")
-        )
+        raise parameter_error("response_format", f"it is none of {words}")
     if kind == "json_object":
         return {"type": kind}
     nested = form.get("json_schema", beside)
@@ -2220,16 +2176,14 @@ def _schema_fields(value: object) -> dict[str, Any]:
     return fields
 
 
-def _cannot_be_sent(name: str, why: str) -> str:
-    return f"The setting {name} cannot be sent: {why}."
+def parameter_error(name: str, why: str) -> InvalidRequest:
+    """Return the error of a parameter that cannot be sent."""
+    return InvalidRequest(f"The setting {name} cannot be sent: {why}.")
 
 
 # ==== openai_responses.requests.build: The request: every field that is sent, and how it is built for a model.
 
-_SAMPLING = ("temperature", "top_p", "top_logprobs")
-
-_IN_BACKGROUND = {"background": True, "store": True}
-"""Background mode requires that the response is stored."""
+_SAMPLING = {"temperature", "top_p", "top_logprobs"}
 
 _MOST_OUTPUT_TOKENS = 128_000
 """The largest value accepted; a model of the catalog may have a higher limit."""
@@ -2272,8 +2226,7 @@ class ResponsesRequest(BaseModel):
 
     def payload(self) -> dict[str, Any]:
         """Return the JSON object to send, without fields that are not set."""
-        fields = {name: getattr(self, name) for name in type(self).model_fields}
-        return {name: value for name, value in fields.items() if value is not None}
+        return {name: value for name, value in self if value is not None}
 
 
 _PASSED_ON = ResponsesRequest.model_fields.keys() - {
@@ -2315,59 +2268,57 @@ def build_request(
     """
     if not items:
         raise InvalidRequest("There is no message to answer. Write one and send it.")
-    given = read_parameters(body)
-    effort = _effort(model, given, settings)
-    tools = tools_at_effort(settings.tools, effort or model.facts.default_effort)
+    given, facts = read_parameters(body), model.facts
+    asked = given["reasoning"].get("effort") or settings.effort or model.effort
+    effort = asked if asked and model.takes_effort(asked) else None
+    resolved = effort or facts.default_effort
+    # An unknown model reasons if an effort is set.
+    reasons = facts.reasoning or effort is not None
+    tools = [tool for tool in settings.tools if _takes_tool(resolved, tool)]
+    refused = set() if _takes_sampling(facts.sampling, resolved) else _SAMPLING
     fields = {
         "model": model.id,
         "input": list(items),
         "instructions": instructions or None,
         "stream": settings.stream and given.get("enable_stream", True),
-        **(_IN_BACKGROUND if settings.background else {}),
-        "include": [*_include(model, effort, settings), *include_for(tools)] or None,
-        "reasoning": _reasoning(model, effort, given, settings) or None,
+        # Background mode requires that the response is stored.
+        **({"background": True, "store": True} if settings.background else {}),
+        "include": _include(tools, reasons and settings.encrypted_reasoning) or None,
+        "reasoning": _reasoning(model, effort, given, settings) if reasons else None,
         "text": _text_object(model, given, settings) or None,
         "tools": tools or None,
         "parallel_tool_calls": settings.parallel_tool_calls,
         **settings.defaults,
-        **_passed_on(model, effort, given),
+        **{key: given[key] for key in (given.keys() & _PASSED_ON) - refused},
     }
+    return _validate(fields, max(_MOST_OUTPUT_TOKENS, facts.max_output_tokens or 0))
+
+
+def _validate(fields: Mapping[str, Any], most_tokens: int) -> ResponsesRequest:
     try:
         request = ResponsesRequest(**fields)
     except ValidationError as error:
-        raise InvalidRequest(_first_error(error)) from None
-    _check_output_tokens(request, model)
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"]))
+        raise parameter_error(place, first["msg"]) from None
+    asked = request.max_output_tokens
+    if asked is not None and not 1 <= asked <= most_tokens:
+        why = f"it must be a whole number from 1 to {most_tokens}"
+        raise parameter_error("max_output_tokens", why)
     return request
 
 
-def _passed_on(
-    model: ResolvedModel, effort: str | None, given: Mapping[str, Any]
-) -> dict[str, Any]:
-    refused = () if _takes_sampling(model, effort) else _SAMPLING
-    return {k: v for k, v in given.items() if k in _PASSED_ON and k not in refused}
+def _takes_tool(effort: str | None, tool: Item) -> bool:
+    return effort != "minimal" or not tool_kind(tool).refused_at_minimal
 
 
-def _check_output_tokens(request: ResponsesRequest, model: ResolvedModel) -> None:
-    asked, most = request.max_output_tokens, model.facts.max_output_tokens or 0
-    most = max(_MOST_OUTPUT_TOKENS, most)
-    if asked is not None and not 1 <= asked <= most:
-        raise InvalidRequest(
-            "The setting max_output_tokens cannot be sent: it must be a whole number "
-            f"from 1 to {most}."
-        )
+def _takes_sampling(sampling: str, effort: str | None) -> bool:
+    return sampling == "always" or (sampling == "with_none" and effort == "none")
 
 
-def _effort(
-    model: ResolvedModel, given: Mapping[str, Any], settings: Settings
-) -> str | None:
-    chosen = given["reasoning"].get("effort") or settings.effort or model.effort
-    return chosen if chosen and model.takes_effort(chosen) else None
-
-
-def _takes_sampling(model: ResolvedModel, effort: str | None) -> bool:
-    if model.facts.sampling == "with_none":
-        return (effort or model.facts.default_effort) == "none"
-    return model.facts.sampling == "always"
+def _include(tools: Sequence[Item], with_reasoning: bool) -> list[str]:
+    wanted = ["reasoning.encrypted_content"] if with_reasoning else []
+    return wanted + [name for tool in tools if (name := tool_kind(tool).include)]
 
 
 def _reasoning(
@@ -2375,14 +2326,12 @@ def _reasoning(
     effort: str | None,
     given: Mapping[str, Any],
     settings: Settings,
-) -> dict[str, Any]:
-    if not _reasons(model, effort):
-        return {}
+) -> dict[str, Any] | None:
     own = {k: v for k, v in given["reasoning"].items() if k != "effort"}
     resolved = effort or model.facts.default_effort
     if settings.summary and model.facts.summary and resolved != "none":
         own.setdefault("summary", settings.summary)
-    return {"effort": effort, **own} if effort else own
+    return ({"effort": effort, **own} if effort else own) or None
 
 
 def _text_object(
@@ -2393,23 +2342,6 @@ def _text_object(
     if verbosity and model.facts.verbosity:
         own["verbosity"] = verbosity
     return own
-
-
-def _include(model: ResolvedModel, effort: str | None, settings: Settings) -> list[str]:
-    wanted = _reasons(model, effort) and settings.encrypted_reasoning
-    return ["reasoning.encrypted_content"] if wanted else []
-
-
-def _reasons(model: ResolvedModel, effort: str | None) -> bool:
-    return model.facts.reasoning or effort is not None
-
-
-def _first_error(error: ValidationError) -> str:
-    first = error.errors(include_url=False, include_context=False, include_input=False)[
-        0
-    ]
-    place = ".".join(str(step) for step in first["loc"])
-    return f"The setting {place} cannot be sent: {first['msg']}."
 
 
 _OPENAI_ONLY = (
