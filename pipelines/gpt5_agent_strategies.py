@@ -86,7 +86,7 @@ from hashlib import sha256
 from importlib import import_module
 from itertools import count, groupby
 from mimetypes import guess_type
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from os.path import basename, commonpath, getsize, isabs, isfile, join, realpath
 from pathlib import Path, PurePosixPath
 from queue import Empty, SimpleQueue
@@ -5817,7 +5817,7 @@ _LABEL = r"[^\[\]\n]{0,300}"
 _PLAIN = r"[^\s()]{0,1000}"
 _URL = rf"https?://{_PLAIN}(?:\({_PLAIN}\){_PLAIN})?"
 
-LINK = re.compile(
+_LINK = re.compile(
     rf"(?P<open>\()?\[(?P<label>{_LABEL})\]\((?P<url>{_URL})\)(?(open)\))"
 )
 """A Markdown link, with the parentheses directly around it."""
@@ -5832,9 +5832,9 @@ _BEGUN_TRACKING = (
 _UNFINISHED_TRACKING = rf"\?{_BEGUN_TRACKING}|&{_BEGUN_TRACKING}"
 _TRACKING = re.compile(rf"\?{_TRACKED}&|[?&]{_TRACKED}(?![\w-])")
 
-OPEN_LINK = re.compile(f"{_UNFINISHED_LINK}|{_UNFINISHED_TRACKING}")
+_OPEN_LINK = re.compile(f"{_UNFINISHED_LINK}|{_UNFINISHED_TRACKING}")
 OPEN_TRACKING = re.compile(_UNFINISHED_TRACKING)
-"""The end of a text that may continue as a link or as a tracking parameter."""
+"""The end of a text that may continue as a tracking parameter."""
 
 
 class HoldbackBuffer:
@@ -5859,34 +5859,17 @@ class HoldbackBuffer:
         return rest
 
 
-def is_tracked_url(url: str) -> bool:
-    """Say whether the model's search found this address."""
-    return bool(_TRACKING.search(url))
-
-
 def strip_tracking(text: str) -> str:
     """Return a text, or an address, without tracking parameters in its links."""
     return _TRACKING.sub(_kept_of_tracking, text) if _TRACKED in text else text
-
-
-def strip_tracking_place(text: str, place: int) -> int:
-    """Return the new position of `place` after `strip_tracking`."""
-    gone = (match for match in _TRACKING.finditer(text) if match.start() < place)
-    return place - sum(len(match[0]) - len(_kept_of_tracking(match)) for match in gone)
 
 
 def _kept_of_tracking(match: re.Match[str]) -> str:
     return "?" if match[0].endswith("&") else ""
 
 
-_Edit = tuple[int, int, str]
-
-
 class Citations:
-    """Numbers the sources of one run.
-
-    The same events always give the same numbers.
-    """
+    """Numbers the sources of one run; the same events give the same numbers."""
 
     def __init__(self, known: Iterable[str] = ()) -> None:
         """Continue after the sources that the page already has, given by their keys."""
@@ -5897,7 +5880,7 @@ class Citations:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The keys that identify the numbered sources, in the order of the numbers."""
+        """The keys of the sources, in the order of their numbers."""
         return tuple(self._numbers)
 
     def feed(self, event: RunEvent) -> Iterable[CitedEvent]:
@@ -5950,9 +5933,8 @@ class Citations:
 
     def _shown_text(self, ended: ItemDone) -> str:
         content = ended.item.get("content")
-        if isinstance(content, str):
-            return link_files(self._linked(content), ended.card)
-        text = "".join(map(self._shown_part, content_parts(content)))
+        parts = [{"text": content}] if isinstance(content, str) else content
+        text = "".join(map(self._shown_part, content_parts(parts)))
         return link_files(text, ended.card)
 
     def _sources(self, *, ended: bool) -> Iterator[CitedEvent]:
@@ -5960,29 +5942,25 @@ class Citations:
             key = self._waiting.pop(0)
             name = self._names.get(key, key)
             url = {"url": key} if key.startswith("http") else {}
-            yield SourceCited(
-                {
-                    "source": {"name": name, **url},
-                    "document": [name],
-                    "metadata": [{"source": key, "name": name}],
-                }
-            )
+            head = {"source": {"name": name, **url}, "document": [name]}
+            yield SourceCited({**head, "metadata": [{"source": key, "name": name}]})
 
     def _grow(self, event: TextDelta) -> str:
         place = (event.output_index, event.part)
         before = ""
         if place not in self._growing:
             before = self._take_held(event.output_index)
-            self._growing[place] = HoldbackBuffer(OPEN_LINK)
+            self._growing[place] = HoldbackBuffer(_OPEN_LINK)
         return before + self._linked(self._growing[place].feed(event.text))
 
     def _linked(self, text: str) -> str:
         if "](" in text:
-            text = LINK.sub(self._linked_number, text)
+            text = _LINK.sub(self._linked_number, text)
         return strip_tracking(text)
 
     def _linked_number(self, link: re.Match[str]) -> str:
-        return self._number_of_link(link) if is_tracked_url(link["url"]) else link[0]
+        is_found = _TRACKING.search(link["url"])
+        return self._number_of_link(link) if is_found else link[0]
 
     def _number_of_link(self, link: re.Match[str]) -> str:
         url, label = strip_tracking(link["url"]), link["label"].strip()
@@ -5999,10 +5977,10 @@ class Citations:
         for annotation in annotations:
             self._name(annotation)
         keys = set(map(_key, annotations))
-        edits: list[_Edit] = [
+        edits = [
             (link.start(), link.end(), self._number_of_link(link))
-            for link in LINK.finditer(text)
-            if is_tracked_url(link["url"]) or strip_tracking(link["url"]) in keys
+            for link in _LINK.finditer(text)
+            if _TRACKING.search(link["url"]) or link["url"] in keys
         ]
         linked = [range(start, end) for start, end, _ in edits]
         for annotation in annotations:
@@ -6025,7 +6003,7 @@ class Citations:
 
 
 def source_keys(sources: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Return the keys of the host's sources as the page identifies them, each once."""
+    """Return the keys by which the page tells the host's sources apart, each once."""
     keys = []
     for source in sources:
         metadata = source.get("metadata") or []
@@ -6056,9 +6034,9 @@ def _range(annotation: Item, text: str) -> tuple[int, int]:
     return min(start, len(text)), min(end, len(text))
 
 
-def _apply_edits(text: str, edits: Iterable[_Edit]) -> str:
+def _apply_edits(text: str, edits: Iterable[tuple[int, int, str]]) -> str:
     pieces, done = [], 0
-    for start, end, told in sorted(edits, key=lambda edit: edit[:2]):
+    for start, end, told in sorted(edits, key=itemgetter(0, 1)):
         pieces += [text[done:start], told]
         done = max(done, end)
     return "".join([*pieces, text[done:]])
@@ -6067,8 +6045,7 @@ def _apply_edits(text: str, edits: Iterable[_Edit]) -> str:
 def chat_annotations(item: Item, before: int) -> list[Item]:
     """Return the pages that a message cites, with their positions in the answer.
 
-    The message begins `before` characters after the beginning of the answer. Its links
-    have no tracking parameters.
+    `before` is where the message begins in it, counted without tracking parameters.
     """
     annotations: list[Item] = []
     for part in content_parts(item.get("content")):
@@ -6081,14 +6058,14 @@ def chat_annotations(item: Item, before: int) -> list[Item]:
 
 
 def _url_citation(annotation: Item, text: str, before: int) -> Item:
-    cited: Item = {
-        "url": strip_tracking(str(annotation.get("url") or "")),
-        "title": str(annotation.get("title") or ""),
-    }
+    title = str(annotation.get("title") or "")
+    cited: Item = {"url": _key(annotation), "title": title}
     for key in ("start_index", "end_index"):
         place = annotation.get(key)
         place = place if isinstance(place, int) else len(text)
-        cited[key] = before + strip_tracking_place(text, place)
+        gone = (match for match in _TRACKING.finditer(text) if match.start() < place)
+        place -= sum(len(match[0]) - len(_kept_of_tracking(match)) for match in gone)
+        cited[key] = before + place
     return {"type": "url_citation", "url_citation": cited}
 
 
@@ -6097,17 +6074,18 @@ def _url_citation(annotation: Item, text: str, before: int) -> Item:
 Chunk = dict[str, Any]
 
 
-def host_usage(
-    usage: Usage, last: Usage | None, cost: float | None = None
-) -> dict[str, Any]:
-    """Return the counts as the host stores them with a message.
+def host_usage(ended: RunDone) -> Chunk:
+    """Return the field `usage` as the host stores it; empty if nothing was counted.
 
     The sums are for billing. The host's compaction reads `prompt_tokens` as the size of
     the chat, so `prompt_tokens` and `completion_tokens` are those of the last response
     (docs/reference/open-webui.md, "Usage").
     """
-    newest = last or usage
-    return {
+    usage, cost = ended.usage, ended.cost
+    if usage is None:
+        return {}
+    newest = ended.last_usage or usage
+    counts = {
         "input_tokens": usage.input,
         "output_tokens": usage.output,
         "total_tokens": usage.total,
@@ -6120,6 +6098,7 @@ def host_usage(
         "output_tokens_details": {"reasoning_tokens": usage.reasoning},
         **({} if cost is None else {"cost": cost}),
     }
+    return {"usage": counts}
 
 
 def error_chunk(sentence: str) -> Chunk:
@@ -6133,34 +6112,18 @@ def error_chunk(sentence: str) -> Chunk:
 def status_chunk(sentence: str) -> Chunk:
     """Return a status line above the answer; the host stores it."""
     data = {"description": sentence, "done": True}
-    return host_event({"type": "status", "data": data})
-
-
-def pages_chunk(queries: list[str], pages: list[str]) -> Chunk:
-    """Return a status line that opens to the pages that a search found."""
-    sites = "1 site" if len(pages) == 1 else f"{len(pages)} sites"
-    sought = f" for {', '.join(queries)}" if queries else ""
-    data = {
-        "action": "web_search",
-        "description": f"Searched {sites}{sought}",
-        "urls": pages,
-        "done": True,
-    }
-    return host_event({"type": "status", "data": data})
+    return host_event("status", data)
 
 
 def source_chunk(name: str, text: str) -> Chunk:
     """Return a source below the answer that opens to show `text`."""
-    data = {
-        "source": {"name": name},
-        "document": [text],
-        "metadata": [{"source": name}],
-    }
-    return host_event({"type": "source", "data": data})
+    head = {"source": {"name": name}, "document": [text]}
+    return host_event("source", {**head, "metadata": [{"source": name}]})
 
 
-def host_event(event: dict[str, Any]) -> Chunk:
+def host_event(kind: str, data: Mapping[str, Any]) -> Chunk:
     """Return a chunk whose event the host hands to its event emitter."""
+    event = {"type": kind, "data": data}
     return {"event": event, "choices": [{"index": 0, "delta": {}}]}
 
 
@@ -6222,8 +6185,7 @@ class ChunkRenderer:
         self._open_calls: dict[str, Item] = {}
         self._held = HoldbackBuffer(OPEN_TRACKING)
         self._length = 0  # of the text so far
-        self._last_part: tuple[int, int] | None = None
-        self._last_index: int | None = None
+        self._places: dict[str, object] = {}
         self._commentary: dict[int, Item] = {}
 
     def render(self, event: AnswerEvent) -> Iterator[Chunk]:
@@ -6233,9 +6195,13 @@ class ChunkRenderer:
                 self._commentary[event.output_index] = event.item
             case TextDelta(kind="text" | "refusal"):
                 shown = strip_tracking(self._held.feed(event.text))
-                yield from self._grow(event, shown)
+                if event.output_index in self._commentary:
+                    yield from self._think(event, shown)
+                else:
+                    gap = self._gap("text", event.output_index)
+                    yield from self._add_text(gap + shown)
             case TextDelta(kind="summary" | "reasoning"):
-                yield from self._add_reasoning(self._reasoning_gap(event) + event.text)
+                yield from self._think(event, event.text)
             case ItemDone() if has_image(event.item):
                 yield self._chunk({"images": [_chat_image(event.item)]})
             case ItemDone() if item_type(event.item) == "message":
@@ -6249,11 +6215,9 @@ class ChunkRenderer:
                 yield from self._add_closing(closing_commentary(event.output))
                 yield from self._end(event)
 
-    def _grow(self, event: TextDelta, shown: str) -> Iterator[Chunk]:
-        if event.output_index in self._commentary:
-            yield from self._add_reasoning(self._reasoning_gap(event) + shown)
-        else:
-            yield from self._add_text(self._gap(event) + shown)
+    def _think(self, event: TextDelta, text: str) -> Iterator[Chunk]:
+        gap = self._gap("reasoning", (event.output_index, event.part))
+        yield from self._add_reasoning(gap + text)
 
     def _end_message(self, event: ItemDone) -> Iterator[Chunk]:
         rest = strip_tracking(self._held.rest())
@@ -6261,20 +6225,16 @@ class ChunkRenderer:
             self._commentary[event.output_index] = event.item
             yield from self._add_reasoning(rest)
         else:
-            yield from self._end_answer(event, rest)
+            yield from self._add_text(rest)
+            before = self._length - len(_clean_text(event.item))
+            if cited := chat_annotations(event.item, before):
+                yield self._chunk({"annotations": cited})
         yield from self._add_text(file_lines(event.card))
-
-    def _end_answer(self, event: ItemDone, rest: str) -> Iterator[Chunk]:
-        yield from self._add_text(rest)
-        length = len(strip_tracking(message_text(event.item)))
-        cited = chat_annotations(event.item, self._length - length)
-        if cited:
-            yield self._chunk({"annotations": cited})
 
     def _add_closing(self, commentary: Item | None) -> Iterator[Chunk]:
         if commentary is not None and commentary in self._commentary.values():
             gap = _GAP if self._length else ""
-            yield from self._add_text(gap + strip_tracking(message_text(commentary)))
+            yield from self._add_text(gap + _clean_text(commentary))
 
     def _add_text(self, text: str) -> Iterator[Chunk]:
         self._length += len(text)
@@ -6289,26 +6249,21 @@ class ChunkRenderer:
         choice = {"index": 0, "delta": delta, "finish_reason": finish}
         return {**self._head, "choices": [choice]}
 
-    def _gap(self, event: TextDelta) -> str:
-        before, self._last_index = self._last_index, event.output_index
-        return "" if before in (None, event.output_index) else _GAP
-
-    def _reasoning_gap(self, event: TextDelta) -> str:
-        place = (event.output_index, event.part)
-        before, self._last_part = self._last_part, place
-        return "" if before in (None, place) else _GAP
+    def _gap(self, kind: str, place: object) -> str:
+        before = self._places.get(kind, place)
+        self._places[kind] = place
+        return "" if before == place else _GAP
 
     def _end(self, event: RunDone) -> Iterator[Chunk]:
         for index, call in enumerate(self._open_calls.values()):
             tool_call = {"index": index, **chat_tool_call(call)}
             yield self._chunk({"tool_calls": [tool_call]})
-        if event.ending.is_failure and event.ending.kind != "incomplete":
-            yield error_chunk(event.ending.sentence)
+        if error := _error(event.ending):
+            yield error
         else:
-            yield self._chunk({}, finish_reason(event.ending, bool(self._open_calls)))
-        if event.usage:
-            usage = host_usage(event.usage, event.last_usage, event.cost)
-            yield {**self._head, "choices": [], "usage": usage}
+            yield self._chunk({}, _finish_reason(event.ending, bool(self._open_calls)))
+        if usage := host_usage(event):
+            yield {**self._head, "choices": [], **usage}
 
 
 def _chat_image(item: Item) -> dict[str, Any]:
@@ -6324,8 +6279,12 @@ def chat_tool_call(item: dict[str, Any]) -> dict[str, Any]:
     return {"id": item.get("call_id"), "type": "function", "function": function}
 
 
-def finish_reason(ending: Ending, has_calls: bool) -> str:
-    """Return Chat Completions' word for the ending of an answer."""
+def _error(ending: Ending) -> Chunk:
+    failed = ending.is_failure and ending.kind != "incomplete"
+    return error_chunk(ending.sentence) if failed else {}
+
+
+def _finish_reason(ending: Ending, has_calls: bool) -> str:
     if ending.kind == "incomplete":
         return _FINISH_REASONS.get(ending.code or "", "stop")
     return "tool_calls" if has_calls else "stop"
@@ -6339,22 +6298,18 @@ def completion(
     Text that arrived before a failure is included; without any, there is only the
     error.
     """
-    failed = ended.ending.is_failure and ended.ending.kind != "incomplete"
-    error = error_chunk(ended.ending.sentence) if failed else {}
-    if failed and not ended.output:
+    error = _error(ended.ending)
+    if error and not ended.output:
         return error
     message = _message(ended)
-    finish = finish_reason(ended.ending, "tool_calls" in message)
-    usage = (
-        host_usage(ended.usage, ended.last_usage, ended.cost) if ended.usage else None
-    )
+    finish = _finish_reason(ended.ending, "tool_calls" in message)
     return {
         "id": completion_id,
         "object": "chat.completion",
         "created": created,
         "model": model,
         "choices": [{"index": 0, "message": message, "finish_reason": finish}],
-        **({"usage": usage} if usage else {}),
+        **host_usage(ended),
         **error,
     }
 
@@ -6392,7 +6347,7 @@ def _message(ended: RunDone) -> dict[str, Any]:
         "reasoning_content": _progress(ended),
         "annotations": _annotations(ended),
         "images": [_chat_image(i) for i in ended.output if has_image(i)],
-        "tool_calls": _open_calls(ended),
+        "tool_calls": [chat_tool_call(call) for call in open_calls(ended.output)],
     }
     said = {"role": "assistant", "content": completion_text(ended)}
     return said | {name: value for name, value in further.items() if value}
@@ -6407,12 +6362,6 @@ def _progress(ended: RunDone) -> str:
     ]
     texts = (text for item in steps for _, text in item_texts(item) if text)
     return strip_tracking(_GAP.join(texts))
-
-
-def _open_calls(ended: RunDone) -> list[dict[str, Any]]:
-    answered = {i["call_id"] for i in ended.output if is_call_output(i)}
-    calls = [item for item in ended.output if is_call(item)]
-    return [chat_tool_call(i) for i in calls if i.get("call_id") not in answered]
 
 
 # ==== owui_chat.render.items: The output items that the host holds for one message, and the events that make them.
@@ -6432,18 +6381,19 @@ def call_host_item(item: Item) -> Item:
 
 def output_host_item(event: ToolOutput) -> Item:
     """Return a call's output with what its card shows; pictures by their address."""
-    output = event.item["output"]
+    call_id, output = event.item["call_id"], event.item["output"]
     parts = [{"type": "input_text", "text": output}]
     if isinstance(output, list):
         texts = [part for part in output if part.get("type") == "input_text"]
         parts = [*texts, *event.card.get("stored", ())]
-    shown = _output_item(event.item["call_id"], parts, failed=event.failed)
-    return shown | {k: event.card[k] for k in ("files", "embeds") if k in event.card}
-
-
-def _broken_off_host_item(call_id: object) -> Item:
-    text = "Error: this was not run, because the answer broke off."
-    return _output_item(call_id, [{"type": "input_text", "text": text}], failed=True)
+    return {
+        "type": "function_call_output",
+        "id": f"fco_{call_id}",
+        "call_id": call_id,
+        "output": parts,
+        "status": "failed" if event.failed else "completed",
+        **{k: event.card[k] for k in ("files", "embeds") if k in event.card},
+    }
 
 
 def begun_host_item(item: Item) -> Item:
@@ -6483,23 +6433,15 @@ def reasoning_host_item(item: Item, seconds: int) -> Item:
 
 
 def _without_secrets(item: Item) -> Item:
-    hidden = ("encrypted_content",)
-    return {k: v for k, v in item.items() if k not in hidden and v is not None}
-
-
-def _output_item(call_id: object, parts: list[Item], *, failed: bool) -> Item:
-    return {
-        "type": "function_call_output",
-        "id": f"fco_{call_id}",
-        "call_id": call_id,
-        "output": parts,
-        "status": "failed" if failed else "completed",
-    }
+    hidden = "encrypted_content"
+    return {k: v for k, v in item.items() if k != hidden and v is not None}
 
 
 def _text_part(text: str) -> Item:
     return {"type": "output_text", "text": text, "annotations": []}
 
+
+_NOT_RUN = "Error: this was not run, because the answer broke off."
 
 _DELTA_TYPES: Mapping[str, str] = {
     "text": "output_text.delta",
@@ -6518,6 +6460,7 @@ class OutputItems:
         """Start without items."""
         self.items: list[Item] = []
         self.files: list[Item] = []
+        self._turn_start = 0
 
     def begin(self, item: Item) -> Chunk:
         """Return the event of a new item at the last place."""
@@ -6528,6 +6471,10 @@ class OutputItems:
         """Return the event that replaces the item at `place`."""
         self.items[place] = item
         return _native("output_item.done", place, item=item)
+
+    def update(self, place: int, **fields: Any) -> Chunk:
+        """Return the event that changes fields of the item at `place`."""
+        return self.end(place, {**self.items[place], **fields})
 
     def add(self, item: Item) -> Iterator[Chunk]:
         """Yield the events of an item that is complete at once."""
@@ -6548,50 +6495,31 @@ class OutputItems:
         grown = {"item_id": item_id, part: 0, "delta": text}
         return _native(_DELTA_TYPES[kind], place, **grown)
 
-
-def _native(kind: str, place: int, **fields: Any) -> Chunk:
-    head = {"type": f"response.{kind}", "output_index": place}
-    return {**head, **fields, "choices": [{"index": 0, "delta": {}}]}
-
-
-class OpenCalls:
-    """Closes the cards of one run's calls."""
-
-    def __init__(self, shown: OutputItems) -> None:
-        """Take the list of items."""
-        self._shown = shown
-        self._places: dict[object, int] = {}
-
-    def note(self, call: Item, place: int) -> None:
-        """Note a call that begins at `place`."""
-        self._places[call.get("call_id")] = place
-
     def answer(self, event: ToolOutput) -> Iterator[Chunk]:
         """Yield the output of a call in the form in which the host would store it."""
-        place = self._places.pop(event.item["call_id"], None)
+        place = self._open_calls().get(event.item["call_id"])
         if place is not None and event.failed:
-            yield self._closed(place, "failed")
-        yield from self._shown.add(output_host_item(event))
+            yield self.update(place, status="failed")
+        yield from self.add(output_host_item(event))
 
-    def break_off(self) -> Iterator[Chunk]:
+    def break_off_calls(self) -> Iterator[Chunk]:
         """Yield outputs for calls that a broken answer left open."""
-        for call_id, place in self._places.items():
-            yield self._closed(place, "incomplete")
-            yield from self._shown.add(_broken_off_host_item(call_id))
-        self._places = {}
+        for place in self._open_calls().values():
+            yield from self.break_off(place, _NOT_RUN)
 
-    def _closed(self, place: int, status: str) -> Chunk:
-        return self._shown.end(place, {**self._shown.items[place], "status": status})
+    def break_off(self, place: int, why: str) -> Iterator[Chunk]:
+        """Yield the end of a call that got no output, and one that says why."""
+        yield self.update(place, status="incomplete")
+        output = {"call_id": self.items[place].get("call_id"), "output": why}
+        yield from self.add(output_host_item(ToolOutput(place, output, failed=True)))
 
-
-class RecordItems:
-    """Puts the records of one message into its output."""
-
-    def __init__(self, shown: OutputItems) -> None:
-        """Add to `shown`."""
-        self._shown = shown
-        self._places: dict[str, int] = {}
-        self._turn_start = 0
+    def _open_calls(self) -> dict[object, int]:
+        call_ids = {call.get("call_id") for call in open_calls(self.items)}
+        return {
+            item.get("call_id"): place
+            for place, item in enumerate(self.items)
+            if is_call(item) and item.get("call_id") in call_ids
+        }
 
     def add_record(
         self, stored: StoredRecord, places: Mapping[int, int]
@@ -6600,27 +6528,28 @@ class RecordItems:
 
         `places` are those of the run's items.
         """
-        items = self._shown.items
-        if stored.ulid in self._places:
-            place = self._places[stored.ulid]
-            before = items[place]["before"]
-            yield self._shown.end(place, record_item(stored, before))
-            return
         index = stored.output_index
         found = None if index is None else places.get(index)
-        before = "" if found is None else items[found].get("id") or ""
-        self._places[stored.ulid] = len(items)
-        yield from self._shown.add(record_item(stored, before))
+        before = "" if found is None else self.items[found].get("id") or ""
+        record = record_item(stored, before)
+        for place, item in enumerate(self.items):
+            if item.get("id") == record["id"]:
+                yield self.update(place, kept=record["kept"])
+                return
+        yield from self.add(record)
 
     def add_details(self, turn: TurnDetails) -> Iterator[Chunk]:
         """Yield the reasoning of a response again, now with its details, if any."""
-        items = self._shown.items
-        new = range(self._turn_start, len(items))
-        self._turn_start = len(items)
-        place = next((at for at in new if is_reasoning(items[at])), None)
+        new = range(self._turn_start, len(self.items))
+        self._turn_start = len(self.items)
+        place = next((at for at in new if is_reasoning(self.items[at])), None)
         if place is not None:
-            details = [*turn.details]
-            yield self._shown.end(place, {**items[place], "reasoning_details": details})
+            yield self.update(place, reasoning_details=[*turn.details])
+
+
+def _native(kind: str, place: int, **fields: Any) -> Chunk:
+    head = {"type": f"response.{kind}", "output_index": place}
+    return {**head, **fields, "choices": [{"index": 0, "delta": {}}]}
 
 
 # ==== owui_chat.render.hosted: What the page shows of the items that OpenAI's own tools make.
@@ -6655,7 +6584,8 @@ class _ImageHostItem(HostedItem):
                 yield status_chunk("Drawing a picture")
             case PartialImage():
                 sketch = {"result": event.image, "output_format": event.form}
-                yield _on_the_page(self._shown, [_file(image_url(sketch))])
+                picture = {"type": "image", "url": image_url(sketch)}
+                yield _on_the_page(self._shown, [picture])
             case ItemDone():
                 yield from self._end(event)
                 yield from show_files(self._shown, event.card)
@@ -6686,24 +6616,19 @@ def show_files(shown: OutputItems, card: Mapping[str, Any]) -> Iterator[Chunk]:
     files = card.get("files")
     if not files:
         return
-    yield host_event({"type": "files", "data": {"files": files}})
-    before, shown.files = bool(shown.files), [*shown.files, *files]
-    if before:
-        yield _on_the_page(shown, [])
+    yield host_event("files", {"files": files})
+    if shown.files:
+        yield _on_the_page(shown, files)
+    shown.files += files
 
 
 def _on_the_page(shown: OutputItems, more: list[Item]) -> Chunk:
-    data = {"files": [*shown.files, *more]}
-    return {**host_event({"type": "chat:message:files", "data": data}), "choices": []}
-
-
-def _file(url: str) -> Item:
-    return {"type": "image", "url": url}
+    event = host_event("chat:message:files", {"files": [*shown.files, *more]})
+    return {**event, "choices": []}
 
 
 def _failure(item: Item) -> str:
-    error = item.get("error")
-    code = error.get("code") if isinstance(error, Mapping) else None
+    code = as_mapping(item.get("error")).get("code")
     return _REFUSED if code == "moderation_blocked" else _FAILED
 
 
@@ -6718,11 +6643,8 @@ class _CodeHostItem(HostedItem):
     def render(self, event: RunEvent) -> Iterator[Chunk]:
         match event:
             case ItemAdded():
-                card = {
-                    **code_host_item({**event.item, "code": ""}),
-                    "status": "in_progress",
-                }
-                yield self._shown.begin(card)
+                begun = {**event.item, "code": "", "status": "in_progress"}
+                yield self._shown.begin(code_host_item(begun))
             case TextDelta():
                 self._code.append(event.text)
                 yield self._shown.grow(self._place, event.kind, event.text)
@@ -6730,10 +6652,8 @@ class _CodeHostItem(HostedItem):
                 yield self._shown.end(self._place, code_host_item(event.item))
                 yield from show_files(self._shown, event.card)
             case _:
-                begun = self._shown.items[self._place]
                 code = replay_code({"code": "".join(self._code)}, _BROKEN_CODE)
-                broken = {**begun, "status": "incomplete", "code": code}
-                yield self._shown.end(self._place, broken)
+                yield self._shown.update(self._place, status="incomplete", code=code)
 
 
 def end_after_code(shown: OutputItems) -> Iterator[Chunk]:
@@ -6753,18 +6673,23 @@ class _SearchHostItem(HostedItem):
     def render(self, event: RunEvent) -> Iterator[Chunk]:
         match event:
             case ItemAdded():
-                yield self._shown.begin(
-                    {**_search_host_item(event.item), "status": "in_progress"}
-                )
+                begun = {**event.item, "status": "in_progress"}
+                yield self._shown.begin(_search_host_item(begun))
             case ItemDone():
                 yield self._shown.end(self._place, _search_host_item(event.item))
-                pages = map(strip_tracking, search_pages(event.item))
-                unique = list(dict.fromkeys(pages))
-                if unique:
-                    yield pages_chunk(search_queries(event.item), unique)
+                if search_pages(event.item):
+                    yield _pages_chunk(event.item)
             case RunDone():
-                card = {**self._shown.items[self._place], "status": "incomplete"}
-                yield self._shown.end(self._place, card)
+                yield self._shown.update(self._place, status="incomplete")
+
+
+def _pages_chunk(item: Item) -> Chunk:
+    pages = list(dict.fromkeys(map(strip_tracking, search_pages(item))))
+    queries = ", ".join(search_queries(item))
+    sites = "1 site" if len(pages) == 1 else f"{len(pages)} sites"
+    sought = f" for {queries}" if queries else ""
+    head = {"action": "web_search", "description": f"Searched {sites}{sought}"}
+    return host_event("status", {**head, "urls": pages, "done": True})
 
 
 def _search_host_item(item: Item) -> Item:
@@ -6785,29 +6710,19 @@ class _McpCallHostItem(HostedItem):
     def render(self, event: RunEvent) -> Iterator[Chunk]:
         match event:
             case ItemAdded():
-                begun = {
-                    **_mcp_call_host_item(event.item, "in_progress"),
-                    "arguments": "",
-                }
-                yield self._shown.begin(begun)
+                begun = _mcp_call_host_item(event.item, "in_progress")
+                yield self._shown.begin({**begun, "arguments": ""})
             case TextDelta():
                 yield self._shown.grow(self._place, event.kind, event.text)
             case ItemDone():
-                failed = remote_failed(event.item)
+                failed, output = remote_failed(event.item), remote_output(event.item)
                 status = "failed" if failed else "completed"
-                yield self._shown.end(
-                    self._place, _mcp_call_host_item(event.item, status)
-                )
-                answer = ToolOutput(
-                    event.output_index, remote_output(event.item), failed
-                )
+                card = _mcp_call_host_item(event.item, status)
+                yield self._shown.end(self._place, card)
+                answer = ToolOutput(event.output_index, output, failed)
                 yield from self._shown.add(output_host_item(answer))
             case RunDone():
-                call = self._shown.items[self._place]
-                yield self._shown.end(self._place, {**call, "status": "incomplete"})
-                unknown = {"call_id": call["call_id"], "output": _UNKNOWN_OUTCOME}
-                answer = ToolOutput(self._place, unknown, failed=True)
-                yield from self._shown.add(output_host_item(answer))
+                yield from self._shown.break_off(self._place, _UNKNOWN_OUTCOME)
 
 
 class _McpListHostItem(HostedItem):
@@ -6930,8 +6845,7 @@ def _commentary_item(item: Item, text: str, status: str) -> Item:
 # ==== owui_chat.render.native: Run events as Open WebUI's native events, and the last status line of an answer.
 
 
-def closing_line(seconds: float, ended: RunDone) -> str:
-    """Return the last status line: time, tokens and cost, as far as they are known."""
+def _closing_line(seconds: float, ended: RunDone) -> str:
     parts = [f"Finished in {_duration(seconds)}"]
     if ended.usage:
         parts.append(_tokens(ended.usage))
@@ -6964,17 +6878,12 @@ class NativeRenderer:
     """Shows one run."""
 
     def __init__(self, now: Callable[[], float], *, closes: bool = True) -> None:
-        """Take `now`, a clock in seconds, to measure the time of reasoning.
-
-        `closes` says whether a last status line is shown.
-        """
+        """Take a clock in seconds; `closes` says whether a last status line is shown."""
         self._closes = closes
         self._now = now
         self._began = now()
         self._shown = OutputItems()
         self._commentary = Commentary(self._shown)
-        self._calls = OpenCalls(self._shown)
-        self._records = RecordItems(self._shown)
         self._hosted: dict[int, HostedItem] = {}
         self._places: dict[int, int] = {}
         self._marker = ""
@@ -7005,7 +6914,7 @@ class NativeRenderer:
             case Marker():
                 self._marker = event.text
             case ToolOutput():
-                yield from self._calls.answer(event)
+                yield from self._shown.answer(event)
             case RunDone():
                 yield from self._end_run(event)
             case _:
@@ -7034,14 +6943,14 @@ class NativeRenderer:
     def _render_beside(self, event: AnswerEvent) -> Iterator[Chunk]:
         match event:
             case SourceCited():
-                yield host_event({"type": "source", "data": event.source})
+                yield host_event("source", event.source)
             case Status():
                 yield status_chunk(event.sentence)
             case StoredRecord():
                 places = self._places | self._commentary.indexes
-                yield from self._records.add_record(event, places)
+                yield from self._shown.add_record(event, places)
             case TurnDetails():
-                yield from self._records.add_details(event)
+                yield from self._shown.add_details(event)
 
     def _take_marker(self) -> str:
         marker, self._marker = self._marker, ""
@@ -7053,19 +6962,20 @@ class NativeRenderer:
             yield from hosted.render(event)
         yield from self._commentary.end_run(event.output)
         if failed:
-            yield from self._calls.break_off()
+            yield from self._shown.break_off_calls()
         if marker := self._take_marker():
             yield from self._shown.add_marker(marker)
         yield from end_after_code(self._shown)
         if self._closes and not failed and not open_calls(event.output):
-            yield status_chunk(closing_line(self._now() - self._began, event))
-        yield from _end_of_run(event)
+            yield status_chunk(_closing_line(self._now() - self._began, event))
+        if usage := host_usage(event):
+            yield {"choices": [{"index": 0, "delta": {}}], **usage}
+        if failed:
+            yield error_chunk(event.ending.sentence)
 
     def _start(self, event: ItemAdded) -> Chunk:
-        place = self._places[event.output_index] = len(self.items)
+        self._places[event.output_index] = len(self.items)
         self._started[event.output_index] = self._now()
-        if is_call(event.item):
-            self._calls.note(event.item, place)
         return self._shown.begin(begun_host_item(event.item))
 
     def _grow(self, event: TextDelta) -> Iterator[Chunk]:
@@ -7098,14 +7008,6 @@ class NativeRenderer:
 
 def _is_shown(item: Item) -> bool:
     return item_type(item) in _SHOWN_TYPES and not is_commentary(item)
-
-
-def _end_of_run(event: RunDone) -> Iterator[Chunk]:
-    if event.usage:
-        usage = host_usage(event.usage, event.last_usage, event.cost)
-        yield {"choices": [{"index": 0, "delta": {}}], "usage": usage}
-    if event.ending.is_failure:
-        yield error_chunk(event.ending.sentence)
 
 
 # ==== owui_chat.input.tasks: Small jobs that the host gives a model: titles, tags, follow-up questions.
@@ -14367,12 +14269,12 @@ def _build_metadata_chunk(metadata: RunMetadata) -> Chunk:
 
 def _build_status_chunk(line: str, action: str, more: Mapping[str, Any]) -> Chunk:
     data = {"description": line, "done": True, "action": action, **more}
-    return host_event({"type": "status", "data": data})
+    return host_event("status", data)
 
 
 def _build_step_chunk(step: StepStarted | StepEnded) -> Chunk:
     if isinstance(step, StepStarted):
-        return host_event({"type": "agent:log", "data": _step_fields(step)})
+        return host_event("agent:log", _step_fields(step))
     return _build_status_chunk(format_step(step), "agent_log", _step_fields(step))
 
 
@@ -14458,9 +14360,7 @@ class HostRenderer:
         self._queue_event("state_change", {"state": state})
 
     def _queue_event(self, name: str, told: Mapping[str, Any]) -> None:
-        self._interface_chunks.append(
-            host_event({"type": f"agent:{name}", "data": dict(told)})
-        )
+        self._interface_chunks.append(host_event(f"agent:{name}", dict(told)))
 
     def _start_step(self, step: StepStarted) -> Chunk:
         if step.kind == "round":
