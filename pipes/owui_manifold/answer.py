@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 
 from openai_responses.clock import new_ulid, unix_seconds
-from openai_responses.items import is_encrypted, is_search
+from openai_responses.items import is_encrypted, tool_kind
 from openai_responses.loop.events import RunDone, Status
 from openai_responses.loop.run import run
 from openai_responses.requests.replay import replay_output
@@ -93,7 +93,7 @@ def _recorder(prepared: PreparedRequest) -> Recorder | None:
         caller.message_id,
         prepared.origin,
         remembers,
-        cites=any(map(is_search, prepared.request.tools or ())),
+        cites=any(tool_kind(tool).is_cited for tool in prepared.request.tools or ()),
         delegates=prepared.delegates,
         carrier=store.carrier if store else "details",
     )

@@ -15,7 +15,7 @@ from openai_responses.loop.attempts import Limits
 from openai_responses.loop.recovery import RetryPolicy
 from openai_responses.models.resolve import (
     REASONING_EFFORTS,
-    Overrides,
+    ResolvedModel,
     read_overrides,
 )
 from openai_responses.requests.mcp_servers import RemoteServers, read_servers
@@ -34,7 +34,7 @@ class Config(NamedTuple):
 
     own_key: str
     """The user's own API key, if the administrator permits one."""
-    overrides: Overrides | InvalidRequest
+    overrides: Mapping[str, ResolvedModel] | InvalidRequest
     """An error is raised only where a model is resolved."""
     remote: RemoteServers
 
@@ -97,7 +97,7 @@ def _secrets(valves: Valves, *others: str) -> tuple[str, ...]:
     return connection_secrets(values, valves.PROXY, *keys, *others)
 
 
-def _overrides(valves: Valves) -> Overrides | InvalidRequest:
+def _overrides(valves: Valves) -> Mapping[str, ResolvedModel] | InvalidRequest:
     try:
         return read_overrides(valves.MODEL_OVERRIDES_JSON)
     except InvalidRequest as error:

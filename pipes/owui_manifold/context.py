@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from openai_responses.endpoint import Endpoint
 from openai_responses.errors import InvalidRequest
 from openai_responses.json_input import as_list
-from openai_responses.models.resolve import ResolvedModel, resolve_with_overrides
+from openai_responses.models.resolve import ResolvedModel, resolve_model
 from owui_manifold.config import AccountCapabilities, Config, build_endpoint
 from owui_manifold.log import RunLog
 from owui_manifold.valves import Valves
@@ -126,4 +126,4 @@ class PipeCall(NamedTuple):
         """Return a model with the administrator's overrides; raises InvalidRequest."""
         if isinstance(self.config.overrides, InvalidRequest):
             raise self.config.overrides
-        return resolve_with_overrides(name, self.config.overrides)
+        return resolve_model(name, self.config.overrides)

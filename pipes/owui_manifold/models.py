@@ -16,7 +16,7 @@ from openai_responses.models.choice import list_ids, newest_models
 from openai_responses.models.resolve import (
     ResolvedModel,
     read_overrides,
-    resolve_with_overrides,
+    resolve_model,
 )
 from openai_responses.transport.connections import Connections, Deadlines, Timeouts
 from owui_manifold.config import build_endpoint, comma_list
@@ -86,7 +86,7 @@ def list_models(
     names: list[str] = []
     for name in comma_list(valves.MODEL_ID):
         names += _newest(valves, listing, connections) if name == "auto" else [name]
-    return {name: resolve_with_overrides(name, overrides) for name in names}
+    return {name: resolve_model(name, overrides) for name in names}
 
 
 def _newest(valves: Valves, listing: Listing, connections: Connections) -> list[str]:
