@@ -4,7 +4,7 @@ memory.
 
 import logging
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from threading import Lock
 
@@ -22,18 +22,11 @@ _KEPT_LINES = 2000
 class RunLog:
     """The log of one run; can be used from other threads."""
 
-    def __init__(
-        self,
-        threshold: str,
-        secrets: Iterable[str],
-        run_id: str,
-        now: Callable[[], int] = unix_seconds,
-    ) -> None:
+    def __init__(self, threshold: str, secrets: Iterable[str], run_id: str) -> None:
         """Start empty; lines from `threshold` on are written to the server's log."""
         self.run_id = run_id
         self._threshold = _LEVELS.get(threshold, logging.INFO)
         self._secrets = tuple(secrets)
-        self._now = now
         self._lines: deque[str] = deque(maxlen=_KEPT_LINES)
         self._lock = Lock()
 
@@ -45,7 +38,7 @@ class RunLog:
         """
         known = level if level in _LEVELS else "INFO"
         one_line = redact_line(text, self._secrets)
-        time = datetime.fromtimestamp(self._now(), UTC)
+        time = datetime.fromtimestamp(unix_seconds(), UTC)
         with self._lock:
             self._lines.append(f"{time:%Y-%m-%d %H:%M:%S} {known:<8} {one_line}")
         if _LEVELS[known] >= self._threshold:

@@ -56,9 +56,10 @@ def test_an_unknown_level_counts_as_info(caplog: pytest.LogCaptureFixture) -> No
     assert written(caplog) == [("INFO", "run-1 one"), ("INFO", "run-1 four")]
 
 
-def test_lines_as_they_are_shown() -> None:
+def test_lines_as_they_are_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each has its time, its level and its text, on one line."""
-    log = RunLog("ERROR", [], "run-1", Ticking())
+    monkeypatch.setattr("owui_manifold.log.unix_seconds", Ticking())
+    log = RunLog("ERROR", [], "run-1")
 
     log.line("DEBUG", "first\nsecond\r\nthird")
     log.line("WARNING", "100 % of {this}")
