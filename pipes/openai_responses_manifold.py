@@ -9581,18 +9581,11 @@ _KEPT_LINES = 2000
 class RunLog:
     """The log of one run; can be used from other threads."""
 
-    def __init__(
-        self,
-        threshold: str,
-        secrets: Iterable[str],
-        run_id: str,
-        now: Callable[[], int] = unix_seconds,
-    ) -> None:
+    def __init__(self, threshold: str, secrets: Iterable[str], run_id: str) -> None:
         """Start empty; lines from `threshold` on are written to the server's log."""
         self.run_id = run_id
         self._threshold = _LEVELS.get(threshold, logging.INFO)
         self._secrets = tuple(secrets)
-        self._now = now
         self._lines: deque[str] = deque(maxlen=_KEPT_LINES)
         self._lock = Lock()
 
@@ -9604,7 +9597,7 @@ class RunLog:
         """
         known = level if level in _LEVELS else "INFO"
         one_line = redact_line(text, self._secrets)
-        time = datetime.fromtimestamp(self._now(), UTC)
+        time = datetime.fromtimestamp(unix_seconds(), UTC)
         with self._lock:
             self._lines.append(f"{time:%Y-%m-%d %H:%M:%S} {known:<8} {one_line}")
         if _LEVELS[known] >= self._threshold:
@@ -11057,7 +11050,7 @@ def report_request(prepared: PreparedRequest) -> None:
 
 
 def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
-    """Log how a run ended; return it with its cost, if shown, or with an error id."""
+    """Log how a run ended; return it with its cost, a failure with its error id."""
     call, trace = prepared.call, ended.trace
     if call.valves.writes_audit_log():
         call.log.audit(_audit_end(prepared, ended))

@@ -52,7 +52,7 @@ def report_request(prepared: PreparedRequest) -> None:
 
 
 def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
-    """Log how a run ended; return it with its cost, if shown, or with an error id."""
+    """Log how a run ended; return it with its cost, a failure with its error id."""
     call, trace = prepared.call, ended.trace
     if call.valves.writes_audit_log():
         call.log.audit(_audit_end(prepared, ended))
