@@ -5,8 +5,8 @@ of a run, and each event has an empty `choices` delta for stream filters that lo
 one (docs/reference/open-webui.md, "Native events" and "What a pipe yields").
 
 The page shows a call before it has an output. The host would run a call that never gets
-one, even if its arguments are incomplete (docs/reference/open-webui.md, "Rounds of
-tools").
+one, even if its arguments are incomplete, and would leave a call without a status out
+of the next turn (docs/reference/open-webui.md, "Rounds of tools").
 
 The host stores an item of unknown type unchanged and sends it to no model, and the page
 draws nothing for one without `content`. So records can be stored as items:
@@ -37,10 +37,7 @@ from owui_chat.storage.output_carrier import record_item
 
 
 def call_host_item(item: Item) -> Item:
-    """Return a call in the host's form; the text of a custom call is an argument.
-
-    The host would leave a call without a status out of the next turn.
-    """
+    """Return a call in the host's form; the text of a custom call is an argument."""
     shown = {"status": "completed", **_without_secrets(item)}
     if item_type(item) == "custom_tool_call":
         text = json.dumps({"input": shown.pop("input", "")}, ensure_ascii=False)
@@ -194,7 +191,7 @@ class OutputItems:
     def add_record(
         self, stored: StoredRecord, places: Mapping[int, int]
     ) -> Iterator[Chunk]:
-        """Yield the events of a record; one that was shown before is replaced.
+        """Yield the events of a record, which may replace an earlier one.
 
         `places` are those of the run's items.
         """
