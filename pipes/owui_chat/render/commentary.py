@@ -15,7 +15,6 @@ from collections.abc import Iterator
 from openai_responses.items import Item
 from openai_responses.transport.stream import ItemAdded, ItemDone, ItemEvent, TextDelta
 from owui_chat.render.chunks import Chunk
-from owui_chat.render.hosted import show_files
 from owui_chat.render.items import OutputItems, message_host_item
 from owui_chat.storage.output_carrier import COMMENTARY_TYPE
 
@@ -41,7 +40,7 @@ class Commentary:
                 yield from self._grow(event.text)
             case ItemDone():
                 yield from self._end(event, marker)
-                yield from show_files(self._shown, event.card)
+                yield from self._shown.add_files(event.card)
 
     def break_off(self) -> Iterator[Chunk]:
         """Yield the end of commentary that the run did not end."""

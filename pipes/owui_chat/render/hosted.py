@@ -19,7 +19,6 @@ it, because it has an output, or because it was not complete.
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from openai_responses.items import (
     Item,
@@ -99,13 +98,13 @@ class _ImageHostItem(_HostedItem):
             case PartialImage():
                 sketch = {"result": event.image, "output_format": event.form}
                 picture = {"type": "image", "url": image_url(sketch)}
-                yield _on_the_page(self._shown, [picture])
+                yield self._shown.show_files([picture])
             case ItemDone():
                 yield from self._end(event)
-                yield from show_files(self._shown, event.card)
+                yield from self._shown.add_files(event.card)
             case _:
                 yield from self._note(_BROKE_OFF)
-                yield _on_the_page(self._shown, [])
+                yield self._shown.show_files()
 
     def _end(self, event: ItemDone) -> Iterator[Chunk]:
         notes = event.card.get("notes", ())
@@ -120,27 +119,6 @@ class _ImageHostItem(_HostedItem):
         number = len(self._shown.items)
         note = {"type": "openai_responses:note", "id": f"note_{number}"}
         yield from self._shown.add({**note, "content": [part]})
-
-
-def show_files(shown: OutputItems, card: Mapping[str, Any]) -> Iterator[Chunk]:
-    """Yield the files of a card; the page gets those of earlier cards again."""
-    files = card.get("files")
-    if not files:
-        return
-    yield host_event("files", {"files": files})
-    if shown.files:
-        yield _on_the_page(shown, files)
-    shown.files += files
-
-
-def _on_the_page(shown: OutputItems, more: list[Item]) -> Chunk:
-    """Return the chunk that shows files on the page only.
-
-    It has no choice: otherwise the host would send the pictures to the page twice
-    (docs/reference/open-webui.md, "What a pipe yields").
-    """
-    event = host_event("chat:message:files", {"files": [*shown.files, *more]})
-    return {**event, "choices": []}
 
 
 def _failure(item: Item) -> str:
@@ -166,7 +144,7 @@ class _CodeHostItem(_HostedItem):
                 yield self._shown.grow(self._place, event.kind, event.text)
             case ItemDone():
                 yield self._shown.end(self._place, code_host_item(event.item))
-                yield from show_files(self._shown, event.card)
+                yield from self._shown.add_files(event.card)
             case _:
                 code = replay_code({"code": "".join(self._code)}, _BROKEN_CODE)
                 yield self._shown.update(self._place, status="incomplete", code=code)

@@ -15,10 +15,13 @@ draws nothing for one without `content`. So records can be stored as items:
      "before": id of a message item, "kept": what a message key would hold}
 
 Without an item in `before` the record belongs to the end of its message.
+
+A chunk that shows files on the page has no choice: otherwise the host would send them
+to the page twice (docs/reference/open-webui.md, "What a pipe yields").
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from openai_responses.items import (
@@ -32,7 +35,7 @@ from openai_responses.items import (
 )
 from openai_responses.loop.events import ToolOutput
 from owui_chat.events import StoredRecord, TurnDetails
-from owui_chat.render.chunks import Chunk
+from owui_chat.render.chunks import Chunk, host_event
 from owui_chat.storage.output_carrier import record_item
 
 
@@ -161,6 +164,19 @@ class OutputItems:
         item_id = self.items[place].get("id")
         grown = {"item_id": item_id, part: 0, "delta": text}
         return _native(_DELTA_TYPES[kind], place, **grown)
+
+    def add_files(self, card: Mapping[str, Any]) -> Iterator[Chunk]:
+        """Yield the files of a card; the page gets those of earlier cards again."""
+        if files := card.get("files"):
+            yield host_event("files", {"files": files})
+            if self.files:
+                yield self.show_files(files)
+            self.files += files
+
+    def show_files(self, more: Sequence[Item] = ()) -> Chunk:
+        """Return the chunk that shows files on the page only, with some `more`."""
+        event = host_event("chat:message:files", {"files": [*self.files, *more]})
+        return {**event, "choices": []}
 
     def answer(self, event: ToolOutput) -> Iterator[Chunk]:
         """Yield the output of a call in the form in which the host would store it."""

@@ -39,7 +39,7 @@ from owui_chat.render.chunks import (
     status_chunk,
 )
 from owui_chat.render.commentary import Commentary
-from owui_chat.render.hosted import HostedItems, end_after_code, show_files
+from owui_chat.render.hosted import HostedItems, end_after_code
 from owui_chat.render.items import (
     OutputItems,
     begun_host_item,
@@ -210,7 +210,7 @@ class NativeRenderer:
             case _:
                 item = call_host_item(event.item)
         yield self._shown.end(self._places[index], item)
-        yield from show_files(self._shown, event.card)
+        yield from self._shown.add_files(event.card)
 
 
 def _is_shown(item: Item) -> bool:

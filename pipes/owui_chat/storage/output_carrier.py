@@ -47,18 +47,6 @@ def closing_commentary(output: Sequence[Item]) -> Item | None:
     return None
 
 
-def returned_texts(turn: Sequence[tuple[Item, str]]) -> list[tuple[Item, str]]:
-    """Return the items of a response with the texts that the host returns for them.
-
-    `turn` has the shown text of each item; the host does not return that of commentary.
-    """
-    closing = closing_commentary([item for item, _ in turn])
-    return [
-        (item, "" if is_commentary(item) and item != closing else text)
-        for item, text in turn
-    ]
-
-
 _RECORD_TYPE = "openai_responses:kept"
 _RECORD_ID = "kept_"
 

@@ -10,7 +10,7 @@ In a chat without a row each finished response is put into the host's
 "Reasoning details").
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import itemgetter
 from typing import Literal, NamedTuple
 
@@ -35,7 +35,7 @@ from owui_chat.events import CitedEvent, Marker, TurnDetails
 from owui_chat.storage.details_carrier import write_details
 from owui_chat.storage.images import is_stored_image, stored_item
 from owui_chat.storage.markers import format_marker
-from owui_chat.storage.output_carrier import closing_commentary, returned_texts
+from owui_chat.storage.output_carrier import closing_commentary
 from owui_chat.storage.records import Record, text_digest
 
 # A part without text: its text is the one behind the marker.
@@ -137,7 +137,7 @@ class Recorder:
             pairs = [self._turn[index] for index in sorted(self._turn)]
             self._turn = {}
             name, _ = self._new_record()
-            entries = returned_texts(pairs)
+            entries = _returned_texts(pairs)
             yield TurnDetails(write_details(name, entries, self._scope.origin, {}))
 
     def _close(self, event: RunDone) -> Iterator[_RecorderEvent]:
@@ -225,6 +225,18 @@ class Recorder:
 def leaves_calls(ended: RunDone) -> bool:
     """Say whether a run ended without a failure and with calls for somebody else."""
     return bool(open_calls(ended.output)) and not ended.ending.is_failure
+
+
+def _returned_texts(turn: Sequence[tuple[Item, str]]) -> list[tuple[Item, str]]:
+    """Return the items of a response with the texts that the host returns for them.
+
+    `turn` has the shown text of each item; the host does not return that of commentary.
+    """
+    closing = closing_commentary([item for item, _ in turn])
+    return [
+        (item, "" if is_commentary(item) and item != closing else text)
+        for item, text in turn
+    ]
 
 
 def _stored_message(item: Item) -> Item:
