@@ -45,9 +45,7 @@ class StepStarted(NamedTuple):
 class StepEnded(NamedTuple):
     """A step of the log ended; `usage` are the tokens that the model reported."""
 
-    id: str
-    kind: StepKind
-    label: str
+    step: StepStarted
     seconds: float
     usage: Usage | None = None
     failed: bool = False

@@ -25,7 +25,7 @@ from gpt5_agent.shell.valves import Valves
 from openai_responses.transport.connections import Connections
 from owui_chat.render.chunks import error_chunk
 
-_STRATEGY_NAMES: Mapping[str, str] = {
+STRATEGY_NAMES: Mapping[str, str] = {
     "gpt5_function_calling": "GPT-5 Function Calling",
     "gpt5_react": "GPT-5 ReAct",
 }
@@ -56,12 +56,12 @@ class Pipeline:
         self.type = "manifold"
         self.valves = self.Valves()
         self._connections = Connections()
-        self._workbench = OwnToolPool()
+        self._own_tools = OwnToolPool()
         self._bridge = AsyncBridge(error_chunk(_STOPPED_TEXT), self._close_all)
 
     def pipelines(self) -> list[dict[str, str]]:
         """Return the agents as models."""
-        return [{"id": id_, "name": name} for id_, name in _STRATEGY_NAMES.items()]
+        return [{"id": id_, "name": name} for id_, name in STRATEGY_NAMES.items()]
 
     async def on_startup(self) -> None:
         """Let more answers wait at once; called in the server's own event loop."""
@@ -88,8 +88,8 @@ class Pipeline:
         """Answer: an iterator when the caller streams, else one complete result."""
         del user_message  # the last message of the user, which `messages` has
         caller = read_caller(body)
-        asked = AgentInput(model_id, messages, body, self.valves, caller.can_ask)
-        call = PipelineCall(asked, caller, self._connections, self._workbench)
+        question = AgentInput(model_id, messages, body, self.valves, caller.can_ask)
+        call = PipelineCall(question, caller, self._connections, self._own_tools)
         try:
             if caller.streams:
                 return self._bridge.stream(stream_answer(call))
@@ -99,7 +99,7 @@ class Pipeline:
             return iter((error, DONE_LINE)) if caller.streams else error
 
     async def _close_all(self) -> None:
-        await self._workbench.close()
+        await self._own_tools.close()
         await self._connections.close()
 
 

@@ -15,11 +15,8 @@ from openai_responses.transport.connections import Connections
 Message = Mapping[str, Any]
 """A message of a chat, as the host sends it."""
 
-
 PolicyStyle = Literal["full", "lean", "auto"]
-
-
-_MAX_ITERATIONS = 30
+ChosenStyle = Literal["full", "lean"]
 
 
 class Persona(NamedTuple):
@@ -28,7 +25,7 @@ class Persona(NamedTuple):
     instruction: str = ""
     overrides: str = ""
     style: PolicyStyle = "full"
-    guide: Guide | None = None
+    guide: Guide = Guide(system_prompt="")
 
 
 class AgentLimits(NamedTuple):
@@ -45,7 +42,7 @@ class AgentLimits(NamedTuple):
     @property
     def rounds(self) -> int:
         """How many rounds may call tools, 1 to 30."""
-        return max(1, min(self.iterations, _MAX_ITERATIONS))
+        return max(1, min(self.iterations, 30))
 
 
 class OwnToolSettings(NamedTuple):
@@ -62,10 +59,6 @@ class OwnToolSettings(NamedTuple):
     limits: CallLimits = CallLimits()
     asks_in_chat: bool = False
     files_root: str = ""
-
-
-def _ignore_metadata(_: RunMetadata) -> None:
-    """Leave an ending without a listener."""
 
 
 class AgentRequest(NamedTuple):
@@ -92,4 +85,4 @@ class AgentRequest(NamedTuple):
     prices: ModelPrices | None = None
     log: Callable[[str], object] = str
     debug: bool = False
-    on_end: Callable[[RunMetadata], object] = _ignore_metadata
+    on_end: Callable[[RunMetadata], object] = repr

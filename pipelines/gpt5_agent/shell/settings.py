@@ -99,26 +99,39 @@ def build_agent_request(
     question: AgentInput, endpoint: Endpoint, connections: Connections, log: AgentLog
 ) -> AgentRequest:
     """Return the request to the agent; raises InvalidRequest."""
-    valves, body = question.valves, question.body
+    valves, body, choose_text = question.valves, question.body, question.choose_text
+    iterations = body.get("maximum_iterations")
     return AgentRequest(
         strategy=question.strategy,
-        model=question.choose_text("agent_model", valves.MODEL),
+        model=choose_text("agent_model", valves.MODEL),
         messages=question.messages,
         body=body,
         endpoint=endpoint,
         connections=connections,
         limits=_build_run_limits(valves),
         settings=_build_request_settings(valves, streams=bool(body.get("stream"))),
-        persona=_build_persona(question),
+        persona=Persona(
+            choose_text("instruction", valves.INSTRUCTION),
+            choose_text("prompt_policy_overrides", valves.PROMPT_POLICY_OVERRIDES),
+            valves.POLICY_STYLE,
+            find_preset(valves.PRESET, valves.PRESETS_DIR),
+        ),
         budget=AgentLimits(
-            clamp_number(
-                body.get("maximum_iterations"), 1, 30, valves.MAXIMUM_ITERATIONS
-            ),
+            clamp_number(iterations, 1, 30, valves.MAXIMUM_ITERATIONS),
             valves.MAXIMUM_SECONDS,
             valves.MAXIMUM_TOKENS,
         ),
-        own_tools=_build_own_tool_settings(question),
-        query=question.choose_text("query", ""),
+        own_tools=OwnToolSettings(
+            question.tools,
+            Approver(read_rules(valves.TOOL_APPROVAL)),
+            CallLimits(
+                seconds=valves.TOOL_TIMEOUT_SECONDS,
+                characters=valves.TOOL_OUTPUT_CHARACTERS,
+            ),
+            question.can_ask,
+            valves.FILES_ROOT.strip(),
+        ),
+        query=choose_text("query", ""),
         context=body.get("context") or valves.CONTEXT or None,
         log=log.line,
         debug=valves.DEBUG,
@@ -128,14 +141,14 @@ def build_agent_request(
 
 def shows_thoughts(question: AgentInput) -> bool:
     """Say whether thoughts between the rounds are shown; raises InvalidRequest."""
-    given = question.body.get("emit_intermediate_thoughts")
-    if given is None:
-        return question.valves.EMIT_INTERMEDIATE_THOUGHTS
-    return read_bool("emit_intermediate_thoughts", given)
+    name = "emit_intermediate_thoughts"
+    given = question.body.get(name)
+    default = question.valves.EMIT_INTERMEDIATE_THOUGHTS
+    return default if given is None else read_bool(name, given)
 
 
-def build_endpoint(valves: Valves) -> Endpoint:
-    """Return where requests go; raises InvalidRequest."""
+def build_endpoint(valves: Valves, log: AgentLog) -> Endpoint:
+    """Return where requests go; `log` hides its secrets. Raises InvalidRequest."""
     key = reveal_secret(valves.API_KEY, "API_KEY")
     key = key or os.environ.get("OPENAI_API_KEY", "").strip()
     if not key:
@@ -143,25 +156,18 @@ def build_endpoint(valves: Valves) -> Endpoint:
             "This pipeline has no API key yet. An administrator has to set API_KEY in "
             "its valves (Admin Panel > Settings > Pipelines)."
         )
+    headers = _read_extra_headers(valves.EXTRA_HEADERS)
+    proxy = reveal_secret(valves.PROXY, "PROXY")
+    log.hide(connection_secrets(headers.values(), proxy, key))
     return Endpoint(
         base_url=valves.BASE_URL,
         api_key=key,
         organization=valves.ORGANIZATION.strip(),
         project=valves.PROJECT.strip(),
-        extra_headers=_read_extra_headers(valves.EXTRA_HEADERS),
-        network=Network(
-            valves.VERIFY_SSL,
-            valves.CA_BUNDLE.strip(),
-            reveal_secret(valves.PROXY, "PROXY"),
-        ),
+        extra_headers=headers,
+        network=Network(valves.VERIFY_SSL, valves.CA_BUNDLE.strip(), proxy),
         strict=valves.COMPATIBILITY == "strict",
     )
-
-
-def valve_secrets(endpoint: Endpoint) -> tuple[str, ...]:
-    """Return the texts that must be in no line of the log."""
-    headers, proxy = endpoint.extra_headers.values(), endpoint.network.proxy
-    return connection_secrets(headers, proxy, endpoint.api_key)
 
 
 def _read_extra_headers(stored: str) -> Mapping[str, str]:
@@ -190,30 +196,4 @@ def _build_request_settings(valves: Valves, *, streams: bool) -> Settings:
         verbosity=valves.VERBOSITY or None,
         stream=streams and valves.ENABLE_STREAM,
         parallel_tool_calls=None if valves.PARALLEL_TOOL_CALLS else False,
-    )
-
-
-def _build_persona(question: AgentInput) -> Persona:
-    valves = question.valves
-    return Persona(
-        instruction=question.choose_text("instruction", valves.INSTRUCTION),
-        overrides=question.choose_text(
-            "prompt_policy_overrides", valves.PROMPT_POLICY_OVERRIDES
-        ),
-        style=valves.POLICY_STYLE,
-        guide=find_preset(valves.PRESET, valves.PRESETS_DIR),
-    )
-
-
-def _build_own_tool_settings(question: AgentInput) -> OwnToolSettings:
-    valves = question.valves
-    return OwnToolSettings(
-        tools=question.tools,
-        approver=Approver(read_rules(valves.TOOL_APPROVAL)),
-        limits=CallLimits(
-            seconds=valves.TOOL_TIMEOUT_SECONDS,
-            characters=valves.TOOL_OUTPUT_CHARACTERS,
-        ),
-        asks_in_chat=question.can_ask,
-        files_root=valves.FILES_ROOT.strip(),
     )

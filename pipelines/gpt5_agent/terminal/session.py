@@ -10,7 +10,8 @@ from contextlib import aclosing
 from dataclasses import replace
 from typing import Any
 
-from gpt5_agent.agent.loop import MakeProvider, make_responses_provider, run_agent
+from gpt5_agent.agent.loop import MakeProvider, run_agent
+from gpt5_agent.agent.provider import ResponsesProvider
 from gpt5_agent.events import AgentEvent, RoundEnded, ToolCallRequested
 from gpt5_agent.ports import UserInterface, notify_interface
 from gpt5_agent.request import AgentRequest, Message
@@ -37,7 +38,7 @@ class Session:
         asked: AgentRequest,
         interface: UserInterface,
         show: Callable[[AgentEvent], object] = repr,
-        make_provider: MakeProvider = make_responses_provider,
+        make_provider: MakeProvider = ResponsesProvider,
     ) -> None:
         """Ask as `asked` does; `show` gets every event, also those of no method."""
         approver = replace(asked.own_tools.approver, ask=self._ask_person)

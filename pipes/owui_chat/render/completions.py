@@ -43,7 +43,7 @@ class ChunkRenderer:
 
     def __init__(self, completion_id: str, created: int, model: str) -> None:
         """Take the fields of every chunk: its id, its time in seconds, the model."""
-        self._head = {
+        self.head = {
             "id": completion_id,
             "object": "chat.completion.chunk",
             "created": created,
@@ -117,7 +117,7 @@ class ChunkRenderer:
 
     def _chunk(self, delta: dict[str, Any], finish: str | None = None) -> Chunk:
         choice = {"index": 0, "delta": delta, "finish_reason": finish}
-        return {**self._head, "choices": [choice]}
+        return {**self.head, "choices": [choice]}
 
     def _gap(self, event: TextDelta) -> str:
         before, self._last_index = self._last_index, event.output_index
@@ -138,7 +138,7 @@ class ChunkRenderer:
             yield self._chunk({}, finish_reason(event.ending, bool(self._open_calls)))
         if event.usage:
             usage = host_usage(event.usage, event.last_usage, event.cost)
-            yield {**self._head, "choices": [], "usage": usage}
+            yield {**self.head, "choices": [], "usage": usage}
 
 
 def _chat_image(item: Item) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -10,7 +9,6 @@ import pytest
 from gpt5_agent.tools.guard import (
     TOOL_FAILED_TEXT,
     TOOL_REPEATED_TEXT,
-    CallGuard,
     GuardedTools,
 )
 from openai_responses.items import Item
@@ -44,15 +42,18 @@ COLOURS: Json = {
 }
 
 
-def schemas(name: str) -> Mapping[str, Any] | None:
+SCHEMAS = {"get_weather": CITY, "paint": COLOURS}
+
+
+def guarded() -> GuardedTools:
     """Two tools that there are."""
-    return {"get_weather": CITY, "paint": COLOURS}.get(name)
+    return GuardedTools(SCHEMAS, MemoryTools().call, print)
 
 
 def refusal(arguments: object, name: str = "get_weather", **more: Any) -> str | None:
     """What a call with these arguments is answered with."""
     call = calling(name, **more)
-    return CallGuard(schemas).refusal({**call, "arguments": arguments})
+    return guarded().refusal({**call, "arguments": arguments})
 
 
 def painted(**arguments: object) -> str | None:
@@ -121,7 +122,7 @@ def test_custom_call_has_an_input() -> None:
     """It is no JSON."""
     call = {"type": "custom_tool_call", "call_id": "1", "name": "paint", "input": "{"}
 
-    assert CallGuard(schemas).refusal(call) is None
+    assert guarded().refusal(call) is None
 
 
 # ------------------------------------------------------------------ failures
@@ -152,9 +153,9 @@ class Bench:
             failing=failing,
         )
         self.logged: list[str] = []
-        self.guard = CallGuard(self.inner.parameters)
-        tools = GuardedTools(self.inner, self.guard, self.logged.append)
-        self.toolset = Toolset(tools, limits=CallLimits(**limits))
+        schemas = dict.fromkeys(self.inner.functions, CITY)
+        self.guard = GuardedTools(schemas, self.inner.call, self.logged.append)
+        self.toolset = Toolset(self.guard, limits=CallLimits(**limits))
 
     async def answer(self, call: Item) -> ToolResult:
         """What a call gets, as the strategy makes it."""
@@ -269,15 +270,11 @@ def test_stop_passes_through() -> None:
     assert bench.inner.left == ["endless"]
 
 
-def test_what_a_tool_says_of_itself_is_not_changed() -> None:
-    """The wrapping adds nothing to good answers."""
-    bench = Bench()
-    bench.inner.peoples.add("get_weather")
-    bench.inner.stand_ins["call"] = "get_weather"
+def test_no_tool_stands_for_another_or_waits_for_a_person() -> None:
+    """Each is called by its own name, within the limits."""
+    tools = guarded()
 
-    tools = bench.toolset.tools
-
-    assert tools.is_interactive("get_weather")
-    assert tools.resolve_call("call", {}) == ("get_weather", {})
+    assert not tools.is_interactive("get_weather")
+    assert tools.resolve_call("paint", {"a": 1}) == ("paint", {"a": 1})
     assert tools.parameters("get_weather") == CITY
     assert tools.parameters("surprise") is None
