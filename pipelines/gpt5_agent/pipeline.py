@@ -52,7 +52,7 @@ class Pipeline:
     Valves = Valves
 
     def __init__(self) -> None:
-        """Open and start nothing: the server creates one at every load."""
+        """Open nothing: the server creates one at every load."""
         self.type = "manifold"
         self.valves = self.Valves()
         self._connections = Connections()
@@ -64,7 +64,7 @@ class Pipeline:
         return [{"id": id_, "name": name} for id_, name in STRATEGY_NAMES.items()]
 
     async def on_startup(self) -> None:
-        """Let more answers wait at once; called in the server's own event loop."""
+        """Let more answers wait at once."""
         _raise_thread_limit()
 
     async def on_shutdown(self) -> None:
@@ -74,7 +74,7 @@ class Pipeline:
     async def inlet(
         self, body: dict[str, Any], user: dict[str, Any] | None = None
     ) -> dict[str, Any]:
-        """Keep in the body what the pipe would not learn of the chat."""
+        """Put the ids of the chat into the body: `pipe` gets no metadata."""
         del user
         return {**body, CONTEXT_KEY: read_inlet_context(body)}
 
@@ -85,7 +85,7 @@ class Pipeline:
         messages: Sequence[Mapping[str, Any]],
         body: dict[str, Any],
     ) -> Iterator[AnswerPiece] | dict[str, Any]:
-        """Answer: an iterator when the caller streams, else one complete result."""
+        """Return an iterator if the caller streams, else one complete result."""
         del user_message  # the last message of the user, which `messages` has
         caller = read_caller(body)
         question = AgentInput(model_id, messages, body, self.valves, caller.can_ask)

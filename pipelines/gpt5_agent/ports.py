@@ -82,7 +82,7 @@ class AgentContext(Protocol):
     """Takes the signals of a listener."""
 
     async def emit_input(self, text: str) -> None:
-        """Take what was heard; returns once it is answered."""
+        """Take an input; returns once it is answered."""
 
 
 class Listener(Protocol):

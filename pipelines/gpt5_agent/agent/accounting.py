@@ -4,12 +4,11 @@ import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from gpt5_agent.events import RunMetadata, StepEnded, StepKind, StepStarted
+from gpt5_agent.events import StepEnded, StepKind, StepStarted
 from gpt5_agent.request import AgentLimits
 from openai_responses.clock import monotonic_seconds
 from openai_responses.json_input import as_mapping
-from openai_responses.models.resolve import ModelPrices
-from openai_responses.models.usage import Usage, add_usage, cost_of_run
+from openai_responses.models.usage import Usage, add_usage
 
 _ITERATION_LIMIT_TEXT = (
     "Maximum iteration limit ({limit}) reached. Cannot call tool '{tool}'. "
@@ -33,7 +32,7 @@ class RunTotals:
 
     @property
     def seconds(self) -> float:
-        """The time that the agent took."""
+        """The time so far, earlier rounds included."""
         return self._now() - self._started_at
 
     @property
@@ -50,7 +49,7 @@ class RunTotals:
     def add_earlier(
         self, rounds: int, calls: int, usage: Usage | None, seconds: float
     ) -> None:
-        """Add what earlier rounds took."""
+        """Add the sums of earlier rounds."""
         self.rounds, self.calls, self._earlier_usage = rounds, calls, usage
         self._started_at -= seconds
 
@@ -61,7 +60,7 @@ class RunTotals:
 
     @contextmanager
     def pause(self) -> Iterator[None]:
-        """Count no time while a person is asked."""
+        """Count no time while a person decides."""
         began = self._now()
         try:
             yield
@@ -85,21 +84,12 @@ class RunTotals:
         return used_up and f"{used_up} Cannot call tool '{{tool}}'."
 
     def _exhausted_limit(self) -> str:
-        budget = self._budget
+        _, seconds, tokens = self._budget
         if self.seconds_left == 0:
-            return f"Time limit ({budget.seconds:g} s) reached."
-        if 0 < budget.tokens <= self.total_usage.total:
-            return f"Token limit ({budget.tokens}) reached."
+            return f"Time limit ({seconds:g} s) reached."
+        if 0 < tokens <= self.total_usage.total:
+            return f"Token limit ({tokens}) reached."
         return ""
-
-    def metadata(
-        self, strategy: str, model: str, ending: str, prices: ModelPrices | None
-    ) -> RunMetadata:
-        """Return what the whole answer took."""
-        usage = self.total_usage
-        price = cost_of_run(usage, prices, ()) or 0.0
-        totals = (self.rounds, self.calls, self.seconds, price, usage)
-        return RunMetadata(strategy, model, ending, *totals)
 
 
 def dump_usage(usage: Usage | None) -> dict[str, int]:

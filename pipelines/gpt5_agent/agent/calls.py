@@ -112,8 +112,8 @@ class RoundCalls:
             filter(self._must_ask, map(self._resolve_for_rules, open_calls))
         )
         if questions:
-            asked = tuple(questions[:MAX_QUESTIONS])
-            return CallDecisions(tuple(calls), refused, frozenset(), asked)
+            first = tuple(questions[:MAX_QUESTIONS])
+            return CallDecisions(tuple(calls), refused, frozenset(), first)
         host_calls = [one for one in open_calls if one["name"] not in self._own_names]
         for call in map(self._resolve_for_rules, host_calls):
             why = await self._approver.refusal(

@@ -32,6 +32,7 @@ from openai_responses.errors import ResponsesError
 from openai_responses.items import Item, is_call
 from openai_responses.loop.events import ResponseDone, RunDone, Status
 from openai_responses.models.resolve import resolve_model
+from openai_responses.models.usage import cost_of_run
 
 
 class _Agent:
@@ -208,8 +209,8 @@ async def run_agent(
 ) -> AsyncGenerator[AgentEvent, None]:
     """Answer a question; yield what happens.
 
-    Raises nothing of ours: what cannot be asked is an ending. Exactly one RunDone
-    comes; ReadyForInput is the last event, unless the host has to go on first.
+    An invalid request is an ending, not an exception. Exactly one RunDone comes;
+    ReadyForInput is the last event, unless the host has to go on first.
     """
     totals = RunTotals(request.budget)
     agent, kind = None, "cancelled"
@@ -258,6 +259,7 @@ def _final_events(
 def _build_metadata(
     request: AgentRequest, totals: RunTotals, ending: str
 ) -> RunMetadata:
-    model = resolve_model(request.model)
-    prices = request.prices or model.facts.prices
-    return totals.metadata(request.strategy, model.id, ending, prices)
+    model, usage = resolve_model(request.model), totals.total_usage
+    price = cost_of_run(usage, model.facts.prices, ()) or 0.0
+    used = (totals.rounds, totals.calls, totals.seconds, price, usage)
+    return RunMetadata(request.strategy, model.id, ending, *used)

@@ -119,11 +119,14 @@ async def _run_task(call: PipelineCall, log: AgentLog) -> Chunk:
     text = ""
     try:
         endpoint = build_endpoint(call.question.valves, log)
-        asked = build_agent_request(call.question, endpoint, call.connections, log)
+        settings = build_agent_request(call.question, endpoint, call.connections, log)
         request = task_request(
-            resolve_model(asked.model), asked.messages, asked.body, call.caller.task
+            resolve_model(settings.model),
+            settings.messages,
+            settings.body,
+            call.caller.task,
         )
-        events = run(request, endpoint, call.connections, asked.limits)
+        events = run(request, endpoint, call.connections, settings.limits)
         async with aclosing(events):
             async for event in events:
                 if isinstance(event, RunDone):

@@ -116,7 +116,7 @@ class OwnToolPool:
             yield (*remote, *sandbox_tools)
 
     async def close(self) -> None:
-        """End what runs, close the sessions, remove the files of the chats."""
+        """End all runs and sessions, and remove the files of the chats."""
         for sandbox in self._sandboxes.values():
             await sandbox.close()
         await self._servers.close()

@@ -14,10 +14,9 @@ from openai_responses.errors import InvalidRequest
 from openai_responses.json_input import parse_json_object
 
 SECRET_FORMS = "`env:NAME` or `file:PATH`; what is typed in plainly is sealed at once."
-"""How a secret is entered, in the words that the valves say it with."""
 
-SEALED_PREFIX = "sealed:"
-_SECRET_PREFIXES = ("env:", "file:", SEALED_PREFIX)
+_SEALED_PREFIX = "sealed:"
+_SECRET_PREFIXES = ("env:", "file:", _SEALED_PREFIX)
 _KEY_FILE = "gpt5_agent.key"
 _MAX_SECRET_CHARACTERS = 65_536
 _PUBLIC_SERVER_KEYS = frozenset(
@@ -36,14 +35,14 @@ def seal_secret(typed: str) -> str:
         return text
     package = _import_fernet()
     if package is None:
-        return SEALED_PREFIX
+        return _SEALED_PREFIX
     try:
         _write_sealing_key(package.Fernet.generate_key())
-        return SEALED_PREFIX + str(
+        return _SEALED_PREFIX + str(
             package.Fernet(_read_sealing_key()).encrypt(text.encode()).decode()
         )
     except (OSError, ValueError):
-        return SEALED_PREFIX
+        return _SEALED_PREFIX
 
 
 def seal_values(typed: str) -> str:

@@ -30,10 +30,7 @@ _CONTEXT_IDS = ("chat_id", "message_id", "user_id", "task")
 
 
 class PipelineCaller(NamedTuple):
-    """Which message of which chat is answered, or which task of the host.
-
-    `model` is the id that the caller asked for.
-    """
+    """Which message of which chat is answered, or which task of the host."""
 
     model: str = ""
     chat_id: str = ""
@@ -49,7 +46,7 @@ class PipelineCaller(NamedTuple):
 
     @property
     def can_ask(self) -> bool:
-        """Whether an approval can be asked for: without a stream no card is shown."""
+        """Whether the host can show a card: it needs a stream."""
         return self.is_host and self.streams
 
     @property
@@ -59,13 +56,13 @@ class PipelineCaller(NamedTuple):
 
 
 def read_inlet_context(body: Mapping[str, Any]) -> dict[str, str]:
-    """Return what an inlet's body says of the chat."""
+    """Return the ids of the chat that an inlet's body names."""
     metadata = as_mapping(body.get("metadata"))
     return {key: str(metadata[key]) for key in _CONTEXT_IDS if metadata.get(key)}
 
 
 def read_caller(body: Mapping[str, Any]) -> PipelineCaller:
-    """Return who asks; a body that passed no inlet is a plain client's."""
+    """Return who calls; a body that passed no inlet is a plain client's."""
     context = as_mapping(body.get(CONTEXT_KEY))
     return PipelineCaller(
         model=str(body.get("model") or ""),
@@ -75,10 +72,7 @@ def read_caller(body: Mapping[str, Any]) -> PipelineCaller:
 
 
 class AgentInput(NamedTuple):
-    """One call of the pipeline: the agent, the messages, the rest of the body.
-
-    `can_ask` says whether approvals can be asked for in the chat; `tools` run here.
-    """
+    """One question: `can_ask` allows approvals in the chat, `tools` run here."""
 
     strategy: str
     messages: Sequence[Mapping[str, Any]]
@@ -88,7 +82,7 @@ class AgentInput(NamedTuple):
     tools: Sequence[Tool] = ()
 
     def choose_text(self, key: str, otherwise: str) -> str:
-        """Return a text of the request, or that of the valves."""
+        """Return a text of the request; an object or list in it as JSON."""
         given = self.body.get(key)
         if isinstance(given, Mapping | list):
             return json.dumps(given)
