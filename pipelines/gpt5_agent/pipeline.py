@@ -14,6 +14,7 @@ from typing import Any
 
 from gpt5_agent.shell.answers import DONE_LINE, PipelineCall, answer_once, stream_answer
 from gpt5_agent.shell.bridge import AnswerPiece, AsyncBridge, BridgeClosed
+from gpt5_agent.shell.log import AgentLog
 from gpt5_agent.shell.own_tools import OwnToolPool
 from gpt5_agent.shell.settings import (
     CONTEXT_KEY,
@@ -22,6 +23,7 @@ from gpt5_agent.shell.settings import (
     read_inlet_context,
 )
 from gpt5_agent.shell.valves import Valves
+from openai_responses.clock import new_ulid
 from openai_responses.transport.connections import Connections
 from owui_chat.render.chunks import error_chunk
 
@@ -89,7 +91,8 @@ class Pipeline:
         del user_message  # the last message of the user, which `messages` has
         caller = read_caller(body)
         question = AgentInput(model_id, messages, body, self.valves, caller.can_ask)
-        call = PipelineCall(question, caller, self._connections, self._own_tools)
+        log = AgentLog(new_ulid()[-10:])
+        call = PipelineCall(question, caller, self._connections, self._own_tools, log)
         try:
             if caller.streams:
                 return self._bridge.stream(stream_answer(call))

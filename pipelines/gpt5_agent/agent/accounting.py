@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from gpt5_agent.events import StepEnded, StepKind, StepStarted
 from gpt5_agent.request import AgentLimits
 from openai_responses.clock import monotonic_seconds
-from openai_responses.json_input import as_mapping
 from openai_responses.models.usage import Usage, add_usage
 
 _ITERATION_LIMIT_TEXT = (
@@ -90,19 +89,6 @@ class RunTotals:
         if 0 < tokens <= self.total_usage.total:
             return f"Token limit ({tokens}) reached."
         return ""
-
-
-def dump_usage(usage: Usage | None) -> dict[str, int]:
-    """Return the counts as they are noted."""
-    return usage._asdict() if usage else {}
-
-
-def read_usage_note(wire: object) -> Usage | None:
-    """Return stored counts; None for anything else."""
-    given = as_mapping(wire)
-    fields = ((name, given.get(name)) for name in Usage._fields)
-    counts = {k: v for k, v in fields if isinstance(v, int) and v >= 0}
-    return Usage(**counts) if counts else None
 
 
 class StepLog:

@@ -9,7 +9,6 @@ from itertools import chain
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from gpt5_agent.agent.accounting import read_usage_note
 from gpt5_agent.agent.memory import find_turn_starts
 from gpt5_agent.request import ChosenStyle, Message
 from gpt5_agent.tools.confirmations import (
@@ -110,7 +109,10 @@ def _find_open_turn(
 def _sum_usage(turns: Sequence[DetailTurn]) -> Usage | None:
     usage: Usage | None = None
     for turn in turns:
-        usage = add_usage(usage, read_usage_note(turn.notes.get("usage")))
+        given = as_mapping(turn.notes.get("usage"))
+        fields = ((name, given.get(name)) for name in Usage._fields)
+        counts = {k: v for k, v in fields if isinstance(v, int) and v >= 0}
+        usage = add_usage(usage, Usage(**counts) if counts else None)
     return usage
 
 

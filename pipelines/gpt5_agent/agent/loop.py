@@ -9,7 +9,7 @@ or ask a person, the loop ends early and the host calls again. The strategies
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
 from contextlib import aclosing
 
-from gpt5_agent.agent.accounting import RunTotals, StepLog, dump_usage
+from gpt5_agent.agent.accounting import RunTotals, StepLog
 from gpt5_agent.agent.calls import CallDecisions, RoundCalls
 from gpt5_agent.agent.preparation import PreparedRun, prepare_run
 from gpt5_agent.agent.provider import ResponsesProvider
@@ -189,9 +189,10 @@ class _Agent:
             yield event
 
     def _build_round_end(self, answer: AnswerEvents) -> RoundEnded:
+        usage = self._run_end.usage
         notes = {
             "style": self._prepared.style,
-            "usage": dump_usage(self._run_end.usage),
+            "usage": usage._asdict() if usage else {},
             "seconds": round(self._totals.seconds - self._round_began, 3),
             "failed": self._round_calls.failed_calls(),
         }

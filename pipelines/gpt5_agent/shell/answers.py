@@ -51,49 +51,44 @@ class PipelineCall(NamedTuple):
     caller: PipelineCaller
     connections: Connections
     own_tools: OwnToolPool
+    log: AgentLog
 
 
 async def stream_answer(call: PipelineCall) -> AsyncGenerator[AnswerPiece, None]:
     """Yield the answer in the reader's form, closed by an end marker."""
-    log = _new_log()
     try:
         if call.caller.task:
-            yield _convert_to_chunk(await _run_task(call, log))
+            yield _convert_to_chunk(await _run_task(call))
         else:
-            async with _open_run(call, log) as (events, renderer):
+            async with _open_run(call) as (events, renderer):
                 async for event in events:
                     for chunk in renderer.show(event):
                         yield chunk
     except Exception as error:  # raised, it would take away what has been shown
-        yield error_chunk(_report_exception(error, log))
+        yield error_chunk(_report_exception(error, call.log))
     yield DONE_LINE
 
 
 async def answer_once(call: PipelineCall) -> Chunk:
     """Return the complete answer as one result."""
-    log = _new_log()
     try:
         if call.caller.task:
-            return await _run_task(call, log)
-        async with _open_run(call, log) as (events, renderer):
+            return await _run_task(call)
+        async with _open_run(call) as (events, renderer):
             async for event in events:
                 for _ in renderer.show(event):
                     pass
         return renderer.result(*_make_completion_fields(call.caller))
     except Exception as error:  # raised, it would be no answer, only HTTP 500
-        return error_chunk(_report_exception(error, log))
-
-
-def _new_log() -> AgentLog:
-    return AgentLog(new_ulid()[-10:])
+        return error_chunk(_report_exception(error, call.log))
 
 
 @asynccontextmanager
 async def _open_run(
-    call: PipelineCall, log: AgentLog
+    call: PipelineCall,
 ) -> AsyncGenerator[tuple[_Events, _Renderer], None]:
     """Open the tools of an answer; give the agent's events, and who renders them."""
-    question, caller = call.question, call.caller
+    question, caller, log = call.question, call.caller, call.log
     endpoint = build_endpoint(question.valves, log)
     workspace = caller.workspace or log.run_id
     async with call.own_tools.open_tools(question.valves, workspace, log) as tools:
@@ -114,9 +109,9 @@ def _choose_renderer(
     return HostRenderer(emits, origin_at(family, request.endpoint))
 
 
-async def _run_task(call: PipelineCall, log: AgentLog) -> Chunk:
+async def _run_task(call: PipelineCall) -> Chunk:
     """Return a title, tags or the like, without the loop; empty if it failed."""
-    text = ""
+    text, log = "", call.log
     try:
         endpoint = build_endpoint(call.question.valves, log)
         settings = build_agent_request(call.question, endpoint, call.connections, log)

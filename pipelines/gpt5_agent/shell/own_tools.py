@@ -131,11 +131,7 @@ class OwnToolPool:
         sandbox = self._sandboxes[key]
         return [
             _SandboxTool(
-                str(spec["name"]),
-                str(spec["description"]),
-                spec["parameters"],
-                sandbox,
-                chat,
+                spec["name"], spec["description"], spec["parameters"], sandbox, chat
             )
             for spec in await sandbox.specs()
         ]

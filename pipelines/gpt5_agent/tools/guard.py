@@ -36,7 +36,7 @@ def resolve_host_call(call: Item) -> Item:
 
 
 TOOL_FAILED_TEXT = "tool invoke error: failed to execute tool"
-TOOL_REPEATED_TEXT = (
+_TOOL_REPEATED_TEXT = (
     "tool invoke error: repeated failure detected; skipped duplicate call"
 )
 
@@ -74,7 +74,7 @@ class GuardedTools:
         if problem:
             return f"tool arguments validation error: {problem}"
         has_failed = self._signature(name, arguments) in self._failed
-        return TOOL_REPEATED_TEXT if has_failed else None
+        return _TOOL_REPEATED_TEXT if has_failed else None
 
     def failed_calls(self) -> list[Item]:
         """Return the calls that failed, for later rounds."""
@@ -102,7 +102,7 @@ class GuardedTools:
     async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
         """Run a tool; one that takes too long, or is stopped, has failed too."""
         if self._signature(name, arguments) in self._failed:
-            return ToolResult(TOOL_REPEATED_TEXT, failed=True)
+            return ToolResult(_TOOL_REPEATED_TEXT, failed=True)
         succeeded = False
         try:
             result = await self._run_tool(name, arguments)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from agent_sample import (
+    REPEATED,
     ScriptedProvider,
     WeatherTool,
     answered,
@@ -31,7 +32,7 @@ from gpt5_agent.events import (
 from gpt5_agent.pipeline import STRATEGY_NAMES
 from gpt5_agent.ports import Guide
 from gpt5_agent.request import AgentLimits, OwnToolSettings, Persona
-from gpt5_agent.tools.guard import TOOL_FAILED_TEXT, TOOL_REPEATED_TEXT
+from gpt5_agent.tools.guard import TOOL_FAILED_TEXT
 from openai_responses.items import Item, is_call_output
 from openai_responses.loop.events import RunDone, Status
 from openai_responses.loop.tools import CallLimits
@@ -259,7 +260,7 @@ def test_r21_failure_is_remembered_over_the_rounds() -> None:
 
     events = run_skipping(events_of(question(tool), provider))
 
-    assert answered(events) == [TOOL_FAILED_TEXT, TOOL_REPEATED_TEXT, TOOL_FAILED_TEXT]
+    assert answered(events) == [TOOL_FAILED_TEXT, REPEATED, TOOL_FAILED_TEXT]
     assert len(tool.called) == 2
     assert "hunter2" not in repr(events)
 
