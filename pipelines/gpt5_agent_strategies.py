@@ -18,10 +18,9 @@ Built by scripts/bundle.py from pipes/ and pipelines/; do not edit. In reading o
                storage.output_carrier, render.completions, render.items, render.hosted,
                render.commentary, render.native, input.tasks
     toolbox  sandbox.backend, sandbox.seccomp, sandbox.bubblewrap, sandbox.containers,
-             sandbox.program_files, sandbox.program, sandbox.runs, sandbox.workspaces,
-             sandbox.tools, mcp.messages, remote_tools, server_entries, mcp.http,
-             mcp.stdio, mcp.client, openapi.document, openapi.calls, openapi.client,
-             tool_servers
+             sandbox.program, sandbox.runs, sandbox.workspaces, sandbox.tools,
+             server_entries, remote_tools, mcp.messages, mcp.http, mcp.stdio,
+             mcp.client, openapi.document, openapi.client, tool_servers
     gpt5_agent  events, ports, request, agent.accounting, agent.memory, tools.guard,
                 tools.confirmations, agent.earlier_rounds, agent.policy,
                 tools.execution, agent.preparation, agent.transcript, agent.calls,
@@ -84,9 +83,9 @@ from fnmatch import fnmatchcase
 from functools import partial
 from hashlib import sha256
 from importlib import import_module
-from itertools import count, groupby
+from itertools import chain, count, groupby
 from mimetypes import guess_type
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from os.path import basename, commonpath, getsize, isabs, isfile, join, realpath
 from pathlib import Path, PurePosixPath
 from queue import Empty, SimpleQueue
@@ -95,7 +94,16 @@ from threading import Lock, Thread
 from time import monotonic
 from traceback import extract_tb
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple, Protocol, Self, TypeVar
+from typing import (
+    Annotated,
+    Any,
+    ClassVar,
+    Literal,
+    NamedTuple,
+    Protocol,
+    Self,
+    TypeVar,
+)
 from urllib.parse import (
     SplitResult,
     quote,
@@ -110,6 +118,7 @@ from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
 from pydantic import (
+    AfterValidator,
     BaseModel,
     ConfigDict,
     Field,
@@ -118,6 +127,7 @@ from pydantic import (
     ValidatorFunctionWrapHandler,
     field_validator,
 )
+from pydantic.alias_generators import to_camel
 
 # ==== openai_responses.json_input: JSON that people and models wrote, which may be invalid.
 
@@ -168,23 +178,20 @@ def as_text(value: object) -> str:
 Item = dict[str, Any]
 
 
-class ItemKind(NamedTuple):
-    """What all items of one type have in common."""
+class _ItemKind(NamedTuple):
 
     parts: tuple[tuple[str, str], ...] = ()
     """Lists of texts that deltas grow: the kind of the text and its field."""
     text: tuple[str, str] | None = None
     """The one text that deltas grow: its kind and its field."""
-    output_type: str = ""
-    """The type of the answer, for a call that our side has to answer."""
     from_client: bool = False
     """Only our side makes it."""
     is_encrypted: bool = False
     """Only the account and the model family that made it can read it."""
     id_prefix: str = ""
     """How the id begins that other servers ask for."""
-    is_hosted: bool = False
-    """The API makes it or runs it."""
+    tool: str = ""
+    """The type of the hosted tool that makes it; empty if the API does not run it."""
     returned: Literal["always", "same_run", "never"] = "always"
     """Which later requests a hosted item goes into."""
     required: tuple[str, ...] = ()
@@ -193,8 +200,6 @@ class ItemKind(NamedTuple):
     """Fields that it demands even where they are null."""
     is_call: bool = False
     """It is part of a call of a hosted tool."""
-    tool: str = ""
-    """The type of the hosted tool that makes it."""
     include: str = ""
     """What the API leaves out of it unless a request includes it."""
     refused_at_minimal: bool = False
@@ -206,50 +211,38 @@ class ItemKind(NamedTuple):
     fee_field: str = ""
 
 
-def _hosted(tool: str, *required: str, **fields: Any) -> ItemKind:
-    return ItemKind(is_hosted=True, tool=tool, required=required, **fields)
-
-
-ITEM_KINDS: Mapping[str, ItemKind] = {
-    "message": ItemKind(parts=(("text", "content"),)),
-    "reasoning": ItemKind(
+_ITEM_KINDS = {
+    "message": _ItemKind(parts=(("text", "content"),)),
+    "reasoning": _ItemKind(
         parts=(("summary", "summary"), ("reasoning", "content")),
         is_encrypted=True,
         id_prefix="rs",
     ),
-    "compaction": ItemKind(is_encrypted=True),
-    "function_call": ItemKind(
-        text=("arguments", "arguments"),
-        output_type="function_call_output",
-        id_prefix="fc",
-    ),
-    "function_call_output": ItemKind(from_client=True),
-    "custom_tool_call": ItemKind(
-        text=("arguments", "input"),
-        output_type="custom_tool_call_output",
-        id_prefix="ctc",
-    ),
-    "custom_tool_call_output": ItemKind(from_client=True),
-    "web_search_call": _hosted(
-        "web_search",
-        "action",
+    "compaction": _ItemKind(is_encrypted=True),
+    "function_call": _ItemKind(text=("arguments", "arguments"), id_prefix="fc"),
+    "function_call_output": _ItemKind(from_client=True),
+    "custom_tool_call": _ItemKind(text=("arguments", "input"), id_prefix="ctc"),
+    "custom_tool_call_output": _ItemKind(from_client=True),
+    "web_search_call": _ItemKind(
+        tool="web_search",
+        required=("action",),
         is_call=True,
         is_cited=True,
         include="web_search_call.action.sources",
         refused_at_minimal=True,
         fee=0.01,
     ),
-    "file_search_call": _hosted(
-        "file_search",
-        "queries",
+    "file_search_call": _ItemKind(
+        tool="file_search",
+        required=("queries",),
         is_call=True,
         is_cited=True,
         refused_at_minimal=True,
         fee=0.0025,  # not verified
     ),
-    "code_interpreter_call": _hosted(
-        "code_interpreter",
-        "container_id",
+    "code_interpreter_call": _ItemKind(
+        tool="code_interpreter",
+        required=("container_id",),
         nullable=("code", "outputs"),
         text=("code", "code"),
         is_call=True,
@@ -258,25 +251,25 @@ ITEM_KINDS: Mapping[str, ItemKind] = {
         fee_field="container_id",
     ),
     # It would be looked up by an id that was never stored: see `image_message`.
-    "image_generation_call": _hosted(
-        "image_generation", returned="never", refused_at_minimal=True
+    "image_generation_call": _ItemKind(
+        tool="image_generation", returned="never", refused_at_minimal=True
     ),
-    "mcp_list_tools": _hosted("mcp", "server_label", "tools"),
-    "mcp_call": _hosted(
-        "mcp",
-        *("server_label", "name", "arguments"),
+    "mcp_list_tools": _ItemKind(tool="mcp", required=("server_label", "tools")),
+    "mcp_call": _ItemKind(
+        tool="mcp",
+        required=("server_label", "name", "arguments"),
         text=("arguments", "arguments"),
         is_call=True,
     ),
-    "mcp_approval_request": _hosted(
-        "mcp",
-        *("id", "server_label", "name", "arguments"),
+    "mcp_approval_request": _ItemKind(
+        tool="mcp",
+        required=("id", "server_label", "name", "arguments"),
         returned="same_run",
         is_call=True,
     ),
-    "mcp_approval_response": _hosted(
-        "mcp",
-        *("approval_request_id", "approve"),
+    "mcp_approval_response": _ItemKind(
+        tool="mcp",
+        required=("approval_request_id", "approve"),
         returned="same_run",
         is_call=True,
         from_client=True,
@@ -285,12 +278,14 @@ ITEM_KINDS: Mapping[str, ItemKind] = {
 """The types of items that the code knows. The fees are those of LiteLLM 1.109.1's price
 map (2026-11-21)."""
 
-_OTHER_KIND = ItemKind()
+_OTHER_KIND = _ItemKind()
+_TOOL_KINDS = {kind.tool: kind for kind in _ITEM_KINDS.values() if kind.tool}
 
-CALL_OUTPUTS = {name: k.output_type for name, k in ITEM_KINDS.items() if k.output_type}
-"""Calls that we answer, by the type of their answer."""
-
-_TOOL_KINDS = {kind.tool: kind for kind in ITEM_KINDS.values() if kind.tool}
+CALL_OUTPUTS = {
+    "function_call": "function_call_output",
+    "custom_tool_call": "custom_tool_call_output",
+}
+"""Calls that we answer, and the types of their answers."""
 
 
 def item_type(item: Mapping[str, Any]) -> str:
@@ -299,9 +294,14 @@ def item_type(item: Mapping[str, Any]) -> str:
     return kind if isinstance(kind, str) else "message" if "role" in item else ""
 
 
-def kind_of(item: Mapping[str, Any]) -> ItemKind:
+def kind_of(item: Mapping[str, Any]) -> _ItemKind:
     """Return what is known of items of this type."""
-    return ITEM_KINDS.get(item_type(item), _OTHER_KIND)
+    return _ITEM_KINDS.get(item_type(item), _OTHER_KIND)
+
+
+def tool_kind(tool: Mapping[str, Any]) -> _ItemKind:
+    """Return what is known of the items that a hosted tool makes."""
+    return _TOOL_KINDS.get(str(tool.get("type")), _OTHER_KIND)
 
 
 def is_call(item: Mapping[str, Any]) -> bool:
@@ -325,7 +325,7 @@ def is_commentary(item: Mapping[str, Any]) -> bool:
 
 
 def has_encrypted_reasoning(item: Mapping[str, Any]) -> bool:
-    """Say whether `item` is reasoning that can be sent back."""
+    """Say whether `item` is reasoning that the model can read again."""
     return is_reasoning(item) and bool(item.get("encrypted_content"))
 
 
@@ -385,12 +385,14 @@ def _paired_places(items: Sequence[Mapping[str, Any]]) -> set[int]:
     return {calls[call_id] for call_id in outputs} | set(outputs.values())
 
 
-def drop_orphans(items: Iterable[Item]) -> list[Item]:
-    """Return `items` without half pairs, and without the reasoning before them.
+_INPUT_ROLES = ("user", "system", "developer")
 
-    The API refuses a call without an output and an output without a call. Reasoning
-    belongs to the item that it produced, so it is dropped with that item
-    (docs/reference/responses-api.md, "Refusals of input items", 5).
+
+def drop_orphans(items: Iterable[Item]) -> list[Item]:
+    """Return `items` without half pairs, and without the reasoning that produced them.
+
+    The API refuses all three (docs/reference/responses-api.md, "Refusals of input
+    items", 5).
     """
     rows = list(items)
     pairs = _paired_places(rows)
@@ -402,7 +404,8 @@ def drop_orphans(items: Iterable[Item]) -> list[Item]:
             lost_call = lost_call or is_call(item)
             continue
         # Reasoning before several calls stays as long as one of them stays.
-        if (lost_call and not is_call(item)) or _comes_from_outside(item):
+        is_input = is_call_output(item) or item.get("role") in _INPUT_ROLES
+        if is_input or (lost_call and not is_call(item)):
             dangling = []
         lost_call = False
         if is_reasoning(item):
@@ -411,10 +414,6 @@ def drop_orphans(items: Iterable[Item]) -> list[Item]:
             kept += [*dangling, item]
             dangling = []
     return kept
-
-
-def _comes_from_outside(item: Mapping[str, Any]) -> bool:
-    return is_call_output(item) or item.get("role") in ("user", "system", "developer")
 
 
 TextPlace = tuple[str, int]
@@ -474,22 +473,17 @@ _ACTIONS = ("search", "open_page", "find_in_page")
 
 def is_hosted(item: Mapping[str, Any]) -> bool:
     """Say whether the API made or answered `item` itself."""
-    return kind_of(item).is_hosted
+    return bool(kind_of(item).tool)
 
 
 def is_host_returned(item: Mapping[str, Any]) -> bool:
     """Say whether `item` is a finished hosted one that can go into a later request."""
-    name, kind = item_type(item), kind_of(item)
-    if not kind.is_hosted or kind.returned == "never":
+    kind, action = kind_of(item), as_mapping(item.get("action")).get("type")
+    if not kind.tool or kind.returned == "never" or item.get("status") in _UNFINISHED:
         return False
-    if item.get("status") in _UNFINISHED:
+    if kind.tool == "web_search" and action not in _ACTIONS:
         return False
-    if (
-        name == "web_search_call"
-        and as_mapping(item.get("action")).get("type") not in _ACTIONS
-    ):
-        return False
-    if name == "mcp_list_tools" and item.get("error"):
+    if item_type(item) == "mcp_list_tools" and item.get("error"):
         return False  # without a list the API asks the server again
     return all(item.get(key) is not None for key in kind.required)
 
@@ -503,7 +497,7 @@ def is_replayed(item: Mapping[str, Any]) -> bool:
     """Say whether later turns of a chat send `item`; an unknown type never goes back."""
     if is_hosted(item):
         return is_kept_hosted(item) or has_image(item)
-    return item_type(item) in ITEM_KINDS
+    return item_type(item) in _ITEM_KINDS
 
 
 def drop_hosted_tool_items(items: Iterable[Item]) -> list[Item]:
@@ -533,22 +527,6 @@ def search_pages(item: Mapping[str, Any]) -> list[str]:
     rows = as_list(as_mapping(item.get("action")).get("sources"))
     urls = [row.get("url") for row in rows if isinstance(row, Mapping)]
     return list(dict.fromkeys(_texts(urls)))
-
-
-def tools_at_effort(tools: Sequence[Item], effort: str | None) -> list[Item]:
-    """Return the tools that the API takes together with `effort`."""
-    is_minimal = effort == "minimal"
-    return [t for t in tools if not (is_minimal and _tool_kind(t).refused_at_minimal)]
-
-
-def include_for(tools: Sequence[Item]) -> list[str]:
-    """Return what a request has to include to show what `tools` did."""
-    included = (_tool_kind(tool).include for tool in tools)
-    return [name for name in included if name]
-
-
-def _tool_kind(tool: Mapping[str, Any]) -> ItemKind:
-    return _TOOL_KINDS.get(str(tool.get("type")), _OTHER_KIND)
 
 
 def _texts(values: object) -> list[str]:
@@ -940,26 +918,9 @@ def api_word(word: str | None) -> str | None:
 
 # ruff: noqa: E501 - one model a line reads as a table
 
-
-class CatalogRow(NamedTuple):
-    """What the sources say about one model; None where they say nothing."""
-
-    efforts: str
-    default_effort: str | None
-    sampling: str  # "always", "with_none" or "never"
-    traits: str
-    max_output_tokens: int | None
-    context: int | None
-    prices: tuple[float | None, float | None, float | None, float | None] | None
-    shutdown: str | None
-    successor: str | None
-
-
-_USUAL_TRAITS = "reasoning summary functions hosted vision"
-
 # Facts as of 2026-11-21. A dated snapshot has a row only where it differs from its model.
 # Prices are US dollars for a million tokens at the standard tier: input, cached, cache_write, output.
-_TABLE = """
+CATALOG_TABLE = """
 model|efforts|default_effort|sampling|traits|max_output_tokens|context|prices|shutdown|successor
 chatgpt-4o-latest|||always|vision||||2026-02-17|gpt-5.5
 codex-mini-latest|||never|reasoning summary functions vision||||2026-02-12|gpt-5.4-mini
@@ -979,79 +940,56 @@ gpt-4.1-nano|||always|functions vision|32768|1047576|0.1 0.025 - 0.4|2026-10-23|
 gpt-4o|||always|functions hosted vision|16384|128000|2.5 1.25 - 10|2027-01-14|gpt-6-luna
 gpt-4o-2024-05-13|||always|functions hosted vision|4096|128000|5 - - 15|2026-10-23|gpt-5.6-sol
 gpt-4o-mini|||always|functions hosted vision|16384|128000|0.15 0.075 - 0.6|2027-01-14|gpt-6-luna
-gpt-5|minimal low medium high|medium|never|usual verbosity|128000|400000|1.25 0.125 - 10|2026-12-11|gpt-6.1-sol
+gpt-5|minimal usual|medium|never|usual verbosity|128000|400000|1.25 0.125 - 10|2026-12-11|gpt-6.1-sol
 gpt-5-chat-latest|||always|vision|16384|128000|1.25 0.125 - 10|2026-07-23|gpt-5.5
-gpt-5-codex|low medium high|medium|never|usual|128000|400000|1.25 0.125 - 10|2026-07-23|gpt-5.4
-gpt-5-mini|minimal low medium high|medium|never|usual verbosity|128000|400000|0.25 0.025 - 2|2026-12-11|gpt-6.1-terra
-gpt-5-nano|minimal low medium high|medium|never|usual verbosity|128000|400000|0.05 0.005 - 0.4|2026-12-11|gpt-6-luna
+gpt-5-codex|usual|medium|never|usual|128000|400000|1.25 0.125 - 10|2026-07-23|gpt-5.4
+gpt-5-mini|minimal usual|medium|never|usual verbosity|128000|400000|0.25 0.025 - 2|2026-12-11|gpt-6.1-terra
+gpt-5-nano|minimal usual|medium|never|usual verbosity|128000|400000|0.05 0.005 - 0.4|2026-12-11|gpt-6-luna
 gpt-5-pro|high|high|never|usual verbosity|272000|400000|15 - - 120|2026-12-11|gpt-6.1-sol
-gpt-5.1|none low medium high|none|with_none|usual verbosity|128000|400000|1.25 0.125 - 10|2027-04-01|gpt-6.1-sol
+gpt-5.1|none usual|none|with_none|usual verbosity|128000|400000|1.25 0.125 - 10|2027-04-01|gpt-6.1-sol
 gpt-5.1-chat-latest|medium|medium|never|reasoning summary verbosity functions vision|16384|128000|1.25 0.125 - 10|2026-07-23|gpt-5.5
-gpt-5.1-codex|low medium high|medium|never|usual|128000|400000|1.25 0.125 - 10|2026-07-23|gpt-6.1-sol
-gpt-5.1-codex-max|low medium high xhigh|medium|never|usual|128000|400000|1.25 0.125 - 10|2026-07-23|gpt-5.4
-gpt-5.1-codex-mini|low medium high|medium|never|usual|128000|400000|0.25 0.025 - 2|2026-07-23|gpt-5.4-mini
-gpt-5.2|none low medium high xhigh|none|with_none|usual verbosity|128000|400000|1.75 0.175 - 14||
+gpt-5.1-codex|usual|medium|never|usual|128000|400000|1.25 0.125 - 10|2026-07-23|gpt-6.1-sol
+gpt-5.1-codex-max|usual xhigh|medium|never|usual|128000|400000|1.25 0.125 - 10|2026-07-23|gpt-5.4
+gpt-5.1-codex-mini|usual|medium|never|usual|128000|400000|0.25 0.025 - 2|2026-07-23|gpt-5.4-mini
+gpt-5.2|none usual xhigh|none|with_none|usual verbosity|128000|400000|1.75 0.175 - 14||
 gpt-5.2-chat-latest|medium|medium|never|reasoning summary verbosity functions vision|16384|128000|1.75 0.175 - 14|2026-08-10|gpt-5.5
-gpt-5.2-codex|low medium high xhigh||never|usual|128000|400000|1.75 0.175 - 14|2026-07-23|gpt-5.4
+gpt-5.2-codex|usual xhigh||never|usual|128000|400000|1.75 0.175 - 14|2026-07-23|gpt-5.4
 gpt-5.2-pro|medium high xhigh|medium|never|usual verbosity|128000|400000|21 - - 168||
 gpt-5.3-chat-latest|medium|medium|never|reasoning summary verbosity functions vision|16384|128000|1.75 0.175 - 14|2026-08-10|gpt-5.5
-gpt-5.3-codex|none low medium high xhigh|none|with_none|usual phase|128000|400000|1.75 0.175 - 14|2027-04-01|gpt-6.1-sol
-gpt-5.4|none low medium high xhigh|none|with_none|usual verbosity phase|128000|1050000|2.5 0.25 - 15||
-gpt-5.4-mini|none low medium high xhigh|none|with_none|usual verbosity phase|128000|400000|0.75 0.075 - 4.5||
-gpt-5.4-nano|none low medium high xhigh|none|with_none|usual verbosity phase|128000|400000|0.2 0.02 - 1.25|2027-04-01|gpt-6-luna
+gpt-5.3-codex|none usual xhigh|none|with_none|usual phase|128000|400000|1.75 0.175 - 14|2027-04-01|gpt-6.1-sol
+gpt-5.4|none usual xhigh|none|with_none|usual verbosity phase|128000|1050000|2.5 0.25 - 15||
+gpt-5.4-mini|none usual xhigh|none|with_none|usual verbosity phase|128000|400000|0.75 0.075 - 4.5||
+gpt-5.4-nano|none usual xhigh|none|with_none|usual verbosity phase|128000|400000|0.2 0.02 - 1.25|2027-04-01|gpt-6-luna
 gpt-5.4-pro|medium high xhigh|medium|never|usual verbosity phase|128000|1050000|30 - - 180||
-gpt-5.5|none low medium high xhigh|medium|with_none|usual verbosity phase|128000|1050000|5 0.5 - 30||
+gpt-5.5|none usual xhigh|medium|with_none|usual verbosity phase|128000|1050000|5 0.5 - 30||
 gpt-5.5-pro|medium high xhigh|medium|never|usual verbosity phase|128000|1050000|30 - - 180||
-gpt-5.6-cyber|none low medium high xhigh max|medium|with_none|usual verbosity phase|128000|400000|12.5 1.25 15.625 75||
-gpt-5.6-luna|none low medium high xhigh max|medium|with_none|usual verbosity phase|128000|1050000|0.2 0.02 0.25 1.2||
-gpt-5.6-sol|none low medium high xhigh max|medium|with_none|usual verbosity phase|128000|1050000|4 0.4 5 20||
-gpt-5.6-terra|none low medium high xhigh max|medium|with_none|usual verbosity phase|128000|1050000|2 0.2 2.5 12||
-gpt-6-astra|low medium high xhigh max||never|usual verbosity phase|128000|1050000|10 1 12.5 50||
-gpt-6-astra-law|low medium high xhigh max||never|usual verbosity phase|128000|1050000|10 1 - 50||
+gpt-5.6-cyber|none usual xhigh max|medium|with_none|usual verbosity phase|128000|400000|12.5 1.25 15.625 75||
+gpt-5.6-luna|none usual xhigh max|medium|with_none|usual verbosity phase|128000|1050000|0.2 0.02 0.25 1.2||
+gpt-5.6-sol|none usual xhigh max|medium|with_none|usual verbosity phase|128000|1050000|4 0.4 5 20||
+gpt-5.6-terra|none usual xhigh max|medium|with_none|usual verbosity phase|128000|1050000|2 0.2 2.5 12||
+gpt-6-astra|usual xhigh max||never|usual verbosity phase|128000|1050000|10 1 12.5 50||
+gpt-6-astra-law|usual xhigh max||never|usual verbosity phase|128000|1050000|10 1 - 50||
 gpt-6-cyber|||never|usual verbosity phase|||||
-gpt-6-luna|none low medium high xhigh max|medium|with_none|usual verbosity phase|128000|1050000|0.1 0.01 0.125 0.5||
+gpt-6-luna|none usual xhigh max|medium|with_none|usual verbosity phase|128000|1050000|0.1 0.01 0.125 0.5||
 gpt-6-rosalind|||never|usual verbosity phase|128000|1050000|15 1.5 18.75 75||
-gpt-6-sol|none low medium high xhigh max|medium|with_none|usual verbosity phase|128000|1050000|2 0.2 2.5 10||
-gpt-6.1-sol|low medium high xhigh max|medium|never|usual verbosity phase|128000|1050000|2 0.1 2.5 10||
-gpt-6.1-terra|none low medium high xhigh max|medium|with_none|usual verbosity phase|128000|1050000|1 0.05 1.25 5||
-gpt-6.2-astra|low medium high xhigh max||never|usual verbosity phase prefix_bound|128000|1050000|8 - - 40||
+gpt-6-sol|none usual xhigh max|medium|with_none|usual verbosity phase|128000|1050000|2 0.2 2.5 10||
+gpt-6.1-sol|usual xhigh max|medium|never|usual verbosity phase|128000|1050000|2 0.1 2.5 10||
+gpt-6.1-terra|none usual xhigh max|medium|with_none|usual verbosity phase|128000|1050000|1 0.05 1.25 5||
+gpt-6.2-astra|usual xhigh max||never|usual verbosity phase prefix_bound|128000|1050000|8 - - 40||
 gpt-6.2-astra-law|||never|usual verbosity phase prefix_bound|||||
-gpt-6.2-sol|low medium high xhigh max||never|usual verbosity phase prefix_bound|128000|1050000|2 - - 10||
+gpt-6.2-sol|usual xhigh max||never|usual verbosity phase prefix_bound|128000|1050000|2 - - 10||
 gpt-daybreak-blue-latest|||never|usual phase|128000|1050000|4 0.4 5 20||
 gpt-daybreak-red-latest|||never|usual phase|128000|400000|12.5 1.25 15.625 75||
 gpt-rosalind-research|||never|usual phase|||5 0.5 - 25||
-o1|low medium high|medium|never|reasoning functions vision|100000|200000|15 7.5 - 60|2026-10-23|gpt-5.6-sol
-o1-pro|low medium high|medium|never|reasoning functions vision|100000|200000|150 - - 600|2026-10-23|gpt-5.6-sol
-o3|low medium high|medium|never|usual|100000|200000|2 0.5 - 8|2026-12-11|gpt-6.1-sol
-o3-deep-research|low medium high|medium|never|reasoning summary hosted vision|100000|200000|10 2.5 - 40|2026-07-23|gpt-5.4-pro
-o3-mini|low medium high|medium|never|reasoning summary functions|100000|200000|1.1 0.55 - 4.4|2026-10-23|gpt-5.6-sol
-o3-pro|low medium high|medium|never|usual|100000|200000|20 - - 80|2026-12-11|gpt-6.1-sol
-o4-mini|low medium high|medium|never|usual|100000|200000|1.1 0.275 - 4.4|2026-10-23|gpt-5.6-terra
-o4-mini-deep-research|low medium high|medium|never|reasoning summary hosted vision|100000|200000|2 0.5 - 8|2026-07-23|gpt-5.4-pro
+o1|usual|medium|never|reasoning functions vision|100000|200000|15 7.5 - 60|2026-10-23|gpt-5.6-sol
+o1-pro|usual|medium|never|reasoning functions vision|100000|200000|150 - - 600|2026-10-23|gpt-5.6-sol
+o3|usual|medium|never|usual|100000|200000|2 0.5 - 8|2026-12-11|gpt-6.1-sol
+o3-deep-research|usual|medium|never|reasoning summary hosted vision|100000|200000|10 2.5 - 40|2026-07-23|gpt-5.4-pro
+o3-mini|usual|medium|never|reasoning summary functions|100000|200000|1.1 0.55 - 4.4|2026-10-23|gpt-5.6-sol
+o3-pro|usual|medium|never|usual|100000|200000|20 - - 80|2026-12-11|gpt-6.1-sol
+o4-mini|usual|medium|never|usual|100000|200000|1.1 0.275 - 4.4|2026-10-23|gpt-5.6-terra
+o4-mini-deep-research|usual|medium|never|reasoning summary hosted vision|100000|200000|2 0.5 - 8|2026-07-23|gpt-5.4-pro
 """
-
-
-def _parse_row(line: str) -> tuple[str, CatalogRow]:
-    name, efforts, effort, sampling, traits, output, context, *rest = line.split("|")
-    prices, shutdown, successor = rest
-    one, two, three, four = (
-        None if price == "-" else float(price)
-        for price in (prices or "- - - -").split()
-    )
-    return name, CatalogRow(
-        efforts,
-        effort or None,
-        sampling,
-        traits.replace("usual", _USUAL_TRAITS),
-        int(output) if output else None,
-        int(context) if context else None,
-        (one, two, three, four) if prices else None,
-        shutdown or None,
-        successor or None,
-    )
-
-
-CATALOG_ROWS: dict[str, CatalogRow] = dict(map(_parse_row, _TABLE.split("\n")[2:-1]))
 
 # Ids that the API itself serves with another model.
 CATALOG_SERVED_AS: dict[str, str] = {
@@ -1088,8 +1026,7 @@ class ModelPrices(NamedTuple):
     output: float | None
 
 
-class ModelFacts(NamedTuple):
-    """What a model accepts, its limits and its prices; None where unknown."""
+class _ModelFacts(NamedTuple):
 
     reasoning: bool  # takes a `reasoning` parameter
     efforts: tuple[str, ...]  # lowest first; empty: none, or unknown
@@ -1116,7 +1053,7 @@ class ResolvedModel(NamedTuple):
     id: str  # sent as `model`
     family: str  # encrypted reasoning is readable inside one family
     effort: str | None  # the effort that the name stood for
-    facts: ModelFacts
+    facts: _ModelFacts
     name: str  # for people
 
     def lowest_effort(self) -> str | None:
@@ -1130,8 +1067,23 @@ class ResolvedModel(NamedTuple):
         return self.facts.reasoning or not self.facts.known_family
 
 
-def resolve_model(name: str) -> ResolvedModel:
-    """Resolve any name; an unknown one is sent as it is."""
+def resolve_model(
+    name: str, overrides: Mapping[str, ResolvedModel] = MappingProxyType({})
+) -> ResolvedModel:
+    """Resolve any name, an administrator's first; an unknown one is sent as it is.
+
+    An effort at the end of an overridden name counts if the model accepts it.
+    """
+    if name in overrides:
+        return overrides[name]
+    base, _, effort = name.rpartition("-")
+    model = overrides.get(base)
+    if model and effort in REASONING_EFFORTS and model.takes_effort(effort):
+        return model._replace(effort=effort, name=f"{model.name} ({effort})")
+    return _resolve_known(name)
+
+
+def _resolve_known(name: str) -> ResolvedModel:
     model_id, effort = _named_model(name) or _model_with_effort(name) or (name, None)
     return ResolvedModel(
         id=model_id,
@@ -1143,7 +1095,7 @@ def resolve_model(name: str) -> ResolvedModel:
 
 
 def _named_model(name: str) -> tuple[str, str | None] | None:
-    if name in CATALOG_ROWS or _model_family(name) in CATALOG_ROWS:
+    if name in CATALOG_FACTS or _model_family(name) in CATALOG_FACTS:
         return name, None
     if name in CATALOG_ALIASES:
         return CATALOG_ALIASES[name], None
@@ -1152,13 +1104,13 @@ def _named_model(name: str) -> tuple[str, str | None] | None:
 
 def _thinking_or_instant(name: str) -> tuple[str, str | None] | None:
     if match := _THINKING_NAME.match(name):
-        row = CATALOG_ROWS.get(model_id := match[1] + (match[2] or ""))
+        row = CATALOG_FACTS.get(model_id := match[1] + (match[2] or ""))
         # From gpt-5.1 to 5.4 the default is not to think at all.
         thinks = "medium" if row and row.default_effort == "none" else None
         return (model_id, thinks) if row else None
     if match := _INSTANT_NAME.match(name):
-        row = CATALOG_ROWS.get(match[1])
-        return (match[1], "none") if row and "none" in row.efforts.split() else None
+        row = CATALOG_FACTS.get(match[1])
+        return (match[1], "none") if row and "none" in row.efforts else None
     return None
 
 
@@ -1180,10 +1132,10 @@ def _model_family(model_id: str) -> str:
     return CATALOG_SERVED_AS.get(undated, undated)
 
 
-def _model_facts(model_id: str) -> ModelFacts:
-    row = CATALOG_ROWS.get(model_id) or CATALOG_ROWS.get(_model_family(model_id))
-    if row:
-        return _row_facts(row)
+def _model_facts(model_id: str) -> _ModelFacts:
+    facts = CATALOG_FACTS.get(model_id) or CATALOG_FACTS.get(_model_family(model_id))
+    if facts:
+        return facts
     if match := _WRAPPED_ID.match(model_id):
         # A fine-tuned model ends with its base but has prices of its own, and so
         # has a router.
@@ -1191,16 +1143,7 @@ def _model_facts(model_id: str) -> ModelFacts:
     return _family_facts(model_id)
 
 
-def _row_facts(row: CatalogRow) -> ModelFacts:
-    facts: dict[str, Any] = row._asdict()
-    traits = facts.pop("traits").split()
-    facts |= {name: name in traits for name in _YES_OR_NO_FACTS - {"known_family"}}
-    facts["efforts"] = tuple(row.efforts.split())
-    facts["prices"] = ModelPrices(*row.prices) if row.prices else None
-    return ModelFacts(**facts)
-
-
-def _family_facts(model_id: str) -> ModelFacts:
+def _family_facts(model_id: str) -> _ModelFacts:
     if _O_SERIES_ID.match(model_id):
         return _REASONING_FACTS._replace(
             efforts=("low", "medium", "high"), verbosity=False
@@ -1235,7 +1178,7 @@ def _shown_word(word: str) -> str:
 # The safe default for an unknown gpt of version 5 or later: an effort or a verbosity
 # only if someone asks for it, no sampling parameters, a summary
 # (docs/reference/responses-api.md, "Unknown models").
-_REASONING_FACTS = ModelFacts(
+_REASONING_FACTS = _ModelFacts(
     reasoning=True,
     efforts=(),
     default_effort=None,
@@ -1263,6 +1206,36 @@ _PLAIN_FACTS = _REASONING_FACTS._replace(
 _YES_OR_NO_FACTS = frozenset(
     name for name, fact in _PLAIN_FACTS._asdict().items() if isinstance(fact, bool)
 )
+_USUAL_EFFORTS, _USUAL_TRAITS = (
+    "low medium high",
+    "reasoning summary functions hosted vision",
+)
+"""What `usual` stands for in the table of the catalog."""
+
+
+def _read_catalog_row(line: str) -> tuple[str, _ModelFacts]:
+    name, efforts, effort, sampling, traits, output, context, *rest = line.split("|")
+    prices, shutdown, successor = rest
+    words = traits.replace("usual", _USUAL_TRAITS).split()
+    return name, _PLAIN_FACTS._replace(
+        **{trait: trait in words for trait in _YES_OR_NO_FACTS - {"known_family"}},
+        efforts=tuple(efforts.replace("usual", _USUAL_EFFORTS).split()),
+        default_effort=effort or None,
+        sampling=sampling,
+        max_output_tokens=int(output) if output else None,
+        context=int(context) if context else None,
+        shutdown=shutdown or None,
+        successor=successor or None,
+        prices=ModelPrices(*map(_price, prices.split())) if prices else None,
+    )
+
+
+def _price(text: str) -> float | None:
+    return None if text == "-" else float(text)
+
+
+CATALOG_FACTS = dict(map(_read_catalog_row, CATALOG_TABLE.split("\n")[2:-1]))
+"""The facts of each model of the catalog, by id."""
 
 
 # ==== openai_responses.models.usage: The tokens that a run used, added up over its responses, and what they cost.
@@ -1343,13 +1316,13 @@ def _cost_of_tokens(usage: Usage, prices: ModelPrices) -> float | None:
 
 
 def _cost_of_tools(output: Iterable[Item]) -> float:
-    paid = {
-        (item_type(item), item.get(kind.fee_field) if kind.fee_field else place)
+    fees = {
+        (item_type(item), item.get(kind.fee_field) if kind.fee_field else place): kind
         for place, item in enumerate(output)
         if (kind := kind_of(item)).fee
     }
-    counts = Counter(name for name, _ in paid)
-    return sum(ITEM_KINDS[name].fee * count for name, count in counts.items())
+    counts = Counter(kind.fee for kind in fees.values())
+    return sum(fee * count for fee, count in counts.items())
 
 
 # ==== openai_responses.transport.stream: The stream of a response: bytes in, typed events out.
@@ -2095,12 +2068,7 @@ _CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 
 def new_ulid() -> str:
     """Return a fresh id."""
-    return encode_ulid(time.time_ns() // 1_000_000, secrets.randbits(80))
-
-
-def encode_ulid(milliseconds: int, randomness: int) -> str:
-    """Return the id for a time since 1970 and 80 bits of randomness."""
-    number = (milliseconds << 80) | randomness
+    number = (time.time_ns() // 1_000_000 << 80) | secrets.randbits(80)
     digits = [_CROCKFORD[(number >> (5 * place)) & 31] for place in range(25, -1, -1)]
     return "".join(digits)
 
@@ -2155,7 +2123,7 @@ def read_bool(name: str, value: object) -> bool:
             return True
         if value in (False, "false", "0"):
             return False
-    raise InvalidRequest(_cannot_be_sent(name, "it must be true or false"))
+    raise parameter_error(name, "it must be true or false")
 
 
 def _reasoning_parameter(given: dict[str, Any]) -> dict[str, Any]:
@@ -2179,7 +2147,7 @@ def _text_parameter(given: dict[str, Any]) -> dict[str, Any]:
 def _own_object(given: Mapping[str, Any], key: str) -> dict[str, Any]:
     value = given.get(key, {})
     if not isinstance(value, Mapping):
-        raise InvalidRequest(_cannot_be_sent(key, "it must be a JSON object"))
+        raise parameter_error(key, "it must be a JSON object")
     return {name: inner for name, inner in value.items() if inner is not None}
 
 
@@ -2187,7 +2155,7 @@ def _word(name: str, value: object) -> str:
     word = value.strip().lower() if isinstance(value, str) else ""
     if word not in _WORDS[name]:
         words = ", ".join(_WORDS[name])
-        raise InvalidRequest(_cannot_be_sent(name, f"it must be one of {words}"))
+        raise parameter_error(name, f"it must be one of {words}")
     return word
 
 
@@ -2198,9 +2166,7 @@ def _format(asked: object, beside: object) -> dict[str, Any] | None:
         return None
     if kind not in _ANSWER_FORMATS:
         words = ", ".join(_ANSWER_FORMATS)
-        raise InvalidRequest(
-            _cannot_be_sent("response_format", f"it is none of {words}")
-        )
+        raise parameter_error("response_format", f"it is none of {words}")
     if kind == "json_object":
         return {"type": kind}
     nested = form.get("json_schema", beside)
@@ -2220,16 +2186,14 @@ def _schema_fields(value: object) -> dict[str, Any]:
     return fields
 
 
-def _cannot_be_sent(name: str, why: str) -> str:
-    return f"The setting {name} cannot be sent: {why}."
+def parameter_error(name: str, why: str) -> InvalidRequest:
+    """Return the error of a parameter that cannot be sent."""
+    return InvalidRequest(f"The setting {name} cannot be sent: {why}.")
 
 
 # ==== openai_responses.requests.build: The request: every field that is sent, and how it is built for a model.
 
-_SAMPLING = ("temperature", "top_p", "top_logprobs")
-
-_IN_BACKGROUND = {"background": True, "store": True}
-"""Background mode requires that the response is stored."""
+_SAMPLING = {"temperature", "top_p", "top_logprobs"}
 
 _MOST_OUTPUT_TOKENS = 128_000
 """The largest value accepted; a model of the catalog may have a higher limit."""
@@ -2272,8 +2236,7 @@ class ResponsesRequest(BaseModel):
 
     def payload(self) -> dict[str, Any]:
         """Return the JSON object to send, without fields that are not set."""
-        fields = {name: getattr(self, name) for name in type(self).model_fields}
-        return {name: value for name, value in fields.items() if value is not None}
+        return {name: value for name, value in self if value is not None}
 
 
 _PASSED_ON = ResponsesRequest.model_fields.keys() - {
@@ -2315,59 +2278,57 @@ def build_request(
     """
     if not items:
         raise InvalidRequest("There is no message to answer. Write one and send it.")
-    given = read_parameters(body)
-    effort = _effort(model, given, settings)
-    tools = tools_at_effort(settings.tools, effort or model.facts.default_effort)
+    given, facts = read_parameters(body), model.facts
+    asked = given["reasoning"].get("effort") or settings.effort or model.effort
+    effort = asked if asked and model.takes_effort(asked) else None
+    resolved = effort or facts.default_effort
+    # An unknown model reasons if an effort is set.
+    reasons = facts.reasoning or effort is not None
+    tools = [tool for tool in settings.tools if _takes_tool(resolved, tool)]
+    refused = set() if _takes_sampling(facts.sampling, resolved) else _SAMPLING
     fields = {
         "model": model.id,
         "input": list(items),
         "instructions": instructions or None,
         "stream": settings.stream and given.get("enable_stream", True),
-        **(_IN_BACKGROUND if settings.background else {}),
-        "include": [*_include(model, effort, settings), *include_for(tools)] or None,
-        "reasoning": _reasoning(model, effort, given, settings) or None,
+        # Background mode requires that the response is stored.
+        **({"background": True, "store": True} if settings.background else {}),
+        "include": _include(tools, reasons and settings.encrypted_reasoning) or None,
+        "reasoning": _reasoning(model, effort, given, settings) if reasons else None,
         "text": _text_object(model, given, settings) or None,
         "tools": tools or None,
         "parallel_tool_calls": settings.parallel_tool_calls,
         **settings.defaults,
-        **_passed_on(model, effort, given),
+        **{key: given[key] for key in (given.keys() & _PASSED_ON) - refused},
     }
+    return _validate(fields, max(_MOST_OUTPUT_TOKENS, facts.max_output_tokens or 0))
+
+
+def _validate(fields: Mapping[str, Any], most_tokens: int) -> ResponsesRequest:
     try:
         request = ResponsesRequest(**fields)
     except ValidationError as error:
-        raise InvalidRequest(_first_error(error)) from None
-    _check_output_tokens(request, model)
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"]))
+        raise parameter_error(place, first["msg"]) from None
+    asked = request.max_output_tokens
+    if asked is not None and not 1 <= asked <= most_tokens:
+        why = f"it must be a whole number from 1 to {most_tokens}"
+        raise parameter_error("max_output_tokens", why)
     return request
 
 
-def _passed_on(
-    model: ResolvedModel, effort: str | None, given: Mapping[str, Any]
-) -> dict[str, Any]:
-    refused = () if _takes_sampling(model, effort) else _SAMPLING
-    return {k: v for k, v in given.items() if k in _PASSED_ON and k not in refused}
+def _takes_tool(effort: str | None, tool: Item) -> bool:
+    return effort != "minimal" or not tool_kind(tool).refused_at_minimal
 
 
-def _check_output_tokens(request: ResponsesRequest, model: ResolvedModel) -> None:
-    asked, most = request.max_output_tokens, model.facts.max_output_tokens or 0
-    most = max(_MOST_OUTPUT_TOKENS, most)
-    if asked is not None and not 1 <= asked <= most:
-        raise InvalidRequest(
-            "The setting max_output_tokens cannot be sent: it must be a whole number "
-            f"from 1 to {most}."
-        )
+def _takes_sampling(sampling: str, effort: str | None) -> bool:
+    return sampling == "always" or (sampling == "with_none" and effort == "none")
 
 
-def _effort(
-    model: ResolvedModel, given: Mapping[str, Any], settings: Settings
-) -> str | None:
-    chosen = given["reasoning"].get("effort") or settings.effort or model.effort
-    return chosen if chosen and model.takes_effort(chosen) else None
-
-
-def _takes_sampling(model: ResolvedModel, effort: str | None) -> bool:
-    if model.facts.sampling == "with_none":
-        return (effort or model.facts.default_effort) == "none"
-    return model.facts.sampling == "always"
+def _include(tools: Sequence[Item], with_reasoning: bool) -> list[str]:
+    wanted = ["reasoning.encrypted_content"] if with_reasoning else []
+    return wanted + [name for tool in tools if (name := tool_kind(tool).include)]
 
 
 def _reasoning(
@@ -2375,14 +2336,12 @@ def _reasoning(
     effort: str | None,
     given: Mapping[str, Any],
     settings: Settings,
-) -> dict[str, Any]:
-    if not _reasons(model, effort):
-        return {}
+) -> dict[str, Any] | None:
     own = {k: v for k, v in given["reasoning"].items() if k != "effort"}
     resolved = effort or model.facts.default_effort
     if settings.summary and model.facts.summary and resolved != "none":
         own.setdefault("summary", settings.summary)
-    return {"effort": effort, **own} if effort else own
+    return ({"effort": effort, **own} if effort else own) or None
 
 
 def _text_object(
@@ -2393,23 +2352,6 @@ def _text_object(
     if verbosity and model.facts.verbosity:
         own["verbosity"] = verbosity
     return own
-
-
-def _include(model: ResolvedModel, effort: str | None, settings: Settings) -> list[str]:
-    wanted = _reasons(model, effort) and settings.encrypted_reasoning
-    return ["reasoning.encrypted_content"] if wanted else []
-
-
-def _reasons(model: ResolvedModel, effort: str | None) -> bool:
-    return model.facts.reasoning or effort is not None
-
-
-def _first_error(error: ValidationError) -> str:
-    first = error.errors(include_url=False, include_context=False, include_input=False)[
-        0
-    ]
-    place = ".".join(str(step) for step in first["loc"])
-    return f"The setting {place} cannot be sent: {first['msg']}."
 
 
 _OPENAI_ONLY = (
@@ -5885,7 +5827,7 @@ _LABEL = r"[^\[\]\n]{0,300}"
 _PLAIN = r"[^\s()]{0,1000}"
 _URL = rf"https?://{_PLAIN}(?:\({_PLAIN}\){_PLAIN})?"
 
-LINK = re.compile(
+_LINK = re.compile(
     rf"(?P<open>\()?\[(?P<label>{_LABEL})\]\((?P<url>{_URL})\)(?(open)\))"
 )
 """A Markdown link, with the parentheses directly around it."""
@@ -5900,9 +5842,9 @@ _BEGUN_TRACKING = (
 _UNFINISHED_TRACKING = rf"\?{_BEGUN_TRACKING}|&{_BEGUN_TRACKING}"
 _TRACKING = re.compile(rf"\?{_TRACKED}&|[?&]{_TRACKED}(?![\w-])")
 
-OPEN_LINK = re.compile(f"{_UNFINISHED_LINK}|{_UNFINISHED_TRACKING}")
+_OPEN_LINK = re.compile(f"{_UNFINISHED_LINK}|{_UNFINISHED_TRACKING}")
 OPEN_TRACKING = re.compile(_UNFINISHED_TRACKING)
-"""The end of a text that may continue as a link or as a tracking parameter."""
+"""The end of a text that may continue as a tracking parameter."""
 
 
 class HoldbackBuffer:
@@ -5927,34 +5869,17 @@ class HoldbackBuffer:
         return rest
 
 
-def is_tracked_url(url: str) -> bool:
-    """Say whether the model's search found this address."""
-    return bool(_TRACKING.search(url))
-
-
 def strip_tracking(text: str) -> str:
     """Return a text, or an address, without tracking parameters in its links."""
     return _TRACKING.sub(_kept_of_tracking, text) if _TRACKED in text else text
-
-
-def strip_tracking_place(text: str, place: int) -> int:
-    """Return the new position of `place` after `strip_tracking`."""
-    gone = (match for match in _TRACKING.finditer(text) if match.start() < place)
-    return place - sum(len(match[0]) - len(_kept_of_tracking(match)) for match in gone)
 
 
 def _kept_of_tracking(match: re.Match[str]) -> str:
     return "?" if match[0].endswith("&") else ""
 
 
-_Edit = tuple[int, int, str]
-
-
 class Citations:
-    """Numbers the sources of one run.
-
-    The same events always give the same numbers.
-    """
+    """Numbers the sources of one run; the same events give the same numbers."""
 
     def __init__(self, known: Iterable[str] = ()) -> None:
         """Continue after the sources that the page already has, given by their keys."""
@@ -5965,7 +5890,7 @@ class Citations:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The keys that identify the numbered sources, in the order of the numbers."""
+        """The keys of the sources, in the order of their numbers."""
         return tuple(self._numbers)
 
     def feed(self, event: RunEvent) -> Iterable[CitedEvent]:
@@ -6018,9 +5943,8 @@ class Citations:
 
     def _shown_text(self, ended: ItemDone) -> str:
         content = ended.item.get("content")
-        if isinstance(content, str):
-            return link_files(self._linked(content), ended.card)
-        text = "".join(map(self._shown_part, content_parts(content)))
+        parts = [{"text": content}] if isinstance(content, str) else content
+        text = "".join(map(self._shown_part, content_parts(parts)))
         return link_files(text, ended.card)
 
     def _sources(self, *, ended: bool) -> Iterator[CitedEvent]:
@@ -6028,29 +5952,25 @@ class Citations:
             key = self._waiting.pop(0)
             name = self._names.get(key, key)
             url = {"url": key} if key.startswith("http") else {}
-            yield SourceCited(
-                {
-                    "source": {"name": name, **url},
-                    "document": [name],
-                    "metadata": [{"source": key, "name": name}],
-                }
-            )
+            head = {"source": {"name": name, **url}, "document": [name]}
+            yield SourceCited({**head, "metadata": [{"source": key, "name": name}]})
 
     def _grow(self, event: TextDelta) -> str:
         place = (event.output_index, event.part)
         before = ""
         if place not in self._growing:
             before = self._take_held(event.output_index)
-            self._growing[place] = HoldbackBuffer(OPEN_LINK)
+            self._growing[place] = HoldbackBuffer(_OPEN_LINK)
         return before + self._linked(self._growing[place].feed(event.text))
 
     def _linked(self, text: str) -> str:
         if "](" in text:
-            text = LINK.sub(self._linked_number, text)
+            text = _LINK.sub(self._linked_number, text)
         return strip_tracking(text)
 
     def _linked_number(self, link: re.Match[str]) -> str:
-        return self._number_of_link(link) if is_tracked_url(link["url"]) else link[0]
+        is_found = _TRACKING.search(link["url"])
+        return self._number_of_link(link) if is_found else link[0]
 
     def _number_of_link(self, link: re.Match[str]) -> str:
         url, label = strip_tracking(link["url"]), link["label"].strip()
@@ -6067,10 +5987,10 @@ class Citations:
         for annotation in annotations:
             self._name(annotation)
         keys = set(map(_key, annotations))
-        edits: list[_Edit] = [
+        edits = [
             (link.start(), link.end(), self._number_of_link(link))
-            for link in LINK.finditer(text)
-            if is_tracked_url(link["url"]) or strip_tracking(link["url"]) in keys
+            for link in _LINK.finditer(text)
+            if _TRACKING.search(link["url"]) or link["url"] in keys
         ]
         linked = [range(start, end) for start, end, _ in edits]
         for annotation in annotations:
@@ -6093,7 +6013,7 @@ class Citations:
 
 
 def source_keys(sources: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Return the keys of the host's sources as the page identifies them, each once."""
+    """Return the keys by which the page tells the host's sources apart, each once."""
     keys = []
     for source in sources:
         metadata = source.get("metadata") or []
@@ -6124,9 +6044,9 @@ def _range(annotation: Item, text: str) -> tuple[int, int]:
     return min(start, len(text)), min(end, len(text))
 
 
-def _apply_edits(text: str, edits: Iterable[_Edit]) -> str:
+def _apply_edits(text: str, edits: Iterable[tuple[int, int, str]]) -> str:
     pieces, done = [], 0
-    for start, end, told in sorted(edits, key=lambda edit: edit[:2]):
+    for start, end, told in sorted(edits, key=itemgetter(0, 1)):
         pieces += [text[done:start], told]
         done = max(done, end)
     return "".join([*pieces, text[done:]])
@@ -6135,8 +6055,7 @@ def _apply_edits(text: str, edits: Iterable[_Edit]) -> str:
 def chat_annotations(item: Item, before: int) -> list[Item]:
     """Return the pages that a message cites, with their positions in the answer.
 
-    The message begins `before` characters after the beginning of the answer. Its links
-    have no tracking parameters.
+    `before` is where the message begins in it, counted without tracking parameters.
     """
     annotations: list[Item] = []
     for part in content_parts(item.get("content")):
@@ -6149,14 +6068,14 @@ def chat_annotations(item: Item, before: int) -> list[Item]:
 
 
 def _url_citation(annotation: Item, text: str, before: int) -> Item:
-    cited: Item = {
-        "url": strip_tracking(str(annotation.get("url") or "")),
-        "title": str(annotation.get("title") or ""),
-    }
+    title = str(annotation.get("title") or "")
+    cited: Item = {"url": _key(annotation), "title": title}
     for key in ("start_index", "end_index"):
         place = annotation.get(key)
         place = place if isinstance(place, int) else len(text)
-        cited[key] = before + strip_tracking_place(text, place)
+        gone = (match for match in _TRACKING.finditer(text) if match.start() < place)
+        place -= sum(len(match[0]) - len(_kept_of_tracking(match)) for match in gone)
+        cited[key] = before + place
     return {"type": "url_citation", "url_citation": cited}
 
 
@@ -6165,17 +6084,18 @@ def _url_citation(annotation: Item, text: str, before: int) -> Item:
 Chunk = dict[str, Any]
 
 
-def host_usage(
-    usage: Usage, last: Usage | None, cost: float | None = None
-) -> dict[str, Any]:
-    """Return the counts as the host stores them with a message.
+def host_usage(ended: RunDone) -> Chunk:
+    """Return the field `usage` as the host stores it; empty if nothing was counted.
 
     The sums are for billing. The host's compaction reads `prompt_tokens` as the size of
     the chat, so `prompt_tokens` and `completion_tokens` are those of the last response
     (docs/reference/open-webui.md, "Usage").
     """
-    newest = last or usage
-    return {
+    usage, cost = ended.usage, ended.cost
+    if usage is None:
+        return {}
+    newest = ended.last_usage or usage
+    counts = {
         "input_tokens": usage.input,
         "output_tokens": usage.output,
         "total_tokens": usage.total,
@@ -6188,6 +6108,7 @@ def host_usage(
         "output_tokens_details": {"reasoning_tokens": usage.reasoning},
         **({} if cost is None else {"cost": cost}),
     }
+    return {"usage": counts}
 
 
 def error_chunk(sentence: str) -> Chunk:
@@ -6201,34 +6122,18 @@ def error_chunk(sentence: str) -> Chunk:
 def status_chunk(sentence: str) -> Chunk:
     """Return a status line above the answer; the host stores it."""
     data = {"description": sentence, "done": True}
-    return host_event({"type": "status", "data": data})
-
-
-def pages_chunk(queries: list[str], pages: list[str]) -> Chunk:
-    """Return a status line that opens to the pages that a search found."""
-    sites = "1 site" if len(pages) == 1 else f"{len(pages)} sites"
-    sought = f" for {', '.join(queries)}" if queries else ""
-    data = {
-        "action": "web_search",
-        "description": f"Searched {sites}{sought}",
-        "urls": pages,
-        "done": True,
-    }
-    return host_event({"type": "status", "data": data})
+    return host_event("status", data)
 
 
 def source_chunk(name: str, text: str) -> Chunk:
     """Return a source below the answer that opens to show `text`."""
-    data = {
-        "source": {"name": name},
-        "document": [text],
-        "metadata": [{"source": name}],
-    }
-    return host_event({"type": "source", "data": data})
+    head = {"source": {"name": name}, "document": [text]}
+    return host_event("source", {**head, "metadata": [{"source": name}]})
 
 
-def host_event(event: dict[str, Any]) -> Chunk:
+def host_event(kind: str, data: Mapping[str, Any]) -> Chunk:
     """Return a chunk whose event the host hands to its event emitter."""
+    event = {"type": kind, "data": data}
     return {"event": event, "choices": [{"index": 0, "delta": {}}]}
 
 
@@ -6281,7 +6186,7 @@ class ChunkRenderer:
 
     def __init__(self, completion_id: str, created: int, model: str) -> None:
         """Take the fields of every chunk: its id, its time in seconds, the model."""
-        self._head = {
+        self.head = {
             "id": completion_id,
             "object": "chat.completion.chunk",
             "created": created,
@@ -6290,8 +6195,7 @@ class ChunkRenderer:
         self._open_calls: dict[str, Item] = {}
         self._held = HoldbackBuffer(OPEN_TRACKING)
         self._length = 0  # of the text so far
-        self._last_part: tuple[int, int] | None = None
-        self._last_index: int | None = None
+        self._places: dict[str, object] = {}
         self._commentary: dict[int, Item] = {}
 
     def render(self, event: AnswerEvent) -> Iterator[Chunk]:
@@ -6301,9 +6205,13 @@ class ChunkRenderer:
                 self._commentary[event.output_index] = event.item
             case TextDelta(kind="text" | "refusal"):
                 shown = strip_tracking(self._held.feed(event.text))
-                yield from self._grow(event, shown)
+                if event.output_index in self._commentary:
+                    yield from self._think(event, shown)
+                else:
+                    gap = self._gap("text", event.output_index)
+                    yield from self._add_text(gap + shown)
             case TextDelta(kind="summary" | "reasoning"):
-                yield from self._add_reasoning(self._reasoning_gap(event) + event.text)
+                yield from self._think(event, event.text)
             case ItemDone() if has_image(event.item):
                 yield self._chunk({"images": [_chat_image(event.item)]})
             case ItemDone() if item_type(event.item) == "message":
@@ -6317,11 +6225,9 @@ class ChunkRenderer:
                 yield from self._add_closing(closing_commentary(event.output))
                 yield from self._end(event)
 
-    def _grow(self, event: TextDelta, shown: str) -> Iterator[Chunk]:
-        if event.output_index in self._commentary:
-            yield from self._add_reasoning(self._reasoning_gap(event) + shown)
-        else:
-            yield from self._add_text(self._gap(event) + shown)
+    def _think(self, event: TextDelta, text: str) -> Iterator[Chunk]:
+        gap = self._gap("reasoning", (event.output_index, event.part))
+        yield from self._add_reasoning(gap + text)
 
     def _end_message(self, event: ItemDone) -> Iterator[Chunk]:
         rest = strip_tracking(self._held.rest())
@@ -6329,20 +6235,16 @@ class ChunkRenderer:
             self._commentary[event.output_index] = event.item
             yield from self._add_reasoning(rest)
         else:
-            yield from self._end_answer(event, rest)
+            yield from self._add_text(rest)
+            before = self._length - len(_clean_text(event.item))
+            if cited := chat_annotations(event.item, before):
+                yield self._chunk({"annotations": cited})
         yield from self._add_text(file_lines(event.card))
-
-    def _end_answer(self, event: ItemDone, rest: str) -> Iterator[Chunk]:
-        yield from self._add_text(rest)
-        length = len(strip_tracking(message_text(event.item)))
-        cited = chat_annotations(event.item, self._length - length)
-        if cited:
-            yield self._chunk({"annotations": cited})
 
     def _add_closing(self, commentary: Item | None) -> Iterator[Chunk]:
         if commentary is not None and commentary in self._commentary.values():
             gap = _GAP if self._length else ""
-            yield from self._add_text(gap + strip_tracking(message_text(commentary)))
+            yield from self._add_text(gap + _clean_text(commentary))
 
     def _add_text(self, text: str) -> Iterator[Chunk]:
         self._length += len(text)
@@ -6355,28 +6257,23 @@ class ChunkRenderer:
 
     def _chunk(self, delta: dict[str, Any], finish: str | None = None) -> Chunk:
         choice = {"index": 0, "delta": delta, "finish_reason": finish}
-        return {**self._head, "choices": [choice]}
+        return {**self.head, "choices": [choice]}
 
-    def _gap(self, event: TextDelta) -> str:
-        before, self._last_index = self._last_index, event.output_index
-        return "" if before in (None, event.output_index) else _GAP
-
-    def _reasoning_gap(self, event: TextDelta) -> str:
-        place = (event.output_index, event.part)
-        before, self._last_part = self._last_part, place
-        return "" if before in (None, place) else _GAP
+    def _gap(self, kind: str, place: object) -> str:
+        before = self._places.get(kind, place)
+        self._places[kind] = place
+        return "" if before == place else _GAP
 
     def _end(self, event: RunDone) -> Iterator[Chunk]:
         for index, call in enumerate(self._open_calls.values()):
             tool_call = {"index": index, **chat_tool_call(call)}
             yield self._chunk({"tool_calls": [tool_call]})
-        if event.ending.is_failure and event.ending.kind != "incomplete":
-            yield error_chunk(event.ending.sentence)
+        if error := _error(event.ending):
+            yield error
         else:
-            yield self._chunk({}, finish_reason(event.ending, bool(self._open_calls)))
-        if event.usage:
-            usage = host_usage(event.usage, event.last_usage, event.cost)
-            yield {**self._head, "choices": [], "usage": usage}
+            yield self._chunk({}, _finish_reason(event.ending, bool(self._open_calls)))
+        if usage := host_usage(event):
+            yield {**self.head, "choices": [], **usage}
 
 
 def _chat_image(item: Item) -> dict[str, Any]:
@@ -6392,8 +6289,12 @@ def chat_tool_call(item: dict[str, Any]) -> dict[str, Any]:
     return {"id": item.get("call_id"), "type": "function", "function": function}
 
 
-def finish_reason(ending: Ending, has_calls: bool) -> str:
-    """Return Chat Completions' word for the ending of an answer."""
+def _error(ending: Ending) -> Chunk:
+    failed = ending.is_failure and ending.kind != "incomplete"
+    return error_chunk(ending.sentence) if failed else {}
+
+
+def _finish_reason(ending: Ending, has_calls: bool) -> str:
     if ending.kind == "incomplete":
         return _FINISH_REASONS.get(ending.code or "", "stop")
     return "tool_calls" if has_calls else "stop"
@@ -6407,22 +6308,18 @@ def completion(
     Text that arrived before a failure is included; without any, there is only the
     error.
     """
-    failed = ended.ending.is_failure and ended.ending.kind != "incomplete"
-    error = error_chunk(ended.ending.sentence) if failed else {}
-    if failed and not ended.output:
+    error = _error(ended.ending)
+    if error and not ended.output:
         return error
     message = _message(ended)
-    finish = finish_reason(ended.ending, "tool_calls" in message)
-    usage = (
-        host_usage(ended.usage, ended.last_usage, ended.cost) if ended.usage else None
-    )
+    finish = _finish_reason(ended.ending, "tool_calls" in message)
     return {
         "id": completion_id,
         "object": "chat.completion",
         "created": created,
         "model": model,
         "choices": [{"index": 0, "message": message, "finish_reason": finish}],
-        **({"usage": usage} if usage else {}),
+        **host_usage(ended),
         **error,
     }
 
@@ -6460,7 +6357,7 @@ def _message(ended: RunDone) -> dict[str, Any]:
         "reasoning_content": _progress(ended),
         "annotations": _annotations(ended),
         "images": [_chat_image(i) for i in ended.output if has_image(i)],
-        "tool_calls": _open_calls(ended),
+        "tool_calls": [chat_tool_call(call) for call in open_calls(ended.output)],
     }
     said = {"role": "assistant", "content": completion_text(ended)}
     return said | {name: value for name, value in further.items() if value}
@@ -6475,12 +6372,6 @@ def _progress(ended: RunDone) -> str:
     ]
     texts = (text for item in steps for _, text in item_texts(item) if text)
     return strip_tracking(_GAP.join(texts))
-
-
-def _open_calls(ended: RunDone) -> list[dict[str, Any]]:
-    answered = {i["call_id"] for i in ended.output if is_call_output(i)}
-    calls = [item for item in ended.output if is_call(item)]
-    return [chat_tool_call(i) for i in calls if i.get("call_id") not in answered]
 
 
 # ==== owui_chat.render.items: The output items that the host holds for one message, and the events that make them.
@@ -6500,18 +6391,19 @@ def call_host_item(item: Item) -> Item:
 
 def output_host_item(event: ToolOutput) -> Item:
     """Return a call's output with what its card shows; pictures by their address."""
-    output = event.item["output"]
+    call_id, output = event.item["call_id"], event.item["output"]
     parts = [{"type": "input_text", "text": output}]
     if isinstance(output, list):
         texts = [part for part in output if part.get("type") == "input_text"]
         parts = [*texts, *event.card.get("stored", ())]
-    shown = _output_item(event.item["call_id"], parts, failed=event.failed)
-    return shown | {k: event.card[k] for k in ("files", "embeds") if k in event.card}
-
-
-def _broken_off_host_item(call_id: object) -> Item:
-    text = "Error: this was not run, because the answer broke off."
-    return _output_item(call_id, [{"type": "input_text", "text": text}], failed=True)
+    return {
+        "type": "function_call_output",
+        "id": f"fco_{call_id}",
+        "call_id": call_id,
+        "output": parts,
+        "status": "failed" if event.failed else "completed",
+        **{k: event.card[k] for k in ("files", "embeds") if k in event.card},
+    }
 
 
 def begun_host_item(item: Item) -> Item:
@@ -6551,23 +6443,15 @@ def reasoning_host_item(item: Item, seconds: int) -> Item:
 
 
 def _without_secrets(item: Item) -> Item:
-    hidden = ("encrypted_content",)
-    return {k: v for k, v in item.items() if k not in hidden and v is not None}
-
-
-def _output_item(call_id: object, parts: list[Item], *, failed: bool) -> Item:
-    return {
-        "type": "function_call_output",
-        "id": f"fco_{call_id}",
-        "call_id": call_id,
-        "output": parts,
-        "status": "failed" if failed else "completed",
-    }
+    hidden = "encrypted_content"
+    return {k: v for k, v in item.items() if k != hidden and v is not None}
 
 
 def _text_part(text: str) -> Item:
     return {"type": "output_text", "text": text, "annotations": []}
 
+
+_NOT_RUN = "Error: this was not run, because the answer broke off."
 
 _DELTA_TYPES: Mapping[str, str] = {
     "text": "output_text.delta",
@@ -6586,6 +6470,7 @@ class OutputItems:
         """Start without items."""
         self.items: list[Item] = []
         self.files: list[Item] = []
+        self._turn_start = 0
 
     def begin(self, item: Item) -> Chunk:
         """Return the event of a new item at the last place."""
@@ -6596,6 +6481,10 @@ class OutputItems:
         """Return the event that replaces the item at `place`."""
         self.items[place] = item
         return _native("output_item.done", place, item=item)
+
+    def update(self, place: int, **fields: Any) -> Chunk:
+        """Return the event that changes fields of the item at `place`."""
+        return self.end(place, {**self.items[place], **fields})
 
     def add(self, item: Item) -> Iterator[Chunk]:
         """Yield the events of an item that is complete at once."""
@@ -6616,50 +6505,31 @@ class OutputItems:
         grown = {"item_id": item_id, part: 0, "delta": text}
         return _native(_DELTA_TYPES[kind], place, **grown)
 
-
-def _native(kind: str, place: int, **fields: Any) -> Chunk:
-    head = {"type": f"response.{kind}", "output_index": place}
-    return {**head, **fields, "choices": [{"index": 0, "delta": {}}]}
-
-
-class OpenCalls:
-    """Closes the cards of one run's calls."""
-
-    def __init__(self, shown: OutputItems) -> None:
-        """Take the list of items."""
-        self._shown = shown
-        self._places: dict[object, int] = {}
-
-    def note(self, call: Item, place: int) -> None:
-        """Note a call that begins at `place`."""
-        self._places[call.get("call_id")] = place
-
     def answer(self, event: ToolOutput) -> Iterator[Chunk]:
         """Yield the output of a call in the form in which the host would store it."""
-        place = self._places.pop(event.item["call_id"], None)
+        place = self._open_calls().get(event.item["call_id"])
         if place is not None and event.failed:
-            yield self._closed(place, "failed")
-        yield from self._shown.add(output_host_item(event))
+            yield self.update(place, status="failed")
+        yield from self.add(output_host_item(event))
 
-    def break_off(self) -> Iterator[Chunk]:
+    def break_off_calls(self) -> Iterator[Chunk]:
         """Yield outputs for calls that a broken answer left open."""
-        for call_id, place in self._places.items():
-            yield self._closed(place, "incomplete")
-            yield from self._shown.add(_broken_off_host_item(call_id))
-        self._places = {}
+        for place in self._open_calls().values():
+            yield from self.break_off(place, _NOT_RUN)
 
-    def _closed(self, place: int, status: str) -> Chunk:
-        return self._shown.end(place, {**self._shown.items[place], "status": status})
+    def break_off(self, place: int, why: str) -> Iterator[Chunk]:
+        """Yield the end of a call that got no output, and one that says why."""
+        yield self.update(place, status="incomplete")
+        output = {"call_id": self.items[place].get("call_id"), "output": why}
+        yield from self.add(output_host_item(ToolOutput(place, output, failed=True)))
 
-
-class RecordItems:
-    """Puts the records of one message into its output."""
-
-    def __init__(self, shown: OutputItems) -> None:
-        """Add to `shown`."""
-        self._shown = shown
-        self._places: dict[str, int] = {}
-        self._turn_start = 0
+    def _open_calls(self) -> dict[object, int]:
+        call_ids = {call.get("call_id") for call in open_calls(self.items)}
+        return {
+            item.get("call_id"): place
+            for place, item in enumerate(self.items)
+            if is_call(item) and item.get("call_id") in call_ids
+        }
 
     def add_record(
         self, stored: StoredRecord, places: Mapping[int, int]
@@ -6668,27 +6538,28 @@ class RecordItems:
 
         `places` are those of the run's items.
         """
-        items = self._shown.items
-        if stored.ulid in self._places:
-            place = self._places[stored.ulid]
-            before = items[place]["before"]
-            yield self._shown.end(place, record_item(stored, before))
-            return
         index = stored.output_index
         found = None if index is None else places.get(index)
-        before = "" if found is None else items[found].get("id") or ""
-        self._places[stored.ulid] = len(items)
-        yield from self._shown.add(record_item(stored, before))
+        before = "" if found is None else self.items[found].get("id") or ""
+        record = record_item(stored, before)
+        for place, item in enumerate(self.items):
+            if item.get("id") == record["id"]:
+                yield self.update(place, kept=record["kept"])
+                return
+        yield from self.add(record)
 
     def add_details(self, turn: TurnDetails) -> Iterator[Chunk]:
         """Yield the reasoning of a response again, now with its details, if any."""
-        items = self._shown.items
-        new = range(self._turn_start, len(items))
-        self._turn_start = len(items)
-        place = next((at for at in new if is_reasoning(items[at])), None)
+        new = range(self._turn_start, len(self.items))
+        self._turn_start = len(self.items)
+        place = next((at for at in new if is_reasoning(self.items[at])), None)
         if place is not None:
-            details = [*turn.details]
-            yield self._shown.end(place, {**items[place], "reasoning_details": details})
+            yield self.update(place, reasoning_details=[*turn.details])
+
+
+def _native(kind: str, place: int, **fields: Any) -> Chunk:
+    head = {"type": f"response.{kind}", "output_index": place}
+    return {**head, **fields, "choices": [{"index": 0, "delta": {}}]}
 
 
 # ==== owui_chat.render.hosted: What the page shows of the items that OpenAI's own tools make.
@@ -6723,7 +6594,8 @@ class _ImageHostItem(HostedItem):
                 yield status_chunk("Drawing a picture")
             case PartialImage():
                 sketch = {"result": event.image, "output_format": event.form}
-                yield _on_the_page(self._shown, [_file(image_url(sketch))])
+                picture = {"type": "image", "url": image_url(sketch)}
+                yield _on_the_page(self._shown, [picture])
             case ItemDone():
                 yield from self._end(event)
                 yield from show_files(self._shown, event.card)
@@ -6754,24 +6626,19 @@ def show_files(shown: OutputItems, card: Mapping[str, Any]) -> Iterator[Chunk]:
     files = card.get("files")
     if not files:
         return
-    yield host_event({"type": "files", "data": {"files": files}})
-    before, shown.files = bool(shown.files), [*shown.files, *files]
-    if before:
-        yield _on_the_page(shown, [])
+    yield host_event("files", {"files": files})
+    if shown.files:
+        yield _on_the_page(shown, files)
+    shown.files += files
 
 
 def _on_the_page(shown: OutputItems, more: list[Item]) -> Chunk:
-    data = {"files": [*shown.files, *more]}
-    return {**host_event({"type": "chat:message:files", "data": data}), "choices": []}
-
-
-def _file(url: str) -> Item:
-    return {"type": "image", "url": url}
+    event = host_event("chat:message:files", {"files": [*shown.files, *more]})
+    return {**event, "choices": []}
 
 
 def _failure(item: Item) -> str:
-    error = item.get("error")
-    code = error.get("code") if isinstance(error, Mapping) else None
+    code = as_mapping(item.get("error")).get("code")
     return _REFUSED if code == "moderation_blocked" else _FAILED
 
 
@@ -6786,11 +6653,8 @@ class _CodeHostItem(HostedItem):
     def render(self, event: RunEvent) -> Iterator[Chunk]:
         match event:
             case ItemAdded():
-                card = {
-                    **code_host_item({**event.item, "code": ""}),
-                    "status": "in_progress",
-                }
-                yield self._shown.begin(card)
+                begun = {**event.item, "code": "", "status": "in_progress"}
+                yield self._shown.begin(code_host_item(begun))
             case TextDelta():
                 self._code.append(event.text)
                 yield self._shown.grow(self._place, event.kind, event.text)
@@ -6798,10 +6662,8 @@ class _CodeHostItem(HostedItem):
                 yield self._shown.end(self._place, code_host_item(event.item))
                 yield from show_files(self._shown, event.card)
             case _:
-                begun = self._shown.items[self._place]
                 code = replay_code({"code": "".join(self._code)}, _BROKEN_CODE)
-                broken = {**begun, "status": "incomplete", "code": code}
-                yield self._shown.end(self._place, broken)
+                yield self._shown.update(self._place, status="incomplete", code=code)
 
 
 def end_after_code(shown: OutputItems) -> Iterator[Chunk]:
@@ -6821,18 +6683,23 @@ class _SearchHostItem(HostedItem):
     def render(self, event: RunEvent) -> Iterator[Chunk]:
         match event:
             case ItemAdded():
-                yield self._shown.begin(
-                    {**_search_host_item(event.item), "status": "in_progress"}
-                )
+                begun = {**event.item, "status": "in_progress"}
+                yield self._shown.begin(_search_host_item(begun))
             case ItemDone():
                 yield self._shown.end(self._place, _search_host_item(event.item))
-                pages = map(strip_tracking, search_pages(event.item))
-                unique = list(dict.fromkeys(pages))
-                if unique:
-                    yield pages_chunk(search_queries(event.item), unique)
+                if search_pages(event.item):
+                    yield _pages_chunk(event.item)
             case RunDone():
-                card = {**self._shown.items[self._place], "status": "incomplete"}
-                yield self._shown.end(self._place, card)
+                yield self._shown.update(self._place, status="incomplete")
+
+
+def _pages_chunk(item: Item) -> Chunk:
+    pages = list(dict.fromkeys(map(strip_tracking, search_pages(item))))
+    queries = ", ".join(search_queries(item))
+    sites = "1 site" if len(pages) == 1 else f"{len(pages)} sites"
+    sought = f" for {queries}" if queries else ""
+    head = {"action": "web_search", "description": f"Searched {sites}{sought}"}
+    return host_event("status", {**head, "urls": pages, "done": True})
 
 
 def _search_host_item(item: Item) -> Item:
@@ -6853,29 +6720,19 @@ class _McpCallHostItem(HostedItem):
     def render(self, event: RunEvent) -> Iterator[Chunk]:
         match event:
             case ItemAdded():
-                begun = {
-                    **_mcp_call_host_item(event.item, "in_progress"),
-                    "arguments": "",
-                }
-                yield self._shown.begin(begun)
+                begun = _mcp_call_host_item(event.item, "in_progress")
+                yield self._shown.begin({**begun, "arguments": ""})
             case TextDelta():
                 yield self._shown.grow(self._place, event.kind, event.text)
             case ItemDone():
-                failed = remote_failed(event.item)
+                failed, output = remote_failed(event.item), remote_output(event.item)
                 status = "failed" if failed else "completed"
-                yield self._shown.end(
-                    self._place, _mcp_call_host_item(event.item, status)
-                )
-                answer = ToolOutput(
-                    event.output_index, remote_output(event.item), failed
-                )
+                card = _mcp_call_host_item(event.item, status)
+                yield self._shown.end(self._place, card)
+                answer = ToolOutput(event.output_index, output, failed)
                 yield from self._shown.add(output_host_item(answer))
             case RunDone():
-                call = self._shown.items[self._place]
-                yield self._shown.end(self._place, {**call, "status": "incomplete"})
-                unknown = {"call_id": call["call_id"], "output": _UNKNOWN_OUTCOME}
-                answer = ToolOutput(self._place, unknown, failed=True)
-                yield from self._shown.add(output_host_item(answer))
+                yield from self._shown.break_off(self._place, _UNKNOWN_OUTCOME)
 
 
 class _McpListHostItem(HostedItem):
@@ -6998,8 +6855,7 @@ def _commentary_item(item: Item, text: str, status: str) -> Item:
 # ==== owui_chat.render.native: Run events as Open WebUI's native events, and the last status line of an answer.
 
 
-def closing_line(seconds: float, ended: RunDone) -> str:
-    """Return the last status line: time, tokens and cost, as far as they are known."""
+def _closing_line(seconds: float, ended: RunDone) -> str:
     parts = [f"Finished in {_duration(seconds)}"]
     if ended.usage:
         parts.append(_tokens(ended.usage))
@@ -7032,17 +6888,12 @@ class NativeRenderer:
     """Shows one run."""
 
     def __init__(self, now: Callable[[], float], *, closes: bool = True) -> None:
-        """Take `now`, a clock in seconds, to measure the time of reasoning.
-
-        `closes` says whether a last status line is shown.
-        """
+        """Take a clock in seconds; `closes` says whether a last status line is shown."""
         self._closes = closes
         self._now = now
         self._began = now()
         self._shown = OutputItems()
         self._commentary = Commentary(self._shown)
-        self._calls = OpenCalls(self._shown)
-        self._records = RecordItems(self._shown)
         self._hosted: dict[int, HostedItem] = {}
         self._places: dict[int, int] = {}
         self._marker = ""
@@ -7073,7 +6924,7 @@ class NativeRenderer:
             case Marker():
                 self._marker = event.text
             case ToolOutput():
-                yield from self._calls.answer(event)
+                yield from self._shown.answer(event)
             case RunDone():
                 yield from self._end_run(event)
             case _:
@@ -7102,14 +6953,14 @@ class NativeRenderer:
     def _render_beside(self, event: AnswerEvent) -> Iterator[Chunk]:
         match event:
             case SourceCited():
-                yield host_event({"type": "source", "data": event.source})
+                yield host_event("source", event.source)
             case Status():
                 yield status_chunk(event.sentence)
             case StoredRecord():
                 places = self._places | self._commentary.indexes
-                yield from self._records.add_record(event, places)
+                yield from self._shown.add_record(event, places)
             case TurnDetails():
-                yield from self._records.add_details(event)
+                yield from self._shown.add_details(event)
 
     def _take_marker(self) -> str:
         marker, self._marker = self._marker, ""
@@ -7121,19 +6972,20 @@ class NativeRenderer:
             yield from hosted.render(event)
         yield from self._commentary.end_run(event.output)
         if failed:
-            yield from self._calls.break_off()
+            yield from self._shown.break_off_calls()
         if marker := self._take_marker():
             yield from self._shown.add_marker(marker)
         yield from end_after_code(self._shown)
         if self._closes and not failed and not open_calls(event.output):
-            yield status_chunk(closing_line(self._now() - self._began, event))
-        yield from _end_of_run(event)
+            yield status_chunk(_closing_line(self._now() - self._began, event))
+        if usage := host_usage(event):
+            yield {"choices": [{"index": 0, "delta": {}}], **usage}
+        if failed:
+            yield error_chunk(event.ending.sentence)
 
     def _start(self, event: ItemAdded) -> Chunk:
-        place = self._places[event.output_index] = len(self.items)
+        self._places[event.output_index] = len(self.items)
         self._started[event.output_index] = self._now()
-        if is_call(event.item):
-            self._calls.note(event.item, place)
         return self._shown.begin(begun_host_item(event.item))
 
     def _grow(self, event: TextDelta) -> Iterator[Chunk]:
@@ -7166,14 +7018,6 @@ class NativeRenderer:
 
 def _is_shown(item: Item) -> bool:
     return item_type(item) in _SHOWN_TYPES and not is_commentary(item)
-
-
-def _end_of_run(event: RunDone) -> Iterator[Chunk]:
-    if event.usage:
-        usage = host_usage(event.usage, event.last_usage, event.cost)
-        yield {"choices": [{"index": 0, "delta": {}}], "usage": usage}
-    if event.ending.is_failure:
-        yield error_chunk(event.ending.sentence)
 
 
 # ==== owui_chat.input.tasks: Small jobs that the host gives a model: titles, tags, follow-up questions.
@@ -7497,11 +7341,9 @@ _MEMORY_FIELDS = ("RssAnon:", "RssShmem:")
 """What a process holds of memory; the pages of files could be dropped at any time."""
 
 
-class BubblewrapProcess:
-    """One run; bubblewrap writes the id of the first process inside to `told`."""
+class _BubblewrapProcess:
 
     def __init__(self, process: Process, told: int) -> None:
-        """Watch `process`; `told` is read when it is needed."""
         self.process = process
         self._bwrap_process = ProcessHandle(process.pid)
         self._info_descriptor = told
@@ -7509,10 +7351,6 @@ class BubblewrapProcess:
         os.set_blocking(told, False)
 
     def measure_memory(self) -> int:
-        """Return the memory of the processes and of empty files.
-
-        Raises PermissionError if the kernel does not let us look.
-        """
         with suppress(FileNotFoundError, ProcessLookupError, BlockingIOError):
             first = self._open_first_process()
             if not os.path.samestat(os.stat("root", dir_fd=first), os.stat("/")):
@@ -7520,14 +7358,12 @@ class BubblewrapProcess:
         return 0  # not begun, or over
 
     async def kill(self) -> None:
-        """End the first process; the kernel ends all others in its namespace."""
         try:
             signal.pidfd_send_signal(self._open_first_process(), signal.SIGKILL)
         except (BlockingIOError, FileNotFoundError, ProcessLookupError):
             self._bwrap_process.kill()  # nothing runs inside yet, or any more
 
     def close(self) -> None:
-        """Close the descriptors."""
         self._bwrap_process.close()
         os.close(self._info_descriptor)
         if self._first_descriptor is not None:
@@ -7594,7 +7430,7 @@ class BubblewrapBackend:
         self._python = python
         self._wheels = wheels
 
-    async def start(self, program: str, limits: SandboxLimits) -> BubblewrapProcess:
+    async def start(self, program: str, limits: SandboxLimits) -> _BubblewrapProcess:
         """Start a program in its own sandbox; raises SandboxUnavailable."""
         command = [_find_bwrap(), *self._options(limits)]
         user = NOBODY_UID if os.geteuid() == 0 else None
@@ -7614,7 +7450,7 @@ class BubblewrapBackend:
                 group=user,
                 extra_groups=None if user is None else [],
             )
-            return BubblewrapProcess(process, os.dup(told))
+            return _BubblewrapProcess(process, os.dup(told))
 
     def _options(self, limits: SandboxLimits) -> Iterator[str]:
         yield from _ISOLATION_OPTIONS.split()
@@ -7782,10 +7618,9 @@ def _client_environment() -> dict[str, str]:
     return {name: os.environ[name] for name in names}
 
 
-# ==== toolbox.sandbox.program_files: Source text of the sandboxed program, first half: the workspace archive and file operations.
+# ==== toolbox.sandbox.program: Source text of the program that runs inside the sandbox.
 
-ARCHIVE_SOURCE = r'''
-"""What a run does inside the sandbox; its answers are not trusted."""
+SANDBOX_PROGRAM = r'''"""What a run does inside the sandbox."""
 
 import _ast
 import json
@@ -7804,6 +7639,7 @@ PACKAGES = "/packages"
 CHUNK_BYTES = 1 << 18
 MAX_PATH_BYTES = 1000
 MAX_LISTED = 20
+RESULT = 3
 Stamp = tuple[int, int, int]
 
 
@@ -7812,7 +7648,6 @@ class Refused(Exception):
 
 
 def unpack(source: BufferedReader) -> dict[str, Stamp]:
-    """Restore the stored workspace; return the stamps of its files."""
     stamps = {}
     for kind, path, mode, rest in json.loads(source.readline() or b"[]"):
         place = os.path.join(WORK, path)
@@ -7822,23 +7657,28 @@ def unpack(source: BufferedReader) -> dict[str, Stamp]:
             os.symlink(rest, place)
         else:
             with open(place, "wb") as file:
-                for length in split_size(rest):
-                    file.write(source.read(length))
+                copy(source, file, rest)
             os.chmod(place, mode)
             stamps[path] = stamp(os.lstat(place))
     return stamps
 
 
-def split_size(size: int) -> list[int]:
-    return [min(CHUNK_BYTES, size - done) for done in range(0, size, CHUNK_BYTES)]
+def copy(source: BufferedReader, target: BufferedWriter, size: int) -> None:
+    for done in range(0, size, CHUNK_BYTES):
+        target.write(source.read(min(CHUNK_BYTES, size - done)))
 
 
 def stamp(status: os.stat_result) -> Stamp:
     return status.st_ino, status.st_size, status.st_ctime_ns
 
 
+def kind_of(status: os.stat_result) -> str:
+    kinds = {stat.S_IFDIR: "folder", stat.S_IFREG: "file", stat.S_IFLNK: "link"}
+    return kinds.get(stat.S_IFMT(status.st_mode), "other")
+
+
 class Survey:
-    """The contents of the workspace, each folder before what is in it."""
+    """The contents of the workspace."""
 
     def __init__(self, limits: dict) -> None:
         self.limits = limits
@@ -7856,22 +7696,23 @@ class Survey:
         with os.scandir(os.path.join(WORK, folder)) as entries:
             for entry in entries:
                 path = os.path.join(folder, entry.name)
-                self.add_entry(path, entry.stat(follow_symlinks=False))
-                if entry.is_dir(follow_symlinks=False):
+                status = entry.stat(follow_symlinks=False)
+                self.add_entry(path, status)
+                if kind_of(status) == "folder":
                     inner.append(path)
         return inner
 
     def add_entry(self, path: str, status: os.stat_result) -> None:
-        place = os.path.join(WORK, path)
-        if stat.S_ISDIR(status.st_mode):
-            self.manifest.append(("folder", path, 0, 0))
-        elif stat.S_ISLNK(status.st_mode):
-            self.manifest.append(("link", path, 0, os.readlink(place)))
-        elif stat.S_ISREG(status.st_mode):
+        place, kind = os.path.join(WORK, path), kind_of(status)
+        if kind == "folder":
+            self.manifest.append((kind, path, 0, 0))
+        elif kind == "link":
+            self.manifest.append((kind, path, 0, os.readlink(place)))
+        elif kind == "file":
             mode = status.st_mode & 0o777 | 0o600
             self.stamps[path] = stamp(status)
             os.chmod(place, mode)
-            self.manifest.append(("file", path, mode, status.st_size))
+            self.manifest.append((kind, path, mode, status.st_size))
             self.size += status.st_size
         else:
             self.dropped.append(path)
@@ -7884,7 +7725,6 @@ class Survey:
             raise Refused("a path in it is too long")
 
     def changed(self, before: dict[str, Stamp]) -> list[tuple[str, int, int]]:
-        """Return the changed files: path, place in the archive, size."""
         found, offset = [], 0
         for kind, path, _, size in self.manifest:
             if kind == "file":
@@ -7898,16 +7738,12 @@ class Survey:
         for kind, path, _, size in self.manifest:
             if kind == "file":
                 with open(os.path.join(WORK, path), "rb") as file:
-                    for length in split_size(size):
-                        target.write(file.read(length))
+                    copy(file, target, size)
 
 
 def encode_line(value: object) -> bytes:
     return json.dumps(value).encode() + b"\n"
-'''
 
-
-FILES_SOURCE = r"""
 
 def resolve_path(path: str, follow: bool = True) -> str:
     if "\0" in path:
@@ -7923,18 +7759,13 @@ def resolve_path(path: str, follow: bool = True) -> str:
     return real
 
 
-def kind_of(mode: int) -> str:
-    kinds = {stat.S_IFDIR: "folder", stat.S_IFREG: "file", stat.S_IFLNK: "link"}
-    return kinds.get(stat.S_IFMT(mode), "other")
-
-
 def list_folder(request: dict) -> dict:
     with os.scandir(resolve_path(request["path"])) as entries:
         found = sorted(entries, key=lambda one: one.name)
     listed = []
     for entry in found[: request["limits"]["files"]]:
         status = entry.stat(follow_symlinks=False)
-        kind = kind_of(status.st_mode)
+        kind = kind_of(status)
         size = {"size": status.st_size} if kind == "file" else {}
         listed.append(dict(name=entry.name, kind=kind, **size))
     return {"listed": listed, "more": len(found) - len(listed)}
@@ -7989,17 +7820,12 @@ def remove_folder(folder: str) -> None:
             inner = os.path.join(place, name)
             (os.remove if os.path.islink(inner) else os.rmdir)(inner)
     os.rmdir(folder)
-"""
 
-
-# ==== toolbox.sandbox.program: Source text of the sandboxed program, second half: running code, and the main function.
-
-_CODE_SOURCE = r'''
 
 class ChildJob:
-    """A child process with its three pipes: stdout, stderr, result."""
+    """A child process with its three pipes."""
 
-    def __init__(self, job: Callable[[int], int], limit: int) -> None:
+    def __init__(self, job: Callable[[], int], limit: int) -> None:
         self.limit = limit
         pipes = [os.pipe() for _ in range(3)]
         self.child = os.fork()
@@ -8011,7 +7837,6 @@ class ChildJob:
         self.open_pipes = set(self.outputs)
 
     def wait(self, deadline: float) -> str:
-        """Wait for the end; return the limit that it exceeds, or nothing."""
         ending = os.pidfd_open(self.child)
         poll = select.poll()
         for descriptor in (ending, *self.outputs):
@@ -8024,13 +7849,10 @@ class ChildJob:
             for descriptor in self.open_pipes.intersection(ready):
                 if not self.read_pipe(descriptor):
                     poll.unregister(descriptor)
-            if self.exceeds_limit():
+            if any(len(written) > self.limit for written in self.outputs.values()):
                 return "output"
             if ending in ready:
                 return ""
-
-    def exceeds_limit(self) -> bool:
-        return any(len(written) > self.limit for written in self.outputs.values())
 
     def read_pipe(self, descriptor: int) -> bool:
         piece = os.read(descriptor, CHUNK_BYTES)
@@ -8040,7 +7862,6 @@ class ChildJob:
         return bool(piece)
 
     def finish(self) -> tuple[int, list[str]]:
-        """End all other processes in here; return the child's status and outputs."""
         status = -1
         try:
             os.kill(-1, signal.SIGKILL)
@@ -8060,19 +7881,16 @@ class ChildJob:
         return status, [text.decode("utf-8", "replace") for text in texts]
 
 
-def run_job(job: Callable[[int], int], pipes: list[int]) -> None:
-    """Run a job in this process, which was just forked."""
-    output, complaints, result = pipes
-    os.dup2(output, 1)
-    os.dup2(complaints, 2)
-    os.dup2(result, 3)
+def run_job(job: Callable[[], int], pipes: list[int]) -> None:
+    for number, pipe in enumerate(pipes, 1):
+        os.dup2(pipe, number)
     os.closerange(4, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
-    os.set_inheritable(3, False)
+    os.set_inheritable(RESULT, False)
     os.nice(10)  # the server comes first
     signal.signal(signal.SIGINT, signal.default_int_handler)
     sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
     try:
-        status = job(3)
+        status = job()
     except OSError as error:
         raise SystemExit(str(error)) from None
     raise SystemExit(status)
@@ -8082,13 +7900,13 @@ def run_code(request: dict) -> dict:
     limits = request["limits"]
     deadline = time.monotonic() + limits["seconds"]
     if request["dependencies"]:
-        installing = ChildJob(lambda _: install(request["dependencies"]), CHUNK_BYTES)
+        installing = ChildJob(lambda: install(request["dependencies"]), CHUNK_BYTES)
         stopped = installing.wait(deadline)
         status, (_, complaints, _) = installing.finish()
         if stopped or status:
             raise Refused("The dependencies were not installed. " + complaints[-2000:])
         sys.path.insert(0, PACKAGES)
-    running = ChildJob(lambda result: execute(request, result), limits["output"])
+    running = ChildJob(lambda: execute(request), limits["output"])
     stopped = running.wait(deadline)
     status, (output, complaints, result) = running.finish()
     return {
@@ -8101,19 +7919,19 @@ def run_code(request: dict) -> dict:
 
 
 def install(dependencies: list[str]) -> int:
-    """Become pip, run from its own wheel; it reads one folder only."""
     wheels = sorted(name for name in os.listdir("/wheels") if name.startswith("pip-"))
     if not wheels:
         raise SystemExit("The folder of wheels has no wheel of pip.")
     pip = f"/wheels/{wheels[-1]}/pip"
-    options = "--quiet --no-input --no-index --no-cache-dir --no-compile"
-    command = [sys.executable, "-I", pip, "install", *options.split()]
-    command += ["--disable-pip-version-check", "--only-binary", ":all:"]
-    command += ["--find-links", "/wheels", "--target", PACKAGES, "--", *dependencies]
-    os.execv(sys.executable, command)
+    options = (
+        "--quiet --no-input --no-index --no-cache-dir --no-compile "
+        "--disable-pip-version-check --only-binary :all: --find-links /wheels --target"
+    )
+    command = [sys.executable, "-I", pip, "install", *options.split(), PACKAGES]
+    os.execv(sys.executable, [*command, "--", *dependencies])
 
 
-def execute(request: dict, result: int) -> int:
+def execute(request: dict) -> int:
     module = type(sys)("__main__")
     sys.modules["__main__"] = module
     sys.argv[:] = ["code"]
@@ -8127,7 +7945,7 @@ def execute(request: dict, result: int) -> int:
         if isinstance(last, _ast.Expr):
             expression = compile(_ast.Expression(last.value), "code", "eval")
             value = eval(expression, module.__dict__)
-            write_result(value, result, request["limits"]["output"])
+            write_result(value, request["limits"]["output"])
     except Exception as error:
         print_error(error, request["code"])
         return 1
@@ -8145,7 +7963,7 @@ def print_error(error: Exception, code: str) -> None:
     traceback.print_exception(type(error), error, frames)
 
 
-def write_result(value: object, result: int, limit: int) -> None:
+def write_result(value: object, limit: int) -> None:
     if value is None:
         return
     try:
@@ -8154,12 +7972,9 @@ def write_result(value: object, result: int, limit: int) -> None:
         told = json.dumps({"repr": repr(value)})
     if len(told) > limit:  # a character of the repr may take twelve in JSON
         told = json.dumps({"repr": repr(value)[: limit // 12] + "..."})
-    with open(result, "w") as target:
+    with open(RESULT, "w") as target:
         target.write(told)
-'''
 
-
-_MAIN_SOURCE = r'''
 
 def set_limits(limits: dict) -> None:
     for name, limit in (
@@ -8218,14 +8033,14 @@ def main() -> int:
     try:
         before = unpack(source)
     except Exception:  # code can have written it, if it took us over
-        return send(target, {"damaged": True}, None)
+        return send(target, {"damaged": True})
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     operation, writes = OPERATIONS[request["operation"]]
     answer = run_operation(operation, request)
     if "given" in answer:
         before.pop(answer["given"], None)  # it is handed out as if it were new
     elif not writes or "refused" in answer:
-        return send(target, answer, None)
+        return send(target, answer)
     return send(target, answer, survey_changes(answer, before, request["limits"]))
 
 
@@ -8241,7 +8056,6 @@ def run_operation(operation: Callable[[dict], dict], request: dict) -> dict:
 
 
 def survey_changes(answer: dict, before: dict, limits: dict) -> "Survey | None":
-    """Add the changes to the answer; return the workspace if it can be kept."""
     try:
         survey = Survey(limits)
     except (Refused, OSError) as error:
@@ -8254,7 +8068,7 @@ def survey_changes(answer: dict, before: dict, limits: dict) -> "Survey | None":
     return survey
 
 
-def send(target: BufferedWriter, answer: dict, survey: "Survey | None") -> int:
+def send(target: BufferedWriter, answer: dict, survey: "Survey | None" = None) -> int:
     target.write(encode_line(answer))
     if survey is not None:
         survey.write(target)
@@ -8265,8 +8079,6 @@ def send(target: BufferedWriter, answer: dict, survey: "Survey | None") -> int:
 if __name__ == "__main__":
     os._exit(main())
 '''
-
-SANDBOX_PROGRAM = (ARCHIVE_SOURCE + FILES_SOURCE + _CODE_SOURCE + _MAIN_SOURCE).lstrip()
 """What `python -c` runs."""
 
 
@@ -8277,7 +8089,7 @@ _MAX_JSON_CHARACTER_BYTES = 12
 
 
 class SandboxReplyMissing(Exception):
-    """The sandbox ended without a valid answer."""
+    """The sandbox ended without a valid answer; the text is its error output."""
 
 
 class FileSlice(NamedTuple):
@@ -8289,33 +8101,25 @@ class FileSlice(NamedTuple):
 
 
 class SandboxReply(NamedTuple):
-    """A valid answer; `archive` is where the workspace begins in the file, if it is
-    there.
-    """
+    """A valid answer; `archive` is where the workspace begins, if it is there."""
 
     answer: Mapping[str, Any]
     archive: int | None
     changed: tuple[FileSlice, ...] = ()
 
 
-def max_reply_bytes(limits: SandboxLimits) -> int:
-    """Return the largest size of a valid answer with the workspace."""
-    return _max_line_bytes(limits) + limits.disk + 16 * MEBIBYTE
-
-
 def _max_line_bytes(limits: SandboxLimits) -> int:
     return 3 * _MAX_JSON_CHARACTER_BYTES * limits.output + 4 * MEBIBYTE
 
 
-def read_reply(path: Path, limits: SandboxLimits) -> SandboxReply:
-    """Return the answer in a file; raises SandboxReplyMissing."""
+def _read_reply(path: Path, limits: SandboxLimits) -> SandboxReply | None:
     with path.open("rb") as file:
         try:
             answer = json.loads(file.readline(_max_line_bytes(limits)))
         except (ValueError, RecursionError):
-            raise SandboxReplyMissing from None
+            return None
         if not isinstance(answer, dict):
-            raise SandboxReplyMissing
+            return None
         archive = file.tell()
         has_archive = bool(file.readline())
         begin, end = file.tell(), path.stat().st_size
@@ -8338,13 +8142,6 @@ _MEMORY_CHECK_SECONDS = 0.05
 _READ_BYTES = 256 * 1024
 _STDERR_BYTES = 2_000
 
-_STOP_CAUSES = {
-    "memory": "its processes and files held more than {0.memory} bytes of memory",
-    "seconds": "it did not end within {0.seconds:g} s",
-    "reply": "it wrote more than fits into the workspace",
-    "unwatched": "its memory cannot be read on this server",
-}
-
 
 class RunStopped(Exception):
     """The sandbox was stopped before it answered; the text says why."""
@@ -8358,11 +8155,11 @@ class WorkspaceArchive(NamedTuple):
 
 
 class Sandbox:
-    """A backend with its limits."""
+    """Runs requests in the sandboxes of a backend."""
 
     def __init__(self, backend: SandboxBackend, limits: SandboxLimits) -> None:
         """Start nothing yet."""
-        self.backend = backend
+        self._backend = backend
         self._limits = limits
         self._processes: set[SandboxProcess] = set()
         self._is_stopped = False
@@ -8370,13 +8167,12 @@ class Sandbox:
     async def run(
         self, request: Mapping[str, Any], archive: WorkspaceArchive | None, spool: Path
     ) -> SandboxReply:
-        """Return the answer, which `spool` stores.
+        """Return the answer, which `spool` stores; the sandbox is gone then.
 
-        Raises RunStopped, SandboxReplyMissing, or SandboxUnavailable. Nothing of the
-        run is left in any case.
+        Raises RunStopped, SandboxReplyMissing, or SandboxUnavailable.
         """
         line = json.dumps({**request, "limits": asdict(self._limits)}).encode() + b"\n"
-        cell = await self.backend.start(SANDBOX_PROGRAM, self._limits)
+        cell = await self._backend.start(SANDBOX_PROGRAM, self._limits)
         self._processes.add(cell)
         talk = _SandboxRun(cell, self._limits)
         try:
@@ -8386,17 +8182,15 @@ class Sandbox:
         finally:
             self._processes.discard(cell)
             await talk.end()
-        try:
-            return read_reply(spool, self._limits)
-        except SandboxReplyMissing:
-            raise SandboxReplyMissing(talk.stderr_text()) from None
+        reply = _read_reply(spool, self._limits)
+        if reply is None:
+            raise SandboxReplyMissing(talk.stderr_text())
+        return reply
 
     async def stop(self) -> None:
         """End all that runs or begins; callers get SandboxReplyMissing."""
         self._is_stopped = True
-        while (
-            self._processes
-        ):  # those in here are open, and hold what they are killed by
+        while self._processes:  # not closed yet, so they can be killed
             await self._processes.pop().kill()
 
 
@@ -8412,7 +8206,7 @@ class _SandboxRun:
         self._stderr = process.stderr
         self._stderr_text = b""
         self._tasks: list[Task[None]] = []
-        self._stderr_task: Task[None] | None = None
+        self._stderr_task = asyncio.create_task(self._read_stderr())
 
     async def communicate(
         self, line: bytes, archive: WorkspaceArchive | None, spool: Path
@@ -8422,36 +8216,36 @@ class _SandboxRun:
         answering = asyncio.create_task(self._read_stdout(spool))
         telling = asyncio.create_task(_send_request(self._stdin, line, archive))
         self._tasks = [answering, telling]
-        self._stderr_task = asyncio.create_task(self._read_stderr())
         while not (await asyncio.wait({answering}, timeout=_MEMORY_CHECK_SECONDS))[0]:
             if loop.time() > deadline:
-                raise self._stop_error("seconds")
-            if self._measure_memory() > self._limits.memory:
-                raise self._stop_error("memory")
+                raise RunStopped(f"it did not end within {self._limits.seconds:g} s")
+            self._check_memory()
         answering.result()
 
-    def _measure_memory(self) -> int:
+    def _check_memory(self) -> None:
+        most = self._limits.memory
         try:
-            return self._process.measure_memory()
+            size = self._process.measure_memory()
         except PermissionError:
-            raise self._stop_error("unwatched") from None
+            raise RunStopped("its memory cannot be read on this server") from None
+        if size > most:
+            raise RunStopped(
+                f"its processes and files held more than {most} bytes of memory"
+            )
 
     async def _read_stdout(self, spool: Path) -> None:
-        left = max_reply_bytes(self._limits)
+        left = _max_line_bytes(self._limits) + self._limits.disk + 16 * MEBIBYTE
         with spool.open("wb") as file:
             while piece := await self._stdout.read(_READ_BYTES):
                 left -= file.write(piece)
                 if left < 0:
-                    raise self._stop_error("reply")
+                    raise RunStopped("it wrote more than fits into the workspace")
 
     async def _read_stderr(self) -> None:
         while len(self._stderr_text) < _STDERR_BYTES:
             if not (piece := await self._stderr.read(_STDERR_BYTES)):
                 return
             self._stderr_text += piece
-
-    def _stop_error(self, reason: str) -> RunStopped:
-        return RunStopped(_STOP_CAUSES[reason].format(self._limits))
 
     async def end(self) -> None:
         try:
@@ -8460,8 +8254,7 @@ class _SandboxRun:
                 task.cancel()
             await asyncio.gather(*self._tasks, return_exceptions=True)
             self._stdin.close()
-            if self._stderr_task is not None:
-                await self._stderr_task  # there may be a word that we have not read
+            await self._stderr_task  # there may be a word that we have not read
             # The process counts as ended only when its pipes are empty.
             await asyncio.gather(_drain(self._stdout), _drain(self._stderr))
             await self._process.process.wait()
@@ -8504,9 +8297,7 @@ _EXPECTED_CONFINEMENT = {
 async def find_sandbox(
     backends: Iterable[SandboxBackend], limits: SandboxLimits, spool: Path
 ) -> Sandbox:
-    """Return the first sandbox that confines; raises SandboxUnavailable with all
-    reasons.
-    """
+    """Return the first sandbox that confines; raises SandboxUnavailable."""
     reasons = []
     for backend in backends:
         sandbox = Sandbox(backend, limits)
@@ -8534,11 +8325,9 @@ async def _check_confinement(sandbox: Sandbox, spool: Path) -> None:
 
 
 def _find_confinement_gaps(found: Mapping[str, Any]) -> Iterator[str]:
-    yield from (
-        name
-        for name, value in _EXPECTED_CONFINEMENT.items()
-        if found.get(name) != value
-    )
+    for name, value in _EXPECTED_CONFINEMENT.items():
+        if found.get(name) != value:
+            yield name
     if not found.get("user"):
         yield "user"
 
@@ -8548,11 +8337,9 @@ def _find_confinement_gaps(found: Mapping[str, Any]) -> Iterator[str]:
 _ROOT_PREFIX = "sandbox-workspaces-"
 
 
-class WorkspaceRoot:
-    """A new folder that only its owner can read."""
+class _WorkspaceRoot:
 
     def __init__(self) -> None:
-        """Create it; remove abandoned ones."""
         parent = Path(tempfile.gettempdir())
         for folder in parent.glob(f"{_ROOT_PREFIX}*"):
             _remove_if_abandoned(folder)
@@ -8562,7 +8349,6 @@ class WorkspaceRoot:
         self.path = made.rename(parent / (_ROOT_PREFIX + made.name))
 
     def close(self) -> None:
-        """Remove it with its contents."""
         shutil.rmtree(self.path, ignore_errors=True)
         os.close(self._lock)
 
@@ -8673,7 +8459,7 @@ class WorkspacePool:
     def __init__(self, limits: SandboxLimits) -> None:
         """Create nothing yet."""
         self._limits = limits
-        self._root: WorkspaceRoot | None = None
+        self._root: _WorkspaceRoot | None = None
         self._workspaces: dict[Hashable, Workspace] = {}
         self._timers: dict[Hashable, asyncio.TimerHandle] = {}
         self._numbers = count(1)
@@ -8704,7 +8490,7 @@ class WorkspacePool:
         return workspace
 
     def _new_workspace(self) -> Workspace:
-        self._root = self._root or WorkspaceRoot()
+        self._root = self._root or _WorkspaceRoot()
         folder = self._root.path / str(next(self._numbers))
         folder.mkdir()
         return Workspace(folder, self._limits)
@@ -8760,73 +8546,67 @@ def _printable_name(name: str) -> str:
 _SandboxToolSpec = dict[str, Any]
 
 
-class _InvalidSandboxCall(Exception):
-    """The arguments of a call are invalid."""
+class _SandboxCallFailed(Exception):
+    """A call has no result; the text says why, for the model."""
 
 
 _WORKSPACE_NOTE = (
     "The workspace is the folder /work. It lives as long as the chat is used and is "
     "shared by all tools whose names begin with python_ or sandbox_."
 )
-_PATH_SCHEMA = {
-    "type": "string",
-    "description": "A path in the workspace, like plots/a.png.",
-}
-_CODE_SCHEMA = {"type": "string", "description": "The Python code."}
-_DEPENDENCIES_SCHEMA = {
-    "type": "array",
-    "items": {"type": "string"},
-    "description": "Packages to install for this run, like numpy or pandas==2.2.",
-}
-_CONTENT_SCHEMA = {"type": "string", "description": "The whole new text of the file."}
-
 _RUN_DESCRIPTION = (
     "Runs Python code in a sandbox without network. Each run is a fresh process: only "
     "files in the workspace, which is the current folder, outlive it. Returns JSON with "
     "what was printed (stdout, stderr), the value of the last expression (result), and "
     "the files that were written, which the user is shown. " + _WORKSPACE_NOTE
 )
+_CODE = {"code": {"type": "string", "description": "The Python code."}}
+_DEPENDENCIES = {
+    "dependencies": {
+        "type": "array",
+        "items": {"type": "string"},
+        "description": "Packages to install for this run, like numpy or pandas==2.2.",
+    }
+}
+_PATH = {
+    "path": {
+        "type": "string",
+        "description": "A path in the workspace, like plots/a.png.",
+    }
+}
+_CONTENT = {
+    "content": {"type": "string", "description": "The whole new text of the file."}
+}
 _FILE_TOOLS = {
-    "sandbox_fs_list": (
-        "list",
-        "Lists a folder of the workspace.",
-        {"path": _PATH_SCHEMA},
-    ),
+    "sandbox_fs_list": ("Lists a folder of the workspace.", _PATH),
     "sandbox_fs_read": (
-        "read",
         "Reads a text file of the workspace; any other file is shown to the user.",
-        {"path": _PATH_SCHEMA},
+        _PATH,
     ),
     "sandbox_fs_write": (
-        "write",
         "Writes a text file in the workspace, with the folders above it.",
-        {"path": _PATH_SCHEMA, "content": _CONTENT_SCHEMA},
+        {**_PATH, **_CONTENT},
     ),
     "sandbox_fs_mkdir": (
-        "mkdir",
         "Makes a folder in the workspace, with those above it.",
-        {"path": _PATH_SCHEMA},
+        _PATH,
     ),
     "sandbox_fs_remove": (
-        "remove",
         "Removes a file of the workspace, or a folder with all that it holds.",
-        {"path": _PATH_SCHEMA},
+        _PATH,
     ),
 }
 
 
-def build_sandbox_specs(with_dependencies: bool) -> list[_SandboxToolSpec]:
-    """Return name, description and parameters of each tool."""
-    run = {
-        "code": _CODE_SCHEMA,
-        **({"dependencies": _DEPENDENCIES_SCHEMA} if with_dependencies else {}),
-    }
-    specs = [_build_sandbox_spec("python_execute", _RUN_DESCRIPTION, run, ["code"])]
-    for name, (_, description, properties) in _FILE_TOOLS.items():
-        specs.append(
+def _build_sandbox_specs(with_dependencies: bool) -> list[_SandboxToolSpec]:
+    run = {**_CODE, **(_DEPENDENCIES if with_dependencies else {})}
+    return [
+        _build_sandbox_spec("python_execute", _RUN_DESCRIPTION, run, ["code"]),
+        *(
             _build_sandbox_spec(name, description, properties, list(properties))
-        )
-    return specs
+            for name, (description, properties) in _FILE_TOOLS.items()
+        ),
+    ]
 
 
 def _build_sandbox_spec(
@@ -8847,13 +8627,12 @@ def _build_sandbox_request(
     if name == "python_execute":
         return _build_run_request(arguments, with_dependencies)
     if name not in _FILE_TOOLS:
-        raise _InvalidSandboxCall(f"There is no tool named {name}.")
-    operation, _, properties = _FILE_TOOLS[name]
-    given = {key: arguments.get(key) for key in properties}
+        raise _SandboxCallFailed(f"There is no tool named {name}.")
+    given = {key: arguments.get(key) for key in _FILE_TOOLS[name][1]}
     for key, value in given.items():
         if not isinstance(value, str):
-            raise _InvalidSandboxCall(f"{name} needs {key}, a text.")
-    return {"operation": operation, **given}
+            raise _SandboxCallFailed(f"{name} needs {key}, a text.")
+    return {"operation": name.removeprefix("sandbox_fs_"), **given}
 
 
 def _build_run_request(
@@ -8861,13 +8640,13 @@ def _build_run_request(
 ) -> dict[str, Any]:
     code, dependencies = arguments.get("code"), arguments.get("dependencies") or []
     if not isinstance(code, str):
-        raise _InvalidSandboxCall("python_execute needs code, a text.")
+        raise _SandboxCallFailed("python_execute needs code, a text.")
     if not isinstance(dependencies, list) or not all(
         isinstance(one, str) for one in dependencies
     ):
-        raise _InvalidSandboxCall("dependencies is a list of names.")
+        raise _SandboxCallFailed("dependencies is a list of names.")
     if dependencies and not with_dependencies:
-        raise _InvalidSandboxCall("No packages can be installed here; do without.")
+        raise _SandboxCallFailed("No packages can be installed here; do without.")
     return {"operation": "run", "code": code, "dependencies": dependencies}
 
 
@@ -8885,21 +8664,16 @@ class SandboxResult(NamedTuple):
     files: tuple[SandboxFile, ...] = ()
 
 
-def _build_sandbox_error(sentence: str) -> SandboxResult:
-    return SandboxResult(f"Error: {sentence}", failed=True)
-
-
-def build_sandbox_result(
+def _build_sandbox_result(
     reply: SandboxReply, files: tuple[SandboxFile, ...], limits: SandboxLimits
 ) -> SandboxResult:
-    """Return the tool's answer for a reply of the sandbox."""
     answer = reply.answer
     notes = " ".join(_list_notes(answer, limits))
     match answer:
         case {"refused": str(reason)}:
-            return _build_sandbox_error(reason)
+            raise _SandboxCallFailed(reason)
         case {"damaged": _}:
-            return _build_sandbox_error(
+            raise _SandboxCallFailed(
                 "An earlier run damaged the workspace, which is empty now. Call again."
             )
         case {"stdout": _, "stderr": _, "result": _, "status": int(status)}:
@@ -8915,7 +8689,7 @@ def build_sandbox_result(
         case {"done": str(done)}:
             failed = "unkept" in answer
             return SandboxResult(notes if failed else done, failed)
-    return _build_sandbox_error("The sandbox gave an answer that makes no sense.")
+    raise _SandboxCallFailed("The sandbox gave an answer that makes no sense.")
 
 
 def _describe_run(reply: SandboxReply, notes: str) -> str:
@@ -8963,16 +8737,13 @@ def _dump_json(value: object) -> str:
 _CONTAINER_IMAGE = "python:3.12-slim"
 
 
-def list_default_backends(
-    wheels: str = "", image: str = _CONTAINER_IMAGE
-) -> list[SandboxBackend]:
-    """Return the backends in the order in which they are tried.
-
-    `image` is a local container image with a `python3` in it.
-    """
+def _list_default_backends(wheels: str) -> list[SandboxBackend]:
     return [
         *(BubblewrapBackend(python, wheels) for python in find_interpreters()),
-        *(ContainerBackend(client, image, wheels) for client in ("docker", "podman")),
+        *(
+            ContainerBackend(client, _CONTAINER_IMAGE, wheels)
+            for client in ("docker", "podman")
+        ),
     ]
 
 
@@ -8993,7 +8764,9 @@ class SandboxTools:
         self._limits = limits or SandboxLimits()
         self._with_dependencies = bool(wheels)
         self._log = log
-        self._backends = list_default_backends(wheels) if backends is None else backends
+        self._backends = (
+            _list_default_backends(wheels) if backends is None else backends
+        )
         self._workspaces = WorkspacePool(self._limits)
         self._slots = asyncio.Semaphore(self._limits.concurrency)
         self._probe_lock = asyncio.Lock()
@@ -9006,7 +8779,7 @@ class SandboxTools:
         The first call looks for a sandbox; the log says once why there is none.
         """
         has_sandbox = await self._find_sandbox() is not None
-        return build_sandbox_specs(self._with_dependencies) if has_sandbox else []
+        return _build_sandbox_specs(self._with_dependencies) if has_sandbox else []
 
     async def call(
         self, chat_id: str, name: str, arguments: Mapping[str, Any]
@@ -9016,20 +8789,21 @@ class SandboxTools:
             request = _build_sandbox_request(name, arguments, self._with_dependencies)
             sandbox = await self._find_sandbox()
             if sandbox is None:
-                return _build_sandbox_error("There is no sandbox on this server.")
+                raise _SandboxCallFailed("There is no sandbox on this server.")
             async with self._workspaces.acquire(chat_id) as workspace, self._slots:
                 return await self._run(sandbox, request, workspace)
-        except _InvalidSandboxCall as bad:
-            return _build_sandbox_error(str(bad))
+        except _SandboxCallFailed as failed:
+            reason = str(failed)
         except SandboxClosed:
-            return _build_sandbox_error("The sandbox was closed.")
+            reason = "The sandbox was closed."
         except RunStopped as stopped:
-            return _build_sandbox_error(
+            reason = (
                 f"The run was stopped, because {stopped}. The workspace is as it was."
             )
         except (SandboxUnavailable, SandboxReplyMissing, OSError) as silent:
             self._log(f"A run in the sandbox gave no answer: {silent}")
-            return _build_sandbox_error("The run ended without an answer.")
+            reason = "The run ended without an answer."
+        return SandboxResult(f"Error: {reason}", failed=True)
 
     async def close(self) -> None:
         """End what runs, then remove all workspaces."""
@@ -9049,7 +8823,7 @@ class SandboxTools:
             workspace.store_archive(spool, reply)
             if "damaged" in reply.answer:
                 workspace.clear()
-            return build_sandbox_result(reply, files, self._limits)
+            return _build_sandbox_result(reply, files, self._limits)
 
     async def _find_sandbox(self) -> Sandbox | None:
         async with self._probe_lock:
@@ -9068,114 +8842,249 @@ class SandboxTools:
         return None
 
 
-# ==== toolbox.mcp.messages: JSON-RPC 2.0 messages of MCP, and the transport interface that carries them.
+# ==== toolbox.server_entries: Parses the JSON lists of tool servers that an administrator typed.
 
-RpcMessage = dict[str, Any]
-
-_METHOD_NOT_FOUND = -32601
-
-
-def build_rpc_request(
-    number: int, method: str, params: Mapping[str, Any]
-) -> RpcMessage:
-    """Return a request."""
-    return {"jsonrpc": "2.0", "id": number, "method": method, "params": dict(params)}
-
-
-def build_rpc_notification(method: str, **params: Any) -> RpcMessage:
-    """Return a message that has no answer."""
-    return {
-        "jsonrpc": "2.0",
-        "method": method,
-        **({"params": params} if params else {}),
-    }
+_ADDRESS_FORM = "an address that begins with http:// or https:// and holds no password"
+_MAP_FORM = "a JSON object of texts"
+_EXPECTED_FORMS: Mapping[str, str] = {
+    "server_label": "a letter followed by up to 31 letters, digits, hyphens and "
+    "underscores",
+    "server_url": _ADDRESS_FORM,
+    "base_url": _ADDRESS_FORM,
+    "authorization": "a text",
+    "headers": _MAP_FORM,
+    "allowed_tools": "a list of names",
+    "timeout": "a number of seconds from 1 to 600",
+    "command": "a list of texts, the program first",
+    "env": _MAP_FORM,
+}
+_TOOL_SERVER_LABEL = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,31}")
 
 
-def parse_rpc_messages(text: str) -> list[RpcMessage]:
-    """Return the messages of a text: one, or a list; raises ValueError."""
-    try:
-        given = json.loads(text)
-    except RecursionError:
-        raise ValueError from None
-    rows = given if isinstance(given, list) else [given]
-    if not all(isinstance(row, dict) for row in rows):
+def _check_label(text: str) -> str:
+    if not _TOOL_SERVER_LABEL.fullmatch(text):
         raise ValueError
-    return rows
+    return text
 
 
-def encode_rpc_message(message: RpcMessage) -> bytes:
-    """Return a message as it is sent, in one line."""
-    text = json.dumps(message, ensure_ascii=False, separators=(",", ":"))
-    return text.encode("utf-8", errors="replace")
+def _check_address(text: str) -> str:
+    parts = urlsplit(text)  # raises it too: brackets without an address
+    is_sound = parts.hostname and parts.port != 0 and "@" not in parts.netloc
+    if not is_sound or text.split() != [text] or parts.scheme not in ("http", "https"):
+        raise ValueError
+    return text
 
 
-def is_response_to(message: RpcMessage, request: RpcMessage) -> bool:
-    """Say whether a message is the answer to a request."""
-    number = message.get("id")
-    is_ours = isinstance(number, int) and number == request["id"]
-    return is_ours and "method" not in message
+_Address = Annotated[str, AfterValidator(_check_address)]
+_StringMap = Mapping[str, str]
 
 
-def build_rpc_reply(message: RpcMessage) -> RpcMessage | None:
-    """Return the answer to a request of the server; None for any other message.
+class _ServerRow(BaseModel):
 
-    Only `ping` is supported.
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    server_label: Annotated[str, AfterValidator(_check_label)]
+    authorization: str | None = None
+    headers: _StringMap = {}
+    allowed_tools: list[str] | None = None
+    timeout: float = Field(default=60.0, ge=1, le=600)
+
+
+class _McpRow(_ServerRow):
+
+    server_url: _Address = ""
+    base_url: ClassVar[str] = ""
+    command: list[str] = []
+    env: _StringMap = {}
+
+
+class _OpenApiRow(_ServerRow):
+
+    server_url: _Address
+    base_url: _Address = ""
+    command: ClassVar[list[str]] = []
+    env: ClassVar[_StringMap] = {}
+
+
+def _describe_row_error(error: ValidationError) -> str:
+    first = error.errors(include_input=False, include_url=False)[0]
+    key = str(first["loc"][0])
+    if first["type"] == "extra_forbidden":
+        named = f" ({key})" if key.isidentifier() and len(key) <= 40 else ""
+        return f"it has a key that is not known here{named}"
+    if first["type"] == "missing":
+        return f"it has no {key}"
+    return f"its {key} is not {_EXPECTED_FORMS[key]}"
+
+
+_HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class ServerEntry:
+    """One server; `allowed` are patterns of its tools' own names, None allows all.
+
+    An MCP server has a `url` or a `command`. `base_url` replaces the address in an
+    OpenAPI document. `secrets` must not appear in anything that the server sends.
     """
-    if "method" not in message or message.get("id") is None:
-        return None
-    head = {"jsonrpc": "2.0", "id": message["id"]}
-    if message["method"] == "ping":
-        return {**head, "result": {}}
-    return {**head, "error": {"code": _METHOD_NOT_FOUND, "message": "Method not found"}}
+
+    label: str
+    url: str = ""
+    base_url: str = ""
+    headers: tuple[tuple[str, str], ...] = ()
+    allowed: tuple[str, ...] | None = None
+    seconds: float = 60.0
+    command: tuple[str, ...] = ()
+    environment: tuple[tuple[str, str], ...] = ()
+    secrets: tuple[str, ...] = ()
 
 
-MAX_UNRELATED_MESSAGES = 1_000
-"""How many messages a server may send that answer nothing, before it has failed."""
+class ServerEntries(NamedTuple):
+    """The usable servers, and the problems of the others."""
+
+    entries: tuple[ServerEntry, ...] = ()
+    problems: tuple[str, ...] = ()
 
 
-class SessionExpired(Exception):
-    """The server has forgotten the session and did nothing of the message."""
+_RevealSecret = Callable[[str], str | None]
 
 
-class McpTransport(Protocol):
-    """A way to one server: HTTP, or the stdin of a child process."""
+class ToolServerSettings(NamedTuple):
+    """The servers in the valves; `allows_programs` is for MCP over stdio.
 
-    version: str
-    """What was agreed on in the handshake; empty before it."""
+    `reveal` gives what a reference (`env:NAME`, `file:PATH`) stands for, and any other
+    text as it is; None for what cannot be read.
+    """
 
-    async def open(self) -> None:
-        """Connect anew; raises RemoteError."""
+    mcp: str = ""
+    openapi: str = ""
+    allows_programs: bool = False
+    reveal: _RevealSecret = str
 
-    async def request(self, request: RpcMessage) -> RpcMessage:
-        """Return the answer to a request; raises RemoteError, SessionExpired.
+    def read_entries(self) -> tuple[ServerEntries, ServerEntries]:
+        """Return the MCP servers and the OpenAPI servers."""
+        mcp = _EntryReader(
+            "MCP_SERVERS_JSON", _McpRow, self.reveal, self.allows_programs
+        )
+        openapi = _EntryReader("OPENAPI_SERVERS_JSON", _OpenApiRow, self.reveal)
+        return mcp.read_entries(self.mcp), openapi.read_entries(self.openapi)
 
-        Requests of the server are answered meanwhile.
-        """
 
-    async def notify(self, notification: RpcMessage) -> None:
-        """Send a message that has no answer; raises RemoteError, SessionExpired."""
+class _EntryReader(NamedTuple):
 
-    async def close(self) -> None:
-        """End the session."""
+    valve: str
+    row: type[_McpRow] | type[_OpenApiRow]
+    reveal: _RevealSecret
+    starts_programs: bool = False
+
+    def read_entries(self, text: str) -> ServerEntries:
+        try:
+            given = json.loads(text) if text.strip() else []
+        except (ValueError, RecursionError):
+            return ServerEntries(problems=(self._sentence("it is no JSON"),))
+        entries: dict[str, ServerEntry] = {}
+        complaints: list[str] = []
+        for number, row in enumerate(given if isinstance(given, list) else [given], 1):
+            try:
+                entry = self._build_entry(row)
+                if entry.label.lower() in entries:
+                    raise _InvalidEntry("its server_label is not its own")
+                entries[entry.label.lower()] = entry
+            except _InvalidEntry as wrong:
+                name = _read_label(row) or f"server {number}"
+                complaints.append(
+                    self._sentence(f"{name} is left out, because {wrong}")
+                )
+        return ServerEntries(tuple(entries.values()), tuple(complaints))
+
+    def _sentence(self, what: str) -> str:
+        return (
+            f"{self.valve}: {what}. An administrator can correct it in the valves of "
+            "this pipeline; until then, chats go on without."
+        )
+
+    def _build_entry(self, given: object) -> ServerEntry:
+        row = self._parse_row(given)
+        token = {"": row.authorization} if row.authorization else {}
+        tokens = [text for _, text in self._reveal_all("authorization", token)]
+        headers = [("Authorization", f"Bearer {text}") for text in tokens]
+        headers += self._reveal_all("headers", row.headers)
+        environment = tuple(self._reveal_all("env", row.env))
+        secrets = [*_referenced_secrets(headers, row.headers), *tokens]
+        return ServerEntry(
+            label=row.server_label,
+            url=row.server_url,
+            base_url=row.base_url,
+            headers=tuple(headers),
+            allowed=None if row.allowed_tools is None else tuple(row.allowed_tools),
+            seconds=row.timeout,
+            command=tuple(row.command),
+            environment=environment,
+            secrets=(
+                *dict.fromkeys(secrets),
+                *_referenced_secrets(environment, row.env),
+            ),
+        )
+
+    def _parse_row(self, given: object) -> _McpRow | _OpenApiRow:
+        if not isinstance(given, dict):
+            raise _InvalidEntry("it is no JSON object")
+        said = {key: value for key, value in given.items() if value is not None}
+        try:
+            row = self.row.model_validate(said)
+        except ValidationError as error:
+            raise _InvalidEntry(_describe_row_error(error)) from None
+        if bool(row.server_url) == bool(row.command):
+            raise _InvalidEntry("it needs a server_url or a command, one of them")
+        if row.command and not self.starts_programs:
+            raise _InvalidEntry("it starts a program, which the valves do not allow")
+        return row
+
+    def _reveal_all(self, key: str, texts: _StringMap) -> Iterator[tuple[str, str]]:
+        for name, text in texts.items():
+            if key == "headers" and not _HEADER_NAME.fullmatch(name):
+                raise _InvalidEntry("a name among its headers is no header's name")
+            meant = self.reveal(text)
+            if meant is None:
+                raise _InvalidEntry(f"a secret that its {key} refers to cannot be read")
+            if not meant.isprintable():
+                raise _InvalidEntry(f"its {key} hold what cannot be sent")
+            yield name, meant
+
+
+class _InvalidEntry(Exception):
+    """An entry cannot be used; says why, without a value."""
+
+
+def _referenced_secrets(
+    revealed: Iterable[tuple[str, str]], typed: _StringMap
+) -> list[str]:
+    plain = set(typed.values())
+    texts = [text for _, text in revealed if text not in plain]
+    return [one for text in texts for one in (text, *text.split()[1:])]
+
+
+def _read_label(row: object) -> str:
+    label = row.get("server_label") if isinstance(row, dict) else None
+    is_label = isinstance(label, str) and _TOOL_SERVER_LABEL.fullmatch(label)
+    return str(label) if is_label else ""
 
 
 # ==== toolbox.remote_tools: What MCP and OpenAPI clients share: tool form, size limits, timeouts, connections.
 
 MAX_TOOLS_PER_SERVER = 128
 """Of one server; more would only confuse a model."""
+MAX_TOOL_NAME_CHARACTERS = 64
 MAX_REMOTE_BYTES = 8 * 1024 * 1024
-"""In bytes; a file of 5 MB, which is the most that is shown, fits in as base64."""
+"""Of one answer; a file of 5 MB, which is the most that is shown, fits in as base64."""
 
 _MAX_SCHEMA_CHARACTERS = 50_000
 _MAX_TOOL_SCHEMA_DEPTH = 40
 _MAX_DESCRIPTION_CHARACTERS = 4_000
-_MAX_TOOL_NAME_CHARACTERS = 64
 _MIN_SECRET_CHARACTERS = 6
 _INVALID_TOOL_NAME_CHARACTER = re.compile(r"[^A-Za-z0-9_-]")
 
 _ExecuteRemoteTool = Callable[[dict[str, Any]], Awaitable[Any]]
-
-
 _Response = TypeVar("_Response")
 
 
@@ -9225,22 +9134,10 @@ def make_remote_tool(
 ) -> RemoteTool:
     """Return a tool named after its server and itself."""
     name = _INVALID_TOOL_NAME_CHARACTER.sub("_", f"{label}_{spec.own_name}")[
-        :_MAX_TOOL_NAME_CHARACTERS
+        :MAX_TOOL_NAME_CHARACTERS
     ]
     description = truncate_text(spec.description, _MAX_DESCRIPTION_CHARACTERS)
     return RemoteTool(name, description, spec.args, run)
-
-
-def make_names_unique(tools: Iterable[RemoteTool]) -> tuple[RemoteTool, ...]:
-    """Return the tools; a name that is taken gets a number."""
-    found: dict[str, RemoteTool] = {}
-    for tool in tools:
-        name, number = tool.name, 1
-        while name in found:
-            number += 1
-            name = f"{tool.name[: _MAX_TOOL_NAME_CHARACTERS - 4]}_{number}"
-        found[name] = replace(tool, name=name)
-    return tuple(found.values())
 
 
 def is_tool_allowed(allowed: Iterable[str] | None, name: str) -> bool:
@@ -9327,33 +9224,30 @@ class RemoteConnection:
             ) from None
 
     async def read_chunks(
-        self, response: aiohttp.ClientResponse, most: int
+        self, response: aiohttp.ClientResponse
     ) -> AsyncGenerator[bytes, None]:
         """Yield a body as it comes; raises RemoteError if it is too long."""
         if response.headers.get("Content-Encoding", "identity") != "identity":
             raise RemoteError(f"{self._name} sent a compressed answer, unasked.")
-        left = most
+        left = MAX_REMOTE_BYTES
         async for piece in response.content.iter_any():
             left -= len(piece)
             if left < 0:
-                raise RemoteError(f"{self._name} sent more than {most} bytes.")
+                most = f"{MAX_REMOTE_BYTES} bytes"
+                raise RemoteError(f"{self._name} sent more than {most}.")
             yield piece
 
-    async def read_body(self, response: aiohttp.ClientResponse, most: int) -> bytes:
-        """Return a whole body; raises RemoteError if it is too long."""
-        return b"".join([piece async for piece in self.read_chunks(response, most)])
-
-    async def read_beginning(
-        self, response: aiohttp.ClientResponse, most: int
-    ) -> tuple[bytes, bool]:
-        """Return at most that much of a body, and whether it is complete."""
-        taken: list[bytes] = []
-        async with aclosing(self.read_chunks(response, MAX_REMOTE_BYTES)) as pieces:
+    async def read_body(
+        self, response: aiohttp.ClientResponse, most: int = MAX_REMOTE_BYTES
+    ) -> bytes:
+        """Return a body; of one longer than `most` a beginning that is longer too."""
+        taken = bytearray()
+        async with aclosing(self.read_chunks(response)) as pieces:
             async for piece in pieces:
-                taken.append(piece)
-                if sum(map(len, taken)) > most:
-                    return b"".join(taken)[:most], False
-        return b"".join(taken), True
+                taken += piece
+                if len(taken) > most:
+                    break
+        return bytes(taken)
 
     async def close(self) -> None:
         """Close the session."""
@@ -9373,228 +9267,59 @@ class RemoteConnection:
         return self._session
 
 
-# ==== toolbox.server_entries: Parses the JSON list of tool servers that an administrator typed.
+# ==== toolbox.mcp.messages: JSON-RPC 2.0 messages of MCP.
 
-_EXPECTED_FORMS: Mapping[str, str] = {
-    "server_label": "a letter followed by up to 31 letters, digits, hyphens and "
-    "underscores",
-    "server_url": "an address that begins with http:// or https:// and holds no "
-    "password",
-    "base_url": "an address that begins with http:// or https:// and holds no password",
-    "authorization": "a text",
-    "headers": "a JSON object of texts",
-    "allowed_tools": "a list of names",
-    "timeout": "a number of seconds from 1 to 600",
-    "command": "a list of texts, the program first",
-    "env": "a JSON object of texts",
-}
-_TOOL_SERVER_LABEL = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,31}")
+RpcMessage = dict[str, Any]
+
+MAX_UNRELATED_MESSAGES = 1_000
+"""How many messages a server may send that answer nothing, before it has failed."""
+_METHOD_NOT_FOUND = -32601
 
 
-def _is_web_address(text: str) -> bool:
-    try:
-        parts = urlsplit(text)
-        is_sound = bool(parts.hostname) and parts.port != 0 and "@" not in parts.netloc
-    except ValueError:  # brackets without an address, a port that is no number
-        return False
-    one_word = text.split() == [text]
-    return is_sound and one_word and parts.scheme in ("http", "https")
+def build_rpc_message(
+    method: str, params: Mapping[str, Any] | None = None, number: int | None = None
+) -> RpcMessage:
+    """Return a request; without a number, a message that has no answer."""
+    head = {"jsonrpc": "2.0", **({} if number is None else {"id": number})}
+    return {
+        **head,
+        "method": method,
+        **({} if params is None else {"params": dict(params)}),
+    }
 
 
-def _is_tool_server_label(text: object) -> bool:
-    return isinstance(text, str) and bool(_TOOL_SERVER_LABEL.fullmatch(text))
+def parse_rpc_messages(text: str, secrets: Iterable[str]) -> list[RpcMessage]:
+    """Return the messages of a text without our secrets: one, or a list.
 
-
-_StringMap = Mapping[str, str]
-
-
-class _ServerRow(BaseModel):
-
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-    server_label: str
-    authorization: str | None = None
-    headers: _StringMap = {}
-    allowed_tools: list[str] | None = None
-    timeout: float = Field(default=60.0, ge=1, le=600)
-
-    @field_validator("server_label", "server_url", "base_url", check_fields=False)
-    @classmethod
-    def _check_format(cls, text: str, about: ValidationInfo) -> str:
-        is_fine = (
-            _is_tool_server_label
-            if about.field_name == "server_label"
-            else _is_web_address
-        )
-        if not is_fine(text):
-            raise ValueError
-        return text
-
-
-class McpRow(_ServerRow):
-    """An MCP server as it is typed."""
-
-    server_url: str | None = None
-    command: list[str] = []
-    env: _StringMap = {}
-
-
-class OpenApiRow(_ServerRow):
-    """A server with an OpenAPI document as it is typed."""
-
-    server_url: str
-    base_url: str | None = None
-
-
-def _describe_row_error(error: ValidationError) -> str:
-    first = error.errors(include_input=False, include_url=False)[0]
-    key = str(first["loc"][0])
-    if first["type"] == "extra_forbidden":
-        named = f" ({key})" if key.isidentifier() and len(key) <= 40 else ""
-        return f"it has a key that is not known here{named}"
-    if first["type"] == "missing":
-        return f"it has no {key}"
-    return f"its {key} is not {_EXPECTED_FORMS[key]}"
-
-
-_HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
-
-RevealSecret = Callable[[str], str | None]
-"""Gives what a reference (`env:NAME`, `file:PATH`) stands for, and any other text as
-it is; None for what cannot be read."""
-
-
-@dataclass(frozen=True, slots=True)
-class ServerEntry:
-    """One server; `allowed` are patterns of its tools' own names, None allows all.
-
-    An MCP server has a `url` or a `command`. `base_url` replaces the address in an
-    OpenAPI document. `secrets` must not appear in anything that the server sends.
+    Raises ValueError.
     """
-
-    label: str
-    url: str = field(default="", repr=False)
-    base_url: str = field(default="", repr=False)
-    headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
-    allowed: tuple[str, ...] | None = None
-    seconds: float = 60.0
-    command: tuple[str, ...] = field(default=(), repr=False)
-    environment: tuple[tuple[str, str], ...] = field(default=(), repr=False)
-    secrets: tuple[str, ...] = field(default=(), repr=False)
+    try:
+        given = json.loads(redact_secrets(text, secrets))
+    except RecursionError:
+        raise ValueError from None
+    rows = given if isinstance(given, list) else [given]
+    if not all(isinstance(row, dict) for row in rows):
+        raise ValueError
+    return rows
 
 
-class ServerEntries(NamedTuple):
-    """The usable servers, and the problems of the others."""
-
-    entries: tuple[ServerEntry, ...] = ()
-    problems: tuple[str, ...] = ()
-
-
-class EntryReader(NamedTuple):
-    """Reads the entries of a valve; `starts_programs` allows a `command`."""
-
-    valve: str
-    row: type[McpRow] | type[OpenApiRow]
-    reveal: RevealSecret
-    starts_programs: bool = False
-
-    def read_entries(self, text: str) -> ServerEntries:
-        """Return the entries of a JSON list, or of a single JSON object."""
-        try:
-            given = json.loads(text) if text.strip() else []
-        except (ValueError, RecursionError):
-            return ServerEntries(problems=(self._sentence("it is no JSON"),))
-        entries: dict[str, ServerEntry] = {}
-        complaints: list[str] = []
-        for number, row in enumerate(given if isinstance(given, list) else [given], 1):
-            try:
-                entry = self._build_entry(row)
-                if entry.label.lower() in entries:
-                    raise _InvalidEntry("its server_label is not its own")
-                entries[entry.label.lower()] = entry
-            except _InvalidEntry as wrong:
-                name = _read_entry_label(row) or f"server {number}"
-                what = f"{name} is left out, because {wrong}"
-                complaints.append(self._sentence(what))
-        return ServerEntries(tuple(entries.values()), tuple(complaints))
-
-    def _sentence(self, what: str) -> str:
-        return (
-            f"{self.valve}: {what}. An administrator can correct it in the valves of "
-            "this pipeline; until then, chats go on without."
-        )
-
-    def _build_entry(self, given: object) -> ServerEntry:
-        row = self._parse_row(given)
-        token = {"": row.authorization} if row.authorization else {}
-        tokens = [text for _, text in self._reveal_all("authorization", token)]
-        headers = [("Authorization", f"Bearer {text}") for text in tokens]
-        headers += self._reveal_all("headers", row.headers)
-        entry = ServerEntry(
-            label=row.server_label,
-            url=row.server_url or "",
-            headers=tuple(headers),
-            allowed=None if row.allowed_tools is None else tuple(row.allowed_tools),
-            seconds=row.timeout,
-            secrets=tuple(
-                dict.fromkeys([*_referenced_secrets(headers, row.headers), *tokens])
-            ),
-        )
-        if isinstance(row, OpenApiRow):
-            return replace(entry, base_url=row.base_url or "")
-        environment = tuple(self._reveal_all("env", row.env))
-        return replace(
-            entry,
-            command=tuple(row.command),
-            environment=environment,
-            secrets=(*entry.secrets, *_referenced_secrets(environment, row.env)),
-        )
-
-    def _parse_row(self, given: object) -> McpRow | OpenApiRow:
-        if not isinstance(given, dict):
-            raise _InvalidEntry("it is no JSON object")
-        said = {key: value for key, value in given.items() if value is not None}
-        try:
-            row = self.row.model_validate(said)
-        except ValidationError as error:
-            raise _InvalidEntry(_describe_row_error(error)) from None
-        if isinstance(row, McpRow):
-            self._check_target(row)
-        return row
-
-    def _check_target(self, row: McpRow) -> None:
-        if bool(row.server_url) == bool(row.command):
-            raise _InvalidEntry("it needs a server_url or a command, one of them")
-        if row.command and not self.starts_programs:
-            raise _InvalidEntry("it starts a program, which the valves do not allow")
-
-    def _reveal_all(self, key: str, texts: _StringMap) -> Iterator[tuple[str, str]]:
-        for name, text in texts.items():
-            if key == "headers" and not _HEADER_NAME.fullmatch(name):
-                raise _InvalidEntry("a name among its headers is no header's name")
-            meant = self.reveal(text)
-            if meant is None:
-                raise _InvalidEntry(f"a secret that its {key} refers to cannot be read")
-            if not meant.isprintable():
-                raise _InvalidEntry(f"its {key} hold what cannot be sent")
-            yield name, meant
+def encode_rpc_message(message: RpcMessage) -> bytes:
+    """Return a message as it is sent, in one line."""
+    text = json.dumps(message, ensure_ascii=False, separators=(",", ":"))
+    return text.encode("utf-8", errors="replace")
 
 
-class _InvalidEntry(Exception):
-    """An entry cannot be used; says why, without a value."""
+def build_rpc_reply(message: RpcMessage) -> RpcMessage | None:
+    """Return the answer to a request of the server; None for any other message.
 
-
-def _referenced_secrets(
-    revealed: Iterable[tuple[str, str]], typed: _StringMap
-) -> list[str]:
-    plain = set(typed.values())
-    texts = [text for _, text in revealed if text not in plain]
-    return [one for text in texts for one in (text, *text.split()[1:])]
-
-
-def _read_entry_label(row: object) -> str:
-    label = row.get("server_label") if isinstance(row, dict) else None
-    return str(label) if _is_tool_server_label(label) else ""
+    Only `ping` is supported.
+    """
+    if "method" not in message or message.get("id") is None:
+        return None
+    head = {"jsonrpc": "2.0", "id": message["id"]}
+    if message["method"] == "ping":
+        return {**head, "result": {}}
+    return {**head, "error": {"code": _METHOD_NOT_FOUND, "message": "Method not found"}}
 
 
 # ==== toolbox.mcp.http: MCP over streamable HTTP (protocol revision 2025-06-18).
@@ -9602,8 +9327,15 @@ def _read_entry_label(row: object) -> str:
 _SESSION_HEADER = "Mcp-Session-Id"
 
 
+class SessionExpired(Exception):
+    """The server has forgotten the session and did nothing of the message."""
+
+
 class McpHttpTransport:
-    """One session with a server, if the server has sessions."""
+    """One session with a server, if the server has sessions.
+
+    `version` is what was agreed on in the handshake, empty before it.
+    """
 
     def __init__(self, entry: ServerEntry) -> None:
         """Open nothing yet."""
@@ -9618,14 +9350,19 @@ class McpHttpTransport:
         self.version = self._session_id = ""
 
     async def request(self, request: RpcMessage) -> RpcMessage:
-        """Post a request; its answer comes as JSON, or in a stream."""
+        """Return the answer to a request; raises RemoteError, SessionExpired.
+
+        Requests of the server are answered meanwhile.
+        """
         async with self._post(request) as response:
             if request["method"] == "initialize":
                 self._session_id = response.headers.get(_SESSION_HEADER, "")
             asides = 0
             async with aclosing(self._read_messages(response)) as messages:
                 async for message in messages:
-                    if is_response_to(message, request):
+                    number = message.get("id")
+                    is_ours = isinstance(number, int) and number == request["id"]
+                    if is_ours and "method" not in message:
                         return message
                     asides += 1
                     if asides > MAX_UNRELATED_MESSAGES:
@@ -9634,7 +9371,7 @@ class McpHttpTransport:
         raise RemoteError(f"{self._name} gave no answer to a request.")
 
     async def notify(self, notification: RpcMessage) -> None:
-        """Post a message that has no answer."""
+        """Post a message that has no answer; raises RemoteError, SessionExpired."""
         async with self._post(notification):
             pass
 
@@ -9662,9 +9399,13 @@ class McpHttpTransport:
         url, headers = self._entry.url, self._headers()
         body = encode_rpc_message(message)
         async with self._connection.send("POST", url, headers, body) as response:
-            if response.status == 404 and _SESSION_HEADER in headers:
+            status = response.status
+            if status == 404 and _SESSION_HEADER in headers:
                 raise SessionExpired
-            self._check_status(response)
+            if status in (401, 403):
+                raise RemoteError(f"{self._name} does not let us in (HTTP {status}).")
+            if not 200 <= status < 300:
+                raise RemoteError(f"{self._name} refused a request (HTTP {status}).")
             yield response
 
     def _headers(self) -> dict[str, str]:
@@ -9678,40 +9419,27 @@ class McpHttpTransport:
             ours[_SESSION_HEADER] = self._session_id
         return {**ours, **dict(self._entry.headers)}
 
-    def _check_status(self, response: aiohttp.ClientResponse) -> None:
-        status = response.status
-        if status in (401, 403):
-            raise RemoteError(f"{self._name} does not let us in (HTTP {status}).")
-        if not 200 <= status < 300:
-            raise RemoteError(f"{self._name} refused a request (HTTP {status}).")
-
     async def _read_messages(
         self, response: aiohttp.ClientResponse
     ) -> AsyncGenerator[RpcMessage, None]:
-        async with aclosing(self._read_texts(response)) as texts:
-            async for text in texts:
-                try:
-                    messages = parse_rpc_messages(
-                        redact_secrets(text, self._entry.secrets)
-                    )
-                except ValueError:
-                    raise RemoteError(f"{self._name} does not speak MCP.") from None
-                for message in messages:
-                    yield message
-
-    async def _read_texts(
-        self, response: aiohttp.ClientResponse
-    ) -> AsyncGenerator[str, None]:
         if response.content_type != "text/event-stream":
-            body = await self._connection.read_body(response, MAX_REMOTE_BYTES)
-            yield body.decode("utf-8", "replace")
+            body = await self._connection.read_body(response)
+            for message in self._parse(body.decode("utf-8", "replace")):
+                yield message
             return
         decoder = EventStreamDecoder()
-        chunks = self._connection.read_chunks(response, MAX_REMOTE_BYTES)
-        async with aclosing(chunks):
+        async with aclosing(self._connection.read_chunks(response)) as chunks:
             async for chunk in chunks:
                 for event in decoder.feed(chunk):
-                    yield event.data
+                    for message in self._parse(event.data):
+                        yield message
+        # The decoder is not closed: an event that the end cut off is not an answer.
+
+    def _parse(self, text: str) -> list[RpcMessage]:
+        try:
+            return parse_rpc_messages(text, self._entry.secrets)
+        except ValueError:
+            raise RemoteError(f"{self._name} does not speak MCP.") from None
 
 
 # ==== toolbox.mcp.stdio: MCP over stdin and stdout of a child process.
@@ -9722,13 +9450,12 @@ _STDOUT = 1
 _INHERITED_VARIABLES = ("PATH", "HOME", "LANG")
 """What a program gets of our environment; the rest may hold keys."""
 
-_LineCallback = Callable[[bytes], bool]
-"""Takes a line; False says that enough is enough."""
-
 
 class _ChildProcess(asyncio.SubprocessProtocol):
 
-    def __init__(self, take: _LineCallback, ended: Callable[[], object]) -> None:
+    def __init__(
+        self, take: Callable[[bytes], bool], ended: Callable[[], object]
+    ) -> None:
         self.is_over = False
         self._on_line = take
         self._on_end = ended
@@ -9792,25 +9519,11 @@ class _ChildProcess(asyncio.SubprocessProtocol):
         return stdin if isinstance(stdin, asyncio.WriteTransport) else None
 
 
-async def _start_child_process(
-    child: _ChildProcess, command: Sequence[str], environment: Mapping[str, str]
-) -> None:
-    inherited = {
-        name: os.environ[name] for name in _INHERITED_VARIABLES if name in os.environ
-    }
-    await asyncio.get_running_loop().subprocess_exec(
-        lambda: child,
-        *command,
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.DEVNULL,
-        env={**inherited, **environment},
-        start_new_session=True,
-    )
-
-
 class McpStdioTransport:
-    """One program, which lives as long as the session."""
+    """One program, which lives as long as the session.
+
+    `version` is what was agreed on in the handshake.
+    """
 
     def __init__(self, entry: ServerEntry) -> None:
         """Start nothing yet."""
@@ -9823,17 +9536,28 @@ class McpStdioTransport:
         self._end_reason = "has ended"
 
     async def open(self) -> None:
-        """Start the program; an earlier one is ended."""
+        """Start the program, end an earlier one; raises RemoteError."""
         await self.close()
-        self._child = _ChildProcess(self._receive_line, self._fail_waiting)
-        environment = dict(self._entry.environment)
+        child = self._child = _ChildProcess(self._receive_line, self._fail_waiting)
+        known = os.environ
+        inherited = {
+            name: known[name] for name in _INHERITED_VARIABLES if name in known
+        }
         try:
-            await _start_child_process(self._child, self._entry.command, environment)
+            await asyncio.get_running_loop().subprocess_exec(
+                lambda: child,
+                *self._entry.command,
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.DEVNULL,
+                env={**inherited, **dict(self._entry.environment)},
+                start_new_session=True,
+            )
         except (OSError, ValueError):
             raise RemoteError(f"{self._name} cannot be started.") from None
 
     async def request(self, request: RpcMessage) -> RpcMessage:
-        """Write a request, wait for the line that answers it."""
+        """Return the answer to a request; raises RemoteError."""
         answer: asyncio.Future[RpcMessage] = asyncio.get_running_loop().create_future()
         self._waiting[request["id"]] = answer
         try:
@@ -9843,7 +9567,7 @@ class McpStdioTransport:
             del self._waiting[request["id"]]
 
     async def notify(self, notification: RpcMessage) -> None:
-        """Write a line."""
+        """Send a message that has no answer; raises RemoteError."""
         if self._child is None or self._child.is_over:
             raise RemoteError(f"{self._name} {self._end_reason}.")
         self._child.write(encode_rpc_message(notification))
@@ -9855,13 +9579,10 @@ class McpStdioTransport:
 
     def _receive_line(self, line: bytes) -> bool:
         self._unrelated_messages += 1
-        text = redact_secrets(line.decode("utf-8", "replace"), self._entry.secrets)
-        try:
-            messages = parse_rpc_messages(text)
-        except ValueError:
-            messages = []
-        for message in messages:
-            self._receive_message(message)
+        text = line.decode("utf-8", "replace")
+        with suppress(ValueError):
+            for message in parse_rpc_messages(text, self._entry.secrets):
+                self._receive_message(message)
         if self._unrelated_messages <= MAX_UNRELATED_MESSAGES:
             return True
         self._end_reason = "wrote too much and was ended"
@@ -9895,19 +9616,26 @@ _INITIALIZE_PARAMS: Mapping[str, Any] = {
 }
 _MAX_PAGES = 20
 _SESSION_CLOSE_SECONDS = 5.0
-"""How long the last words to a server may take."""
+_MAX_ERROR_CHARACTERS = 500
+_MCP_CONTENT_TYPES = frozenset({"text", "image", "audio", "resource", "resource_link"})
+"""What MCP knows; other parts mean something to the agent, which a server must not
+say: `file` names one of ours."""
 
 
 class _RpcError(Exception):
     """The server answered with an error; the text is the server's."""
 
 
-class _McpSession:
+class McpClient:
+    """One server, for one run, in one session; several calls can run at once."""
 
-    def __init__(self, entry: ServerEntry, wire: McpTransport) -> None:
+    def __init__(self, entry: ServerEntry) -> None:
+        """Open nothing yet."""
         self._entry = entry
         self._name = f"The MCP server {entry.label}"
-        self._transport = wire
+        self._transport: McpStdioTransport | McpHttpTransport = (
+            McpStdioTransport(entry) if entry.command else McpHttpTransport(entry)
+        )
         self._numbers = count(1)
         self._open_lock = asyncio.Lock()
         self._open_count = 0
@@ -9915,29 +9643,33 @@ class _McpSession:
         self._has_tools = False
         self._cancellations: set[asyncio.Task[None]] = set()
 
-    async def list_tools(self) -> AsyncGenerator[Mapping[str, Any], None]:
+    async def list_tools(self) -> tuple[RemoteToolSpec, ...]:
+        """Return what the server offers, each name once; raises RemoteError."""
         await self._open()
+        found: dict[str, RemoteToolSpec] = {}
         params: dict[str, Any] = {}
         for _ in range(_MAX_PAGES if self._has_tools else 0):
-            page = await self._request_with_retry("tools/list", params)
-            rows = page.get("tools")
-            for row in (rows if isinstance(rows, list) else [])[:MAX_TOOLS_PER_SERVER]:
-                if isinstance(row, Mapping):
-                    yield row
+            try:
+                page = await self._request_with_retry("tools/list", params)
+            except _RpcError:
+                raise RemoteError(f"{self._name} does not list its tools.") from None
+            for spec in _read_tool_specs(page.get("tools")):
+                if is_tool_allowed(self._entry.allowed, spec.own_name):
+                    found.setdefault(spec.own_name, spec)
             cursor = page.get("nextCursor")
-            if not isinstance(cursor, str) or not cursor:
-                return
+            is_last = not isinstance(cursor, str) or not cursor
+            if is_last or len(found) >= MAX_TOOLS_PER_SERVER:
+                break
             params = {"cursor": cursor}
+        return tuple(found.values())[:MAX_TOOLS_PER_SERVER]
 
-    async def call_tool(
-        self, name: str, arguments: Mapping[str, Any]
-    ) -> Mapping[str, Any]:
-        await self._open()
-        return await self._request_with_retry(
-            "tools/call", {"name": name, "arguments": arguments}
-        )
+    def make_tool(self, spec: RemoteToolSpec) -> RemoteTool:
+        """Return a tool that the server runs."""
+        run = partial(self._call, spec.own_name)
+        return make_remote_tool(self._entry.label, spec, run)
 
     async def close(self) -> None:
+        """Send what is pending, then end the session, both within a time limit."""
         try:
             if self._cancellations:
                 await asyncio.wait(self._cancellations, timeout=_SESSION_CLOSE_SECONDS)
@@ -9947,6 +9679,18 @@ class _McpSession:
             with suppress(TimeoutError):
                 async with asyncio.timeout(_SESSION_CLOSE_SECONDS):
                     await self._transport.close()
+
+    async def _call(self, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        await self._open()
+        try:
+            return _read_tool_result(
+                await self._request_with_retry(
+                    "tools/call", {"name": name, "arguments": arguments}
+                )
+            )
+        except _RpcError as refused:
+            reason = truncate_text(str(refused), _MAX_ERROR_CHARACTERS)
+            return build_error_result(reason)
 
     async def _open(self) -> None:
         async with self._open_lock:
@@ -9962,7 +9706,7 @@ class _McpSession:
             if version not in _SUPPORTED_VERSIONS:
                 raise RemoteError(f"{self._name} speaks another version of MCP.")
             self._transport.version = str(version)
-            ready = build_rpc_notification("notifications/initialized")
+            ready = build_rpc_message("notifications/initialized")
             await run_with_timeout(
                 self._transport.notify(ready), self._entry.seconds, self._name
             )
@@ -9989,13 +9733,15 @@ class _McpSession:
             raise RemoteError(f"{self._name} ends its sessions at once.") from None
 
     async def _request(self, method: str, params: Mapping[str, Any]) -> RpcMessage:
-        request = build_rpc_request(next(self._numbers), method, params)
+        request = build_rpc_message(method, params, next(self._numbers))
         try:
             asking = self._transport.request(request)
             answer = await run_with_timeout(asking, self._entry.seconds, self._name)
         except (RemoteTimeout, asyncio.CancelledError):
-            if method != "initialize":  # which must not be called back
-                self._cancel_request(request)
+            if method != "initialize":  # the protocol forbids to cancel it
+                parting = asyncio.create_task(self._cancel_request(request["id"]))
+                self._cancellations.add(parting)
+                parting.add_done_callback(self._cancellations.discard)
             raise
         error = answer.get("error")
         if isinstance(error, Mapping):
@@ -10005,89 +9751,27 @@ class _McpSession:
             raise RemoteError(f"{self._name} gave an answer without a result.")
         return result
 
-    def _cancel_request(self, request: RpcMessage) -> None:
-        parting = asyncio.create_task(self._notify_cancelled(request["id"]))
-        self._cancellations.add(parting)
-        parting.add_done_callback(self._cancellations.discard)
-
-    async def _notify_cancelled(self, number: int) -> None:
+    async def _cancel_request(self, number: int) -> None:
+        cancelled = build_rpc_message("notifications/cancelled", {"requestId": number})
         with suppress(RemoteError, SessionExpired):
-            await self._transport.notify(
-                build_rpc_notification("notifications/cancelled", requestId=number)
-            )
+            await self._transport.notify(cancelled)
 
 
-_MAX_ERROR_CHARACTERS = 500
-_MCP_CONTENT_TYPES = frozenset({"text", "image", "audio", "resource", "resource_link"})
-"""What MCP knows; other parts mean something to the agent, which a server must not
-say: `file` names one of ours."""
-
-
-class McpClient:
-    """One server, for one run; everything is opened on first use."""
-
-    def __init__(self, entry: ServerEntry) -> None:
-        """Open nothing yet."""
-        self._entry = entry
-        wire: McpTransport = (
-            McpStdioTransport(entry) if entry.command else McpHttpTransport(entry)
-        )
-        self._session = _McpSession(entry, wire)
-
-    async def list_tools(self) -> tuple[RemoteToolSpec, ...]:
-        """Return what the server offers, each name once; raises RemoteError."""
-        found: dict[str, RemoteToolSpec] = {}
-        try:
-            async with aclosing(self._session.list_tools()) as rows:
-                async for row in rows:
-                    spec = _read_tool_spec(row)
-                    if spec and is_tool_allowed(self._entry.allowed, spec.own_name):
-                        found.setdefault(spec.own_name, spec)
-                    if len(found) == MAX_TOOLS_PER_SERVER:
-                        break
-        except _RpcError:
-            label = self._entry.label
-            raise RemoteError(
-                f"The MCP server {label} does not list its tools."
-            ) from None
-        return tuple(found.values())
-
-    def make_tool(self, spec: RemoteToolSpec) -> RemoteTool:
-        """Return a tool that the server runs."""
-        return make_remote_tool(
-            self._entry.label, spec, partial(self._call, spec.own_name)
-        )
-
-    async def close(self) -> None:
-        """End the session."""
-        await self._session.close()
-
-    async def _call(self, name: str, arguments: dict[str, Any]) -> Any:
-        try:
-            return _read_tool_result(await self._session.call_tool(name, arguments))
-        except _RpcError as refused:
-            reason = truncate_text(str(refused), _MAX_ERROR_CHARACTERS)
-            return build_error_result(reason)
-
-
-def _read_tool_spec(row: Mapping[str, Any]) -> RemoteToolSpec | None:
-    name, schema = row.get("name"), row.get("inputSchema")
-    if not isinstance(name, str) or not name:
-        return None
-    if not isinstance(schema, dict) or not is_schema_small(schema):
-        return None
-    args = {"type": "object", "properties": {}, **schema}
-    return RemoteToolSpec(
-        name, str(row.get("description") or row.get("title") or ""), args
-    )
+def _read_tool_specs(rows: object) -> Iterator[RemoteToolSpec]:
+    for row in rows[:MAX_TOOLS_PER_SERVER] if isinstance(rows, list) else ():
+        match row:
+            case {"name": str(name), "inputSchema": dict(schema)} if name:
+                if is_schema_small(schema):
+                    args = {"type": "object", "properties": {}, **schema}
+                    text = str(row.get("description") or row.get("title") or "")
+                    yield RemoteToolSpec(name, text, args)
 
 
 def _read_tool_result(result: Mapping[str, Any]) -> dict[str, Any]:
     content = result.get("content")
-    rows = content if isinstance(content, list) else []
     parts = [
-        _read_content_part(row)
-        for row in rows
+        {**row, "type": "blob" if row["type"] == "audio" else row["type"]}
+        for row in (content if isinstance(content, list) else [])
         if isinstance(row, Mapping) and row.get("type") in _MCP_CONTENT_TYPES
     ]
     if not parts and result.get("structuredContent") is not None:
@@ -10096,21 +9780,12 @@ def _read_tool_result(result: Mapping[str, Any]) -> dict[str, Any]:
     return {"isError": result.get("isError") is True, "content": told}
 
 
-def _read_content_part(row: Mapping[str, Any]) -> dict[str, Any]:
-    kind = "blob" if row["type"] == "audio" else row["type"]
-    return {**row, "type": kind}
-
-
 # ==== toolbox.openapi.document: Reads an OpenAPI document into operations that can be tools.
 
 _MAX_OPENAPI_SCHEMA_DEPTH = 40
 _MAX_DEFINITIONS = 100
 _MAX_REFERENCE_HOPS = 10
 _INVALID_NAME_CHARACTER = re.compile(r"[^A-Za-z0-9._-]")
-
-
-class InvalidOpenApiSchema(Exception):
-    """A schema has an unknown reference, or is too large."""
 
 
 def _resolve_openapi_reference(
@@ -10122,17 +9797,17 @@ def _resolve_openapi_reference(
         if "$ref" not in node:
             return node
         node = _follow_pointer(node["$ref"], document)
-    raise InvalidOpenApiSchema
+    raise ValueError
 
 
 def _follow_pointer(reference: object, document: Mapping[str, Any]) -> Any:
     if not isinstance(reference, str) or not reference.startswith("#/"):
-        raise InvalidOpenApiSchema
+        raise ValueError
     node: Any = document
     for step in unquote(reference[2:]).split("/"):
         name = step.replace("~1", "/").replace("~0", "~")
         if not isinstance(node, Mapping) or name not in node:
-            raise InvalidOpenApiSchema
+            raise ValueError
         node = node[name]
     return node
 
@@ -10148,7 +9823,7 @@ class _OpenApiSchemas:
         self, node: Any, levels: int = _MAX_OPENAPI_SCHEMA_DEPTH
     ) -> Any:
         if levels == 0:
-            raise InvalidOpenApiSchema
+            raise ValueError
         if isinstance(node, list):
             return [self.make_standalone(one, levels - 1) for one in node]
         if not isinstance(node, Mapping):
@@ -10163,7 +9838,7 @@ class _OpenApiSchemas:
     def _define(self, reference: str, levels: int) -> str:
         if reference not in self._names:
             if len(self._names) == _MAX_DEFINITIONS:
-                raise InvalidOpenApiSchema
+                raise ValueError
             last = _INVALID_NAME_CHARACTER.sub("_", reference.rpartition("/")[2])
             taken = last in self._names.values()
             name = f"{last}_{len(self._names)}" if taken else last
@@ -10233,7 +9908,7 @@ class _OpenApiArguments:
             self._properties[self.body] = schema
         if said.get("required") is True:
             if media is None:
-                raise InvalidOpenApiSchema
+                raise ValueError
             self._required[self.body] = None
 
     def _is_model_argument(self, place: str, name: str) -> bool:
@@ -10278,7 +9953,7 @@ def _api_key_parameters(document: Mapping[str, Any]) -> Iterator[tuple[str, str]
     try:
         parts = _resolve_openapi_reference(document.get("components"), document)
         schemes = _resolve_openapi_reference(parts.get("securitySchemes"), document)
-    except InvalidOpenApiSchema:
+    except ValueError:
         return
     for scheme in schemes.values():
         if isinstance(scheme, Mapping) and scheme.get("type") == "apiKey":
@@ -10287,7 +9962,7 @@ def _api_key_parameters(document: Mapping[str, Any]) -> Iterator[tuple[str, str]
 
 _METHODS = ("get", "put", "post", "delete", "patch")
 _PATH_PATTERN = re.compile(r"(?:/[^?#]*)+")
-_PATH_PARAMETER = re.compile(r"\{([^{}]*)\}")
+PATH_PARAMETER = re.compile(r"\{([^{}]*)\}")
 
 
 class OpenApiOperation(NamedTuple):
@@ -10311,21 +9986,20 @@ class OpenApiDocument(NamedTuple):
     base_url: str = ""
 
     def operations(self) -> Iterator[OpenApiOperation]:
-        """Yield the usable operations; raises InvalidOpenApiSchema.
+        """Yield the usable operations; raises ValueError.
 
         Operations on other hosts, or with a body that is not JSON, are left out.
         """
-        if not isinstance(self.content, Mapping):
-            raise InvalidOpenApiSchema
-        paths = self.content.get("paths")
-        is_known = str(self.content.get("openapi")).startswith("3.")
+        said = self.content if isinstance(self.content, Mapping) else {}
+        paths = said.get("paths")
+        is_known = str(said.get("openapi")).startswith("3.")
         if not is_known or not isinstance(paths, Mapping):
-            raise InvalidOpenApiSchema
+            raise ValueError("no OpenAPI document of version 3")
         for path, item in paths.items():
             for method in _METHODS if _PATH_PATTERN.fullmatch(path) else ():
                 try:
                     operation = self._operation(path, method, item)
-                except InvalidOpenApiSchema:
+                except ValueError:
                     continue
                 if operation is not None:
                     yield operation
@@ -10343,10 +10017,10 @@ class OpenApiDocument(NamedTuple):
         arguments.add_body(said.get("requestBody"))
         schema = arguments.build_schema()
         known = {name for place, name in arguments.parameters if place == "path"}
-        if not known.issuperset(_PATH_PARAMETER.findall(path)) or not is_schema_small(
+        if not known.issuperset(PATH_PARAMETER.findall(path)) or not is_schema_small(
             schema
         ):
-            raise InvalidOpenApiSchema
+            raise ValueError
         name = said.get("operationId") or f"{method}_{path.strip('/')}"
         return OpenApiOperation(
             RemoteToolSpec(str(name), _operation_description(said), schema),
@@ -10357,19 +10031,16 @@ class OpenApiDocument(NamedTuple):
         )
 
     def _base_url(self, *holders: Mapping[str, Any]) -> str:
-        if self.base_url:
-            return _replace_path(self.base_url, urlsplit(self.base_url).path)
         lists = [holder.get("servers") for holder in (*holders, self.content)]
         servers: list[Any] = next(
             (one for one in lists if isinstance(one, list) and one), [{}]
         )
-        try:
-            base = urljoin(self.url, _server_url(servers[0]))
-        except ValueError:  # brackets without an address
-            raise InvalidOpenApiSchema from None
-        if web_origin(base) != web_origin(self.url):
-            raise InvalidOpenApiSchema
-        return _replace_path(self.url, urlsplit(base).path)
+        home = self.base_url or self.url
+        base = self.base_url or urljoin(home, _server_url(servers[0]))
+        if web_origin(base) != web_origin(home):
+            raise ValueError
+        parts = urlsplit(home)
+        return f"{parts.scheme}://{parts.netloc}{urlsplit(base).path.rstrip('/')}"
 
 
 def web_origin(url: str) -> tuple[str, str, int]:
@@ -10380,11 +10051,6 @@ def web_origin(url: str) -> tuple[str, str, int]:
     except ValueError:
         return ("", "", 0)
     return (parts.scheme, parts.hostname or "", port)
-
-
-def _replace_path(url: str, path: str) -> str:
-    parts = urlsplit(url)
-    return f"{parts.scheme}://{parts.netloc}{path.rstrip('/')}"
 
 
 def _server_url(server: object) -> str:
@@ -10402,163 +10068,26 @@ def _operation_description(operation: Mapping[str, Any]) -> str:
     return "\n".join(dict.fromkeys(str(text) for text in texts if text))
 
 
-# ==== toolbox.openapi.calls: The HTTP request of one tool call, and the tool result of its response.
-
-_STYLE_SEPARATORS: Mapping[str, str] = {"spaceDelimited": " ", "pipeDelimited": "|"}
-_URL_PARAMETER = re.compile(r"\{([^{}]*)\}")
-
-
-class InvalidOpenApiArgument(Exception):
-    """An argument cannot be sent; the text is for the model."""
-
-
-class OpenApiRequest(NamedTuple):
-    """A request without our headers."""
-
-    method: str
-    url: str
-    headers: Mapping[str, str] = MappingProxyType({})
-    body: bytes | None = None
-
-
-def build_openapi_request(
-    operation: OpenApiOperation, arguments: Mapping[str, Any]
-) -> OpenApiRequest:
-    """Return the request of a call; raises InvalidOpenApiArgument."""
-    given = {
-        parameter: arguments[parameter.argument]
-        for parameter in operation.parameters
-        if arguments.get(parameter.argument) is not None
-    }
-    query = [
-        pair
-        for parameter, value in given.items()
-        if parameter.location == "query"
-        for pair in _query_pairs(parameter, value)
-    ]
-    url = _fill_path(operation.url, given)
-    headers = {
-        parameter.name: _serialize_header(parameter, value)
-        for parameter, value in given.items()
-        if parameter.location == "header"
-    }
-    body = None
-    if operation.body and operation.body in arguments:
-        body = json.dumps(arguments[operation.body], ensure_ascii=False).encode()
-        headers["Content-Type"] = "application/json"
-    if query:
-        url = f"{url}?{urlencode(query, quote_via=quote)}"
-    return OpenApiRequest(operation.method, url, headers, body)
-
-
-def _fill_path(url: str, given: Mapping[OpenApiParameter, Any]) -> str:
-    texts = {
-        parameter.name: quote(_serialize_parameter(parameter, value), safe="")
-        for parameter, value in given.items()
-        if parameter.location == "path"
-    }
-    for name in _URL_PARAMETER.findall(url):
-        if not texts.get(name):
-            raise InvalidOpenApiArgument(f"{name} must not be empty")
-    filled = _URL_PARAMETER.sub(lambda braced: texts[braced[1]], url)
-    if {".", ".."} & set(urlsplit(filled).path.split("/")):
-        raise InvalidOpenApiArgument("a part of the path must not be . or ..")
-    return filled
-
-
-def _query_pairs(parameter: OpenApiParameter, value: Any) -> Iterator[tuple[str, str]]:
-    match value:
-        case dict() if parameter.style == "deepObject":
-            for key, one in value.items():
-                yield f"{parameter.name}[{key}]", _serialize_scalar(one)
-        case dict() if parameter.explodes and parameter.style == "form":
-            for key, one in value.items():
-                yield key, _serialize_scalar(one)
-        case list() if parameter.explodes and parameter.style != "json":
-            for one in value:
-                yield parameter.name, _serialize_scalar(one)
-        case _:
-            yield parameter.name, _serialize_parameter(parameter, value)
-
-
-def _serialize_header(parameter: OpenApiParameter, value: Any) -> str:
-    text = _serialize_parameter(parameter, value)
-    if not (text.isascii() and text.isprintable()):
-        raise InvalidOpenApiArgument(f"{parameter.name} holds what no header can")
-    return text
-
-
-def _serialize_parameter(parameter: OpenApiParameter, value: Any) -> str:
-    between = _STYLE_SEPARATORS.get(parameter.style, ",")
-    match value:
-        case list() if parameter.style != "json":
-            return between.join(map(_serialize_scalar, value))
-        case dict() if parameter.style != "json":
-            sign = "=" if parameter.explodes else between
-            pairs = [
-                f"{key}{sign}{_serialize_scalar(one)}" for key, one in value.items()
-            ]
-            return between.join(pairs)
-    return json.dumps(value) if parameter.style == "json" else _serialize_scalar(value)
-
-
-def _serialize_scalar(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
-_MAX_HTTP_ERROR_CHARACTERS = 2_000
-
-
-class OpenApiResponse(NamedTuple):
-    """An answer: a text, or the content of a file.
-
-    If `is_whole` is false the text is only the beginning.
-    """
-
-    status: int
-    media_type: str
-    text: str = ""
-    content: bytes = b""
-    is_whole: bool = True
-
-    def as_tool_result(self) -> dict[str, Any]:
-        """Return the result for the model, in MCP's form.
-
-        A value becomes a part of its own: a list of parts could name our files.
-        """
-        if self.status >= 300:
-            reason = (
-                truncate_text(self.text, _MAX_HTTP_ERROR_CHARACTERS)
-                or "no reason given"
-            )
-            return build_error_result(f"HTTP {self.status}: {reason}")
-        return {"content": [self._content_part()]}
-
-    def _content_part(self) -> dict[str, Any]:
-        if self.content:
-            encoded = base64.b64encode(self.content).decode("ascii")
-            return {"type": "blob", "data": encoded, "mimeType": self.media_type}
-        if self.is_whole and self.media_type.endswith("json"):
-            try:
-                return {"type": "json", "json": json.loads(self.text)}
-            except (ValueError, RecursionError):
-                pass
-        cut = "" if self.is_whole else "\n[the rest is left out]"
-        told = self.text or f"HTTP {self.status}, with no content."
-        return {"type": "text", "text": told + cut}
-
-
-def is_text_type(media_type: str) -> bool:
-    """Say whether a media type is a text."""
-    return media_type.startswith("text/") or media_type.endswith(("json", "xml"))
-
-
-# ==== toolbox.openapi.client: The tools of a server with an OpenAPI document.
+# ==== toolbox.openapi.client: The tools of a server with an OpenAPI document, each call one HTTP request.
 
 _MAX_REDIRECTED_REQUESTS = 4
 _MAX_TEXT_BYTES = 1024 * 1024
+_MAX_HTTP_ERROR_CHARACTERS = 2_000
 _METHOD_PRESERVING_STATUSES = (307, 308)
 _REDIRECT_STATUSES = (301, 302, *_METHOD_PRESERVING_STATUSES)
+_STYLE_SEPARATORS: Mapping[str, str] = {"spaceDelimited": " ", "pipeDelimited": "|"}
+
+
+class _InvalidArgument(Exception):
+    """An argument cannot be sent; the text is for the model."""
+
+
+class _OpenApiRequest(NamedTuple):
+
+    method: str
+    url: str
+    headers: Mapping[str, str]
+    body: bytes | None
 
 
 class OpenApiClient:
@@ -10578,13 +10107,12 @@ class OpenApiClient:
         try:
             content = json.loads(body)
             document = OpenApiDocument(content, self._entry.url, self._entry.base_url)
-            allowed = self._entry.allowed
             found = [
                 one
                 for one in document.operations()
-                if is_tool_allowed(allowed, one.spec.own_name)
+                if is_tool_allowed(self._entry.allowed, one.spec.own_name)
             ]
-        except (ValueError, RecursionError, InvalidOpenApiSchema):
+        except (ValueError, RecursionError):
             raise RemoteError(
                 f"{self._name} has no OpenAPI document of version 3, as JSON, at its "
                 "address."
@@ -10602,28 +10130,26 @@ class OpenApiClient:
 
     async def _load_document(self) -> bytes:
         url = self._entry.url
-        async with self._connection.send(
-            "GET", url, self._headers_for(url)
-        ) as response:
+        headers = self._headers_for(url)
+        async with self._connection.send("GET", url, headers) as response:
             if response.status != 200:
+                status = f"HTTP {response.status}"
                 raise RemoteError(
-                    f"{self._name} does not give its document "
-                    f"(HTTP {response.status})."
+                    f"{self._name} does not give its document ({status})."
                 )
-            return await self._connection.read_body(response, MAX_REMOTE_BYTES)
+            return await self._connection.read_body(response)
 
     async def _call(
         self, operation: OpenApiOperation, arguments: dict[str, Any]
-    ) -> Any:
+    ) -> dict[str, Any]:
         try:
-            request = build_openapi_request(operation, arguments)
-        except InvalidOpenApiArgument as unusable:
+            request = _build_openapi_request(operation, arguments)
+        except _InvalidArgument as unusable:
             return build_error_result(f"The call was not made: {unusable}.")
-        answering = self._send(request)
-        answer = await run_with_timeout(answering, self._entry.seconds, self._name)
-        return answer.as_tool_result()
+        sending = self._send(request)
+        return await run_with_timeout(sending, self._entry.seconds, self._name)
 
-    async def _send(self, request: OpenApiRequest) -> OpenApiResponse:
+    async def _send(self, request: _OpenApiRequest) -> dict[str, Any]:
         url = request.url
         for _ in range(_MAX_REDIRECTED_REQUESTS):
             headers = {**request.headers, **self._headers_for(url)}
@@ -10631,23 +10157,36 @@ class OpenApiClient:
             async with sent as response:
                 place = response.headers.get("Location", "")
                 if not place or not _should_follow(response.status, request.method):
-                    return await self._read_response(response)
+                    return await self._read_result(response)
             target = urljoin(url, place)
             if web_origin(target) != web_origin(url):
                 raise RemoteError(f"{self._name} sends calls on to another host.")
             url = target
         raise RemoteError(f"{self._name} sends calls round in circles.")
 
-    async def _read_response(self, response: aiohttp.ClientResponse) -> OpenApiResponse:
-        status, kind = response.status, response.content_type
-        if not is_text_type(kind):
-            content = await self._connection.read_body(response, MAX_REMOTE_BYTES)
-            return OpenApiResponse(status, kind, content=content)
-        start, is_whole = await self._connection.read_beginning(
-            response, _MAX_TEXT_BYTES
-        )
-        text = redact_secrets(start.decode("utf-8", "replace"), self._entry.secrets)
-        return OpenApiResponse(status, kind, text=text, is_whole=is_whole)
+    async def _read_result(self, response: aiohttp.ClientResponse) -> dict[str, Any]:
+        kind = response.content_type
+        is_text = kind.startswith("text/") or kind.endswith(("json", "xml"))
+        most = _MAX_TEXT_BYTES if is_text else MAX_REMOTE_BYTES
+        content = await self._connection.read_body(response, most)
+        text = content[:most].decode("utf-8", "replace") if is_text else ""
+        text = redact_secrets(text, self._entry.secrets)
+        status = f"HTTP {response.status}"
+        if response.status >= 300:
+            reason = truncate_text(text, _MAX_HTTP_ERROR_CHARACTERS)
+            return build_error_result(f"{status}: {reason or 'no reason given'}")
+        if content and not is_text:
+            encoded = base64.b64encode(content).decode("ascii")
+            return {"content": [{"type": "blob", "data": encoded, "mimeType": kind}]}
+        if kind.endswith("json") and len(content) <= most:
+            try:
+                # A part of its own: a list of parts could name our files.
+                return {"content": [{"type": "json", "json": json.loads(text)}]}
+            except (ValueError, RecursionError):
+                pass
+        told = text or f"{status}, with no content."
+        cut = "" if len(content) <= most else "\n[the rest is left out]"
+        return {"content": [{"type": "text", "text": told + cut}]}
 
     def _headers_for(self, url: str) -> dict[str, str]:
         home = self._entry.base_url or self._entry.url
@@ -10661,50 +10200,95 @@ def _should_follow(status: int, method: str) -> bool:
     )
 
 
+def _build_openapi_request(
+    operation: OpenApiOperation, arguments: Mapping[str, Any]
+) -> _OpenApiRequest:
+    query: list[tuple[str, str]] = []
+    path: dict[str, str] = {}
+    headers: dict[str, str] = {}
+    for parameter in operation.parameters:
+        value = arguments.get(parameter.argument)
+        if value is None:
+            continue
+        if parameter.location == "query":
+            query += _query_pairs(parameter, value)
+        elif parameter.location == "path":
+            path[parameter.name] = quote(
+                _serialize_parameter(parameter, value), safe=""
+            )
+        else:
+            headers[parameter.name] = _serialize_parameter(parameter, value)
+    url = _fill_path(operation.url, path)
+    for name, text in headers.items():
+        if not (text.isascii() and text.isprintable()):
+            raise _InvalidArgument(f"{name} holds what no header can")
+    if query:
+        url = f"{url}?{urlencode(query, quote_via=quote)}"
+    body = None
+    if operation.body and operation.body in arguments:
+        body = json.dumps(arguments[operation.body], ensure_ascii=False).encode()
+        headers["Content-Type"] = "application/json"
+    return _OpenApiRequest(operation.method, url, headers, body)
+
+
+def _fill_path(url: str, texts: Mapping[str, str]) -> str:
+    for name in PATH_PARAMETER.findall(url):
+        if not texts.get(name):
+            raise _InvalidArgument(f"{name} must not be empty")
+    filled = PATH_PARAMETER.sub(lambda braced: texts[braced[1]], url)
+    if {".", ".."} & set(urlsplit(filled).path.split("/")):
+        raise _InvalidArgument("a part of the path must not be . or ..")
+    return filled
+
+
+def _query_pairs(parameter: OpenApiParameter, value: Any) -> Iterator[tuple[str, str]]:
+    match value:
+        case dict() if parameter.style == "deepObject":
+            for key, one in value.items():
+                yield f"{parameter.name}[{key}]", _serialize_scalar(one)
+        case dict() if parameter.explodes and parameter.style == "form":
+            for key, one in value.items():
+                yield key, _serialize_scalar(one)
+        case list() if parameter.explodes and parameter.style != "json":
+            for one in value:
+                yield parameter.name, _serialize_scalar(one)
+        case _:
+            yield parameter.name, _serialize_parameter(parameter, value)
+
+
+def _serialize_parameter(parameter: OpenApiParameter, value: Any) -> str:
+    if parameter.style == "json":
+        return json.dumps(value)
+    between = _STYLE_SEPARATORS.get(parameter.style, ",")
+    if isinstance(value, list):
+        return between.join(map(_serialize_scalar, value))
+    if isinstance(value, dict):
+        sign = "=" if parameter.explodes else between
+        return between.join(
+            f"{key}{sign}{_serialize_scalar(one)}" for key, one in value.items()
+        )
+    return _serialize_scalar(value)
+
+
+def _serialize_scalar(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
 # ==== toolbox.tool_servers: The tools of all configured servers, lent to one run at a time.
 
 _TOOLS_CACHE_SECONDS = 300.0
 _FAILURE_CACHE_SECONDS = 30.0
 """A server that is down must not hold up every chat."""
-
-
 _LIST_TOOLS_SECONDS = 15.0
 
 _ServerKey = tuple[str, ServerEntry]
+_ToolServerClient = McpClient | OpenApiClient
 
 
-class _ToolServerClient(Protocol):
+class _AvailableTools(NamedTuple):
 
-    async def list_tools(self) -> tuple[Any, ...]:
-        """Return what it offers; raises RemoteError."""
-
-    def make_tool(self, offer: Any, /) -> RemoteTool:
-        """Return one of its offers as a tool."""
-
-    async def close(self) -> None:
-        """Close what was opened."""
-
-
-class ToolServerSettings(NamedTuple):
-    """The servers in the valves; `allows_programs` is for MCP over stdio."""
-
-    mcp: str = ""
-    openapi: str = ""
-    allows_programs: bool = False
-    reveal: RevealSecret = str
-
-    def read_entries(self) -> tuple[ServerEntries, ServerEntries]:
-        """Return the MCP servers and the OpenAPI servers."""
-        mcp = EntryReader("MCP_SERVERS_JSON", McpRow, self.reveal, self.allows_programs)
-        openapi = EntryReader("OPENAPI_SERVERS_JSON", OpenApiRow, self.reveal)
-        return mcp.read_entries(self.mcp), openapi.read_entries(self.openapi)
-
-
-class AvailableTools(NamedTuple):
-    """The tools of a run, and the problems of servers for an administrator."""
-
-    tools: tuple[RemoteTool, ...] = ()
-    problems: tuple[str, ...] = ()
+    tools: tuple[RemoteTool, ...]
+    problems: tuple[str, ...]
 
 
 class _CachedTools(NamedTuple):
@@ -10715,10 +10299,10 @@ class _CachedTools(NamedTuple):
 
 
 class ToolServers:
-    """Lends tools; `close` waits until all sessions are closed."""
+    """Lends tools; nothing is connected before they are listed."""
 
     def __init__(self, now: Callable[[], float] = monotonic) -> None:
-        """Connect to nothing yet."""
+        """Read the time from `now`, in seconds."""
         self._now = now
         self._cache: dict[_ServerKey, _CachedTools] = {}
         self._closing: set[asyncio.Task[None]] = set()
@@ -10726,7 +10310,7 @@ class ToolServers:
     @asynccontextmanager
     async def open_tools(
         self, named: ToolServerSettings
-    ) -> AsyncGenerator[AvailableTools, None]:
+    ) -> AsyncGenerator[_AvailableTools, None]:
         """Lend the tools of a run; its sessions are closed in the background."""
         mcp, openapi = named.read_entries()
         servers: dict[_ServerKey, _ToolServerClient] = {
@@ -10744,10 +10328,13 @@ class ToolServers:
             ]
             failed = [one.problem for one in found if one.problem]
             complaints = (*mcp.problems, *openapi.problems, *failed)
-            yield AvailableTools(make_names_unique(tools), complaints)
+            yield _AvailableTools(_make_names_unique(tools), complaints)
         finally:
             for server in servers.values():
-                self._close_in_background(server)
+                # In a task of its own: a run that was stopped cannot wait.
+                closing = asyncio.create_task(server.close())
+                self._closing.add(closing)
+                closing.add_done_callback(self._closing.discard)
 
     async def close(self) -> None:
         """Wait until the sessions of earlier runs are closed."""
@@ -10759,26 +10346,27 @@ class ToolServers:
     ) -> _CachedTools:
         now = self._now()
         self._cache = {k: r for k, r in self._cache.items() if r.expires_at > now}
-        if key not in self._cache:
-            found = await _query_server(server, f"The server {key[1].label}", now)
-            self._cache[key] = found
-            return found
-        return self._cache[key]
+        if key in self._cache:
+            return self._cache[key]
+        name = f"The server {key[1].label}"
+        listing = run_with_timeout(server.list_tools(), _LIST_TOOLS_SECONDS, name)
+        try:
+            found = _CachedTools(now + _TOOLS_CACHE_SECONDS, await listing)
+        except RemoteError as failed:
+            found = _CachedTools(now + _FAILURE_CACHE_SECONDS, problem=str(failed))
+        self._cache[key] = found
+        return found
 
-    def _close_in_background(self, server: _ToolServerClient) -> None:
-        closing = asyncio.create_task(server.close())
-        self._closing.add(closing)
-        closing.add_done_callback(self._closing.discard)
 
-
-async def _query_server(
-    server: _ToolServerClient, name: str, now: float
-) -> _CachedTools:
-    try:
-        offers = await run_with_timeout(server.list_tools(), _LIST_TOOLS_SECONDS, name)
-    except RemoteError as failed:
-        return _CachedTools(now + _FAILURE_CACHE_SECONDS, problem=str(failed))
-    return _CachedTools(now + _TOOLS_CACHE_SECONDS, offers)
+def _make_names_unique(tools: Iterable[RemoteTool]) -> tuple[RemoteTool, ...]:
+    found: dict[str, RemoteTool] = {}
+    for tool in tools:
+        name, number = tool.name, 1
+        while name in found:
+            number += 1
+            name = f"{tool.name[: MAX_TOOL_NAME_CHARACTERS - 4]}_{number}"
+        found[name] = replace(tool, name=name)
+    return tuple(found.values())
 
 
 # ==== gpt5_agent.events: What an agent reports in addition to the events of its runs.
@@ -10791,20 +10379,20 @@ AgentState = Literal[
     "idle",
     "failed",
 ]
-"""What an agent is doing: `waiting_for_tools` is the host's turn,
-`waiting_for_confirmation` a person's; `idle` and `failed` are ends."""
+"""`waiting_for_tools` is the host's turn, `waiting_for_confirmation` a person's; `idle`
+and `failed` are ends."""
 
 StepKind = Literal["round", "model", "tool"]
 
 
 class StateChanged(NamedTuple):
-    """The agent does something else now."""
+    """The agent is doing something else now."""
 
     state: AgentState
 
 
 class StepStarted(NamedTuple):
-    """A step of the log began; `parent` is the step that contains it, or empty.
+    """A step of the log began; `parent` is the id of the step that contains it, or empty.
 
     `may_call` says whether the model may call tools in this round. `detail` is for
     debugging only.
@@ -10821,9 +10409,7 @@ class StepStarted(NamedTuple):
 class StepEnded(NamedTuple):
     """A step of the log ended; `usage` are the tokens that the model reported."""
 
-    id: str
-    kind: StepKind
-    label: str
+    step: StepStarted
     seconds: float
     usage: Usage | None = None
     failed: bool = False
@@ -10852,10 +10438,7 @@ class ContextSource(NamedTuple):
 
 
 class ToolCallRequested(NamedTuple):
-    """A call that waits for approval (`onToolCallRequest`).
-
-    `security_warning` is set when the call can do harm.
-    """
+    """A call that waits for approval; `security_warning` is set if it can do harm."""
 
     tool_name: str
     args: Mapping[str, Any]
@@ -10864,7 +10447,7 @@ class ToolCallRequested(NamedTuple):
 
 
 class NewMessage(NamedTuple):
-    """The complete answer (`onNewMessage`)."""
+    """The complete answer."""
 
     content: str
     format: Literal["markdown", "text"] = "markdown"
@@ -10902,13 +10485,13 @@ class RunMetadata(NamedTuple):
 
 
 class ExecutionEnded(NamedTuple):
-    """The whole answer has ended; comes once."""
+    """The whole answer has ended."""
 
     metadata: RunMetadata
 
 
 class ReadyForInput(NamedTuple):
-    """The agent accepts the next message (`onReadyForInput`)."""
+    """The agent accepts the next message."""
 
 
 AgentOnlyEvent = (
@@ -10922,32 +10505,11 @@ AgentOnlyEvent = (
     | ExecutionEnded
     | ReadyForInput
 )
-"""What only an agent reports."""
 
 AgentEvent = RunEvent | AgentOnlyEvent
 
 
 # ==== gpt5_agent.ports: The interfaces that connect the agent to users, tools, models, listeners and presets.
-
-
-class UserInterface(Protocol):
-    """Shows a person what the agent does.
-
-    The person's input goes to `Session.submit_user_input` and
-    `Session.provide_confirmation`.
-    """
-
-    def on_new_message(self, message: NewMessage) -> None:
-        """Show a complete answer."""
-
-    def on_tool_call_request(self, request: ToolCallRequested) -> None:
-        """Ask whether a call may be made."""
-
-    def on_ready_for_input(self) -> None:
-        """Let the person write."""
-
-    def on_agent_state_change(self, state: AgentState) -> None:
-        """Show what the agent is doing."""
 
 
 class Tool(Protocol):
@@ -10990,37 +10552,21 @@ class Provider(Protocol):
         """Yield what happens, then the answer; without `tools` none may be called."""
 
 
-class Guide(Protocol):
-    """Who the agent is, and what it remembers."""
+class Guide(BaseModel):
+    """Who the agent is, and what it remembers before a chat begins.
 
-    @property
-    def system_prompt(self) -> str:
-        """What the agent is told about itself."""
+    `memory_policy` says how much of a chat it remembers: all, or a `sliding-window` of
+    turns. In a file the keys are in camel case or snake case.
+    """
 
-    @property
-    def temperature(self) -> float | None:
-        """The sampling temperature; None leaves it to the model."""
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, populate_by_name=True, alias_generator=to_camel
+    )
 
-    @property
-    def memory_policy(self) -> str:
-        """How much of a chat it remembers: all, or a `sliding-window` of turns."""
-
-    @property
-    def initial_memories(self) -> Sequence[str]:
-        """What it remembers before the chat begins."""
-
-
-def notify_interface(event: AgentEvent, interface: UserInterface) -> None:
-    """Call the method for an event; events without a method are left out."""
-    match event:
-        case NewMessage():
-            interface.on_new_message(event)
-        case ToolCallRequested():
-            interface.on_tool_call_request(event)
-        case StateChanged():
-            interface.on_agent_state_change(event.state)
-        case ReadyForInput():
-            interface.on_ready_for_input()
+    system_prompt: str
+    temperature: float | None = Field(default=None, ge=0, le=2, allow_inf_nan=False)
+    memory_policy: str = ""
+    initial_memories: tuple[str, ...] = ()
 
 
 # ==== gpt5_agent.request: The question to the agent, with its settings.
@@ -11028,27 +10574,23 @@ def notify_interface(event: AgentEvent, interface: UserInterface) -> None:
 Message = Mapping[str, Any]
 """A message of a chat, as the host sends it."""
 
-
 PolicyStyle = Literal["full", "lean", "auto"]
-
-
-_MAX_ITERATIONS = 30
+ChosenStyle = Literal["full", "lean"]
 
 
 class Persona(NamedTuple):
-    """Who the agent is: its instruction, the policies, a guide."""
+    """Who the agent is: its instruction, changes of the policies, a guide."""
 
     instruction: str = ""
     overrides: str = ""
     style: PolicyStyle = "full"
-    guide: Guide | None = None
+    guide: Guide = Guide(system_prompt="")
 
 
 class AgentLimits(NamedTuple):
     """When the agent has to answer; 0 is no limit.
 
-    `iterations` are rounds of the model; `seconds` are those of the model and of the
-    tools that run here.
+    `seconds` are those of the model and of the tools that run here.
     """
 
     iterations: int = 6
@@ -11058,16 +10600,15 @@ class AgentLimits(NamedTuple):
     @property
     def rounds(self) -> int:
         """How many rounds may call tools, 1 to 30."""
-        return max(1, min(self.iterations, _MAX_ITERATIONS))
+        return max(1, min(self.iterations, 30))
 
 
 class OwnToolSettings(NamedTuple):
     """The tools that run here.
 
     With `asks_in_chat` an approval is requested through the host, which shows a card
-    and calls the agent again; without, `approver.ask` is awaited, and without an
-    explicit approval the call is denied. Tools' files are read below `files_root` only;
-    empty is none.
+    and calls the agent again; without, `approver.ask` is awaited. Tools' files are read
+    below `files_root` only; empty is none.
     """
 
     tools: Sequence[Tool] = ()
@@ -11075,10 +10616,6 @@ class OwnToolSettings(NamedTuple):
     limits: CallLimits = CallLimits()
     asks_in_chat: bool = False
     files_root: str = ""
-
-
-def _ignore_metadata(_: RunMetadata) -> None:
-    """Leave an ending without a listener."""
 
 
 class AgentRequest(NamedTuple):
@@ -11102,10 +10639,9 @@ class AgentRequest(NamedTuple):
     own_tools: OwnToolSettings = OwnToolSettings()
     query: str = ""
     context: object = None
-    prices: ModelPrices | None = None
     log: Callable[[str], object] = str
     debug: bool = False
-    on_end: Callable[[RunMetadata], object] = _ignore_metadata
+    on_end: Callable[[RunMetadata], object] = repr
 
 
 # ==== gpt5_agent.agent.accounting: What a run has used: tokens, seconds, rounds and calls, and the log of its steps.
@@ -11119,26 +10655,26 @@ _ITERATION_LIMIT_TEXT = (
 class RunTotals:
     """The sums of a run; earlier rounds of the same answer are added."""
 
-    def __init__(self, budget: AgentLimits, now: Callable[[], float]) -> None:
-        """Start now; `now` is a monotonic clock in seconds."""
+    def __init__(self, budget: AgentLimits) -> None:
+        """Start the clock."""
         self.rounds = 0
         self.calls = 0
         self.usage: Usage | None = None
         self.last_usage: Usage | None = None
-        self.earlier_usage: Usage | None = None
+        self._earlier_usage: Usage | None = None
         self._budget = budget
-        self._now = now
-        self._started_at = now()
+        self._now = asyncio.get_running_loop().time
+        self._started_at = self._now()
 
     @property
     def seconds(self) -> float:
-        """The time that the agent took."""
+        """The time so far, earlier rounds included."""
         return self._now() - self._started_at
 
     @property
     def total_usage(self) -> Usage:
         """The tokens of all rounds, earlier ones included."""
-        return add_usage(self.earlier_usage, self.usage) or Usage()
+        return add_usage(self._earlier_usage, self.usage) or Usage()
 
     @property
     def seconds_left(self) -> float | None:
@@ -11149,8 +10685,8 @@ class RunTotals:
     def add_earlier(
         self, rounds: int, calls: int, usage: Usage | None, seconds: float
     ) -> None:
-        """Add what earlier rounds took."""
-        self.rounds, self.calls, self.earlier_usage = rounds, calls, usage
+        """Add the sums of earlier rounds."""
+        self.rounds, self.calls, self._earlier_usage = rounds, calls, usage
         self._started_at -= seconds
 
     def add_turn(self, usage: Usage | None) -> None:
@@ -11160,7 +10696,7 @@ class RunTotals:
 
     @contextmanager
     def pause(self) -> Iterator[None]:
-        """Count no time while a person is asked."""
+        """Count no time while a person decides."""
         began = self._now()
         try:
             yield
@@ -11184,53 +10720,23 @@ class RunTotals:
         return used_up and f"{used_up} Cannot call tool '{{tool}}'."
 
     def _exhausted_limit(self) -> str:
-        budget = self._budget
+        _, seconds, tokens = self._budget
         if self.seconds_left == 0:
-            return f"Time limit ({budget.seconds:g} s) reached."
-        if 0 < budget.tokens <= self.total_usage.total:
-            return f"Token limit ({budget.tokens}) reached."
+            return f"Time limit ({seconds:g} s) reached."
+        if 0 < tokens <= self.total_usage.total:
+            return f"Token limit ({tokens}) reached."
         return ""
-
-    def metadata(
-        self, strategy: str, model: str, ending: str, prices: ModelPrices | None
-    ) -> RunMetadata:
-        """Return what the whole answer took."""
-        usage = self.total_usage
-        price = cost_of_run(usage, prices, ()) or 0.0
-        return RunMetadata(
-            strategy,
-            model,
-            ending,
-            rounds=self.rounds,
-            tool_calls=self.calls,
-            latency=self.seconds,
-            price=price,
-            usage=usage,
-        )
-
-
-def dump_usage(usage: Usage | None) -> dict[str, int]:
-    """Return the counts as they are noted."""
-    return usage._asdict() if usage else {}
-
-
-def read_usage_note(wire: object) -> Usage | None:
-    """Return stored counts; None for anything else."""
-    given = as_mapping(wire)
-    counts = {name: given.get(name) for name in Usage._fields}
-    numbers = {k: v for k, v in counts.items() if isinstance(v, int) and v >= 0}
-    return Usage(**numbers) if numbers else None
 
 
 class StepLog:
-    """Makes the events of the step log; writes a line for each end."""
+    """Makes the events of the step log; writes a line for each end.
 
-    def __init__(
-        self, log: Callable[[str], object], now: Callable[[], float], *, debug: bool
-    ) -> None:
-        """With `debug` the events contain arguments and outputs."""
+    With `debug` the events contain arguments and outputs.
+    """
+
+    def __init__(self, log: Callable[[str], object], *, debug: bool) -> None:
+        """Start without steps."""
         self._log = log
-        self._now = now
         self._debug = debug
         self._started: dict[str, tuple[StepStarted, float]] = {}
 
@@ -11245,9 +10751,9 @@ class StepLog:
     ) -> StepStarted:
         """Return the event of a step that begins."""
         name = f"{parent}/{len(self._started) + 1}" if parent else label
-        shown = detail if self._debug else ""
-        step = StepStarted(name, parent, kind, label, may_call, shown)
-        self._started[name] = (step, self._now())
+        detail = detail if self._debug else ""
+        step = StepStarted(name, parent, kind, label, may_call, detail)
+        self._started[name] = (step, monotonic_seconds())
         return step
 
     def end(
@@ -11259,28 +10765,20 @@ class StepLog:
         detail: str = "",
     ) -> StepEnded:
         """Return the event of a step that ended."""
-        _, began = self._started[step.id]
-        ended = StepEnded(
-            step.id,
-            step.kind,
-            step.label,
-            self._now() - began,
-            usage,
-            failed,
-            detail if self._debug else "",
-        )
+        seconds = monotonic_seconds() - self._started[step.id][1]
+        ended = StepEnded(step, seconds, usage, failed, detail if self._debug else "")
         parent = self._started.get(step.parent)
-        within = f"{parent[0].label} > " if parent else ""
-        self._log(f"{within}{format_step(ended)}{step.detail and f' {step.detail}'}")
+        prefix = f"{parent[0].label} > " if parent else ""
+        self._log(f"{prefix}{format_step(ended)}{step.detail and f' {step.detail}'}")
         return ended
 
 
-def format_step(step: StepEnded) -> str:
+def format_step(ended: StepEnded) -> str:
     """Return a step as one line: label, duration, tokens."""
-    notes = [f"{step.seconds:.1f} s"]
-    notes += [f"{step.usage.total} tokens"] if step.usage else []
-    notes += ["failed"] if step.failed else []
-    return f"{step.label}: {', '.join(notes)}"
+    notes = [f"{ended.seconds:.1f} s"]
+    notes += [f"{ended.usage.total} tokens"] if ended.usage else []
+    notes += ["failed"] if ended.failed else []
+    return f"{ended.step.label}: {', '.join(notes)}"
 
 
 # ==== gpt5_agent.agent.memory: What the model reads beside its instruction: context, memories, a window of the chat.
@@ -11293,52 +10791,41 @@ _URL_KEYS = ("url", "link", "uri")
 def read_context(context: object) -> list[ContextSource]:
     """Return the entries of a context, each once: a text, an object, or a list."""
     rows = context if isinstance(context, list) else [context]
-    found = [one for one in map(_read_entry, _number_unique(rows)) if one.text.strip()]
-    return list(dict.fromkeys(found))
+    unique: list[Any] = []
+    for row in rows:
+        if row not in unique and row is not None:
+            unique.append(row)
+    found = [_read_entry(f"Context {n}", row) for n, row in enumerate(unique, 1)]
+    return list(dict.fromkeys(source for source in found if source.text.strip()))
 
 
 def format_context(entries: list[ContextSource]) -> str:
     """Return the entries as the model reads them."""
     if not entries:
         return ""
-    texts = (f'<entry name="{one.name}">\n{one.text}\n</entry>' for one in entries)
+    texts = (f'<entry name="{e.name}">\n{e.text}\n</entry>' for e in entries)
     return "<context>\n" + "\n".join(texts) + "\n</context>"
 
 
-def _number_unique(rows: list[Any]) -> Iterator[tuple[int, Any]]:
-    unique: list[Any] = []
-    for row in rows:
-        if row not in unique and row is not None:
-            unique.append(row)
-    yield from enumerate(unique, 1)
-
-
-def _read_entry(numbered: tuple[int, Any]) -> ContextSource:
-    number, row = numbered
-    usual = f"Context {number}"
-    if not isinstance(row, Mapping):
-        return ContextSource(usual, row if isinstance(row, str) else _dump_entry(row))
-    more = {**as_mapping(row.get("metadata")), **row}
-    text = _first_text_field(row, _TEXT_KEYS) or _dump_entry(row)
+def _read_entry(default_name: str, row: object) -> ContextSource:
+    if isinstance(row, str):
+        return ContextSource(default_name, row)
+    entry = as_mapping(row)
+    more = {**as_mapping(entry.get("metadata")), **entry}
     return ContextSource(
-        _first_text_field(more, _NAME_KEYS) or usual,
-        text,
+        _first_text_field(more, _NAME_KEYS) or default_name,
+        _first_text_field(entry, _TEXT_KEYS)
+        or json.dumps(row, ensure_ascii=False, default=str),
         _first_text_field(more, _URL_KEYS),
     )
 
 
 def _first_text_field(row: Mapping[str, Any], keys: tuple[str, ...]) -> str:
-    texts = (row[key] for key in keys if isinstance(row.get(key), str))
+    texts = (as_text(row.get(key)) for key in keys)
     return next((text for text in texts if text.strip()), "")
 
 
-def _dump_entry(row: object) -> str:
-    return json.dumps(row, ensure_ascii=False, default=str)
-
-
-DEFAULT_WINDOW_TURNS = 10
-"""How many turns a `sliding-window` keeps that does not say."""
-
+_DEFAULT_WINDOW_TURNS = 10
 _WINDOW_PATTERN = re.compile(r"sliding-window(?::([1-9]\d{0,3}))?")
 
 
@@ -11355,13 +10842,11 @@ def apply_memory_policy(messages: Sequence[Message], policy: str) -> _MemoryWind
     first turn stay. Raises InvalidRequest for an unknown policy.
     """
     most = _parse_window(policy.strip())
-    starts = [
-        place for place, _ in enumerate(messages) if is_turn_start(messages, place)
-    ]
+    starts = find_turn_starts(messages)
     if not most or len(starts) <= most:
         return _MemoryWindow(messages)
     first, kept_from = starts[0], starts[-most]
-    head = [one for one in messages[:first] if one.get("role") == "system"]
+    head = [each for each in messages[:first] if each.get("role") == "system"]
     dropped = len(starts) - most
     turns = "1 earlier turn was" if dropped == 1 else f"{dropped} earlier turns were"
     return _MemoryWindow(
@@ -11383,24 +10868,25 @@ def build_memory_items(guide: Guide) -> list[Item]:
     return [{"type": "message", "role": "developer", "content": [part]}]
 
 
-def is_turn_start(messages: Sequence[Message], place: int) -> bool:
-    """Say whether the user wrote a message.
+def find_turn_starts(messages: Sequence[Message]) -> list[int]:
+    """Return the places of the messages that the user wrote.
 
     After tools with images the host adds a user message of its own.
     """
-    if messages[place].get("role") != "user":
-        return False
-    after_tool = place > 0 and messages[place - 1].get("role") == "tool"
-    return not (
-        after_tool and _read_first_text(messages[place]).startswith(TOOL_IMAGES_PREFIX)
-    )
+    places = enumerate(messages)
+    return [
+        place
+        for place, message in places
+        if message.get("role") == "user"
+        and not (place > 0 and _has_tool_images(messages[place - 1], message))
+    ]
 
 
-def _read_first_text(message: Message) -> str:
+def _has_tool_images(previous: Message, message: Message) -> bool:
     content = message.get("content")
     part = content[0] if isinstance(content, list) and content else content
-    text = part.get("text") if isinstance(part, Mapping) else part
-    return as_text(text)
+    text = as_text(part.get("text") if isinstance(part, Mapping) else part)
+    return previous.get("role") == "tool" and text.startswith(TOOL_IMAGES_PREFIX)
 
 
 def _parse_window(policy: str) -> int:
@@ -11408,7 +10894,7 @@ def _parse_window(policy: str) -> int:
         return 0
     match = _WINDOW_PATTERN.fullmatch(policy)
     if match:
-        return int(match[1] or DEFAULT_WINDOW_TURNS)
+        return int(match[1] or _DEFAULT_WINDOW_TURNS)
     if policy == "vector-db":
         raise InvalidRequest(
             "The preset asks for the memory policy vector-db, which would need a "
@@ -11424,8 +10910,6 @@ def _parse_window(policy: str) -> int:
 
 # ==== gpt5_agent.tools.guard: Decides whether a call may be made: a known tool, valid arguments, no repeated failure.
 
-_CALL_TOOL_KEYS = {"tool_name", "params"}
-
 
 def resolve_host_call(call: Item) -> Item:
     """Return a call as one of the tool that the host would run.
@@ -11436,7 +10920,7 @@ def resolve_host_call(call: Item) -> Item:
         return call
     given = parse_json_object(call.get("arguments")) or {}
     name = given.get("tool_name")
-    if given.keys() != _CALL_TOOL_KEYS or read_call_tool(given) is None:
+    if given.keys() != {"tool_name", "params"} or read_call_tool(given) is None:
         return call
     if not isinstance(name, str):
         return call
@@ -11444,46 +10928,45 @@ def resolve_host_call(call: Item) -> Item:
 
 
 TOOL_FAILED_TEXT = "tool invoke error: failed to execute tool"
-TOOL_REPEATED_TEXT = (
+_TOOL_REPEATED_TEXT = (
     "tool invoke error: repeated failure detected; skipped duplicate call"
 )
 
-_FindSchema = Callable[[str], Mapping[str, Any] | None]
-"""Gives the schema of a tool's arguments, or None for no such tool."""
 
+class GuardedTools:
+    """Tools whose calls are checked; a failure has one fixed text, and is not repeated.
 
-class CallGuard:
-    """Checks each call of a run."""
+    `schemas` holds the arguments of each tool by its name. `run_tool` runs one, and
+    `log` gets the cause of each failure.
+    """
 
-    def __init__(self, schemas: _FindSchema) -> None:
-        """`schemas` gives the schema of a tool's arguments."""
+    def __init__(
+        self,
+        schemas: Mapping[str, Mapping[str, Any]],
+        run_tool: Callable[[str, dict[str, Any]], Awaitable[ToolResult]],
+        log: Callable[[str], object],
+    ) -> None:
+        """Start without failures."""
         self._schemas = schemas
+        self._run_tool = run_tool
+        self._log = log
         self._failed: dict[str, Item] = {}
 
     def refusal(self, call: Item) -> str | None:
         """Return the error text of a call that may not be made, or None."""
         name = str(call.get("name") or "")
-        schema = self._schemas(name)
+        schema = self._schemas.get(name)
         if schema is None:
             return f"there is not a tool named {name}"
         try:
             arguments = parse_arguments(call)
         except (ValueError, RecursionError) as error:
             return f"tool arguments parse error: {error}"
-        misfit = _option_error(arguments, schema) or argument_error(arguments, schema)
-        if misfit:
-            return f"tool arguments validation error: {misfit}"
-        return TOOL_REPEATED_TEXT if self.has_failed(name, arguments) else None
-
-    def has_failed(self, name: str, arguments: Mapping[str, Any]) -> bool:
-        """Say whether the same call failed before."""
-        return self._signature(name, arguments) in self._failed
-
-    def record_failure(self, name: str, arguments: Mapping[str, Any]) -> None:
-        """Remember that a call failed."""
-        text = json.dumps(arguments, ensure_ascii=False, default=str)
-        call = {"name": name, "arguments": text}
-        self._failed[self._signature(name, arguments)] = call
+        problem = _option_error(arguments, schema) or argument_error(arguments, schema)
+        if problem:
+            return f"tool arguments validation error: {problem}"
+        has_failed = self._signature(name, arguments) in self._failed
+        return _TOOL_REPEATED_TEXT if has_failed else None
 
     def failed_calls(self) -> list[Item]:
         """Return the calls that failed, for later rounds."""
@@ -11492,46 +10975,30 @@ class CallGuard:
     def record_failed_call(self, call: Item) -> None:
         """Remember a call that failed in an earlier round."""
         with suppress(ValueError, RecursionError):
-            self.record_failure(str(call.get("name") or ""), parse_arguments(call))
-
-    def _signature(self, name: str, arguments: Mapping[str, Any]) -> str:
-        given = drop_optional_nulls(arguments, self._schemas(name) or {})
-        return f"{name} {json.dumps(given, sort_keys=True, default=str)}"
-
-
-class GuardedTools:
-    """Tools whose failures have one fixed text and are not repeated."""
-
-    def __init__(
-        self, tools: CallableTools, guard: CallGuard, log: Callable[[str], object]
-    ) -> None:
-        """Wrap `tools`; `log` gets the cause of each failure."""
-        self._tools = tools
-        self._guard = guard
-        self._log = log
+            self._record_failure(str(call.get("name") or ""), parse_arguments(call))
 
     def parameters(self, name: str) -> Mapping[str, Any] | None:
-        """Return the schema of a tool's arguments."""
-        return self._tools.parameters(name)
+        """Return the schema of a tool's arguments, None for an unknown tool."""
+        return self._schemas.get(name)
 
     def resolve_call(
         self, name: str, arguments: dict[str, Any]
     ) -> tuple[str, dict[str, Any]] | None:
-        """Return the tool that a call is for."""
-        return self._tools.resolve_call(name, arguments)
+        """Return the call unchanged: no tool stands for another."""
+        return name, arguments
 
-    def is_interactive(self, name: str) -> bool:
-        """Say whether a tool waits for a person."""
-        return self._tools.is_interactive(name)
+    def is_interactive(self, _name: str) -> bool:
+        """Say that no tool waits for a person."""
+        return False
 
     async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
         """Run a tool; one that takes too long, or is stopped, has failed too."""
-        if self._guard.has_failed(name, arguments):
-            return ToolResult(TOOL_REPEATED_TEXT, failed=True)
+        if self._signature(name, arguments) in self._failed:
+            return ToolResult(_TOOL_REPEATED_TEXT, failed=True)
         succeeded = False
         try:
-            answer = await self._tools.call(name, arguments)
-            succeeded = not answer.failed
+            result = await self._run_tool(name, arguments)
+            succeeded = not result.failed
         except (Exception, SystemExit, asyncio.CancelledError) as error:
             task = asyncio.current_task()
             if isinstance(error, asyncio.CancelledError) and task and task.cancelling():
@@ -11540,8 +11007,17 @@ class GuardedTools:
             return ToolResult(TOOL_FAILED_TEXT, failed=True)
         finally:
             if not succeeded:
-                self._guard.record_failure(name, arguments)
-        return answer
+                self._record_failure(name, arguments)
+        return result
+
+    def _record_failure(self, name: str, arguments: Mapping[str, Any]) -> None:
+        text = json.dumps(arguments, ensure_ascii=False, default=str)
+        call = {"name": name, "arguments": text}
+        self._failed[self._signature(name, arguments)] = call
+
+    def _signature(self, name: str, arguments: Mapping[str, Any]) -> str:
+        given = drop_optional_nulls(arguments, self._schemas.get(name) or {})
+        return f"{name} {json.dumps(given, sort_keys=True, default=str)}"
 
 
 def parse_arguments(call: Item) -> dict[str, Any]:
@@ -11558,19 +11034,18 @@ def parse_arguments(call: Item) -> dict[str, Any]:
 
 
 def _option_error(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
-    known = as_mapping(schema.get("properties"))
+    properties = as_mapping(schema.get("properties"))
     for name, value in arguments.items():
-        options = _read_options(known.get(name))
+        options = _read_options(properties.get(name))
         if options and value is not None and _option_text(value) not in options:
             return f"parameter '{name}' value {_option_text(value)!r} not in options {options}"
     return ""
 
 
 def _read_options(node: object) -> list[str]:
-    if not isinstance(node, Mapping):
-        return []
-    options = node.get("enum") or node.get("options")
-    return [_option_text(one) for one in as_list(options)]
+    schema = as_mapping(node)
+    options = schema.get("enum") or schema.get("options")
+    return list(map(_option_text, as_list(options)))
 
 
 def _option_text(value: Any) -> str:
@@ -11593,9 +11068,9 @@ _HARMFUL_WORDS: Mapping[str, str] = {
 
 def find_security_warning(name: str) -> Mapping[str, str] | None:
     """Return the warning for a tool whose name contains a word that means harm."""
-    spaced = (f" {one.lower()}" if one.isupper() else one for one in name)
-    letters = (one if one.isalnum() else " " for one in "".join(spaced))
-    for word in "".join(letters).split():
+    spaced = "".join(f" {sign.lower()}" if sign.isupper() else sign for sign in name)
+    words_only = "".join(sign if sign.isalnum() else " " for sign in spaced)
+    for word in words_only.split():
         for reason, words in _HARMFUL_WORDS.items():
             if word in words.split():
                 return {"level": "high", "reason": reason}
@@ -11613,58 +11088,35 @@ _CONFIRMATION_PREFIX = "call_confirm_"
 _ALLOW, _DENY = "Allow", "Deny"
 
 
-class Confirmations:
-    """A person's answers, each of which counts once."""
-
-    def __init__(self, answers: Mapping[str, bool]) -> None:
-        """Take the answers by confirmation id."""
-        self._answers = dict(answers)
-
-    def has_answer(self, call_id: str, name: str, arguments: Mapping[str, Any]) -> bool:
-        """Say whether a person answered for this very call."""
-        return compute_confirmation_id(call_id, name, arguments) in self._answers
-
-    def consume(self, call_id: str, name: str, arguments: Mapping[str, Any]) -> bool:
-        """Return whether the answer was an approval; it is used up then."""
-        return self._answers.pop(
-            compute_confirmation_id(call_id, name, arguments), False
-        )
-
-
 def compute_confirmation_id(
     call_id: str, name: str, arguments: Mapping[str, Any]
 ) -> str:
     """Return the id of the confirmation that a call needs."""
-    bound = json.dumps(
-        [call_id, name, _without_nulls(arguments)], sort_keys=True, default=str
-    )
-    return hashlib.sha256(bound.encode()).hexdigest()[:32]
+    call = [call_id, name, _without_nulls(arguments)]
+    text = json.dumps(call, sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
 def build_confirmation_request(call: Item) -> ToolCallRequested:
     """Return the question whether a call may be made."""
-    call_id, name = str(call["call_id"]), str(call["name"])
-    arguments = parse_arguments(call)
-    return ToolCallRequested(
-        name,
-        arguments,
-        compute_confirmation_id(call_id, name, arguments),
-        find_security_warning(name),
-    )
+    name, arguments = str(call["name"]), parse_arguments(call)
+    confirmation = compute_confirmation_id(str(call["call_id"]), name, arguments)
+    warning = find_security_warning(name)
+    return ToolCallRequested(name, arguments, confirmation, warning)
 
 
 def build_question_call(requests: Sequence[ToolCallRequested]) -> Item:
     """Return the call of `ask_user` that asks a person for each of the calls."""
-    questions = [_build_question(request) for request in requests]
+    questions = list(map(_build_question, requests))
     ids = "".join(request.confirmation_id for request in requests)
     name = hashlib.sha256(ids.encode()).hexdigest()[:24]
-    asked = {"questions": questions, "allow_other": False}
+    arguments = {"questions": questions, "allow_other": False}
     return {
         "type": "function_call",
         "id": f"fc_{name}",
         "call_id": f"{_CONFIRMATION_PREFIX}{name}",
         "name": _ASK_USER,
-        "arguments": json.dumps(asked, ensure_ascii=False),
+        "arguments": json.dumps(arguments, ensure_ascii=False),
         "status": "completed",
     }
 
@@ -11674,35 +11126,36 @@ def read_confirmations(messages: Iterable[Message]) -> dict[str, bool]:
 
     Anything but a clear yes is a no: another answer, a timeout, a rejection.
     """
-    asked: dict[str, list[str]] = {}
-    answers: dict[str, bool] = {}
+    questions: dict[str, list[str]] = {}
+    approvals: dict[str, bool] = {}
     for message in messages:
         for call in filter(_is_confirmation_call, read_tool_calls(message)):
-            asked[str(call["id"])] = _read_question_ids(call)
-        told = parse_json_object(message.get("content")) or {}
-        given = told.get("answers") if told.get("status") == "answered" else None
-        chosen = as_mapping(given)
-        for one in asked.pop(str(message.get("tool_call_id")), ()):
-            answers[one] = _is_approval(chosen.get(one))
-    return answers
+            questions[str(call["id"])] = _read_question_ids(call)
+        output = parse_json_object(message.get("content")) or {}
+        is_answered = output.get("status") == "answered"
+        answers = as_mapping(output.get("answers") if is_answered else None)
+        for question in questions.pop(str(message.get("tool_call_id")), ()):
+            approvals[question] = _is_approval(answers.get(question))
+    return approvals
 
 
 def drop_question_calls(messages: Sequence[Message]) -> list[Message]:
     """Return the messages without our questions and their answers."""
-    found: list[Message] = []
+    kept: list[Message] = []
     for message in messages:
         calls = read_tool_calls(message)
-        left = [call for call in calls if not _is_confirmation_call(call)]
-        if str(message.get("tool_call_id") or "").startswith(_CONFIRMATION_PREFIX):
-            continue
-        found.append(message if left == calls else {**message, "tool_calls": left})
-    return found
+        others = [call for call in calls if not _is_confirmation_call(call)]
+        if not str(message.get("tool_call_id") or "").startswith(_CONFIRMATION_PREFIX):
+            kept.append(
+                message if others == calls else {**message, "tool_calls": others}
+            )
+    return kept
 
 
 def read_tool_calls(message: Message) -> list[Mapping[str, Any]]:
     """Return the tool calls of a message."""
     calls = as_list(message.get("tool_calls"))
-    return [one for one in calls if isinstance(one, Mapping)]
+    return [call for call in calls if isinstance(call, Mapping)]
 
 
 def _without_nulls(value: Any) -> Any:
@@ -11716,15 +11169,8 @@ def _without_nulls(value: Any) -> Any:
 def _build_question(request: ToolCallRequested) -> dict[str, Any]:
     arguments = json.dumps(request.args, ensure_ascii=False, default=str)
     warning = request.security_warning or {}
-    text = " ".join(
-        part
-        for part in (
-            f"May {request.tool_name} be called?",
-            warning.get("reason", ""),
-            f"With: {arguments}",
-        )
-        if part
-    )
+    reason = f"{warning['reason']} " if warning else ""
+    text = f"May {request.tool_name} be called? {reason}With: {arguments}"
     allow = {"label": _ALLOW, "description": "Make this call, once."}
     deny = {"label": _DENY, "description": "Do not make this call."}
     return {
@@ -11749,8 +11195,8 @@ def _is_confirmation_call(call: Mapping[str, Any]) -> bool:
 
 
 def _read_question_ids(call: Mapping[str, Any]) -> list[str]:
-    given = as_mapping(call.get("function")).get("arguments")
-    rows = as_list((parse_json_object(given) or {}).get("questions"))
+    text = as_mapping(call.get("function")).get("arguments")
+    rows = as_list((parse_json_object(text) or {}).get("questions"))
     return [str(row.get("id")) for row in rows if isinstance(row, Mapping)]
 
 
@@ -11760,8 +11206,6 @@ def _is_approval(answer: object) -> bool:
 
 
 # ==== gpt5_agent.agent.earlier_rounds: What earlier rounds of an answer left in the messages.
-
-ChosenStyle = Literal["full", "lean"]
 
 _REFUSAL_PREFIXES = (
     "error: tool call rejected by user.",
@@ -11797,7 +11241,8 @@ class EarlierRounds(NamedTuple):
 
 def read_earlier_rounds(messages: Sequence[Message]) -> EarlierRounds:
     """Return what the messages after the user's last one contain."""
-    run = _messages_since_user(messages)
+    starts = find_turn_starts(messages)
+    run = messages[starts[-1] + 1 :] if starts else messages
     turns = [turn for message in run for turn in read_details(message)]
     answers = read_confirmations(run)
     left = drop_question_calls(run)
@@ -11821,19 +11266,14 @@ def read_chat_style(messages: Sequence[Message]) -> ChosenStyle | None:
     turns = (turn for message in messages for turn in read_details(message))
     styles: tuple[ChosenStyle, ...] = ("full", "lean")
     noted = (turn.notes.get("style") for turn in turns)
-    return next((style for said in noted for style in styles if style == said), None)
-
-
-def _messages_since_user(messages: Sequence[Message]) -> Sequence[Message]:
-    places = range(len(messages) - 1, -1, -1)
-    last = next((place for place in places if is_turn_start(messages, place)), -1)
-    return messages[last + 1 :]
+    return next((style for note in noted for style in styles if style == note), None)
 
 
 def _read_outputs(messages: Sequence[Message]) -> dict[str, str]:
-    returned = (one for one in messages if one.get("role") == "tool")
     return {
-        str(one.get("tool_call_id")): str(one.get("content") or "") for one in returned
+        str(message.get("tool_call_id")): str(message.get("content") or "")
+        for message in messages
+        if message.get("role") == "tool"
     }
 
 
@@ -11851,7 +11291,10 @@ def _find_open_turn(
 def _sum_usage(turns: Sequence[DetailTurn]) -> Usage | None:
     usage: Usage | None = None
     for turn in turns:
-        usage = add_usage(usage, read_usage_note(turn.notes.get("usage")))
+        given = as_mapping(turn.notes.get("usage"))
+        fields = ((name, given.get(name)) for name in Usage._fields)
+        counts = {k: v for k, v in fields if isinstance(v, int) and v >= 0}
+        usage = add_usage(usage, Usage(**counts) if counts else None)
     return usage
 
 
@@ -11863,19 +11306,15 @@ def _read_seconds(turn: DetailTurn) -> float:
 def _find_failed_calls(
     groups: Sequence[Sequence[Mapping[str, Any]]], outputs: Mapping[str, str]
 ) -> Iterator[Item]:
-    for call in (call for calls in groups for call in calls):
-        function = call.get("function")
-        if isinstance(function, Mapping) and _is_failed_output(
-            outputs.get(str(call.get("id")), "")
-        ):
-            yield {"name": function.get("name"), "arguments": function.get("arguments")}
+    for call in chain.from_iterable(groups):
+        function = as_mapping(call.get("function"))
+        if function and _is_failed_output(outputs.get(str(call.get("id")), "")):
+            yield {key: function.get(key) for key in ("name", "arguments")}
 
 
 def _read_failed_calls(turns: Sequence[DetailTurn]) -> Iterator[Item]:
-    for turn in turns:
-        for call in as_list(turn.notes.get("failed")):
-            if isinstance(call, dict):
-                yield call
+    rows = chain.from_iterable(as_list(turn.notes.get("failed")) for turn in turns)
+    return (row for row in rows if isinstance(row, dict))
 
 
 def _is_failed_output(text: str) -> bool:
@@ -11889,10 +11328,9 @@ def _is_failed_output(text: str) -> bool:
 
 # ==== gpt5_agent.agent.policy: The system instruction: policy blocks, and presets that describe the agent.
 
-DEFAULT_INSTRUCTION = "You are a helpful GPT-5 agent."
-"""What stands for an instruction that is empty."""
+_DEFAULT_INSTRUCTION = "You are a helpful GPT-5 agent."
 
-POLICY_TAGS: Mapping[str, str] = {
+_POLICY_TAGS: Mapping[str, str] = {
     "persistence_policy": "persistence",
     "context_gathering_policy": "context_gathering",
     "uncertainty_policy": "uncertainty_and_ambiguity",
@@ -11949,21 +11387,18 @@ _GPT_PATTERN = re.compile(r"gpt-(\d)(?:\.(\d{1,2}))?(?!\d)")  # Azure spells 3.5
 def build_system_instruction(
     base_instruction: str,
     prompt_policy_overrides: str = "",
-    style: Literal["full", "lean"] = "full",
+    style: ChosenStyle = "full",
 ) -> str:
     """Return the instruction, the four blocks, then what the overrides add.
 
     Overrides are a JSON object that replaces blocks by their keys, or another text,
     which is added unchanged.
     """
-    changed = _read_policy_overrides(prompt_policy_overrides)
-    texts = _FULL_POLICIES if style == "full" else _LEAN_POLICIES
-    blocks = [
-        _wrap_in_tag(changed.get(key, texts[key]), tag)
-        for key, tag in POLICY_TAGS.items()
-    ]
-    instruction = base_instruction.strip() or DEFAULT_INSTRUCTION
-    parts = [instruction, *blocks, changed.get("extra_policy", "")]
+    standard = _FULL_POLICIES if style == "full" else _LEAN_POLICIES
+    texts = {**standard, **_read_policy_overrides(prompt_policy_overrides)}
+    blocks = [_wrap_in_tag(texts[key], tag) for key, tag in _POLICY_TAGS.items()]
+    instruction = base_instruction.strip() or _DEFAULT_INSTRUCTION
+    parts = [instruction, *blocks, texts.get("extra_policy", "")]
     return "\n\n".join(part for part in parts if part.strip())
 
 
@@ -11975,22 +11410,18 @@ def _read_policy_overrides(text: str) -> dict[str, str]:
         return {"extra_policy": text}
     return {
         key: given[key]
-        for key in (*POLICY_TAGS, "extra_policy")
-        if _is_nonempty_text(given.get(key))
+        for key in (*_POLICY_TAGS, "extra_policy")
+        if as_text(given.get(key)).strip()
     }
 
 
-def choose_style(style: PolicyStyle, family: str) -> Literal["full", "lean"]:
+def choose_style(style: PolicyStyle, family: str) -> ChosenStyle:
     """Return the style for a family of models; only newer GPTs get `lean`."""
     if style != "auto":
         return style
     match = _GPT_PATTERN.match(family)
     version = (int(match[1]), int(match[2] or 0)) if match else (0, 0)
     return "lean" if version >= _FIRST_LEAN_VERSION else "full"
-
-
-def _is_nonempty_text(value: Any) -> bool:
-    return isinstance(value, str) and bool(value.strip())
 
 
 def _wrap_in_tag(text: str, tag: str) -> str:
@@ -12002,63 +11433,43 @@ def _wrap_in_tag(text: str, tag: str) -> str:
 
 _MAX_PRESET_CHARACTERS = 1_000_000
 
-
-class Preset(NamedTuple):
-    """A built-in guide."""
-
-    system_prompt: str
-    temperature: float | None = None
-    memory_policy: str = ""
-    initial_memories: tuple[str, ...] = ()
-
-
-class _PresetFile(BaseModel):
-
-    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
-
-    system_prompt: str = Field(alias="systemPrompt")
-    temperature: float | None = Field(None, ge=0, le=2, allow_inf_nan=False)
-    memory_policy: str = Field("", alias="memoryPolicy")
-    initial_memories: tuple[str, ...] = Field((), alias="initialMemories")
-
-
-PRESETS: Mapping[str, Preset] = {
-    "researcher": Preset(
-        "You find things out. Prefer primary and recent sources, compare at least two "
-        "of them for every claim that matters, and name the source beside the claim. "
-        "Separate what is established from what is disputed."
+_PRESETS: Mapping[str, Guide] = {
+    "researcher": Guide(
+        system_prompt="You find things out. Prefer primary and recent sources, compare "
+        "at least two of them for every claim that matters, and name the source beside "
+        "the claim. Separate what is established from what is disputed."
     ),
-    "engineer": Preset(
-        "You are an experienced software engineer. Read before you write, change as "
-        "little as solves the problem, keep to the style of what is there, and say how "
-        "you checked that it works. Show code in fenced blocks.",
+    "engineer": Guide(
+        system_prompt="You are an experienced software engineer. Read before you "
+        "write, change as little as solves the problem, keep to the style of what is "
+        "there, and say how you checked that it works. Show code in fenced blocks.",
         temperature=0.2,
     ),
-    "companion": Preset(
-        "You help with everyday questions in plain, friendly words. Answer first, then "
-        "explain, and keep it short unless more is asked for.",
+    "companion": Guide(
+        system_prompt="You help with everyday questions in plain, friendly words. "
+        "Answer first, then explain, and keep it short unless more is asked for.",
         memory_policy="sliding-window",
     ),
 }
 
 
-def find_preset(name: str, folder: str = "") -> Guide | None:
+def find_preset(name: str, folder: str = "") -> Guide:
     """Return the guide of that name; one in `folder` wins over a built-in one.
 
     Raises InvalidRequest for an unknown name and for an invalid file.
     """
-    wanted = name.strip()
-    if not wanted:
-        return None
-    path = _find_preset_file(wanted, folder)
+    name = name.strip()
+    if not name:
+        return Guide(system_prompt="")
+    path = _find_preset_file(name, folder)
     try:
-        return _read_preset_file(path) if path else PRESETS[wanted]
+        return _read_preset_file(path) if path else _PRESETS[name]
     except (OSError, ValueError):
         problem = "cannot be read as a preset"
     except KeyError:
-        problem = f"is neither a file of PRESETS_DIR nor one of {', '.join(PRESETS)}"
+        problem = f"is neither a file of PRESETS_DIR nor one of {', '.join(_PRESETS)}"
     raise InvalidRequest(
-        f"The preset {wanted} {problem}. An administrator has to correct PRESET in the "
+        f"The preset {name} {problem}. An administrator has to correct PRESET in the "
         "valves, or the file."
     )
 
@@ -12075,9 +11486,9 @@ def _find_preset_file(name: str, folder: str) -> str:
     return path if commonpath((home, path)) == home else ""
 
 
-def _read_preset_file(path: str) -> _PresetFile:
+def _read_preset_file(path: str) -> Guide:
     with open(path, encoding="utf-8") as file:
-        return _PresetFile.model_validate_json(file.read(_MAX_PRESET_CHARACTERS))
+        return Guide.model_validate_json(file.read(_MAX_PRESET_CHARACTERS))
 
 
 # ==== gpt5_agent.tools.execution: Runs the agent's own tools and converts their results for the model and the page.
@@ -12086,12 +11497,7 @@ MAX_TOOL_FILE_BYTES = 5 * 1024 * 1024
 _FILES_PREFIX = "/files"
 
 
-def read_tool_file(path: str, root: str) -> bytes:
-    """Return the bytes of a file; raises InvalidRequest.
-
-    A tool names it as `/files/...`, which stands for `root`, or by its path in there.
-    The size is checked before and after, because a file may grow while it is read.
-    """
+def _read_tool_file(path: str, root: str) -> bytes:
     if not root.strip():
         raise InvalidRequest("files cannot be read here: FILES_ROOT is not set")
     try:
@@ -12118,14 +11524,12 @@ def _check_size(size: int) -> None:
         raise InvalidRequest("the file is larger than 5 MB")
 
 
-IMAGE_SENT_TEXT = "image generated and sent to user. Tell user to review it now."
+_IMAGE_SENT_TEXT = "image generated and sent to user. Tell user to review it now."
 
 _TOOL_IMAGE_TYPES = ("image/png", "image/jpeg", "image/gif", "image/webp")
-_PART_TYPES = frozenset(
-    {
-        *("text", "json", "link", "image_link", "image"),
-        *("blob", "file", "resource", "resource_link"),
-    }
+_PART_TYPES = (
+    *("text", "json", "link", "image_link", "image"),
+    *("blob", "file", "resource", "resource_link"),
 )
 
 
@@ -12133,42 +11537,35 @@ class _ResultPart(NamedTuple):
 
     text: str
     image: str = ""
-    file: Mapping[str, Any] = MappingProxyType({})
+    file: Mapping[str, Any] = NO_CARD
 
 
-_ReadFile = Callable[[str], bytes]
-"""Gives the bytes of a file that a tool names; raises InvalidRequest."""
-
-
-def build_own_result(result: object, read_file: _ReadFile) -> ToolResult:
-    """Convert what a tool returned; raises InvalidRequest for an invalid file."""
+def _build_result(result: object, root: str) -> ToolResult:
     failed, content = False, result
     if isinstance(result, Mapping) and isinstance(result.get("content"), list):
         failed, content = result.get("isError") is True, result["content"]
-    parts = _read_known_parts(content)
-    if not parts:
+    rows = as_list(content)
+    if not rows or not all(map(_is_part, rows)):
         text = result if isinstance(result, str) else _format_response(result)
         return ToolResult(text, failed)
-    told = [_convert_part(part, read_file) for part in parts]
-    images = [one.image for one in told if one.image]
-    files = [one.file for one in told if one.file]
+    parts = [_convert_part(row, root) for row in rows]
+    images = [part.image for part in parts if part.image]
+    files = [part.file for part in parts if part.file]
     card = {"images": images, "files": files}
-    text = "\n".join(one.text for one in told)
+    text = "\n".join(part.text for part in parts)
     return ToolResult(text, failed, {k: v for k, v in card.items() if v})
 
 
-def _read_known_parts(value: object) -> list[Mapping[str, Any]]:
-    rows = as_list(value)
-    parts = [row for row in rows if isinstance(row, Mapping)]
-    known = [part for part in parts if part.get("type") in _PART_TYPES]
-    return known if len(known) == len(rows) else []
+def _is_part(row: object) -> bool:
+    return isinstance(row, Mapping) and row.get("type") in _PART_TYPES
 
 
 def _format_response(value: object) -> str:
     return f"tool response: {json.dumps(value, ensure_ascii=False, default=str)}."
 
 
-def _convert_part(part: Mapping[str, Any], read_file: _ReadFile) -> _ResultPart:
+def _convert_part(part: Mapping[str, Any], root: str) -> _ResultPart:
+    name, mime = _read_text_field(part, "name"), _read_text_field(part, "mimeType")
     match part["type"]:
         case "text":
             return _ResultPart(_read_text_field(part, "text"))
@@ -12179,20 +11576,15 @@ def _convert_part(part: Mapping[str, Any], read_file: _ReadFile) -> _ResultPart:
         case "resource_link":
             return _build_link_part(part.get("uri"))
         case "image_link":
-            return _ResultPart(IMAGE_SENT_TEXT, image=_read_text_field(part, "url"))
+            return _ResultPart(_IMAGE_SENT_TEXT, image=_read_text_field(part, "url"))
+        case "resource":
+            return _build_resource_part(as_mapping(part.get("resource")))
         case "file":
             path = _read_text_field(part, "path")
-            name = _read_text_field(part, "name") or path
-            return _build_file_part(
-                read_file(path), _read_text_field(part, "mimeType"), name
-            )
-        case "resource":
-            return _build_resource_part(part.get("resource"))
-    kind = "image/png" if part["type"] == "image" else ""
-    mime = _read_text_field(part, "mimeType") or kind
-    return _build_file_part(
-        _decode_base64(part.get("data")), mime, _read_text_field(part, "name")
-    )
+            return _build_file_part(_read_tool_file(path, root), mime, name or path)
+        case "image":
+            mime = mime or "image/png"
+    return _build_file_part(_decode_base64(part.get("data")), mime, name)
 
 
 def _read_text_field(part: Mapping[str, Any], key: str) -> str:
@@ -12203,22 +11595,21 @@ def _build_link_part(url: object) -> _ResultPart:
     return _ResultPart(f"result link: {url}. please tell user to check it.")
 
 
-def _build_resource_part(resource: object) -> _ResultPart:
-    found = as_mapping(resource)
-    if isinstance(found.get("text"), str):
-        return _ResultPart(found["text"])
-    mime, uri = _read_text_field(found, "mimeType"), _read_text_field(found, "uri")
-    return _build_file_part(_decode_base64(found.get("blob")), mime, uri)
+def _build_resource_part(resource: Mapping[str, Any]) -> _ResultPart:
+    text = resource.get("text")
+    if isinstance(text, str):
+        return _ResultPart(text)
+    mime, uri = (_read_text_field(resource, key) for key in ("mimeType", "uri"))
+    return _build_file_part(_decode_base64(resource.get("blob")), mime, uri)
 
 
 def _build_file_part(content: bytes, mime: str, name: str) -> _ResultPart:
-    if len(content) > MAX_TOOL_FILE_BYTES:
-        raise InvalidRequest("the file is larger than 5 MB")
+    _check_size(len(content))
     own = basename(name) or "file"
     kind = mime or guess_type(own)[0] or "application/octet-stream"
     url = f"data:{kind};base64,{base64.b64encode(content).decode('ascii')}"
     if kind in _TOOL_IMAGE_TYPES:
-        return _ResultPart(IMAGE_SENT_TEXT, image=url)
+        return _ResultPart(_IMAGE_SENT_TEXT, image=url)
     text = f"Generated file {own} ({kind}, {len(content)} bytes) is sent to the user."
     return _ResultPart(text, file={"type": "file", "name": own, "url": url})
 
@@ -12231,38 +11622,19 @@ def _decode_base64(data: object) -> bytes:
 
 
 class OwnTools:
-    """The agent's own tools by name."""
+    """The agent's own tools; `schemas` holds the arguments of each by its name."""
 
     def __init__(self, tools: Sequence[Tool], root: str) -> None:
         """Read files that a tool names below `root` only."""
+        self.schemas = {tool.name: tool.args for tool in tools}
         self._tools = {tool.name: tool for tool in tools}
-        self._read_file = partial(read_tool_file, root=root)
-
-    @property
-    def names(self) -> frozenset[str]:
-        """The names of the tools."""
-        return frozenset(self._tools)
-
-    def parameters(self, name: str) -> Mapping[str, Any] | None:
-        """Return the schema of a tool's arguments, None for an unknown tool."""
-        tool = self._tools.get(name)
-        return None if tool is None else tool.args
-
-    def resolve_call(
-        self, name: str, arguments: dict[str, Any]
-    ) -> tuple[str, dict[str, Any]] | None:
-        """Return the call unchanged: no tool stands for another."""
-        return name, arguments
-
-    def is_interactive(self, _name: str) -> bool:
-        """Say that no tool waits for a person."""
-        return False
+        self._root = root
 
     async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
         """Run a tool; a file that may not be read is a failure of the tool."""
         result = await self._tools[name].execute(arguments)
         try:
-            return build_own_result(result, self._read_file)
+            return _build_result(result, self._root)
         except InvalidRequest as refused:
             return ToolResult(f"tool invoke error: {refused}", failed=True)
 
@@ -12297,41 +11669,39 @@ class PreparedRun(NamedTuple):
     note: str
 
 
-class _OfferedFunctions(NamedTuple):
-    tools: Sequence[Item]
-    names: ToolNames
-    choice: object
-
-
-def prepare_run(asked: AgentRequest) -> PreparedRun:
+def prepare_run(request: AgentRequest) -> PreparedRun:
     """Return what the agent begins with; raises InvalidRequest."""
-    model = _resolve_calling_model(asked.model)
-    if not all(isinstance(message, Mapping) for message in asked.messages):
+    model = _resolve_calling_model(request.model)
+    if not all(isinstance(message, Mapping) for message in request.messages):
         raise InvalidRequest("A message of this chat is not an object with a role.")
-    earlier = read_earlier_rounds(asked.messages)
-    style = read_chat_style(asked.messages) or choose_style(
-        asked.persona.style, model.family
+    earlier, persona = read_earlier_rounds(request.messages), request.persona
+    style = read_chat_style(request.messages) or choose_style(
+        persona.style, model.family
     )
-    guide = asked.persona.guide
-    memory = apply_memory_policy(asked.messages, guide.memory_policy if guide else "")
-    reader = origin_at(model.family, asked.endpoint)
-    said, items = _build_history(
-        _replace_query(memory.messages, asked.query), reader, earlier
+    memory = apply_memory_policy(request.messages, persona.guide.memory_policy)
+    messages = _replace_query(memory.messages, request.query)
+    system_text, items = _build_history(
+        messages, origin_at(model.family, request.endpoint), earlier
     )
-    sources = read_context(asked.context)
-    offer = _offer_functions(asked)
-    request = build_request(
+    sources = read_context(request.context)
+    tools, names = _offer_functions(request)
+    built = build_request(
         model,
-        _build_instructions(asked, style, said, sources),
-        [*(build_memory_items(guide) if guide else ()), *items],
-        _merge_body(asked, offer),
-        asked.settings._replace(tools=offer.tools),
+        _build_instructions(persona, style, system_text, sources),
+        [*build_memory_items(persona.guide), *items],
+        _merge_body(request, tools, names),
+        request.settings._replace(tools=tools),
     )
-    own = OwnTools(asked.own_tools.tools, asked.own_tools.files_root)
-    schemas = _read_host_schemas(offer, own)
+    own = OwnTools(request.own_tools.tools, request.own_tools.files_root)
+    named = ((names.own_name(str(tool["name"])), tool) for tool in tools)
+    host_schemas = {
+        name: tool.get("parameters") or {}
+        for name, tool in named
+        if name not in own.schemas
+    }
     shown = () if earlier.is_continuation else sources
     return PreparedRun(
-        model, request, offer.names, own, schemas, earlier, style, shown, memory.note
+        model, built, names, own, host_schemas, earlier, style, shown, memory.note
     )
 
 
@@ -12350,81 +11720,67 @@ def _build_history(
 ) -> tuple[str, list[Item]]:
     closed = _drop_last_turn_details(messages) if earlier.open_turn else messages
     marked, records = restore_from_details(drop_question_calls(closed))
-    said, stretches = parse_messages(marked)
-    items = build_input(stretches, records, reader)
+    system_text, parts = parse_messages(marked)
+    items = build_input(parts, records, reader)
     maker = earlier.open_origin
     readable = maker is not None and reader.can_decrypt(maker)
-    return said, [*items, *replay_output(earlier.open_turn, with_reasoning=readable)]
+    open_items = replay_output(earlier.open_turn, with_reasoning=readable)
+    return system_text, [*items, *open_items]
 
 
 def _drop_last_turn_details(messages: Sequence[Message]) -> list[Message]:
-    carriers = [place for place, one in enumerate(messages) if read_details(one)]
-    last = messages[carriers[-1]]
-    bare = {k: v for k, v in last.items() if k != "reasoning_details"}
-    return [*messages[: carriers[-1]], bare, *messages[carriers[-1] + 1 :]]
+    last = max(place for place, each in enumerate(messages) if read_details(each))
+    bare = {k: v for k, v in messages[last].items() if k != "reasoning_details"}
+    return [*messages[:last], bare, *messages[last + 1 :]]
 
 
 def _replace_query(messages: Sequence[Message], query: str) -> Sequence[Message]:
     if not query.strip():
         return messages
-    places = [
-        place for place, _ in enumerate(messages) if is_turn_start(messages, place)
-    ]
-    if not places:
+    starts = find_turn_starts(messages)
+    if not starts:
         return [*messages, {"role": "user", "content": query}]
-    last = places[-1]
-    rows = as_list(messages[last].get("content"))
+    last = starts[-1]
     others = [
-        row
-        for row in rows
-        if not isinstance(row, Mapping) or row.get("type") not in ("text", "input_text")
+        part
+        for part in as_list(messages[last].get("content"))
+        if as_mapping(part).get("type") not in ("text", "input_text")
     ]
     text: Any = [{"type": "text", "text": query}, *others] if others else query
     return [*messages[:last], {"role": "user", "content": text}, *messages[last + 1 :]]
 
 
 def _build_instructions(
-    asked: AgentRequest, style: ChosenStyle, said: str, sources: list[ContextSource]
+    persona: Persona,
+    style: ChosenStyle,
+    system_text: str,
+    sources: list[ContextSource],
 ) -> str:
-    persona = asked.persona
-    guide = persona.guide.system_prompt if persona.guide else ""
-    parts = [part.strip() for part in (guide, persona.instruction, said)]
-    base = "\n\n".join(part for part in parts if part)
+    texts = (persona.guide.system_prompt, persona.instruction, system_text)
+    base = "\n\n".join(filter(None, map(str.strip, texts)))
     text = build_system_instruction(base, persona.overrides, style)
-    given = format_context(sources)
-    return f"{text}\n\n{given}" if given else text
+    return "\n\n".join(filter(None, (text, format_context(sources))))
 
 
-def _offer_functions(asked: AgentRequest) -> _OfferedFunctions:
-    hosts = responses_tools(as_list(asked.body.get("tools")))
-    ours = responses_tools([describe_tool(tool) for tool in asked.own_tools.tools])
+def _offer_functions(request: AgentRequest) -> tuple[Sequence[Item], ToolNames]:
+    hosts = responses_tools(as_list(request.body.get("tools")))
+    ours = responses_tools(list(map(describe_tool, request.own_tools.tools)))
     functions = [
         tool
         for tool in merge_tools(hosts, ours)
         if tool.get("type") in ("function", "custom")
     ]
     names = ToolNames(tuple(str(tool["name"]) for tool in functions))
-    tools = names.rename_tools(functions)
-    choice = responses_tool_choice(asked.body.get("tool_choice"), tools, names=names)
-    return _OfferedFunctions(tools, names, choice if tools else None)
+    return names.rename_tools(functions), names
 
 
-def _read_host_schemas(
-    offer: _OfferedFunctions, own: OwnTools
-) -> dict[str, Mapping[str, Any]]:
-    named = ((offer.names.own_name(str(one["name"])), one) for one in offer.tools)
-    return {
-        name: tool.get("parameters") or {}
-        for name, tool in named
-        if name not in own.names
-    }
-
-
-def _merge_body(asked: AgentRequest, offer: _OfferedFunctions) -> dict[str, Any]:
-    guide = asked.persona.guide
-    usual = {"temperature": guide.temperature} if guide else {}
-    given = {k: v for k, v in asked.body.items() if v is not None}
-    return {**usual, **given, "tool_choice": offer.choice}
+def _merge_body(
+    request: AgentRequest, tools: Sequence[Item], names: ToolNames
+) -> dict[str, Any]:
+    given = {k: v for k, v in request.body.items() if v is not None}
+    choice = responses_tool_choice(request.body.get("tool_choice"), tools, names=names)
+    default = {"temperature": request.persona.guide.temperature}
+    return {**default, **given, "tool_choice": choice if tools else None}
 
 
 # ==== gpt5_agent.agent.transcript: The items of one run: checked as they arrive, and kept as history for the next request.
@@ -12451,31 +11807,21 @@ class AnswerEvents:
 
     def process(self, event: RunEvent) -> Iterator[RunEvent]:
         """Yield what is passed on of an event."""
-        match event:
-            case (
-                ItemAdded()
-                | TextDelta()
-                | AnnotationAdded()
-                | PartialImage()
-                | ItemDone()
-            ):
-                moved = event._replace(output_index=self._first + event.output_index)
-                self.next_index = max(self.next_index, moved.output_index + 1)
-                sound = self._check_event(moved)
-                if self.held_events or (self._holds_calls and self._is_call(sound)):
-                    self.held_events += [sound] if sound else []
-                elif sound:
-                    yield sound
-            case ToolOutput():
-                moved_answer = event._replace(
-                    output_index=self._first + event.output_index
-                )
-                self.next_index = max(self.next_index, moved_answer.output_index + 1)
-                yield moved_answer
-            case ResponseDone() if self.held_events:
-                self.held_events.append(event)
-            case _:
-                yield event
+        if isinstance(event, ItemEvent):
+            index = self._first + event.output_index
+            self.next_index = max(self.next_index, index + 1)
+            checked = self._check_event(event._replace(output_index=index))
+            if checked is None:
+                return
+            begins_call = isinstance(checked, ItemAdded) and is_call(checked.item)
+            if self.held_events or (self._holds_calls and begins_call):
+                self.held_events.append(checked)
+            else:
+                yield checked
+        elif isinstance(event, ResponseDone) and self.held_events:
+            self.held_events.append(event)
+        else:
+            yield event
 
     def held_without_calls(self) -> list[RunEvent]:
         """Return the held events without those of calls."""
@@ -12483,15 +11829,10 @@ class AnswerEvents:
         return [
             event
             for event in self.held_events
-            if not isinstance(
-                event, ItemAdded | TextDelta | AnnotationAdded | PartialImage | ItemDone
-            )
-            or event.output_index not in calls
+            if not (isinstance(event, ItemEvent) and event.output_index in calls)
         ]
 
-    def _check_event(
-        self, event: ItemAdded | TextDelta | AnnotationAdded | PartialImage | ItemDone
-    ) -> RunEvent | None:
+    def _check_event(self, event: ItemEvent) -> ItemEvent | None:
         if isinstance(event, ItemAdded) and is_call(event.item):
             return self._begin_call(event)
         if not isinstance(event, ItemDone):
@@ -12505,7 +11846,7 @@ class AnswerEvents:
         self.items[place] = event.item
         return event._replace(output_index=place, item=self._rename_call(event.item))
 
-    def _begin_call(self, event: ItemAdded) -> RunEvent | None:
+    def _begin_call(self, event: ItemAdded) -> ItemAdded | None:
         call_id = event.item.get("call_id")
         if call_id and event.item.get("name") and call_id not in self._calls:
             self._calls[str(call_id)] = event.output_index
@@ -12516,15 +11857,12 @@ class AnswerEvents:
     def _rename_call(self, call: Item) -> Item:
         return {**call, "name": self._original_name(str(call["name"]))}
 
-    def _is_call(self, event: RunEvent | None) -> bool:
-        return isinstance(event, ItemAdded) and is_call(event.item)
-
 
 class Transcript:
     """The history of a run: answers of the model and outputs of calls."""
 
     def __init__(self, history: Iterable[Item]) -> None:
-        """Begin with what was said before."""
+        """Begin with the history of the chat."""
         self.history = list(history)
         self.output: list[Item] = []
         self.next_index = 0
@@ -12534,19 +11872,21 @@ class Transcript:
         self.output += items
         self.history += replay_output(items, with_reasoning=True)
 
-    def add_output(self, call: Item, answer: ToolResult) -> ToolOutput:
+    def add_output(self, call: Item, result: ToolResult) -> ToolOutput:
         """Add the output of a call; return its event."""
-        item = output_item(call, answer)
+        item = output_item(call, result)
         self.output.append(item)
         self.history.append(item)
-        self.next_index += 1
-        return ToolOutput(self.next_index - 1, item, answer.failed, answer.card)
+        return ToolOutput(self._take_index(), item, result.failed, result.card)
 
     def build_call_events(self, call: Item) -> tuple[ItemAdded, ItemDone]:
         """Return the events of a call that no answer of this run contained."""
-        self.next_index += 1
-        index = self.next_index - 1
+        index = self._take_index()
         return ItemAdded(index, call), ItemDone(index, call)
+
+    def _take_index(self) -> int:
+        self.next_index += 1
+        return self.next_index - 1
 
 
 # ==== gpt5_agent.agent.calls: The calls of one round: refused, put to a person, run here, or left to the host.
@@ -12580,36 +11920,46 @@ class CallDecisions(NamedTuple):
 
 
 class RoundCalls:
-    """Decides about the calls of a run, and runs those that are ours."""
+    """Decides about the calls of a run, runs those that are ours, and reports them."""
 
     def __init__(
-        self, asked: AgentRequest, prepared: PreparedRun, totals: RunTotals
+        self,
+        request: AgentRequest,
+        prepared: PreparedRun,
+        totals: RunTotals,
+        steps: StepLog,
+        transcript: Transcript,
     ) -> None:
         """Start with the failures and the approvals of earlier rounds."""
-        self._own = asked.own_tools
-        self._log = asked.log
-        self._tools = prepared.own_tools
-        self._host_schemas = prepared.host_schemas
+        own, earlier = request.own_tools, prepared.earlier_rounds
+        self._settings = own
+        self._log = request.log
+        self._own_names = prepared.own_tools.schemas.keys()
+        self._host_names = prepared.host_schemas.keys()
         self._totals = totals
-        self._confirmations = Confirmations(prepared.earlier_rounds.answers)
-        self._guard = CallGuard(self._schema)
-        for call in prepared.earlier_rounds.failed:
-            self._guard.record_failed_call(call)
-        self._approver = replace(
-            asked.own_tools.approver, ask=self._ask_person, log=asked.log
+        self._steps = steps
+        self._transcript = transcript
+        self._approvals = dict(earlier.answers)
+        self._tools = GuardedTools(
+            {**prepared.host_schemas, **prepared.own_tools.schemas},
+            prepared.own_tools.call,
+            request.log,
         )
+        for call in earlier.failed:
+            self._tools.record_failed_call(call)
+        self._approver = replace(own.approver, ask=self._ask_person, log=request.log)
 
     @property
     def may_ask(self) -> bool:
         """Whether a call may need an approval that the host asks for."""
-        names = (*self._tools.names, *self._host_schemas)
-        passes_on = CALL_TOOL in self._host_schemas and self._approver.may_ask
+        names = (*self._own_names, *self._host_names)
+        passes_on = CALL_TOOL in self._host_names and self._approver.may_ask
         asks = passes_on or any(map(self._needs_approval, names))
-        return self._own.asks_in_chat and asks
+        return self._settings.asks_in_chat and asks
 
     def failed_calls(self) -> list[Item]:
         """Return the calls that failed, for later rounds."""
-        return self._guard.failed_calls()
+        return self._tools.failed_calls()
 
     async def decide(self, calls: Sequence[Item], limit: str) -> CallDecisions:
         """Return what happens to the calls; with a `limit` all are refused.
@@ -12618,55 +11968,78 @@ class RoundCalls:
         """
         refused: dict[str, ToolResult] = {}
         for call in calls:
-            why = limit.replace("{tool}", call["name"]) or self._guard.refusal(call)
+            why = limit.replace("{tool}", call["name"]) or self._tools.refusal(call)
             if why:
                 refused[call["call_id"]] = ToolResult(why, failed=True)
         open_calls = [call for call in calls if call["call_id"] not in refused]
-        judged = [self._resolve_for_rules(call) for call in open_calls]
-        questions = [call for call in judged if self._must_ask(call)]
+        questions = list(
+            filter(self._must_ask, map(self._resolve_for_rules, open_calls))
+        )
         if questions:
-            shown = tuple(questions[:MAX_QUESTIONS])
-            return CallDecisions(tuple(calls), refused, frozenset(), shown)
-        left = [call for call in open_calls if call["name"] not in self._tools.names]
-        for call in map(self._resolve_for_rules, left):
+            first = tuple(questions[:MAX_QUESTIONS])
+            return CallDecisions(tuple(calls), refused, frozenset(), first)
+        host_calls = [one for one in open_calls if one["name"] not in self._own_names]
+        for call in map(self._resolve_for_rules, host_calls):
             why = await self._approver.refusal(
                 call["call_id"], call["name"], parse_arguments(call)
             )
             if why:
                 refused[call["call_id"]] = tool_error(why)
-        ids = frozenset(call["call_id"] for call in left) - refused.keys()
+        ids = frozenset(call["call_id"] for call in host_calls) - refused.keys()
         return CallDecisions(tuple(calls), refused, ids)
 
+    def ask(self, decisions: CallDecisions) -> Iterator[AgentEvent]:
+        """Yield the approval requests; the host shows a card for them."""
+        requests = [build_confirmation_request(call) for call in decisions.questions]
+        yield from requests
+        yield from self._transcript.build_call_events(build_question_call(requests))
+        yield StateChanged("waiting_for_confirmation")
+
     async def run(
-        self, found: CallDecisions
-    ) -> AsyncGenerator[tuple[Item, ToolResult], None]:
-        """Yield the calls that are answered here with their results, in their order."""
-        async with aclosing(run_calls(found.made_calls, self._toolset())) as running:
-            for call in found.own_calls:
-                refused = found.refusals.get(call["call_id"])
-                if refused is not None:
-                    yield call, refused
-                else:
-                    yield await anext(running)
+        self, decisions: CallDecisions, round_step: StepStarted
+    ) -> AsyncGenerator[AgentEvent, None]:
+        """Answer our calls in their order; yield each with its step of the log."""
+        self._totals.calls += len(decisions.calls)
+        steps: dict[str, StepStarted] = {}
+        calls = decisions.made_calls
+        if calls:
+            yield StateChanged("executing_tool")
+        for call in calls:
+            steps[call["call_id"]] = self._start_step(call, round_step)
+            yield steps[call["call_id"]]
+        async with aclosing(run_calls(calls, self._toolset())) as results:
+            for call in decisions.own_calls:
+                refused = decisions.refusals.get(call["call_id"])
+                result = refused or (await anext(results))[1]
+                yield self._transcript.add_output(call, result)
+                if not refused:
+                    step, output = steps[call["call_id"]], str(result.output)
+                    yield self._steps.end(step, failed=result.failed, detail=output)
+        if decisions.host_call_ids:
+            yield StateChanged("waiting_for_tools")
+
+    def _start_step(self, call: Item, round_step: StepStarted) -> StepStarted:
+        label, detail = f"CALL {call['name']}", str(call.get("arguments", ""))
+        return self._steps.start("tool", label, parent=round_step.id, detail=detail)
 
     def _toolset(self) -> Toolset:
-        limits, left = self._own.limits, self._totals.seconds_left
+        limits, left = self._settings.limits, self._totals.seconds_left
         if left is not None:
             limits = limits._replace(batch_seconds=min(limits.batch_seconds, left))
-        tools = GuardedTools(self._tools, self._guard, self._log)
-        return Toolset(tools, self._approver, limits, self._log)
+        return Toolset(self._tools, self._approver, limits, self._log)
 
     async def _ask_person(
         self, call_id: str, name: str, arguments: Mapping[str, Any]
     ) -> bool:
-        if self._own.asks_in_chat:
-            return self._confirmations.consume(call_id, name, arguments)
-        ask = self._own.approver.ask
+        if self._settings.asks_in_chat:
+            confirmation = compute_confirmation_id(call_id, name, arguments)
+            return self._approvals.pop(confirmation, False)  # it counts once
+        ask = self._settings.approver.ask
         with self._totals.pause():
             return ask is not None and await ask(call_id, name, arguments)
 
     def _resolve_for_rules(self, call: Item) -> Item:
-        if call["name"] in self._tools.names:
+        if call["name"] in self._own_names:
             return call
         return max(resolve_host_call(call), call, key=self._strictness)
 
@@ -12674,168 +12047,60 @@ class RoundCalls:
         return _RULES_BY_STRICTNESS.index(self._approver.rule_for(call["name"]))
 
     def _must_ask(self, call: Item) -> bool:
-        if not (self._own.asks_in_chat and self._needs_approval(call["name"])):
+        if not (self._settings.asks_in_chat and self._needs_approval(call["name"])):
             return False
-        arguments = parse_arguments(call)
-        return not self._confirmations.has_answer(
-            call["call_id"], call["name"], arguments
-        )
+        return build_confirmation_request(call).confirmation_id not in self._approvals
 
     def _needs_approval(self, name: str) -> bool:
-        return self._own.approver.rule_for(name) == "ask"
-
-    def _schema(self, name: str) -> Mapping[str, Any] | None:
-        own = self._tools.parameters(name)
-        return self._host_schemas.get(name) if own is None else own
-
-
-class CallEvents:
-    """Answers calls and reports each of them."""
-
-    def __init__(
-        self,
-        round_calls: RoundCalls,
-        steps: StepLog,
-        transcript: Transcript,
-        totals: RunTotals,
-    ) -> None:
-        """Write outputs to `transcript`, their number to `totals`."""
-        self._round_calls = round_calls
-        self._steps = steps
-        self._transcript = transcript
-        self._totals = totals
-
-    def ask(self, found: CallDecisions) -> Iterator[AgentEvent]:
-        """Yield the approval requests; the host shows a card for them."""
-        requests = [build_confirmation_request(call) for call in found.questions]
-        yield from requests
-        yield from self._transcript.build_call_events(build_question_call(requests))
-        yield StateChanged("waiting_for_confirmation")
-
-    def show_calls(self, found: CallDecisions) -> Iterator[AgentEvent]:
-        """Yield the calls that the host was not shown before."""
-        for call in found.calls:
-            yield from self._transcript.build_call_events(call)
-
-    async def run(
-        self, found: CallDecisions, round_step: StepStarted
-    ) -> AsyncGenerator[AgentEvent, None]:
-        """Answer our calls; yield each with its step of the log."""
-        self._totals.calls += len(found.calls)
-        if found.made_calls:
-            yield StateChanged("executing_tool")
-        steps: dict[str, StepStarted] = {}
-        for call in found.made_calls:
-            step = self._steps.start(
-                "tool",
-                f"CALL {call['name']}",
-                parent=round_step.id,
-                detail=str(call.get("arguments", "")),
-            )
-            steps[call["call_id"]] = step
-            yield step
-        async with aclosing(self._round_calls.run(found)) as answers:
-            async for call, answer in answers:
-                yield self._transcript.add_output(call, answer)
-                if call["call_id"] in steps:
-                    yield self._steps.end(
-                        steps[call["call_id"]],
-                        failed=answer.failed,
-                        detail=str(answer.output),
-                    )
-        if found.host_call_ids:
-            yield StateChanged("waiting_for_tools")
+        return self._approver.rule_for(name) == "ask"
 
 
 # ==== gpt5_agent.agent.thoughts: Converts run events so that thoughts are shown as reasoning, or left out.
 
-_THINK_OPEN, _THINK_CLOSE = "<think>", "</think>"
+_TAG = re.compile(r"(?<!`)<(/?)think>", re.ASCII | re.IGNORECASE)
+_TAG_START = re.compile(r"</?(?:t(?:h(?:i(?:nk?)?)?)?)?\Z", re.ASCII | re.IGNORECASE)
 
 
-class ThinkSpan(NamedTuple):
-    """A piece of text, and whether it is a thought."""
-
+class _TextSpan(NamedTuple):
     is_thought: bool
     text: str
 
 
-class ThinkTagParser:
-    """Splits a text that comes in pieces at its think tags."""
+class _ThinkTagParser:
 
     def __init__(self) -> None:
-        """Begin outside of a thought."""
         self._is_thought = False
-        self._buffer = ""
-        self._previous_character = ""
+        self._previous = ""
+        self._held = ""
 
-    def feed(self, text: str) -> list[ThinkSpan]:
-        """Take a piece; return the spans that are certain now."""
-        self._buffer += text
-        return _merge_spans(self._complete_spans(at_end=False))
-
-    def close(self) -> list[ThinkSpan]:
-        """Return the rest, which could have been the beginning of a tag."""
-        return _merge_spans(self._complete_spans(at_end=True))
-
-    def _complete_spans(self, *, at_end: bool) -> Iterator[ThinkSpan]:
-        while self._buffer:
-            place, tag = _find_tag(self._buffer)
-            if not tag:
-                place = len(self._buffer) - (
-                    0 if at_end else _count_partial_tag(self._buffer)
-                )
-                if place:
-                    yield self._take_span(place)
-                return
-            before = self._buffer[place - 1] if place else self._previous_character
-            if before == "`":
-                yield self._take_span(place + len(tag))
-                continue
-            if place:
-                yield self._take_span(place)
-            self._buffer = self._buffer[len(tag) :]
-            self._is_thought = tag == _THINK_OPEN
-
-    def _take_span(self, length: int) -> ThinkSpan:
-        taken, self._buffer = self._buffer[:length], self._buffer[length:]
-        self._previous_character = taken[-1]
-        return ThinkSpan(self._is_thought, taken)
+    def feed(self, text: str, *, at_end: bool = False) -> list[_TextSpan]:
+        text, start = self._previous + self._held + text, len(self._previous)
+        partial = None if at_end else _TAG_START.search(text, start)
+        end = partial.start() if partial else len(text)
+        spans: list[_TextSpan] = []
+        for tag in _TAG.finditer(text, start):
+            spans.append(_TextSpan(self._is_thought, text[start : tag.start()]))
+            start, self._is_thought = tag.end(), not tag[1]
+        spans.append(_TextSpan(self._is_thought, text[start:end]))
+        self._previous, self._held = text[:end][-1:], text[end:]
+        groups = groupby(
+            (span for span in spans if span.text), attrgetter("is_thought")
+        )
+        return [
+            _TextSpan(kind, "".join(one.text for one in group))
+            for kind, group in groups
+        ]
 
 
-def parse_think_spans(text: str) -> list[ThinkSpan]:
-    """Return the spans of a whole text."""
-    reader = ThinkTagParser()
-    return _merge_spans([*reader.feed(text), *reader.close()])
-
-
-def _merge_spans(spans: Iterator[ThinkSpan] | list[ThinkSpan]) -> list[ThinkSpan]:
-    groups = groupby(spans, attrgetter("is_thought"))
-    return [
-        ThinkSpan(kind, "".join(one.text for one in group)) for kind, group in groups
-    ]
-
-
-def _find_tag(text: str) -> tuple[int, str]:
-    lowered = text.lower()
-    found = [(lowered.find(tag), tag) for tag in (_THINK_OPEN, _THINK_CLOSE)]
-    return min([one for one in found if one[0] >= 0], default=(-1, ""))
-
-
-def _count_partial_tag(text: str) -> int:
-    lowered = text[-len(_THINK_CLOSE) :].lower()
-    for length in range(min(len(lowered), len(_THINK_CLOSE) - 1), 0, -1):
-        if any(
-            tag.startswith(lowered[-length:]) for tag in (_THINK_OPEN, _THINK_CLOSE)
-        ):
-            return length
-    return 0
+def _parse_spans(text: str) -> list[_TextSpan]:
+    return _ThinkTagParser().feed(text, at_end=True)
 
 
 @dataclass(slots=True)
 class _ShownPart:
 
     index: int
-    name: str
+    id: str
     is_thought: bool
     text: str = ""
 
@@ -12849,80 +12114,77 @@ class _ShownPart:
     def end_event(self) -> ItemDone:
         return ItemDone(self.index, self._item("completed", self.text.rstrip()))
 
+    def events(self, text: str) -> Iterator[RunEvent]:
+        yield self.start_event()
+        if text:
+            yield self.add_text(text)
+        yield self.end_event()
+
     def _item(self, status: str, text: str) -> Item:
         if self.is_thought:
             summary = [{"type": "summary_text", "text": text}] if text else []
-            return _build_thought_item(self.name, summary, status)
+            head = {"id": f"rs_{self.id}", "type": "reasoning"}
+            return {**head, "summary": summary, "status": status}
         part = {"type": "output_text", "text": text, "annotations": []}
-        head = {"id": self.name, "type": "message", "role": "assistant"}
+        head = {"id": self.id, "type": "message", "role": "assistant"}
         return {**head, "status": status, "content": [part]}
 
 
 class _MessageParts:
 
     def __init__(
-        self,
-        item: Item,
-        new_index: Callable[[], int],
-        *,
-        emits: bool,
-        is_thought: bool,
-        is_held: bool,
+        self, item: Item, new_index: Callable[[], int], *, emits: bool, is_thought: bool
     ) -> None:
         self.is_thought = is_thought
-        self.is_held = is_held
-        self.is_commentary = item.get("phase") == "commentary"
+        self.is_held = False
+        self.is_commentary = is_commentary(item)
         self._item = item
         self._new_index = new_index
         self._shows_thoughts = emits
-        self._reader = ThinkTagParser()
-        self._held: list[ThinkSpan] = []
-        self._pieces: list[_ShownPart] = []
+        self._parser = _ThinkTagParser()
+        self._held: list[_TextSpan] = []
+        self._parts: list[_ShownPart] = []
         self._is_complete = False
 
     @property
     def text(self) -> str:
-        return "\n".join(one.text for one in self._pieces if not one.is_thought)
+        return "\n".join(part.text for part in self._parts if not part.is_thought)
 
     @property
     def is_shown(self) -> bool:
-        return bool(self._pieces)
+        return bool(self._parts)
 
     def add_text(self, text: str) -> Iterator[RunEvent]:
-        yield from self._process_spans(self._reader.feed(text))
+        yield from self._show_spans(self._parser.feed(text))
+
+    def close(self) -> Iterator[RunEvent]:
+        yield from self._show_spans(self._parser.feed("", at_end=True))
 
     def end(self, item: Item) -> Iterator[RunEvent]:
         self._item, self._is_complete = item, True
-        yield from self._process_spans(self._reader.close())
+        yield from self.close()
         yield from self._end_last()
 
     def become_thought(self) -> Iterator[RunEvent]:
         self.is_thought, self._held = True, []
-        for piece in self._pieces if self._shows_thoughts else ():
-            if not piece.is_thought:
-                piece.is_thought = True
-                yield piece.end_event()
+        for part in self._parts if self._shows_thoughts else ():
+            if not part.is_thought:
+                part.is_thought = True
+                yield part.end_event()
 
     def release(self) -> Iterator[RunEvent]:
         self.is_held, held, self._held = False, self._held, []
-        yield from self._process_spans(held)
+        yield from self._show_spans(held)
         yield from self.close()
         if self._is_complete:
             yield from self._end_last()
 
     def repeat_as_answer(self) -> Iterator[RunEvent]:
-        spans = parse_think_spans(message_text(self._item))
-        text = "".join(span.text for span in spans if not span.is_thought).strip()
+        text = _answer_text(self._item)
         if text and not self.text:
-            piece = self._start_part(is_thought=False)
-            yield piece.start_event()
-            yield piece.add_text(text)
-            yield piece.end_event()
+            yield from self._add_part(is_thought=False).events(text)
 
-    def close(self) -> Iterator[RunEvent]:
-        yield from self._process_spans(self._reader.close())
-
-    def _process_spans(self, spans: list[ThinkSpan]) -> Iterator[RunEvent]:
+    def _show_spans(self, spans: list[_TextSpan]) -> Iterator[RunEvent]:
         for span in spans:
             is_thought = span.is_thought or self.is_thought
             if self.is_held:
@@ -12931,44 +12193,32 @@ class _MessageParts:
                 yield from self._show(span.text, is_thought)
 
     def _show(self, text: str, is_thought: bool) -> Iterator[RunEvent]:
-        last = self._pieces[-1] if self._pieces else None
+        last = self._parts[-1] if self._parts else None
         if last is None or last.is_thought is not is_thought:
             text = text.lstrip()  # blank lines between a thought and an answer
             if not text:
                 return
             if last:
                 yield last.end_event()
-            last = self._start_part(is_thought)
+            last = self._add_part(is_thought)
             yield last.start_event()
         yield last.add_text(text)
 
-    def _start_part(self, is_thought: bool) -> _ShownPart:
+    def _add_part(self, is_thought: bool) -> _ShownPart:
         index, own = self._new_index(), str(self._item.get("id") or "")
-        name = own if own and not self._pieces else f"{own or 'msg'}_{index}"
-        piece = _ShownPart(index, name, is_thought)
-        self._pieces.append(piece)
-        return piece
+        id_ = own if own and not self._parts else f"{own or 'msg'}_{index}"
+        self._parts.append(_ShownPart(index, id_, is_thought))
+        return self._parts[-1]
 
     def _end_last(self) -> Iterator[RunEvent]:
-        if not self._pieces:
+        if not self._parts:
             return
-        last, own = self._pieces[-1], message_text(self._item)
-        if not last.is_thought and parse_think_spans(own) == [ThinkSpan(False, own)]:
+        last, own = self._parts[-1], message_text(self._item)
+        if not last.is_thought and _parse_spans(own) == [_TextSpan(False, own)]:
             last.text = own
             yield ItemDone(last.index, self._item)
         else:
             yield last.end_event()
-
-
-def _build_thought_item(
-    name: str, summary: list[Item], status: str = "completed"
-) -> Item:
-    return {
-        "id": f"rs_{name}",
-        "type": "reasoning",
-        "summary": summary,
-        "status": status,
-    }
 
 
 class ThoughtFilter:
@@ -12983,7 +12233,6 @@ class ThoughtFilter:
         self._next = 0
         self._indexes: dict[int, int] = {}
         self._messages: dict[int, _MessageParts] = {}
-        self._texts: dict[int, str] = {}
 
     def begin_round(self, *, may_call: bool) -> None:
         """Prepare for another answer of the model."""
@@ -12992,8 +12241,9 @@ class ThoughtFilter:
         self._messages = {}
 
     def get_text(self, index: int) -> str:
-        """Return what is shown as an answer of the run's message at `index`."""
-        return self._texts.get(index, "")
+        """Return the shown answer of this round's message at `index`."""
+        message = self._messages.get(index)
+        return message.text if message else ""
 
     def show(self, event: RunEvent) -> Iterator[RunEvent]:
         """Yield the events that replace an event."""
@@ -13017,59 +12267,43 @@ class ThoughtFilter:
     def build_carrier(self) -> Iterator[RunEvent]:
         """Yield an empty thought to which details can be attached."""
         index = self._new_index()
-        yield from _build_thought_events(index, f"carrier_{index}", "")
+        yield from _ShownPart(index, f"carrier_{index}", is_thought=True).events("")
 
     def _start_message(self, item: Item) -> _MessageParts:
-        comments = item.get("phase") == "commentary"
-        is_thought = self._has_called or (self._shows_thoughts and comments)
-        may_end_in_call = self._may_call and item.get("phase") != "final_answer"
-        hides = not self._shows_thoughts and (may_end_in_call or comments)
-        return _MessageParts(
-            item,
-            self._new_index,
-            emits=self._shows_thoughts,
-            is_thought=is_thought,
-            is_held=hides and not is_thought,
+        emits, comments = self._shows_thoughts, is_commentary(item)
+        is_thought = self._has_called or (emits and comments)
+        message = _MessageParts(
+            item, self._new_index, emits=emits, is_thought=is_thought
         )
+        may_end_in_call = self._may_call and item.get("phase") != "final_answer"
+        message.is_held = not (emits or is_thought) and (may_end_in_call or comments)
+        return message
 
-    def _show_other(
-        self,
-        event: (
-            ItemAdded
-            | TextDelta
-            | PartialImage
-            | AnnotationAdded
-            | ItemDone
-            | ToolOutput
-        ),
-    ) -> Iterator[RunEvent]:
+    def _show_other(self, event: ItemEvent | ToolOutput) -> Iterator[RunEvent]:
         if isinstance(event, ItemAdded) and is_call(event.item):
-            yield from self._handle_call(event.item)
+            yield from self._show_call(event.item)
         if isinstance(event, TextDelta) and event.kind in ("summary", "reasoning"):
             self._has_thought = True
         if event.output_index not in self._indexes:
             self._indexes[event.output_index] = self._new_index()
         yield event._replace(output_index=self._indexes[event.output_index])
 
-    def _handle_call(self, call: Item) -> Iterator[RunEvent]:
-        for message in self._messages.values():
+    def _show_call(self, call: Item) -> Iterator[RunEvent]:
+        messages = self._messages.values()
+        for message in messages:
             yield from message.become_thought()
-        self._store_texts()
-        heard = any(message.is_shown for message in self._messages.values())
-        if self._shows_thoughts and not (
-            self._has_called or self._has_thought or heard
-        ):
+        has_text = self._has_thought or any(message.is_shown for message in messages)
+        if self._shows_thoughts and not (self._has_called or has_text):
             name = call.get("name")
             asks = name == "ask_user"
             sentence = "I have a question." if asks else f"I am going to use {name}."
-            yield from _build_thought_events(
-                self._new_index(), str(call.get("call_id")), sentence
-            )
+            thought = _ShownPart(self._new_index(), str(call.get("call_id")), True)
+            yield from thought.events(sentence)
         self._has_called = True
 
     def _close(self) -> Iterator[RunEvent]:
         messages = list(self._messages.values())
-        has_answer = any(not one.is_commentary for one in messages)
+        has_answer = any(not message.is_commentary for message in messages)
         for message in messages:
             if not message.is_held:
                 yield from message.close()
@@ -13077,10 +12311,6 @@ class ThoughtFilter:
                 yield from message.release()
         if self._shows_thoughts and messages and not (self._has_called or has_answer):
             yield from messages[-1].repeat_as_answer()
-        self._store_texts()
-
-    def _store_texts(self) -> None:
-        self._texts |= {index: one.text for index, one in self._messages.items()}
 
     def _new_index(self) -> int:
         self._next += 1
@@ -13090,50 +12320,26 @@ class ThoughtFilter:
 def read_answer_text(output: Iterable[Item]) -> str:
     """Return the answer of a round without calls: no thoughts, no commentary."""
     messages = [item for item in output if item_type(item) == "message"]
-    final = [item for item in messages if item.get("phase") != "commentary"]
-    texts = [
-        "".join(
-            span.text
-            for span in parse_think_spans(message_text(item))
-            if not span.is_thought
-        )
-        for item in final or messages
-    ]
-    return "\n\n".join(text.strip() for text in texts if text.strip())
+    final = [item for item in messages if not is_commentary(item)]
+    return "\n\n".join(filter(None, map(_answer_text, final or messages)))
 
 
-def _build_thought_events(index: int, name: str, text: str) -> Iterator[RunEvent]:
-    thought = _ShownPart(index, name, is_thought=True)
-    yield thought.start_event()
-    if text:
-        yield thought.add_text(text)
-    yield thought.end_event()
+def _answer_text(message: Item) -> str:
+    spans = _parse_spans(message_text(message))
+    return "".join(span.text for span in spans if not span.is_thought).strip()
 
 
 # ==== gpt5_agent.agent.provider: The Responses API as the agent's provider.
 
 
-class ProviderConfig(NamedTuple):
-    """What all requests of a run share.
-
-    `tools_ran` says that tools ran before: nothing is then sent twice.
-    """
-
-    request: ResponsesRequest
-    endpoint: Endpoint
-    connections: Connections
-    limits: Limits
-    tools_ran: bool = False
-
-
 class ResponsesProvider:
     """Continues a history, one answer of the model at a time."""
 
-    def __init__(self, config: ProviderConfig) -> None:
-        """Send nothing yet."""
-        self._config = config
-        self._request = config.request
-        self._has_run = config.tools_ran
+    def __init__(self, request: AgentRequest, prepared: PreparedRun) -> None:
+        """Send nothing yet; after tools ran, nothing is sent twice."""
+        self._settings = request
+        self._request = prepared.request
+        self._tools_ran = prepared.earlier_rounds.is_continuation
         self._invalid_reasoning: list[Item] = []
 
     async def generate(
@@ -13144,45 +12350,41 @@ class ResponsesProvider:
         Tools stay in the request when none may be called: the prompt cache depends on
         them.
         """
-        config, sent = self._config, [
-            one for one in history if one not in self._invalid_reasoning
-        ]
-        limits = config.limits
-        if self._has_run:
+        settings, limits = self._settings, self._settings.limits
+        sent = [item for item in history if item not in self._invalid_reasoning]
+        if self._tools_ran:
             limits = limits._replace(retries=RetryPolicy(0))
+        choice = self._tool_choice(bool(tools))
         request = self._request.model_copy(
-            update={"input": sent, "tool_choice": self._tool_choice(bool(tools))}
+            update={"input": sent, "tool_choice": choice}
         )
-        events = run(request, config.endpoint, config.connections, limits)
+        events = run(request, settings.endpoint, settings.connections, limits)
         async with aclosing(events):
             async for event in events:
-                match event:
-                    case Status():
-                        self._apply_fallback(event.cause, sent)
-                        yield event
-                    case RunDone():
-                        yield _build_model_answer(event)
-                    case _:
-                        yield event
-        self._has_run = True
+                if isinstance(event, Status):
+                    self._apply_fallback(event.cause, sent)
+                if isinstance(event, RunDone):
+                    yield _build_model_answer(event)
+                else:
+                    yield event
+        self._tools_ran = True
 
     def _tool_choice(self, may_call: bool) -> object:
         choice = self._request.tool_choice
         if not may_call:
             return "none" if self._request.tools else None
-        return next_tool_choice(choice) if self._has_run else choice
+        return next_tool_choice(choice) if self._tools_ran else choice
 
     def _apply_fallback(self, cause: str, sent: Sequence[Item]) -> None:
+        update: dict[str, object] = {}
         match cause:
             case "reasoning":
                 self._invalid_reasoning += filter(is_reasoning, sent)
             case "stream":
-                self._request = self._request.model_copy(update={"stream": False})
+                update = {"stream": False}
             case "summary":
-                reasoning = drop_summary(self._request.reasoning)
-                self._request = self._request.model_copy(
-                    update={"reasoning": reasoning}
-                )
+                update = {"reasoning": drop_summary(self._request.reasoning)}
+        self._request = self._request.model_copy(update=update)
 
 
 def _build_model_answer(ended: RunDone) -> ModelAnswer:
@@ -13193,44 +12395,35 @@ def _build_model_answer(ended: RunDone) -> ModelAnswer:
 # ==== gpt5_agent.agent.loop: The agent's loop: the model answers, its calls are run, until there are no more calls.
 
 
-class Agent:
-    """One run of the loop.
-
-    `is_over` says whether the answer is complete; if not, the host calls again.
-    `answer` holds the items of the last round.
-    """
+class _Agent:
 
     def __init__(
         self,
-        asked: AgentRequest,
+        request: AgentRequest,
         prepared: PreparedRun,
         provider: Provider,
         totals: RunTotals,
     ) -> None:
-        """Send nothing yet."""
         self.is_over = True
         self.answer: list[Item] = []
         self._prepared = prepared
         self._provider = provider
         self._totals = totals
-        self._steps = StepLog(asked.log, monotonic_seconds, debug=asked.debug)
+        self._steps = StepLog(request.log, debug=request.debug)
         self._transcript = Transcript(prepared.request.input)
-        self._round_calls = RoundCalls(asked, prepared, totals)
-        self._call_events = CallEvents(
-            self._round_calls, self._steps, self._transcript, totals
+        self._round_calls = RoundCalls(
+            request, prepared, totals, self._steps, self._transcript
         )
         self._continues = True
         self._round_began = 0.0
         self._run_end = RunDone(COMPLETED)
 
     def build_run_end(self) -> RunDone:
-        """Return how the run ended, with all its output."""
         totals, last = self._totals, self._run_end
         output = tuple(self._transcript.output)
         return RunDone(last.ending, totals.usage, totals.last_usage, output, last.trace)
 
     async def run(self) -> AsyncGenerator[AgentEvent, None]:
-        """Run round after round; yield what happens."""
         if self._prepared.note:
             yield Status(self._prepared.note)
         for source in self._prepared.sources:
@@ -13247,16 +12440,16 @@ class Agent:
         number = self._totals.rounds
         step = self._steps.start("round", f"ROUND {number}")
         yield step
-        found = await self._decide_calls(
-            self._prepared.earlier_rounds.open_turn, number
-        )
-        if found.questions:
-            for event in self._call_events.ask(found):
+        open_turn = self._prepared.earlier_rounds.open_turn
+        decisions = await self._decide_calls(open_turn, number)
+        if decisions.questions:
+            for event in self._round_calls.ask(decisions):
                 yield event
         else:
-            for event in self._call_events.show_calls(found):
-                yield event
-            async with aclosing(self._call_events.run(found, step)) as events:
+            for call in decisions.calls:  # the host was not shown them before
+                for event in self._transcript.build_call_events(call):
+                    yield event
+            async with aclosing(self._round_calls.run(decisions, step)) as events:
                 async for event in events:
                     yield event
         yield self._steps.end(step)
@@ -13270,126 +12463,114 @@ class Agent:
         step = self._steps.start("round", f"ROUND {number}", may_call=self._continues)
         yield StateChanged("thinking")
         yield step
-        sound = AnswerEvents(
+        answer = AnswerEvents(
             self._transcript.next_index,
             self._prepared.names.own_name,
             holds_calls=self._continues and self._round_calls.may_ask,
         )
-        async with aclosing(self._run_model(step, sound)) as events:
-            async for event in events:
-                yield event
-        async with aclosing(self._run_calls(step, sound)) as events:
-            async for event in events:
-                yield event
+        for part in (self._run_model(step, answer), self._run_calls(step, answer)):
+            async with aclosing(part) as events:
+                async for event in events:
+                    yield event
         yield self._steps.end(step, failed=self._run_end.ending.is_failure)
 
     async def _run_model(
-        self, round_step: StepStarted, sound: AnswerEvents
+        self, round_step: StepStarted, answer: AnswerEvents
     ) -> AsyncGenerator[AgentEvent, None]:
         label = f"{self._prepared.model.id} Thought"
         step = self._steps.start("model", label, parent=round_step.id)
         yield step
-        offered = self._prepared.request.tools or ()
-        tools = offered if round_step.may_call else ()
-        events = self._provider.generate(self._transcript.history, tools)
+        tools = self._prepared.request.tools if round_step.may_call else None
+        events = self._provider.generate(self._transcript.history, tools or ())
         async with aclosing(events):
             async for event in events:
                 if isinstance(event, ModelAnswer):
                     self._run_end = event.run_end
                 else:
-                    for passed in sound.process(event):
+                    for passed in answer.process(event):
                         yield passed
         usage, failed = self._run_end.usage, self._run_end.ending.is_failure
         self._totals.add_turn(usage)
         yield self._steps.end(step, usage=usage, failed=failed)
 
     async def _run_calls(
-        self, step: StepStarted, sound: AnswerEvents
+        self, step: StepStarted, answer: AnswerEvents
     ) -> AsyncGenerator[AgentEvent, None]:
-        self.answer = [sound.items[index] for index in sorted(sound.items)]
+        self.answer = [answer.items[index] for index in sorted(answer.items)]
         self._transcript.add_answer(self.answer)
-        self._transcript.next_index = sound.next_index
+        self._transcript.next_index = answer.next_index
         if self._run_end.ending.is_failure:
             self._continues = False
-            for held in sound.held_events:
+            for held in answer.held_events:
                 yield held
             return
-        found = await self._decide_calls(self.answer, self._totals.rounds)
-        self._continues = self._continues and bool(found.calls)
-        for released in self._release_held(sound, found):
+        decisions = await self._decide_calls(self.answer, self._totals.rounds)
+        self._continues = self._continues and bool(decisions.calls)
+        for released in self._release_held(answer, decisions):
             yield released
-        yield self._build_round_end(sound)
-        if found.questions:
+        yield self._build_round_end(answer)
+        if decisions.questions:
             return
-        async with aclosing(self._call_events.run(found, step)) as events:
+        async with aclosing(self._round_calls.run(decisions, step)) as events:
             async for event in events:
                 yield event
-        if found.host_call_ids and found.own_calls:
-            yield self._build_round_end(sound)
+        if decisions.host_call_ids and decisions.own_calls:
+            yield self._build_round_end(answer)
 
     async def _decide_calls(self, items: Iterable[Item], number: int) -> CallDecisions:
-        original = self._prepared.names.own_name
+        own_name = self._prepared.names.own_name
         calls = [
-            {**item, "name": original(str(item["name"]))}
+            {**item, "name": own_name(str(item["name"]))}
             for item in items
             if is_call(item)
         ]
-        found = await self._round_calls.decide(calls, self._totals.limit_error(number))
-        if found.questions or found.host_call_ids:
+        limit = self._totals.limit_error(number)
+        decisions = await self._round_calls.decide(calls, limit)
+        if decisions.questions or decisions.host_call_ids:
             self.is_over = self._continues = False
-        return found
+        return decisions
 
     def _release_held(
-        self, sound: AnswerEvents, found: CallDecisions
+        self, answer: AnswerEvents, decisions: CallDecisions
     ) -> Iterator[AgentEvent]:
-        if not found.questions:
-            yield from sound.held_events
+        if not decisions.questions:
+            yield from answer.held_events
             return
-        for event in sound.held_without_calls():
+        for event in answer.held_without_calls():
             if isinstance(event, ResponseDone):
-                yield from self._call_events.ask(found)
+                yield from self._round_calls.ask(decisions)
             yield event
 
-    def _build_round_end(self, sound: AnswerEvents) -> RoundEnded:
+    def _build_round_end(self, answer: AnswerEvents) -> RoundEnded:
+        usage = self._run_end.usage
         notes = {
             "style": self._prepared.style,
-            "usage": dump_usage(self._run_end.usage),
+            "usage": usage._asdict() if usage else {},
             "seconds": round(self._totals.seconds - self._round_began, 3),
             "failed": self._round_calls.failed_calls(),
         }
-        name, items = str(self._totals.rounds), tuple(sorted(sound.items.items()))
-        return RoundEnded(name, items, notes, goes_on=not self.is_over)
+        items = tuple(sorted(answer.items.items()))
+        return RoundEnded(
+            str(self._totals.rounds), items, notes, goes_on=not self.is_over
+        )
 
 
 MakeProvider = Callable[[AgentRequest, PreparedRun], Provider]
 
 
-def make_responses_provider(asked: AgentRequest, prepared: PreparedRun) -> Provider:
-    """Return the Responses API as a provider."""
-    return ResponsesProvider(
-        ProviderConfig(
-            prepared.request,
-            asked.endpoint,
-            asked.connections,
-            asked.limits,
-            tools_ran=prepared.earlier_rounds.is_continuation,
-        )
-    )
-
-
 async def run_agent(
-    asked: AgentRequest, make_provider: MakeProvider = make_responses_provider
+    request: AgentRequest, make_provider: MakeProvider = ResponsesProvider
 ) -> AsyncGenerator[AgentEvent, None]:
     """Answer a question; yield what happens.
 
-    Raises nothing of ours: what cannot be asked is an ending. Exactly one RunDone
-    comes; ReadyForInput is the last event, unless the host has to go on first.
+    An invalid request is an ending, not an exception. Exactly one RunDone comes;
+    ReadyForInput is the last event, unless the host has to go on first.
     """
-    totals = RunTotals(asked.budget, asyncio.get_running_loop().time)
+    totals = RunTotals(request.budget)
     agent, kind = None, "cancelled"
     try:
         try:
-            agent = _start_agent(asked, make_provider, totals)
+            agent = _start_agent(request, make_provider, totals)
         except ResponsesError as refused:
             ended = RunDone(ending_of_exception(refused, has_begun=False))
         else:
@@ -13399,22 +12580,22 @@ async def run_agent(
             ended = agent.build_run_end()
         kind = ended.ending.kind
         text = read_answer_text(agent.answer) if agent else ""
-        metadata = _build_metadata(asked, totals, kind)
+        metadata = _build_metadata(request, totals, kind)
         over = agent is None or agent.is_over
         for last in _final_events(ended, text, metadata) if over else (ended,):
             yield last
     finally:
         if agent is None or agent.is_over:
-            asked.on_end(_build_metadata(asked, totals, kind))
+            request.on_end(_build_metadata(request, totals, kind))
 
 
 def _start_agent(
-    asked: AgentRequest, make_provider: MakeProvider, totals: RunTotals
-) -> Agent:
-    prepared = prepare_run(asked)
+    request: AgentRequest, make_provider: MakeProvider, totals: RunTotals
+) -> _Agent:
+    prepared = prepare_run(request)
     earlier = prepared.earlier_rounds
     totals.add_earlier(earlier.rounds, earlier.calls, earlier.usage, earlier.seconds)
-    return Agent(asked, prepared, make_provider(asked, prepared), totals)
+    return _Agent(request, prepared, make_provider(request, prepared), totals)
 
 
 def _final_events(
@@ -13429,18 +12610,21 @@ def _final_events(
     yield ReadyForInput()
 
 
-def _build_metadata(asked: AgentRequest, totals: RunTotals, ending: str) -> RunMetadata:
-    model = resolve_model(asked.model)
-    prices = asked.prices or model.facts.prices
-    return totals.metadata(asked.strategy, model.id, ending, prices)
+def _build_metadata(
+    request: AgentRequest, totals: RunTotals, ending: str
+) -> RunMetadata:
+    model, usage = resolve_model(request.model), totals.total_usage
+    price = cost_of_run(usage, model.facts.prices, ()) or 0.0
+    used = (totals.rounds, totals.calls, totals.seconds, price, usage)
+    return RunMetadata(request.strategy, model.id, ending, *used)
 
 
 # ==== gpt5_agent.shell.bridge: Makes an async iterator a plain iterator for a server's threads.
 
 AnswerPiece = dict[str, Any] | str
-Result = TypeVar("Result")
+_Result = TypeVar("_Result")
 
-KEEPALIVE_CHUNK: AnswerPiece = {"choices": []}
+_KEEPALIVE_CHUNK: AnswerPiece = {"choices": []}
 """Open WebUI passes over it, as every reader of chat chunks does."""
 
 _BRIDGE_CLOSE_SECONDS = 5.0
@@ -13451,44 +12635,36 @@ class BridgeClosed(Exception):
     """The bridge was closed: nothing more is answered."""
 
 
-class AnswerReader:
-    """One answer, read piece by piece from any thread.
-
-    An iterator and not a generator: the server adds an end of its own to generators.
-    """
+class _AnswerReader:
 
     def __init__(self, lease_seconds: float, beat_seconds: float) -> None:
-        """Begin with a lease for the reader that is about to come."""
         self._lease_seconds = lease_seconds
         self._beat_seconds = beat_seconds
         self._pieces: SimpleQueue[AnswerPiece | None] = SimpleQueue()
         self._last_read_at: float | None = monotonic_seconds()
-        self._ended = False
+        self._has_ended = False
 
     def __iter__(self) -> Self:
-        """Return itself."""
         return self
 
     def __next__(self) -> AnswerPiece:
-        """Return the next piece; a keepalive chunk if none comes in time."""
-        if self._ended:
+        if self._has_ended:
             raise StopIteration
         self._last_read_at = None
         try:
             piece = self._pieces.get(timeout=self._beat_seconds)
         except Empty:
-            piece = KEEPALIVE_CHUNK
+            piece = _KEEPALIVE_CHUNK
         self._last_read_at = monotonic_seconds()
         if piece is None:
-            self._ended = True
+            self._has_ended = True
             raise StopIteration
         return piece
 
     async def consume(
         self, pieces: AsyncGenerator[AnswerPiece, None], last: AnswerPiece
     ) -> None:
-        """Queue all pieces while they are read; queue `last` if cancelled."""
-        watching = asyncio.create_task(self._watch(asyncio.current_task()))
+        watcher = asyncio.create_task(self._watch(asyncio.current_task()))
         try:
             async with aclosing(pieces):
                 async for piece in pieces:
@@ -13497,10 +12673,10 @@ class AnswerReader:
             self._pieces.put(last)
             raise
         finally:
-            watching.cancel()
+            watcher.cancel()
             self._pieces.put(None)
 
-    async def _watch(self, filling: asyncio.Task[Any] | None) -> None:
+    async def _watch(self, task: asyncio.Task[Any] | None) -> None:
         rest = self._lease_seconds
         while rest > 0:
             await asyncio.sleep(rest)
@@ -13509,8 +12685,8 @@ class AnswerReader:
                 rest = self._beat_seconds
             else:
                 rest = left_at + self._lease_seconds - monotonic_seconds()
-        if filling is not None:
-            filling.cancel()
+        if task is not None:
+            task.cancel()
 
 
 class AsyncBridge:
@@ -13523,10 +12699,7 @@ class AsyncBridge:
         lease_seconds: float = 5.0,
         beat_seconds: float = 1.0,
     ) -> None:
-        """Start nothing.
-
-        `last` ends an open answer when we close; then `at_end` is awaited.
-        """
+        """Start nothing; `last` ends an open answer at `close`, then `at_end` is awaited."""
         self._last = last
         self._on_close = at_end
         self._lease_seconds = lease_seconds
@@ -13537,13 +12710,15 @@ class AsyncBridge:
         self._closing = asyncio.Event()
         self._is_closed = False
 
-    def stream(self, pieces: AsyncGenerator[AnswerPiece, None]) -> AnswerReader:
+    def stream(
+        self, pieces: AsyncGenerator[AnswerPiece, None]
+    ) -> Iterator[AnswerPiece]:
         """Return `pieces` as a plain iterator; raises BridgeClosed."""
-        reading = AnswerReader(self._lease_seconds, self._beat_seconds)
-        self._submit(reading.consume(pieces, self._last))
-        return reading
+        reader = _AnswerReader(self._lease_seconds, self._beat_seconds)
+        self._submit(reader.consume(pieces, self._last))
+        return reader
 
-    def run(self, work: Coroutine[Any, Any, Result]) -> Result:
+    def run(self, work: Coroutine[Any, Any, _Result]) -> _Result:
         """Return the result of `work`; raises BridgeClosed, also while it runs."""
         try:
             return self._submit(work).result()
@@ -13559,7 +12734,7 @@ class AsyncBridge:
             loop.call_soon_threadsafe(self._closing.set)
             thread.join(_BRIDGE_CLOSE_SECONDS)
 
-    def _submit(self, work: Coroutine[Any, Any, Result]) -> Future[Result]:
+    def _submit(self, work: Coroutine[Any, Any, _Result]) -> Future[_Result]:
         with self._lock:
             if self._is_closed:
                 work.close()
@@ -13569,15 +12744,17 @@ class AsyncBridge:
             return asyncio.run_coroutine_threadsafe(work, self._loop)
 
     def _start_thread(self) -> asyncio.AbstractEventLoop:
-        begun: SimpleQueue[asyncio.AbstractEventLoop] = SimpleQueue()
+        started: SimpleQueue[asyncio.AbstractEventLoop] = SimpleQueue()
         self._thread = Thread(
-            target=lambda: asyncio.run(self._run_loop(begun)), name="agent", daemon=True
+            target=lambda: asyncio.run(self._run_loop(started)),
+            name="agent",
+            daemon=True,
         )
         self._thread.start()
-        return begun.get()
+        return started.get()
 
-    async def _run_loop(self, begun: SimpleQueue[asyncio.AbstractEventLoop]) -> None:
-        begun.put(asyncio.get_running_loop())
+    async def _run_loop(self, started: SimpleQueue[asyncio.AbstractEventLoop]) -> None:
+        started.put(asyncio.get_running_loop())
         await self._closing.wait()
         tasks = asyncio.all_tasks() - {asyncio.current_task()}
         for task in tasks:
@@ -13593,16 +12770,16 @@ _LOGGER = logging.getLogger("gpt5_agent_strategies")
 
 
 class AgentLog:
-    """The log of one answer; can be used from any thread."""
+    """The log of one answer, for any thread; `run_id` is in front of every line."""
 
     def __init__(self, run_id: str) -> None:
-        """`run_id` stands in front of every line."""
+        """Know no secrets yet."""
         self.run_id = run_id
         self._secrets: tuple[str, ...] = ()
 
     def hide(self, secrets: Iterable[str]) -> None:
-        """Remove these texts from every line from now on."""
-        self._secrets = tuple(secrets)
+        """Remove these texts too from every line from now on."""
+        self._secrets = (*self._secrets, *secrets)
 
     def line(self, text: str) -> None:
         """Write `text` as one line."""
@@ -13615,18 +12792,14 @@ class AgentLog:
     def _write(self, level: int, text: str) -> None:
         _LOGGER.log(level, "%s %s", self.run_id, redact_line(text, self._secrets))
 
-    def with_error_id(self, sentence: str) -> str:
-        """Return a sentence with the id of this answer in the log."""
-        return f"{sentence} (Error id: {self.run_id})"
-
 
 # ==== gpt5_agent.shell.sealing: Secrets in the valves: named by a reference, or encrypted.
 
 SECRET_FORMS = "`env:NAME` or `file:PATH`; what is typed in plainly is sealed at once."
-"""How a secret is entered, in the words that the valves say it with."""
 
-SEALED_PREFIX = "sealed:"
-_SECRET_PREFIXES = ("env:", "file:", SEALED_PREFIX)
+_SEALED_PREFIX = "sealed:"
+_SECRET_PREFIXES = ("env:", "file:", _SEALED_PREFIX)
+_FERNET = "cryptography.fernet"  # the Pipelines server's requirements bring it
 _KEY_FILE = "gpt5_agent.key"
 _MAX_SECRET_CHARACTERS = 65_536
 _PUBLIC_SERVER_KEYS = frozenset(
@@ -13638,28 +12811,22 @@ _PUBLIC_SERVER_KEYS = frozenset(
 def seal_secret(typed: str) -> str:
     """Return a secret in a form that may be shown; a reference stays as it is.
 
-    If it cannot be encrypted it is dropped: nothing follows the prefix.
+    If it cannot be encrypted, nothing follows the prefix.
     """
     text = typed.strip()
     if not text or text.startswith(_SECRET_PREFIXES):
         return text
-    package = _import_fernet()
-    if package is None:
-        return SEALED_PREFIX
     try:
-        _write_sealing_key(package.Fernet.generate_key())
-        return SEALED_PREFIX + str(
-            package.Fernet(_read_sealing_key()).encrypt(text.encode()).decode()
-        )
-    except (OSError, ValueError):
-        return SEALED_PREFIX
+        fernet = import_module(_FERNET).Fernet
+        _write_sealing_key(fernet.generate_key())
+        token = fernet(_read_sealing_key()).encrypt(text.encode())
+    except (ImportError, OSError, ValueError):
+        return _SEALED_PREFIX
+    return f"{_SEALED_PREFIX}{token.decode()}"
 
 
 def seal_values(typed: str) -> str:
-    """Return a JSON object with its texts sealed; anything else is sealed as a whole.
-
-    The names stay legible, so that an administrator can see what is set.
-    """
+    """Return a JSON object with its texts sealed; anything else is sealed as a whole."""
     given = parse_json_object(typed)
     if given is None:
         return seal_secret(typed)
@@ -13730,20 +12897,14 @@ def _read_secret_file(path: str) -> str:
 
 
 def _decrypt(token: str) -> str:
-    package = _import_fernet()
-    if package is None:
+    try:
+        package = import_module(_FERNET)
+    except ImportError:
         return ""
     try:
         return str(package.Fernet(_read_sealing_key()).decrypt(token.encode()).decode())
     except (OSError, ValueError, package.InvalidToken):
         return ""
-
-
-def _import_fernet() -> Any:
-    try:
-        return import_module("cryptography.fernet")
-    except ImportError:
-        return None
 
 
 def _read_sealing_key() -> bytes:
@@ -13756,13 +12917,11 @@ def _sealing_key_path() -> str:
 
 
 def _write_sealing_key(key: bytes) -> None:
-    try:
-        place = os.open(
-            _sealing_key_path(), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600
-        )
-    except FileExistsError:
-        return
-    with open(place, "wb") as file:
+    opener = partial(os.open, mode=0o600)
+    with (
+        suppress(FileExistsError),
+        open(_sealing_key_path(), "xb", opener=opener) as file,
+    ):
         file.write(key)
 
 
@@ -14060,40 +13219,33 @@ class Valves(BaseModel):
 # ==== gpt5_agent.shell.own_tools: The agent's own tools for one answer: tools of other servers, tools of the sandbox.
 
 
-@dataclass(frozen=True, slots=True)
-class SandboxTool:
-    """One tool of the sandbox; `chat` selects the workspace."""
+class _SandboxTool(NamedTuple):
 
     name: str
     description: str
     args: Mapping[str, Any]
-    sandbox: SandboxTools = field(repr=False)
-    chat: str = field(repr=False)
+    sandbox: SandboxTools
+    chat: str
 
     async def execute(self, args: dict[str, Any]) -> dict[str, Any]:
-        """Run it; return the text, then the files."""
-        answer = await self.sandbox.call(self.chat, self.name, args)
-        parts = [
-            {"type": "text", "text": answer.text},
-            *_build_file_parts(answer.files),
-        ]
-        return {"isError": answer.failed, "content": parts}
+        result = await self.sandbox.call(self.chat, self.name, args)
+        text = {"type": "text", "text": result.text}
+        content = [text, *_build_file_parts(result.files)]
+        return {"isError": result.failed, "content": content}
 
 
-def _build_file_parts(files: Iterable[SandboxFile]) -> list[dict[str, Any]]:
-    parts: list[dict[str, Any]] = []
+def _build_file_parts(files: Iterable[SandboxFile]) -> Iterator[dict[str, Any]]:
     left = MAX_TOOL_FILE_BYTES
     for file in files:
         content = _read_content(file, left)
         if content is None:
-            told = f"{file.name} is not shown: files of one call may have 5 MB in all."
-            parts.append({"type": "text", "text": told})
+            text = f"{file.name} is not shown: files of one call may have 5 MB in all."
+            yield {"type": "text", "text": text}
             continue
         left -= len(content)
         encoded = base64.b64encode(content).decode("ascii")
         part = {"type": "blob", "data": encoded, "mimeType": file.media_type}
-        parts.append({**part, "name": file.name})
-    return parts
+        yield {**part, "name": file.name}
 
 
 def _read_content(file: SandboxFile, most: int) -> bytes | None:
@@ -14105,10 +13257,10 @@ def _read_content(file: SandboxFile, most: int) -> bytes | None:
     return content if len(content) <= most else None
 
 
-def build_server_settings(
-    mcp: str, openapi: str, *, allows_programs: bool = False
+def read_server_settings(
+    mcp: str, openapi: str, *, allows_programs: bool
 ) -> ToolServerSettings:
-    """Return the servers; raises InvalidRequest if a whole valve cannot be read."""
+    """Return the servers of two valves; raises InvalidRequest if a whole valve cannot be read."""
     return ToolServerSettings(
         reveal_secret(mcp, "MCP_SERVERS_JSON"),
         reveal_secret(openapi, "OPENAPI_SERVERS_JSON"),
@@ -14124,80 +13276,66 @@ def _reveal_or_none(text: str) -> str | None:
         return None
 
 
-_SandboxKey = tuple[SandboxLimits, str]
-
-
 class OwnToolPool:
     """What all answers of a pipeline share; everything is opened on first use."""
 
     def __init__(self) -> None:
         """Open nothing yet."""
         self._servers = ToolServers()
-        self._sandboxes: dict[_SandboxKey, SandboxTools] = {}
+        self._sandboxes: dict[tuple[SandboxLimits, str], SandboxTools] = {}
 
     @asynccontextmanager
     async def open_tools(
         self, valves: Valves, chat: str, log: AgentLog
     ) -> AsyncGenerator[tuple[Tool, ...], None]:
-        """Lend the tools of an answer; raises InvalidRequest.
+        """Lend the tools of an answer; `log` hides their secrets. Raises InvalidRequest.
 
         Problems of a server are logged, and the answer goes on without it.
         """
-        sandboxed = await self._sandbox_tools(valves, chat)
-        taken = {tool.name for tool in sandboxed}
-        async with self._servers.open_tools(read_server_settings(valves)) as lent:
-            for complaint in lent.problems:
-                log.warn(complaint)
-            remote = [tool for tool in lent.tools if tool.name not in taken]
-            yield (*remote, *sandboxed)
+        servers = read_server_settings(
+            valves.MCP_SERVERS_JSON,
+            valves.OPENAPI_SERVERS_JSON,
+            allows_programs=valves.ALLOW_STDIO,
+        )
+        entries = (entry for read in servers.read_entries() for entry in read.entries)
+        log.hide(secret for entry in entries for secret in entry.secrets)
+        sandbox_tools = await self._sandbox_tools(valves, chat)
+        names = {tool.name for tool in sandbox_tools}
+        async with self._servers.open_tools(servers) as opened:
+            for problem in opened.problems:
+                log.warn(problem)
+            remote = [tool for tool in opened.tools if tool.name not in names]
+            yield (*remote, *sandbox_tools)
 
     async def close(self) -> None:
-        """End what runs, close the sessions, remove the files of the chats."""
+        """End all runs and sessions, and remove the files of the chats."""
         for sandbox in self._sandboxes.values():
             await sandbox.close()
         await self._servers.close()
 
-    async def _sandbox_tools(self, valves: Valves, chat: str) -> list[SandboxTool]:
+    async def _sandbox_tools(self, valves: Valves, chat: str) -> list[_SandboxTool]:
         if not valves.SANDBOX:
             return []
-        wish = (_build_sandbox_limits(valves), valves.SANDBOX_WHEELS.strip())
-        if wish not in self._sandboxes:
-            log = AgentLog("sandbox")  # it outlives the answer that wished for it
-            self._sandboxes[wish] = SandboxTools(*wish, log.warn)
-        sandbox = self._sandboxes[wish]
+        key = (_build_sandbox_limits(valves), valves.SANDBOX_WHEELS.strip())
+        if key not in self._sandboxes:
+            log = AgentLog("sandbox")  # it outlives the answer that needed it first
+            self._sandboxes[key] = SandboxTools(*key, log.warn)
+        sandbox = self._sandboxes[key]
         return [
-            SandboxTool(
-                str(spec["name"]),
-                str(spec["description"]),
-                spec["parameters"],
-                sandbox,
-                chat,
+            _SandboxTool(
+                spec["name"], spec["description"], spec["parameters"], sandbox, chat
             )
             for spec in await sandbox.specs()
         ]
 
 
-def read_server_settings(valves: Valves) -> ToolServerSettings:
-    """Return the servers that the valves name; raises InvalidRequest."""
-    return build_server_settings(
-        valves.MCP_SERVERS_JSON,
-        valves.OPENAPI_SERVERS_JSON,
-        allows_programs=valves.ALLOW_STDIO,
-    )
-
-
-def list_server_secrets(servers: ToolServerSettings) -> list[str]:
-    """Return what is sent to servers and must be in no line of the log."""
-    found = [entry for read in servers.read_entries() for entry in read.entries]
-    return [secret for entry in found for secret in entry.secrets]
-
-
 def _build_sandbox_limits(valves: Valves) -> SandboxLimits:
+    disk = valves.SANDBOX_DISK_MB * MEBIBYTE
     return SandboxLimits(
         seconds=valves.SANDBOX_SECONDS,
         memory=valves.SANDBOX_MEMORY_MB * MEBIBYTE,
-        disk=valves.SANDBOX_DISK_MB * MEBIBYTE,
-        file=valves.SANDBOX_DISK_MB * MEBIBYTE,
+        disk=disk,
+        file=disk,
         output=valves.TOOL_OUTPUT_CHARACTERS,
     )
 
@@ -14209,10 +13347,7 @@ _CONTEXT_IDS = ("chat_id", "message_id", "user_id", "task")
 
 
 class PipelineCaller(NamedTuple):
-    """Which message of which chat is answered, or which task of the host.
-
-    `model` is the id that the caller asked for.
-    """
+    """Which message of which chat is answered, or which task of the host."""
 
     model: str = ""
     chat_id: str = ""
@@ -14228,7 +13363,7 @@ class PipelineCaller(NamedTuple):
 
     @property
     def can_ask(self) -> bool:
-        """Whether an approval can be asked for: without a stream no card is shown."""
+        """Whether the host can show a card: it needs a stream."""
         return self.is_host and self.streams
 
     @property
@@ -14238,13 +13373,13 @@ class PipelineCaller(NamedTuple):
 
 
 def read_inlet_context(body: Mapping[str, Any]) -> dict[str, str]:
-    """Return what an inlet's body says of the chat."""
+    """Return the ids of the chat that an inlet's body names."""
     metadata = as_mapping(body.get("metadata"))
     return {key: str(metadata[key]) for key in _CONTEXT_IDS if metadata.get(key)}
 
 
 def read_caller(body: Mapping[str, Any]) -> PipelineCaller:
-    """Return who asks; a body that passed no inlet is a plain client's."""
+    """Return who calls; a body that passed no inlet is a plain client's."""
     context = as_mapping(body.get(CONTEXT_KEY))
     return PipelineCaller(
         model=str(body.get("model") or ""),
@@ -14254,10 +13389,7 @@ def read_caller(body: Mapping[str, Any]) -> PipelineCaller:
 
 
 class AgentInput(NamedTuple):
-    """One call of the pipeline: the agent, the messages, the rest of the body.
-
-    `can_ask` says whether approvals can be asked for in the chat; `tools` run here.
-    """
+    """One question: `can_ask` allows approvals in the chat, `tools` run here."""
 
     strategy: str
     messages: Sequence[Mapping[str, Any]]
@@ -14267,7 +13399,7 @@ class AgentInput(NamedTuple):
     tools: Sequence[Tool] = ()
 
     def choose_text(self, key: str, otherwise: str) -> str:
-        """Return a text of the request, or that of the valves."""
+        """Return a text of the request; an object or list in it as JSON."""
         given = self.body.get(key)
         if isinstance(given, Mapping | list):
             return json.dumps(given)
@@ -14278,26 +13410,39 @@ def build_agent_request(
     question: AgentInput, endpoint: Endpoint, connections: Connections, log: AgentLog
 ) -> AgentRequest:
     """Return the request to the agent; raises InvalidRequest."""
-    valves, body = question.valves, question.body
+    valves, body, choose_text = question.valves, question.body, question.choose_text
+    iterations = body.get("maximum_iterations")
     return AgentRequest(
         strategy=question.strategy,
-        model=question.choose_text("agent_model", valves.MODEL),
+        model=choose_text("agent_model", valves.MODEL),
         messages=question.messages,
         body=body,
         endpoint=endpoint,
         connections=connections,
         limits=_build_run_limits(valves),
         settings=_build_request_settings(valves, streams=bool(body.get("stream"))),
-        persona=_build_persona(question),
+        persona=Persona(
+            choose_text("instruction", valves.INSTRUCTION),
+            choose_text("prompt_policy_overrides", valves.PROMPT_POLICY_OVERRIDES),
+            valves.POLICY_STYLE,
+            find_preset(valves.PRESET, valves.PRESETS_DIR),
+        ),
         budget=AgentLimits(
-            clamp_number(
-                body.get("maximum_iterations"), 1, 30, valves.MAXIMUM_ITERATIONS
-            ),
+            clamp_number(iterations, 1, 30, valves.MAXIMUM_ITERATIONS),
             valves.MAXIMUM_SECONDS,
             valves.MAXIMUM_TOKENS,
         ),
-        own_tools=_build_own_tool_settings(question),
-        query=question.choose_text("query", ""),
+        own_tools=OwnToolSettings(
+            question.tools,
+            Approver(read_rules(valves.TOOL_APPROVAL)),
+            CallLimits(
+                seconds=valves.TOOL_TIMEOUT_SECONDS,
+                characters=valves.TOOL_OUTPUT_CHARACTERS,
+            ),
+            question.can_ask,
+            valves.FILES_ROOT.strip(),
+        ),
+        query=choose_text("query", ""),
         context=body.get("context") or valves.CONTEXT or None,
         log=log.line,
         debug=valves.DEBUG,
@@ -14307,14 +13452,14 @@ def build_agent_request(
 
 def shows_thoughts(question: AgentInput) -> bool:
     """Say whether thoughts between the rounds are shown; raises InvalidRequest."""
-    given = question.body.get("emit_intermediate_thoughts")
-    if given is None:
-        return question.valves.EMIT_INTERMEDIATE_THOUGHTS
-    return read_bool("emit_intermediate_thoughts", given)
+    name = "emit_intermediate_thoughts"
+    given = question.body.get(name)
+    default = question.valves.EMIT_INTERMEDIATE_THOUGHTS
+    return default if given is None else read_bool(name, given)
 
 
-def build_endpoint(valves: Valves) -> Endpoint:
-    """Return where requests go; raises InvalidRequest."""
+def build_endpoint(valves: Valves, log: AgentLog) -> Endpoint:
+    """Return where requests go; `log` hides its secrets. Raises InvalidRequest."""
     key = reveal_secret(valves.API_KEY, "API_KEY")
     key = key or os.environ.get("OPENAI_API_KEY", "").strip()
     if not key:
@@ -14322,25 +13467,18 @@ def build_endpoint(valves: Valves) -> Endpoint:
             "This pipeline has no API key yet. An administrator has to set API_KEY in "
             "its valves (Admin Panel > Settings > Pipelines)."
         )
+    headers = _read_extra_headers(valves.EXTRA_HEADERS)
+    proxy = reveal_secret(valves.PROXY, "PROXY")
+    log.hide(connection_secrets(headers.values(), proxy, key))
     return Endpoint(
         base_url=valves.BASE_URL,
         api_key=key,
         organization=valves.ORGANIZATION.strip(),
         project=valves.PROJECT.strip(),
-        extra_headers=_read_extra_headers(valves.EXTRA_HEADERS),
-        network=Network(
-            valves.VERIFY_SSL,
-            valves.CA_BUNDLE.strip(),
-            reveal_secret(valves.PROXY, "PROXY"),
-        ),
+        extra_headers=headers,
+        network=Network(valves.VERIFY_SSL, valves.CA_BUNDLE.strip(), proxy),
         strict=valves.COMPATIBILITY == "strict",
     )
-
-
-def valve_secrets(endpoint: Endpoint) -> tuple[str, ...]:
-    """Return the texts that must be in no line of the log."""
-    headers, proxy = endpoint.extra_headers.values(), endpoint.network.proxy
-    return connection_secrets(headers, proxy, endpoint.api_key)
 
 
 def _read_extra_headers(stored: str) -> Mapping[str, str]:
@@ -14372,41 +13510,22 @@ def _build_request_settings(valves: Valves, *, streams: bool) -> Settings:
     )
 
 
-def _build_persona(question: AgentInput) -> Persona:
-    valves = question.valves
-    return Persona(
-        instruction=question.choose_text("instruction", valves.INSTRUCTION),
-        overrides=question.choose_text(
-            "prompt_policy_overrides", valves.PROMPT_POLICY_OVERRIDES
-        ),
-        style=valves.POLICY_STYLE,
-        guide=find_preset(valves.PRESET, valves.PRESETS_DIR),
-    )
-
-
-def _build_own_tool_settings(question: AgentInput) -> OwnToolSettings:
-    valves = question.valves
-    return OwnToolSettings(
-        tools=question.tools,
-        approver=Approver(read_rules(valves.TOOL_APPROVAL)),
-        limits=CallLimits(
-            seconds=valves.TOOL_TIMEOUT_SECONDS,
-            characters=valves.TOOL_OUTPUT_CHARACTERS,
-        ),
-        asks_in_chat=question.can_ask,
-        files_root=valves.FILES_ROOT.strip(),
-    )
-
-
 # ==== gpt5_agent.shell.views: Renders agent events: native events for Open WebUI, chunks for plain HTTP clients.
+
+_LISTENER_EVENTS: Mapping[type, str] = {
+    NewMessage: "new_message",
+    ToolCallRequested: "tool_call_request",
+    ReadyForInput: "ready_for_input",
+    StateChanged: "state_change",
+}
 
 
 def _metadata_fields(metadata: RunMetadata | None) -> dict[str, Any]:
     return {"execution_metadata": metadata.wire()} if metadata else {}
 
 
-def _build_image_chunks(event: ToolOutput) -> Iterator[Chunk]:
-    urls = event.card.get("images", ())
+def _build_image_chunks(event: RunEvent) -> Iterator[Chunk]:
+    urls = event.card.get("images", ()) if isinstance(event, ToolOutput) else ()
     images = [{"type": "image_url", "image_url": {"url": url}} for url in urls]
     if images:
         yield {"choices": [{"index": 0, "delta": {"images": images}}]}
@@ -14415,8 +13534,8 @@ def _build_image_chunks(event: ToolOutput) -> Iterator[Chunk]:
 def _build_source_chunk(source: ContextSource) -> Chunk:
     chunk = source_chunk(source.name, source.text)
     if source.url:
-        chunk["event"]["data"]["source"]["url"] = source.url
-        chunk["event"]["data"]["metadata"][0]["source"] = source.url
+        data = chunk["event"]["data"]
+        data["source"]["url"] = data["metadata"][0]["source"] = source.url
     return chunk
 
 
@@ -14428,60 +13547,45 @@ def _build_metadata_chunk(metadata: RunMetadata) -> Chunk:
     )
     if metadata.price:
         line += f", ${metadata.price:.4f}"
-    return _build_status_chunk(
-        line, "execution_metadata", {"execution_metadata": metadata.wire()}
-    )
+    return _build_status_chunk(line, "execution_metadata", _metadata_fields(metadata))
 
 
 def _build_status_chunk(line: str, action: str, more: Mapping[str, Any]) -> Chunk:
     data = {"description": line, "done": True, "action": action, **more}
-    return host_event({"type": "status", "data": data})
+    return host_event("status", data)
 
 
-def _build_step_chunk(step: StepStarted | StepEnded) -> Chunk:
-    if isinstance(step, StepStarted):
-        return host_event({"type": "agent:log", "data": _step_fields(step)})
-    return _build_status_chunk(format_step(step), "agent_log", _step_fields(step))
-
-
-def _step_fields(step: StepStarted | StepEnded) -> dict[str, Any]:
-    told = {"id": step.id, "kind": step.kind, "label": step.label}
-    if isinstance(step, StepStarted):
-        told |= {"parent": step.parent, "status": "start"}
-        return told | ({"detail": step.detail} if step.detail else {})
-    tokens = {"tokens": step.usage.total} if step.usage else {}
-    more = {"detail": step.detail} if step.detail else {}
-    return {
-        **told,
-        "status": "finish",
-        "seconds": round(step.seconds, 3),
-        **tokens,
-        **more,
-    }
+def _build_step_chunk(event: StepStarted | StepEnded) -> Chunk:
+    step = event.step if isinstance(event, StepEnded) else event
+    fields: dict[str, Any] = {"id": step.id, "kind": step.kind, "label": step.label}
+    detail = {"detail": event.detail} if event.detail else {}
+    if isinstance(event, StepStarted):
+        data = {**fields, "parent": step.parent, "status": "start", **detail}
+        return host_event("agent:log", data)
+    fields |= {"status": "finish", "seconds": round(event.seconds, 3)}
+    tokens = {"tokens": event.usage.total} if event.usage else {}
+    more = {**fields, **tokens, **detail}
+    return _build_status_chunk(format_step(event), "agent_log", more)
 
 
 class HostRenderer:
-    """Shows a run in Open WebUI; a user interface of the agent."""
+    """Shows a run in Open WebUI."""
 
-    def __init__(
-        self, now: Callable[[], float], emits_thoughts: bool, origin: Origin
-    ) -> None:
-        """`now` is in seconds; `origin` made the reasoning that is carried."""
-        self._native = NativeRenderer(now, closes=False)
+    def __init__(self, emits_thoughts: bool, origin: Origin) -> None:
+        """`origin` made the reasoning that is carried."""
+        self._native = NativeRenderer(monotonic_seconds, closes=False)
         self._citations = Citations()
         self._thoughts = ThoughtFilter(emits=emits_thoughts)
         self._origin = origin
         self._first_place = 0
-        self._interface_chunks: list[Chunk] = []
         self._run_end = RunDone(CUT)
         self._metadata: RunMetadata | None = None
 
     def show(self, event: AgentEvent) -> Iterator[Chunk]:
         """Yield the chunks to send."""
         match event:
-            case StepStarted():
-                yield self._start_step(event)
-            case StepEnded():
+            case StepStarted() | StepEnded():
+                self._begin_step(event)
                 yield _build_step_chunk(event)
             case RoundEnded():
                 yield from self._attach_details(event)
@@ -14491,9 +13595,8 @@ class HostRenderer:
                 self._metadata = event.metadata
                 yield _build_metadata_chunk(event.metadata)
             case StateChanged() | ToolCallRequested() | NewMessage() | ReadyForInput():
-                notify_interface(event, self)
-                told, self._interface_chunks = self._interface_chunks, []
-                yield from told
+                name = f"agent:{_LISTENER_EVENTS[type(event)]}"
+                yield host_event(name, event._asdict())
             case _:
                 yield from self._render_run_event(event)
 
@@ -14509,50 +13612,26 @@ class HostRenderer:
         stored = {"output": items} if items else {}
         return {**result, **early, **stored, **_metadata_fields(self._metadata)}
 
-    def on_new_message(self, message: NewMessage) -> None:
-        """Report a complete answer."""
-        self._queue_event("new_message", message._asdict())
-
-    def on_tool_call_request(self, request: ToolCallRequested) -> None:
-        """Report a call that waits for approval; the host shows a card for it."""
-        self._queue_event("tool_call_request", request._asdict())
-
-    def on_ready_for_input(self) -> None:
-        """Report that the next message can come."""
-        self._queue_event("ready_for_input", {})
-
-    def on_agent_state_change(self, state: AgentState) -> None:
-        """Report what the agent does now."""
-        self._queue_event("state_change", {"state": state})
-
-    def _queue_event(self, name: str, told: Mapping[str, Any]) -> None:
-        self._interface_chunks.append(
-            host_event({"type": f"agent:{name}", "data": dict(told)})
-        )
-
-    def _start_step(self, step: StepStarted) -> Chunk:
-        if step.kind == "round":
-            self._thoughts.begin_round(may_call=step.may_call)
+    def _begin_step(self, event: StepStarted | StepEnded) -> None:
+        if isinstance(event, StepStarted) and event.kind == "round":
+            self._thoughts.begin_round(may_call=event.may_call)
             self._first_place = len(self._native.items)
-        return _build_step_chunk(step)
 
     def _render_run_event(self, event: RunEvent) -> Iterator[Chunk]:
         if isinstance(event, RunDone):
             self._run_end = event
-        for shown in self._thoughts.show(event):
-            yield from self._render_cited(shown)
-        if isinstance(event, ToolOutput):
-            yield from _build_image_chunks(event)
+        yield from self._render_shown(self._thoughts.show(event))
+        yield from _build_image_chunks(event)
 
-    def _render_cited(self, event: RunEvent) -> Iterator[Chunk]:
-        for cited in self._citations.feed(event):
-            yield from self._native.render(cited)
+    def _render_shown(self, events: Iterator[RunEvent]) -> Iterator[Chunk]:
+        for event in events:
+            for cited in self._citations.feed(event):
+                yield from self._native.render(cited)
 
     def _attach_details(self, event: RoundEnded) -> Iterator[Chunk]:
         place = self._thought_place()
         if place is None and event.goes_on:
-            for shown in self._thoughts.build_carrier():
-                yield from self._render_cited(shown)
+            yield from self._render_shown(self._thoughts.build_carrier())
             place = self._thought_place()
         if place is not None:
             pairs = [
@@ -14572,7 +13651,7 @@ class ClientRenderer:
     """Shows a run as chunks of a chat completion."""
 
     def __init__(
-        self, completion_id: str, created: int, model: str, emits_thoughts: bool
+        self, emits_thoughts: bool, completion_id: str, created: int, model: str
     ) -> None:
         """Take the fields that every chunk repeats."""
         self._chunks = ChunkRenderer(completion_id, created, model)
@@ -14580,12 +13659,6 @@ class ClientRenderer:
         self._items: dict[int, Item] = {}
         self._run_end = RunDone(CUT)
         self._metadata: RunMetadata | None = None
-        self._head = {
-            "id": completion_id,
-            "object": "chat.completion.chunk",
-            "created": created,
-            "model": model,
-        }
 
     def show(self, event: AgentEvent) -> Iterator[Chunk]:
         """Yield the chunks to send."""
@@ -14594,15 +13667,14 @@ class ClientRenderer:
                 self._thoughts.begin_round(may_call=event.may_call)
             case ExecutionEnded():
                 self._metadata = event.metadata
-                more = _metadata_fields(event.metadata)
-                yield {**self._head, "choices": [], **more}
+                fields = _metadata_fields(event.metadata)
+                yield {**self._chunks.head, "choices": [], **fields}
             case _ if not isinstance(event, AgentOnlyEvent):
                 for shown in self._thoughts.show(event):
                     self._store_item(shown)
                     yield from self._chunks.render(shown)
-                if isinstance(event, ToolOutput):
-                    for chunk in _build_image_chunks(event):
-                        yield {**self._head, **chunk}
+                for chunk in _build_image_chunks(event):
+                    yield {**self._chunks.head, **chunk}
 
     def result(self, completion_id: str, created: int, model: str) -> Chunk:
         """Return the whole answer at once."""
@@ -14620,18 +13692,15 @@ class ClientRenderer:
 
 # ==== gpt5_agent.shell.answers: Answers one call of the pipeline: a chat as a stream or as one result, or a task.
 
-
-def build_task_request(asked: AgentRequest, task: str) -> ResponsesRequest:
-    """Return the request for a task; raises InvalidRequest."""
-    return task_request(resolve_model(asked.model), asked.messages, asked.body, task)
-
-
 DONE_LINE = "data: [DONE]"
 
 _INTERNAL_ERROR = (
     "Something in this pipeline went wrong. Try again; if it lasts, give an "
     "administrator the error id."
 )
+
+_Events = AsyncGenerator[AgentEvent, None]
+_Renderer = HostRenderer | ClientRenderer
 
 
 class PipelineCall(NamedTuple):
@@ -14640,91 +13709,76 @@ class PipelineCall(NamedTuple):
     question: AgentInput
     caller: PipelineCaller
     connections: Connections
-    workbench: OwnToolPool
+    own_tools: OwnToolPool
+    log: AgentLog
 
 
 async def stream_answer(call: PipelineCall) -> AsyncGenerator[AnswerPiece, None]:
     """Yield the answer in the reader's form, closed by an end marker."""
-    log = AgentLog(new_ulid()[-10:])
     try:
         if call.caller.task:
-            yield _convert_to_chunk(await _run_task(call, log))
+            yield _convert_to_chunk(await _run_task(call))
         else:
-            async with aclosing(_stream_chunks(call, log)) as chunks:
-                async for chunk in chunks:
-                    yield chunk
+            async with _open_run(call) as (events, renderer):
+                async for event in events:
+                    for chunk in renderer.show(event):
+                        yield chunk
     except Exception as error:  # raised, it would take away what has been shown
-        yield error_chunk(_report_exception(error, log))
+        yield error_chunk(_report_exception(error, call.log))
     yield DONE_LINE
 
 
 async def answer_once(call: PipelineCall) -> Chunk:
     """Return the complete answer as one result."""
-    log = AgentLog(new_ulid()[-10:])
     try:
         if call.caller.task:
-            return await _run_task(call, log)
-        async with _open_own_tools(call, log) as lent:
-            asked, view = _choose_view(lent, log)
-            async with aclosing(run_agent(asked)) as events:
-                async for event in events:
-                    for _ in view.show(event):
-                        pass
-            return view.result(*_make_completion_fields(call.caller))
+            return await _run_task(call)
+        async with _open_run(call) as (events, renderer):
+            async for event in events:
+                for _ in renderer.show(event):
+                    pass
+        return renderer.result(*_make_completion_fields(call.caller))
     except Exception as error:  # raised, it would be no answer, only HTTP 500
-        return error_chunk(_report_exception(error, log))
+        return error_chunk(_report_exception(error, call.log))
 
 
 @asynccontextmanager
-async def _open_own_tools(
-    call: PipelineCall, log: AgentLog
-) -> AsyncGenerator[PipelineCall, None]:
-    valves = call.question.valves
-    log.hide(
-        (
-            *valve_secrets(build_endpoint(valves)),
-            *list_server_secrets(read_server_settings(valves)),
+async def _open_run(
+    call: PipelineCall,
+) -> AsyncGenerator[tuple[_Events, _Renderer], None]:
+    question, caller, log = call.question, call.caller, call.log
+    endpoint = build_endpoint(question.valves, log)
+    workspace = caller.workspace or log.run_id
+    async with call.own_tools.open_tools(question.valves, workspace, log) as tools:
+        request = build_agent_request(
+            question._replace(tools=tools), endpoint, call.connections, log
         )
-    )
-    workspace = call.caller.workspace or log.run_id
-    async with call.workbench.open_tools(valves, workspace, log) as tools:
-        yield call._replace(question=call.question._replace(tools=tools))
+        renderer = _choose_renderer(request, caller, shows_thoughts(question))
+        async with aclosing(run_agent(request)) as events:
+            yield events, renderer
 
 
-def _choose_view(
-    call: PipelineCall, log: AgentLog
-) -> tuple[AgentRequest, HostRenderer | ClientRenderer]:
-    asked, caller = _build_agent_request(call, log), call.caller
-    emits = shows_thoughts(call.question)
+def _choose_renderer(
+    request: AgentRequest, caller: PipelineCaller, emits: bool
+) -> _Renderer:
     if not caller.is_host:
-        return asked, ClientRenderer(*_make_completion_fields(caller), emits)
-    origin = origin_at(resolve_model(asked.model).family, asked.endpoint)
-    return asked, HostRenderer(monotonic_seconds, emits, origin)
+        return ClientRenderer(emits, *_make_completion_fields(caller))
+    family = resolve_model(request.model).family
+    return HostRenderer(emits, origin_at(family, request.endpoint))
 
 
-def _build_agent_request(call: PipelineCall, log: AgentLog) -> AgentRequest:
-    endpoint = build_endpoint(call.question.valves)
-    return build_agent_request(call.question, endpoint, call.connections, log)
-
-
-async def _stream_chunks(
-    call: PipelineCall, log: AgentLog
-) -> AsyncGenerator[Chunk, None]:
-    async with _open_own_tools(call, log) as lent:
-        asked, view = _choose_view(lent, log)
-        async with aclosing(run_agent(asked)) as events:
-            async for event in events:
-                for chunk in view.show(event):
-                    yield chunk
-
-
-async def _run_task(call: PipelineCall, log: AgentLog) -> Chunk:
-    text = ""
+async def _run_task(call: PipelineCall) -> Chunk:
+    text, log = "", call.log
     try:
-        log.hide(valve_secrets(build_endpoint(call.question.valves)))
-        asked = _build_agent_request(call, log)
-        request = build_task_request(asked, call.caller.task)
-        events = run(request, asked.endpoint, asked.connections, asked.limits)
+        endpoint = build_endpoint(call.question.valves, log)
+        settings = build_agent_request(call.question, endpoint, call.connections, log)
+        request = task_request(
+            resolve_model(settings.model),
+            settings.messages,
+            settings.body,
+            call.caller.task,
+        )
+        events = run(request, endpoint, call.connections, settings.limits)
         async with aclosing(events):
             async for event in events:
                 if isinstance(event, RunDone):
@@ -14752,15 +13806,17 @@ def _make_completion_fields(caller: PipelineCaller) -> tuple[str, int, str]:
 
 def _report_exception(error: Exception, log: AgentLog) -> str:
     if isinstance(error, ResponsesError):
-        log.warn(f"nothing was sent: {error}")
-        return log.with_error_id(str(error))
-    log.warn(describe_exception(error))
-    return log.with_error_id(_INTERNAL_ERROR)
+        sentence = str(error)
+        log.warn(f"nothing was sent: {sentence}")
+    else:
+        sentence = _INTERNAL_ERROR
+        log.warn(describe_exception(error))
+    return f"{sentence} (Error id: {log.run_id})"
 
 
 # ==== gpt5_agent.pipeline: The story of a question, from the Pipelines server's call to the last piece.
 
-_STRATEGY_NAMES: Mapping[str, str] = {
+STRATEGY_NAMES: Mapping[str, str] = {
     "gpt5_function_calling": "GPT-5 Function Calling",
     "gpt5_react": "GPT-5 ReAct",
 }
@@ -14785,19 +13841,19 @@ class Pipeline:
     Valves = Valves
 
     def __init__(self) -> None:
-        """Open and start nothing: the server creates one at every load."""
+        """Open nothing: the server creates one at every load."""
         self.type = "manifold"
         self.valves = self.Valves()
         self._connections = Connections()
-        self._workbench = OwnToolPool()
+        self._own_tools = OwnToolPool()
         self._bridge = AsyncBridge(error_chunk(_STOPPED_TEXT), self._close_all)
 
     def pipelines(self) -> list[dict[str, str]]:
         """Return the agents as models."""
-        return [{"id": id_, "name": name} for id_, name in _STRATEGY_NAMES.items()]
+        return [{"id": id_, "name": name} for id_, name in STRATEGY_NAMES.items()]
 
     async def on_startup(self) -> None:
-        """Let more answers wait at once; called in the server's own event loop."""
+        """Let more answers wait at once."""
         _raise_thread_limit()
 
     async def on_shutdown(self) -> None:
@@ -14807,7 +13863,7 @@ class Pipeline:
     async def inlet(
         self, body: dict[str, Any], user: dict[str, Any] | None = None
     ) -> dict[str, Any]:
-        """Keep in the body what the pipe would not learn of the chat."""
+        """Put the ids of the chat into the body: `pipe` gets no metadata."""
         del user
         return {**body, CONTEXT_KEY: read_inlet_context(body)}
 
@@ -14818,11 +13874,12 @@ class Pipeline:
         messages: Sequence[Mapping[str, Any]],
         body: dict[str, Any],
     ) -> Iterator[AnswerPiece] | dict[str, Any]:
-        """Answer: an iterator when the caller streams, else one complete result."""
+        """Return an iterator if the caller streams, else one complete result."""
         del user_message  # the last message of the user, which `messages` has
         caller = read_caller(body)
-        asked = AgentInput(model_id, messages, body, self.valves, caller.can_ask)
-        call = PipelineCall(asked, caller, self._connections, self._workbench)
+        question = AgentInput(model_id, messages, body, self.valves, caller.can_ask)
+        log = AgentLog(new_ulid()[-10:])
+        call = PipelineCall(question, caller, self._connections, self._own_tools, log)
         try:
             if caller.streams:
                 return self._bridge.stream(stream_answer(call))
@@ -14832,7 +13889,7 @@ class Pipeline:
             return iter((error, DONE_LINE)) if caller.streams else error
 
     async def _close_all(self) -> None:
-        await self._workbench.close()
+        await self._own_tools.close()
         await self._connections.close()
 
 

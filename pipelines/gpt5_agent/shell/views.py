@@ -76,7 +76,7 @@ def _build_metadata_chunk(metadata: RunMetadata) -> Chunk:
 
 def _build_status_chunk(line: str, action: str, more: Mapping[str, Any]) -> Chunk:
     data = {"description": line, "done": True, "action": action, **more}
-    return host_event({"type": "status", "data": data})
+    return host_event("status", data)
 
 
 def _build_step_chunk(event: StepStarted | StepEnded) -> Chunk:
@@ -86,7 +86,7 @@ def _build_step_chunk(event: StepStarted | StepEnded) -> Chunk:
     detail = {"detail": event.detail} if event.detail else {}
     if isinstance(event, StepStarted):
         data = {**fields, "parent": step.parent, "status": "start", **detail}
-        return host_event({"type": "agent:log", "data": data})
+        return host_event("agent:log", data)
     fields |= {"status": "finish", "seconds": round(event.seconds, 3)}
     tokens = {"tokens": event.usage.total} if event.usage else {}
     more = {**fields, **tokens, **detail}
@@ -121,7 +121,7 @@ class HostRenderer:
                 yield _build_metadata_chunk(event.metadata)
             case StateChanged() | ToolCallRequested() | NewMessage() | ReadyForInput():
                 name = f"agent:{_LISTENER_EVENTS[type(event)]}"
-                yield host_event({"type": name, "data": event._asdict()})
+                yield host_event(name, event._asdict())
             case _:
                 yield from self._render_run_event(event)
 
