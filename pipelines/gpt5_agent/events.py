@@ -28,7 +28,7 @@ class StateChanged(NamedTuple):
 
 
 class StepStarted(NamedTuple):
-    """A step of the log began; `parent` is the id of the step that contains it, or empty.
+    """A step of the log began; `parent` is the id of its outer step, or empty.
 
     `may_call` says whether the model may call tools in this round. `detail` is for
     debugging only.

@@ -68,7 +68,7 @@ def _read_content(file: SandboxFile, most: int) -> bytes | None:
 def read_server_settings(
     mcp: str, openapi: str, *, allows_programs: bool
 ) -> ToolServerSettings:
-    """Return the servers of two valves; raises InvalidRequest if a whole valve cannot be read."""
+    """Return the servers; raises InvalidRequest if a whole valve cannot be read."""
     return ToolServerSettings(
         reveal_secret(mcp, "MCP_SERVERS_JSON"),
         reveal_secret(openapi, "OPENAPI_SERVERS_JSON"),
@@ -97,7 +97,7 @@ class OwnToolPool:
     async def open_tools(
         self, valves: Valves, chat: str, log: AgentLog
     ) -> AsyncGenerator[tuple[Tool, ...], None]:
-        """Lend the tools of an answer; `log` hides their secrets. Raises InvalidRequest.
+        """Lend the tools of an answer; `log` hides secrets. Raises InvalidRequest.
 
         Problems of a server are logged, and the answer goes on without it.
         """

@@ -46,7 +46,7 @@ def seal_secret(typed: str) -> str:
 
 
 def seal_values(typed: str) -> str:
-    """Return a JSON object with its texts sealed; anything else is sealed as a whole."""
+    """Return a JSON object with its texts sealed; other text is sealed as a whole."""
     given = parse_json_object(typed)
     if given is None:
         return seal_secret(typed)
