@@ -10392,7 +10392,7 @@ class StateChanged(NamedTuple):
 
 
 class StepStarted(NamedTuple):
-    """A step of the log began; `parent` is the id of the step that contains it, or empty.
+    """A step of the log began; `parent` is the id of its outer step, or empty.
 
     `may_call` says whether the model may call tools in this round. `detail` is for
     debugging only.
@@ -12699,7 +12699,7 @@ class AsyncBridge:
         lease_seconds: float = 5.0,
         beat_seconds: float = 1.0,
     ) -> None:
-        """Start nothing; `last` ends an open answer at `close`, then `at_end` is awaited."""
+        """Start nothing; at `close`, `last` ends an open answer; then comes `at_end`."""
         self._last = last
         self._on_close = at_end
         self._lease_seconds = lease_seconds
@@ -12826,7 +12826,7 @@ def seal_secret(typed: str) -> str:
 
 
 def seal_values(typed: str) -> str:
-    """Return a JSON object with its texts sealed; anything else is sealed as a whole."""
+    """Return a JSON object with its texts sealed; other text is sealed as a whole."""
     given = parse_json_object(typed)
     if given is None:
         return seal_secret(typed)
@@ -13260,7 +13260,7 @@ def _read_content(file: SandboxFile, most: int) -> bytes | None:
 def read_server_settings(
     mcp: str, openapi: str, *, allows_programs: bool
 ) -> ToolServerSettings:
-    """Return the servers of two valves; raises InvalidRequest if a whole valve cannot be read."""
+    """Return the servers; raises InvalidRequest if a whole valve cannot be read."""
     return ToolServerSettings(
         reveal_secret(mcp, "MCP_SERVERS_JSON"),
         reveal_secret(openapi, "OPENAPI_SERVERS_JSON"),
@@ -13288,7 +13288,7 @@ class OwnToolPool:
     async def open_tools(
         self, valves: Valves, chat: str, log: AgentLog
     ) -> AsyncGenerator[tuple[Tool, ...], None]:
-        """Lend the tools of an answer; `log` hides their secrets. Raises InvalidRequest.
+        """Lend the tools of an answer; `log` hides secrets. Raises InvalidRequest.
 
         Problems of a server are logged, and the answer goes on without it.
         """
