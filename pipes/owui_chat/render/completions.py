@@ -43,7 +43,7 @@ class ChunkRenderer:
 
     def __init__(self, completion_id: str, created: int, model: str) -> None:
         """Take the fields of every chunk: its id, its time in seconds, the model."""
-        self._head = {
+        self.head = {
             "id": completion_id,
             "object": "chat.completion.chunk",
             "created": created,
@@ -114,7 +114,7 @@ class ChunkRenderer:
 
     def _chunk(self, delta: dict[str, Any], finish: str | None = None) -> Chunk:
         choice = {"index": 0, "delta": delta, "finish_reason": finish}
-        return {**self._head, "choices": [choice]}
+        return {**self.head, "choices": [choice]}
 
     def _gap(self, kind: str, place: object) -> str:
         """Return the blank line before a text that has another place than the last."""
@@ -131,7 +131,7 @@ class ChunkRenderer:
         else:
             yield self._chunk({}, _finish_reason(event.ending, bool(self._open_calls)))
         if usage := host_usage(event):
-            yield {**self._head, "choices": [], **usage}
+            yield {**self.head, "choices": [], **usage}
 
 
 def _chat_image(item: Item) -> dict[str, Any]:
