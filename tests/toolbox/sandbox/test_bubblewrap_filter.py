@@ -4,7 +4,11 @@ import struct
 
 import pytest
 
-from toolbox.sandbox.seccomp import _ARCHITECTURES, _REFUSED_CALLS, build_seccomp_filter
+from toolbox.sandbox.bubblewrap import (
+    _ARCHITECTURES,
+    _REFUSED_CALLS,
+    _build_seccomp_filter,
+)
 
 ALLOW, REFUSE, KILL = 0x7FFF0000, 0x00050001, 0x80000000
 MACHINES = ["x86_64", "aarch64"]
@@ -13,7 +17,7 @@ LOAD, IF_EQUAL, IF_AT_LEAST, RETURN = 0x20, 0x15, 0x35, 0x06
 
 def verdict(machine: str, number: int, first: int = 0, architecture: int = 0) -> int:
     """Interpret the filter on one call, by the rules of bpf(4)."""
-    program = build_seccomp_filter(machine)
+    program = _build_seccomp_filter(machine)
     assert program is not None
     steps = list(struct.iter_unpack("=HBBI", program))
     architecture = architecture or _ARCHITECTURES[machine]
@@ -64,4 +68,4 @@ def test_both_machines_refuse_the_same() -> None:
 
 def test_unknown_machine_has_no_filter() -> None:
     """Its numbers are not known, so it gets no sandbox either."""
-    assert build_seccomp_filter("riscv64") is None
+    assert _build_seccomp_filter("riscv64") is None
