@@ -244,11 +244,11 @@ class _ChildProcess(asyncio.SubprocessProtocol):
         self.is_over = True
         self._exited.set()
 
-    def write(self, line: bytes) -> None:
-        """Write a line to its stdin, if that is open."""
+    def write(self, message: _RpcMessage) -> None:
+        """Write a message to its stdin, if that is open."""
         stdin = self._stdin()
         if stdin is not None:
-            stdin.write(line + b"\n")
+            stdin.write(_encode_rpc_message(message) + b"\n")
 
     def kill(self) -> None:
         """End the program with all that it started."""
@@ -324,7 +324,7 @@ class McpStdioTransport(_McpTransport):
         """Send a message that has no answer; raises RemoteError."""
         if self._child is None or self._child.is_over:
             raise RemoteError(f"{self._name} {self._end_reason}.")
-        self._child.write(_encode_rpc_message(notification))
+        self._child.write(notification)
 
     async def close(self) -> None:
         """End the program."""
@@ -348,7 +348,7 @@ class McpStdioTransport(_McpTransport):
         waiting = self._waiting.get(number) if isinstance(number, int) else None
         reply = _build_rpc_reply(message)
         if reply is not None and self._child is not None:
-            self._child.write(_encode_rpc_message(reply))
+            self._child.write(reply)
         elif waiting is not None and not waiting.done():
             self._unrelated_messages = 0
             waiting.set_result(message)

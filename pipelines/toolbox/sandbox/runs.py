@@ -1,4 +1,4 @@
-"""One run in the sandbox: send the request, watch memory and time, read the reply.
+"""One run in the sandbox, whose memory and time are watched.
 
 The reply is not trusted: code that broke out of its own process may have written it.
 Numbers are checked, names are never used as paths on the host, and the archive is only
