@@ -170,11 +170,10 @@ class McpHttpTransport(_McpTransport):
         ours = {
             "Accept": "application/json, text/event-stream",
             "Content-Type": "application/json",
+            "MCP-Protocol-Version": self.version,
+            _SESSION_HEADER: self._session_id,
         }
-        if self.version:
-            ours["MCP-Protocol-Version"] = self.version
-        if self._session_id:
-            ours[_SESSION_HEADER] = self._session_id
+        ours = {name: text for name, text in ours.items() if text}
         return {**ours, **dict(self._entry.headers)}
 
     async def _read_messages(

@@ -13,14 +13,12 @@ import shutil
 import signal
 from asyncio.subprocess import Process
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 MEBIBYTE = 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True)
-class SandboxLimits:
+class SandboxLimits(NamedTuple):
     """The limits of one run; sizes are in bytes.
 
     `memory` is for all processes of a run together, `processes` counts threads as well.

@@ -6,6 +6,7 @@ The tools are offered only if a working sandbox was found.
 import asyncio
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from toolbox.sandbox.backend import SandboxBackend, SandboxLimits, SandboxUnavailable
@@ -16,7 +17,6 @@ from toolbox.sandbox.runs import (
     Sandbox,
     SandboxReply,
     SandboxReplyMissing,
-    find_sandbox,
 )
 from toolbox.sandbox.workspaces import (
     SandboxClosed,
@@ -309,15 +309,22 @@ class SandboxTools:
     async def _find_sandbox(self) -> Sandbox | None:
         async with self._probe_lock:
             if not self._has_probed:
-                self._sandbox = await self._probe()
+                async with self._workspaces.acquire("") as workspace:
+                    with workspace.open_spool() as spool:
+                        self._sandbox = await self._probe_backends(spool)
                 self._has_probed = True
         return self._sandbox
 
-    async def _probe(self) -> Sandbox | None:
-        async with self._workspaces.acquire("") as workspace:
-            with workspace.open_spool() as spool:
-                try:
-                    return await find_sandbox(self._backends, self._limits, spool)
-                except SandboxUnavailable as missing:
-                    self._log(f"The tools of the sandbox are not offered: {missing}.")
+    async def _probe_backends(self, spool: Path) -> Sandbox | None:
+        """Return the first sandbox that confines; log the reasons if there is none."""
+        reasons = []
+        for backend in self._backends:
+            sandbox = Sandbox(backend, self._limits)
+            try:
+                await sandbox.check_confinement(spool)
+                return sandbox
+            except SandboxUnavailable as missing:
+                reasons.append(f"{backend.name}: {missing}")
+        why = "; ".join(reasons)
+        self._log(f"The tools of the sandbox are not offered: {why}.")
         return None
