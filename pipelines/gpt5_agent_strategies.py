@@ -17,10 +17,10 @@ Built by scripts/bundle.py from pipes/ and pipelines/; do not edit. In reading o
                code, messages, input.history, events, files, citations, render.chunks,
                storage.output_carrier, render.completions, render.items,
                render.commentary, render.hosted, render.native, input.tasks
-    toolbox  sandbox.backend, sandbox.seccomp, sandbox.bubblewrap, sandbox.containers,
-             sandbox.program, sandbox.runs, sandbox.workspaces, sandbox.tools,
-             server_entries, remote_tools, mcp.messages, mcp.http, mcp.stdio,
-             mcp.client, openapi.document, openapi.client, tool_servers
+    toolbox  sandbox.backend, sandbox.bubblewrap, sandbox.containers, sandbox.program,
+             sandbox.runs, sandbox.workspaces, sandbox.tools, server_entries,
+             remote_tools, mcp.transports, mcp.client, openapi.document, openapi.client,
+             tool_servers
     gpt5_agent  events, ports, request, agent.accounting, agent.memory, tools.guard,
                 tools.confirmations, agent.earlier_rounds, agent.policy,
                 tools.execution, agent.preparation, agent.transcript, agent.calls,
@@ -77,7 +77,7 @@ from contextlib import (
     nullcontext,
     suppress,
 )
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from email.utils import parsedate_to_datetime
 from fnmatch import fnmatchcase
 from functools import partial
@@ -7008,23 +7008,20 @@ def _clean_part(part: object) -> object:
     return part
 
 
-# ==== toolbox.sandbox.backend: What every sandbox backend provides: a process with limits that can be ended at any time.
+# ==== toolbox.sandbox.backend: Limits of a sandbox, and processes that can be ended at any time.
 
 MEBIBYTE = 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True)
-class SandboxLimits:
+class SandboxLimits(NamedTuple):
     """The limits of one run; sizes are in bytes.
 
     `memory` is for all processes of a run together, `processes` counts threads as well.
     The workspace and the folder for temporary files have `disk` each, a single file at
     most `file`; a workspace keeps `files` files and folders. `output` limits what is
-    printed, the result, and a file that is read. `returned_files` of a run are handed
-    out. `packages` is the space for installed dependencies.
-
-    A chat's workspace is removed when it was not used for `idle_seconds`, or when
-    `chats` others were used since.
+    printed, the result, and a file that is read; `packages` the installed dependencies.
+    A workspace is removed `idle_seconds` after its last use, or when `chats` others were
+    used since.
     """
 
     seconds: float = 30.0
@@ -7066,10 +7063,7 @@ class ProcessHandle:
 
 
 async def start_process(*command: str, **options: Any) -> Process:
-    """Start a process as the head of a group; cancelling ends all of it.
-
-    Bubblewrap alone would leave a child behind that waits for it.
-    """
+    """Start a process as the head of a group; cancelling ends all of it."""
     creating = asyncio.create_subprocess_exec(*command, process_group=0, **options)
     starting = asyncio.create_task(creating)
     try:
@@ -7081,7 +7075,7 @@ async def start_process(*command: str, **options: Any) -> Process:
             handle = ProcessHandle(process.pid)
             handle.kill()
             handle.close()
-            # Who does not hear of the end of its parent hears that of its input.
+            # A process that outlives its parent ends at the end of its input.
             await process.communicate(b"")
         raise
 
@@ -7096,13 +7090,21 @@ class SandboxUnavailable(Exception):
     """No sandbox works here; the text is for an administrator."""
 
 
+def find_program(name: str) -> str:
+    """Return the path of a program; raises SandboxUnavailable."""
+    path = shutil.which(name)
+    if path is None:
+        raise SandboxUnavailable(f"{name} is not installed")
+    return path
+
+
 class SandboxProcess(Protocol):
     """One sandbox with one program in it, which reads stdin and answers on stdout."""
 
     process: Process
 
     def measure_memory(self) -> int:
-        """Return the bytes that its processes hold, unless they are limited otherwise."""
+        """Return the bytes that its processes hold, 0 if something else limits them."""
 
     async def kill(self) -> None:
         """End all that runs in it."""
@@ -7119,106 +7121,10 @@ class SandboxBackend(Protocol):
         """What an administrator calls it."""
 
     async def start(self, program: str, limits: SandboxLimits) -> SandboxProcess:
-        """Start a program in its own sandbox; raises SandboxUnavailable."""
+        """Start a program in a sandbox; raises SandboxUnavailable."""
 
 
-# ==== toolbox.sandbox.seccomp: A filter of system calls that sandboxed code may not use.
-
-_REFUSED_CALLS = {
-    "x86_64": {
-        "shmget": 29,
-        "socket": 41,
-        "semget": 64,
-        "msgget": 68,
-        "ptrace": 101,
-        "add_key": 248,
-        "request_key": 249,
-        "keyctl": 250,
-        "vmsplice": 278,
-        "perf_event_open": 298,
-        "process_vm_readv": 310,
-        "process_vm_writev": 311,
-        "memfd_create": 319,
-        "bpf": 321,
-        "userfaultfd": 323,
-        "io_uring_setup": 425,
-        "pidfd_getfd": 438,
-        "memfd_secret": 447,
-    },
-    "aarch64": {
-        "vmsplice": 75,
-        "ptrace": 117,
-        "msgget": 186,
-        "semget": 190,
-        "shmget": 194,
-        "socket": 198,
-        "add_key": 217,
-        "request_key": 218,
-        "keyctl": 219,
-        "perf_event_open": 241,
-        "process_vm_readv": 270,
-        "process_vm_writev": 271,
-        "memfd_create": 279,
-        "bpf": 280,
-        "userfaultfd": 282,
-        "io_uring_setup": 425,
-        "pidfd_getfd": 438,
-        "memfd_secret": 447,
-    },
-}
-"""The numbers of the calls that are refused; `socket` only for what reaches outside."""
-
-_ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}  # linux/audit.h
-_X32_CALL_BIT = 0x40000000
-"""x86_64 has every call a second time from here on."""
-_UNIX_SOCKETS = 1
-
-# linux/bpf_common.h: load a word; jump if equal, if at least; return. seccomp.h.
-_LOAD, _IF_EQUAL, _IF_AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06
-_CALL_NUMBER_OFFSET, _ARCHITECTURE_OFFSET, _FIRST_ARGUMENT_OFFSET = (
-    0,
-    4,
-    16,
-)  # offsets in seccomp_data
-_KILL, _REFUSE, _PASS = 0x80000000, 0x00050000 | errno.EPERM, 0x7FFF0000
-
-
-def build_seccomp_filter(machine: str) -> bytes | None:
-    """Return the filter for a machine as `uname` names it, or None."""
-    calls = _REFUSED_CALLS.get(machine)
-    if calls is None:
-        return None
-    refuse = _encode_instruction(_RETURN, _REFUSE)
-    steps = [
-        _encode_instruction(_LOAD, _ARCHITECTURE_OFFSET),
-        _encode_instruction(_IF_EQUAL, _ARCHITECTURES[machine], skip_if=1),
-        _encode_instruction(
-            _RETURN, _KILL
-        ),  # another machine's calls have other numbers
-        _encode_instruction(_LOAD, _CALL_NUMBER_OFFSET),
-        _encode_instruction(_IF_AT_LEAST, _X32_CALL_BIT, skip_unless=1),
-        refuse,
-    ]
-    for name, number in calls.items():
-        if name != "socket":
-            steps += [_encode_instruction(_IF_EQUAL, number, skip_unless=1), refuse]
-    steps += [
-        _encode_instruction(_IF_EQUAL, calls["socket"], skip_unless=3),
-        _encode_instruction(_LOAD, _FIRST_ARGUMENT_OFFSET),
-        _encode_instruction(_IF_EQUAL, _UNIX_SOCKETS, skip_if=1),
-        refuse,
-        _encode_instruction(_RETURN, _PASS),
-    ]
-    return b"".join(steps)
-
-
-def _encode_instruction(
-    code: int, operand: int, skip_if: int = 0, skip_unless: int = 0
-) -> bytes:
-    return struct.pack("=HBBI", code, skip_if, skip_unless, operand)
-
-
-# ==== toolbox.sandbox.bubblewrap: The bubblewrap backend: empty namespaces around a Python interpreter.
+# ==== toolbox.sandbox.bubblewrap: Bubblewrap: empty namespaces around a Python interpreter.
 
 _INODE_BYTES = 1024
 """What an empty file costs the kernel; bwrap has no option that limits their number."""
@@ -7240,7 +7146,12 @@ class _BubblewrapProcess:
         with suppress(FileNotFoundError, ProcessLookupError, BlockingIOError):
             first = self._open_first_process()
             if not os.path.samestat(os.stat("root", dir_fd=first), os.stat("/")):
-                return _sum_process_memory(first) + _estimate_inode_memory(first)
+                root = f"/proc/self/fd/{first}/root"
+                numbers = filter(str.isdigit, os.listdir(f"{root}/proc"))
+                statuses = (f"{root}/proc/{number}/status" for number in numbers)
+                folders = (f"{root}/{name}" for name in _WRITABLE_FOLDERS)
+                held = sum(map(_read_process_memory, statuses))
+                return held + sum(map(_estimate_inode_memory, folders))
         return 0  # not begun, or over
 
     async def kill(self) -> None:
@@ -7265,37 +7176,21 @@ class _BubblewrapProcess:
         return self._first_descriptor
 
 
-def _sum_process_memory(first: int) -> int:
-    processes = os.open("root/proc", os.O_RDONLY | os.O_DIRECTORY, dir_fd=first)
-    try:
-        numbers = [name for name in os.listdir(processes) if name.isdigit()]
-        return sum(_read_process_memory(number, processes) for number in numbers)
-    finally:
-        os.close(processes)
-
-
-def _read_process_memory(number: str, processes: int) -> int:
-    with suppress(FileNotFoundError, ProcessLookupError):
-        status = os.open(f"{number}/status", os.O_RDONLY, dir_fd=processes)
-        with open(status, encoding="utf-8", errors="replace") as lines:
-            sizes = [
-                line.split()[1] for line in lines if line.startswith(_MEMORY_FIELDS)
-            ]
+def _read_process_memory(path: str) -> int:
+    with (
+        suppress(FileNotFoundError, ProcessLookupError),
+        open(path, encoding="utf-8", errors="replace") as lines,
+    ):
+        sizes = [line.split()[1] for line in lines if line.startswith(_MEMORY_FIELDS)]
         return 1024 * sum(map(int, sizes))
     return 0  # it has just ended
 
 
-def _estimate_inode_memory(first: int) -> int:
-    number = 0
-    for name in _WRITABLE_FOLDERS:
-        with suppress(FileNotFoundError):
-            folder = os.open(f"root/{name}", os.O_PATH, dir_fd=first)
-            try:
-                filesystem = os.fstatvfs(folder)
-            finally:
-                os.close(folder)
-            number += filesystem.f_files - filesystem.f_ffree
-    return number * _INODE_BYTES
+def _estimate_inode_memory(path: str) -> int:
+    with suppress(FileNotFoundError):
+        filesystem = os.statvfs(path)
+        return (filesystem.f_files - filesystem.f_ffree) * _INODE_BYTES
+    return 0
 
 
 _ISOLATION_OPTIONS = (
@@ -7311,13 +7206,13 @@ class BubblewrapBackend:
     """Makes sandboxes in which a given interpreter runs."""
 
     def __init__(self, python: Path, wheels: str = "") -> None:
-        """Dependencies are allowed if `wheels` names their folder."""
+        """`wheels` is the folder of dependencies, if there are any."""
         self.name = f"bubblewrap with {python}"
         self._python = python
         self._wheels = wheels
 
     async def start(self, program: str, limits: SandboxLimits) -> _BubblewrapProcess:
-        """Start a program in its own sandbox; raises SandboxUnavailable."""
+        """Start a sandbox; raises SandboxUnavailable."""
         command = [_find_bwrap(), *self._options(limits)]
         user = NOBODY_UID if os.geteuid() == 0 else None
         with (
@@ -7360,10 +7255,7 @@ class BubblewrapBackend:
 
 
 def find_interpreters() -> list[Path]:
-    """Return the interpreters that a run could use: the server's, the system's.
-
-    The server's may lie in a home folder that nobody else can read.
-    """
+    """Return the interpreters that a run could use: the server's, the system's."""
     own = Path(sys.base_prefix, "bin", f"python3.{sys.version_info.minor}")
     system = shutil.which("python3", path="/usr/local/bin:/usr/bin")
     found = [own, *([Path(system)] if system else [])]
@@ -7371,9 +7263,7 @@ def find_interpreters() -> list[Path]:
 
 
 def _find_bwrap() -> str:
-    path = shutil.which("bwrap")
-    if path is None:
-        raise SandboxUnavailable("bwrap is not installed")
+    path = find_program("bwrap")
     if os.stat(path).st_mode & stat.S_ISUID:
         raise SandboxUnavailable(
             "bwrap is setuid root, and so more than it needs to be"
@@ -7401,9 +7291,7 @@ def _open_pipe() -> Iterator[tuple[int, int]]:
 
 @contextmanager
 def _open_seccomp_filter(machine: str) -> Iterator[int]:
-    program = build_seccomp_filter(machine)
-    if program is None:
-        raise SandboxUnavailable(f"no filter of system calls is known for {machine}")
+    program = _build_seccomp_filter(machine)
     reading, writing = os.pipe()
     try:
         os.write(writing, program)  # it fits into a pipe
@@ -7411,6 +7299,75 @@ def _open_seccomp_filter(machine: str) -> Iterator[int]:
         yield reading
     finally:
         os.close(reading)
+
+
+_REFUSED_CALLS = {
+    "shmget": (29, 194),
+    "socket": (41, 198),
+    "semget": (64, 190),
+    "msgget": (68, 186),
+    "ptrace": (101, 117),
+    "add_key": (248, 217),
+    "request_key": (249, 218),
+    "keyctl": (250, 219),
+    "vmsplice": (278, 75),
+    "perf_event_open": (298, 241),
+    "process_vm_readv": (310, 270),
+    "process_vm_writev": (311, 271),
+    "memfd_create": (319, 279),
+    "bpf": (321, 280),
+    "userfaultfd": (323, 282),
+    "io_uring_setup": (425, 425),
+    "pidfd_getfd": (438, 438),
+    "memfd_secret": (447, 447),
+}
+"""The numbers of the calls that are refused, one of each machine in `_ARCHITECTURES`;
+`socket` only for what reaches outside."""
+
+_ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}  # linux/audit.h
+_X32_CALL_BIT = 0x40000000
+"""x86_64 has every call a second time from here on."""
+_UNIX_SOCKETS = 1
+
+# linux/bpf_common.h: load a word; jump if equal, if at least; return. seccomp.h.
+_LOAD, _IF_EQUAL, _IF_AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06
+# Offsets in seccomp_data.
+_CALL_NUMBER, _ARCHITECTURE, _FIRST_ARGUMENT = 0, 4, 16
+_KILL, _REFUSE, _PASS = 0x80000000, 0x00050000 | errno.EPERM, 0x7FFF0000
+
+
+def _build_seccomp_filter(machine: str) -> bytes:
+    if machine not in _ARCHITECTURES:
+        raise SandboxUnavailable(f"no filter of system calls is known for {machine}")
+    column = list(_ARCHITECTURES).index(machine)
+    calls = {name: numbers[column] for name, numbers in _REFUSED_CALLS.items()}
+    refuse = _encode_instruction(_RETURN, _REFUSE)
+    steps = [
+        _encode_instruction(_LOAD, _ARCHITECTURE),
+        _encode_instruction(_IF_EQUAL, _ARCHITECTURES[machine], skip_if=1),
+        # The calls of another machine have other numbers.
+        _encode_instruction(_RETURN, _KILL),
+        _encode_instruction(_LOAD, _CALL_NUMBER),
+        _encode_instruction(_IF_AT_LEAST, _X32_CALL_BIT, skip_unless=1),
+        refuse,
+    ]
+    for name, number in calls.items():
+        if name != "socket":
+            steps += [_encode_instruction(_IF_EQUAL, number, skip_unless=1), refuse]
+    steps += [
+        _encode_instruction(_IF_EQUAL, calls["socket"], skip_unless=3),
+        _encode_instruction(_LOAD, _FIRST_ARGUMENT),
+        _encode_instruction(_IF_EQUAL, _UNIX_SOCKETS, skip_if=1),
+        refuse,
+        _encode_instruction(_RETURN, _PASS),
+    ]
+    return b"".join(steps)
+
+
+def _encode_instruction(
+    code: int, operand: int, skip_if: int = 0, skip_unless: int = 0
+) -> bytes:
+    return struct.pack("=HBBI", code, skip_if, skip_unless, operand)
 
 
 # ==== toolbox.sandbox.containers: Sandboxes made by Docker or Podman.
@@ -7463,10 +7420,8 @@ class ContainerBackend:
         self._wheels = wheels
 
     async def start(self, program: str, limits: SandboxLimits) -> _ContainerProcess:
-        """Start a program in its own container; raises SandboxUnavailable."""
-        path = shutil.which(self.name)
-        if path is None:
-            raise SandboxUnavailable(f"{self.name} is not installed")
+        """Start a container; raises SandboxUnavailable."""
+        path = find_program(self.name)
         name = f"sandbox-{token_hex(8)}"
         command = [path, *_ISOLATED_RUN.split(), "--name", name, *self._options(limits)]
         process = await start_process(
@@ -7489,10 +7444,8 @@ class ContainerBackend:
         yield from ("--memory", str(memory), "--memory-swap", str(memory))
         for path, size in rooms.items():
             options = f"rw,exec,nosuid,nodev,size={size},mode=700"
-            yield from (
-                "--tmpfs",
-                f"{path}:{options},uid={NOBODY_UID},gid={NOBODY_UID}",
-            )
+            owner = f"uid={NOBODY_UID},gid={NOBODY_UID}"
+            yield from ("--tmpfs", f"{path}:{options},{owner}")
         for name, value in RUN_ENVIRONMENT.items():
             yield from ("--env", f"{name}={value}")
         if self.name == "podman":  # it would hand the server's proxies on
@@ -7968,7 +7921,7 @@ if __name__ == "__main__":
 """What `python -c` runs."""
 
 
-# ==== toolbox.sandbox.runs: One run in the sandbox: send the request, watch memory and time, read the reply.
+# ==== toolbox.sandbox.runs: One run in the sandbox, whose memory and time are watched.
 
 _MAX_JSON_CHARACTER_BYTES = 12
 """The bytes of JSON that one character may take, as a pair of surrogates."""
@@ -8057,7 +8010,9 @@ class Sandbox:
 
         Raises RunStopped, SandboxReplyMissing, or SandboxUnavailable.
         """
-        line = json.dumps({**request, "limits": asdict(self._limits)}).encode() + b"\n"
+        line = (
+            json.dumps({**request, "limits": self._limits._asdict()}).encode() + b"\n"
+        )
         cell = await self._backend.start(SANDBOX_PROGRAM, self._limits)
         self._processes.add(cell)
         talk = _SandboxRun(cell, self._limits)
@@ -8072,6 +8027,21 @@ class Sandbox:
         if reply is None:
             raise SandboxReplyMissing(talk.stderr_text())
         return reply
+
+    async def check_confinement(self, spool: Path) -> None:
+        """Do a first run; raises SandboxUnavailable unless it confines as required."""
+        try:
+            reply = await self.run({"operation": "describe"}, None, spool)
+        except OSError as error:
+            raise SandboxUnavailable(f"it does not start: {error.strerror}") from None
+        except RunStopped as stopped:
+            reason = f"a first run was stopped, because {stopped}"
+            raise SandboxUnavailable(reason) from None
+        except SandboxReplyMissing as silent:
+            reason = str(silent) or "a first run gave no answer"
+            raise SandboxUnavailable(reason) from None
+        if holes := list(_find_confinement_gaps(reply.answer)):
+            raise SandboxUnavailable(f"it does not confine {', '.join(holes)}")
 
     async def stop(self) -> None:
         """End all that runs or begins; callers get SandboxReplyMissing."""
@@ -8180,36 +8150,6 @@ _EXPECTED_CONFINEMENT = {
 }
 
 
-async def find_sandbox(
-    backends: Iterable[SandboxBackend], limits: SandboxLimits, spool: Path
-) -> Sandbox:
-    """Return the first sandbox that confines; raises SandboxUnavailable."""
-    reasons = []
-    for backend in backends:
-        sandbox = Sandbox(backend, limits)
-        try:
-            await _check_confinement(sandbox, spool)
-            return sandbox
-        except SandboxUnavailable as missing:
-            reasons.append(f"{backend.name}: {missing}")
-    raise SandboxUnavailable("; ".join(reasons))
-
-
-async def _check_confinement(sandbox: Sandbox, spool: Path) -> None:
-    try:
-        reply = await sandbox.run({"operation": "describe"}, None, spool)
-    except OSError as error:
-        raise SandboxUnavailable(f"it does not start: {error.strerror}") from None
-    except RunStopped as stopped:
-        raise SandboxUnavailable(
-            f"a first run was stopped, because {stopped}"
-        ) from None
-    except SandboxReplyMissing as silent:
-        raise SandboxUnavailable(str(silent) or "a first run gave no answer") from None
-    if holes := list(_find_confinement_gaps(reply.answer)):
-        raise SandboxUnavailable(f"it does not confine {', '.join(holes)}")
-
-
 def _find_confinement_gaps(found: Mapping[str, Any]) -> Iterator[str]:
     for name, value in _EXPECTED_CONFINEMENT.items():
         if found.get(name) != value:
@@ -8218,7 +8158,7 @@ def _find_confinement_gaps(found: Mapping[str, Any]) -> Iterator[str]:
         yield "user"
 
 
-# ==== toolbox.sandbox.workspaces: The workspaces of the chats, in a temporary folder that is removed at the end.
+# ==== toolbox.sandbox.workspaces: The workspaces of the chats, in a temporary folder.
 
 _ROOT_PREFIX = "sandbox-workspaces-"
 
@@ -8348,7 +8288,6 @@ class WorkspacePool:
         self._root: _WorkspaceRoot | None = None
         self._workspaces: dict[Hashable, Workspace] = {}
         self._timers: dict[Hashable, asyncio.TimerHandle] = {}
-        self._numbers = count(1)
         self._is_closed = False
 
     @asynccontextmanager
@@ -8370,16 +8309,14 @@ class WorkspacePool:
             raise SandboxClosed
         if chat in self._timers:
             self._timers.pop(chat).cancel()
-        workspace = self._workspaces.pop(chat, None) or self._new_workspace()
+        workspace = self._workspaces.pop(chat, None)
+        if workspace is None:
+            self._root = self._root or _WorkspaceRoot()
+            folder = Path(tempfile.mkdtemp(dir=self._root.path))
+            workspace = Workspace(folder, self._limits)
         self._workspaces[chat] = workspace  # the last of all: it was used last
         workspace.borrowers += 1
         return workspace
-
-    def _new_workspace(self) -> Workspace:
-        self._root = self._root or _WorkspaceRoot()
-        folder = self._root.path / str(next(self._numbers))
-        folder.mkdir()
-        return Workspace(folder, self._limits)
 
     def _release(self, chat: Hashable, workspace: Workspace) -> None:
         if workspace.borrowers or self._is_closed:
@@ -8427,24 +8364,20 @@ def _printable_name(name: str) -> str:
     return "".join(sign if sign.isprintable() else "_" for sign in last) or "file"
 
 
-# ==== toolbox.sandbox.tools: The code interpreter's tools: descriptions for the model, calls, results.
-
-_SandboxToolSpec = dict[str, Any]
+# ==== toolbox.sandbox.tools: The tools of the sandbox: descriptions for the model, calls, results.
 
 
 class _SandboxCallFailed(Exception):
     """A call has no result; the text says why, for the model."""
 
 
-_WORKSPACE_NOTE = (
-    "The workspace is the folder /work. It lives as long as the chat is used and is "
-    "shared by all tools whose names begin with python_ or sandbox_."
-)
 _RUN_DESCRIPTION = (
     "Runs Python code in a sandbox without network. Each run is a fresh process: only "
     "files in the workspace, which is the current folder, outlive it. Returns JSON with "
     "what was printed (stdout, stderr), the value of the last expression (result), and "
-    "the files that were written, which the user is shown. " + _WORKSPACE_NOTE
+    "the files that were written, which the user is shown. The workspace is the folder "
+    "/work. It lives as long as the chat is used and is shared by all tools whose names "
+    "begin with python_ or sandbox_."
 )
 _CODE = {"code": {"type": "string", "description": "The Python code."}}
 _DEPENDENCIES = {
@@ -8484,7 +8417,7 @@ _FILE_TOOLS = {
 }
 
 
-def _build_sandbox_specs(with_dependencies: bool) -> list[_SandboxToolSpec]:
+def _build_sandbox_specs(with_dependencies: bool) -> list[dict[str, Any]]:
     run = {**_CODE, **(_DEPENDENCIES if with_dependencies else {})}
     return [
         _build_sandbox_spec("python_execute", _RUN_DESCRIPTION, run, ["code"]),
@@ -8497,7 +8430,7 @@ def _build_sandbox_specs(with_dependencies: bool) -> list[_SandboxToolSpec]:
 
 def _build_sandbox_spec(
     name: str, description: str, properties: Mapping[str, Any], required: list[str]
-) -> _SandboxToolSpec:
+) -> dict[str, Any]:
     parameters = {
         "type": "object",
         "properties": dict(properties),
@@ -8634,10 +8567,7 @@ def _list_default_backends(wheels: str) -> list[SandboxBackend]:
 
 
 class SandboxTools:
-    """The tools of one server; `chat_id` selects the workspace.
-
-    The caller is responsible for the id: it gives access to the workspace.
-    """
+    """The tools of one server; who knows a `chat_id` has access to its workspace."""
 
     def __init__(
         self,
@@ -8646,7 +8576,7 @@ class SandboxTools:
         log: Callable[[str], object] = str,
         backends: Iterable[SandboxBackend] | None = None,
     ) -> None:
-        """`wheels` is the folder of dependencies; nothing is started yet."""
+        """`wheels` is the folder of dependencies, if there are any."""
         self._limits = limits or SandboxLimits()
         self._with_dependencies = bool(wheels)
         self._log = log
@@ -8659,7 +8589,7 @@ class SandboxTools:
         self._has_probed = False
         self._sandbox: Sandbox | None = None
 
-    async def specs(self) -> list[_SandboxToolSpec]:
+    async def specs(self) -> list[dict[str, Any]]:
         """Return the tools' descriptions; none without a sandbox.
 
         The first call looks for a sandbox; the log says once why there is none.
@@ -8714,17 +8644,23 @@ class SandboxTools:
     async def _find_sandbox(self) -> Sandbox | None:
         async with self._probe_lock:
             if not self._has_probed:
-                self._sandbox = await self._probe()
+                async with self._workspaces.acquire("") as workspace:
+                    with workspace.open_spool() as spool:
+                        self._sandbox = await self._probe_backends(spool)
                 self._has_probed = True
         return self._sandbox
 
-    async def _probe(self) -> Sandbox | None:
-        async with self._workspaces.acquire("") as workspace:
-            with workspace.open_spool() as spool:
-                try:
-                    return await find_sandbox(self._backends, self._limits, spool)
-                except SandboxUnavailable as missing:
-                    self._log(f"The tools of the sandbox are not offered: {missing}.")
+    async def _probe_backends(self, spool: Path) -> Sandbox | None:
+        reasons = []
+        for backend in self._backends:
+            sandbox = Sandbox(backend, self._limits)
+            try:
+                await sandbox.check_confinement(spool)
+                return sandbox
+            except SandboxUnavailable as missing:
+                reasons.append(f"{backend.name}: {missing}")
+        why = "; ".join(reasons)
+        self._log(f"The tools of the sandbox are not offered: {why}.")
         return None
 
 
@@ -8956,7 +8892,7 @@ def _read_label(row: object) -> str:
     return str(label) if is_label else ""
 
 
-# ==== toolbox.remote_tools: What MCP and OpenAPI clients share: tool form, size limits, timeouts, connections.
+# ==== toolbox.remote_tools: What MCP and OpenAPI clients share: tools, limits, connections.
 
 MAX_TOOLS_PER_SERVER = 128
 """Of one server; more would only confuse a model."""
@@ -9088,10 +9024,7 @@ class RemoteConnection:
         headers: Mapping[str, str],
         body: bytes | None = None,
     ) -> AsyncIterator[aiohttp.ClientResponse]:
-        """Send a request, lend its response; raises RemoteError.
-
-        Leaving early closes the connection. There is no time limit here.
-        """
+        """Send a request without a time limit, lend its response; raises RemoteError."""
         try:
             response = await self._open_session().request(
                 method,
@@ -9126,7 +9059,7 @@ class RemoteConnection:
     async def read_body(
         self, response: aiohttp.ClientResponse, most: int = MAX_REMOTE_BYTES
     ) -> bytes:
-        """Return a body; of one longer than `most` a beginning that is longer too."""
+        """Return a body, or more than `most` of a longer one; raises RemoteError."""
         taken = bytearray()
         async with aclosing(self.read_chunks(response)) as pieces:
             async for piece in pieces:
@@ -9153,53 +9086,33 @@ class RemoteConnection:
         return self._session
 
 
-# ==== toolbox.mcp.messages: JSON-RPC 2.0 messages of MCP.
+# ==== toolbox.mcp.transports: Two ways to an MCP server: streamable HTTP, and a child process.
 
-RpcMessage = dict[str, Any]
+_RpcMessage = dict[str, Any]
 
-MAX_UNRELATED_MESSAGES = 1_000
+_MAX_UNRELATED_MESSAGES = 1_000
 """How many messages a server may send that answer nothing, before it has failed."""
 _METHOD_NOT_FOUND = -32601
 
 
 def build_rpc_message(
     method: str, params: Mapping[str, Any] | None = None, number: int | None = None
-) -> RpcMessage:
+) -> dict[str, Any]:
     """Return a request; without a number, a message that has no answer."""
-    head = {"jsonrpc": "2.0", **({} if number is None else {"id": number})}
     return {
-        **head,
+        "jsonrpc": "2.0",
+        **({} if number is None else {"id": number}),
         "method": method,
         **({} if params is None else {"params": dict(params)}),
     }
 
 
-def parse_rpc_messages(text: str, secrets: Iterable[str]) -> list[RpcMessage]:
-    """Return the messages of a text without our secrets: one, or a list.
-
-    Raises ValueError.
-    """
-    try:
-        given = json.loads(redact_secrets(text, secrets))
-    except RecursionError:
-        raise ValueError from None
-    rows = given if isinstance(given, list) else [given]
-    if not all(isinstance(row, dict) for row in rows):
-        raise ValueError
-    return rows
-
-
-def encode_rpc_message(message: RpcMessage) -> bytes:
-    """Return a message as it is sent, in one line."""
+def _encode_rpc_message(message: _RpcMessage) -> bytes:
     text = json.dumps(message, ensure_ascii=False, separators=(",", ":"))
     return text.encode("utf-8", errors="replace")
 
 
-def build_rpc_reply(message: RpcMessage) -> RpcMessage | None:
-    """Return the answer to a request of the server; None for any other message.
-
-    Only `ping` is supported.
-    """
+def _build_rpc_reply(message: _RpcMessage) -> _RpcMessage | None:
     if "method" not in message or message.get("id") is None:
         return None
     head = {"jsonrpc": "2.0", "id": message["id"]}
@@ -9208,8 +9121,6 @@ def build_rpc_reply(message: RpcMessage) -> RpcMessage | None:
     return {**head, "error": {"code": _METHOD_NOT_FOUND, "message": "Method not found"}}
 
 
-# ==== toolbox.mcp.http: MCP over streamable HTTP (protocol revision 2025-06-18).
-
 _SESSION_HEADER = "Mcp-Session-Id"
 
 
@@ -9217,17 +9128,30 @@ class SessionExpired(Exception):
     """The server has forgotten the session and did nothing of the message."""
 
 
-class McpHttpTransport:
-    """One session with a server, if the server has sessions.
-
-    `version` is what was agreed on in the handshake, empty before it.
-    """
+class _McpTransport:
 
     def __init__(self, entry: ServerEntry) -> None:
-        """Open nothing yet."""
         self.version = ""
         self._entry = entry
         self._name = f"The MCP server {entry.label}"
+
+    def _parse(self, text: str) -> list[_RpcMessage]:
+        try:
+            given = json.loads(redact_secrets(text, self._entry.secrets))
+        except (ValueError, RecursionError):
+            given = None
+        rows = given if isinstance(given, list) else [given]
+        if not all(isinstance(row, dict) for row in rows):
+            raise RemoteError(f"{self._name} does not speak MCP.")
+        return rows
+
+
+class McpHttpTransport(_McpTransport):
+    """One session with a server, if the server has sessions."""
+
+    def __init__(self, entry: ServerEntry) -> None:
+        """Open nothing yet."""
+        super().__init__(entry)
         self._connection = RemoteConnection(self._name)
         self._session_id = ""
 
@@ -9235,7 +9159,7 @@ class McpHttpTransport:
         """Forget the session; the next answer brings another."""
         self.version = self._session_id = ""
 
-    async def request(self, request: RpcMessage) -> RpcMessage:
+    async def request(self, request: _RpcMessage) -> _RpcMessage:
         """Return the answer to a request; raises RemoteError, SessionExpired.
 
         Requests of the server are answered meanwhile.
@@ -9251,18 +9175,18 @@ class McpHttpTransport:
                     if is_ours and "method" not in message:
                         return message
                     asides += 1
-                    if asides > MAX_UNRELATED_MESSAGES:
+                    if asides > _MAX_UNRELATED_MESSAGES:
                         break
                     await self._reply(message)
         raise RemoteError(f"{self._name} gave no answer to a request.")
 
-    async def notify(self, notification: RpcMessage) -> None:
+    async def notify(self, notification: _RpcMessage) -> None:
         """Post a message that has no answer; raises RemoteError, SessionExpired."""
         async with self._post(notification):
             pass
 
-    async def _reply(self, message: RpcMessage) -> None:
-        reply = build_rpc_reply(message)
+    async def _reply(self, message: _RpcMessage) -> None:
+        reply = _build_rpc_reply(message)
         try:
             if reply is not None:
                 await self.notify(reply)
@@ -9281,9 +9205,11 @@ class McpHttpTransport:
             await self._connection.close()
 
     @asynccontextmanager
-    async def _post(self, message: RpcMessage) -> AsyncIterator[aiohttp.ClientResponse]:
+    async def _post(
+        self, message: _RpcMessage
+    ) -> AsyncIterator[aiohttp.ClientResponse]:
         url, headers = self._entry.url, self._headers()
-        body = encode_rpc_message(message)
+        body = _encode_rpc_message(message)
         async with self._connection.send("POST", url, headers, body) as response:
             status = response.status
             if status == 404 and _SESSION_HEADER in headers:
@@ -9298,16 +9224,15 @@ class McpHttpTransport:
         ours = {
             "Accept": "application/json, text/event-stream",
             "Content-Type": "application/json",
+            "MCP-Protocol-Version": self.version,
+            _SESSION_HEADER: self._session_id,
         }
-        if self.version:
-            ours["MCP-Protocol-Version"] = self.version
-        if self._session_id:
-            ours[_SESSION_HEADER] = self._session_id
+        ours = {name: text for name, text in ours.items() if text}
         return {**ours, **dict(self._entry.headers)}
 
     async def _read_messages(
         self, response: aiohttp.ClientResponse
-    ) -> AsyncGenerator[RpcMessage, None]:
+    ) -> AsyncGenerator[_RpcMessage, None]:
         if response.content_type != "text/event-stream":
             body = await self._connection.read_body(response)
             for message in self._parse(body.decode("utf-8", "replace")):
@@ -9321,14 +9246,6 @@ class McpHttpTransport:
                         yield message
         # The decoder is not closed: an event that the end cut off is not an answer.
 
-    def _parse(self, text: str) -> list[RpcMessage]:
-        try:
-            return parse_rpc_messages(text, self._entry.secrets)
-        except ValueError:
-            raise RemoteError(f"{self._name} does not speak MCP.") from None
-
-
-# ==== toolbox.mcp.stdio: MCP over stdin and stdout of a child process.
 
 _CHILD_EXIT_SECONDS = 2.0
 """How long a program may take to end by itself once its stdin is closed."""
@@ -9374,10 +9291,10 @@ class _ChildProcess(asyncio.SubprocessProtocol):
         self.is_over = True
         self._exited.set()
 
-    def write(self, line: bytes) -> None:
+    def write(self, message: _RpcMessage) -> None:
         stdin = self._stdin()
         if stdin is not None:
-            stdin.write(line + b"\n")
+            stdin.write(_encode_rpc_message(message) + b"\n")
 
     def kill(self) -> None:
         if self._transport is not None and not self._exited.is_set():
@@ -9405,19 +9322,14 @@ class _ChildProcess(asyncio.SubprocessProtocol):
         return stdin if isinstance(stdin, asyncio.WriteTransport) else None
 
 
-class McpStdioTransport:
-    """One program, which lives as long as the session.
-
-    `version` is what was agreed on in the handshake.
-    """
+class McpStdioTransport(_McpTransport):
+    """One program, which lives as long as the session."""
 
     def __init__(self, entry: ServerEntry) -> None:
         """Start nothing yet."""
-        self.version = ""
-        self._entry = entry
-        self._name = f"The MCP server {entry.label}"
+        super().__init__(entry)
         self._child: _ChildProcess | None = None
-        self._waiting: dict[int, asyncio.Future[RpcMessage]] = {}
+        self._waiting: dict[int, asyncio.Future[_RpcMessage]] = {}
         self._unrelated_messages = 0
         self._end_reason = "has ended"
 
@@ -9442,9 +9354,9 @@ class McpStdioTransport:
         except (OSError, ValueError):
             raise RemoteError(f"{self._name} cannot be started.") from None
 
-    async def request(self, request: RpcMessage) -> RpcMessage:
+    async def request(self, request: _RpcMessage) -> _RpcMessage:
         """Return the answer to a request; raises RemoteError."""
-        answer: asyncio.Future[RpcMessage] = asyncio.get_running_loop().create_future()
+        answer: asyncio.Future[_RpcMessage] = asyncio.get_running_loop().create_future()
         self._waiting[request["id"]] = answer
         try:
             await self.notify(request)
@@ -9452,11 +9364,11 @@ class McpStdioTransport:
         finally:
             del self._waiting[request["id"]]
 
-    async def notify(self, notification: RpcMessage) -> None:
+    async def notify(self, notification: _RpcMessage) -> None:
         """Send a message that has no answer; raises RemoteError."""
         if self._child is None or self._child.is_over:
             raise RemoteError(f"{self._name} {self._end_reason}.")
-        self._child.write(encode_rpc_message(notification))
+        self._child.write(notification)
 
     async def close(self) -> None:
         """End the program."""
@@ -9466,20 +9378,20 @@ class McpStdioTransport:
     def _receive_line(self, line: bytes) -> bool:
         self._unrelated_messages += 1
         text = line.decode("utf-8", "replace")
-        with suppress(ValueError):
-            for message in parse_rpc_messages(text, self._entry.secrets):
+        with suppress(RemoteError):
+            for message in self._parse(text):
                 self._receive_message(message)
-        if self._unrelated_messages <= MAX_UNRELATED_MESSAGES:
+        if self._unrelated_messages <= _MAX_UNRELATED_MESSAGES:
             return True
         self._end_reason = "wrote too much and was ended"
         return False
 
-    def _receive_message(self, message: RpcMessage) -> None:
+    def _receive_message(self, message: _RpcMessage) -> None:
         number = message.get("id")
         waiting = self._waiting.get(number) if isinstance(number, int) else None
-        reply = build_rpc_reply(message)
+        reply = _build_rpc_reply(message)
         if reply is not None and self._child is not None:
-            self._child.write(encode_rpc_message(reply))
+            self._child.write(reply)
         elif waiting is not None and not waiting.done():
             self._unrelated_messages = 0
             waiting.set_result(message)
@@ -9605,7 +9517,7 @@ class McpClient:
 
     async def _request_with_retry(
         self, method: str, params: Mapping[str, Any]
-    ) -> RpcMessage:
+    ) -> dict[str, Any]:
         opened = self._open_count
         try:
             return await self._request(method, params)
@@ -9618,7 +9530,7 @@ class McpClient:
         except SessionExpired:
             raise RemoteError(f"{self._name} ends its sessions at once.") from None
 
-    async def _request(self, method: str, params: Mapping[str, Any]) -> RpcMessage:
+    async def _request(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
         request = build_rpc_message(method, params, next(self._numbers))
         try:
             asking = self._transport.request(request)
@@ -9698,42 +9610,6 @@ def _follow_pointer(reference: object, document: Mapping[str, Any]) -> Any:
     return node
 
 
-class _OpenApiSchemas:
-
-    def __init__(self, document: Mapping[str, Any]) -> None:
-        self.definitions: dict[str, Any] = {}
-        self._document = document
-        self._names: dict[str, str] = {}
-
-    def make_standalone(
-        self, node: Any, levels: int = _MAX_OPENAPI_SCHEMA_DEPTH
-    ) -> Any:
-        if levels == 0:
-            raise ValueError
-        if isinstance(node, list):
-            return [self.make_standalone(one, levels - 1) for one in node]
-        if not isinstance(node, Mapping):
-            return node
-        if isinstance(node.get("$ref"), str):
-            return {"$ref": f"#/$defs/{self._define(node['$ref'], levels - 1)}"}
-        return {
-            str(key): self.make_standalone(value, levels - 1)
-            for key, value in node.items()
-        }
-
-    def _define(self, reference: str, levels: int) -> str:
-        if reference not in self._names:
-            if len(self._names) == _MAX_DEFINITIONS:
-                raise ValueError
-            last = _INVALID_NAME_CHARACTER.sub("_", reference.rpartition("/")[2])
-            taken = last in self._names.values()
-            name = f"{last}_{len(self._names)}" if taken else last
-            self._names[reference] = name
-            target = _follow_pointer(reference, self._document)
-            self.definitions[name] = self.make_standalone(target, levels)
-        return self._names[reference]
-
-
 _PARAMETER_LOCATIONS = ("path", "query", "header")
 _RESERVED_HEADERS = frozenset(
     {"accept", "connection", "content-length", "content-type", "host", "te", "upgrade"}
@@ -9762,13 +9638,14 @@ class _OpenApiArguments:
         self.parameters: dict[tuple[str, str], OpenApiParameter] = {}
         self.body = ""
         self._document = document
-        self._schemas = _OpenApiSchemas(document)
+        self._definitions: dict[str, Any] = {}
+        self._definition_names: dict[str, str] = {}
         self._properties: dict[str, Any] = {}
         self._required: dict[str, None] = {}
         self._api_keys = frozenset(_api_key_parameters(document))
 
     def build_schema(self) -> dict[str, Any]:
-        definitions = self._schemas.definitions
+        definitions = self._definitions
         return {
             "type": "object",
             "properties": self._properties,
@@ -9790,7 +9667,7 @@ class _OpenApiArguments:
         media = _find_json_media(said.get("content"))
         if media is not None:
             self.body = self._free_name("body")
-            schema = self._schemas.make_standalone(media.get("schema") or {})
+            schema = self._make_standalone(media.get("schema") or {})
             self._properties[self.body] = schema
         if said.get("required") is True:
             if media is None:
@@ -9809,7 +9686,7 @@ class _OpenApiArguments:
         argument = before.argument if before else self._free_name(name, place)
         media = _find_json_media(said.get("content"))
         node = (said if media is None else media).get("schema")
-        schema = self._schemas.make_standalone(node or {"type": "string"})
+        schema = self._make_standalone(node or {"type": "string"})
         if said.get("description") and "$ref" not in schema:
             schema = {**schema, "description": str(said["description"])}
         self._properties[argument] = schema
@@ -9824,6 +9701,34 @@ class _OpenApiArguments:
 
     def _free_name(self, name: str, place: str = "request") -> str:
         return f"{place}_{name}" if name in self._properties else name
+
+    def _make_standalone(
+        self, node: Any, levels: int = _MAX_OPENAPI_SCHEMA_DEPTH
+    ) -> Any:
+        if levels == 0:
+            raise ValueError
+        if isinstance(node, list):
+            return [self._make_standalone(one, levels - 1) for one in node]
+        if not isinstance(node, Mapping):
+            return node
+        if isinstance(node.get("$ref"), str):
+            return {"$ref": f"#/$defs/{self._define(node['$ref'], levels - 1)}"}
+        return {
+            str(key): self._make_standalone(value, levels - 1)
+            for key, value in node.items()
+        }
+
+    def _define(self, reference: str, levels: int) -> str:
+        if reference not in self._definition_names:
+            if len(self._definition_names) == _MAX_DEFINITIONS:
+                raise ValueError
+            last = _INVALID_NAME_CHARACTER.sub("_", reference.rpartition("/")[2])
+            taken = last in self._definition_names.values()
+            name = f"{last}_{len(self._definition_names)}" if taken else last
+            self._definition_names[reference] = name
+            target = _follow_pointer(reference, self._document)
+            self._definitions[name] = self._make_standalone(target, levels)
+        return self._definition_names[reference]
 
 
 def _find_json_media(content: object) -> Mapping[str, Any] | None:
@@ -9959,8 +9864,6 @@ def _operation_description(operation: Mapping[str, Any]) -> str:
 _MAX_REDIRECTED_REQUESTS = 4
 _MAX_TEXT_BYTES = 1024 * 1024
 _MAX_HTTP_ERROR_CHARACTERS = 2_000
-_METHOD_PRESERVING_STATUSES = (307, 308)
-_REDIRECT_STATUSES = (301, 302, *_METHOD_PRESERVING_STATUSES)
 _STYLE_SEPARATORS: Mapping[str, str] = {"spaceDelimited": " ", "pipeDelimited": "|"}
 
 
@@ -10081,9 +9984,7 @@ class OpenApiClient:
 
 
 def _should_follow(status: int, method: str) -> bool:
-    return status in _METHOD_PRESERVING_STATUSES or (
-        method == "GET" and status in _REDIRECT_STATUSES
-    )
+    return status in (307, 308) or (method == "GET" and status in (301, 302))
 
 
 def _build_openapi_request(
