@@ -169,7 +169,7 @@ def _offer_functions(asked: AgentRequest) -> _OfferedFunctions:
     ]
     names = ToolNames(tuple(str(tool["name"]) for tool in functions))
     tools = names.rename_tools(functions)
-    choice = responses_tool_choice(asked.body.get("tool_choice"), tools, names=names)
+    choice = responses_tool_choice(asked.body.get("tool_choice"), tools, names)
     return _OfferedFunctions(tools, names, choice if tools else None)
 
 

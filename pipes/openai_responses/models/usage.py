@@ -78,9 +78,7 @@ def cost_of_run(
 
 def read_prices(text: str) -> dict[str, ModelPrices]:
     """Return prices by model id from a JSON object; raises InvalidRequest."""
-    if not text.strip():
-        return {}
-    table = parse_json_object(text)
+    table = parse_json_object(text.strip() or "{}")
     if table is None:
         raise valve_error(_NOT_PRICES, _SOME_PRICES)
     return {model: _read_row(row) for model, row in table.items()}

@@ -17,7 +17,7 @@ the call again. An approval that the model has acted on becomes a pair, too.
 """
 
 import hashlib
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Self
 
 from openai_responses.endpoint import Endpoint
@@ -39,9 +39,9 @@ from openai_responses.requests.tools import ToolNames
 
 
 class Origin(NamedTuple):
-    """The model family, the server's name, and the account that produced an item.
+    """The model family, the server, and the account that produced an item.
 
-    `endpoint` and `account` are empty if an earlier writer did not store them.
+    Earlier writers stored neither of the latter two.
     """
 
     family: str
@@ -68,7 +68,7 @@ def origin_at(family: str, endpoint: Endpoint) -> Origin:
 def read_origin(wire: object, host_model: str) -> Origin:
     """Return a stored origin, or the one that the host's model id implies.
 
-    The host's id is `{function id}.{model}`; earlier writers stored nothing else.
+    That id is `{function id}.{model}`.
     """
     if isinstance(wire, Mapping) and wire.get("family"):
         endpoint, account = (str(wire.get(k) or "") for k in ("endpoint", "account"))
@@ -116,13 +116,17 @@ def is_approval_request(item: Mapping[str, Any]) -> bool:
 
 
 def drop_settled_approvals(items: Sequence[Item]) -> list[Item]:
-    """Return `items` without approvals that are over.
+    """Return `items` without the approvals that the model has acted on.
 
-    One that the model has not acted on stays; a request without an answer cannot be
-    sent.
+    Requests without an answer are removed as well: they cannot be sent.
     """
-    requests = {item["id"]: item for item in items if is_approval_request(item)}
-    last = _last_act(items, {_remote_call_id(request) for request in requests.values()})
+    refused = {_remote_call_id(item) for item in items if is_approval_request(item)}
+    acts = (
+        place
+        for place, item in enumerate(items)
+        if not kind_of(item).from_client and item.get("call_id") not in refused
+    )
+    last = max(acts, default=-1)
     answers = {
         item.get("approval_request_id"): (place > last, item)
         for place, item in enumerate(items)
@@ -136,15 +140,6 @@ def drop_settled_approvals(items: Sequence[Item]) -> list[Item]:
         elif is_approval_request(item) and answer.get("approve") is False:
             kept += refused_pair(item, str(answer.get("reason") or ""))
     return kept
-
-
-def _last_act(items: Sequence[Item], refused: Container[str]) -> int:
-    acts = (
-        place
-        for place, item in enumerate(items)
-        if not kind_of(item).from_client and item.get("call_id") not in refused
-    )
-    return max(acts, default=-1)
 
 
 def _asked_id(item: Mapping[str, Any]) -> object:
@@ -166,10 +161,10 @@ def reorder_remote_outputs(items: Iterable[Item]) -> list[Item]:
     }
     ordered: list[Item] = []
     for item in rows:
-        if _is_remote(item, "function_call") and item["call_id"] in outputs:
-            ordered += [item, outputs[item["call_id"]]]
-        elif not _is_remote(item, "function_call_output"):
+        if not _is_remote(item, "function_call_output"):
             ordered.append(item)
+        if _is_remote(item, "function_call") and item["call_id"] in outputs:
+            ordered.append(outputs[item["call_id"]])
     return ordered
 
 
