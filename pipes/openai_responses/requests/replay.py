@@ -27,6 +27,7 @@ from openai_responses.items import (
     has_encrypted_reasoning,
     has_image,
     image_message,
+    is_call_output,
     is_host_returned,
     is_hosted,
     is_reasoning,
@@ -124,7 +125,8 @@ def drop_settled_approvals(items: Sequence[Item]) -> list[Item]:
     acts = (
         place
         for place, item in enumerate(items)
-        if not kind_of(item).from_client and item.get("call_id") not in refused
+        if not (is_call_output(item) or _is_response(item))
+        and item.get("call_id") not in refused
     )
     last = max(acts, default=-1)
     answers = {
