@@ -165,7 +165,7 @@ _EndingKind = Literal[
 
 
 class Ending(NamedTuple):
-    """How a run ended: the API's word for the cause, and a sentence if there is one."""
+    """How a run ended; `code` is the API's word for the cause."""
 
     kind: _EndingKind
     code: str | None = None
@@ -189,18 +189,18 @@ _WORD = re.compile(r"[a-z][a-z_.]*(\[\d{1,5}\][a-z_.]*)*")
 
 
 def ending_of_incomplete(reason: str | None) -> Ending:
-    """Return the ending of a `response.incomplete` with this reason."""
+    """Return the ending of a `response.incomplete`."""
     code = api_word(reason)
     return Ending("incomplete", code, _sentence("incomplete", ApiError(code=code)))
 
 
 def ending_of_failure(kind: Literal["failed", "error"], error: ApiError) -> Ending:
-    """Return the ending of a `response.failed` ("failed") or an `error` event."""
+    """Return the ending of a `response.failed` or an `error` event."""
     return Ending(kind, _code(error), failure_sentence(error))
 
 
 def ending_of_exception(error: ResponsesError, has_begun: bool) -> Ending:
-    """Return the ending of a run that `error` stopped, before or after its first event."""
+    """Return the ending of a run that `error` stopped, after its first event or not."""
     match error:
         case TimedOut():
             return _usual_ending(error.kind)
@@ -222,12 +222,12 @@ def _code(error: ApiError) -> str | None:
 
 
 def failure_sentence(error: ApiError) -> str:
-    """Return the sentence for an error that came after the request was accepted."""
+    """Return the sentence for an error after the request was accepted."""
     return _sentence("failed", error)
 
 
 def refusal_sentence(status: int, error: ApiError, model: str) -> str:
-    """Return the sentence for an HTTP status of 400 or more; `model` is our id of it."""
+    """Return the sentence for an HTTP status of 400 or more."""
     refused = SENTENCES["refused"]
     if status == 401:
         return refused["401"]
@@ -241,7 +241,7 @@ def refusal_sentence(status: int, error: ApiError, model: str) -> str:
 
 
 def failure_status(failure: Failure) -> str:
-    """Return the status line for a failure after which the request is sent again."""
+    """Return the status line before the request is sent again."""
     if failure.status == 429:
         return "The model's server is busy with this key's requests."
     if failure.status and failure.status != 200:

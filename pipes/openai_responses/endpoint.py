@@ -32,7 +32,7 @@ class Network:
 class Endpoint:
     """The address and the key of a server; an address can contain a password.
 
-    `strict` asks for requests in the form that servers other than OpenAI's accept.
+    `strict` means that requests have the form that other servers than OpenAI's accept.
     """
 
     base_url: str = field(repr=False)
@@ -61,24 +61,20 @@ class Endpoint:
         return self.host.endswith(_AZURE_HOSTS)
 
     def account(self) -> str:
-        """Return a name for this key at this address that does not reveal the key."""
+        """Return a name of the account that does not reveal the key."""
         identity = f"{self.base_url}\n{self.organization}\n{self.api_key}"
         return sha256(identity.encode("utf-8", errors="replace")).hexdigest()
 
     def owner(self) -> str:
-        """Return a short name for the owner of encrypted reasoning, without the key.
+        """Return a name of those who can read encrypted reasoning, without the key.
 
-        Keys of one organisation can read each other's reasoning.
+        Keys of one organisation can read each other's.
         """
         identity = f"{self.host}\n{self.organization or self.api_key.strip()}"
         return sha256(identity.encode("utf-8", errors="replace")).hexdigest()[:16]
 
     def headers(self) -> dict[str, str]:
-        """Return the headers of a request.
-
-        Those of the administrator have priority: a gateway may need another
-        Authorization.
-        """
+        """Return the headers of a request; those of the administrator have priority."""
         key = self.api_key.strip()
         ours = {"api-key": key} if self.is_azure else {"Authorization": f"Bearer {key}"}
         ours["Content-Type"] = "application/json"
@@ -130,10 +126,10 @@ def url_parts(text: str) -> SplitResult | None:
 
 
 class Trust:
-    """The certificates of CA bundles. One context a file, so connections are reused."""
+    """The certificates of CA bundles, one context a file to reuse connections."""
 
     def __init__(self) -> None:
-        """Start without any context."""
+        """Start empty."""
         self._contexts: dict[tuple[str, int], ssl.SSLContext] = {}
 
     def context(self, network: Network) -> ssl.SSLContext | bool:

@@ -54,8 +54,7 @@ def _is_chat_model(name: str) -> bool:
 def newest_models(today: str, usable: Collection[str] | None = None) -> list[str]:
     """Return the newest model of each family, newest first.
 
-    `today` is an ISO date; `usable` holds the ids that the key can use, None if
-    unknown.
+    `today` is an ISO date; `usable` holds the ids that the key can use, if known.
     """
     known = CATALOG_FACTS if usable is None else usable
     names = [name for name in known if _is_offered(name, today)]
@@ -88,7 +87,7 @@ _NOTICE_DAYS = 30
 
 
 def retirement_notice(model: ResolvedModel, today: date) -> str:
-    """Return a sentence about the end of a model, empty if it is not near."""
+    """Return a sentence about the end of a model if it is near."""
     ending = _date(model.facts.shutdown)
     if ending is None or today < ending - timedelta(days=_NOTICE_DAYS):
         return ""
@@ -121,7 +120,7 @@ class _ModelChoice(NamedTuple):
 def choose_auto_model(
     name: str, first: Mapping[str, Any] | None, tools: bool, earlier: Collection[str]
 ) -> _ModelChoice | None:
-    """Return the choice for an automatic name, and why; None for any other name.
+    """Return the model that an automatic name means, and why; None for other names.
 
     `first` is the user's first message, `tools` says whether the user chose some,
     `earlier` holds the families of the models that answered in this chat.
@@ -132,15 +131,14 @@ def choose_auto_model(
     for model in (small, large):
         if model in earlier:
             return _ModelChoice(model, "it began this chat")
-    if first is None:
-        return _ModelChoice(large, "there is no question to judge by")
-    reason = _reason_for_large(first, tools)
-    if reason:
+    if reason := _reason_for_large(first, tools):
         return _ModelChoice(large, reason)
     return _ModelChoice(small, "the question is short, without files or tools")
 
 
-def _reason_for_large(first: Mapping[str, Any], tools: bool) -> str:
+def _reason_for_large(first: Mapping[str, Any] | None, tools: bool) -> str:
+    if first is None:
+        return "there is no question to judge by"
     parts: list[Item] = content_parts(first.get("content"))
     text = "".join(map(part_text, parts))
     if any(part.get("type") in _ATTACHED for part in parts):

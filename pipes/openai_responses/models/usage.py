@@ -30,7 +30,7 @@ class Usage(NamedTuple):
 
 
 def add_usage(one: Usage | None, other: Usage | None) -> Usage | None:
-    """Return the sum, field by field; a missing count is 0."""
+    """Return the sum, field by field."""
     if one is None or other is None:
         return one or other
     pairs = zip(one, other, strict=True)
@@ -68,10 +68,7 @@ _SOME_PRICES = '{"my-model": {"input": 2, "output": 8}}'
 def cost_of_run(
     usage: Usage, prices: ModelPrices | None, output: Iterable[Item]
 ) -> float | None:
-    """Return the cost of the tokens and hosted tools of a run; None if unknown.
-
-    `output` holds the items of all its responses.
-    """
+    """Return the cost of the tokens and hosted tools of a run; None if unknown."""
     tokens = _cost_of_tokens(usage, prices) if prices else None
     return None if tokens is None else tokens + _cost_of_tools(output)
 

@@ -29,7 +29,7 @@ from openai_responses.requests.parameters import parameter_error, read_parameter
 _SAMPLING = {"temperature", "top_p", "top_logprobs"}
 
 _MOST_OUTPUT_TOKENS = 128_000
-"""The largest value accepted; a model of the catalog may have a higher limit."""
+"""A model of the catalog may have a higher limit."""
 
 
 class ResponsesRequest(BaseModel):
@@ -76,12 +76,12 @@ _PASSED_ON = ResponsesRequest.model_fields.keys() - {
     *("model", "input", "instructions", "stream", "store", "background"),
     *("include", "reasoning", "text", "tools"),
 }
-"""Keys of a caller that are sent unchanged. Keys that store something at the server, or
-name something stored, are not the caller's to set; `user` is deprecated."""
+"""Keys of a caller that are sent unchanged; no others may store something, or name
+something stored, at the server. `user` is deprecated."""
 
 
 class Settings(NamedTuple):
-    """What the administrator and the user chose, used where the request says nothing.
+    """What the administrator and the user chose; the caller's keys have priority.
 
     None means that nothing was chosen. `defaults` are further parameters by name.
     """
@@ -195,7 +195,7 @@ _READ_OTHERWISE = (
     "tools",
     "extra_tools",
 )
-"""Keys of a body that are not parameters, or that are sent under other names."""
+"""Keys that are not parameters, or that are sent under other names."""
 
 _LONGEST_NAME = 40
 
@@ -203,10 +203,7 @@ _LONGEST_NAME = 40
 def dropped_parameters(
     asked: Mapping[str, Any], request: ResponsesRequest
 ) -> list[str]:
-    """Return the API's names of parameters that it does not know or the model rejects.
-
-    A field inside an object is named like `reasoning.effort`.
-    """
+    """Return the caller's parameters that are not sent, like `reasoning.effort`."""
     given, sent = read_parameters(asked), request.payload()
     names = [
         f"{key}.{inner}"

@@ -82,12 +82,12 @@ _REMOTE_SIGN = "mcp"
 
 
 def remote_name(item: Mapping[str, Any]) -> str:
-    """Return the name of a remote tool: its server's label, then its own name."""
+    """Return the label of the server and the name of the tool, as one name."""
     return ToolNames().sent_name(f"{item.get('server_label')}_{item.get('name')}")
 
 
 def remote_call(item: Mapping[str, Any]) -> Item:
-    """Return the call that `item` made, or asked permission for."""
+    """Return the call that `item` made or requested."""
     return {
         "type": "function_call",
         "call_id": _remote_call_id(item),
@@ -102,7 +102,7 @@ def remote_output(item: Mapping[str, Any]) -> Item:
 
 
 def refused_pair(request: Mapping[str, Any], why: str) -> list[Item]:
-    """Return a call that was asked for and not allowed, with its output."""
+    """Return a call that was denied, with its output."""
     return [remote_call(request), _call_output(request, f"Error: {why}")]
 
 
@@ -151,10 +151,7 @@ def _asked_id(item: Mapping[str, Any]) -> object:
 
 
 def reorder_remote_outputs(items: Iterable[Item]) -> list[Item]:
-    """Return `items` with the output of each remote call directly behind it.
-
-    Calls that ran at the same time are in the host's order.
-    """
+    """Return `items` with the output of each remote call directly behind it."""
     rows = list(items)
     outputs = {
         item["call_id"]: item
@@ -218,14 +215,14 @@ def strip_for_replay(item: Item) -> Item:
 
 
 def replay_items(item: Item) -> list[Item]:
-    """Return the items that represent an output item in later requests, in order."""
+    """Return the items that represent `item` in later requests."""
     if item_type(item) == "mcp_call":
         return [remote_call(item), remote_output(item)]
     return [image_message(item) if has_image(item) else strip_for_replay(item)]
 
 
 def replay_output(output: Iterable[Item], *, with_reasoning: bool) -> list[Item]:
-    """Return the output of a response for the next request of the same run."""
+    """Return the output of a response for the next request of its run."""
     returned = (item for item in output if _goes_back(item, with_reasoning))
     return [one for item in returned for one in replay_items(item)]
 

@@ -19,8 +19,8 @@ _DIGEST = 12
 class ToolNames(NamedTuple):
     """Translates the names of tools for the API and back; `known` are their own names.
 
-    A translation depends only on the name itself, so that it is the same in the next
-    request, unless another known tool has that name.
+    A translation depends only on the name, to be the same in later requests, unless
+    another known tool has that name.
     """
 
     known: tuple[str, ...] = ()
@@ -62,15 +62,15 @@ def responses_tools(
 ) -> list[Item]:
     """Return the tools of a chat body, or of the host, in the API's form.
 
-    Chat Completions nests a function under `function`, the host has it without a
-    `type`; the API has it flat and needs `parameters` and `strict`. With `strict` every
-    function becomes strict whose schema allows it. Raises InvalidRequest.
+    Chat Completions nests a function under `function`, the host has no `type`; the API
+    needs it flat, with `parameters` and `strict`. With `strict` every function becomes
+    strict whose schema allows it.
     """
     return [_responses_tool(spec, strict) for spec in specs]
 
 
 def is_hosted_tool(tool: Mapping[str, Any]) -> bool:
-    """Say whether the API itself runs a tool, or has it run on another server."""
+    """Say whether the API runs a tool, itself or on another server."""
     return tool.get("type") not in _CALLED_BY_NAME
 
 
