@@ -1,4 +1,4 @@
-"""How a run can end, and the sentence that a person sees for each ending.
+"""How a run can end, and the sentence for each ending.
 
 `{code}`, `{param}` and `{status}` are words of the API, `{model}` is the id that was
 asked for. No text of the server is shown, because it may quote a key or a prompt.

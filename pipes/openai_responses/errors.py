@@ -1,4 +1,4 @@
-"""The exceptions of this package, and the error that the API reports.
+"""The exceptions of this package, and the API's own error.
 
 ResponsesError
  ├─ InvalidRequest         our own check refused it; nothing was sent
@@ -14,6 +14,8 @@ ResponsesError
 
 from collections.abc import Mapping
 from typing import Literal, NamedTuple
+
+from openai_responses.json_input import as_text
 
 
 class ResponsesError(Exception):
@@ -124,13 +126,7 @@ def read_api_error(wire: object) -> ApiError:
     if not isinstance(wire, Mapping):
         return ApiError()
     message = wire.get("message") or wire.get("detail")
-    return ApiError(
-        code=_text_or_none(wire.get("code")),
-        type=_text_or_none(wire.get("type")),
-        param=_text_or_none(wire.get("param")),
-        message=message if isinstance(message, str) else "",
+    code, kind, param = (
+        as_text(wire.get(key)) or None for key in ("code", "type", "param")
     )
-
-
-def _text_or_none(value: object) -> str | None:
-    return value if isinstance(value, str) and value else None
+    return ApiError(code, kind, param, as_text(message))

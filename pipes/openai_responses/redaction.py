@@ -1,4 +1,4 @@
-"""Removes secrets from text: known values in every form, then what looks like a secret.
+"""Removes secrets from text: known values, then what looks like a secret.
 
 Text that is already `[redacted]` is left alone. No rule may look behind a character
 that another rule can take, and none may end in front of a letter or digit, so a second

@@ -1,4 +1,4 @@
-"""Which models are offered, which model an automatic name means, and which retire.
+"""Which models are offered, chosen by an automatic name, and retired.
 
 If nobody listed models, the newest of each family is offered. The family is the part of
 the id behind the version: `gpt-6.2-sol` and `gpt-5.6-sol` are two versions of sol.
@@ -21,11 +21,7 @@ from typing import Any, NamedTuple
 
 from openai_responses.items import Item, content_parts, part_text
 from openai_responses.json_input import as_list, as_mapping, as_text
-from openai_responses.models.resolve import (
-    CATALOG_FACTS,
-    ResolvedModel,
-    resolve_model,
-)
+from openai_responses.models.resolve import CATALOG_FACTS, ResolvedModel, resolve_model
 
 _VERSIONED_ID = re.compile(r"gpt-(\d+(?:\.\d+)?)(?:-([a-z]+))?$")
 _NO_CHAT = re.compile(
@@ -65,10 +61,10 @@ def newest_models(today: str, usable: Collection[str] | None = None) -> list[str
 
 
 def _is_offered(name: str, today: str) -> bool:
-    row = CATALOG_FACTS.get(name)
-    retired = bool(row and (row.successor or (row.shutdown or "9") <= today))
-    closed = _family(name) in _CLOSED_CIRCLES
-    return not retired and not closed and bool(_VERSIONED_ID.match(name))
+    facts = CATALOG_FACTS.get(name)
+    if facts and (facts.successor or (facts.shutdown or "9") <= today):
+        return False
+    return bool(_VERSIONED_ID.match(name)) and _family(name) not in _CLOSED_CIRCLES
 
 
 def _family(name: str) -> str:

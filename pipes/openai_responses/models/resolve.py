@@ -1,4 +1,4 @@
-"""Resolves a model name to an id and to the facts that decide what can be sent to it.
+"""Resolves a model name to an id and to the facts about the model.
 
 The first that fits, so that a real id always has priority:
 
@@ -53,7 +53,7 @@ class _ModelFacts(NamedTuple):
     is asked for.
     """
 
-    reasoning: bool = False  # takes a `reasoning` parameter
+    reasoning: bool = False
     efforts: tuple[str, ...] = ()  # lowest first; empty: none, or unknown
     default_effort: str | None = None  # what the API uses when none is sent
     sampling: str = "always"  # or "with_none", "never": temperature, top_p, logprobs
@@ -74,16 +74,15 @@ class _ModelFacts(NamedTuple):
 
 _PLAIN_FACTS = _ModelFacts()
 
-# For an unknown gpt of version 5 or later: an effort or a verbosity only if someone
-# asks for it, no sampling parameters, a summary
-# (docs/reference/responses-api.md, "Unknown models").
+# For an unknown gpt from version 5 on (docs/reference/responses-api.md, "Unknown
+# models").
 _REASONING_FACTS = _ModelFacts(
     reasoning=True, sampling="never", summary=True, verbosity=True, hosted=True
 )
 
 
 class ResolvedModel(NamedTuple):
-    """A resolved name: what to send, who can read its reasoning, what to call it."""
+    """What a name stands for."""
 
     id: str  # sent as `model`
     family: str  # encrypted reasoning is readable inside one family
@@ -92,7 +91,7 @@ class ResolvedModel(NamedTuple):
     name: str  # for people
 
     def lowest_effort(self) -> str | None:
-        """The cheapest effort known to be accepted."""
+        """Return the cheapest effort known to be accepted."""
         return self.facts.efforts[0] if self.facts.efforts else None
 
     def takes_effort(self, effort: str) -> bool:
@@ -115,18 +114,9 @@ def resolve_model(
     model = overrides.get(base)
     if model and effort in REASONING_EFFORTS and model.takes_effort(effort):
         return model._replace(effort=effort, name=f"{model.name} ({effort})")
-    return _resolve_known(name)
-
-
-def _resolve_known(name: str) -> ResolvedModel:
-    model_id, effort = _named_model(name) or _model_with_effort(name) or (name, None)
-    return ResolvedModel(
-        id=model_id,
-        family=_model_family(model_id),
-        effort=effort,
-        facts=_model_facts(model_id),
-        name=_shown_name(model_id, effort),
-    )
+    id, found = _named_model(name) or _model_with_effort(name) or (name, None)
+    facts, shown = _model_facts(id), _shown_name(id, found)
+    return ResolvedModel(id, _model_family(id), found, facts, shown)
 
 
 def _named_model(name: str) -> tuple[str, str | None] | None:
@@ -176,12 +166,8 @@ def _model_facts(model_id: str) -> _ModelFacts:
     if match := _WRAPPED_ID.match(model_id):
         # Fine-tuned models and routers have prices of their own.
         return _model_facts(match[1])._replace(prices=None)
-    return _family_facts(model_id)
-
-
-def _family_facts(model_id: str) -> _ModelFacts:
     if _O_SERIES_ID.match(model_id):
-        efforts = ("low", "medium", "high")
+        efforts = tuple(_USUAL_EFFORTS.split())
         return _REASONING_FACTS._replace(efforts=efforts, verbosity=False)
     match = _GPT_VERSION.match(model_id)
     if not match:
@@ -214,22 +200,22 @@ def _shown_word(word: str) -> str:
 _YES_OR_NO_FACTS = frozenset(
     name for name, fact in _PLAIN_FACTS._asdict().items() if isinstance(fact, bool)
 )
-_USUAL_EFFORTS, _USUAL_TRAITS = (
-    "low medium high",
-    "reasoning summary functions hosted vision",
-)
+_USUAL_EFFORTS = "low medium high"
+_USUAL_TRAITS = "reasoning summary functions hosted vision"
 """What `usual` stands for in the table of the catalog."""
 
 
 def _read_catalog_row(line: str) -> tuple[str, _ModelFacts]:
-    name, efforts, effort, sampling, traits, output, context, *rest = line.split("|")
+    name, efforts, effort, traits, output, context, *rest = line.split("|")
     prices, shutdown, successor = rest
     words = traits.replace("usual", _USUAL_TRAITS).split()
+    # Models that reason take sampling parameters only with the effort `none`.
+    sampling = "never" if "reasoning" in words else "always"
     return name, _ModelFacts(
         **{trait: trait in words for trait in _YES_OR_NO_FACTS - {"known_family"}},
         efforts=tuple(efforts.replace("usual", _USUAL_EFFORTS).split()),
         default_effort=effort or None,
-        sampling=sampling,
+        sampling="with_none" if "none" in efforts else sampling,
         max_output_tokens=int(output) if output else None,
         context=int(context) if context else None,
         shutdown=shutdown or None,

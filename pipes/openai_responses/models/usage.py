@@ -1,4 +1,4 @@
-"""The tokens that a run used, added up over its responses, and what they cost.
+"""The tokens that a run used, and what they cost.
 
 Costs are in US dollars for the standard tier, by the prices of the catalog or of the
 administrator. Without a price the cost is unknown, never estimated.

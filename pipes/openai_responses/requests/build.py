@@ -1,4 +1,4 @@
-"""The request: every field that is sent, and how it is built for a model.
+"""The fields of a request, and how they are built for a model.
 
 The caller's own keys have priority over the settings. Keys that the API does not have
 are dropped, and so are parameters that the model rejects
@@ -17,12 +17,7 @@ from typing import Any, NamedTuple
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from openai_responses.errors import InvalidRequest
-from openai_responses.items import (
-    Item,
-    item_type,
-    message_text,
-    tool_kind,
-)
+from openai_responses.items import Item, item_type, message_text, tool_kind
 from openai_responses.models.resolve import ResolvedModel
 from openai_responses.requests.parameters import parameter_error, read_parameters
 
@@ -180,8 +175,8 @@ def _reasoning(
 def _text_object(
     model: ResolvedModel, given: Mapping[str, Any], settings: Settings
 ) -> dict[str, Any]:
-    own = {k: v for k, v in given["text"].items() if k != "verbosity"}
-    verbosity = given["text"].get("verbosity") or settings.verbosity
+    own = dict(given["text"])
+    verbosity = own.pop("verbosity", None) or settings.verbosity
     if verbosity and model.facts.verbosity:
         own["verbosity"] = verbosity
     return own

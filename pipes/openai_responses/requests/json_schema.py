@@ -1,4 +1,4 @@
-"""JSON Schemas of tools in the two forms that the API takes: strict and open.
+"""JSON Schemas of tools in the API's two forms, strict and open.
 
 In strict mode every object is closed and every property required (optional ones become
 nullable, see `drop_optional_nulls`). A function whose schema cannot be expressed so is
@@ -22,8 +22,7 @@ def _definitions(schema: Mapping[str, Any]) -> dict[str, Any]:
     """Return the named parts of a schema, from both places where they can be."""
     found: dict[str, Any] = {}
     for key in _DEFINITIONS:
-        named = schema.get(key)
-        for name, part in named.items() if isinstance(named, Mapping) else ():
+        for name, part in as_mapping(schema.get(key)).items():
             # Two parts with one name and different content: neither can be used.
             found[name] = part if found.get(name, part) == part else None
     return found
@@ -196,8 +195,7 @@ class _StrictRewrite:
         if "const" in node:
             strict["enum"] = [node["const"]]
         kinds = _types_of(node, strict.get("enum"))
-        if kinds:
-            strict["type"] = kinds[0] if len(kinds) == 1 else kinds
+        strict["type"] = kinds[0] if len(kinds) == 1 else kinds
         if "object" in kinds:
             strict |= self._object(node, depth)
         if "array" in kinds:

@@ -76,11 +76,11 @@ _SERVER_FIELDS: Mapping[str, tuple[Callable[[object], bool], str]] = {
     "require_approval": (_is_consent, "`always`, `never` or an object of both"),
     "server_description": (_is_text, "a text"),
 }
-"""The keys that are sent, each with its test and a description of valid values."""
+"""The keys that are sent, each with its check and the words for valid values."""
 
 
 _NO_SECRETS = {"type", *_SERVER_FIELDS} - {"server_url", "authorization", "headers"}
-"""Keys whose values are never secret; other values may be."""
+"""Keys whose values are never secret."""
 
 
 class RemoteServers(NamedTuple):
@@ -100,11 +100,11 @@ def read_servers(text: str) -> RemoteServers:
     """Return the servers of a JSON list, or of a single JSON object."""
     try:
         given = json.loads(text) if text.strip() else []
-    except json.JSONDecodeError as error:
-        place = f"line {error.lineno}, column {error.colno}"
-        return _unreadable_servers(text, f"it is no JSON ({place})")
-    except (ValueError, RecursionError):  # a number or a nesting without end
-        return _unreadable_servers(text, "it is no JSON")
+    except (ValueError, RecursionError) as error:  # or a number or nesting without end
+        what = "it is no JSON"
+        if isinstance(error, json.JSONDecodeError):
+            what += f" (line {error.lineno}, column {error.colno})"
+        return RemoteServers(complaints=(_servers_error(what),), secrets=(text,))
     rows = given if isinstance(given, list) else [given]
     tools: dict[str, Item] = {}
     complaints: list[str] = []
@@ -130,10 +130,6 @@ def read_servers(text: str) -> RemoteServers:
 def _secret_fields(row: object) -> list[Any]:
     fields = _given_fields(row).items()
     return [value for key, value in fields if key not in _NO_SECRETS]
-
-
-def _unreadable_servers(text: str, what: str) -> RemoteServers:
-    return RemoteServers(complaints=(_servers_error(what),), secrets=(text,))
 
 
 def _servers_error(what: str) -> str:

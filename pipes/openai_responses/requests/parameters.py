@@ -1,4 +1,4 @@
-"""The caller's parameters, translated to the names and forms of the API.
+"""The caller's parameters, in the names and forms of the API.
 
 Callers use the names of Chat Completions, of Open WebUI's controls, or of the API; null
 means not given. An invalid value is refused with a sentence before anything is sent.

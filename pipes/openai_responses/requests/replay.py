@@ -1,4 +1,4 @@
-"""Output items of earlier responses, in the form in which they are sent again.
+"""Output items of earlier responses, as they are sent again.
 
 The API refuses or silently drops encrypted reasoning of another model family, server or
 organisation, so the origin of an item is stored with it
@@ -78,7 +78,7 @@ def read_origin(wire: object, host_model: str) -> Origin:
 
 
 _REMOTE_SIGN = "mcp"
-"""The prefix of the ids of remote calls, and of no others."""
+"""How the ids of remote calls begin, and no others."""
 
 
 def remote_name(item: Mapping[str, Any]) -> str:
@@ -208,7 +208,10 @@ def strip_for_replay(item: Item) -> Item:
     """
     kept = {k: v for k, v in item.items() if k not in _NEVER_REPLAYED and v is not None}
     if item_type(item) == "message" and isinstance(kept.get("content"), list):
-        kept["content"] = list(map(_strip_part, content_parts(kept["content"])))
+        kept["content"] = [
+            {k: v for k, v in part.items() if k != "logprobs" and v is not None}
+            for part in content_parts(kept["content"])
+        ]
     if is_host_returned(item):
         kept |= _required_fields(item)
     return kept
@@ -256,7 +259,3 @@ def _new_id(own: str) -> str:
         return own
     digest = hashlib.sha256(own.encode("utf-8", "replace")).hexdigest()
     return f"{prefix}_{_MADE_HERE}{digest[:40]}"
-
-
-def _strip_part(part: Item) -> Item:
-    return {k: v for k, v in part.items() if k != "logprobs" and v is not None}
