@@ -3406,10 +3406,7 @@ def is_approval_request(item: Mapping[str, Any]) -> bool:
 
 
 def drop_settled_approvals(items: Sequence[Item]) -> list[Item]:
-    """Return `items` without the approvals that the model has acted on.
-
-    Requests without an answer are removed as well: they cannot be sent.
-    """
+    """Return `items` without approvals that were acted on, or that have no answer."""
     refused = {_remote_call_id(item) for item in items if is_approval_request(item)}
     acts = (
         place
@@ -5273,7 +5270,7 @@ class AuditedRequest(NamedTuple):
     request_id: str
 
     def request_line(self) -> str:
-        """Return the line for a request that is about to be sent."""
+        """Return the line before the request is sent."""
         return self._line(
             "request",
             response_format=_response_format(self.payload),

@@ -30,7 +30,7 @@ class AuditedRequest(NamedTuple):
     request_id: str
 
     def request_line(self) -> str:
-        """Return the line for a request that is about to be sent."""
+        """Return the line before the request is sent."""
         return self._line(
             "request",
             response_format=_response_format(self.payload),
@@ -40,7 +40,7 @@ class AuditedRequest(NamedTuple):
         )
 
     def success_line(self, response_model: object) -> str:
-        """Return the line for an answer that ended, complete or not."""
+        """Return the line for an answer, complete or not."""
         model = _fitting(_MODEL_NAME, response_model)
         return self._line("success", response_model=model, status_code=200)
 
