@@ -533,7 +533,7 @@ class InvalidRequest(ResponsesError):
 def valve_error(
     problem: str, example: str = "", *, place: str = "the valves"
 ) -> InvalidRequest:
-    """Return the error of a setting that an administrator has to correct."""
+    """Return the error of a valve that an administrator corrects."""
     shown = f", for example {example}" if example else ""
     return InvalidRequest(
         f"{problem}. An administrator has to correct it in {place}{shown}."
@@ -1843,7 +1843,7 @@ class Endpoint:
         return self.host.endswith(_AZURE_HOSTS)
 
     def account(self) -> str:
-        """Return a name of the account that does not reveal the key."""
+        """Return a name of the account, without the key."""
         identity = f"{self.base_url}\n{self.organization}\n{self.api_key}"
         return sha256(identity.encode("utf-8", errors="replace")).hexdigest()
 
