@@ -60,7 +60,6 @@ from collections.abc import (
     AsyncIterator,
     Awaitable,
     Callable,
-    Container,
     Coroutine,
     Hashable,
     Iterable,
@@ -142,7 +141,7 @@ def parse_json_object(text: object) -> dict[str, Any] | None:
 
 
 def parse_string_map(text: str) -> Mapping[str, str] | None:
-    """Return the JSON object of a text whose values are texts; {} for no text."""
+    """Return the JSON object of texts in a text; {} for an empty text."""
     found = parse_json_object(text.strip() or "{}")
     if found is None or not all(isinstance(one, str) for one in found.values()):
         return None
@@ -173,7 +172,7 @@ def as_text(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
-# ==== openai_responses.items: The API's items: their kinds, their texts, and how calls and outputs belong together.
+# ==== openai_responses.items: The API's items: their kinds, their texts, and pairs of calls and outputs.
 
 Item = dict[str, Any]
 
@@ -181,48 +180,42 @@ Item = dict[str, Any]
 class _ItemKind(NamedTuple):
 
     parts: tuple[tuple[str, str], ...] = ()
-    """Lists of texts that deltas grow: the kind of the text and its field."""
+    """Lists of texts that deltas grow: kind and field."""
     text: tuple[str, str] | None = None
-    """The one text that deltas grow: its kind and its field."""
-    from_client: bool = False
-    """Only our side makes it."""
+    """The one text that deltas grow: kind and field."""
     is_encrypted: bool = False
-    """Only the account and the model family that made it can read it."""
-    id_prefix: str = ""
-    """How the id begins that other servers ask for."""
+    """Only the account and model family that made it can read it."""
     tool: str = ""
-    """The type of the hosted tool that makes it; empty if the API does not run it."""
+    """The hosted tool that makes it, if any."""
     returned: Literal["always", "same_run", "never"] = "always"
-    """Which later requests a hosted item goes into."""
+    """The later requests that a hosted item goes into."""
     required: tuple[str, ...] = ()
     """Fields without which the API refuses a hosted item."""
     nullable: tuple[str, ...] = ()
-    """Fields that it demands even where they are null."""
+    """Fields that the API demands even if they are null."""
     is_call: bool = False
-    """It is part of a call of a hosted tool."""
+    """It belongs to a call of a hosted tool."""
     include: str = ""
-    """What the API leaves out of it unless a request includes it."""
+    """What a request must ask for to get all of it."""
     refused_at_minimal: bool = False
     """Its tool cannot be used with the effort `minimal`."""
     is_cited: bool = False
     """Answers cite what it found."""
     fee: float = 0
-    """US dollars for one call, or for each different value of `fee_field`."""
+    """US dollars for a call, or for each value of `fee_field`."""
     fee_field: str = ""
 
 
 _ITEM_KINDS = {
     "message": _ItemKind(parts=(("text", "content"),)),
     "reasoning": _ItemKind(
-        parts=(("summary", "summary"), ("reasoning", "content")),
-        is_encrypted=True,
-        id_prefix="rs",
+        parts=(("summary", "summary"), ("reasoning", "content")), is_encrypted=True
     ),
     "compaction": _ItemKind(is_encrypted=True),
-    "function_call": _ItemKind(text=("arguments", "arguments"), id_prefix="fc"),
-    "function_call_output": _ItemKind(from_client=True),
-    "custom_tool_call": _ItemKind(text=("arguments", "input"), id_prefix="ctc"),
-    "custom_tool_call_output": _ItemKind(from_client=True),
+    "function_call": _ItemKind(text=("arguments", "arguments")),
+    "function_call_output": _ItemKind(),
+    "custom_tool_call": _ItemKind(text=("arguments", "input")),
+    "custom_tool_call_output": _ItemKind(),
     "web_search_call": _ItemKind(
         tool="web_search",
         required=("action",),
@@ -272,11 +265,9 @@ _ITEM_KINDS = {
         required=("approval_request_id", "approve"),
         returned="same_run",
         is_call=True,
-        from_client=True,
     ),
 }
-"""The types of items that the code knows. The fees are those of LiteLLM 1.109.1's price
-map (2026-11-21)."""
+"""Known types of items. The fees are from LiteLLM 1.109.1 (2026-11-21)."""
 
 _OTHER_KIND = _ItemKind()
 _TOOL_KINDS = {kind.tool: kind for kind in _ITEM_KINDS.values() if kind.tool}
@@ -295,7 +286,7 @@ def item_type(item: Mapping[str, Any]) -> str:
 
 
 def kind_of(item: Mapping[str, Any]) -> _ItemKind:
-    """Return what is known of items of this type."""
+    """Return what is known of its type."""
     return _ITEM_KINDS.get(item_type(item), _OTHER_KIND)
 
 
@@ -320,7 +311,7 @@ def is_reasoning(item: Mapping[str, Any]) -> bool:
 
 
 def is_commentary(item: Mapping[str, Any]) -> bool:
-    """Say whether `item` is a message in front of the answer, about the work on it."""
+    """Say whether `item` is a message about the work on the answer."""
     return item_type(item) == "message" and item.get("phase") == "commentary"
 
 
@@ -330,7 +321,7 @@ def has_encrypted_reasoning(item: Mapping[str, Any]) -> bool:
 
 
 def is_encrypted(item: Mapping[str, Any]) -> bool:
-    """Say whether only the model and account that made `item` can read it."""
+    """Say whether only those who made `item` can read it."""
     return kind_of(item).is_encrypted
 
 
@@ -354,12 +345,12 @@ def message_text(item: Mapping[str, Any]) -> str:
 
 
 def content_parts(content: object) -> list[Item]:
-    """Return the parts of a content; what is no part is left out."""
+    """Return the objects in a content."""
     return [row for row in as_list(content) if isinstance(row, dict)]
 
 
 def part_text(part: Mapping[str, Any]) -> str:
-    """Return the text of one content part, or nothing."""
+    """Return the text of a content part."""
     return as_text(part.get("text") or part.get("refusal"))
 
 
@@ -421,7 +412,7 @@ TextPlace = tuple[str, int]
 
 
 def item_texts(item: Mapping[str, Any]) -> Iterator[tuple[TextPlace, str]]:
-    """Yield the place and the text of everything in `item` that deltas can grow."""
+    """Yield place and text of everything in `item` that deltas grow."""
     kind = kind_of(item)
     for text_kind, field in kind.parts:
         for index, part in enumerate(as_list(item.get(field))):
@@ -434,18 +425,15 @@ def item_texts(item: Mapping[str, Any]) -> Iterator[tuple[TextPlace, str]]:
         yield (text_kind, 0), as_text(item.get(field))
 
 
-_READABLE_FORMATS = ("png", "jpeg", "webp")
-
-
 def is_image_call(item: Mapping[str, Any]) -> bool:
     """Say whether `item` is a picture that the model drew."""
     return item_type(item) == "image_generation_call"
 
 
 def has_image(item: Mapping[str, Any]) -> bool:
-    """Say whether `item` holds a picture that can be sent back to the model."""
-    has_result = is_image_call(item) and bool(item.get("result"))
-    return has_result and _image_format(item) in _READABLE_FORMATS
+    """Say whether `item` holds a picture that the model can read."""
+    is_drawn = is_image_call(item) and bool(item.get("result"))
+    return is_drawn and _image_format(item) in ("png", "jpeg", "webp")
 
 
 def _image_format(item: Mapping[str, Any]) -> str:
@@ -477,7 +465,7 @@ def is_hosted(item: Mapping[str, Any]) -> bool:
 
 
 def is_host_returned(item: Mapping[str, Any]) -> bool:
-    """Say whether `item` is a finished hosted one that can go into a later request."""
+    """Say whether `item` is a hosted one that a later request can contain."""
     kind, action = kind_of(item), as_mapping(item.get("action")).get("type")
     if not kind.tool or kind.returned == "never" or item.get("status") in _UNFINISHED:
         return False
@@ -489,19 +477,19 @@ def is_host_returned(item: Mapping[str, Any]) -> bool:
 
 
 def is_kept_hosted(item: Mapping[str, Any]) -> bool:
-    """Say whether later turns of a chat send `item`, a hosted one."""
+    """Say whether later turns send `item`, a hosted one."""
     return is_host_returned(item) and kind_of(item).returned == "always"
 
 
 def is_replayed(item: Mapping[str, Any]) -> bool:
-    """Say whether later turns of a chat send `item`; an unknown type never goes back."""
+    """Say whether later turns send `item`; unknown types are never sent."""
     if is_hosted(item):
         return is_kept_hosted(item) or has_image(item)
     return item_type(item) in _ITEM_KINDS
 
 
 def drop_hosted_tool_items(items: Iterable[Item]) -> list[Item]:
-    """Return `items` without calls, their outputs and the reasoning before them."""
+    """Return `items` without calls, their outputs and their reasoning."""
     kept: list[Item] = []
     dangling: list[Item] = []  # reasoning whose product has not come yet
     for item in items:
@@ -515,7 +503,7 @@ def drop_hosted_tool_items(items: Iterable[Item]) -> list[Item]:
 
 
 def search_queries(item: Mapping[str, Any]) -> list[str]:
-    """Return the queries of a search, on the web or in files."""
+    """Return the queries of a search."""
     if item_type(item) == "file_search_call":
         return _texts(item.get("queries"))
     action = as_mapping(item.get("action"))
@@ -523,31 +511,30 @@ def search_queries(item: Mapping[str, Any]) -> list[str]:
 
 
 def search_pages(item: Mapping[str, Any]) -> list[str]:
-    """Return the addresses of the pages that a search found, each once."""
-    rows = as_list(as_mapping(item.get("action")).get("sources"))
-    urls = [row.get("url") for row in rows if isinstance(row, Mapping)]
-    return list(dict.fromkeys(_texts(urls)))
+    """Return the addresses of the pages that a search found."""
+    rows = content_parts(as_mapping(item.get("action")).get("sources"))
+    return list(dict.fromkeys(_texts([row.get("url") for row in rows])))
 
 
 def _texts(values: object) -> list[str]:
     return [row for row in as_list(values) if isinstance(row, str) and row]
 
 
-# ==== openai_responses.errors: The exceptions of this package, and the error that the API reports.
+# ==== openai_responses.errors: The exceptions of this package, and the API's own error.
 
 
 class ResponsesError(Exception):
-    """What this package raises on purpose; its text may be shown to a person."""
+    """What this package raises on purpose."""
 
 
 class InvalidRequest(ResponsesError):
-    """A request that is not sent; the text says why."""
+    """A request that is not sent."""
 
 
 def valve_error(
     problem: str, example: str = "", *, place: str = "the valves"
 ) -> InvalidRequest:
-    """Return the error of a setting: what is wrong, and who has to correct it where."""
+    """Return the error of a valve that an administrator corrects."""
     shown = f", for example {example}" if example else ""
     return InvalidRequest(
         f"{problem}. An administrator has to correct it in {place}{shown}."
@@ -570,7 +557,7 @@ TimeoutKind = Literal["first_event_timeout", "idle_timeout", "total_timeout"]
 
 
 class TimedOut(ResponsesError):
-    """The server was silent, or the run took, longer than a limit allows."""
+    """A time limit of the run was exceeded."""
 
     def __init__(self, kind: TimeoutKind) -> None:
         """Note which limit it was."""
@@ -579,7 +566,7 @@ class TimedOut(ResponsesError):
 
 
 class ResponseLost(ResponsesError):
-    """A response that continues at the server but can no longer be read."""
+    """A background response that can no longer be read."""
 
 
 class UnreadableAnswer(ResponsesError):
@@ -587,14 +574,13 @@ class UnreadableAnswer(ResponsesError):
 
 
 class MalformedEvent(ResponsesError):
-    """An event of a stream whose payload is not a JSON object."""
+    """An event of a stream cannot be read."""
 
 
 class ApiError(NamedTuple):
     """The error that the API reports (docs/reference/responses-api.md, "Errors").
 
-    `message` is the server's text. It can quote a key or a prompt, so it is never
-    shown.
+    `message` is never shown: it can quote a key or a prompt.
     """
 
     code: str | None = None
@@ -606,8 +592,8 @@ class ApiError(NamedTuple):
 class Failure(NamedTuple):
     """A failure before the first event.
 
-    `status` is None if no HTTP answer came, and 200 if the stream began with an error.
-    `retry_after` is in seconds; `should_retry` is the server's own word.
+    `status` is None without an HTTP answer, 200 if the stream began with an error.
+    `retry_after` is in seconds; `should_retry` is what the server says.
     """
 
     status: int | None = None
@@ -620,7 +606,7 @@ class ApiRefused(ResponsesError):
     """The API answered with an HTTP status of 400 or more, or with an error."""
 
     def __init__(self, sentence: str, failure: Failure, request_id: str = "") -> None:
-        """Keep the `failure`, and OpenAI's id of the request for the log."""
+        """Keep the `failure`, and OpenAI's id of the request."""
         super().__init__(sentence)
         self.failure = failure
         self.request_id = request_id
@@ -637,7 +623,7 @@ class ApiRefused(ResponsesError):
 
 
 def read_api_error(wire: object) -> ApiError:
-    """Return the error of a body, of a response, or of either form of the event."""
+    """Return the error of a body, a response, or either form of the event."""
     while isinstance(wire, Mapping) and isinstance(wire.get("error"), Mapping | str):
         wire = wire["error"]
     if isinstance(wire, str):
@@ -645,19 +631,13 @@ def read_api_error(wire: object) -> ApiError:
     if not isinstance(wire, Mapping):
         return ApiError()
     message = wire.get("message") or wire.get("detail")
-    return ApiError(
-        code=_text_or_none(wire.get("code")),
-        type=_text_or_none(wire.get("type")),
-        param=_text_or_none(wire.get("param")),
-        message=message if isinstance(message, str) else "",
+    code, kind, param = (
+        as_text(wire.get(key)) or None for key in ("code", "type", "param")
     )
+    return ApiError(code, kind, param, as_text(message))
 
 
-def _text_or_none(value: object) -> str | None:
-    return value if isinstance(value, str) and value else None
-
-
-# ==== openai_responses.endings: How a run can end, and the sentence that a person sees for each ending.
+# ==== openai_responses.endings: How a run can end, and the sentence for each ending.
 
 _PICTURE = (
     "The model's server could not use a picture of this chat{code}. Remove it, or "
@@ -782,12 +762,11 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "kept; ask to continue, or choose less effort.",
     },
 }
-"""The sentences, by kind of ending, then by code or HTTP status. The empty key is for
-all others, "5" for every other status from 500 up. A kind that is not in this table
-takes the sentence of its exception."""
+"""The sentences, by kind of ending, then by code or HTTP status. "" stands for all other
+codes, "5" for all other statuses from 500 up. Other kinds use their exception's text."""
 
 
-EndingKind = Literal[
+_EndingKind = Literal[
     "completed",
     "incomplete",
     "failed",
@@ -805,9 +784,9 @@ EndingKind = Literal[
 
 
 class Ending(NamedTuple):
-    """How a run ended: the API's word for the cause, and a sentence if there is one."""
+    """How a run ended; `code` is the API's word for the cause."""
 
-    kind: EndingKind
+    kind: _EndingKind
     code: str | None = None
     sentence: str = ""
 
@@ -817,38 +796,37 @@ class Ending(NamedTuple):
         return self.kind != "completed"
 
 
+def _usual_ending(kind: _EndingKind) -> Ending:
+    return Ending(kind, sentence=SENTENCES[kind][""])
+
+
 COMPLETED = Ending("completed")
-CUT = Ending("cut", sentence=SENTENCES["cut"][""])
-UNREADABLE = Ending("unreadable", sentence=SENTENCES["unreadable"][""])
+CUT = _usual_ending("cut")
+UNREADABLE = _usual_ending("unreadable")
 
 _WORD = re.compile(r"[a-z][a-z_.]*(\[\d{1,5}\][a-z_.]*)*")
 
 
 def ending_of_incomplete(reason: str | None) -> Ending:
-    """Return the ending of a `response.incomplete` with this reason."""
+    """Return the ending of a `response.incomplete`."""
     code = api_word(reason)
     return Ending("incomplete", code, _sentence("incomplete", ApiError(code=code)))
 
 
 def ending_of_failure(kind: Literal["failed", "error"], error: ApiError) -> Ending:
-    """Return the ending of a `response.failed` ("failed") or an `error` event."""
-    code = api_word(error.code or error.type)
-    return Ending(kind, code, failure_sentence(error))
+    """Return the ending of a `response.failed` or an `error` event."""
+    return Ending(kind, _code(error), failure_sentence(error))
 
 
 def ending_of_exception(error: ResponsesError, has_begun: bool) -> Ending:
-    """Return the ending of a run that one of our errors stopped.
-
-    `has_begun` says whether an event had arrived; if so, the answer was cut.
-    """
+    """Return the ending of a run that `error` stopped, after its first event or not."""
     match error:
         case TimedOut():
-            return Ending(error.kind, sentence=SENTENCES[error.kind][""])
+            return _usual_ending(error.kind)
         case MalformedEvent():
-            return Ending("malformed", sentence=SENTENCES["malformed"][""])
+            return _usual_ending("malformed")
         case ApiRefused():
-            code = api_word(error.error.code or error.error.type)
-            return Ending("refused", code, str(error))
+            return Ending("refused", _code(error.error), str(error))
         case ResponseLost():
             return Ending("cut", sentence=SENTENCES["cut"]["lost"])
         case UnreadableAnswer():
@@ -858,31 +836,31 @@ def ending_of_exception(error: ResponsesError, has_begun: bool) -> Ending:
     return CUT if has_begun else Ending("unreachable", sentence=str(error))
 
 
+def _code(error: ApiError) -> str | None:
+    return api_word(error.code or error.type)
+
+
 def failure_sentence(error: ApiError) -> str:
-    """Return the sentence for an error that came after the request was accepted."""
+    """Return the sentence for an error after the request was accepted."""
     return _sentence("failed", error)
 
 
 def refusal_sentence(status: int, error: ApiError, model: str) -> str:
-    """Return the sentence for an HTTP status of 400 or more.
-
-    `model` is the id from the chat, not from the server.
-    """
-    facts = {"model": model, "status": str(status)}
-    refused, failed = SENTENCES["refused"], SENTENCES["failed"]
+    """Return the sentence for an HTTP status of 400 or more."""
+    refused = SENTENCES["refused"]
     if status == 401:
         return refused["401"]
+    known = {**SENTENCES["failed"], **refused}
     for word in (error.code, error.type):
-        sentence = word and (refused.get(word) or failed.get(word))
-        if sentence:
-            return sentence.format(code="", **facts)
+        if word and word in known:
+            return known[word].format(code="", model=model, status=status)
     other = refused["5"] if status >= 500 else refused[""]
     about = {"code": _shown(error.code), "param": _shown(error.param, " at {}")}
-    return refused.get(str(status), other).format(**about, **facts)
+    return refused.get(str(status), other).format(**about, model=model, status=status)
 
 
 def failure_status(failure: Failure) -> str:
-    """Return the status line for a failure after which the request is sent again."""
+    """Return the status line before the request is sent again."""
     if failure.status == 429:
         return "The model's server is busy with this key's requests."
     if failure.status and failure.status != 200:
@@ -892,24 +870,16 @@ def failure_status(failure: Failure) -> str:
 
 def _sentence(kind: str, error: ApiError) -> str:
     sentences = SENTENCES[kind]
-    words = (word for word in (error.code, error.type) if word)
-    sentence = next(
-        (sentences[one] for one in words if one in sentences), sentences[""]
-    )
-    return sentence.format(code=_shown(error.code or error.type))
+    words = (word for word in (error.code, error.type) if word in sentences)
+    return sentences[next(words, None) or ""].format(code=_shown(_code(error)))
 
 
 def _shown(word: str | None, form: str = " ({})") -> str:
-    known = api_word(word)
-    return form.format(known) if known else ""
+    return form.format(word) if api_word(word) else ""
 
 
 def api_word(word: str | None) -> str | None:
-    """Return `word` if it can be a word of the API, else None.
-
-    Such words consist of small letters, digits, dots, brackets and underscores; a key
-    does not.
-    """
+    """Return `word` if it can be a word of the API, and no key; else None."""
     known = any(word in sentences for sentences in SENTENCES.values())
     return word if word and (known or _WORD.fullmatch(word)) else None
 
@@ -921,74 +891,74 @@ def api_word(word: str | None) -> str | None:
 # Facts as of 2026-11-21. A dated snapshot has a row only where it differs from its model.
 # Prices are US dollars for a million tokens at the standard tier: input, cached, cache_write, output.
 CATALOG_TABLE = """
-model|efforts|default_effort|sampling|traits|max_output_tokens|context|prices|shutdown|successor
-chatgpt-4o-latest|||always|vision||||2026-02-17|gpt-5.5
-codex-mini-latest|||never|reasoning summary functions vision||||2026-02-12|gpt-5.4-mini
-gpt-3.5-turbo|||always|functions|4096|16385|0.5 - - 1.5|2026-10-23|gpt-5.6-terra
-gpt-3.5-turbo-0125|||always|functions|4096|16385|0.5 - - 1.5|2026-10-23|gpt-5.6-terra
-gpt-3.5-turbo-1106|||always|functions|4096|16385|1 - - 2|2026-09-28|gpt-5.6-terra
-gpt-4|||always|functions|4096|8192|30 - - 60|2026-10-23|gpt-5.6-sol
-gpt-4-0125-preview|||always|functions||||2026-03-26|gpt-5.6-sol
-gpt-4-0314|||always|functions||||2026-03-26|gpt-5.6-sol
-gpt-4-0613|||always|functions|4096|8192|30 - - 60|2026-10-23|gpt-5.6-sol
-gpt-4-1106-preview|||always|functions|4096|128000|10 - - 30|2026-10-23|gpt-5.6-sol
-gpt-4-turbo|||always|functions vision|4096|128000|10 - - 30|2026-10-23|gpt-5.6-sol
-gpt-4-turbo-preview|||always|functions||||2026-03-26|gpt-5.6-sol
-gpt-4.1|||always|functions hosted vision|32768|1047576|2 0.5 - 8|2027-01-14|gpt-6-luna
-gpt-4.1-mini|||always|functions hosted vision|32768|1047576|0.4 0.1 - 1.6|2027-01-14|gpt-6-luna
-gpt-4.1-nano|||always|functions vision|32768|1047576|0.1 0.025 - 0.4|2026-10-23|gpt-5.6-luna
-gpt-4o|||always|functions hosted vision|16384|128000|2.5 1.25 - 10|2027-01-14|gpt-6-luna
-gpt-4o-2024-05-13|||always|functions hosted vision|4096|128000|5 - - 15|2026-10-23|gpt-5.6-sol
-gpt-4o-mini|||always|functions hosted vision|16384|128000|0.15 0.075 - 0.6|2027-01-14|gpt-6-luna
-gpt-5|minimal usual|medium|never|usual verbosity|128000|400000|1.25 0.125 - 10|2026-12-11|gpt-6.1-sol
-gpt-5-chat-latest|||always|vision|16384|128000|1.25 0.125 - 10|2026-07-23|gpt-5.5
-gpt-5-codex|usual|medium|never|usual|128000|400000|1.25 0.125 - 10|2026-07-23|gpt-5.4
-gpt-5-mini|minimal usual|medium|never|usual verbosity|128000|400000|0.25 0.025 - 2|2026-12-11|gpt-6.1-terra
-gpt-5-nano|minimal usual|medium|never|usual verbosity|128000|400000|0.05 0.005 - 0.4|2026-12-11|gpt-6-luna
-gpt-5-pro|high|high|never|usual verbosity|272000|400000|15 - - 120|2026-12-11|gpt-6.1-sol
-gpt-5.1|none usual|none|with_none|usual verbosity|128000|400000|1.25 0.125 - 10|2027-04-01|gpt-6.1-sol
-gpt-5.1-chat-latest|medium|medium|never|reasoning summary verbosity functions vision|16384|128000|1.25 0.125 - 10|2026-07-23|gpt-5.5
-gpt-5.1-codex|usual|medium|never|usual|128000|400000|1.25 0.125 - 10|2026-07-23|gpt-6.1-sol
-gpt-5.1-codex-max|usual xhigh|medium|never|usual|128000|400000|1.25 0.125 - 10|2026-07-23|gpt-5.4
-gpt-5.1-codex-mini|usual|medium|never|usual|128000|400000|0.25 0.025 - 2|2026-07-23|gpt-5.4-mini
-gpt-5.2|none usual xhigh|none|with_none|usual verbosity|128000|400000|1.75 0.175 - 14||
-gpt-5.2-chat-latest|medium|medium|never|reasoning summary verbosity functions vision|16384|128000|1.75 0.175 - 14|2026-08-10|gpt-5.5
-gpt-5.2-codex|usual xhigh||never|usual|128000|400000|1.75 0.175 - 14|2026-07-23|gpt-5.4
-gpt-5.2-pro|medium high xhigh|medium|never|usual verbosity|128000|400000|21 - - 168||
-gpt-5.3-chat-latest|medium|medium|never|reasoning summary verbosity functions vision|16384|128000|1.75 0.175 - 14|2026-08-10|gpt-5.5
-gpt-5.3-codex|none usual xhigh|none|with_none|usual phase|128000|400000|1.75 0.175 - 14|2027-04-01|gpt-6.1-sol
-gpt-5.4|none usual xhigh|none|with_none|usual verbosity phase|128000|1050000|2.5 0.25 - 15||
-gpt-5.4-mini|none usual xhigh|none|with_none|usual verbosity phase|128000|400000|0.75 0.075 - 4.5||
-gpt-5.4-nano|none usual xhigh|none|with_none|usual verbosity phase|128000|400000|0.2 0.02 - 1.25|2027-04-01|gpt-6-luna
-gpt-5.4-pro|medium high xhigh|medium|never|usual verbosity phase|128000|1050000|30 - - 180||
-gpt-5.5|none usual xhigh|medium|with_none|usual verbosity phase|128000|1050000|5 0.5 - 30||
-gpt-5.5-pro|medium high xhigh|medium|never|usual verbosity phase|128000|1050000|30 - - 180||
-gpt-5.6-cyber|none usual xhigh max|medium|with_none|usual verbosity phase|128000|400000|12.5 1.25 15.625 75||
-gpt-5.6-luna|none usual xhigh max|medium|with_none|usual verbosity phase|128000|1050000|0.2 0.02 0.25 1.2||
-gpt-5.6-sol|none usual xhigh max|medium|with_none|usual verbosity phase|128000|1050000|4 0.4 5 20||
-gpt-5.6-terra|none usual xhigh max|medium|with_none|usual verbosity phase|128000|1050000|2 0.2 2.5 12||
-gpt-6-astra|usual xhigh max||never|usual verbosity phase|128000|1050000|10 1 12.5 50||
-gpt-6-astra-law|usual xhigh max||never|usual verbosity phase|128000|1050000|10 1 - 50||
-gpt-6-cyber|||never|usual verbosity phase|||||
-gpt-6-luna|none usual xhigh max|medium|with_none|usual verbosity phase|128000|1050000|0.1 0.01 0.125 0.5||
-gpt-6-rosalind|||never|usual verbosity phase|128000|1050000|15 1.5 18.75 75||
-gpt-6-sol|none usual xhigh max|medium|with_none|usual verbosity phase|128000|1050000|2 0.2 2.5 10||
-gpt-6.1-sol|usual xhigh max|medium|never|usual verbosity phase|128000|1050000|2 0.1 2.5 10||
-gpt-6.1-terra|none usual xhigh max|medium|with_none|usual verbosity phase|128000|1050000|1 0.05 1.25 5||
-gpt-6.2-astra|usual xhigh max||never|usual verbosity phase prefix_bound|128000|1050000|8 - - 40||
-gpt-6.2-astra-law|||never|usual verbosity phase prefix_bound|||||
-gpt-6.2-sol|usual xhigh max||never|usual verbosity phase prefix_bound|128000|1050000|2 - - 10||
-gpt-daybreak-blue-latest|||never|usual phase|128000|1050000|4 0.4 5 20||
-gpt-daybreak-red-latest|||never|usual phase|128000|400000|12.5 1.25 15.625 75||
-gpt-rosalind-research|||never|usual phase|||5 0.5 - 25||
-o1|usual|medium|never|reasoning functions vision|100000|200000|15 7.5 - 60|2026-10-23|gpt-5.6-sol
-o1-pro|usual|medium|never|reasoning functions vision|100000|200000|150 - - 600|2026-10-23|gpt-5.6-sol
-o3|usual|medium|never|usual|100000|200000|2 0.5 - 8|2026-12-11|gpt-6.1-sol
-o3-deep-research|usual|medium|never|reasoning summary hosted vision|100000|200000|10 2.5 - 40|2026-07-23|gpt-5.4-pro
-o3-mini|usual|medium|never|reasoning summary functions|100000|200000|1.1 0.55 - 4.4|2026-10-23|gpt-5.6-sol
-o3-pro|usual|medium|never|usual|100000|200000|20 - - 80|2026-12-11|gpt-6.1-sol
-o4-mini|usual|medium|never|usual|100000|200000|1.1 0.275 - 4.4|2026-10-23|gpt-5.6-terra
-o4-mini-deep-research|usual|medium|never|reasoning summary hosted vision|100000|200000|2 0.5 - 8|2026-07-23|gpt-5.4-pro
+model|efforts|default_effort|traits|max_output_tokens|context|prices|shutdown|successor
+chatgpt-4o-latest|||vision||||2026-02-17|gpt-5.5
+codex-mini-latest|||reasoning summary functions vision||||2026-02-12|gpt-5.4-mini
+gpt-3.5-turbo|||functions|4096|16385|0.5 - - 1.5|2026-10-23|gpt-5.6-terra
+gpt-3.5-turbo-0125|||functions|4096|16385|0.5 - - 1.5|2026-10-23|gpt-5.6-terra
+gpt-3.5-turbo-1106|||functions|4096|16385|1 - - 2|2026-09-28|gpt-5.6-terra
+gpt-4|||functions|4096|8192|30 - - 60|2026-10-23|gpt-5.6-sol
+gpt-4-0125-preview|||functions||||2026-03-26|gpt-5.6-sol
+gpt-4-0314|||functions||||2026-03-26|gpt-5.6-sol
+gpt-4-0613|||functions|4096|8192|30 - - 60|2026-10-23|gpt-5.6-sol
+gpt-4-1106-preview|||functions|4096|128000|10 - - 30|2026-10-23|gpt-5.6-sol
+gpt-4-turbo|||functions vision|4096|128000|10 - - 30|2026-10-23|gpt-5.6-sol
+gpt-4-turbo-preview|||functions||||2026-03-26|gpt-5.6-sol
+gpt-4.1|||functions hosted vision|32768|1047576|2 0.5 - 8|2027-01-14|gpt-6-luna
+gpt-4.1-mini|||functions hosted vision|32768|1047576|0.4 0.1 - 1.6|2027-01-14|gpt-6-luna
+gpt-4.1-nano|||functions vision|32768|1047576|0.1 0.025 - 0.4|2026-10-23|gpt-5.6-luna
+gpt-4o|||functions hosted vision|16384|128000|2.5 1.25 - 10|2027-01-14|gpt-6-luna
+gpt-4o-2024-05-13|||functions hosted vision|4096|128000|5 - - 15|2026-10-23|gpt-5.6-sol
+gpt-4o-mini|||functions hosted vision|16384|128000|0.15 0.075 - 0.6|2027-01-14|gpt-6-luna
+gpt-5|minimal usual|medium|usual verbosity|128000|400000|1.25 0.125 - 10|2026-12-11|gpt-6.1-sol
+gpt-5-chat-latest|||vision|16384|128000|1.25 0.125 - 10|2026-07-23|gpt-5.5
+gpt-5-codex|usual|medium|usual|128000|400000|1.25 0.125 - 10|2026-07-23|gpt-5.4
+gpt-5-mini|minimal usual|medium|usual verbosity|128000|400000|0.25 0.025 - 2|2026-12-11|gpt-6.1-terra
+gpt-5-nano|minimal usual|medium|usual verbosity|128000|400000|0.05 0.005 - 0.4|2026-12-11|gpt-6-luna
+gpt-5-pro|high|high|usual verbosity|272000|400000|15 - - 120|2026-12-11|gpt-6.1-sol
+gpt-5.1|none usual|none|usual verbosity|128000|400000|1.25 0.125 - 10|2027-04-01|gpt-6.1-sol
+gpt-5.1-chat-latest|medium|medium|reasoning summary verbosity functions vision|16384|128000|1.25 0.125 - 10|2026-07-23|gpt-5.5
+gpt-5.1-codex|usual|medium|usual|128000|400000|1.25 0.125 - 10|2026-07-23|gpt-6.1-sol
+gpt-5.1-codex-max|usual xhigh|medium|usual|128000|400000|1.25 0.125 - 10|2026-07-23|gpt-5.4
+gpt-5.1-codex-mini|usual|medium|usual|128000|400000|0.25 0.025 - 2|2026-07-23|gpt-5.4-mini
+gpt-5.2|none usual xhigh|none|usual verbosity|128000|400000|1.75 0.175 - 14||
+gpt-5.2-chat-latest|medium|medium|reasoning summary verbosity functions vision|16384|128000|1.75 0.175 - 14|2026-08-10|gpt-5.5
+gpt-5.2-codex|usual xhigh||usual|128000|400000|1.75 0.175 - 14|2026-07-23|gpt-5.4
+gpt-5.2-pro|medium high xhigh|medium|usual verbosity|128000|400000|21 - - 168||
+gpt-5.3-chat-latest|medium|medium|reasoning summary verbosity functions vision|16384|128000|1.75 0.175 - 14|2026-08-10|gpt-5.5
+gpt-5.3-codex|none usual xhigh|none|usual phase|128000|400000|1.75 0.175 - 14|2027-04-01|gpt-6.1-sol
+gpt-5.4|none usual xhigh|none|usual verbosity phase|128000|1050000|2.5 0.25 - 15||
+gpt-5.4-mini|none usual xhigh|none|usual verbosity phase|128000|400000|0.75 0.075 - 4.5||
+gpt-5.4-nano|none usual xhigh|none|usual verbosity phase|128000|400000|0.2 0.02 - 1.25|2027-04-01|gpt-6-luna
+gpt-5.4-pro|medium high xhigh|medium|usual verbosity phase|128000|1050000|30 - - 180||
+gpt-5.5|none usual xhigh|medium|usual verbosity phase|128000|1050000|5 0.5 - 30||
+gpt-5.5-pro|medium high xhigh|medium|usual verbosity phase|128000|1050000|30 - - 180||
+gpt-5.6-cyber|none usual xhigh max|medium|usual verbosity phase|128000|400000|12.5 1.25 15.625 75||
+gpt-5.6-luna|none usual xhigh max|medium|usual verbosity phase|128000|1050000|0.2 0.02 0.25 1.2||
+gpt-5.6-sol|none usual xhigh max|medium|usual verbosity phase|128000|1050000|4 0.4 5 20||
+gpt-5.6-terra|none usual xhigh max|medium|usual verbosity phase|128000|1050000|2 0.2 2.5 12||
+gpt-6-astra|usual xhigh max||usual verbosity phase|128000|1050000|10 1 12.5 50||
+gpt-6-astra-law|usual xhigh max||usual verbosity phase|128000|1050000|10 1 - 50||
+gpt-6-cyber|||usual verbosity phase|||||
+gpt-6-luna|none usual xhigh max|medium|usual verbosity phase|128000|1050000|0.1 0.01 0.125 0.5||
+gpt-6-rosalind|||usual verbosity phase|128000|1050000|15 1.5 18.75 75||
+gpt-6-sol|none usual xhigh max|medium|usual verbosity phase|128000|1050000|2 0.2 2.5 10||
+gpt-6.1-sol|usual xhigh max|medium|usual verbosity phase|128000|1050000|2 0.1 2.5 10||
+gpt-6.1-terra|none usual xhigh max|medium|usual verbosity phase|128000|1050000|1 0.05 1.25 5||
+gpt-6.2-astra|usual xhigh max||usual verbosity phase prefix_bound|128000|1050000|8 - - 40||
+gpt-6.2-astra-law|||usual verbosity phase prefix_bound|||||
+gpt-6.2-sol|usual xhigh max||usual verbosity phase prefix_bound|128000|1050000|2 - - 10||
+gpt-daybreak-blue-latest|||usual phase|128000|1050000|4 0.4 5 20||
+gpt-daybreak-red-latest|||usual phase|128000|400000|12.5 1.25 15.625 75||
+gpt-rosalind-research|||usual phase|||5 0.5 - 25||
+o1|usual|medium|reasoning functions vision|100000|200000|15 7.5 - 60|2026-10-23|gpt-5.6-sol
+o1-pro|usual|medium|reasoning functions vision|100000|200000|150 - - 600|2026-10-23|gpt-5.6-sol
+o3|usual|medium|usual|100000|200000|2 0.5 - 8|2026-12-11|gpt-6.1-sol
+o3-deep-research|usual|medium|reasoning summary hosted vision|100000|200000|10 2.5 - 40|2026-07-23|gpt-5.4-pro
+o3-mini|usual|medium|reasoning summary functions|100000|200000|1.1 0.55 - 4.4|2026-10-23|gpt-5.6-sol
+o3-pro|usual|medium|usual|100000|200000|20 - - 80|2026-12-11|gpt-6.1-sol
+o4-mini|usual|medium|usual|100000|200000|1.1 0.275 - 4.4|2026-10-23|gpt-5.6-terra
+o4-mini-deep-research|usual|medium|reasoning summary hosted vision|100000|200000|2 0.5 - 8|2026-07-23|gpt-5.4-pro
 """
 
 # Ids that the API itself serves with another model.
@@ -1004,7 +974,7 @@ CATALOG_ALIASES: dict[str, str] = {
 }
 
 
-# ==== openai_responses.models.resolve: Resolves a model name to an id and to the facts that decide what can be sent to it.
+# ==== openai_responses.models.resolve: Resolves a model name to an id and to the facts about the model.
 
 REASONING_EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 
@@ -1028,17 +998,17 @@ class ModelPrices(NamedTuple):
 
 class _ModelFacts(NamedTuple):
 
-    reasoning: bool  # takes a `reasoning` parameter
-    efforts: tuple[str, ...]  # lowest first; empty: none, or unknown
-    default_effort: str | None  # what the API uses when none is sent
-    sampling: str  # "always", "with_none" or "never": temperature, top_p, logprobs
-    summary: bool
-    verbosity: bool
-    phase: bool
-    functions: bool
-    hosted: bool  # takes the tools that OpenAI itself runs
-    vision: bool
-    prefix_bound: bool  # reasoning is dropped when what preceded it changed
+    reasoning: bool = False
+    efforts: tuple[str, ...] = ()  # lowest first; empty: none, or unknown
+    default_effort: str | None = None  # what the API uses when none is sent
+    sampling: str = "always"  # or "with_none", "never": temperature, top_p, logprobs
+    summary: bool = False
+    verbosity: bool = False
+    phase: bool = False
+    functions: bool = True
+    hosted: bool = False  # takes the tools that OpenAI itself runs
+    vision: bool = True
+    prefix_bound: bool = False  # reasoning is dropped when what preceded it changed
     max_output_tokens: int | None = None
     context: int | None = None
     shutdown: str | None = None  # ISO date
@@ -1047,8 +1017,17 @@ class _ModelFacts(NamedTuple):
     known_family: bool = True  # False: the name says nothing, the facts are cautious
 
 
+_PLAIN_FACTS = _ModelFacts()
+
+# For an unknown gpt from version 5 on (docs/reference/responses-api.md, "Unknown
+# models").
+_REASONING_FACTS = _ModelFacts(
+    reasoning=True, sampling="never", summary=True, verbosity=True, hosted=True
+)
+
+
 class ResolvedModel(NamedTuple):
-    """A resolved name: what to send, who can read its reasoning, what to call it."""
+    """What a name stands for."""
 
     id: str  # sent as `model`
     family: str  # encrypted reasoning is readable inside one family
@@ -1057,7 +1036,7 @@ class ResolvedModel(NamedTuple):
     name: str  # for people
 
     def lowest_effort(self) -> str | None:
-        """The cheapest effort known to be accepted."""
+        """Return the cheapest effort known to be accepted."""
         return self.facts.efforts[0] if self.facts.efforts else None
 
     def takes_effort(self, effort: str) -> bool:
@@ -1080,18 +1059,9 @@ def resolve_model(
     model = overrides.get(base)
     if model and effort in REASONING_EFFORTS and model.takes_effort(effort):
         return model._replace(effort=effort, name=f"{model.name} ({effort})")
-    return _resolve_known(name)
-
-
-def _resolve_known(name: str) -> ResolvedModel:
-    model_id, effort = _named_model(name) or _model_with_effort(name) or (name, None)
-    return ResolvedModel(
-        id=model_id,
-        family=_model_family(model_id),
-        effort=effort,
-        facts=_model_facts(model_id),
-        name=_shown_name(model_id, effort),
-    )
+    id, found = _named_model(name) or _model_with_effort(name) or (name, None)
+    facts, shown = _model_facts(id), _shown_name(id, found)
+    return ResolvedModel(id, _model_family(id), found, facts, shown)
 
 
 def _named_model(name: str) -> tuple[str, str | None] | None:
@@ -1104,13 +1074,13 @@ def _named_model(name: str) -> tuple[str, str | None] | None:
 
 def _thinking_or_instant(name: str) -> tuple[str, str | None] | None:
     if match := _THINKING_NAME.match(name):
-        row = CATALOG_FACTS.get(model_id := match[1] + (match[2] or ""))
+        facts = CATALOG_FACTS.get(model_id := match[1] + (match[2] or ""))
         # From gpt-5.1 to 5.4 the default is not to think at all.
-        thinks = "medium" if row and row.default_effort == "none" else None
-        return (model_id, thinks) if row else None
+        thinks = "medium" if facts and facts.default_effort == "none" else None
+        return (model_id, thinks) if facts else None
     if match := _INSTANT_NAME.match(name):
-        row = CATALOG_FACTS.get(match[1])
-        return (match[1], "none") if row and "none" in row.efforts else None
+        facts = CATALOG_FACTS.get(match[1])
+        return (match[1], "none") if facts and "none" in facts.efforts else None
     return None
 
 
@@ -1133,21 +1103,15 @@ def _model_family(model_id: str) -> str:
 
 
 def _model_facts(model_id: str) -> _ModelFacts:
-    facts = CATALOG_FACTS.get(model_id) or CATALOG_FACTS.get(_model_family(model_id))
-    if facts:
-        return facts
+    for name in (model_id, _model_family(model_id)):
+        if name in CATALOG_FACTS:
+            return CATALOG_FACTS[name]
     if match := _WRAPPED_ID.match(model_id):
-        # A fine-tuned model ends with its base but has prices of its own, and so
-        # has a router.
+        # Fine-tuned models and routers have prices of their own.
         return _model_facts(match[1])._replace(prices=None)
-    return _family_facts(model_id)
-
-
-def _family_facts(model_id: str) -> _ModelFacts:
     if _O_SERIES_ID.match(model_id):
-        return _REASONING_FACTS._replace(
-            efforts=("low", "medium", "high"), verbosity=False
-        )
+        efforts = tuple(_USUAL_EFFORTS.split())
+        return _REASONING_FACTS._replace(efforts=efforts, verbosity=False)
     match = _GPT_VERSION.match(model_id)
     if not match:
         # A deployment can have any name; only its administrator knows its facts.
@@ -1175,53 +1139,25 @@ def _shown_word(word: str) -> str:
     return word if word in ("mini", "nano", "pro") else word.capitalize()
 
 
-# The safe default for an unknown gpt of version 5 or later: an effort or a verbosity
-# only if someone asks for it, no sampling parameters, a summary
-# (docs/reference/responses-api.md, "Unknown models").
-_REASONING_FACTS = _ModelFacts(
-    reasoning=True,
-    efforts=(),
-    default_effort=None,
-    sampling="never",
-    summary=True,
-    verbosity=True,
-    phase=False,
-    functions=True,
-    hosted=True,
-    vision=True,
-    prefix_bound=False,
-)
-# For gpt-4 and for ids that say nothing (another vendor, an Azure deployment): a model
-# that does not reason refuses `reasoning` and its `include` with a 400, and a reasoning
-# model works without them. So they are sent only if an effort is asked for.
-_PLAIN_FACTS = _REASONING_FACTS._replace(
-    reasoning=False,
-    sampling="always",
-    summary=False,
-    verbosity=False,
-    hosted=False,
-)
-
-
 _YES_OR_NO_FACTS = frozenset(
     name for name, fact in _PLAIN_FACTS._asdict().items() if isinstance(fact, bool)
 )
-_USUAL_EFFORTS, _USUAL_TRAITS = (
-    "low medium high",
-    "reasoning summary functions hosted vision",
-)
+_USUAL_EFFORTS = "low medium high"
+_USUAL_TRAITS = "reasoning summary functions hosted vision"
 """What `usual` stands for in the table of the catalog."""
 
 
 def _read_catalog_row(line: str) -> tuple[str, _ModelFacts]:
-    name, efforts, effort, sampling, traits, output, context, *rest = line.split("|")
+    name, efforts, effort, traits, output, context, *rest = line.split("|")
     prices, shutdown, successor = rest
     words = traits.replace("usual", _USUAL_TRAITS).split()
-    return name, _PLAIN_FACTS._replace(
+    # Models that reason take sampling parameters only with the effort `none`.
+    sampling = "never" if "reasoning" in words else "always"
+    return name, _ModelFacts(
         **{trait: trait in words for trait in _YES_OR_NO_FACTS - {"known_family"}},
         efforts=tuple(efforts.replace("usual", _USUAL_EFFORTS).split()),
         default_effort=effort or None,
-        sampling=sampling,
+        sampling="with_none" if "none" in efforts else sampling,
         max_output_tokens=int(output) if output else None,
         context=int(context) if context else None,
         shutdown=shutdown or None,
@@ -1238,7 +1174,7 @@ CATALOG_FACTS = dict(map(_read_catalog_row, CATALOG_TABLE.split("\n")[2:-1]))
 """The facts of each model of the catalog, by id."""
 
 
-# ==== openai_responses.models.usage: The tokens that a run used, added up over its responses, and what they cost.
+# ==== openai_responses.models.usage: The tokens that a run used, and what they cost.
 
 
 class Usage(NamedTuple):
@@ -1257,7 +1193,7 @@ class Usage(NamedTuple):
 
 
 def add_usage(one: Usage | None, other: Usage | None) -> Usage | None:
-    """Return the sum, field by field; a missing count is 0."""
+    """Return the sum, field by field."""
     if one is None or other is None:
         return one or other
     pairs = zip(one, other, strict=True)
@@ -1291,10 +1227,7 @@ _MILLION = 1_000_000
 def cost_of_run(
     usage: Usage, prices: ModelPrices | None, output: Iterable[Item]
 ) -> float | None:
-    """Return the cost of the tokens and hosted tools of a run; None if unknown.
-
-    `output` holds the items of all its responses.
-    """
+    """Return the cost of the tokens and hosted tools of a run; None if unknown."""
     tokens = _cost_of_tokens(usage, prices) if prices else None
     return None if tokens is None else tokens + _cost_of_tools(output)
 
@@ -1759,7 +1692,7 @@ class RunDone(NamedTuple):
 RunEvent = ItemEvent | ToolOutput | ResponseDone | Status | RunDone
 
 
-# ==== openai_responses.redaction: Removes secrets from text: known values in every form, then what looks like a secret.
+# ==== openai_responses.redaction: Removes secrets from text: known values, then what looks like a secret.
 
 _REDACTED = "[redacted]"
 
@@ -1803,7 +1736,7 @@ _LOOKS_SECRET = re.compile(
 def redact(text: str, secrets: Iterable[str] = ()) -> str:
     """Return `text` with `[redacted]` in place of `secrets` and of what looks like one.
 
-    Secrets of fewer than six characters are ignored: ordinary words contain them.
+    Secrets of less than six characters are ignored: usual words contain them.
     """
     known = {form for secret in secrets for form in _forms(secret.strip())}
     if known:
@@ -1814,35 +1747,21 @@ def redact(text: str, secrets: Iterable[str] = ()) -> str:
 
 
 def header_secrets(value: str) -> list[str]:
-    """Return the secret parts of a header's value: the whole, and each further word.
-
-    A server may repeat the word behind `Bearer` alone.
-    """
+    """Return a header's value and its further words, like the key behind `Bearer`."""
     return [value, *value.split()[1:]]
 
 
 def redact_line(text: str, secrets: Iterable[str] = ()) -> str:
-    """Return `text` redacted and as one line, safe to write to a log.
-
-    A line end of a tool's text would fake a line of the log, and an escape sequence
-    would act on the terminal that shows it.
-    """
+    """Return `text` redacted and as one line of printable characters, for a log."""
     line = "\\n".join(redact(text, secrets).splitlines())
-    return "".join(one if one.isprintable() else _escaped(one) for one in line)
+    return "".join(one if one.isprintable() else ascii(one)[1:-1] for one in line)
 
 
 def describe_exception(error: BaseException) -> str:
-    """Return the type and the place of a foreign exception, for a log.
-
-    Its text may quote a header or a prompt.
-    """
+    """Return type and place of an exception; its text may quote a header or a prompt."""
     frames = extract_tb(error.__traceback__)
     place = f"line {frames[-1].lineno} in {frames[-1].name}" if frames else "nowhere"
     return f"{type(error).__name__} at {place}"
-
-
-def _escaped(sign: str) -> str:
-    return sign.encode("unicode_escape").decode("ascii")
 
 
 def _redact_pattern(pattern: re.Pattern[str], text: str) -> str:
@@ -1873,7 +1792,7 @@ def _inside_base64(raw: bytes, offset: int) -> str:
     return encoded[(offset * 8 + 5) // 6 : (offset + len(raw)) * 8 // 6]
 
 
-# ==== openai_responses.endpoint: Where requests go: the address, its headers, its certificates and its proxy.
+# ==== openai_responses.endpoint: Where requests go: address, headers, certificates and proxy.
 
 DEFAULT_BASE_URL = "https://api.openai.com/v1"
 
@@ -1884,8 +1803,7 @@ _AZURE_HOSTS = (".azure.com", ".azure.us", ".azure.cn")
 class Network:
     """How a server is reached; the address of a proxy can contain a password.
 
-    An empty `ca_bundle` (a file) or `proxy` (an address) means the system's
-    certificates and the environment's proxy.
+    An empty `ca_bundle` (a file) or `proxy` means what the system has set.
     """
 
     verify_ssl: bool = True
@@ -1897,7 +1815,7 @@ class Network:
 class Endpoint:
     """The address and the key of a server; an address can contain a password.
 
-    `strict` asks for requests in the form that servers other than OpenAI's accept.
+    `strict` means that requests have the form that other servers than OpenAI's accept.
     """
 
     base_url: str = field(repr=False)
@@ -1909,7 +1827,7 @@ class Endpoint:
     strict: bool = False
 
     def url(self, path: str) -> str:
-        """Return the address of `path`; raises InvalidRequest for an unusable base."""
+        """Return the address of `path`; raises InvalidRequest."""
         base = _normalize_base_url(self.base_url)
         query = urlsplit(self.base_url.strip()).query  # Azure's api-version
         joint = "&" if "?" in path else "?"
@@ -1917,33 +1835,29 @@ class Endpoint:
 
     @property
     def host(self) -> str:
-        """The server's name; raises InvalidRequest like `url`."""
+        """The server's name; raises the same error as `url`."""
         return urlsplit(_normalize_base_url(self.base_url)).hostname or ""
 
     @property
     def is_azure(self) -> bool:
-        """Whether the server is one of Azure."""
+        """Whether it is one of Azure."""
         return self.host.endswith(_AZURE_HOSTS)
 
     def account(self) -> str:
-        """Return a name for this key at this address that does not reveal the key."""
+        """Return a name of the account, without the key."""
         identity = f"{self.base_url}\n{self.organization}\n{self.api_key}"
         return sha256(identity.encode("utf-8", errors="replace")).hexdigest()
 
     def owner(self) -> str:
-        """Return a short name for the owner of encrypted reasoning, without the key.
+        """Return a name of those who can read encrypted reasoning, without the key.
 
-        Keys of one organisation can read each other's reasoning.
+        Keys of one organisation can read each other's.
         """
         identity = f"{self.host}\n{self.organization or self.api_key.strip()}"
         return sha256(identity.encode("utf-8", errors="replace")).hexdigest()[:16]
 
     def headers(self) -> dict[str, str]:
-        """Return the headers of a request.
-
-        The administrator's own headers have priority: a gateway may need another
-        Authorization.
-        """
+        """Return the headers of a request; those of the administrator have priority."""
         key = self.api_key.strip()
         ours = {"api-key": key} if self.is_azure else {"Authorization": f"Bearer {key}"}
         ours["Content-Type"] = "application/json"
@@ -1976,15 +1890,11 @@ def _normalize_base_url(text: str) -> str:
 def connection_secrets(
     headers: Iterable[str], proxy: str, *keys: str
 ) -> tuple[str, ...]:
-    """Return the texts of a connection that must be in no line of a log."""
-    found = [*keys, *_proxy_secrets(proxy)]
+    """Return the texts that must be in no line of a log."""
+    parts = url_parts(proxy.strip())
+    found = [*keys, proxy, unquote(parts.password or "") if parts else ""]
     found += [secret for value in headers for secret in header_secrets(value)]
     return tuple(text for text in found if text.strip())
-
-
-def _proxy_secrets(proxy: str) -> list[str]:
-    parts = url_parts(proxy.strip())
-    return [proxy, unquote(parts.password or "") if parts else ""]
 
 
 def url_parts(text: str) -> SplitResult | None:
@@ -1998,27 +1908,27 @@ def url_parts(text: str) -> SplitResult | None:
 
 
 class Trust:
-    """The certificates of CA bundles. One context a file, so connections are reused."""
+    """The certificates of CA bundles, one context a file to reuse connections."""
 
     def __init__(self) -> None:
-        """Start without any context."""
+        """Start empty."""
         self._contexts: dict[tuple[str, int], ssl.SSLContext] = {}
 
     def context(self, network: Network) -> ssl.SSLContext | bool:
-        """Return the trusted certificates in the form that aiohttp takes."""
-        if not network.verify_ssl or not network.ca_bundle:
-            return network.verify_ssl
+        """Return the trusted certificates for aiohttp."""
         path = network.ca_bundle
+        if not (network.verify_ssl and path):
+            return network.verify_ssl
         try:
             key = (path, Path(path).stat().st_mtime_ns)
             if key not in self._contexts:
                 self._contexts[key] = ssl.create_default_context(cafile=path)
             return self._contexts[key]
         except (OSError, ValueError):  # no such file, or no certificates in it
-            problem = (
-                "CA_BUNDLE is not a file with certificates that this server can read"
-            )
-            raise valve_error(problem, place=PIPE_VALVES) from None
+            raise valve_error(
+                "CA_BUNDLE is not a file with certificates that this server can read",
+                place=PIPE_VALVES,
+            ) from None
 
 
 def proxy_for(network: Network, url: str) -> str | None:
@@ -2049,7 +1959,7 @@ def _environment_proxy(url: str) -> str | None:
 
 
 def unix_seconds() -> int:
-    """Return the seconds since 1970 in UTC, as the API and the host count them."""
+    """Return the seconds since 1970, as the API and the host count them."""
     return int(time.time())
 
 
@@ -2073,7 +1983,7 @@ def new_ulid() -> str:
     return "".join(digits)
 
 
-# ==== openai_responses.requests.parameters: The caller's parameters, translated to the names and forms of the API.
+# ==== openai_responses.requests.parameters: The caller's parameters, in the names and forms of the API.
 
 _RENAMED: Mapping[str, str] = {
     "max_tokens": "max_output_tokens",
@@ -2086,21 +1996,21 @@ _WORDS: Mapping[str, tuple[str, ...]] = {
     "reasoning_summary": ("auto", "concise", "detailed"),
     "verbosity": ("low", "medium", "high"),
 }
+_WORD_FIELDS = {
+    "reasoning": {"effort": "reasoning_effort", "summary": "reasoning_summary"},
+    "text": {"verbosity": "verbosity"},
+}
+"""Fields that Chat Completions has beside the API's objects, and their names there."""
+
 _BOOL_LIKE = ("enable_stream", "parallel_tool_calls")
 _ANSWER_FORMATS = ("text", "json_object", "json_schema")
-_UNNAMED_SCHEMA = "response"
-_NO_SCHEMA = (
-    "The answer's format cannot be sent: json_schema has to be a JSON object with the "
-    'schema under "schema".'
-)
 
 
 def read_parameters(body: Mapping[str, Any]) -> dict[str, Any]:
     """Return the caller's keys with the API's names; raises InvalidRequest.
 
-    `reasoning` and `text` are objects that hold what Chat Completions has beside them.
-    Keys that the API does not have are still in the result. The API has no `stop`: it
-    gets `truncation: "disabled"` (docs/parameters.md).
+    `reasoning` and `text` hold what Chat Completions has beside them. Keys that the API
+    does not have stay. `stop` implies `truncation: "disabled"` (docs/parameters.md).
     """
     given = {key: value for key, value in body.items() if value is not None}
     for theirs, ours in _RENAMED.items():
@@ -2111,13 +2021,15 @@ def read_parameters(body: Mapping[str, Any]) -> dict[str, Any]:
     for name in _BOOL_LIKE:
         if name in given:
             given[name] = read_bool(name, given[name])
-    given["reasoning"] = _reasoning_parameter(given)
-    given["text"] = _text_parameter(given)
+    given["reasoning"] = _object_parameter(given, "reasoning")
+    text = _object_parameter(given, "text")
+    form = _format(given.pop("response_format", None), given.pop("json_schema", None))
+    given["text"] = {**form, **text}
     return given
 
 
 def read_bool(name: str, value: object) -> bool:
-    """Return a truth value given as true, false, 1 or 0, also as text."""
+    """Return the value of true, false, 1 or 0, also as text; raises InvalidRequest."""
     if isinstance(value, bool | int | str):
         if value in (True, "true", "1"):
             return True
@@ -2126,29 +2038,16 @@ def read_bool(name: str, value: object) -> bool:
     raise parameter_error(name, "it must be true or false")
 
 
-def _reasoning_parameter(given: dict[str, Any]) -> dict[str, Any]:
-    own = _own_object(given, "reasoning")
-    for key in ("effort", "summary"):
-        beside = given.pop(f"reasoning_{key}", None)
-        if value := own.pop(key, None) or beside:
-            own[key] = _word(f"reasoning_{key}", value)
-    return own
-
-
-def _text_parameter(given: dict[str, Any]) -> dict[str, Any]:
-    own = _own_object(given, "text")
-    beside = given.pop("verbosity", None)
-    if value := own.pop("verbosity", None) or beside:
-        own["verbosity"] = _word("verbosity", value)
-    form = _format(given.pop("response_format", None), given.pop("json_schema", None))
-    return {**({"format": form} if form else {}), **own}
-
-
-def _own_object(given: Mapping[str, Any], key: str) -> dict[str, Any]:
+def _object_parameter(given: dict[str, Any], key: str) -> dict[str, Any]:
     value = given.get(key, {})
     if not isinstance(value, Mapping):
         raise parameter_error(key, "it must be a JSON object")
-    return {name: inner for name, inner in value.items() if inner is not None}
+    own = {name: inner for name, inner in value.items() if inner is not None}
+    for field, name in _WORD_FIELDS[key].items():
+        beside = given.pop(name, None)
+        if word := own.pop(field, None) or beside:
+            own[field] = _word(name, word)
+    return own
 
 
 def _word(name: str, value: object) -> str:
@@ -2159,26 +2058,29 @@ def _word(name: str, value: object) -> str:
     return word
 
 
-def _format(asked: object, beside: object) -> dict[str, Any] | None:
+def _format(asked: object, beside: object) -> dict[str, Any]:
     form: Mapping[str, Any] = asked if isinstance(asked, Mapping) else {"type": asked}
     kind = form.get("type")
     if asked is None or kind == "text":
-        return None
+        return {}
     if kind not in _ANSWER_FORMATS:
         words = ", ".join(_ANSWER_FORMATS)
         raise parameter_error("response_format", f"it is none of {words}")
     if kind == "json_object":
-        return {"type": kind}
+        return {"format": {"type": kind}}
     nested = form.get("json_schema", beside)
     flat = form if nested is None and "schema" in form else nested
-    return {"type": kind, **_schema_fields(flat)}
+    return {"format": {"type": kind, **_schema_fields(flat)}}
 
 
 def _schema_fields(value: object) -> dict[str, Any]:
     read = parse_json_object(value) if isinstance(value, str) else value
     if not isinstance(read, Mapping) or not isinstance(read.get("schema"), Mapping):
-        raise InvalidRequest(_NO_SCHEMA)
-    fields = {"name": read.get("name") or _UNNAMED_SCHEMA, "schema": read["schema"]}
+        raise InvalidRequest(
+            "The answer's format cannot be sent: json_schema has to be a JSON object "
+            'with the schema under "schema".'
+        )
+    fields = {"name": read.get("name") or "response", "schema": read["schema"]}
     if read.get("description"):
         fields["description"] = read["description"]
     if read.get("strict") is not None:
@@ -2191,12 +2093,12 @@ def parameter_error(name: str, why: str) -> InvalidRequest:
     return InvalidRequest(f"The setting {name} cannot be sent: {why}.")
 
 
-# ==== openai_responses.requests.build: The request: every field that is sent, and how it is built for a model.
+# ==== openai_responses.requests.build: The fields of a request, and how they are built for a model.
 
 _SAMPLING = {"temperature", "top_p", "top_logprobs"}
 
 _MOST_OUTPUT_TOKENS = 128_000
-"""The largest value accepted; a model of the catalog may have a higher limit."""
+"""A model of the catalog may have a higher limit."""
 
 
 class ResponsesRequest(BaseModel):
@@ -2243,12 +2145,12 @@ _PASSED_ON = ResponsesRequest.model_fields.keys() - {
     *("model", "input", "instructions", "stream", "store", "background"),
     *("include", "reasoning", "text", "tools"),
 }
-"""Keys of a caller that are sent unchanged. Keys that store something at the server, or
-name something stored, are not the caller's to set; `user` is deprecated."""
+"""Keys of a caller that are sent unchanged; no others may store something, or name
+something stored, at the server. `user` is deprecated."""
 
 
 class Settings(NamedTuple):
-    """What the administrator and the user chose, used where the request says nothing.
+    """What the administrator and the user chose; the caller's keys have priority.
 
     None means that nothing was chosen. `defaults` are further parameters by name.
     """
@@ -2347,8 +2249,8 @@ def _reasoning(
 def _text_object(
     model: ResolvedModel, given: Mapping[str, Any], settings: Settings
 ) -> dict[str, Any]:
-    own = {k: v for k, v in given["text"].items() if k != "verbosity"}
-    verbosity = given["text"].get("verbosity") or settings.verbosity
+    own = dict(given["text"])
+    verbosity = own.pop("verbosity", None) or settings.verbosity
     if verbosity and model.facts.verbosity:
         own["verbosity"] = verbosity
     return own
@@ -2361,6 +2263,10 @@ _OPENAI_ONLY = (
 )
 
 
+_ID_PREFIXES = {"reasoning": "rs", "function_call": "fc", "custom_tool_call": "ctc"}
+"""How the ids begin that other servers ask for."""
+
+
 def strict_payload(payload: dict[str, Any]) -> dict[str, Any]:
     """Return `payload` for other servers: without OpenAI's own keys, items with ids."""
     kept = {key: value for key, value in payload.items() if key not in _OPENAI_ONLY}
@@ -2370,7 +2276,7 @@ def strict_payload(payload: dict[str, Any]) -> dict[str, Any]:
 def _strict_item(item: Item) -> Item:
     if item_type(item) == "message" and item.get("role") == "assistant":
         return {"role": "assistant", "content": message_text(item)}
-    prefix = kind_of(item).id_prefix
+    prefix = _ID_PREFIXES.get(item_type(item))
     return {**item, "id": f"{prefix}_{_digest(item)}"} if prefix else item
 
 
@@ -3529,17 +3435,15 @@ def _may_run(error: ResponsesError | None) -> bool:
     return isinstance(error, TimedOut)
 
 
-# ==== openai_responses.requests.json_schema: JSON Schemas of tools in the two forms that the API takes: strict and open.
+# ==== openai_responses.requests.json_schema: JSON Schemas of tools in the API's two forms, strict and open.
 
 _DEFINITIONS = ("$defs", "definitions")
 
 
-def definitions(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the named parts of a schema, from both places where they can be."""
+def _definitions(schema: Mapping[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for key in _DEFINITIONS:
-        named = schema.get(key)
-        for name, part in named.items() if isinstance(named, Mapping) else ():
+        for name, part in as_mapping(schema.get(key)).items():
             # Two parts with one name and different content: neither can be used.
             found[name] = part if found.get(name, part) == part else None
     return found
@@ -3549,7 +3453,7 @@ def resolve_reference(node: Any, root: Mapping[str, Any]) -> Any:
     """Return the part of `root` that a `$ref` names, or None; `#` is the root itself."""
     if node.get("$ref") == "#":
         return root
-    return definitions(root).get(_reference_name(node))
+    return _definitions(root).get(_reference_name(node))
 
 
 def _reference_name(node: Any) -> str:
@@ -3569,56 +3473,46 @@ def _is_within_limits(schema: Mapping[str, Any]) -> bool:
     enums = [list(map(str, node.get("enum", ()))) for node in nodes]
     values = [value for enum in enums for value in enum]
     texts = [*properties, *schema.get("$defs", ()), *values]
+    longest = [sum(map(len, enum)) for enum in enums if len(enum) > _LONG_ENUM]
     return (
         len(properties) <= _MOST_PROPERTIES
         and len(values) <= _MOST_VALUES
         and sum(map(len, texts)) <= _MOST_TEXT
-        and all(
-            len(enum) <= _LONG_ENUM or sum(map(len, enum)) <= _LONG_ENUM_CHARACTERS
-            for enum in enums
-        )
+        and max(longest, default=0) <= _LONG_ENUM_CHARACTERS
     )
 
 
 def _nodes(node: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     yield node
-    inner = [*node.get("anyOf", ()), *([node["items"]] if "items" in node else ())]
-    for key in ("properties", "$defs"):
-        inner += node.get(key, {}).values()
-    for one in inner:
-        yield from _nodes(one)
+    items = [node["items"]] if "items" in node else []
+    named = [*node.get("properties", {}).values(), *node.get("$defs", {}).values()]
+    for inner in (*node.get("anyOf", ()), *items, *named):
+        yield from _nodes(inner)
 
 
-Schema = dict[str, Any]
+_Schema = dict[str, Any]
 
-_KEPT = frozenset(
-    {
-        *("description", "enum", "multipleOf", "minimum", "maximum"),
-        *("exclusiveMinimum", "exclusiveMaximum", "minItems", "maxItems", "pattern"),
-    }
-)
+_KEPT = {
+    *("description", "enum", "multipleOf", "minimum", "maximum"),
+    *("exclusiveMinimum", "exclusiveMaximum", "minItems", "maxItems", "pattern"),
+}
 """Keywords that are kept unchanged."""
 
 _BOUNDS = (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum"))
 
-_STRICT_FORMATS = frozenset(
-    {
-        *("date-time", "time", "date", "duration", "email"),
-        *("hostname", "ipv4", "ipv6", "uuid"),
-    }
+_STRICT_FORMATS = (
+    *("date-time", "time", "date", "duration", "email"),
+    *("hostname", "ipv4", "ipv6", "uuid"),
 )
 
-_NARROWING = frozenset(
-    {
-        *("not", "if", "then", "else", "dependentRequired", "dependentSchemas"),
-        *("dependencies", "patternProperties", "propertyNames", "prefixItems"),
-        "contains",
-        *("unevaluatedProperties", "unevaluatedItems", "$dynamicRef", "$recursiveRef"),
-    }
-)
+_NARROWING = {
+    *("not", "if", "then", "else", "dependentRequired", "dependentSchemas"),
+    *("dependencies", "patternProperties", "propertyNames", "prefixItems", "contains"),
+    *("unevaluatedProperties", "unevaluatedItems", "$dynamicRef", "$recursiveRef"),
+}
 """Keywords that restrict values and have no strict form."""
 
-_JSON_TYPES: Mapping[type, str] = {
+_JSON_TYPES = {
     str: "string",
     bool: "boolean",
     int: "integer",
@@ -3634,11 +3528,11 @@ class _NotStrict(Exception):
     """The schema has no strict form."""
 
 
-def strict_schema(schema: Mapping[str, Any]) -> Schema | None:
+def strict_schema(schema: Mapping[str, Any]) -> _Schema | None:
     """Return a function's parameters for strict mode; None if that is impossible.
 
-    What the result allows the given schema allows too, except nulls of optional
-    properties and limits that only a description can express (`minLength`).
+    The result allows only what `schema` allows, except nulls of optional properties and
+    what violates keywords that strict mode does not have (`minLength`).
     """
     try:
         return _StrictRewrite(schema).result()
@@ -3650,25 +3544,22 @@ class _StrictRewrite:
     def __init__(self, root: Mapping[str, Any]) -> None:
         self._root = root
 
-    def result(self) -> Schema:
+    def result(self) -> _Schema:
         root = {k: v for k, v in self._root.items() if k not in _DEFINITIONS}
         if root.keys() & {"anyOf", "oneOf", "$ref", "enum", "const"}:
             raise _NotStrict
-        closed = {
-            **{"type": "object", "properties": {}, "additionalProperties": False},
-            **root,
-        }
-        strict = self._strict(closed, 1)
+        empty = {"type": "object", "properties": {}, "additionalProperties": False}
+        strict = self._strict(empty | root, 1)
         if strict["type"] != "object":
             raise _NotStrict
-        named = definitions(self._root)
+        named = _definitions(self._root)
         parts = {_plain_name(name): self._strict(named[name], 1) for name in named}
         whole = {**strict, "$defs": parts} if parts else strict
         if len(parts) < len(named) or not _is_within_limits(whole):
             raise _NotStrict
         return whole
 
-    def _strict(self, node: Any, depth: int) -> Schema:
+    def _strict(self, node: Any, depth: int) -> _Schema:
         if (
             not isinstance(node, Mapping)
             or depth > _DEEPEST_STRICT
@@ -3686,7 +3577,7 @@ class _StrictRewrite:
             return self._choice(node, depth)
         return self._plain(node, depth)
 
-    def _reference(self, node: Mapping[str, Any]) -> Schema:
+    def _reference(self, node: Mapping[str, Any]) -> _Schema:
         found = resolve_reference(node, self._root)
         if found is None:
             raise _NotStrict
@@ -3694,17 +3585,17 @@ class _StrictRewrite:
             return {"$ref": "#"}
         return {"$ref": f"#/$defs/{_plain_name(_reference_name(node))}"}
 
-    def _choice(self, node: Mapping[str, Any], depth: int) -> Schema:
+    def _choice(self, node: Mapping[str, Any], depth: int) -> _Schema:
         options = node.get("anyOf") or node.get("oneOf")
         beside = node.keys() & {"properties", "items", "enum", "const", "required"}
         beside |= {"oneOf"} if {"anyOf", "oneOf"} <= node.keys() else set()
         if not isinstance(options, list) or not options or beside:
             raise _NotStrict
-        head = {"description": node["description"]} if "description" in node else {}
-        return {**head, "anyOf": [self._strict(one, depth + 1) for one in options]}
+        strict = [self._strict(one, depth + 1) for one in options]
+        return {**_description(node), "anyOf": strict}
 
-    def _merged(self, node: Mapping[str, Any]) -> Schema:
-        merged: Schema = {key: node[key] for key in node if key != "allOf"}
+    def _merged(self, node: Mapping[str, Any]) -> _Schema:
+        merged: _Schema = {key: node[key] for key in node if key != "allOf"}
         for part in node["allOf"] if isinstance(node["allOf"], list) else [None]:
             found = resolve_reference(part, self._root) if _is_reference(part) else part
             if not isinstance(found, Mapping) or "allOf" in found:
@@ -3712,7 +3603,7 @@ class _StrictRewrite:
             merged = _combine(merged, found)
         return merged
 
-    def _plain(self, node: Mapping[str, Any], depth: int) -> Schema:
+    def _plain(self, node: Mapping[str, Any], depth: int) -> _Schema:
         strict = {key: node[key] for key in node if key in _KEPT}
         for bound, limit in _BOUNDS:
             if strict.get(bound) is True and limit in strict:  # OpenAPI 3.0
@@ -3724,21 +3615,18 @@ class _StrictRewrite:
         if "const" in node:
             strict["enum"] = [node["const"]]
         kinds = _types_of(node, strict.get("enum"))
-        if kinds:
-            strict["type"] = kinds[0] if len(kinds) == 1 else kinds
+        strict["type"] = kinds[0] if len(kinds) == 1 else kinds
         if "object" in kinds:
             strict |= self._object(node, depth)
         if "array" in kinds:
             strict["items"] = self._strict(node.get("items"), depth + 1)
         return strict
 
-    def _object(self, node: Mapping[str, Any], depth: int) -> Schema:
-        properties = node.get("properties") or {}
-        is_stated = "additionalProperties" in node or bool(properties)
-        is_open = node.get("additionalProperties", False) is not False
-        if is_open or not is_stated or not isinstance(properties, Mapping):
+    def _object(self, node: Mapping[str, Any], depth: int) -> _Schema:
+        properties, required = node.get("properties") or {}, node.get("required") or ()
+        is_open = node.get("additionalProperties", not properties) is not False
+        if is_open or not isinstance(properties, Mapping):
             raise _NotStrict
-        required = node.get("required") or ()
         if not set(required) <= set(properties):
             raise _NotStrict
         strict = {}
@@ -3752,19 +3640,22 @@ class _StrictRewrite:
         }
 
 
-def _make_nullable(schema: Schema) -> Schema:
+def _make_nullable(schema: _Schema) -> _Schema:
     kinds = schema.get("type")
     if kinds is None or kinds in ("object", "array"):
-        head = {"description": schema["description"]} if "description" in schema else {}
         rest = {key: value for key, value in schema.items() if key != "description"}
         options = rest["anyOf"] if rest.keys() == {"anyOf"} else [rest]
-        none = {"type": "null"}
-        return {**head, "anyOf": options if none in options else [*options, none]}
+        none = [] if {"type": "null"} in options else [{"type": "null"}]
+        return {**_description(schema), "anyOf": [*options, *none]}
     listed = kinds if isinstance(kinds, list) else [kinds]
     made = {**schema, "type": listed if "null" in listed else [*listed, "null"]}
     if "enum" in schema and None not in schema["enum"]:
         made["enum"] = [*schema["enum"], None]
     return made
+
+
+def _description(node: Mapping[str, Any]) -> _Schema:
+    return {key: node[key] for key in ("description",) if key in node}
 
 
 def _plain_name(name: str) -> str:
@@ -3785,7 +3676,7 @@ def _is_reference(part: object) -> bool:
     return isinstance(part, Mapping) and part.keys() == {"$ref"}
 
 
-def _combine(one: Schema, other: Mapping[str, Any]) -> Schema:
+def _combine(one: _Schema, other: Mapping[str, Any]) -> _Schema:
     both = dict(one)
     for key, value in other.items():
         if key == "properties" and isinstance(value, Mapping):
@@ -3811,12 +3702,10 @@ def open_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
 
     A choice at the root becomes one object with all properties of its options.
     """
-    kept = {key: schema[key] for key in schema if key not in _NOT_AT_THE_ROOT}
-    properties = _properties(schema, schema, 0)
-    required = schema.get("required")
-    names = required if isinstance(required, list) else []
-    root = {**kept, "type": "object", "properties": properties}
+    root = {key: schema[key] for key in schema if key not in _NOT_AT_THE_ROOT}
+    root |= {"type": "object", "properties": _properties(schema, schema, 0)}
     if "required" in schema:
+        names = as_list(schema["required"])
         root["required"] = [name for name in names if isinstance(name, str)]
     return dict(_with_items(root, 0))
 
@@ -3824,14 +3713,13 @@ def open_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
 def _properties(node: object, root: Mapping[str, Any], depth: int) -> dict[str, Any]:
     if not isinstance(node, Mapping) or depth > _DEEPEST_OPEN:
         return {}
-    found: dict[str, Any] = {}
     parts = [resolve_reference(node, root)] if "$ref" in node else []
     for key in ("allOf", "anyOf", "oneOf"):
-        parts += node[key] if isinstance(node.get(key), list) else []
+        parts += as_list(node.get(key))
+    found: dict[str, Any] = {}
     for part in parts:
-        found = {**_properties(part, root, depth + 1), **found}
-    own = node.get("properties")
-    return {**found, **own} if isinstance(own, Mapping) else found
+        found = _properties(part, root, depth + 1) | found
+    return {**found, **as_mapping(node.get("properties"))}
 
 
 def _with_items(node: Any, depth: int) -> Any:
@@ -3843,8 +3731,9 @@ def _with_items(node: Any, depth: int) -> Any:
         return node
     whole = {key: _with_items(value, depth + 1) for key, value in node.items()}
     kind = node.get("type")
-    is_array = kind == "array" or (isinstance(kind, list) and "array" in kind)
-    return {**whole, "items": {}} if is_array and "items" not in whole else whole
+    if kind == "array" or "array" in as_list(kind):
+        whole.setdefault("items", {})
+    return whole
 
 
 # ==== openai_responses.loop.arguments: Checks the arguments that a model gives a function against the function's schema.
@@ -4040,7 +3929,7 @@ def _chosen_option(
     return options if first is None else [first]
 
 
-# ==== openai_responses.requests.tools: Tools of a chat body or of the host in the API's form, with names that it allows.
+# ==== openai_responses.requests.tools: Tools of a chat body or of the host, in the API's form and with names it allows.
 
 _ALLOWED = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _FORBIDDEN = re.compile(r"[^a-zA-Z0-9_-]")
@@ -4051,8 +3940,8 @@ _DIGEST = 12
 class ToolNames(NamedTuple):
     """Translates the names of tools for the API and back; `known` are their own names.
 
-    The translation depends only on the name itself, so the next request has the same
-    one, unless another known tool has that name.
+    A translation depends only on the name, to be the same in later requests, unless
+    another known tool has that name.
     """
 
     known: tuple[str, ...] = ()
@@ -4074,19 +3963,19 @@ class ToolNames(NamedTuple):
 
     def rename_tools(self, tools: Iterable[Item]) -> list[Item]:
         """Return `tools` with the names that the API gets."""
-        return [self._sent_tool(tool) for tool in tools]
-
-    def _sent_tool(self, tool: Item) -> Item:
-        if tool.get("type") not in ("function", "custom"):
-            return tool
-        return {**tool, "name": self.sent_name(tool["name"])}
+        return [
+            (
+                tool
+                if is_hosted_tool(tool)
+                else tool | {"name": self.sent_name(tool["name"])}
+            )
+            for tool in tools
+        ]
 
 
 _MODES = ("auto", "none", "required")
 _CALLED_BY_NAME = ("function", "custom")
 _OF_THE_API = ("allowed_callers", "async", "defer_loading", "output_schema")
-_NO_TOOL_NAME = "A tool has no name. Every function or custom tool needs one."
-_NO_OBJECT = "A tool is not described by a JSON object."
 
 
 def responses_tools(
@@ -4094,32 +3983,33 @@ def responses_tools(
 ) -> list[Item]:
     """Return the tools of a chat body, or of the host, in the API's form.
 
-    Chat Completions nests a function under `function`, the host has it without a
-    `type`; the API has it flat and needs `parameters` and `strict`. With `strict` every
-    function becomes strict whose schema allows it.
+    Chat Completions nests a function under `function`, the host has no `type`; the API
+    needs it flat, with `parameters` and `strict`. With `strict` every function becomes
+    strict whose schema allows it.
     """
     return [_responses_tool(spec, strict) for spec in specs]
 
 
-def merge_tools(*groups: Sequence[Item]) -> list[Item]:
-    """Return the tools of all groups, each once; a later one replaces an earlier one.
+def is_hosted_tool(tool: Mapping[str, Any]) -> bool:
+    """Say whether the API runs a tool, itself or on another server."""
+    return tool.get("type") not in _CALLED_BY_NAME
 
-    Functions and custom tools are equal by name, MCP servers by label, others by type.
+
+def merge_tools(*groups: Sequence[Item]) -> list[Item]:
+    """Return the tools of all groups; a later one replaces an earlier one of its name.
+
+    MCP servers are compared by label, other hosted tools by type.
     """
     tools = [tool for group in groups for tool in group]
     return list({_identity(tool): tool for tool in tools}.values())
 
 
 def responses_tool_choice(
-    choice: object,
-    tools: Sequence[Item] | None = None,
-    *,
-    names: ToolNames | None = None,
+    choice: object, tools: Sequence[Item], names: ToolNames
 ) -> object:
     """Return `tool_choice` in the API's form, where a named function is not nested.
 
-    A bare name is accepted. Raises InvalidRequest for a tool that is not among `tools`,
-    if those are known.
+    A bare name is accepted. Raises InvalidRequest for a tool that is not among `tools`.
     """
     if choice is None or choice in _MODES:
         return choice
@@ -4143,23 +4033,20 @@ def next_tool_choice(choice: object) -> object:
 
 def _responses_tool(spec: Mapping[str, Any], strict: bool) -> Item:
     if not isinstance(spec, Mapping):
-        raise InvalidRequest(_NO_OBJECT)
+        raise InvalidRequest("A tool is not described by a JSON object.")
     kind = spec.get("type", "function")
-    nested = spec.get(kind) if kind in _CALLED_BY_NAME else None
-    flat: Mapping[str, Any] = nested if isinstance(nested, Mapping) else spec
-    if kind in _CALLED_BY_NAME:
-        _check_named(flat)
-    if kind == "custom" and flat is nested:
-        return {"type": "custom", **flat, **_flat_format(flat)}
-    is_complete = "type" in spec and "parameters" in flat and "strict" in flat
-    if kind != "function" or (is_complete and flat is spec):
+    if kind not in _CALLED_BY_NAME:
         return dict(spec)
-    return _function(flat, strict)
-
-
-def _check_named(tool: Mapping[str, Any]) -> None:
-    if not isinstance(tool.get("name"), str) or not tool["name"]:
-        raise InvalidRequest(_NO_TOOL_NAME)
+    nested = spec.get(kind)
+    flat: Mapping[str, Any] = nested if isinstance(nested, Mapping) else spec
+    if not as_text(flat.get("name")):
+        raise InvalidRequest(
+            "A tool has no name. Every function or custom tool needs one."
+        )
+    if kind == "function":
+        is_complete = {"type", "parameters", "strict"} <= spec.keys() and flat is spec
+        return dict(spec) if is_complete else _function(flat, strict)
+    return dict(spec) if flat is spec else {"type": kind, **flat, **_flat_format(flat)}
 
 
 def _function(function: Mapping[str, Any], strict: bool) -> Item:
@@ -4191,20 +4078,18 @@ def _identity(tool: Mapping[str, Any]) -> tuple[str, object]:
     return "type", (kind, tool.get("name")) if kind == "namespace" else kind
 
 
-def _choice_by_name(
-    choice: str, tools: Sequence[Item] | None, names: ToolNames | None
-) -> Item:
-    sent = names.sent_name(choice) if names else choice
-    for tool in tools or ():
-        if tool.get("type") in _CALLED_BY_NAME and tool.get("name") == sent:
+def _choice_by_name(choice: str, tools: Sequence[Item], names: ToolNames) -> Item:
+    sent = names.sent_name(choice)
+    for tool in tools:
+        if not is_hosted_tool(tool) and tool.get("name") == sent:
             return {"type": tool["type"], "name": sent}
-    for tool in tools or ():
+    for tool in tools:
         if tool.get("type") == choice or tool.get("server_label") == choice:
             return {key: tool[key] for key in ("type", "server_label") if key in tool}
     return {"type": "function", "name": sent}
 
 
-def _tool_choice(choice: Mapping[str, Any], names: ToolNames | None) -> Item:
+def _tool_choice(choice: Mapping[str, Any], names: ToolNames) -> Item:
     kind = choice.get("type", "function")
     inner = choice.get(kind) if isinstance(kind, str) else None
     flat = dict(inner) if isinstance(inner, Mapping) else dict(choice)
@@ -4212,33 +4097,28 @@ def _tool_choice(choice: Mapping[str, Any], names: ToolNames | None) -> Item:
     if kind in _CALLED_BY_NAME:
         if not isinstance(wanted.get("name"), str):
             raise InvalidRequest("The tool choice names no tool.")
-        wanted["name"] = names.sent_name(wanted["name"]) if names else wanted["name"]
+        wanted["name"] = names.sent_name(wanted["name"])
     if kind == "allowed_tools":
-        chosen = as_list(wanted.get("tools"))
-        wanted["tools"] = [
-            _tool_choice(one, names) for one in chosen if isinstance(one, Mapping)
-        ]
+        chosen = content_parts(wanted.get("tools"))
+        wanted["tools"] = [_tool_choice(one, names) for one in chosen]
     return wanted
 
 
-def _check_offered(wanted: Item, tools: Sequence[Item] | None) -> None:
-    same: list[str] = [key for key in ("type", "server_label") if key in wanted]
-    same += ["name"] if wanted["type"] in _CALLED_BY_NAME else []
-    if tools is None or any(
-        all(tool.get(key) == wanted[key] for key in same) for tool in tools
-    ):
-        return
-    name = wanted.get("name") or wanted.get("server_label") or wanted["type"]
-    raise InvalidRequest(f"The tool choice asks for {name}, which is no tool here.")
+def _check_offered(wanted: Item, tools: Sequence[Item]) -> None:
+    keys = ("type", "server_label", *(() if is_hosted_tool(wanted) else ("name",)))
+    same = {key: wanted[key] for key in keys if key in wanted}
+    if not any(same.items() <= tool.items() for tool in tools):
+        name = wanted.get("name") or wanted.get("server_label") or wanted["type"]
+        raise InvalidRequest(f"The tool choice asks for {name}, which is no tool here.")
 
 
-# ==== openai_responses.requests.replay: Output items of earlier responses, in the form in which they are sent again.
+# ==== openai_responses.requests.replay: Output items of earlier responses, as they are sent again.
 
 
 class Origin(NamedTuple):
-    """The model family, the server's name, and the account that produced an item.
+    """The model family, the server, and the account that produced an item.
 
-    `endpoint` and `account` are empty if an earlier writer did not store them.
+    Earlier writers stored neither of the latter two.
     """
 
     family: str
@@ -4265,7 +4145,7 @@ def origin_at(family: str, endpoint: Endpoint) -> Origin:
 def read_origin(wire: object, host_model: str) -> Origin:
     """Return a stored origin, or the one that the host's model id implies.
 
-    The host's id is `{function id}.{model}`; earlier writers stored nothing else.
+    That id is `{function id}.{model}`.
     """
     if isinstance(wire, Mapping) and wire.get("family"):
         endpoint, account = (str(wire.get(k) or "") for k in ("endpoint", "account"))
@@ -4274,16 +4154,16 @@ def read_origin(wire: object, host_model: str) -> Origin:
 
 
 _REMOTE_SIGN = "mcp"
-"""The prefix of the ids of remote calls, and of no others."""
+"""How the ids of remote calls begin, and no others."""
 
 
 def remote_name(item: Mapping[str, Any]) -> str:
-    """Return the name of a remote tool: its server's label, then its own name."""
+    """Return the label of the server and the name of the tool, as one name."""
     return ToolNames().sent_name(f"{item.get('server_label')}_{item.get('name')}")
 
 
 def remote_call(item: Mapping[str, Any]) -> Item:
-    """Return the call that `item` made, or asked permission for."""
+    """Return the call that `item` made or requested."""
     return {
         "type": "function_call",
         "call_id": _remote_call_id(item),
@@ -4298,7 +4178,7 @@ def remote_output(item: Mapping[str, Any]) -> Item:
 
 
 def refused_pair(request: Mapping[str, Any], why: str) -> list[Item]:
-    """Return a call that was asked for and not allowed, with its output."""
+    """Return a call that was denied, with its output."""
     return [remote_call(request), _call_output(request, f"Error: {why}")]
 
 
@@ -4313,13 +4193,15 @@ def is_approval_request(item: Mapping[str, Any]) -> bool:
 
 
 def drop_settled_approvals(items: Sequence[Item]) -> list[Item]:
-    """Return `items` without approvals that are over.
-
-    One that the model has not acted on stays; a request without an answer cannot be
-    sent.
-    """
-    requests = {item["id"]: item for item in items if is_approval_request(item)}
-    last = _last_act(items, {_remote_call_id(request) for request in requests.values()})
+    """Return `items` without approvals that were acted on, or that have no answer."""
+    refused = {_remote_call_id(item) for item in items if is_approval_request(item)}
+    acts = (
+        place
+        for place, item in enumerate(items)
+        if not (is_call_output(item) or _is_response(item))
+        and item.get("call_id") not in refused
+    )
+    last = max(acts, default=-1)
     answers = {
         item.get("approval_request_id"): (place > last, item)
         for place, item in enumerate(items)
@@ -4335,15 +4217,6 @@ def drop_settled_approvals(items: Sequence[Item]) -> list[Item]:
     return kept
 
 
-def _last_act(items: Sequence[Item], refused: Container[str]) -> int:
-    acts = (
-        place
-        for place, item in enumerate(items)
-        if not kind_of(item).from_client and item.get("call_id") not in refused
-    )
-    return max(acts, default=-1)
-
-
 def _asked_id(item: Mapping[str, Any]) -> object:
     if is_approval_request(item):
         return item["id"]
@@ -4351,10 +4224,7 @@ def _asked_id(item: Mapping[str, Any]) -> object:
 
 
 def reorder_remote_outputs(items: Iterable[Item]) -> list[Item]:
-    """Return `items` with the output of each remote call directly behind it.
-
-    Calls that ran at the same time are in the host's order.
-    """
+    """Return `items` with the output of each remote call directly behind it."""
     rows = list(items)
     outputs = {
         item["call_id"]: item
@@ -4363,10 +4233,10 @@ def reorder_remote_outputs(items: Iterable[Item]) -> list[Item]:
     }
     ordered: list[Item] = []
     for item in rows:
-        if _is_remote(item, "function_call") and item["call_id"] in outputs:
-            ordered += [item, outputs[item["call_id"]]]
-        elif not _is_remote(item, "function_call_output"):
+        if not _is_remote(item, "function_call_output"):
             ordered.append(item)
+        if _is_remote(item, "function_call") and item["call_id"] in outputs:
+            ordered.append(outputs[item["call_id"]])
     return ordered
 
 
@@ -4411,21 +4281,24 @@ def strip_for_replay(item: Item) -> Item:
     """
     kept = {k: v for k, v in item.items() if k not in _NEVER_REPLAYED and v is not None}
     if item_type(item) == "message" and isinstance(kept.get("content"), list):
-        kept["content"] = list(map(_strip_part, content_parts(kept["content"])))
+        kept["content"] = [
+            {k: v for k, v in part.items() if k != "logprobs" and v is not None}
+            for part in content_parts(kept["content"])
+        ]
     if is_host_returned(item):
         kept |= _required_fields(item)
     return kept
 
 
 def replay_items(item: Item) -> list[Item]:
-    """Return the items that represent an output item in later requests, in order."""
+    """Return the items that represent `item` in later requests."""
     if item_type(item) == "mcp_call":
         return [remote_call(item), remote_output(item)]
     return [image_message(item) if has_image(item) else strip_for_replay(item)]
 
 
 def replay_output(output: Iterable[Item], *, with_reasoning: bool) -> list[Item]:
-    """Return the output of a response for the next request of the same run."""
+    """Return the output of a response for the next request of its run."""
     returned = (item for item in output if _goes_back(item, with_reasoning))
     return [one for item in returned for one in replay_items(item)]
 
@@ -4458,10 +4331,6 @@ def _new_id(own: str) -> str:
         return own
     digest = hashlib.sha256(own.encode("utf-8", "replace")).hexdigest()
     return f"{prefix}_{_MADE_HERE}{digest[:40]}"
-
-
-def _strip_part(part: Item) -> Item:
-    return {k: v for k, v in part.items() if k != "logprobs" and v is not None}
 
 
 # ==== openai_responses.loop.tools: Calls of tools: who may run them, how they run, and what they return.
@@ -11565,7 +11434,7 @@ def _merge_body(
     request: AgentRequest, tools: Sequence[Item], names: ToolNames
 ) -> dict[str, Any]:
     given = {k: v for k, v in request.body.items() if v is not None}
-    choice = responses_tool_choice(request.body.get("tool_choice"), tools, names=names)
+    choice = responses_tool_choice(request.body.get("tool_choice"), tools, names)
     default = {"temperature": request.persona.guide.temperature}
     return {**default, **given, "tool_choice": choice if tools else None}
 
