@@ -1,7 +1,6 @@
 """Calls of tools: who may run them, how they run, and what they return.
 
 The first approval rule that fits counts. Without an explicit approval a call is denied.
-Remote servers' calls of which no rule decides are asked about as well.
 
 Every call gets an output. For each failure the model gets one of our sentences; the
 text of an exception goes only to the log, because it may quote what the model must not
@@ -18,19 +17,15 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
-from contextlib import asynccontextmanager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any, Literal, NamedTuple, Protocol
 
 from openai_responses.errors import valve_error
 from openai_responses.items import CALL_OUTPUTS, Item, item_type
-from openai_responses.json_input import parse_json_object
 from openai_responses.loop.arguments import argument_error, drop_optional_nulls
-from openai_responses.loop.events import RunEvent, ToolOutput
 from openai_responses.redaction import describe_exception
-from openai_responses.requests.replay import refused_pair, remote_name
-from openai_responses.transport.stream import NO_CARD, ItemAdded, ItemDone
+from openai_responses.transport.stream import NO_CARD
 
 Approval = Literal["auto", "ask", "deny"]
 
@@ -177,6 +172,7 @@ class _ReadyCall(NamedTuple):
     call_id: str
     name: str
     arguments: dict[str, Any]
+    is_interactive: bool
 
 
 async def run_calls(
@@ -188,42 +184,43 @@ async def run_calls(
     in another order in the next request. Every call is answered exactly once. Closing
     the generator cancels the running calls.
     """
-    found = [_check_call(call, toolset.tools) for call in calls]
-    clock = _Clock(toolset.limits.batch_seconds)
-    slots = asyncio.Semaphore(toolset.limits.at_once)
-    tasks = [asyncio.create_task(_answer(one, toolset, slots, clock)) for one in found]
+    checked = [_check_call(call, toolset.tools) for call in calls]
+    batch = _Batch(toolset)
+    tasks = [asyncio.create_task(batch.answer(one)) for one in checked]
     limited = [
         task
-        for one, task in zip(found, tasks, strict=True)
-        if not _is_interactive(one, toolset)
+        for one, task in zip(checked, tasks, strict=True)
+        if isinstance(one, ToolResult) or not one.is_interactive
     ]
     try:
         for call, task in zip(calls, tasks, strict=True):
-            await (clock.wait(task) if task in limited else asyncio.wait([task]))
+            await (batch.wait(task) if task in limited else asyncio.wait([task]))
             if not task.done():
                 _cancel(limited)  # all at once, so that no waiting call starts
-            yield call, _result(task, call, toolset)
+            if task.done() and not task.cancelled():
+                yield call, task.result()
+            else:
+                seconds = toolset.limits.batch_seconds
+                why = f"was stopped: the tools took over {seconds:g} s."
+                yield call, tool_error(f"{_name(call)} {why}")
     finally:
         _cancel(tasks)
 
 
-class _Clock:
-    """The remaining time of a batch; it stops while a person is asked."""
+def _cancel(tasks: Iterable[asyncio.Task[ToolResult]]) -> None:
+    for task in tasks:
+        task.cancel()
 
-    def __init__(self, seconds: float) -> None:
+
+class _Batch:
+    """The calls of a round. Their time stops while a person is asked."""
+
+    def __init__(self, toolset: Toolset) -> None:
+        self._toolset = toolset
+        self._slots = asyncio.Semaphore(toolset.limits.at_once)
+        self._asking = asyncio.Lock()  # questions are asked one by one
         self._loop = asyncio.get_running_loop()
-        self._end = self._loop.time() + seconds
-        self._asking = asyncio.Lock()
-
-    @asynccontextmanager
-    async def question(self) -> AsyncGenerator[None, None]:
-        """Stop the time for a question to a person; questions are asked one by one."""
-        async with self._asking:
-            began = self._loop.time()
-            try:
-                yield
-            finally:
-                self._end += self._loop.time() - began
+        self._end = self._loop.time() + toolset.limits.batch_seconds
 
     async def wait(self, task: asyncio.Task[ToolResult]) -> None:
         """Wait until a task is done or the time is used up."""
@@ -237,17 +234,27 @@ class _Clock:
             else:
                 return
 
+    async def answer(self, call: _ReadyCall | ToolResult) -> ToolResult:
+        if isinstance(call, ToolResult):
+            return call
+        refusal = await self._refusal(call)
+        if refusal is not None:
+            return tool_error(refusal)
+        if call.is_interactive:
+            return await _call_tool(call, self._toolset, None)
+        async with self._slots:
+            return await _call_tool(call, self._toolset, self._toolset.limits.seconds)
 
-def _cancel(tasks: Iterable[asyncio.Task[ToolResult]]) -> None:
-    for task in tasks:
-        task.cancel()
-
-
-def _result(task: asyncio.Task[ToolResult], call: Item, toolset: Toolset) -> ToolResult:
-    if task.done() and not task.cancelled():
-        return task.result()
-    seconds = toolset.limits.batch_seconds
-    return tool_error(f"{_name(call)} was stopped: the tools took over {seconds:g} s.")
+    async def _refusal(self, call: _ReadyCall) -> str | None:
+        approver = self._toolset.approver
+        if approver.rule_for(call.name) != "ask":
+            return await approver.refusal(call.call_id, call.name, call.arguments)
+        async with self._asking:
+            began = self._loop.time()
+            try:
+                return await approver.refusal(call.call_id, call.name, call.arguments)
+            finally:
+                self._end += self._loop.time() - began
 
 
 def _check_call(call: Item, tools: CallableTools) -> _ReadyCall | ToolResult:
@@ -275,7 +282,8 @@ def _ready_call(
     complaint = argument_error(arguments, schema)
     if complaint is not None or not isinstance(arguments, dict):
         return tool_error(f"{name} was not called: {complaint}")
-    return _ReadyCall(call_id, name, drop_optional_nulls(arguments, schema))
+    given = drop_optional_nulls(arguments, schema)
+    return _ReadyCall(call_id, name, given, tools.is_interactive(name))
 
 
 def _arguments(call: Item) -> object:
@@ -283,26 +291,6 @@ def _arguments(call: Item) -> object:
         return {"input": call.get("input") or ""}
     text = call.get("arguments")
     return json.loads(text) if isinstance(text, str) and text.strip() else {}
-
-
-async def _answer(
-    found: _ReadyCall | ToolResult,
-    toolset: Toolset,
-    slots: asyncio.Semaphore,
-    clock: _Clock,
-) -> ToolResult:
-    if isinstance(found, ToolResult):
-        return found
-    approver = toolset.approver
-    asks = approver.rule_for(found.name) == "ask"
-    async with clock.question() if asks else nullcontext():
-        refusal = await approver.refusal(found.call_id, found.name, found.arguments)
-    if refusal is not None:
-        return tool_error(refusal)
-    if _is_interactive(found, toolset):
-        return await _call_tool(found, toolset, None)
-    async with slots:
-        return await _call_tool(found, toolset, toolset.limits.seconds)
 
 
 async def _call_tool(
@@ -327,19 +315,19 @@ async def _call_tool(
 def _cap_result(answer: ToolResult, characters: int) -> ToolResult:
     output = answer.output
     if isinstance(output, str):
-        return ToolResult(cap_text(output, characters), answer.failed, answer.card)
+        return answer._replace(output=_cap_text(output, characters))
     parts = [
         (
-            {**part, "text": cap_text(part["text"], characters)}
+            part | {"text": _cap_text(part["text"], characters)}
             if isinstance(part.get("text"), str)
             else part
         )
         for part in output
     ]
-    return ToolResult(parts, answer.failed, answer.card)
+    return answer._replace(output=parts)
 
 
-def cap_text(text: str, characters: int) -> str:
+def _cap_text(text: str, characters: int) -> str:
     """Return the beginning and end of `text`, and a note about the cut between them."""
     if len(text) <= characters:
         return text
@@ -350,73 +338,3 @@ def cap_text(text: str, characters: int) -> str:
 
 def _name(call: Item) -> str:
     return str(call.get("name") or "")
-
-
-def _is_interactive(found: _ReadyCall | ToolResult, toolset: Toolset) -> bool:
-    return isinstance(found, _ReadyCall) and toolset.tools.is_interactive(found.name)
-
-
-class McpApproval(NamedTuple):
-    """The decision about one approval request; `refusal` says why it is denied."""
-
-    request: Item
-    refusal: str | None
-
-    @property
-    def response(self) -> Item:
-        """The input item with the decision for the API."""
-        response: Item = {
-            "type": "mcp_approval_response",
-            "approval_request_id": self.request.get("id"),
-            "approve": self.refusal is None,
-        }
-        return response | ({"reason": self.refusal} if self.refusal else {})
-
-    @property
-    def items(self) -> list[Item]:
-        """The items that the run's output gets: a denied call and its output."""
-        if self.refusal is None:
-            return [self.response]
-        call, output = refused_pair(self.request, self.refusal)
-        return [{**call, "id": f"fc_{call['call_id']}"}, output]
-
-    def events(self, index: int) -> list[RunEvent]:
-        """Return the events for viewers, from the item at `index` on.
-
-        An approved call will appear itself.
-        """
-        if self.refusal is None:
-            return []
-        call, output = self.items
-        return [
-            ItemAdded(index, call),
-            ItemDone(index, call),
-            ToolOutput(index + 1, output, failed=True),
-        ]
-
-
-async def ask_mcp_approvals(
-    requests: Sequence[Item], approver: Approver
-) -> list[McpApproval]:
-    """Return the decision for each request, by rule or by a person, one by one."""
-    careful = replace(approver, default_rule="ask")
-    return [
-        McpApproval(
-            request,
-            await careful.refusal(
-                str(request.get("id")), remote_name(request), _shown_arguments(request)
-            ),
-        )
-        for request in requests
-    ]
-
-
-def deny_mcp_approvals(requests: Sequence[Item], why: str) -> list[McpApproval]:
-    """Deny each request without asking anybody."""
-    return [McpApproval(one, f"{remote_name(one)} {why}") for one in requests]
-
-
-def _shown_arguments(request: Item) -> Mapping[str, Any]:
-    text = str(request.get("arguments") or "{}")
-    arguments = parse_json_object(text)
-    return {"arguments": text} if arguments is None else arguments
