@@ -10,9 +10,11 @@ response, and if the API refuses to resume, five minutes after the beginning.
 """
 
 import asyncio
+import json
+import re
 from collections.abc import AsyncGenerator
-from contextlib import AbstractAsyncContextManager, aclosing
-from typing import NamedTuple
+from contextlib import aclosing
+from typing import Any, NamedTuple
 
 from openai_responses.clock import random_fraction
 from openai_responses.endings import (
@@ -32,18 +34,13 @@ from openai_responses.errors import (
     ResponsesError,
     TimedOut,
 )
+from openai_responses.json_input import as_mapping
 from openai_responses.loop.events import RunEvent, Status, Trace
 from openai_responses.loop.recovery import RetryPolicy, find_fallback, retry_wait
 from openai_responses.loop.response import ResponseState
 from openai_responses.requests.build import ResponsesRequest, strict_payload
-from openai_responses.transport.connections import (
-    Connections,
-    Deadlines,
-    HttpResponse,
-    Timeouts,
-)
+from openai_responses.transport.connections import Connections, Deadlines, Timeouts
 from openai_responses.transport.stream import (
-    Cursor,
     EventStreamDecoder,
     FinalResponse,
     ServerSentEvent,
@@ -84,49 +81,187 @@ class Client(NamedTuple):
     deadlines: Deadlines
 
 
-def stream_response(
-    request: ResponsesRequest,
+_Payload = dict[str, Any]
+
+
+_ID = re.compile(r"[A-Za-z0-9_=-]{1,512}")
+"""Ids that are safe in a path; other servers use base64 in their ids."""
+_LONGEST_WAIT_FOR_ID = 60.0
+_BROKE = "The connection to the model was lost: fetching the rest of the answer."
+
+
+class _Background:
+    """A background response, and how far it was read.
+
+    `response_id` is empty until the server has named it; `last` is the number of the
+    last event.
+    """
+
+    def __init__(self, client: Client, state: ResponseState) -> None:
+        self.response_id = ""
+        self.last: int | None = None
+        self._client = client
+        self._state = state
+        self._named = asyncio.get_running_loop().create_future()
+        self._seen: int | None = None
+        self._failures = 0
+        self._resumable = True
+        self._asks = False
+        self._is_left = False
+
+    def is_new(self, event: ServerSentEvent) -> bool:
+        """Note an event that could be read; say whether it is new."""
+        # The event is parsed twice; a background run has few events a second.
+        wire = {} if event.data == "[DONE]" else json.loads(event.data)
+        self.note(wire.get("response"))
+        number = wire.get("sequence_number")
+        if isinstance(number, int):
+            if self.last is not None and number <= self.last:
+                return False
+            self.last = number
+        return True
+
+    def note(self, response: object) -> None:
+        """Remember the id of a response object, if it is a valid id."""
+        named = as_mapping(response).get("id")
+        if isinstance(named, str) and _ID.fullmatch(named):
+            self.response_id = named
+            if not self._named.done():
+                self._named.set_result(None)
+
+    async def events(self, payload: _Payload) -> AsyncGenerator[RunEvent, None]:
+        """Send the request, feed its response to the state, and yield its run events.
+
+        Once the response has an id, raises only ResponseLost, and TimedOut for the total
+        limit. If the caller leaves before the end, the response is cancelled, because
+        it would go on to cost money without a reader.
+        """
+        part = self._request("/responses", payload)
+        try:
+            while True:
+                error: ResponsesError | None = None
+                try:
+                    first = await self._first_event(part)
+                    async with aclosing(part) as events:
+                        if first is not None:
+                            yield first
+                        async for event in events:
+                            yield event
+                except ResponsesError as caught:
+                    error = caught
+                if self._state.ending or not self._can_go_on(error):
+                    break
+                has_news, self._seen = self.last != self._seen, self.last
+                wait = self._wait_after(error, has_news)
+                if not self._client.deadlines.allow(wait):
+                    raise TimedOut("total_timeout")
+                if has_news:
+                    yield Status(_BROKE)
+                await asyncio.sleep(wait)
+                rest = f"?stream=true&starting_after={self.last}"
+                path = f"/responses/{self.response_id}{'' if self._asks else rest}"
+                part = self._request(path, None)
+        finally:
+            self._abandon()
+
+    def _request(
+        self, path: str, payload: _Payload | None
+    ) -> AsyncGenerator[RunEvent, None]:
+        return _stream_response(path, payload, self._client, self._state, self)
+
+    async def _first_event(
+        self, part: AsyncGenerator[RunEvent, None]
+    ) -> RunEvent | None:
+        """Return the first event of `part`, None if it has none.
+
+        A response without an id could not be cancelled, so a `part` that is left before
+        is read on until there is one.
+        """
+        if self._named.done():
+            return await anext(part, None)
+        first = asyncio.ensure_future(anext(part, None))
+        try:
+            return await asyncio.shield(first)
+        except asyncio.CancelledError:
+            self._client.connections.do_later(self._close(part, first))
+            raise
+
+    async def _close(
+        self, part: AsyncGenerator[RunEvent, None], first: asyncio.Future[Any]
+    ) -> None:
+        await asyncio.wait(
+            {first, self._named},
+            timeout=_LONGEST_WAIT_FOR_ID,
+            return_when=asyncio.FIRST_COMPLETED,
+        )
+        first.cancel()
+        await asyncio.gather(first, return_exceptions=True)
+        await part.aclose()
+        self._abandon()
+
+    def _can_go_on(self, error: ResponsesError | None) -> bool:
+        """Say whether there can be more of the response; raises `error` if not."""
+        is_total = isinstance(error, TimedOut) and error.kind == "total_timeout"
+        goes_on = bool(self.response_id) and not is_total
+        if error is not None and not goes_on:
+            raise error
+        return goes_on
+
+    def _wait_after(self, error: ResponsesError | None, has_news: bool) -> float:
+        """Return the seconds until the next request; raises ResponseLost."""
+        asked, limits = self._asks, self._client.limits
+        if asked and error is None:  # the server is still working on it
+            self._failures, self._asks = 0, not self._can_resume
+            return limits.poll_seconds
+        self._failures = 0 if has_news else self._failures + 1
+        failure = error.failure if isinstance(error, ApiRefused) else Failure()
+        wait = retry_wait(limits.resuming, self._failures, failure, random_fraction())
+        if wait is None and self._resumable and not asked:
+            self._resumable, wait = False, 0.0  # too old: request the response itself
+        self._asks = not (has_news and self._can_resume)
+        if wait is None:
+            self._is_left = isinstance(error, ApiRefused) and error.status == 404
+            raise ResponseLost
+        return wait
+
+    @property
+    def _can_resume(self) -> bool:
+        return self._resumable and self.last is not None
+
+    def _abandon(self) -> None:
+        """Cancel the response once, unless it has ended or does not exist."""
+        if self.response_id and not self._state.ending and not self._is_left:
+            self._is_left = True
+            path = f"/responses/{self.response_id}/cancel"
+            self._client.connections.post_later(self._client.endpoint, path)
+
+
+async def _stream_response(
+    path: str,
+    payload: _Payload | None,
     client: Client,
     state: ResponseState,
-    cursor: Cursor | None = None,
+    background: _Background | None = None,
 ) -> AsyncGenerator[RunEvent, None]:
-    """Send `request`, feed the answer to `state`, and yield its run events.
+    """Send a request, feed the answer to `state`, and yield its run events.
 
-    A `cursor` notes the position in the stream. Raises the errors of `Connections.post`
+    Without a `payload` it requests a response, or the rest of its stream. A response
+    that is still in progress yields nothing. Raises the errors of `Connections.request`
     and MalformedEvent. Cancelling it, or closing the generator, closes the connection.
     """
-    payload = request.payload()
-    if client.endpoint.strict:
-        payload = strict_payload(payload)
-    posted = client.connections.post(
-        client.endpoint, "/responses", payload, client.deadlines
-    )
-    return _read_response(posted, client, state, cursor)
-
-
-def _resume_stream(
-    path: str, client: Client, state: ResponseState, cursor: Cursor
-) -> AsyncGenerator[RunEvent, None]:
-    """Request `path`: a response, or the rest of its stream.
-
-    A response that is still in progress yields nothing.
-    """
-    requested = client.connections.get(client.endpoint, path, client.deadlines)
-    return _read_response(requested, client, state, cursor)
-
-
-async def _read_response(
-    sent: AbstractAsyncContextManager[HttpResponse],
-    client: Client,
-    state: ResponseState,
-    cursor: Cursor | None,
-) -> AsyncGenerator[RunEvent, None]:
     client.deadlines.start_attempt()
-    async with sent as answer:
+    async with client.connections.request(
+        client.endpoint, path, payload, client.deadlines
+    ) as answer:
         state.trace = Trace(answer.request_id, status=200)
         if not answer.is_stream:
-            for event in await _read_object(answer, state, cursor):
-                yield event
+            response = await answer.response_object()
+            if background is not None:
+                background.note(response)
+            status = str(response.get("status") or "completed")
+            if status not in _UNDER_WAY:
+                for event in state.feed(FinalResponse(status, response)):
+                    yield event
             return
         decoder = EventStreamDecoder()
         while not (answer.is_read or state.ending):
@@ -135,7 +270,7 @@ async def _read_response(
             began = asyncio.get_running_loop().time()
             if batch:
                 client.deadlines.event_arrived()
-            events, malformed = _batch_events(batch, state, cursor)
+            events, malformed = _batch_events(batch, state, background)
             del batch, chunk  # hold no bytes of the wire while deltas gather
             for event in events:
                 yield event
@@ -147,20 +282,8 @@ async def _read_response(
         await answer.drain()
 
 
-async def _read_object(
-    answer: HttpResponse, state: ResponseState, cursor: Cursor | None
-) -> list[RunEvent]:
-    response = await answer.response_object()
-    if cursor is not None:
-        cursor.note(response)
-    status = str(response.get("status") or "completed")
-    if status in _UNDER_WAY:
-        return []
-    return state.feed(FinalResponse(status, response))
-
-
 def _batch_events(
-    batch: list[ServerSentEvent], state: ResponseState, cursor: Cursor | None
+    batch: list[ServerSentEvent], state: ResponseState, background: _Background | None
 ) -> tuple[list[RunEvent], MalformedEvent | None]:
     """Return the run events of `batch`, up to the first event that cannot be read."""
     read: list[StreamEvent] = []
@@ -168,7 +291,7 @@ def _batch_events(
     try:
         for event in batch:
             parsed = parse_event(event)
-            if cursor is None or cursor.advance(event):
+            if background is None or background.is_new(event):
                 read.append(parsed)
     except MalformedEvent as error:
         malformed = error
@@ -189,146 +312,6 @@ async def _gather_deltas(
     share = 1.0 if last.kind in ("text", "refusal") else _THOUGHT_SHARE
     spent = asyncio.get_running_loop().time() - began
     await asyncio.sleep(max(0.0, join_seconds * share - spent))
-
-
-_LONGEST_WAIT_FOR_ID = 60.0
-_BROKE = "The connection to the model was lost: fetching the rest of the answer."
-
-
-async def _stream_background(
-    request: ResponsesRequest, client: Client, state: ResponseState
-) -> AsyncGenerator[RunEvent, None]:
-    """Send a background `request`, feed its response to `state`, yield its run events.
-
-    Once the response has an id, raises only ResponseLost, and TimedOut for the total
-    limit. If the caller leaves before the end, the response is cancelled, because it
-    would go on to cost money without a reader.
-    """
-    background = _BackgroundRun(client, state)
-    part = stream_response(request, client, state, background.cursor)
-    try:
-        while True:
-            error: ResponsesError | None = None
-            try:
-                first = await background.first_event(part)
-                async with aclosing(part) as events:
-                    if first is not None:
-                        yield first
-                    async for event in events:
-                        yield event
-            except ResponsesError as caught:
-                error = caught
-            if state.ending or not background.can_go_on(error):
-                break
-            wait = background.wait_after(error)
-            if background.has_news:
-                yield Status(_BROKE)
-            await asyncio.sleep(wait)
-            part = background.next_part()
-    finally:
-        background.abandon()
-
-
-class _BackgroundRun:
-    def __init__(self, client: Client, state: ResponseState) -> None:
-        self._named = asyncio.Event()
-        self.cursor = Cursor(self._named.set)
-        self.has_news = False
-        self._client = client
-        self._state = state
-        self._seen: int | None = None
-        self._failures = 0
-        self._resumable = True
-        self._asks = False
-        self._is_left = False
-
-    async def first_event(
-        self, part: AsyncGenerator[RunEvent, None]
-    ) -> RunEvent | None:
-        """Return the first event of `part`, None if it has none.
-
-        A response without an id could not be cancelled, so a `part` that is left before
-        is read on until there is one.
-        """
-        if self._named.is_set():
-            return await anext(part, None)
-        first = asyncio.create_task(_first_of(part))
-        try:
-            return await asyncio.shield(first)
-        except asyncio.CancelledError:
-            self._client.connections.do_later(self._close(part, first))
-            raise
-
-    def can_go_on(self, error: ResponsesError | None) -> bool:
-        """Say whether there can be more of the response; raises `error` if not."""
-        is_total = isinstance(error, TimedOut) and error.kind == "total_timeout"
-        goes_on = bool(self.cursor.response_id) and not is_total
-        if error is not None and not goes_on:
-            raise error
-        return goes_on
-
-    def wait_after(self, error: ResponsesError | None) -> float:
-        """Return the seconds until the next request; raises ResponseLost."""
-        asked, self.has_news = self._asks, self.cursor.last != self._seen
-        self._seen = self.cursor.last
-        if asked and error is None:  # the server is still working on it
-            self._failures, self._asks = 0, not self._can_resume
-            return self._within_limits(self._client.limits.poll_seconds)
-        self._failures = 0 if self.has_news else self._failures + 1
-        wait = self._backoff(error)
-        if wait is None and self._resumable and not asked:
-            self._resumable, wait = False, 0.0  # too old: request the response itself
-        self._asks = not (self.has_news and self._can_resume)
-        if wait is None:
-            self._is_left = isinstance(error, ApiRefused) and error.status == 404
-            raise ResponseLost
-        return self._within_limits(wait)
-
-    def next_part(self) -> AsyncGenerator[RunEvent, None]:
-        path = f"/responses/{self.cursor.response_id}"
-        if not self._asks:
-            path += f"?stream=true&starting_after={self.cursor.last}"
-        return _resume_stream(path, self._client, self._state, self.cursor)
-
-    async def _close(
-        self, part: AsyncGenerator[RunEvent, None], first: asyncio.Task[RunEvent | None]
-    ) -> None:
-        named = asyncio.create_task(self._named.wait())
-        awaited = {first, named}
-        await asyncio.wait(
-            awaited, timeout=_LONGEST_WAIT_FOR_ID, return_when=asyncio.FIRST_COMPLETED
-        )
-        for task in awaited:
-            task.cancel()
-        await asyncio.gather(*awaited, return_exceptions=True)
-        await part.aclose()
-        self.abandon()
-
-    def abandon(self) -> None:
-        """Cancel the response once, unless it has ended or does not exist."""
-        named, ended = self.cursor.response_id, self._state.ending
-        if named and not ended and not self._is_left:
-            self._is_left = True
-            path = f"/responses/{named}/cancel"
-            self._client.connections.post_later(self._client.endpoint, path)
-
-    @property
-    def _can_resume(self) -> bool:
-        return self._resumable and self.cursor.last is not None
-
-    def _backoff(self, error: ResponsesError | None) -> float | None:
-        failure = error.failure if isinstance(error, ApiRefused) else Failure()
-        policy = self._client.limits.resuming
-        return retry_wait(policy, self._failures, failure, random_fraction())
-
-    def _within_limits(self, wait: float) -> float:
-        if not self._client.deadlines.allow(wait):
-            raise TimedOut("total_timeout")
-        return wait
-
-
-async def _first_of(part: AsyncGenerator[RunEvent, None]) -> RunEvent | None:
-    return await anext(part, None)
 
 
 _GATEWAY_STATUS = frozenset({408, 502, 504, *range(520, 525)})
@@ -360,8 +343,7 @@ class Attempts:
         """Send the request and yield its events, until there is nothing more to try."""
         while True:
             self.response, self.error = ResponseState(self._first_index), None
-            sent = _stream_background if self.request.background else stream_response
-            answer = sent(self.request, self._client, self.response)
+            answer = self._send(self.request)
             try:
                 async with aclosing(answer) as events:
                     async for event in events:
@@ -392,6 +374,14 @@ class Attempts:
             return self.response.trace
         refused = self.error
         return Trace(refused.request_id, "", refused.failure.status, refused.error)
+
+    def _send(self, request: ResponsesRequest) -> AsyncGenerator[RunEvent, None]:
+        payload = request.payload()
+        if self._client.endpoint.strict:
+            payload = strict_payload(payload)
+        if request.background:
+            return _Background(self._client, self.response).events(payload)
+        return _stream_response("/responses", payload, self._client, self.response)
 
     def _next(self) -> Status | None:
         """Return the status before the next attempt; None if there is none."""

@@ -4,12 +4,11 @@ Follows the parsing rules of the HTML standard, section 9.2.6, "Interpreting an 
 stream". A line can exceed a megabyte, which is too long for aiohttp's own line reader
 (docs/reference/responses-api.md, "Stream events").
 
-The union of events is closed: all others are `Unknown` and only show that the
-connection is alive. The `type` alone identifies an event.
+The `type` alone identifies an event. Those that are not used here only show that the
+connection is alive.
 """
 
 import json
-import re
 from collections.abc import Callable, Iterable, Mapping
 from itertools import groupby
 from types import MappingProxyType
@@ -17,7 +16,6 @@ from typing import Any, NamedTuple
 
 from openai_responses.errors import ApiError, MalformedEvent, read_api_error
 from openai_responses.items import Item
-from openai_responses.json_input import as_mapping
 
 
 class ServerSentEvent(NamedTuple):
@@ -47,14 +45,10 @@ class EventStreamDecoder:
             self._after_cr = False
             if chunk.startswith(b"\n"):  # the second half of a CRLF
                 chunk = chunk[1:]
+        self._fragments.append(chunk)
         if b"\n" not in chunk and b"\r" not in chunk:
-            self._fragments.append(chunk)
             return []
-        if self._fragments:
-            self._fragments.append(chunk)
-            chunk = b"".join(self._fragments)
-            self._fragments = []
-        return self._take_lines(chunk)
+        return self._take_lines()
 
     def close(self) -> list[ServerSentEvent]:
         """Return the event whose final blank line is missing at the end of the stream.
@@ -62,12 +56,12 @@ class EventStreamDecoder:
         The standard drops it, but without its terminal event a finished answer would
         count as cut.
         """
-        rest = b"".join(self._fragments)
-        self._fragments = []
-        return self._take_lines(rest + b"\n\n")
+        self._fragments.append(b"\n\n")
+        return self._take_lines()
 
-    def _take_lines(self, text: bytes) -> list[ServerSentEvent]:
-        lines = text.splitlines()
+    def _take_lines(self) -> list[ServerSentEvent]:
+        text = b"".join(self._fragments)
+        lines, self._fragments = text.splitlines(), []
         if text.endswith(b"\r"):
             self._after_cr = True
         elif not text.endswith(b"\n"):
@@ -90,43 +84,6 @@ class EventStreamDecoder:
                 self._event, self._lines = b"", []
             # id, retry, comments and unknown fields are not used
         return events
-
-
-_ID = re.compile(r"[A-Za-z0-9_=-]{1,512}")
-"""Ids that are safe in a path; other servers use base64 in their ids."""
-
-
-class Cursor:
-    """The response that is being read, and the number of its last event.
-
-    `response_id` is empty until the server has named it.
-    """
-
-    def __init__(self, named: Callable[[], object] = lambda: None) -> None:
-        """Start before the first event; `named` is called once there is an id."""
-        self._named = named
-        self.response_id = ""
-        self.last: int | None = None
-
-    def advance(self, event: ServerSentEvent) -> bool:
-        """Note an event that could be read; say whether it is new."""
-        # The event is parsed twice; a background run has few events a second.
-        wire = {} if event.data == "[DONE]" else json.loads(event.data)
-        self.note(wire.get("response"))
-        number = wire.get("sequence_number")
-        if not isinstance(number, int):
-            return True
-        if self.last is not None and number <= self.last:
-            return False
-        self.last = number
-        return True
-
-    def note(self, response: object) -> None:
-        """Remember the id of a response object, if it is a valid id."""
-        named = as_mapping(response).get("id")
-        if isinstance(named, str) and _ID.fullmatch(named):
-            self.response_id = named
-            self._named()
 
 
 NO_CARD: Mapping[str, Any] = MappingProxyType({})
@@ -212,12 +169,6 @@ class StreamError(NamedTuple):
     error: ApiError
 
 
-class Unknown(NamedTuple):
-    """Anything else, by its type."""
-
-    type: str
-
-
 ItemEvent = ItemAdded | TextDelta | AnnotationAdded | PartialImage | ItemDone
 """What happens to one output item.
 
@@ -225,7 +176,8 @@ ItemEvent = ItemAdded | TextDelta | AnnotationAdded | PartialImage | ItemDone
 `loop.response`.
 """
 
-StreamEvent = ItemEvent | TextDone | FinalResponse | StreamError | Unknown
+StreamEvent = ItemEvent | TextDone | FinalResponse | StreamError | None
+"""None stands for all other events."""
 
 
 def join_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
@@ -244,7 +196,6 @@ def _text_place(event: StreamEvent) -> tuple[int, str, int] | None:
     return event[:3] if isinstance(event, TextDelta) else None
 
 
-_ANNOTATION = "response.output_text.annotation.added"
 _JSON_BLANK = " \t\n\r"
 """White space that is allowed around a value (RFC 8259, section 2)."""
 _JSON_READER = json.JSONDecoder()
@@ -254,14 +205,14 @@ _Reader = Callable[[Mapping[str, Any]], StreamEvent]
 def parse_event(event: ServerSentEvent) -> StreamEvent:
     """Return the typed event; raises MalformedEvent if it is not a JSON object."""
     if event.data == "[DONE]":  # other servers end their streams with it
-        return Unknown("[DONE]")
+        return None
     wire = _event_value(event.data)
     if not isinstance(wire, dict):
         raise MalformedEvent("The server sent an event that is not an object.")
     kind = wire.get("type") or event.event
     read = _READERS.get(kind) if isinstance(kind, str) else None
     if read is None:
-        return Unknown(str(kind))
+        return None
     try:
         return read(wire)
     except (KeyError, TypeError, AttributeError):
@@ -282,20 +233,8 @@ def _event_value(text: str) -> object:
     return value
 
 
-def _text(value: object) -> str:
-    if not isinstance(value, str):
-        raise TypeError
-    return value
-
-
-def _index(value: object) -> int:
-    if not isinstance(value, int):
-        raise TypeError
-    return value
-
-
-def _object(value: object) -> dict[str, Any]:
-    if not isinstance(value, dict):
+def _checked(value: object, kind: type) -> Any:
+    if not isinstance(value, kind):
         raise TypeError
     return value
 
@@ -307,7 +246,7 @@ def _delta_reader(kind: str, part: str) -> _Reader:
         place, index, text = wire.get(part, 0), wire["output_index"], wire["delta"]
         if not (isinstance(text, str) and isinstance(index, int)):
             raise TypeError
-        return TextDelta(index, kind, _index(place), text)
+        return TextDelta(index, kind, _checked(place, int), text)
 
     return read
 
@@ -316,40 +255,40 @@ def _done_reader(kind: str, part: str, field: str) -> _Reader:
     """Return the reader of a `*.done` event that holds the whole text in `field`."""
 
     def read(wire: Mapping[str, Any]) -> StreamEvent:
-        place = _index(wire.get(part, 0))
-        return TextDone(_index(wire["output_index"]), kind, place, _text(wire[field]))
+        place = _checked(wire.get(part, 0), int)
+        index, text = _checked(wire["output_index"], int), _checked(wire[field], str)
+        return TextDone(index, kind, place, text)
 
     return read
 
 
 def _read_annotation(wire: Mapping[str, Any]) -> StreamEvent:
-    annotation, part = wire.get("annotation"), _index(wire.get("content_index", 0))
+    annotation, part = wire.get("annotation"), _checked(
+        wire.get("content_index", 0), int
+    )
     if annotation is None:  # the type allows it; the final item has all annotations
-        return Unknown(_ANNOTATION)
-    return AnnotationAdded(_index(wire["output_index"]), part, _object(annotation))
+        return None
+    index = _checked(wire["output_index"], int)
+    return AnnotationAdded(index, part, _checked(annotation, dict))
 
 
 def _read_partial_image(wire: Mapping[str, Any]) -> StreamEvent:
     return PartialImage(
-        _index(wire["output_index"]),
-        _index(wire.get("partial_image_index", 0)),
-        _text(wire["partial_image_b64"]),
+        _checked(wire["output_index"], int),
+        _checked(wire.get("partial_image_index", 0), int),
+        _checked(wire["partial_image_b64"], str),
         str(wire.get("output_format") or ""),
     )
 
 
 def _item_reader(event: type[ItemAdded] | type[ItemDone]) -> _Reader:
-    def read(wire: Mapping[str, Any]) -> StreamEvent:
-        return event(_index(wire["output_index"]), _object(wire["item"]))
-
-    return read
+    return lambda wire: event(
+        _checked(wire["output_index"], int), _checked(wire["item"], dict)
+    )
 
 
 def _final_reader(status: str) -> _Reader:
-    def read(wire: Mapping[str, Any]) -> StreamEvent:
-        return FinalResponse(status, _object(wire["response"]))
-
-    return read
+    return lambda wire: FinalResponse(status, _checked(wire["response"], dict))
 
 
 def _read_error(wire: Mapping[str, Any]) -> StreamEvent:
@@ -377,12 +316,13 @@ _READERS: Mapping[str, _Reader] = {
         for name, *kind, _ in _TEXT_EVENTS
     },
     **{f"response.{name}.done": _done_reader(*kind) for name, *kind in _TEXT_EVENTS},
-    _ANNOTATION: _read_annotation,
+    "response.output_text.annotation.added": _read_annotation,
     "response.image_generation_call.partial_image": _read_partial_image,
     "response.output_item.added": _item_reader(ItemAdded),
     "response.output_item.done": _item_reader(ItemDone),
-    "response.completed": _final_reader("completed"),
-    "response.incomplete": _final_reader("incomplete"),
-    "response.failed": _final_reader("failed"),
+    **{
+        f"response.{status}": _final_reader(status)
+        for status in ("completed", "incomplete", "failed")
+    },
     "error": _read_error,
 }

@@ -32,7 +32,7 @@ def through(proxy: str, base_url: str = "http://model.test/v1") -> Endpoint:
 
 async def ask(connections: Connections, endpoint: Endpoint) -> object:
     """Send a request and return the response object."""
-    async with connections.post(endpoint, "/responses", {"input": []}) as answer:
+    async with connections.request(endpoint, "/responses", {"input": []}) as answer:
         return await answer.response_object()
 
 
