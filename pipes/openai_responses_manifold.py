@@ -56,7 +56,13 @@ from collections.abc import (
     Sequence,
 )
 from concurrent.futures import Executor, ThreadPoolExecutor
-from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
+from contextlib import (
+    aclosing,
+    asynccontextmanager,
+    contextmanager,
+    nullcontext,
+    suppress,
+)
 from contextvars import copy_context
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
@@ -1540,7 +1546,6 @@ class EventStreamDecoder:
 
 
 NO_CARD: Mapping[str, Any] = MappingProxyType({})
-"""Nothing to show beside an item."""
 
 
 class TextDelta(NamedTuple):
@@ -1691,23 +1696,17 @@ def _checked(value: object, kind: type) -> Any:
     return value
 
 
-def _delta_reader(kind: str, part: str) -> _Reader:
+def _text_reader(
+    event: type[TextDelta] | type[TextDone], kind: str, part: str, field: str
+) -> _Reader:
 
     def read(wire: Mapping[str, Any]) -> StreamEvent:
-        place, index, text = wire.get(part, 0), wire["output_index"], wire["delta"]
-        if not (isinstance(text, str) and isinstance(index, int)):
+        place, index, text = wire.get(part, 0), wire["output_index"], wire[field]
+        if not (
+            isinstance(text, str) and isinstance(index, int) and isinstance(place, int)
+        ):
             raise TypeError
-        return TextDelta(index, kind, _checked(place, int), text)
-
-    return read
-
-
-def _done_reader(kind: str, part: str, field: str) -> _Reader:
-
-    def read(wire: Mapping[str, Any]) -> StreamEvent:
-        place = _checked(wire.get(part, 0), int)
-        index, text = _checked(wire["output_index"], int), _checked(wire[field], str)
-        return TextDone(index, kind, place, text)
+        return event(index, kind, place, text)
 
     return read
 
@@ -1762,10 +1761,13 @@ the whole text."""
 
 _READERS: Mapping[str, _Reader] = {
     **{
-        f"response.{name}.delta": _delta_reader(*kind)
-        for name, *kind, _ in _TEXT_EVENTS
+        f"response.{name}.delta": _text_reader(TextDelta, kind, part, "delta")
+        for name, kind, part, _ in _TEXT_EVENTS
     },
-    **{f"response.{name}.done": _done_reader(*kind) for name, *kind in _TEXT_EVENTS},
+    **{
+        f"response.{name}.done": _text_reader(TextDone, *places)
+        for name, *places in _TEXT_EVENTS
+    },
     "response.output_text.annotation.added": _read_annotation,
     "response.image_generation_call.partial_image": _read_partial_image,
     "response.output_item.added": _item_reader(ItemAdded),
@@ -2191,13 +2193,11 @@ def _new_session() -> aiohttp.ClientSession:
         keepalive_timeout=_KEEPALIVE_SECONDS,
         ttl_dns_cache=_DNS_SECONDS,
     )
-    # Each run has its own time limits. Proxies of the environment are looked up by
-    # this package, because trust_env would also send the contents of a .netrc file.
-    no_limit = aiohttp.ClientTimeout(total=None, sock_connect=None, sock_read=None)
-    # Cookies that a gateway sets for one user must not be sent for another.
-    no_cookies = aiohttp.DummyCookieJar()
+    # Proxies of the environment are looked up by this package, because trust_env would
+    # also send the contents of a .netrc file. Cookies that a gateway sets for one user
+    # must not be sent for another.
     return aiohttp.ClientSession(
-        connector=connector, timeout=no_limit, cookie_jar=no_cookies
+        connector=connector, cookie_jar=aiohttp.DummyCookieJar()
     )
 
 
@@ -2205,9 +2205,8 @@ class Timeouts(NamedTuple):
     """Limits in seconds; a `total` of 0 means no limit.
 
     `first_event` runs from sending to the first event, `idle` from one event to the
-    next; a `keepalive` counts as an event. Reasoning can be silent for minutes, so
-    there is no total limit by default, and the time of tools and of people does not
-    count in it.
+    next; a `keepalive` counts as an event. The time of tools and of people does not
+    count in `total`.
     """
 
     connect: float = 30.0
@@ -2262,7 +2261,7 @@ class Deadlines:
 
 
 _DRAIN_SECONDS = 1.0
-"""For reading the rest of a body, which is not needed."""
+_MAX_ERROR_BODY = 64 * 1024
 
 _REQUEST_ID = re.compile(r"(?:req_)?[0-9a-fA-F-]{1,64}")
 """Nothing that could be a key or a word, because the log shows the id."""
@@ -2278,7 +2277,8 @@ class _HttpResponse:
         self._broke = False
         self.is_read = False
         self.is_stream = response.content_type == "text/event-stream"
-        self.request_id = _request_id_of(response)
+        request_id = response.headers.get("x-request-id", "")
+        self.request_id = request_id if _REQUEST_ID.fullmatch(request_id) else ""
 
     async def read_any(self) -> bytes:
         if self._broke:
@@ -2339,13 +2339,46 @@ class _HttpResponse:
             raise ApiRefused(failure_sentence(error), failure, self.request_id)
         raise UnreadableAnswer(SENTENCES["unreadable"][""])
 
+    async def refusal(self, model: str) -> ApiRefused:
+        body = b""
+        try:
+            async with asyncio.timeout(_DRAIN_SECONDS):
+                async for piece in self._response.content.iter_any():
+                    body += piece
+                    if len(body) > _MAX_ERROR_BODY:
+                        break
+            error = read_api_error(json.loads(body))
+        except (*_NETWORK_ERRORS, ValueError, RecursionError):
+            error = ApiError()  # no body, or not JSON: only the status is known
+        status, headers = self._response.status, self._response.headers
+        wish = headers.get("x-should-retry", "").lower()
+        should_retry = {"true": True, "false": False}.get(wish)
+        failure = Failure(status, error, _retry_after(headers), should_retry)
+        sentence = refusal_sentence(status, error, model)
+        return ApiRefused(sentence, failure, self.request_id)
 
-def _request_id_of(response: aiohttp.ClientResponse) -> str:
-    told = response.headers.get("x-request-id", "")
-    return told if _REQUEST_ID.fullmatch(told) else ""
+
+def _retry_after(headers: Mapping[str, str]) -> float | None:
+    text = headers.get("retry-after")
+    milliseconds, seconds = _number(headers.get("retry-after-ms")), _number(text)
+    if milliseconds is not None:
+        return milliseconds / 1000
+    if seconds is not None or text is None:
+        return seconds
+    try:
+        return max(0.0, parsedate_to_datetime(text).timestamp() - unix_seconds())
+    except ValueError:
+        return None
 
 
-_MAX_ERROR_BODY = 64 * 1024
+def _number(text: str | None) -> float | None:
+    try:
+        value = float(text or "")
+    except ValueError:
+        return None
+    return value if 0 <= value < float("inf") else None
+
+
 _NEVER_CONNECTED = (
     aiohttp.ClientConnectorError,
     aiohttp.ClientHttpProxyError,
@@ -2396,9 +2429,10 @@ class Connections:
             # A lone surrogate, as of a broken copy, must not stop the request.
             body = json.dumps(payload, ensure_ascii=False).encode(errors="replace")
         async with self._sent(endpoint, path, body, limits) as response:
+            answer = _HttpResponse(response, limits)
             if response.status >= 400 or (body is None and response.status != 200):
-                raise await _refusal(response, str((payload or {}).get("model", "")))
-            yield _HttpResponse(response, limits)
+                raise await answer.refusal(str((payload or {}).get("model", "")))
+            yield answer
 
     @asynccontextmanager
     async def _sent(
@@ -2482,47 +2516,6 @@ def _network_sentence(error: Exception, host: str) -> str:
         f"The model's server at {host} cannot be reached. Try again; if it lasts, an "
         "administrator has to check BASE_URL in the valves of this pipe."
     )
-
-
-async def _refusal(response: aiohttp.ClientResponse, model: str) -> ApiRefused:
-    body = b""
-    try:
-        async with asyncio.timeout(_DRAIN_SECONDS):
-            async for piece in response.content.iter_any():
-                body += piece
-                if len(body) > _MAX_ERROR_BODY:
-                    break
-        error = read_api_error(json.loads(body))
-    except (*_NETWORK_ERRORS, ValueError, RecursionError):
-        error = ApiError()  # no body, or not JSON: only the status is known
-    status, headers = response.status, response.headers
-    wish = headers.get("x-should-retry", "").lower()
-    should_retry = {"true": True, "false": False}.get(wish)
-    failure = Failure(status, error, _retry_after(headers), should_retry)
-    sentence = refusal_sentence(status, error, model)
-    return ApiRefused(sentence, failure, _request_id_of(response))
-
-
-def _retry_after(headers: Mapping[str, str]) -> float | None:
-    milliseconds = _number(headers.get("retry-after-ms"))
-    if milliseconds is not None:
-        return milliseconds / 1000
-    text = headers.get("retry-after")
-    seconds = _number(text)
-    if seconds is not None or text is None:
-        return seconds
-    try:
-        return max(0.0, parsedate_to_datetime(text).timestamp() - unix_seconds())
-    except ValueError:
-        return None
-
-
-def _number(text: str | None) -> float | None:
-    try:
-        value = float(text or "")
-    except ValueError:
-        return None
-    return value if 0 <= value < float("inf") else None
 
 
 async def container_file(
@@ -3651,7 +3644,7 @@ def _strip_part(part: Item) -> Item:
 
 # ==== openai_responses.loop.recovery: What to do after a refusal: wait and send again, or change the request.
 
-QUOTA_CODES = frozenset(
+_QUOTA_CODES = frozenset(
     {
         "insufficient_quota",
         "credit_balance_exhausted",
@@ -3694,7 +3687,7 @@ def retry_wait(
 def _is_retried(failure: Failure) -> bool:
     words = {failure.error.code, failure.error.type}
     suffixes = ("_spend_limit_exceeded", "_usage_limit_exceeded")
-    if words & QUOTA_CODES or (failure.error.code or "").endswith(suffixes):
+    if words & _QUOTA_CODES or (failure.error.code or "").endswith(suffixes):
         return False
     if failure.should_retry is not None:
         return failure.should_retry
@@ -3711,25 +3704,22 @@ _ITEM_ERRORS = re.compile(
     r"|encrypted content .{0,400} could not be verified",
     re.IGNORECASE | re.DOTALL,
 )
-_NOT_ALLOWED_TO_STREAM = re.compile(r"must be verified to stream", re.IGNORECASE)
-_UNREACHED = re.compile(r"retrieving tool list from MCP server", re.IGNORECASE)
 _NAMED_VALUES = re.compile(r"'([a-z]{1,10})'")
 
 
-class Fallback(NamedTuple):
-    """A changed request, and what was given up for it: `cause` names the fallback."""
+class _Fallback(NamedTuple):
 
     cause: str
     request: ResponsesRequest
     sentence: str
 
 
-def find_fallback(request: ResponsesRequest, error: ApiError) -> Fallback | None:
+def find_fallback(request: ResponsesRequest, error: ApiError) -> _Fallback | None:
     """Return a request without the cause of `error`, if it can be left out."""
     for cause, (change, sentence) in _FALLBACKS.items():
         changed = change(request, error)
         if changed is not None:
-            return Fallback(cause, request.model_copy(update=changed), sentence)
+            return _Fallback(cause, request.model_copy(update=changed), sentence)
     return None
 
 
@@ -3762,7 +3752,7 @@ def _without_summary(request: ResponsesRequest, error: ApiError) -> _Fields | No
 
 
 def _without_stream(request: ResponsesRequest, error: ApiError) -> _Fields | None:
-    refused = error.param == "stream" or _NOT_ALLOWED_TO_STREAM.search(error.message)
+    refused = error.param == "stream" or _says(error, "must be verified to stream")
     return {"stream": False} if request.stream and refused else None
 
 
@@ -3775,19 +3765,23 @@ def _with_nearest_effort(request: ResponsesRequest, error: ApiError) -> _Fields 
     named = set(_NAMED_VALUES.findall(error.message)) & {*REASONING_EFFORTS} - {asked}
     if not named:
         return None
-    nearest = min(
-        sorted(named, key=order), key=lambda one: abs(order(one) - order(asked))
-    )
+    nearest = min(named, key=lambda one: (abs(order(one) - order(asked)), order(one)))
     return {"reasoning": {**reasoning, "effort": nearest}}
 
 
 def _without_servers(request: ResponsesRequest, error: ApiError) -> _Fields | None:
     tools = request.tools or []
     kept = [tool for tool in tools if tool.get("type") != "mcp"]
-    if len(kept) == len(tools) or not _UNREACHED.search(error.message):
+    if len(kept) == len(tools) or not _says(
+        error, "retrieving tool list from MCP server"
+    ):
         return None
     choice = request.tool_choice if kept and request.tool_choice == "none" else None
     return {"tools": kept or None, "tool_choice": choice}
+
+
+def _says(error: ApiError, words: str) -> bool:
+    return words.lower() in error.message.lower()
 
 
 def _subject(error: ApiError) -> str:
@@ -3851,10 +3845,13 @@ class ResponseState:
 
     def _take(self, event: StreamEvent) -> list[RunEvent]:
         match event:
-            case TextDelta():
+            case TextDelta() if event.output_index in self._open:
                 return self._grow(event)
-            case TextDone():
-                return self._end_text(event)
+            case TextDone() if event.output_index in self._open:
+                place = event.kind, event.part
+                return self._show_rest(event.output_index, place, event.text)
+            case TextDelta() | TextDone() if event.output_index not in self._ended:
+                self._early.setdefault(event.output_index, []).append(event)
             case AnnotationAdded() | PartialImage() if event.output_index in self._open:
                 return [self._renumber(event)]
             case ItemAdded():
@@ -3876,24 +3873,11 @@ class ResponseState:
         return event._replace(output_index=self._first + event.output_index)
 
     def _grow(self, event: TextDelta) -> list[RunEvent]:
-        texts = self._open.get(event.output_index)
-        if texts is None:
-            self._keep(event)
-            return []
         if not event.text:
             return []
+        texts = self._open[event.output_index]
         texts.setdefault((event.kind, event.part), []).append(event.text)
         return [self._renumber(event)]
-
-    def _end_text(self, event: TextDone) -> list[RunEvent]:
-        if event.output_index not in self._open:
-            self._keep(event)
-            return []
-        return self._show_rest(event.output_index, (event.kind, event.part), event.text)
-
-    def _keep(self, event: TextDelta | TextDone) -> None:
-        if event.output_index not in self._ended:
-            self._early.setdefault(event.output_index, []).append(event)
 
     def _start(self, event: ItemAdded) -> list[RunEvent]:
         place = event.output_index
@@ -3939,12 +3923,9 @@ class ResponseState:
         for output_index, item in enumerate(as_list(response.get("output"))):
             if isinstance(item, dict):
                 events += self._end(ItemDone(output_index, item))
+        events += self.close()
         response_id = str(response.get("id") or "")
-        return [
-            *events,
-            *self.close(),
-            ResponseDone(response_id, event.status, self.usage),
-        ]
+        return [*events, ResponseDone(response_id, event.status, self.usage)]
 
     def close(self) -> list[RunEvent]:
         """Show texts of messages that were never announced; no more events follow."""
@@ -3978,8 +3959,6 @@ def _ending_of(status: str, response: Mapping[str, Any]) -> Ending:
 
 # ==== openai_responses.loop.attempts: One response: a request that is sent, then sent again, resumed or polled if that helps.
 
-_RESUMING = RetryPolicy(12)
-_UNDER_WAY = ("queued", "in_progress")
 _THOUGHT_SHARE = 0.1
 """Reasoning deltas are joined for only a tenth of that time, because the first words of
 the answer must not wait for them."""
@@ -3996,7 +3975,7 @@ class Limits(NamedTuple):
     join_seconds: float = 0.05
     timeouts: Timeouts = Timeouts()
     retries: RetryPolicy = RetryPolicy()
-    resuming: RetryPolicy = _RESUMING
+    resuming: RetryPolicy = RetryPolicy(12)
     poll_seconds: float = 5.0
 
 
@@ -4009,9 +3988,6 @@ class Client(NamedTuple):
     deadlines: Deadlines
 
 
-_Payload = dict[str, Any]
-
-
 _ID = re.compile(r"[A-Za-z0-9_=-]{1,512}")
 """Ids that are safe in a path; other servers use base64 in their ids."""
 _LONGEST_WAIT_FOR_ID = 60.0
@@ -4021,8 +3997,8 @@ _BROKE = "The connection to the model was lost: fetching the rest of the answer.
 class _Background:
 
     def __init__(self, client: Client, state: ResponseState) -> None:
-        self.response_id = ""
-        self.last: int | None = None
+        self._response_id = ""
+        self._last: int | None = None
         self._client = client
         self._state = state
         self._named = asyncio.get_running_loop().create_future()
@@ -4038,23 +4014,26 @@ class _Background:
         self.note(wire.get("response"))
         number = wire.get("sequence_number")
         if isinstance(number, int):
-            if self.last is not None and number <= self.last:
+            if self._last is not None and number <= self._last:
                 return False
-            self.last = number
+            self._last = number
         return True
 
     def note(self, response: object) -> None:
         named = as_mapping(response).get("id")
         if isinstance(named, str) and _ID.fullmatch(named):
-            self.response_id = named
+            self._response_id = named
             if not self._named.done():
                 self._named.set_result(None)
 
-    async def events(self, payload: _Payload) -> AsyncGenerator[RunEvent, None]:
-        part = self._request("/responses", payload)
+    async def events(
+        self, payload: dict[str, Any] | None
+    ) -> AsyncGenerator[RunEvent, None]:
+        path = "/responses"
         try:
             while True:
                 error: ResponsesError | None = None
+                part = _stream_response(path, payload, self._client, self._state, self)
                 try:
                     first = await self._first_event(part)
                     async with aclosing(part) as events:
@@ -4066,23 +4045,18 @@ class _Background:
                     error = caught
                 if self._state.ending or not self._can_go_on(error):
                     break
-                has_news, self._seen = self.last != self._seen, self.last
+                has_news, self._seen = self._last != self._seen, self._last
                 wait = self._wait_after(error, has_news)
                 if not self._client.deadlines.allow(wait):
                     raise TimedOut("total_timeout")
                 if has_news:
                     yield Status(_BROKE)
                 await asyncio.sleep(wait)
-                rest = f"?stream=true&starting_after={self.last}"
-                path = f"/responses/{self.response_id}{'' if self._asks else rest}"
-                part = self._request(path, None)
+                path, payload = f"/responses/{self._response_id}", None
+                if not self._asks:
+                    path += f"?stream=true&starting_after={self._last}"
         finally:
             self._abandon()
-
-    def _request(
-        self, path: str, payload: _Payload | None
-    ) -> AsyncGenerator[RunEvent, None]:
-        return _stream_response(path, payload, self._client, self._state, self)
 
     async def _first_event(
         self, part: AsyncGenerator[RunEvent, None]
@@ -4110,11 +4084,10 @@ class _Background:
         self._abandon()
 
     def _can_go_on(self, error: ResponsesError | None) -> bool:
-        is_total = isinstance(error, TimedOut) and error.kind == "total_timeout"
-        goes_on = bool(self.response_id) and not is_total
+        goes_on = self._response_id and not _is_timeout(error, "total_timeout")
         if error is not None and not goes_on:
             raise error
-        return goes_on
+        return bool(goes_on)
 
     def _wait_after(self, error: ResponsesError | None, has_news: bool) -> float:
         asked, limits = self._asks, self._client.limits
@@ -4134,18 +4107,18 @@ class _Background:
 
     @property
     def _can_resume(self) -> bool:
-        return self._resumable and self.last is not None
+        return self._resumable and self._last is not None
 
     def _abandon(self) -> None:
-        if self.response_id and not self._state.ending and not self._is_left:
+        if self._response_id and not self._state.ending and not self._is_left:
             self._is_left = True
-            path = f"/responses/{self.response_id}/cancel"
+            path = f"/responses/{self._response_id}/cancel"
             self._client.connections.post_later(self._client.endpoint, path)
 
 
 async def _stream_response(
     path: str,
-    payload: _Payload | None,
+    payload: dict[str, Any] | None,
     client: Client,
     state: ResponseState,
     background: _Background | None = None,
@@ -4160,7 +4133,7 @@ async def _stream_response(
             if background is not None:
                 background.note(response)
             status = str(response.get("status") or "completed")
-            if status not in _UNDER_WAY:
+            if status not in ("queued", "in_progress"):
                 for event in state.feed(FinalResponse(status, response)):
                     yield event
             return
@@ -4232,7 +4205,6 @@ class Attempts:
         self._first_index = first_index
         self._retries = 0
         self._causes: set[str] = set()
-        self._wait = 0.0
 
     async def events(self) -> AsyncGenerator[RunEvent, None]:
         """Send the request and yield its events, until there is nothing more to try."""
@@ -4245,11 +4217,11 @@ class Attempts:
                         yield event
             except ResponsesError as caught:
                 self.error = caught
-            note = self._next()
-            if note is None or not self._client.deadlines.allow(self._wait):
+            note, wait = self._next()
+            if note is None or not self._client.deadlines.allow(wait):
                 break
             yield note
-            await asyncio.sleep(self._wait)
+            await asyncio.sleep(wait)
         for event in self.response.close():
             yield event
 
@@ -4265,10 +4237,12 @@ class Attempts:
     @property
     def trace(self) -> Trace:
         """What the log needs to know about the last answer."""
-        if not isinstance(self.error, ApiRefused):
-            return self.response.trace
-        refused = self.error
-        return Trace(refused.request_id, "", refused.failure.status, refused.error)
+        error = self.error
+        if isinstance(error, ApiRefused):
+            return Trace(
+                error.request_id, status=error.failure.status, error=error.error
+            )
+        return self.response.trace
 
     def _send(self, request: ResponsesRequest) -> AsyncGenerator[RunEvent, None]:
         payload = request.payload()
@@ -4278,22 +4252,21 @@ class Attempts:
             return _Background(self._client, self.response).events(payload)
         return _stream_response("/responses", payload, self._client, self.response)
 
-    def _next(self) -> Status | None:
+    def _next(self) -> tuple[Status | None, float]:
         failure = _early_failure(self.error, self.response)
         if failure is None or (self.request.background and _may_run(self.error)):
-            return None
+            return None, 0.0
         fallback = find_fallback(self.request, failure.error)
         if fallback and fallback.cause not in self._causes:
             self._causes.add(fallback.cause)
-            self.request, self._wait = fallback.request, 0.0
-            return Status(fallback.sentence, fallback.cause)
+            self.request = fallback.request
+            return Status(fallback.sentence, fallback.cause), 0.0
         wait = retry_wait(self._policy, self._retries, failure, random_fraction())
         if wait is None:
-            return None
+            return None, 0.0
         self._retries += 1
-        self._wait = wait
         seconds = f"{wait:.0f} s" if wait >= 1 else "a moment"
-        return Status(f"{failure_status(failure)} Trying again in {seconds}.")
+        return Status(f"{failure_status(failure)} Trying again in {seconds}."), wait
 
 
 def _early_failure(
@@ -4305,24 +4278,27 @@ def _early_failure(
         return None
     if isinstance(error, ApiRefused):
         return error.failure
-    silent = isinstance(error, TimedOut) and error.kind == "first_event_timeout"
+    silent = _is_timeout(error, "first_event_timeout")
     return Failure() if silent or isinstance(error, ConnectionFailed) else None
 
 
+def _is_timeout(error: ResponsesError | None, kind: TimeoutKind) -> bool:
+    return isinstance(error, TimedOut) and error.kind == kind
+
+
 def _may_run(error: ResponsesError | None) -> bool:
-    match error:
-        case ConnectionFailed():
-            return error.was_sent
-        case ApiRefused():
-            stands = not error.failure.should_retry
-            return stands and error.status in _GATEWAY_STATUS
-    return isinstance(error, TimedOut)
+    if isinstance(error, ApiRefused):
+        return not error.failure.should_retry and error.status in _GATEWAY_STATUS
+    return (
+        error.was_sent
+        if isinstance(error, ConnectionFailed)
+        else isinstance(error, TimedOut)
+    )
 
 
 # ==== openai_responses.loop.arguments: Checks the arguments that a model gives a function against the function's schema.
 
 _DEEPEST_ARGUMENT = 40
-"""How deep values and references of schemas are followed."""
 
 
 def _is_number(value: Any) -> bool:
@@ -4496,10 +4472,8 @@ def _parts_of(
     parts = [resolve_reference(node, root)] if "$ref" in node else []
     parts += node["allOf"] if isinstance(node.get("allOf"), list) else []
     for key in ("anyOf", "oneOf"):
-        options = node.get(key)
-        parts += (
-            _chosen_option(value, options, root) if isinstance(options, list) else []
-        )
+        if isinstance(node.get(key), list):
+            parts += _chosen_option(value, node[key], root)
     return parts
 
 
@@ -4507,9 +4481,10 @@ def _chosen_option(
     value: Any, options: list[Any], root: Mapping[str, Any]
 ) -> list[Any]:
     check = _SchemaValidator(root, lenient=True)
-    fitting = (option for option in options if not check.error(value, option))
-    first = next(fitting, None)
-    return options if first is None else [first]
+    for option in options:
+        if not check.error(value, option):
+            return [option]
+    return options
 
 
 # ==== openai_responses.loop.tools: Calls of tools: who may run them, how they run, and what they return.
@@ -4531,9 +4506,7 @@ class Approver:
 
     def rule_for(self, name: str) -> Approval:
         """Return the rule that applies to a tool."""
-        fitting = (
-            answer for pattern, answer in self.rules if fnmatchcase(name, pattern)
-        )
+        fitting = (rule for pattern, rule in self.rules if fnmatchcase(name, pattern))
         return next(fitting, self.default_rule)
 
     @property
@@ -4550,18 +4523,14 @@ class Approver:
                 return None
             case "deny":
                 return f"The administrator does not allow {name}. Do not call it again."
-        if await self._is_approved(call_id, name, arguments):
-            return None
-        return f"The user did not approve this call of {name}. Go on without it."
-
-    async def _is_approved(
-        self, call_id: str, name: str, arguments: Mapping[str, Any]
-    ) -> bool:
         try:
-            return self.ask is not None and await self.ask(call_id, name, arguments)
+            approved = self.ask and await self.ask(call_id, name, arguments)
         except Exception as error:  # nobody could be asked: no approval
             self.log(f"nobody could be asked about {name}: {describe_exception(error)}")
-            return False
+            approved = False
+        if approved:
+            return None
+        return f"The user did not approve this call of {name}. Go on without it."
 
 
 def read_rules(text: str) -> list[tuple[str, Approval]]:
@@ -4655,7 +4624,6 @@ def tool_error(sentence: str) -> ToolResult:
 
 class _ReadyCall(NamedTuple):
 
-    call_id: str
     name: str
     arguments: dict[str, Any]
     is_interactive: bool
@@ -4672,7 +4640,10 @@ async def run_calls(
     """
     checked = [_check_call(call, toolset.tools) for call in calls]
     batch = _Batch(toolset)
-    tasks = [asyncio.create_task(batch.answer(one)) for one in checked]
+    tasks = [
+        asyncio.create_task(batch.answer(str(call["call_id"]), one))
+        for call, one in zip(calls, checked, strict=True)
+    ]
     limited = [
         task
         for one, task in zip(checked, tasks, strict=True)
@@ -4718,10 +4689,17 @@ class _Batch:
             else:
                 return
 
-    async def answer(self, call: _ReadyCall | ToolResult) -> ToolResult:
+    async def answer(self, call_id: str, call: _ReadyCall | ToolResult) -> ToolResult:
         if isinstance(call, ToolResult):
             return call
-        refusal = await self._refusal(call)
+        approver = self._toolset.approver
+        asks = approver.rule_for(call.name) == "ask"
+        async with self._asking if asks else nullcontext():
+            began = self._loop.time()
+            try:
+                refusal = await approver.refusal(call_id, call.name, call.arguments)
+            finally:
+                self._end += self._loop.time() - began
         if refusal is not None:
             return tool_error(refusal)
         if call.is_interactive:
@@ -4729,36 +4707,25 @@ class _Batch:
         async with self._slots:
             return await _call_tool(call, self._toolset, self._toolset.limits.seconds)
 
-    async def _refusal(self, call: _ReadyCall) -> str | None:
-        approver = self._toolset.approver
-        if approver.rule_for(call.name) != "ask":
-            return await approver.refusal(call.call_id, call.name, call.arguments)
-        async with self._asking:
-            began = self._loop.time()
-            try:
-                return await approver.refusal(call.call_id, call.name, call.arguments)
-            finally:
-                self._end += self._loop.time() - began
-
 
 def _check_call(call: Item, tools: CallableTools) -> _ReadyCall | ToolResult:
-    name, call_id = _name(call), str(call["call_id"])
+    name = _name(call)
     try:
         arguments = _arguments(call)
     except (ValueError, RecursionError):
         why = "its arguments are not valid JSON. Send them again, whole."
         return tool_error(f"{name} was not called: {why}")
-    found = _ready_call(call_id, name, arguments, tools)
+    found = _ready_call(name, arguments, tools)
     if isinstance(found, ToolResult):
         return found
     resolved = tools.resolve_call(name, found.arguments)
     if resolved is None:
         return tool_error(f"{name} was not called: it names no tool to call.")
-    return _ready_call(call_id, *resolved, tools)
+    return _ready_call(*resolved, tools)
 
 
 def _ready_call(
-    call_id: str, name: str, arguments: object, tools: CallableTools
+    name: str, arguments: object, tools: CallableTools
 ) -> _ReadyCall | ToolResult:
     schema = tools.parameters(name)
     if schema is None:
@@ -4767,7 +4734,7 @@ def _ready_call(
     if complaint is not None or not isinstance(arguments, dict):
         return tool_error(f"{name} was not called: {complaint}")
     given = drop_optional_nulls(arguments, schema)
-    return _ReadyCall(call_id, name, given, tools.is_interactive(name))
+    return _ReadyCall(name, given, tools.is_interactive(name))
 
 
 def _arguments(call: Item) -> object:
@@ -4784,7 +4751,8 @@ async def _call_tool(
     try:
         async with asyncio.timeout(seconds) as scope:
             answer = await toolset.tools.call(name, ready.arguments)
-        return _cap_result(answer, toolset.limits.characters)
+        output = _cap_output(answer.output, toolset.limits.characters)
+        return answer._replace(output=output)
     except (Exception, SystemExit, asyncio.CancelledError) as error:
         task = asyncio.current_task()
         if isinstance(error, asyncio.CancelledError) and task and task.cancelling():
@@ -4796,27 +4764,21 @@ async def _call_tool(
         return tool_error(f"{name} failed. Tell the user, or try another way.")
 
 
-def _cap_result(answer: ToolResult, characters: int) -> ToolResult:
-    output = answer.output
-    if isinstance(output, str):
-        return answer._replace(output=_cap_text(output, characters))
-    parts = [
-        (
-            part | {"text": _cap_text(part["text"], characters)}
-            if isinstance(part.get("text"), str)
-            else part
-        )
-        for part in output
-    ]
-    return answer._replace(output=parts)
-
-
-def _cap_text(text: str, characters: int) -> str:
-    if len(text) <= characters:
-        return text
+def _cap_output(output: Any, characters: int) -> Any:
+    if isinstance(output, list):
+        return [
+            (
+                {**part, "text": _cap_output(part["text"], characters)}
+                if isinstance(part.get("text"), str)
+                else part
+            )
+            for part in output
+        ]
+    if len(output) <= characters:
+        return output
     half = characters // 2
-    note = f"\n[... {len(text) - 2 * half} characters are cut here ...]\n"
-    return text[:half] + note + text[len(text) - half :]
+    note = f"\n[... {len(output) - 2 * half} characters are cut here ...]\n"
+    return output[:half] + note + output[len(output) - half :]
 
 
 def _name(call: Item) -> str:

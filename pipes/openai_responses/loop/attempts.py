@@ -33,6 +33,7 @@ from openai_responses.errors import (
     ResponseLost,
     ResponsesError,
     TimedOut,
+    TimeoutKind,
 )
 from openai_responses.json_input import as_mapping
 from openai_responses.loop.events import RunEvent, Status, Trace
@@ -50,8 +51,6 @@ from openai_responses.transport.stream import (
     parse_event,
 )
 
-_RESUMING = RetryPolicy(12)
-_UNDER_WAY = ("queued", "in_progress")
 _THOUGHT_SHARE = 0.1
 """Reasoning deltas are joined for only a tenth of that time, because the first words of
 the answer must not wait for them."""
@@ -68,7 +67,7 @@ class Limits(NamedTuple):
     join_seconds: float = 0.05
     timeouts: Timeouts = Timeouts()
     retries: RetryPolicy = RetryPolicy()
-    resuming: RetryPolicy = _RESUMING
+    resuming: RetryPolicy = RetryPolicy(12)
     poll_seconds: float = 5.0
 
 
@@ -81,9 +80,6 @@ class Client(NamedTuple):
     deadlines: Deadlines
 
 
-_Payload = dict[str, Any]
-
-
 _ID = re.compile(r"[A-Za-z0-9_=-]{1,512}")
 """Ids that are safe in a path; other servers use base64 in their ids."""
 _LONGEST_WAIT_FOR_ID = 60.0
@@ -93,13 +89,13 @@ _BROKE = "The connection to the model was lost: fetching the rest of the answer.
 class _Background:
     """A background response, and how far it was read.
 
-    `response_id` is empty until the server has named it; `last` is the number of the
+    `_response_id` is empty until the server has named it; `_last` is the number of the
     last event.
     """
 
     def __init__(self, client: Client, state: ResponseState) -> None:
-        self.response_id = ""
-        self.last: int | None = None
+        self._response_id = ""
+        self._last: int | None = None
         self._client = client
         self._state = state
         self._named = asyncio.get_running_loop().create_future()
@@ -116,30 +112,33 @@ class _Background:
         self.note(wire.get("response"))
         number = wire.get("sequence_number")
         if isinstance(number, int):
-            if self.last is not None and number <= self.last:
+            if self._last is not None and number <= self._last:
                 return False
-            self.last = number
+            self._last = number
         return True
 
     def note(self, response: object) -> None:
         """Remember the id of a response object, if it is a valid id."""
         named = as_mapping(response).get("id")
         if isinstance(named, str) and _ID.fullmatch(named):
-            self.response_id = named
+            self._response_id = named
             if not self._named.done():
                 self._named.set_result(None)
 
-    async def events(self, payload: _Payload) -> AsyncGenerator[RunEvent, None]:
+    async def events(
+        self, payload: dict[str, Any] | None
+    ) -> AsyncGenerator[RunEvent, None]:
         """Send the request, feed its response to the state, and yield its run events.
 
         Once the response has an id, raises only ResponseLost, and TimedOut for the total
         limit. If the caller leaves before the end, the response is cancelled, because
         it would go on to cost money without a reader.
         """
-        part = self._request("/responses", payload)
+        path = "/responses"
         try:
             while True:
                 error: ResponsesError | None = None
+                part = _stream_response(path, payload, self._client, self._state, self)
                 try:
                     first = await self._first_event(part)
                     async with aclosing(part) as events:
@@ -151,23 +150,18 @@ class _Background:
                     error = caught
                 if self._state.ending or not self._can_go_on(error):
                     break
-                has_news, self._seen = self.last != self._seen, self.last
+                has_news, self._seen = self._last != self._seen, self._last
                 wait = self._wait_after(error, has_news)
                 if not self._client.deadlines.allow(wait):
                     raise TimedOut("total_timeout")
                 if has_news:
                     yield Status(_BROKE)
                 await asyncio.sleep(wait)
-                rest = f"?stream=true&starting_after={self.last}"
-                path = f"/responses/{self.response_id}{'' if self._asks else rest}"
-                part = self._request(path, None)
+                path, payload = f"/responses/{self._response_id}", None
+                if not self._asks:
+                    path += f"?stream=true&starting_after={self._last}"
         finally:
             self._abandon()
-
-    def _request(
-        self, path: str, payload: _Payload | None
-    ) -> AsyncGenerator[RunEvent, None]:
-        return _stream_response(path, payload, self._client, self._state, self)
 
     async def _first_event(
         self, part: AsyncGenerator[RunEvent, None]
@@ -201,11 +195,10 @@ class _Background:
 
     def _can_go_on(self, error: ResponsesError | None) -> bool:
         """Say whether there can be more of the response; raises `error` if not."""
-        is_total = isinstance(error, TimedOut) and error.kind == "total_timeout"
-        goes_on = bool(self.response_id) and not is_total
+        goes_on = self._response_id and not _is_timeout(error, "total_timeout")
         if error is not None and not goes_on:
             raise error
-        return goes_on
+        return bool(goes_on)
 
     def _wait_after(self, error: ResponsesError | None, has_news: bool) -> float:
         """Return the seconds until the next request; raises ResponseLost."""
@@ -226,19 +219,19 @@ class _Background:
 
     @property
     def _can_resume(self) -> bool:
-        return self._resumable and self.last is not None
+        return self._resumable and self._last is not None
 
     def _abandon(self) -> None:
         """Cancel the response once, unless it has ended or does not exist."""
-        if self.response_id and not self._state.ending and not self._is_left:
+        if self._response_id and not self._state.ending and not self._is_left:
             self._is_left = True
-            path = f"/responses/{self.response_id}/cancel"
+            path = f"/responses/{self._response_id}/cancel"
             self._client.connections.post_later(self._client.endpoint, path)
 
 
 async def _stream_response(
     path: str,
-    payload: _Payload | None,
+    payload: dict[str, Any] | None,
     client: Client,
     state: ResponseState,
     background: _Background | None = None,
@@ -259,7 +252,7 @@ async def _stream_response(
             if background is not None:
                 background.note(response)
             status = str(response.get("status") or "completed")
-            if status not in _UNDER_WAY:
+            if status not in ("queued", "in_progress"):
                 for event in state.feed(FinalResponse(status, response)):
                     yield event
             return
@@ -337,7 +330,6 @@ class Attempts:
         self._first_index = first_index
         self._retries = 0
         self._causes: set[str] = set()
-        self._wait = 0.0
 
     async def events(self) -> AsyncGenerator[RunEvent, None]:
         """Send the request and yield its events, until there is nothing more to try."""
@@ -350,11 +342,11 @@ class Attempts:
                         yield event
             except ResponsesError as caught:
                 self.error = caught
-            note = self._next()
-            if note is None or not self._client.deadlines.allow(self._wait):
+            note, wait = self._next()
+            if note is None or not self._client.deadlines.allow(wait):
                 break
             yield note
-            await asyncio.sleep(self._wait)
+            await asyncio.sleep(wait)
         for event in self.response.close():
             yield event
 
@@ -370,10 +362,12 @@ class Attempts:
     @property
     def trace(self) -> Trace:
         """What the log needs to know about the last answer."""
-        if not isinstance(self.error, ApiRefused):
-            return self.response.trace
-        refused = self.error
-        return Trace(refused.request_id, "", refused.failure.status, refused.error)
+        error = self.error
+        if isinstance(error, ApiRefused):
+            return Trace(
+                error.request_id, status=error.failure.status, error=error.error
+            )
+        return self.response.trace
 
     def _send(self, request: ResponsesRequest) -> AsyncGenerator[RunEvent, None]:
         payload = request.payload()
@@ -383,23 +377,22 @@ class Attempts:
             return _Background(self._client, self.response).events(payload)
         return _stream_response("/responses", payload, self._client, self.response)
 
-    def _next(self) -> Status | None:
-        """Return the status before the next attempt; None if there is none."""
+    def _next(self) -> tuple[Status | None, float]:
+        """Return the status before the next attempt, if there is one, and the wait."""
         failure = _early_failure(self.error, self.response)
         if failure is None or (self.request.background and _may_run(self.error)):
-            return None
+            return None, 0.0
         fallback = find_fallback(self.request, failure.error)
         if fallback and fallback.cause not in self._causes:
             self._causes.add(fallback.cause)
-            self.request, self._wait = fallback.request, 0.0
-            return Status(fallback.sentence, fallback.cause)
+            self.request = fallback.request
+            return Status(fallback.sentence, fallback.cause), 0.0
         wait = retry_wait(self._policy, self._retries, failure, random_fraction())
         if wait is None:
-            return None
+            return None, 0.0
         self._retries += 1
-        self._wait = wait
         seconds = f"{wait:.0f} s" if wait >= 1 else "a moment"
-        return Status(f"{failure_status(failure)} Trying again in {seconds}.")
+        return Status(f"{failure_status(failure)} Trying again in {seconds}."), wait
 
 
 def _early_failure(
@@ -411,8 +404,12 @@ def _early_failure(
         return None
     if isinstance(error, ApiRefused):
         return error.failure
-    silent = isinstance(error, TimedOut) and error.kind == "first_event_timeout"
+    silent = _is_timeout(error, "first_event_timeout")
     return Failure() if silent or isinstance(error, ConnectionFailed) else None
+
+
+def _is_timeout(error: ResponsesError | None, kind: TimeoutKind) -> bool:
+    return isinstance(error, TimedOut) and error.kind == kind
 
 
 def _may_run(error: ResponsesError | None) -> bool:
@@ -422,10 +419,10 @@ def _may_run(error: ResponsesError | None) -> bool:
     twice. So it is sent again only if nothing arrived at the server or the API itself
     refused it. The answer of a gateway does not tell what happened behind it.
     """
-    match error:
-        case ConnectionFailed():
-            return error.was_sent
-        case ApiRefused():
-            stands = not error.failure.should_retry
-            return stands and error.status in _GATEWAY_STATUS
-    return isinstance(error, TimedOut)
+    if isinstance(error, ApiRefused):
+        return not error.failure.should_retry and error.status in _GATEWAY_STATUS
+    return (
+        error.was_sent
+        if isinstance(error, ConnectionFailed)
+        else isinstance(error, TimedOut)
+    )
