@@ -1402,9 +1402,6 @@ class EventStreamDecoder:
             self._after_cr = True
         elif not text.endswith(b"\n"):
             self._fragments.append(lines.pop())
-        return self._dispatched(lines)
-
-    def _dispatched(self, lines: list[bytes]) -> list[ServerSentEvent]:
         events = []
         for line in lines:
             field, _, value = line.partition(b":")
@@ -1415,8 +1412,10 @@ class EventStreamDecoder:
             elif not line:
                 if self._lines:
                     name = self._event.decode("utf-8", "replace")
-                    text = b"\n".join(self._lines).decode("utf-8", "replace")
-                    events.append(ServerSentEvent(name, text))
+                    value = b"\n".join(self._lines)
+                    events.append(
+                        ServerSentEvent(name, value.decode("utf-8", "replace"))
+                    )
                 self._event, self._lines = b"", []
             # id, retry, comments and unknown fields are not used
         return events
@@ -1518,7 +1517,9 @@ StreamEvent = ItemEvent | TextDone | FinalResponse | StreamError | None
 def join_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
     """Return `events`, with neighbouring deltas of one text joined to one delta."""
     out: list[StreamEvent] = []
-    for place, neighbours in groupby(events, _text_place):
+    for place, neighbours in groupby(
+        events, lambda one: one[:3] if isinstance(one, TextDelta) else None
+    ):
         if place is None:
             out += neighbours
         else:
@@ -1527,12 +1528,6 @@ def join_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
     return out
 
 
-def _text_place(event: StreamEvent) -> tuple[int, str, int] | None:
-    return event[:3] if isinstance(event, TextDelta) else None
-
-
-_JSON_BLANK = " \t\n\r"
-"""White space that is allowed around a value (RFC 8259, section 2)."""
 _JSON_READER = json.JSONDecoder()
 _Reader = Callable[[Mapping[str, Any]], StreamEvent]
 
@@ -1541,7 +1536,13 @@ def parse_event(event: ServerSentEvent) -> StreamEvent:
     """Return the typed event; raises MalformedEvent if it is not a JSON object."""
     if event.data == "[DONE]":  # other servers end their streams with it
         return None
-    wire = _event_value(event.data)
+    text = event.data.strip(" \t\n\r")  # white space of RFC 8259, section 2
+    try:
+        wire, end = _JSON_READER.raw_decode(text)  # faster than json.loads
+    except (ValueError, RecursionError):  # the latter for thousands of brackets
+        wire, end = None, -1
+    if end != len(text):
+        raise MalformedEvent("The server sent an event that is not JSON.")
     if not isinstance(wire, dict):
         raise MalformedEvent("The server sent an event that is not an object.")
     kind = wire.get("type") or event.event
@@ -1554,17 +1555,6 @@ def parse_event(event: ServerSentEvent) -> StreamEvent:
         raise MalformedEvent(
             f"The server sent a {kind} event without the fields it must have."
         ) from None
-
-
-def _event_value(text: str) -> object:
-    text = text.strip(_JSON_BLANK)
-    try:
-        value, end = _JSON_READER.raw_decode(text)
-    except (ValueError, RecursionError):  # the latter for thousands of brackets
-        end = -1
-    if end != len(text):
-        raise MalformedEvent("The server sent an event that is not JSON.")
-    return value
 
 
 def _checked(value: object, kind: type) -> Any:
@@ -1683,7 +1673,7 @@ class ResponseDone(NamedTuple):
 class Status(NamedTuple):
     """A status line for the person who waits.
 
-    `cause` is that of a `Fallback`, or empty.
+    `cause` is that of a fallback, or empty.
     """
 
     sentence: str
@@ -2941,8 +2931,6 @@ _NEVER_CONNECTED = (
     aiohttp.ClientHttpProxyError,
     aiohttp.ServerTimeoutError,  # for connecting; aiohttp has no other limit
 )
-_WAITS_BEFORE_POST = (0.0, 0.5, 2.0)
-_POST_TIMEOUTS = Timeouts(connect=10, first_event=20, total=30)
 
 
 class Connections:
@@ -2973,7 +2961,7 @@ class Connections:
         endpoint: Endpoint,
         path: str,
         payload: dict[str, Any] | None,
-        deadlines: Deadlines | None = None,
+        deadlines: Deadlines,
     ) -> AsyncIterator[_HttpResponse]:
         """Send `payload`, or a GET without one, and lend the answer.
 
@@ -2981,12 +2969,12 @@ class Connections:
         closes the connection, which stops the work at the server. Redirections of a
         GET are not followed, because the key would be sent along.
         """
-        limits, body = deadlines or Deadlines(Timeouts()), None
+        body = None
         if payload is not None:
             # A lone surrogate, as of a broken copy, must not stop the request.
             body = json.dumps(payload, ensure_ascii=False).encode(errors="replace")
-        async with self._sent(endpoint, path, body, limits) as response:
-            answer = _HttpResponse(response, limits)
+        async with self._sent(endpoint, path, body, deadlines) as response:
+            answer = _HttpResponse(response, deadlines)
             if response.status >= 400 or (body is None and response.status != 200):
                 raise await answer.refusal(str((payload or {}).get("model", "")))
             yield answer
@@ -3014,21 +3002,18 @@ class Connections:
                 response.close()  # has no effect after it was read to the end
 
     def post_later(self, endpoint: Endpoint, path: str) -> None:
-        """Send an empty request in a separate task, for callers that cannot wait.
-
-        It is tried three times; the result is not reported.
-        """
+        """Send an empty request in a task, up to three times; ignore the result."""
         self.do_later(self._post_quietly(endpoint, path))
 
     def do_later(self, work: Coroutine[Any, Any, None]) -> None:
-        """Run work that may last longer than its run, in a task that is referenced."""
+        """Run work that may last longer than its run."""
         self._pool().start(work)
 
     async def _post_quietly(self, endpoint: Endpoint, path: str) -> None:
-        for wait in _WAITS_BEFORE_POST:
+        for wait in (0.0, 0.5, 2.0):
             await asyncio.sleep(wait)
             with suppress(ResponsesError):
-                limits = Deadlines(_POST_TIMEOUTS)
+                limits = Deadlines(Timeouts(connect=10, first_event=20, total=30))
                 async with self._sent(endpoint, path, b"", limits) as response:
                     if response.status < 500 and response.status != 429:
                         return
@@ -3078,8 +3063,7 @@ def _network_sentence(error: Exception, host: str) -> str:
 # ==== openai_responses.loop.attempts: One response: a request that is sent, then sent again, resumed or polled if that helps.
 
 _THOUGHT_SHARE = 0.1
-"""Reasoning deltas are joined for only a tenth of that time, because the first words of
-the answer must not wait for them."""
+"""Reasoning is joined for a tenth of that time: the answer must not wait for it."""
 
 
 class Limits(NamedTuple):
@@ -3097,13 +3081,88 @@ class Limits(NamedTuple):
     poll_seconds: float = 5.0
 
 
-class Client(NamedTuple):
-    """How to reach the server: address, connections and limits."""
+class Attempts:
+    """The attempts at each response of a run: `request`, `response`, and the last `error`."""
 
-    endpoint: Endpoint
-    connections: Connections
-    limits: Limits
-    deadlines: Deadlines
+    def __init__(
+        self, endpoint: Endpoint, connections: Connections, limits: Limits
+    ) -> None:
+        """Start the total limit of the run."""
+        self.endpoint = endpoint
+        self.connections = connections
+        self.limits = limits
+        self.deadlines = Deadlines(limits.timeouts)
+
+    async def events(
+        self, request: ResponsesRequest, retries: RetryPolicy, first_index: int = 0
+    ) -> AsyncGenerator[RunEvent, None]:
+        """Send `request` and yield its events, until there is nothing more to try.
+
+        The items of the response are numbered from `first_index`.
+        """
+        self.request = request
+        self._policy, self._retries = retries, 0
+        self._causes: set[str] = set()
+        while True:
+            self.response = ResponseState(first_index)
+            self.error: ResponsesError | None = None
+            answer = self._send(self.request)
+            try:
+                async with aclosing(answer) as events:
+                    async for event in events:
+                        yield event
+            except ResponsesError as caught:
+                self.error = caught
+            note, wait = self._next()
+            if note is None or not self.deadlines.allow(wait):
+                break
+            yield note
+            await asyncio.sleep(wait)
+        for event in self.response.close():
+            yield event
+
+    @property
+    def ending(self) -> Ending:
+        """How the response ended."""
+        if self.response.ending:
+            return self.response.ending
+        if self.error is not None:
+            return ending_of_exception(self.error, self.response.event_count > 0)
+        return CUT if self.response.event_count else UNREADABLE
+
+    @property
+    def trace(self) -> Trace:
+        """What the log needs to know about the last answer."""
+        error = self.error
+        if isinstance(error, ApiRefused):
+            return Trace(
+                error.request_id, status=error.failure.status, error=error.error
+            )
+        return self.response.trace
+
+    def _send(self, request: ResponsesRequest) -> AsyncGenerator[RunEvent, None]:
+        payload = request.payload()
+        if self.endpoint.strict:
+            payload = strict_payload(payload)
+        if request.background:
+            return _Background(self).events(payload)
+        return _stream_response("/responses", payload, self)
+
+    def _next(self) -> tuple[Status | None, float]:
+        failure = _early_failure(self.error, self.response)
+        if failure is None or (self.request.background and _may_run(self.error)):
+            return None, 0.0
+        fallback = find_fallback(self.request, failure.error)
+        if fallback and fallback.cause not in self._causes:
+            self._causes.add(fallback.cause)
+            self.request = fallback.request
+            return Status(fallback.sentence, fallback.cause), 0.0
+        wait = retry_wait(self._policy, self._retries, failure, random_fraction())
+        if wait is None:
+            return None, 0.0
+        self._retries += 1
+        seconds = f"{wait:.0f} s" if wait >= 1 else "a moment"
+        return Status(f"{failure_status(failure)} Trying again in {seconds}."), wait
 
 
 _ID = re.compile(r"[A-Za-z0-9_=-]{1,512}")
@@ -3114,11 +3173,10 @@ _BROKE = "The connection to the model was lost: fetching the rest of the answer.
 
 class _Background:
 
-    def __init__(self, client: Client, state: ResponseState) -> None:
+    def __init__(self, attempts: Attempts) -> None:
         self._response_id = ""
         self._last: int | None = None
-        self._client = client
-        self._state = state
+        self._attempts = attempts
         self._named = asyncio.get_running_loop().create_future()
         self._seen: int | None = None
         self._failures = 0
@@ -3151,7 +3209,7 @@ class _Background:
         try:
             while True:
                 error: ResponsesError | None = None
-                part = _stream_response(path, payload, self._client, self._state, self)
+                part = _stream_response(path, payload, self._attempts, self)
                 try:
                     first = await self._first_event(part)
                     async with aclosing(part) as events:
@@ -3161,11 +3219,11 @@ class _Background:
                             yield event
                 except ResponsesError as caught:
                     error = caught
-                if self._state.ending or not self._can_go_on(error):
+                if self._attempts.response.ending or not self._can_go_on(error):
                     break
                 has_news, self._seen = self._last != self._seen, self._last
                 wait = self._wait_after(error, has_news)
-                if not self._client.deadlines.allow(wait):
+                if not self._attempts.deadlines.allow(wait):
                     raise TimedOut("total_timeout")
                 if has_news:
                     yield Status(_BROKE)
@@ -3185,7 +3243,7 @@ class _Background:
         try:
             return await asyncio.shield(first)
         except asyncio.CancelledError:
-            self._client.connections.do_later(self._close(part, first))
+            self._attempts.connections.do_later(self._close(part, first))
             raise
 
     async def _close(
@@ -3208,7 +3266,7 @@ class _Background:
         return bool(goes_on)
 
     def _wait_after(self, error: ResponsesError | None, has_news: bool) -> float:
-        asked, limits = self._asks, self._client.limits
+        asked, limits = self._asks, self._attempts.limits
         if asked and error is None:  # the server is still working on it
             self._failures, self._asks = 0, not self._can_resume
             return limits.poll_seconds
@@ -3228,22 +3286,23 @@ class _Background:
         return self._resumable and self._last is not None
 
     def _abandon(self) -> None:
-        if self._response_id and not self._state.ending and not self._is_left:
+        attempts = self._attempts
+        if self._response_id and not attempts.response.ending and not self._is_left:
             self._is_left = True
             path = f"/responses/{self._response_id}/cancel"
-            self._client.connections.post_later(self._client.endpoint, path)
+            attempts.connections.post_later(attempts.endpoint, path)
 
 
 async def _stream_response(
     path: str,
     payload: dict[str, Any] | None,
-    client: Client,
-    state: ResponseState,
+    attempts: Attempts,
     background: _Background | None = None,
 ) -> AsyncGenerator[RunEvent, None]:
-    client.deadlines.start_attempt()
-    async with client.connections.request(
-        client.endpoint, path, payload, client.deadlines
+    state, deadlines = attempts.response, attempts.deadlines
+    deadlines.start_attempt()
+    async with attempts.connections.request(
+        attempts.endpoint, path, payload, deadlines
     ) as answer:
         state.trace = Trace(answer.request_id, status=200)
         if not answer.is_stream:
@@ -3261,7 +3320,7 @@ async def _stream_response(
             batch = decoder.feed(chunk) if chunk else decoder.close()
             began = asyncio.get_running_loop().time()
             if batch:
-                client.deadlines.event_arrived()
+                deadlines.event_arrived()
             events, malformed = _batch_events(batch, state, background)
             del batch, chunk  # hold no bytes of the wire while deltas gather
             for event in events:
@@ -3270,7 +3329,7 @@ async def _stream_response(
                 raise malformed
             if not state.ending:
                 with answer.paused():
-                    await _gather_deltas(events, began, client.limits.join_seconds)
+                    await _gather_deltas(events, began, attempts.limits.join_seconds)
         await answer.drain()
 
 
@@ -3302,89 +3361,6 @@ async def _gather_deltas(
 
 _GATEWAY_STATUS = frozenset({408, 502, 504, *range(520, 525)})
 """Statuses of a gateway in front of the API that got no answer in time."""
-
-
-class Attempts:
-    """The attempts at one response: the `request`, its `response`, and the last `error`."""
-
-    def __init__(
-        self,
-        request: ResponsesRequest,
-        client: Client,
-        retries: RetryPolicy,
-        first_index: int = 0,
-    ) -> None:
-        """Number the items of the response from `first_index`."""
-        self.request = request
-        self.response = ResponseState(first_index)
-        self.error: ResponsesError | None = None
-        self._client = client
-        self._policy = retries
-        self._first_index = first_index
-        self._retries = 0
-        self._causes: set[str] = set()
-
-    async def events(self) -> AsyncGenerator[RunEvent, None]:
-        """Send the request and yield its events, until there is nothing more to try."""
-        while True:
-            self.response, self.error = ResponseState(self._first_index), None
-            answer = self._send(self.request)
-            try:
-                async with aclosing(answer) as events:
-                    async for event in events:
-                        yield event
-            except ResponsesError as caught:
-                self.error = caught
-            note, wait = self._next()
-            if note is None or not self._client.deadlines.allow(wait):
-                break
-            yield note
-            await asyncio.sleep(wait)
-        for event in self.response.close():
-            yield event
-
-    @property
-    def ending(self) -> Ending:
-        """How the response ended."""
-        if self.response.ending:
-            return self.response.ending
-        if self.error is not None:
-            return ending_of_exception(self.error, self.response.event_count > 0)
-        return CUT if self.response.event_count else UNREADABLE
-
-    @property
-    def trace(self) -> Trace:
-        """What the log needs to know about the last answer."""
-        error = self.error
-        if isinstance(error, ApiRefused):
-            return Trace(
-                error.request_id, status=error.failure.status, error=error.error
-            )
-        return self.response.trace
-
-    def _send(self, request: ResponsesRequest) -> AsyncGenerator[RunEvent, None]:
-        payload = request.payload()
-        if self._client.endpoint.strict:
-            payload = strict_payload(payload)
-        if request.background:
-            return _Background(self._client, self.response).events(payload)
-        return _stream_response("/responses", payload, self._client, self.response)
-
-    def _next(self) -> tuple[Status | None, float]:
-        failure = _early_failure(self.error, self.response)
-        if failure is None or (self.request.background and _may_run(self.error)):
-            return None, 0.0
-        fallback = find_fallback(self.request, failure.error)
-        if fallback and fallback.cause not in self._causes:
-            self._causes.add(fallback.cause)
-            self.request = fallback.request
-            return Status(fallback.sentence, fallback.cause), 0.0
-        wait = retry_wait(self._policy, self._retries, failure, random_fraction())
-        if wait is None:
-            return None, 0.0
-        self._retries += 1
-        seconds = f"{wait:.0f} s" if wait >= 1 else "a moment"
-        return Status(f"{failure_status(failure)} Trying again in {seconds}."), wait
 
 
 def _early_failure(
@@ -4071,8 +4047,7 @@ async def run_calls(
     """Run `calls` in parallel; yield each with its result, in the order of the calls.
 
     The order is kept because a host that stores results as they arrive would send them
-    in another order in the next request. Every call is answered exactly once. Closing
-    the generator cancels the running calls.
+    in another order in the next request. Closing the generator cancels running calls.
     """
     checked = [_check_call(call, toolset.tools) for call in calls]
     batch = _Batch(toolset)
@@ -4647,9 +4622,6 @@ def _strip_part(part: Item) -> Item:
 
 # ==== openai_responses.loop.run: A whole request as a stream of run events: response, calls, response.
 
-_NO_RETRY = RetryPolicy(0)
-"""The effects of a tool cannot be undone, so nothing after it is sent twice."""
-
 _ROUNDS_USED_UP = "was not run: the limit of tool rounds is reached. Answer without it."
 _CALLS_USED_UP = "was not run: the limit of tool calls is reached. Answer without it."
 _BROKEN_OFF = "was not run: the answer that asked for it broke off."
@@ -4669,12 +4641,12 @@ async def run(
     exception. Cancelling it, or closing the generator, closes the connection and
     cancels the tools.
     """
-    client = Client(endpoint, connections, limits, Deadlines(limits.timeouts))
+    attempts = Attempts(endpoint, connections, limits)
     retries = limits.retries
     answers = _Answers()
     while True:
-        attempts = Attempts(request, client, retries, len(answers.output))
-        async with aclosing(attempts.events()) as events:
+        sent = attempts.events(request, retries, len(answers.output))
+        async with aclosing(sent) as events:
             async for event in events:
                 yield event
         answers.add_response(attempts.response)
@@ -4685,14 +4657,14 @@ async def run(
         if toolset is None or not (answers.calls or answers.requests):
             break
         was_last = answers.is_limited
-        with client.deadlines.paused():
+        with attempts.deadlines.paused():
             async with aclosing(answers.events(toolset)) as events:
                 async for event in events:
                     yield event
         if was_last or (answers.calls and not toolset.runs_calls):
             break
         request = _next_request(attempts, toolset, answers)
-        retries = _NO_RETRY
+        retries = RetryPolicy(0)  # the effects of a tool cannot be undone
     yield RunDone(
         attempts.ending,
         answers.usage,

@@ -52,8 +52,7 @@ from openai_responses.transport.stream import (
 )
 
 _THOUGHT_SHARE = 0.1
-"""Reasoning deltas are joined for only a tenth of that time, because the first words of
-the answer must not wait for them."""
+"""Reasoning is joined for a tenth of that time: the answer must not wait for it."""
 
 
 class Limits(NamedTuple):
@@ -71,13 +70,89 @@ class Limits(NamedTuple):
     poll_seconds: float = 5.0
 
 
-class Client(NamedTuple):
-    """How to reach the server: address, connections and limits."""
+class Attempts:
+    """The attempts at each response of a run: `request`, `response`, and the last `error`."""
 
-    endpoint: Endpoint
-    connections: Connections
-    limits: Limits
-    deadlines: Deadlines
+    def __init__(
+        self, endpoint: Endpoint, connections: Connections, limits: Limits
+    ) -> None:
+        """Start the total limit of the run."""
+        self.endpoint = endpoint
+        self.connections = connections
+        self.limits = limits
+        self.deadlines = Deadlines(limits.timeouts)
+
+    async def events(
+        self, request: ResponsesRequest, retries: RetryPolicy, first_index: int = 0
+    ) -> AsyncGenerator[RunEvent, None]:
+        """Send `request` and yield its events, until there is nothing more to try.
+
+        The items of the response are numbered from `first_index`.
+        """
+        self.request = request
+        self._policy, self._retries = retries, 0
+        self._causes: set[str] = set()
+        while True:
+            self.response = ResponseState(first_index)
+            self.error: ResponsesError | None = None
+            answer = self._send(self.request)
+            try:
+                async with aclosing(answer) as events:
+                    async for event in events:
+                        yield event
+            except ResponsesError as caught:
+                self.error = caught
+            note, wait = self._next()
+            if note is None or not self.deadlines.allow(wait):
+                break
+            yield note
+            await asyncio.sleep(wait)
+        for event in self.response.close():
+            yield event
+
+    @property
+    def ending(self) -> Ending:
+        """How the response ended."""
+        if self.response.ending:
+            return self.response.ending
+        if self.error is not None:
+            return ending_of_exception(self.error, self.response.event_count > 0)
+        return CUT if self.response.event_count else UNREADABLE
+
+    @property
+    def trace(self) -> Trace:
+        """What the log needs to know about the last answer."""
+        error = self.error
+        if isinstance(error, ApiRefused):
+            return Trace(
+                error.request_id, status=error.failure.status, error=error.error
+            )
+        return self.response.trace
+
+    def _send(self, request: ResponsesRequest) -> AsyncGenerator[RunEvent, None]:
+        payload = request.payload()
+        if self.endpoint.strict:
+            payload = strict_payload(payload)
+        if request.background:
+            return _Background(self).events(payload)
+        return _stream_response("/responses", payload, self)
+
+    def _next(self) -> tuple[Status | None, float]:
+        """Return the status before the next attempt, if there is one, and the wait."""
+        failure = _early_failure(self.error, self.response)
+        if failure is None or (self.request.background and _may_run(self.error)):
+            return None, 0.0
+        fallback = find_fallback(self.request, failure.error)
+        if fallback and fallback.cause not in self._causes:
+            self._causes.add(fallback.cause)
+            self.request = fallback.request
+            return Status(fallback.sentence, fallback.cause), 0.0
+        wait = retry_wait(self._policy, self._retries, failure, random_fraction())
+        if wait is None:
+            return None, 0.0
+        self._retries += 1
+        seconds = f"{wait:.0f} s" if wait >= 1 else "a moment"
+        return Status(f"{failure_status(failure)} Trying again in {seconds}."), wait
 
 
 _ID = re.compile(r"[A-Za-z0-9_=-]{1,512}")
@@ -93,11 +168,10 @@ class _Background:
     last event.
     """
 
-    def __init__(self, client: Client, state: ResponseState) -> None:
+    def __init__(self, attempts: Attempts) -> None:
         self._response_id = ""
         self._last: int | None = None
-        self._client = client
-        self._state = state
+        self._attempts = attempts
         self._named = asyncio.get_running_loop().create_future()
         self._seen: int | None = None
         self._failures = 0
@@ -138,7 +212,7 @@ class _Background:
         try:
             while True:
                 error: ResponsesError | None = None
-                part = _stream_response(path, payload, self._client, self._state, self)
+                part = _stream_response(path, payload, self._attempts, self)
                 try:
                     first = await self._first_event(part)
                     async with aclosing(part) as events:
@@ -148,11 +222,11 @@ class _Background:
                             yield event
                 except ResponsesError as caught:
                     error = caught
-                if self._state.ending or not self._can_go_on(error):
+                if self._attempts.response.ending or not self._can_go_on(error):
                     break
                 has_news, self._seen = self._last != self._seen, self._last
                 wait = self._wait_after(error, has_news)
-                if not self._client.deadlines.allow(wait):
+                if not self._attempts.deadlines.allow(wait):
                     raise TimedOut("total_timeout")
                 if has_news:
                     yield Status(_BROKE)
@@ -177,7 +251,7 @@ class _Background:
         try:
             return await asyncio.shield(first)
         except asyncio.CancelledError:
-            self._client.connections.do_later(self._close(part, first))
+            self._attempts.connections.do_later(self._close(part, first))
             raise
 
     async def _close(
@@ -202,7 +276,7 @@ class _Background:
 
     def _wait_after(self, error: ResponsesError | None, has_news: bool) -> float:
         """Return the seconds until the next request; raises ResponseLost."""
-        asked, limits = self._asks, self._client.limits
+        asked, limits = self._asks, self._attempts.limits
         if asked and error is None:  # the server is still working on it
             self._failures, self._asks = 0, not self._can_resume
             return limits.poll_seconds
@@ -223,28 +297,29 @@ class _Background:
 
     def _abandon(self) -> None:
         """Cancel the response once, unless it has ended or does not exist."""
-        if self._response_id and not self._state.ending and not self._is_left:
+        attempts = self._attempts
+        if self._response_id and not attempts.response.ending and not self._is_left:
             self._is_left = True
             path = f"/responses/{self._response_id}/cancel"
-            self._client.connections.post_later(self._client.endpoint, path)
+            attempts.connections.post_later(attempts.endpoint, path)
 
 
 async def _stream_response(
     path: str,
     payload: dict[str, Any] | None,
-    client: Client,
-    state: ResponseState,
+    attempts: Attempts,
     background: _Background | None = None,
 ) -> AsyncGenerator[RunEvent, None]:
-    """Send a request, feed the answer to `state`, and yield its run events.
+    """Send a request, feed the answer to its response, and yield its run events.
 
     Without a `payload` it requests a response, or the rest of its stream. A response
     that is still in progress yields nothing. Raises the errors of `Connections.request`
     and MalformedEvent. Cancelling it, or closing the generator, closes the connection.
     """
-    client.deadlines.start_attempt()
-    async with client.connections.request(
-        client.endpoint, path, payload, client.deadlines
+    state, deadlines = attempts.response, attempts.deadlines
+    deadlines.start_attempt()
+    async with attempts.connections.request(
+        attempts.endpoint, path, payload, deadlines
     ) as answer:
         state.trace = Trace(answer.request_id, status=200)
         if not answer.is_stream:
@@ -262,7 +337,7 @@ async def _stream_response(
             batch = decoder.feed(chunk) if chunk else decoder.close()
             began = asyncio.get_running_loop().time()
             if batch:
-                client.deadlines.event_arrived()
+                deadlines.event_arrived()
             events, malformed = _batch_events(batch, state, background)
             del batch, chunk  # hold no bytes of the wire while deltas gather
             for event in events:
@@ -271,7 +346,7 @@ async def _stream_response(
                 raise malformed
             if not state.ending:
                 with answer.paused():
-                    await _gather_deltas(events, began, client.limits.join_seconds)
+                    await _gather_deltas(events, began, attempts.limits.join_seconds)
         await answer.drain()
 
 
@@ -309,90 +384,6 @@ async def _gather_deltas(
 
 _GATEWAY_STATUS = frozenset({408, 502, 504, *range(520, 525)})
 """Statuses of a gateway in front of the API that got no answer in time."""
-
-
-class Attempts:
-    """The attempts at one response: the `request`, its `response`, and the last `error`."""
-
-    def __init__(
-        self,
-        request: ResponsesRequest,
-        client: Client,
-        retries: RetryPolicy,
-        first_index: int = 0,
-    ) -> None:
-        """Number the items of the response from `first_index`."""
-        self.request = request
-        self.response = ResponseState(first_index)
-        self.error: ResponsesError | None = None
-        self._client = client
-        self._policy = retries
-        self._first_index = first_index
-        self._retries = 0
-        self._causes: set[str] = set()
-
-    async def events(self) -> AsyncGenerator[RunEvent, None]:
-        """Send the request and yield its events, until there is nothing more to try."""
-        while True:
-            self.response, self.error = ResponseState(self._first_index), None
-            answer = self._send(self.request)
-            try:
-                async with aclosing(answer) as events:
-                    async for event in events:
-                        yield event
-            except ResponsesError as caught:
-                self.error = caught
-            note, wait = self._next()
-            if note is None or not self._client.deadlines.allow(wait):
-                break
-            yield note
-            await asyncio.sleep(wait)
-        for event in self.response.close():
-            yield event
-
-    @property
-    def ending(self) -> Ending:
-        """How the response ended."""
-        if self.response.ending:
-            return self.response.ending
-        if self.error is not None:
-            return ending_of_exception(self.error, self.response.event_count > 0)
-        return CUT if self.response.event_count else UNREADABLE
-
-    @property
-    def trace(self) -> Trace:
-        """What the log needs to know about the last answer."""
-        error = self.error
-        if isinstance(error, ApiRefused):
-            return Trace(
-                error.request_id, status=error.failure.status, error=error.error
-            )
-        return self.response.trace
-
-    def _send(self, request: ResponsesRequest) -> AsyncGenerator[RunEvent, None]:
-        payload = request.payload()
-        if self._client.endpoint.strict:
-            payload = strict_payload(payload)
-        if request.background:
-            return _Background(self._client, self.response).events(payload)
-        return _stream_response("/responses", payload, self._client, self.response)
-
-    def _next(self) -> tuple[Status | None, float]:
-        """Return the status before the next attempt, if there is one, and the wait."""
-        failure = _early_failure(self.error, self.response)
-        if failure is None or (self.request.background and _may_run(self.error)):
-            return None, 0.0
-        fallback = find_fallback(self.request, failure.error)
-        if fallback and fallback.cause not in self._causes:
-            self._causes.add(fallback.cause)
-            self.request = fallback.request
-            return Status(fallback.sentence, fallback.cause), 0.0
-        wait = retry_wait(self._policy, self._retries, failure, random_fraction())
-        if wait is None:
-            return None, 0.0
-        self._retries += 1
-        seconds = f"{wait:.0f} s" if wait >= 1 else "a moment"
-        return Status(f"{failure_status(failure)} Trying again in {seconds}."), wait
 
 
 def _early_failure(

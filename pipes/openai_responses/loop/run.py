@@ -10,7 +10,7 @@ from dataclasses import replace
 from openai_responses.endpoint import Endpoint
 from openai_responses.items import Item, is_call, since_compaction
 from openai_responses.json_input import parse_json_object
-from openai_responses.loop.attempts import Attempts, Client, Limits
+from openai_responses.loop.attempts import Attempts, Limits
 from openai_responses.loop.events import RunDone, RunEvent, ToolOutput
 from openai_responses.loop.recovery import RetryPolicy
 from openai_responses.loop.response import ResponseState
@@ -31,11 +31,8 @@ from openai_responses.requests.replay import (
     replay_output,
 )
 from openai_responses.requests.tools import next_tool_choice
-from openai_responses.transport.connections import Connections, Deadlines
+from openai_responses.transport.connections import Connections
 from openai_responses.transport.stream import ItemAdded, ItemDone
-
-_NO_RETRY = RetryPolicy(0)
-"""The effects of a tool cannot be undone, so nothing after it is sent twice."""
 
 _ROUNDS_USED_UP = "was not run: the limit of tool rounds is reached. Answer without it."
 _CALLS_USED_UP = "was not run: the limit of tool calls is reached. Answer without it."
@@ -56,12 +53,12 @@ async def run(
     exception. Cancelling it, or closing the generator, closes the connection and
     cancels the tools.
     """
-    client = Client(endpoint, connections, limits, Deadlines(limits.timeouts))
+    attempts = Attempts(endpoint, connections, limits)
     retries = limits.retries
     answers = _Answers()
     while True:
-        attempts = Attempts(request, client, retries, len(answers.output))
-        async with aclosing(attempts.events()) as events:
+        sent = attempts.events(request, retries, len(answers.output))
+        async with aclosing(sent) as events:
             async for event in events:
                 yield event
         answers.add_response(attempts.response)
@@ -72,14 +69,14 @@ async def run(
         if toolset is None or not (answers.calls or answers.requests):
             break
         was_last = answers.is_limited
-        with client.deadlines.paused():
+        with attempts.deadlines.paused():
             async with aclosing(answers.events(toolset)) as events:
                 async for event in events:
                     yield event
         if was_last or (answers.calls and not toolset.runs_calls):
             break
         request = _next_request(attempts, toolset, answers)
-        retries = _NO_RETRY
+        retries = RetryPolicy(0)  # the effects of a tool cannot be undone
     yield RunDone(
         attempts.ending,
         answers.usage,

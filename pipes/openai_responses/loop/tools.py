@@ -175,8 +175,7 @@ async def run_calls(
     """Run `calls` in parallel; yield each with its result, in the order of the calls.
 
     The order is kept because a host that stores results as they arrive would send them
-    in another order in the next request. Every call is answered exactly once. Closing
-    the generator cancels the running calls.
+    in another order in the next request. Closing the generator cancels running calls.
     """
     checked = [_check_call(call, toolset.tools) for call in calls]
     batch = _Batch(toolset)

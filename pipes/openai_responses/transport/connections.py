@@ -301,8 +301,6 @@ _NEVER_CONNECTED = (
     aiohttp.ClientHttpProxyError,
     aiohttp.ServerTimeoutError,  # for connecting; aiohttp has no other limit
 )
-_WAITS_BEFORE_POST = (0.0, 0.5, 2.0)
-_POST_TIMEOUTS = Timeouts(connect=10, first_event=20, total=30)
 
 
 class Connections:
@@ -334,7 +332,7 @@ class Connections:
         endpoint: Endpoint,
         path: str,
         payload: dict[str, Any] | None,
-        deadlines: Deadlines | None = None,
+        deadlines: Deadlines,
     ) -> AsyncIterator[_HttpResponse]:
         """Send `payload`, or a GET without one, and lend the answer.
 
@@ -342,12 +340,12 @@ class Connections:
         closes the connection, which stops the work at the server. Redirections of a
         GET are not followed, because the key would be sent along.
         """
-        limits, body = deadlines or Deadlines(Timeouts()), None
+        body = None
         if payload is not None:
             # A lone surrogate, as of a broken copy, must not stop the request.
             body = json.dumps(payload, ensure_ascii=False).encode(errors="replace")
-        async with self._sent(endpoint, path, body, limits) as response:
-            answer = _HttpResponse(response, limits)
+        async with self._sent(endpoint, path, body, deadlines) as response:
+            answer = _HttpResponse(response, deadlines)
             if response.status >= 400 or (body is None and response.status != 200):
                 raise await answer.refusal(str((payload or {}).get("model", "")))
             yield answer
@@ -376,21 +374,18 @@ class Connections:
                 response.close()  # has no effect after it was read to the end
 
     def post_later(self, endpoint: Endpoint, path: str) -> None:
-        """Send an empty request in a separate task, for callers that cannot wait.
-
-        It is tried three times; the result is not reported.
-        """
+        """Send an empty request in a task, up to three times; ignore the result."""
         self.do_later(self._post_quietly(endpoint, path))
 
     def do_later(self, work: Coroutine[Any, Any, None]) -> None:
-        """Run work that may last longer than its run, in a task that is referenced."""
+        """Run work that may last longer than its run."""
         self._pool().start(work)
 
     async def _post_quietly(self, endpoint: Endpoint, path: str) -> None:
-        for wait in _WAITS_BEFORE_POST:
+        for wait in (0.0, 0.5, 2.0):
             await asyncio.sleep(wait)
             with suppress(ResponsesError):
-                limits = Deadlines(_POST_TIMEOUTS)
+                limits = Deadlines(Timeouts(connect=10, first_event=20, total=30))
                 async with self._sent(endpoint, path, b"", limits) as response:
                     if response.status < 500 and response.status != 429:
                         return

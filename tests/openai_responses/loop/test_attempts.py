@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Any
 
@@ -10,10 +11,11 @@ from aiohttp import web
 
 import wire_events as wire
 from openai_responses.endpoint import Endpoint
-from openai_responses.loop.attempts import Attempts, Client, Limits
+from openai_responses.loop.attempts import Attempts, Limits
+from openai_responses.loop.events import RunEvent
 from openai_responses.loop.recovery import RetryPolicy
 from openai_responses.requests.build import ResponsesRequest, strict_payload
-from openai_responses.transport.connections import Connections, Deadlines, Timeouts
+from openai_responses.transport.connections import Connections, Timeouts
 from openai_responses.transport.stream import ServerSentEvent
 from run_log import log_of
 from runs import AT_ONCE, asking, limits
@@ -43,10 +45,9 @@ def attempt(
     endpoint: Endpoint,
     within: Limits = AT_ONCE,
     request: ResponsesRequest | None = None,
-) -> Attempts:
-    """Return an attempt without a second one."""
-    client = Client(endpoint, connections, within, Deadlines(within.timeouts))
-    return Attempts(request or asking(), client, ONCE)
+) -> AsyncGenerator[RunEvent, None]:
+    """Return the events of an attempt without a second one."""
+    return Attempts(endpoint, connections, within).events(request or asking(), ONCE)
 
 
 async def told(
@@ -54,8 +55,8 @@ async def told(
 ) -> tuple[list[str], Attempts]:
     """Return what an attempt tells, with the error that ended it, and the attempt."""
     async with Upstream(answer) as upstream:
-        tried = attempt(connections, upstream.endpoint, within)
-        log = log_of([event async for event in tried.events()])
+        tried = Attempts(upstream.endpoint, connections, within)
+        log = log_of([event async for event in tried.events(asking(), ONCE)])
     if tried.error is not None:
         log.append(type(tried.error).__name__)
     return log, tried
@@ -119,7 +120,7 @@ async def test_what_is_sent(connections: Connections, strict: bool) -> None:
     request = ResponsesRequest(model="m", input=items, prompt_cache_key="k")
     async with Upstream(streaming(HELLO)) as upstream:
         endpoint = Endpoint(upstream.base_url, KEY, strict=strict)
-        events = attempt(connections, endpoint, request=request).events()
+        events = attempt(connections, endpoint, request=request)
         assert [event async for event in events]
     payload = request.payload()
     assert upstream.bodies == [strict_payload(payload) if strict else payload]
@@ -138,7 +139,7 @@ async def test_rest_of_the_body_is_read(connections: Connections) -> None:
 
     async with Upstream(answer) as upstream:
         for _ in range(3):
-            events = attempt(connections, upstream.endpoint).events()
+            events = attempt(connections, upstream.endpoint)
             assert [event async for event in events]
         assert len(upstream.connections) == 1
 
@@ -149,11 +150,9 @@ async def test_each_attempt_has_the_time_for_a_first_event(
     """What an earlier attempt left of it does not count."""
     within = Limits(0.0, Timeouts(first_event=60.0, idle=0.0))
     async with Upstream(streaming(HELLO)) as upstream:
-        deadlines = Deadlines(within.timeouts)
-        deadlines.event_arrived()
-        client = Client(upstream.endpoint, connections, within, deadlines)
-        tried = Attempts(asking(), client, ONCE)
-        events = [event async for event in tried.events()]
+        tried = Attempts(upstream.endpoint, connections, within)
+        tried.deadlines.event_arrived()
+        events = [event async for event in tried.events(asking(), ONCE)]
     assert log_of(events)[-1] == "turn completed"
 
 
@@ -206,7 +205,7 @@ async def test_deltas_are_joined_by_time(
     teller.say(wire.added(announced), grow("one "))
     async with Upstream(teller.answer) as upstream, asyncio.timeout(5):
         within = Limits(join_seconds=seconds)
-        events = attempt(connections, upstream.endpoint, within).events()
+        events = attempt(connections, upstream.endpoint, within)
         async with aclosing(events):
             assert log_of([await anext(events), await anext(events)])[1:] == [
                 f"0 {kind} 0: one "
@@ -228,7 +227,7 @@ async def test_nothing_of_the_wire_is_held_while_deltas_gather(
     teller = Teller()
     teller.say(wire.added(wire.message_item()), wire.text_delta("a word of its own"))
     async with Upstream(teller.answer) as upstream, asyncio.timeout(5):
-        events = attempt(connections, upstream.endpoint, Limits()).events()
+        events = attempt(connections, upstream.endpoint, Limits())
         async with aclosing(events):
             await anext(events)
             shown = await anext(events)
@@ -244,7 +243,7 @@ async def test_deltas_are_not_joined_without_a_window(
     """A join time of nothing shows each chunk as it comes."""
     teller = Teller()
     async with Upstream(teller.answer) as upstream, asyncio.timeout(5):
-        events = attempt(connections, upstream.endpoint).events()
+        events = attempt(connections, upstream.endpoint)
         async with aclosing(events):
             teller.say(wire.added(wire.message_item()))
             await anext(events)

@@ -53,7 +53,9 @@ ANSWER = replying('{"output": []}')
 
 async def ask(connections: Connections, endpoint: Endpoint) -> dict[str, Any]:
     """Send a request and return the response object."""
-    async with connections.request(endpoint, "/responses", PAYLOAD) as answer:
+    async with connections.request(
+        endpoint, "/responses", PAYLOAD, Deadlines(Timeouts())
+    ) as answer:
         return await answer.response_object()
 
 
@@ -62,7 +64,9 @@ async def test_what_is_sent(connections: Connections) -> None:
     payload = {"model": "m", "input": [{"role": "user", "content": "Zürich 東京 🚀"}]}
     async with Upstream(ANSWER) as upstream:
         endpoint = Endpoint(upstream.base_url, f" {KEY}\n")
-        async with connections.request(endpoint, "/responses", payload):
+        async with connections.request(
+            endpoint, "/responses", payload, Deadlines(Timeouts())
+        ):
             pass
         (request,) = upstream.requests
     assert (request.method, request.path) == ("POST", "/v1/responses")
@@ -102,7 +106,9 @@ async def test_lone_surrogate(connections: Connections) -> None:
     """Half a character of a broken paste does not stop the request."""
     async with Upstream(ANSWER) as upstream:
         payload = {"input": "a\ud83d"}
-        async with connections.request(upstream.endpoint, "/responses", payload):
+        async with connections.request(
+            upstream.endpoint, "/responses", payload, Deadlines(Timeouts())
+        ):
             pass
     assert upstream.bodies == [{"input": "a?"}]
 
@@ -111,7 +117,7 @@ async def test_leaving_early_closes_the_connection(connections: Connections) -> 
     """An answer that nobody reads is not computed any more."""
     async with Upstream(stalling(b": hello\n")) as upstream:
         async with connections.request(
-            upstream.endpoint, "/responses", PAYLOAD
+            upstream.endpoint, "/responses", PAYLOAD, Deadlines(Timeouts())
         ) as answer:
             assert answer.is_stream
         async with asyncio.timeout(1):
@@ -399,7 +405,9 @@ async def test_stream_that_breaks_off(connections: Connections) -> None:
 
     async def listen(endpoint: Endpoint) -> None:
         nonlocal heard
-        async with connections.request(endpoint, "/responses", PAYLOAD) as answer:
+        async with connections.request(
+            endpoint, "/responses", PAYLOAD, Deadlines(Timeouts())
+        ) as answer:
             while chunk := await answer.read_any():
                 heard += chunk
 
@@ -417,7 +425,7 @@ async def test_drain(connections: Connections, rest: Answerer, opened: int) -> N
     async with Upstream(rest) as upstream:
         for _ in range(2):
             async with connections.request(
-                upstream.endpoint, "/responses", PAYLOAD
+                upstream.endpoint, "/responses", PAYLOAD, Deadlines(Timeouts())
             ) as answer:
                 await answer.drain()
         assert len(upstream.connections) == opened
@@ -426,7 +434,9 @@ async def test_drain(connections: Connections, rest: Answerer, opened: int) -> N
 async def test_drain_of_a_server_that_does_not_end(connections: Connections) -> None:
     """It is given up after a moment, and the connection closed."""
     async with Upstream(stalling(b"data: 1\n\n")) as upstream:
-        post = connections.request(upstream.endpoint, "/responses", PAYLOAD)
+        post = connections.request(
+            upstream.endpoint, "/responses", PAYLOAD, Deadlines(Timeouts())
+        )
         async with asyncio.timeout(3):
             async with post as answer:
                 await answer.drain()
@@ -436,7 +446,9 @@ async def test_drain_of_a_server_that_does_not_end(connections: Connections) -> 
 async def test_break_right_behind_the_last_bytes(connections: Connections) -> None:
     """What came is not lost, even if nobody had read it when the connection broke."""
     async with Upstream(breaking(b"data: 1\n\n")) as upstream, asyncio.timeout(3):
-        post = connections.request(upstream.endpoint, "/responses", PAYLOAD)
+        post = connections.request(
+            upstream.endpoint, "/responses", PAYLOAD, Deadlines(Timeouts())
+        )
         async with post as answer:
             await upstream.broken.wait()
             await asyncio.sleep(0.01)  # so that the client learns of it

@@ -9,7 +9,7 @@ import pytest
 from aiohttp import web
 
 from openai_responses.endpoint import Endpoint
-from openai_responses.transport.connections import Connections
+from openai_responses.transport.connections import Connections, Deadlines, Timeouts
 from upstream import KEY, Upstream, replying, until
 
 pytestmark = pytest.mark.asyncio
@@ -19,7 +19,9 @@ ANSWER = replying('{"output": []}')
 
 async def ask(connections: Connections, upstream: Upstream) -> dict[str, Any]:
     """Send a request and return the body of the answer."""
-    async with connections.request(upstream.endpoint, "/responses", {}) as answer:
+    async with connections.request(
+        upstream.endpoint, "/responses", {}, Deadlines(Timeouts())
+    ) as answer:
         return await answer.response_object()
 
 
@@ -91,7 +93,9 @@ async def test_timer_finds_nothing_to_close() -> None:
     """A session that was closed by hand is not closed again by the clock."""
     connections = Connections(idle_seconds=0.0)
     async with Upstream(ANSWER) as upstream:
-        async with connections.request(upstream.endpoint, "/responses", {}):
+        async with connections.request(
+            upstream.endpoint, "/responses", {}, Deadlines(Timeouts())
+        ):
             await connections.close()
         await asyncio.sleep(0.01)
         assert upstream.open_connections == 0
@@ -166,5 +170,7 @@ async def test_cookies(connections: Connections) -> None:
         # From a bare address no client takes a cookie.
         endpoint = Endpoint(upstream.base_url.replace("127.0.0.1", "localhost"), KEY)
         for _ in range(2):
-            async with connections.request(endpoint, "/responses", {}) as got:
+            async with connections.request(
+                endpoint, "/responses", {}, Deadlines(Timeouts())
+            ) as got:
                 assert (await got.response_object())["cookies"] == {}
