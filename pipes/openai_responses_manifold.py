@@ -3807,7 +3807,7 @@ class ResponseState:
     """One response, from its first event to its last."""
 
     def __init__(self, first_index: int = 0) -> None:
-        """Number items from `first_index`, the number of items of earlier responses."""
+        """Number items from `first_index` on."""
         self.ending: Ending | None = None
         self.usage: Usage | None = None
         self.refusal: ApiError | None = None
@@ -4548,8 +4548,7 @@ class CallableTools(Protocol):
     ) -> tuple[str, dict[str, Any]] | None:
         """Return the own name of the tool that a call will run, and its arguments.
 
-        A tool that only passes calls on names another tool; None if there is no such
-        tool.
+        A tool that passes calls on names another one. None: there is no such tool.
         """
 
     def is_interactive(self, name: str) -> bool:

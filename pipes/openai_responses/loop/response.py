@@ -51,7 +51,7 @@ class ResponseState:
     """One response, from its first event to its last."""
 
     def __init__(self, first_index: int = 0) -> None:
-        """Number items from `first_index`, the number of items of earlier responses."""
+        """Number items from `first_index` on."""
         self.ending: Ending | None = None
         self.usage: Usage | None = None
         self.refusal: ApiError | None = None

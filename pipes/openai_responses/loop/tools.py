@@ -111,8 +111,7 @@ class CallableTools(Protocol):
     ) -> tuple[str, dict[str, Any]] | None:
         """Return the own name of the tool that a call will run, and its arguments.
 
-        A tool that only passes calls on names another tool; None if there is no such
-        tool.
+        A tool that passes calls on names another one. None: there is no such tool.
         """
 
     def is_interactive(self, name: str) -> bool:
