@@ -17,7 +17,7 @@ Built by scripts/bundle.py from pipes/; do not edit. In reading order
                       requests.mcp_servers, audit
     owui_chat  events, code, messages, storage.markers, storage.records, input.history,
                input.tasks, render.chunks, files, citations, storage.output_carrier,
-               render.completions, render.items, render.hosted, render.commentary,
+               render.completions, render.items, render.commentary, render.hosted,
                render.native, storage.details_carrier, storage.images, storage.recorder,
                host_tools, input.attachments, input.directive_words, input.directives,
                input.prefix
@@ -68,7 +68,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from fnmatch import fnmatchcase
-from functools import cache, partial
+from functools import partial
 from hashlib import sha256
 from importlib import import_module
 from io import BytesIO
@@ -91,14 +91,7 @@ from urllib.parse import (
 from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Field,
-    TypeAdapter,
-    ValidationError,
-    field_validator,
-)
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 # ==== openai_responses.clock: The time, random numbers, and ids made of both.
 
@@ -128,12 +121,7 @@ _CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 
 def new_ulid() -> str:
     """Return a fresh id."""
-    return encode_ulid(time.time_ns() // 1_000_000, secrets.randbits(80))
-
-
-def encode_ulid(milliseconds: int, randomness: int) -> str:
-    """Return the id for a time since 1970 and 80 bits of randomness."""
-    number = (milliseconds << 80) | randomness
+    number = (time.time_ns() // 1_000_000 << 80) | secrets.randbits(80)
     digits = [_CROCKFORD[(number >> (5 * place)) & 31] for place in range(25, -1, -1)]
     return "".join(digits)
 
@@ -531,6 +519,14 @@ def parse_json_object(text: object) -> dict[str, Any] | None:
     return found if isinstance(found, dict) else None
 
 
+def parse_string_map(text: str) -> Mapping[str, str] | None:
+    """Return the JSON object of a text whose values are texts; {} for no text."""
+    found = parse_json_object(text.strip() or "{}")
+    if found is None or not all(isinstance(one, str) for one in found.values()):
+        return None
+    return found
+
+
 def clamp_number(value: object, least: int, most: int, default: int) -> int:
     """Return a number within its limits; anything else is the default."""
     try:
@@ -560,23 +556,20 @@ def as_text(value: object) -> str:
 Item = dict[str, Any]
 
 
-class ItemKind(NamedTuple):
-    """What all items of one type have in common."""
+class _ItemKind(NamedTuple):
 
     parts: tuple[tuple[str, str], ...] = ()
     """Lists of texts that deltas grow: the kind of the text and its field."""
     text: tuple[str, str] | None = None
     """The one text that deltas grow: its kind and its field."""
-    output_type: str = ""
-    """The type of the answer, for a call that our side has to answer."""
     from_client: bool = False
     """Only our side makes it."""
     is_encrypted: bool = False
     """Only the account and the model family that made it can read it."""
     id_prefix: str = ""
     """How the id begins that other servers ask for."""
-    is_hosted: bool = False
-    """The API makes it or runs it."""
+    tool: str = ""
+    """The type of the hosted tool that makes it; empty if the API does not run it."""
     returned: Literal["always", "same_run", "never"] = "always"
     """Which later requests a hosted item goes into."""
     required: tuple[str, ...] = ()
@@ -585,8 +578,6 @@ class ItemKind(NamedTuple):
     """Fields that it demands even where they are null."""
     is_call: bool = False
     """It is part of a call of a hosted tool."""
-    tool: str = ""
-    """The type of the hosted tool that makes it."""
     include: str = ""
     """What the API leaves out of it unless a request includes it."""
     refused_at_minimal: bool = False
@@ -598,50 +589,38 @@ class ItemKind(NamedTuple):
     fee_field: str = ""
 
 
-def _hosted(tool: str, *required: str, **fields: Any) -> ItemKind:
-    return ItemKind(is_hosted=True, tool=tool, required=required, **fields)
-
-
-ITEM_KINDS: Mapping[str, ItemKind] = {
-    "message": ItemKind(parts=(("text", "content"),)),
-    "reasoning": ItemKind(
+_ITEM_KINDS = {
+    "message": _ItemKind(parts=(("text", "content"),)),
+    "reasoning": _ItemKind(
         parts=(("summary", "summary"), ("reasoning", "content")),
         is_encrypted=True,
         id_prefix="rs",
     ),
-    "compaction": ItemKind(is_encrypted=True),
-    "function_call": ItemKind(
-        text=("arguments", "arguments"),
-        output_type="function_call_output",
-        id_prefix="fc",
-    ),
-    "function_call_output": ItemKind(from_client=True),
-    "custom_tool_call": ItemKind(
-        text=("arguments", "input"),
-        output_type="custom_tool_call_output",
-        id_prefix="ctc",
-    ),
-    "custom_tool_call_output": ItemKind(from_client=True),
-    "web_search_call": _hosted(
-        "web_search",
-        "action",
+    "compaction": _ItemKind(is_encrypted=True),
+    "function_call": _ItemKind(text=("arguments", "arguments"), id_prefix="fc"),
+    "function_call_output": _ItemKind(from_client=True),
+    "custom_tool_call": _ItemKind(text=("arguments", "input"), id_prefix="ctc"),
+    "custom_tool_call_output": _ItemKind(from_client=True),
+    "web_search_call": _ItemKind(
+        tool="web_search",
+        required=("action",),
         is_call=True,
         is_cited=True,
         include="web_search_call.action.sources",
         refused_at_minimal=True,
         fee=0.01,
     ),
-    "file_search_call": _hosted(
-        "file_search",
-        "queries",
+    "file_search_call": _ItemKind(
+        tool="file_search",
+        required=("queries",),
         is_call=True,
         is_cited=True,
         refused_at_minimal=True,
         fee=0.0025,  # not verified
     ),
-    "code_interpreter_call": _hosted(
-        "code_interpreter",
-        "container_id",
+    "code_interpreter_call": _ItemKind(
+        tool="code_interpreter",
+        required=("container_id",),
         nullable=("code", "outputs"),
         text=("code", "code"),
         is_call=True,
@@ -650,25 +629,25 @@ ITEM_KINDS: Mapping[str, ItemKind] = {
         fee_field="container_id",
     ),
     # It would be looked up by an id that was never stored: see `image_message`.
-    "image_generation_call": _hosted(
-        "image_generation", returned="never", refused_at_minimal=True
+    "image_generation_call": _ItemKind(
+        tool="image_generation", returned="never", refused_at_minimal=True
     ),
-    "mcp_list_tools": _hosted("mcp", "server_label", "tools"),
-    "mcp_call": _hosted(
-        "mcp",
-        *("server_label", "name", "arguments"),
+    "mcp_list_tools": _ItemKind(tool="mcp", required=("server_label", "tools")),
+    "mcp_call": _ItemKind(
+        tool="mcp",
+        required=("server_label", "name", "arguments"),
         text=("arguments", "arguments"),
         is_call=True,
     ),
-    "mcp_approval_request": _hosted(
-        "mcp",
-        *("id", "server_label", "name", "arguments"),
+    "mcp_approval_request": _ItemKind(
+        tool="mcp",
+        required=("id", "server_label", "name", "arguments"),
         returned="same_run",
         is_call=True,
     ),
-    "mcp_approval_response": _hosted(
-        "mcp",
-        *("approval_request_id", "approve"),
+    "mcp_approval_response": _ItemKind(
+        tool="mcp",
+        required=("approval_request_id", "approve"),
         returned="same_run",
         is_call=True,
         from_client=True,
@@ -677,12 +656,14 @@ ITEM_KINDS: Mapping[str, ItemKind] = {
 """The types of items that the code knows. The fees are those of LiteLLM 1.109.1's price
 map (2026-11-21)."""
 
-_OTHER_KIND = ItemKind()
+_OTHER_KIND = _ItemKind()
+_TOOL_KINDS = {kind.tool: kind for kind in _ITEM_KINDS.values() if kind.tool}
 
-CALL_OUTPUTS = {name: k.output_type for name, k in ITEM_KINDS.items() if k.output_type}
-"""Calls that we answer, by the type of their answer."""
-
-_TOOL_KINDS = {kind.tool: kind for kind in ITEM_KINDS.values() if kind.tool}
+CALL_OUTPUTS = {
+    "function_call": "function_call_output",
+    "custom_tool_call": "custom_tool_call_output",
+}
+"""Calls that we answer, and the types of their answers."""
 
 
 def item_type(item: Mapping[str, Any]) -> str:
@@ -691,9 +672,14 @@ def item_type(item: Mapping[str, Any]) -> str:
     return kind if isinstance(kind, str) else "message" if "role" in item else ""
 
 
-def kind_of(item: Mapping[str, Any]) -> ItemKind:
+def kind_of(item: Mapping[str, Any]) -> _ItemKind:
     """Return what is known of items of this type."""
-    return ITEM_KINDS.get(item_type(item), _OTHER_KIND)
+    return _ITEM_KINDS.get(item_type(item), _OTHER_KIND)
+
+
+def tool_kind(tool: Mapping[str, Any]) -> _ItemKind:
+    """Return what is known of the items that a hosted tool makes."""
+    return _TOOL_KINDS.get(str(tool.get("type")), _OTHER_KIND)
 
 
 def is_call(item: Mapping[str, Any]) -> bool:
@@ -717,7 +703,7 @@ def is_commentary(item: Mapping[str, Any]) -> bool:
 
 
 def has_encrypted_reasoning(item: Mapping[str, Any]) -> bool:
-    """Say whether `item` is reasoning that can be sent back."""
+    """Say whether `item` is reasoning that the model can read again."""
     return is_reasoning(item) and bool(item.get("encrypted_content"))
 
 
@@ -777,12 +763,14 @@ def _paired_places(items: Sequence[Mapping[str, Any]]) -> set[int]:
     return {calls[call_id] for call_id in outputs} | set(outputs.values())
 
 
-def drop_orphans(items: Iterable[Item]) -> list[Item]:
-    """Return `items` without half pairs, and without the reasoning before them.
+_INPUT_ROLES = ("user", "system", "developer")
 
-    The API refuses a call without an output and an output without a call. Reasoning
-    belongs to the item that it produced, so it is dropped with that item
-    (docs/reference/responses-api.md, "Refusals of input items", 5).
+
+def drop_orphans(items: Iterable[Item]) -> list[Item]:
+    """Return `items` without half pairs, and without the reasoning that produced them.
+
+    The API refuses all three (docs/reference/responses-api.md, "Refusals of input
+    items", 5).
     """
     rows = list(items)
     pairs = _paired_places(rows)
@@ -794,7 +782,8 @@ def drop_orphans(items: Iterable[Item]) -> list[Item]:
             lost_call = lost_call or is_call(item)
             continue
         # Reasoning before several calls stays as long as one of them stays.
-        if (lost_call and not is_call(item)) or _comes_from_outside(item):
+        is_input = is_call_output(item) or item.get("role") in _INPUT_ROLES
+        if is_input or (lost_call and not is_call(item)):
             dangling = []
         lost_call = False
         if is_reasoning(item):
@@ -803,10 +792,6 @@ def drop_orphans(items: Iterable[Item]) -> list[Item]:
             kept += [*dangling, item]
             dangling = []
     return kept
-
-
-def _comes_from_outside(item: Mapping[str, Any]) -> bool:
-    return is_call_output(item) or item.get("role") in ("user", "system", "developer")
 
 
 TextPlace = tuple[str, int]
@@ -866,22 +851,17 @@ _ACTIONS = ("search", "open_page", "find_in_page")
 
 def is_hosted(item: Mapping[str, Any]) -> bool:
     """Say whether the API made or answered `item` itself."""
-    return kind_of(item).is_hosted
+    return bool(kind_of(item).tool)
 
 
 def is_host_returned(item: Mapping[str, Any]) -> bool:
     """Say whether `item` is a finished hosted one that can go into a later request."""
-    name, kind = item_type(item), kind_of(item)
-    if not kind.is_hosted or kind.returned == "never":
+    kind, action = kind_of(item), as_mapping(item.get("action")).get("type")
+    if not kind.tool or kind.returned == "never" or item.get("status") in _UNFINISHED:
         return False
-    if item.get("status") in _UNFINISHED:
+    if kind.tool == "web_search" and action not in _ACTIONS:
         return False
-    if (
-        name == "web_search_call"
-        and as_mapping(item.get("action")).get("type") not in _ACTIONS
-    ):
-        return False
-    if name == "mcp_list_tools" and item.get("error"):
+    if item_type(item) == "mcp_list_tools" and item.get("error"):
         return False  # without a list the API asks the server again
     return all(item.get(key) is not None for key in kind.required)
 
@@ -895,7 +875,7 @@ def is_replayed(item: Mapping[str, Any]) -> bool:
     """Say whether later turns of a chat send `item`; an unknown type never goes back."""
     if is_hosted(item):
         return is_kept_hosted(item) or has_image(item)
-    return item_type(item) in ITEM_KINDS
+    return item_type(item) in _ITEM_KINDS
 
 
 def drop_hosted_tool_items(items: Iterable[Item]) -> list[Item]:
@@ -910,11 +890,6 @@ def drop_hosted_tool_items(items: Iterable[Item]) -> list[Item]:
             kept += [*dangling, item]
         dangling = []
     return kept
-
-
-def is_search(tool: Mapping[str, Any]) -> bool:
-    """Say whether answers cite the results of `tool`."""
-    return _tool_kind(tool).is_cited
 
 
 def search_queries(item: Mapping[str, Any]) -> list[str]:
@@ -932,22 +907,6 @@ def search_pages(item: Mapping[str, Any]) -> list[str]:
     return list(dict.fromkeys(_texts(urls)))
 
 
-def tools_at_effort(tools: Sequence[Item], effort: str | None) -> list[Item]:
-    """Return the tools that the API takes together with `effort`."""
-    is_minimal = effort == "minimal"
-    return [t for t in tools if not (is_minimal and _tool_kind(t).refused_at_minimal)]
-
-
-def include_for(tools: Sequence[Item]) -> list[str]:
-    """Return what a request has to include to show what `tools` did."""
-    included = (_tool_kind(tool).include for tool in tools)
-    return [name for name in included if name]
-
-
-def _tool_kind(tool: Mapping[str, Any]) -> ItemKind:
-    return _TOOL_KINDS.get(str(tool.get("type")), _OTHER_KIND)
-
-
 def _texts(values: object) -> list[str]:
     return [row for row in as_list(values) if isinstance(row, str) and row]
 
@@ -956,26 +915,9 @@ def _texts(values: object) -> list[str]:
 
 # ruff: noqa: E501 - one model a line reads as a table
 
-
-class CatalogRow(NamedTuple):
-    """What the sources say about one model; None where they say nothing."""
-
-    efforts: str
-    default_effort: str | None
-    sampling: str  # "always", "with_none" or "never"
-    traits: str
-    max_output_tokens: int | None
-    context: int | None
-    prices: tuple[float | None, float | None, float | None, float | None] | None
-    shutdown: str | None
-    successor: str | None
-
-
-_USUAL_TRAITS = "reasoning summary functions hosted vision"
-
 # Facts as of 2026-11-21. A dated snapshot has a row only where it differs from its model.
 # Prices are US dollars for a million tokens at the standard tier: input, cached, cache_write, output.
-_TABLE = """
+CATALOG_TABLE = """
 model|efforts|default_effort|sampling|traits|max_output_tokens|context|prices|shutdown|successor
 chatgpt-4o-latest|||always|vision||||2026-02-17|gpt-5.5
 codex-mini-latest|||never|reasoning summary functions vision||||2026-02-12|gpt-5.4-mini
@@ -995,79 +937,56 @@ gpt-4.1-nano|||always|functions vision|32768|1047576|0.1 0.025 - 0.4|2026-10-23|
 gpt-4o|||always|functions hosted vision|16384|128000|2.5 1.25 - 10|2027-01-14|gpt-6-luna
 gpt-4o-2024-05-13|||always|functions hosted vision|4096|128000|5 - - 15|2026-10-23|gpt-5.6-sol
 gpt-4o-mini|||always|functions hosted vision|16384|128000|0.15 0.075 - 0.6|2027-01-14|gpt-6-luna
-gpt-5|minimal low medium high|medium|never|usual verbosity|128000|400000|1.25 0.125 - 10|2026-12-11|gpt-6.1-sol
+gpt-5|minimal usual|medium|never|usual verbosity|128000|400000|1.25 0.125 - 10|2026-12-11|gpt-6.1-sol
 gpt-5-chat-latest|||always|vision|16384|128000|1.25 0.125 - 10|2026-07-23|gpt-5.5
-gpt-5-codex|low medium high|medium|never|usual|128000|400000|1.25 0.125 - 10|2026-07-23|gpt-5.4
-gpt-5-mini|minimal low medium high|medium|never|usual verbosity|128000|400000|0.25 0.025 - 2|2026-12-11|gpt-6.1-terra
-gpt-5-nano|minimal low medium high|medium|never|usual verbosity|128000|400000|0.05 0.005 - 0.4|2026-12-11|gpt-6-luna
+gpt-5-codex|usual|medium|never|usual|128000|400000|1.25 0.125 - 10|2026-07-23|gpt-5.4
+gpt-5-mini|minimal usual|medium|never|usual verbosity|128000|400000|0.25 0.025 - 2|2026-12-11|gpt-6.1-terra
+gpt-5-nano|minimal usual|medium|never|usual verbosity|128000|400000|0.05 0.005 - 0.4|2026-12-11|gpt-6-luna
 gpt-5-pro|high|high|never|usual verbosity|272000|400000|15 - - 120|2026-12-11|gpt-6.1-sol
-gpt-5.1|none low medium high|none|with_none|usual verbosity|128000|400000|1.25 0.125 - 10|2027-04-01|gpt-6.1-sol
+gpt-5.1|none usual|none|with_none|usual verbosity|128000|400000|1.25 0.125 - 10|2027-04-01|gpt-6.1-sol
 gpt-5.1-chat-latest|medium|medium|never|reasoning summary verbosity functions vision|16384|128000|1.25 0.125 - 10|2026-07-23|gpt-5.5
-gpt-5.1-codex|low medium high|medium|never|usual|128000|400000|1.25 0.125 - 10|2026-07-23|gpt-6.1-sol
-gpt-5.1-codex-max|low medium high xhigh|medium|never|usual|128000|400000|1.25 0.125 - 10|2026-07-23|gpt-5.4
-gpt-5.1-codex-mini|low medium high|medium|never|usual|128000|400000|0.25 0.025 - 2|2026-07-23|gpt-5.4-mini
-gpt-5.2|none low medium high xhigh|none|with_none|usual verbosity|128000|400000|1.75 0.175 - 14||
+gpt-5.1-codex|usual|medium|never|usual|128000|400000|1.25 0.125 - 10|2026-07-23|gpt-6.1-sol
+gpt-5.1-codex-max|usual xhigh|medium|never|usual|128000|400000|1.25 0.125 - 10|2026-07-23|gpt-5.4
+gpt-5.1-codex-mini|usual|medium|never|usual|128000|400000|0.25 0.025 - 2|2026-07-23|gpt-5.4-mini
+gpt-5.2|none usual xhigh|none|with_none|usual verbosity|128000|400000|1.75 0.175 - 14||
 gpt-5.2-chat-latest|medium|medium|never|reasoning summary verbosity functions vision|16384|128000|1.75 0.175 - 14|2026-08-10|gpt-5.5
-gpt-5.2-codex|low medium high xhigh||never|usual|128000|400000|1.75 0.175 - 14|2026-07-23|gpt-5.4
+gpt-5.2-codex|usual xhigh||never|usual|128000|400000|1.75 0.175 - 14|2026-07-23|gpt-5.4
 gpt-5.2-pro|medium high xhigh|medium|never|usual verbosity|128000|400000|21 - - 168||
 gpt-5.3-chat-latest|medium|medium|never|reasoning summary verbosity functions vision|16384|128000|1.75 0.175 - 14|2026-08-10|gpt-5.5
-gpt-5.3-codex|none low medium high xhigh|none|with_none|usual phase|128000|400000|1.75 0.175 - 14|2027-04-01|gpt-6.1-sol
-gpt-5.4|none low medium high xhigh|none|with_none|usual verbosity phase|128000|1050000|2.5 0.25 - 15||
-gpt-5.4-mini|none low medium high xhigh|none|with_none|usual verbosity phase|128000|400000|0.75 0.075 - 4.5||
-gpt-5.4-nano|none low medium high xhigh|none|with_none|usual verbosity phase|128000|400000|0.2 0.02 - 1.25|2027-04-01|gpt-6-luna
+gpt-5.3-codex|none usual xhigh|none|with_none|usual phase|128000|400000|1.75 0.175 - 14|2027-04-01|gpt-6.1-sol
+gpt-5.4|none usual xhigh|none|with_none|usual verbosity phase|128000|1050000|2.5 0.25 - 15||
+gpt-5.4-mini|none usual xhigh|none|with_none|usual verbosity phase|128000|400000|0.75 0.075 - 4.5||
+gpt-5.4-nano|none usual xhigh|none|with_none|usual verbosity phase|128000|400000|0.2 0.02 - 1.25|2027-04-01|gpt-6-luna
 gpt-5.4-pro|medium high xhigh|medium|never|usual verbosity phase|128000|1050000|30 - - 180||
-gpt-5.5|none low medium high xhigh|medium|with_none|usual verbosity phase|128000|1050000|5 0.5 - 30||
+gpt-5.5|none usual xhigh|medium|with_none|usual verbosity phase|128000|1050000|5 0.5 - 30||
 gpt-5.5-pro|medium high xhigh|medium|never|usual verbosity phase|128000|1050000|30 - - 180||
-gpt-5.6-cyber|none low medium high xhigh max|medium|with_none|usual verbosity phase|128000|400000|12.5 1.25 15.625 75||
-gpt-5.6-luna|none low medium high xhigh max|medium|with_none|usual verbosity phase|128000|1050000|0.2 0.02 0.25 1.2||
-gpt-5.6-sol|none low medium high xhigh max|medium|with_none|usual verbosity phase|128000|1050000|4 0.4 5 20||
-gpt-5.6-terra|none low medium high xhigh max|medium|with_none|usual verbosity phase|128000|1050000|2 0.2 2.5 12||
-gpt-6-astra|low medium high xhigh max||never|usual verbosity phase|128000|1050000|10 1 12.5 50||
-gpt-6-astra-law|low medium high xhigh max||never|usual verbosity phase|128000|1050000|10 1 - 50||
+gpt-5.6-cyber|none usual xhigh max|medium|with_none|usual verbosity phase|128000|400000|12.5 1.25 15.625 75||
+gpt-5.6-luna|none usual xhigh max|medium|with_none|usual verbosity phase|128000|1050000|0.2 0.02 0.25 1.2||
+gpt-5.6-sol|none usual xhigh max|medium|with_none|usual verbosity phase|128000|1050000|4 0.4 5 20||
+gpt-5.6-terra|none usual xhigh max|medium|with_none|usual verbosity phase|128000|1050000|2 0.2 2.5 12||
+gpt-6-astra|usual xhigh max||never|usual verbosity phase|128000|1050000|10 1 12.5 50||
+gpt-6-astra-law|usual xhigh max||never|usual verbosity phase|128000|1050000|10 1 - 50||
 gpt-6-cyber|||never|usual verbosity phase|||||
-gpt-6-luna|none low medium high xhigh max|medium|with_none|usual verbosity phase|128000|1050000|0.1 0.01 0.125 0.5||
+gpt-6-luna|none usual xhigh max|medium|with_none|usual verbosity phase|128000|1050000|0.1 0.01 0.125 0.5||
 gpt-6-rosalind|||never|usual verbosity phase|128000|1050000|15 1.5 18.75 75||
-gpt-6-sol|none low medium high xhigh max|medium|with_none|usual verbosity phase|128000|1050000|2 0.2 2.5 10||
-gpt-6.1-sol|low medium high xhigh max|medium|never|usual verbosity phase|128000|1050000|2 0.1 2.5 10||
-gpt-6.1-terra|none low medium high xhigh max|medium|with_none|usual verbosity phase|128000|1050000|1 0.05 1.25 5||
-gpt-6.2-astra|low medium high xhigh max||never|usual verbosity phase prefix_bound|128000|1050000|8 - - 40||
+gpt-6-sol|none usual xhigh max|medium|with_none|usual verbosity phase|128000|1050000|2 0.2 2.5 10||
+gpt-6.1-sol|usual xhigh max|medium|never|usual verbosity phase|128000|1050000|2 0.1 2.5 10||
+gpt-6.1-terra|none usual xhigh max|medium|with_none|usual verbosity phase|128000|1050000|1 0.05 1.25 5||
+gpt-6.2-astra|usual xhigh max||never|usual verbosity phase prefix_bound|128000|1050000|8 - - 40||
 gpt-6.2-astra-law|||never|usual verbosity phase prefix_bound|||||
-gpt-6.2-sol|low medium high xhigh max||never|usual verbosity phase prefix_bound|128000|1050000|2 - - 10||
+gpt-6.2-sol|usual xhigh max||never|usual verbosity phase prefix_bound|128000|1050000|2 - - 10||
 gpt-daybreak-blue-latest|||never|usual phase|128000|1050000|4 0.4 5 20||
 gpt-daybreak-red-latest|||never|usual phase|128000|400000|12.5 1.25 15.625 75||
 gpt-rosalind-research|||never|usual phase|||5 0.5 - 25||
-o1|low medium high|medium|never|reasoning functions vision|100000|200000|15 7.5 - 60|2026-10-23|gpt-5.6-sol
-o1-pro|low medium high|medium|never|reasoning functions vision|100000|200000|150 - - 600|2026-10-23|gpt-5.6-sol
-o3|low medium high|medium|never|usual|100000|200000|2 0.5 - 8|2026-12-11|gpt-6.1-sol
-o3-deep-research|low medium high|medium|never|reasoning summary hosted vision|100000|200000|10 2.5 - 40|2026-07-23|gpt-5.4-pro
-o3-mini|low medium high|medium|never|reasoning summary functions|100000|200000|1.1 0.55 - 4.4|2026-10-23|gpt-5.6-sol
-o3-pro|low medium high|medium|never|usual|100000|200000|20 - - 80|2026-12-11|gpt-6.1-sol
-o4-mini|low medium high|medium|never|usual|100000|200000|1.1 0.275 - 4.4|2026-10-23|gpt-5.6-terra
-o4-mini-deep-research|low medium high|medium|never|reasoning summary hosted vision|100000|200000|2 0.5 - 8|2026-07-23|gpt-5.4-pro
+o1|usual|medium|never|reasoning functions vision|100000|200000|15 7.5 - 60|2026-10-23|gpt-5.6-sol
+o1-pro|usual|medium|never|reasoning functions vision|100000|200000|150 - - 600|2026-10-23|gpt-5.6-sol
+o3|usual|medium|never|usual|100000|200000|2 0.5 - 8|2026-12-11|gpt-6.1-sol
+o3-deep-research|usual|medium|never|reasoning summary hosted vision|100000|200000|10 2.5 - 40|2026-07-23|gpt-5.4-pro
+o3-mini|usual|medium|never|reasoning summary functions|100000|200000|1.1 0.55 - 4.4|2026-10-23|gpt-5.6-sol
+o3-pro|usual|medium|never|usual|100000|200000|20 - - 80|2026-12-11|gpt-6.1-sol
+o4-mini|usual|medium|never|usual|100000|200000|1.1 0.275 - 4.4|2026-10-23|gpt-5.6-terra
+o4-mini-deep-research|usual|medium|never|reasoning summary hosted vision|100000|200000|2 0.5 - 8|2026-07-23|gpt-5.4-pro
 """
-
-
-def _parse_row(line: str) -> tuple[str, CatalogRow]:
-    name, efforts, effort, sampling, traits, output, context, *rest = line.split("|")
-    prices, shutdown, successor = rest
-    one, two, three, four = (
-        None if price == "-" else float(price)
-        for price in (prices or "- - - -").split()
-    )
-    return name, CatalogRow(
-        efforts,
-        effort or None,
-        sampling,
-        traits.replace("usual", _USUAL_TRAITS),
-        int(output) if output else None,
-        int(context) if context else None,
-        (one, two, three, four) if prices else None,
-        shutdown or None,
-        successor or None,
-    )
-
-
-CATALOG_ROWS: dict[str, CatalogRow] = dict(map(_parse_row, _TABLE.split("\n")[2:-1]))
 
 # Ids that the API itself serves with another model.
 CATALOG_SERVED_AS: dict[str, str] = {
@@ -1104,8 +1023,7 @@ class ModelPrices(NamedTuple):
     output: float | None
 
 
-class ModelFacts(NamedTuple):
-    """What a model accepts, its limits and its prices; None where unknown."""
+class _ModelFacts(NamedTuple):
 
     reasoning: bool  # takes a `reasoning` parameter
     efforts: tuple[str, ...]  # lowest first; empty: none, or unknown
@@ -1132,7 +1050,7 @@ class ResolvedModel(NamedTuple):
     id: str  # sent as `model`
     family: str  # encrypted reasoning is readable inside one family
     effort: str | None  # the effort that the name stood for
-    facts: ModelFacts
+    facts: _ModelFacts
     name: str  # for people
 
     def lowest_effort(self) -> str | None:
@@ -1146,8 +1064,23 @@ class ResolvedModel(NamedTuple):
         return self.facts.reasoning or not self.facts.known_family
 
 
-def resolve_model(name: str) -> ResolvedModel:
-    """Resolve any name; an unknown one is sent as it is."""
+def resolve_model(
+    name: str, overrides: Mapping[str, ResolvedModel] = MappingProxyType({})
+) -> ResolvedModel:
+    """Resolve any name, an administrator's first; an unknown one is sent as it is.
+
+    An effort at the end of an overridden name counts if the model accepts it.
+    """
+    if name in overrides:
+        return overrides[name]
+    base, _, effort = name.rpartition("-")
+    model = overrides.get(base)
+    if model and effort in REASONING_EFFORTS and model.takes_effort(effort):
+        return model._replace(effort=effort, name=f"{model.name} ({effort})")
+    return _resolve_known(name)
+
+
+def _resolve_known(name: str) -> ResolvedModel:
     model_id, effort = _named_model(name) or _model_with_effort(name) or (name, None)
     return ResolvedModel(
         id=model_id,
@@ -1159,7 +1092,7 @@ def resolve_model(name: str) -> ResolvedModel:
 
 
 def _named_model(name: str) -> tuple[str, str | None] | None:
-    if name in CATALOG_ROWS or _model_family(name) in CATALOG_ROWS:
+    if name in CATALOG_FACTS or _model_family(name) in CATALOG_FACTS:
         return name, None
     if name in CATALOG_ALIASES:
         return CATALOG_ALIASES[name], None
@@ -1168,13 +1101,13 @@ def _named_model(name: str) -> tuple[str, str | None] | None:
 
 def _thinking_or_instant(name: str) -> tuple[str, str | None] | None:
     if match := _THINKING_NAME.match(name):
-        row = CATALOG_ROWS.get(model_id := match[1] + (match[2] or ""))
+        row = CATALOG_FACTS.get(model_id := match[1] + (match[2] or ""))
         # From gpt-5.1 to 5.4 the default is not to think at all.
         thinks = "medium" if row and row.default_effort == "none" else None
         return (model_id, thinks) if row else None
     if match := _INSTANT_NAME.match(name):
-        row = CATALOG_ROWS.get(match[1])
-        return (match[1], "none") if row and "none" in row.efforts.split() else None
+        row = CATALOG_FACTS.get(match[1])
+        return (match[1], "none") if row and "none" in row.efforts else None
     return None
 
 
@@ -1196,10 +1129,10 @@ def _model_family(model_id: str) -> str:
     return CATALOG_SERVED_AS.get(undated, undated)
 
 
-def _model_facts(model_id: str) -> ModelFacts:
-    row = CATALOG_ROWS.get(model_id) or CATALOG_ROWS.get(_model_family(model_id))
-    if row:
-        return _row_facts(row)
+def _model_facts(model_id: str) -> _ModelFacts:
+    facts = CATALOG_FACTS.get(model_id) or CATALOG_FACTS.get(_model_family(model_id))
+    if facts:
+        return facts
     if match := _WRAPPED_ID.match(model_id):
         # A fine-tuned model ends with its base but has prices of its own, and so
         # has a router.
@@ -1207,16 +1140,7 @@ def _model_facts(model_id: str) -> ModelFacts:
     return _family_facts(model_id)
 
 
-def _row_facts(row: CatalogRow) -> ModelFacts:
-    facts: dict[str, Any] = row._asdict()
-    traits = facts.pop("traits").split()
-    facts |= {name: name in traits for name in _YES_OR_NO_FACTS - {"known_family"}}
-    facts["efforts"] = tuple(row.efforts.split())
-    facts["prices"] = ModelPrices(*row.prices) if row.prices else None
-    return ModelFacts(**facts)
-
-
-def _family_facts(model_id: str) -> ModelFacts:
+def _family_facts(model_id: str) -> _ModelFacts:
     if _O_SERIES_ID.match(model_id):
         return _REASONING_FACTS._replace(
             efforts=("low", "medium", "high"), verbosity=False
@@ -1251,7 +1175,7 @@ def _shown_word(word: str) -> str:
 # The safe default for an unknown gpt of version 5 or later: an effort or a verbosity
 # only if someone asks for it, no sampling parameters, a summary
 # (docs/reference/responses-api.md, "Unknown models").
-_REASONING_FACTS = ModelFacts(
+_REASONING_FACTS = _ModelFacts(
     reasoning=True,
     efforts=(),
     default_effort=None,
@@ -1279,23 +1203,44 @@ _PLAIN_FACTS = _REASONING_FACTS._replace(
 _YES_OR_NO_FACTS = frozenset(
     name for name, fact in _PLAIN_FACTS._asdict().items() if isinstance(fact, bool)
 )
+_USUAL_EFFORTS, _USUAL_TRAITS = (
+    "low medium high",
+    "reasoning summary functions hosted vision",
+)
+"""What `usual` stands for in the table of the catalog."""
+
+
+def _read_catalog_row(line: str) -> tuple[str, _ModelFacts]:
+    name, efforts, effort, sampling, traits, output, context, *rest = line.split("|")
+    prices, shutdown, successor = rest
+    words = traits.replace("usual", _USUAL_TRAITS).split()
+    return name, _PLAIN_FACTS._replace(
+        **{trait: trait in words for trait in _YES_OR_NO_FACTS - {"known_family"}},
+        efforts=tuple(efforts.replace("usual", _USUAL_EFFORTS).split()),
+        default_effort=effort or None,
+        sampling=sampling,
+        max_output_tokens=int(output) if output else None,
+        context=int(context) if context else None,
+        shutdown=shutdown or None,
+        successor=successor or None,
+        prices=ModelPrices(*map(_price, prices.split())) if prices else None,
+    )
+
+
+def _price(text: str) -> float | None:
+    return None if text == "-" else float(text)
+
+
+CATALOG_FACTS = dict(map(_read_catalog_row, CATALOG_TABLE.split("\n")[2:-1]))
+"""The facts of each model of the catalog, by id."""
+
 _NUMBER_FACTS = frozenset({"max_output_tokens", "context"})
 _TEXT_FACTS = frozenset({"default_effort", "shutdown", "successor"})
 _SAMPLINGS = ("always", "with_none", "never")
 
 
-class _Override(NamedTuple):
-
-    like: str = ""
-    name: str = ""
-    facts: Mapping[str, Any] = MappingProxyType({})
-
-
-Overrides = Mapping[str, _Override]
-
-
-def read_overrides(text: str) -> dict[str, _Override]:
-    """Return the overrides of a JSON object by model id; raises InvalidRequest."""
+def read_overrides(text: str) -> dict[str, ResolvedModel]:
+    """Return the models that a JSON object describes; raises InvalidRequest."""
     if not text.strip():
         return {}
     table = parse_json_object(text)
@@ -1305,42 +1250,20 @@ def read_overrides(text: str) -> dict[str, _Override]:
     return {model: _read_override(model, row) for model, row in table.items()}
 
 
-def resolve_with_overrides(name: str, overrides: Overrides) -> ResolvedModel:
-    """Resolve a name like `resolve_model`, with the administrator's overrides first.
-
-    An effort at the end of an overridden name counts if the model accepts it.
-    """
-    if name in overrides:
-        return _apply_override(name, overrides[name])
-    base, _, effort = name.rpartition("-")
-    if base in overrides and effort in REASONING_EFFORTS:
-        model = _apply_override(base, overrides[base])
-        if model.takes_effort(effort):
-            return model._replace(effort=effort, name=f"{model.name} ({effort})")
-    return resolve_model(name)
-
-
-def _apply_override(name: str, override: _Override) -> ResolvedModel:
-    model = resolve_model(override.like or name)
-    facts = model.facts._replace(**override.facts)
-    if not override.like:
-        return model._replace(facts=facts, name=override.name or model.name)
-    return ResolvedModel(
-        id=name, family=name, effort=None, facts=facts, name=override.name or name
-    )
-
-
-def _read_override(model: str, row: object) -> _Override:
+def _read_override(model_id: str, row: object) -> ResolvedModel:
     if not isinstance(row, Mapping):
-        raise _entry_error(model, "is no JSON object")
-    facts = dict(row)
-    texts = {key: facts.pop(key) for key in ("like", "name") if key in facts}
-    for key, value in (*texts.items(), *facts.items()):
+        raise _entry_error(model_id, "is no JSON object")
+    for key, value in row.items():
         if not _can_be(key, value):
-            raise _entry_error(model, f"has a wrong {str(key)[:40]}")
+            raise _entry_error(model_id, f"has a wrong {str(key)[:40]}")
+    facts = dict(row)
+    like, name = facts.pop("like", ""), facts.pop("name", "")
     if "efforts" in facts:
         facts["efforts"] = tuple(facts["efforts"])
-    return _Override(**texts, facts=facts)
+    model = resolve_model(like or model_id)
+    if like:
+        model = ResolvedModel(model_id, model_id, None, model.facts, model_id)
+    return model._replace(facts=model.facts._replace(**facts), name=name or model.name)
 
 
 def _can_be(key: str, value: object) -> bool:
@@ -1452,13 +1375,13 @@ def _cost_of_tokens(usage: Usage, prices: ModelPrices) -> float | None:
 
 
 def _cost_of_tools(output: Iterable[Item]) -> float:
-    paid = {
-        (item_type(item), item.get(kind.fee_field) if kind.fee_field else place)
+    fees = {
+        (item_type(item), item.get(kind.fee_field) if kind.fee_field else place): kind
         for place, item in enumerate(output)
         if (kind := kind_of(item)).fee
     }
-    counts = Counter(name for name, _ in paid)
-    return sum(ITEM_KINDS[name].fee * count for name, count in counts.items())
+    counts = Counter(kind.fee for kind in fees.values())
+    return sum(fee * count for fee, count in counts.items())
 
 
 def _read_row(row: object) -> ModelPrices:
@@ -2571,7 +2494,7 @@ def read_bool(name: str, value: object) -> bool:
             return True
         if value in (False, "false", "0"):
             return False
-    raise InvalidRequest(_cannot_be_sent(name, "it must be true or false"))
+    raise parameter_error(name, "it must be true or false")
 
 
 def _reasoning_parameter(given: dict[str, Any]) -> dict[str, Any]:
@@ -2595,7 +2518,7 @@ def _text_parameter(given: dict[str, Any]) -> dict[str, Any]:
 def _own_object(given: Mapping[str, Any], key: str) -> dict[str, Any]:
     value = given.get(key, {})
     if not isinstance(value, Mapping):
-        raise InvalidRequest(_cannot_be_sent(key, "it must be a JSON object"))
+        raise parameter_error(key, "it must be a JSON object")
     return {name: inner for name, inner in value.items() if inner is not None}
 
 
@@ -2603,7 +2526,7 @@ def _word(name: str, value: object) -> str:
     word = value.strip().lower() if isinstance(value, str) else ""
     if word not in _WORDS[name]:
         words = ", ".join(_WORDS[name])
-        raise InvalidRequest(_cannot_be_sent(name, f"it must be one of {words}"))
+        raise parameter_error(name, f"it must be one of {words}")
     return word
 
 
@@ -2614,9 +2537,7 @@ def _format(asked: object, beside: object) -> dict[str, Any] | None:
         return None
     if kind not in _ANSWER_FORMATS:
         words = ", ".join(_ANSWER_FORMATS)
-        raise InvalidRequest(
-            _cannot_be_sent("response_format", f"it is none of {words}")
-        )
+        raise parameter_error("response_format", f"it is none of {words}")
     if kind == "json_object":
         return {"type": kind}
     nested = form.get("json_schema", beside)
@@ -2636,16 +2557,14 @@ def _schema_fields(value: object) -> dict[str, Any]:
     return fields
 
 
-def _cannot_be_sent(name: str, why: str) -> str:
-    return f"The setting {name} cannot be sent: {why}."
+def parameter_error(name: str, why: str) -> InvalidRequest:
+    """Return the error of a parameter that cannot be sent."""
+    return InvalidRequest(f"The setting {name} cannot be sent: {why}.")
 
 
 # ==== openai_responses.requests.build: The request: every field that is sent, and how it is built for a model.
 
-_SAMPLING = ("temperature", "top_p", "top_logprobs")
-
-_IN_BACKGROUND = {"background": True, "store": True}
-"""Background mode requires that the response is stored."""
+_SAMPLING = {"temperature", "top_p", "top_logprobs"}
 
 _MOST_OUTPUT_TOKENS = 128_000
 """The largest value accepted; a model of the catalog may have a higher limit."""
@@ -2688,8 +2607,7 @@ class ResponsesRequest(BaseModel):
 
     def payload(self) -> dict[str, Any]:
         """Return the JSON object to send, without fields that are not set."""
-        fields = {name: getattr(self, name) for name in type(self).model_fields}
-        return {name: value for name, value in fields.items() if value is not None}
+        return {name: value for name, value in self if value is not None}
 
 
 _PASSED_ON = ResponsesRequest.model_fields.keys() - {
@@ -2731,59 +2649,57 @@ def build_request(
     """
     if not items:
         raise InvalidRequest("There is no message to answer. Write one and send it.")
-    given = read_parameters(body)
-    effort = _effort(model, given, settings)
-    tools = tools_at_effort(settings.tools, effort or model.facts.default_effort)
+    given, facts = read_parameters(body), model.facts
+    asked = given["reasoning"].get("effort") or settings.effort or model.effort
+    effort = asked if asked and model.takes_effort(asked) else None
+    resolved = effort or facts.default_effort
+    # An unknown model reasons if an effort is set.
+    reasons = facts.reasoning or effort is not None
+    tools = [tool for tool in settings.tools if _takes_tool(resolved, tool)]
+    refused = set() if _takes_sampling(facts.sampling, resolved) else _SAMPLING
     fields = {
         "model": model.id,
         "input": list(items),
         "instructions": instructions or None,
         "stream": settings.stream and given.get("enable_stream", True),
-        **(_IN_BACKGROUND if settings.background else {}),
-        "include": [*_include(model, effort, settings), *include_for(tools)] or None,
-        "reasoning": _reasoning(model, effort, given, settings) or None,
+        # Background mode requires that the response is stored.
+        **({"background": True, "store": True} if settings.background else {}),
+        "include": _include(tools, reasons and settings.encrypted_reasoning) or None,
+        "reasoning": _reasoning(model, effort, given, settings) if reasons else None,
         "text": _text_object(model, given, settings) or None,
         "tools": tools or None,
         "parallel_tool_calls": settings.parallel_tool_calls,
         **settings.defaults,
-        **_passed_on(model, effort, given),
+        **{key: given[key] for key in (given.keys() & _PASSED_ON) - refused},
     }
+    return _validate(fields, max(_MOST_OUTPUT_TOKENS, facts.max_output_tokens or 0))
+
+
+def _validate(fields: Mapping[str, Any], most_tokens: int) -> ResponsesRequest:
     try:
         request = ResponsesRequest(**fields)
     except ValidationError as error:
-        raise InvalidRequest(_first_error(error)) from None
-    _check_output_tokens(request, model)
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"]))
+        raise parameter_error(place, first["msg"]) from None
+    asked = request.max_output_tokens
+    if asked is not None and not 1 <= asked <= most_tokens:
+        why = f"it must be a whole number from 1 to {most_tokens}"
+        raise parameter_error("max_output_tokens", why)
     return request
 
 
-def _passed_on(
-    model: ResolvedModel, effort: str | None, given: Mapping[str, Any]
-) -> dict[str, Any]:
-    refused = () if _takes_sampling(model, effort) else _SAMPLING
-    return {k: v for k, v in given.items() if k in _PASSED_ON and k not in refused}
+def _takes_tool(effort: str | None, tool: Item) -> bool:
+    return effort != "minimal" or not tool_kind(tool).refused_at_minimal
 
 
-def _check_output_tokens(request: ResponsesRequest, model: ResolvedModel) -> None:
-    asked, most = request.max_output_tokens, model.facts.max_output_tokens or 0
-    most = max(_MOST_OUTPUT_TOKENS, most)
-    if asked is not None and not 1 <= asked <= most:
-        raise InvalidRequest(
-            "The setting max_output_tokens cannot be sent: it must be a whole number "
-            f"from 1 to {most}."
-        )
+def _takes_sampling(sampling: str, effort: str | None) -> bool:
+    return sampling == "always" or (sampling == "with_none" and effort == "none")
 
 
-def _effort(
-    model: ResolvedModel, given: Mapping[str, Any], settings: Settings
-) -> str | None:
-    chosen = given["reasoning"].get("effort") or settings.effort or model.effort
-    return chosen if chosen and model.takes_effort(chosen) else None
-
-
-def _takes_sampling(model: ResolvedModel, effort: str | None) -> bool:
-    if model.facts.sampling == "with_none":
-        return (effort or model.facts.default_effort) == "none"
-    return model.facts.sampling == "always"
+def _include(tools: Sequence[Item], with_reasoning: bool) -> list[str]:
+    wanted = ["reasoning.encrypted_content"] if with_reasoning else []
+    return wanted + [name for tool in tools if (name := tool_kind(tool).include)]
 
 
 def _reasoning(
@@ -2791,14 +2707,12 @@ def _reasoning(
     effort: str | None,
     given: Mapping[str, Any],
     settings: Settings,
-) -> dict[str, Any]:
-    if not _reasons(model, effort):
-        return {}
+) -> dict[str, Any] | None:
     own = {k: v for k, v in given["reasoning"].items() if k != "effort"}
     resolved = effort or model.facts.default_effort
     if settings.summary and model.facts.summary and resolved != "none":
         own.setdefault("summary", settings.summary)
-    return {"effort": effort, **own} if effort else own
+    return ({"effort": effort, **own} if effort else own) or None
 
 
 def _text_object(
@@ -2811,29 +2725,16 @@ def _text_object(
     return own
 
 
-def _include(model: ResolvedModel, effort: str | None, settings: Settings) -> list[str]:
-    wanted = _reasons(model, effort) and settings.encrypted_reasoning
-    return ["reasoning.encrypted_content"] if wanted else []
-
-
-def _reasons(model: ResolvedModel, effort: str | None) -> bool:
-    return model.facts.reasoning or effort is not None
-
-
-def _first_error(error: ValidationError) -> str:
-    first = error.errors(include_url=False, include_context=False, include_input=False)[
-        0
-    ]
-    place = ".".join(str(step) for step in first["loc"])
-    return f"The setting {place} cannot be sent: {first['msg']}."
-
-
-_READ_OTHERWISE = frozenset(
-    {"messages", "model", "stream", "enable_stream", "tools", "extra_tools"}
+_READ_OTHERWISE = (
+    "messages",
+    "model",
+    "stream",
+    "enable_stream",
+    "tools",
+    "extra_tools",
 )
 """Keys of a body that are not parameters, or that are sent under other names."""
 
-_OBJECTS = ("reasoning", "text")
 _LONGEST_NAME = 40
 
 
@@ -2847,7 +2748,7 @@ def dropped_parameters(
     given, sent = read_parameters(asked), request.payload()
     names = [
         f"{key}.{inner}"
-        for key in _OBJECTS
+        for key in ("reasoning", "text")
         for inner in given.pop(key)
         if inner not in sent.get(key, {})
     ]
@@ -4906,12 +4807,11 @@ def _next_request(
 # ==== openai_responses.models.choice: Which models are offered, which model an automatic name means, and which retire.
 
 _VERSIONED_ID = re.compile(r"gpt-(\d+(?:\.\d+)?)(?:-([a-z]+))?$")
-_CHAT_ID = re.compile(r"(?:gpt-\d|o\d|chatgpt-|gpt-[a-z]+-)[a-z0-9.\-]*$")
 _NO_CHAT = re.compile(
     r"audio|realtime|transcribe|tts|image|embedding|moderation|search|live|instruct"
     r"|gpt-3|gpt-4-|gpt-4$|computer|translate"
+    r"|^(?:text-|whisper|dall-e|davinci|babbage|sora|omni-)"
 )
-_OTHER_KINDS = ("text-", "whisper", "dall-e", "davinci", "babbage", "sora", "omni-")
 _CLOSED_CIRCLES = frozenset({"cyber", "rosalind"})
 
 
@@ -4923,11 +4823,7 @@ def list_ids(answer: object) -> list[str]:
 
 
 def _is_chat_model(name: str) -> bool:
-    if name in CATALOG_ROWS:
-        return True
-    if not name or _NO_CHAT.search(name):
-        return False
-    return bool(_CHAT_ID.match(name)) or not name.startswith(_OTHER_KINDS)
+    return name in CATALOG_FACTS or bool(name and not _NO_CHAT.search(name))
 
 
 def newest_models(today: str, usable: Collection[str] | None = None) -> list[str]:
@@ -4936,7 +4832,7 @@ def newest_models(today: str, usable: Collection[str] | None = None) -> list[str
     `today` is an ISO date; `usable` holds the ids that the key can use, None if
     unknown.
     """
-    known = CATALOG_ROWS if usable is None else usable
+    known = CATALOG_FACTS if usable is None else usable
     names = [name for name in known if _is_offered(name, today)]
     newest: dict[str, str] = {}
     for name in sorted(names, key=_version):
@@ -4945,7 +4841,7 @@ def newest_models(today: str, usable: Collection[str] | None = None) -> list[str
 
 
 def _is_offered(name: str, today: str) -> bool:
-    row = CATALOG_ROWS.get(name)
+    row = CATALOG_FACTS.get(name)
     retired = bool(row and (row.successor or (row.shutdown or "9") <= today))
     closed = _family(name) in _CLOSED_CIRCLES
     return not retired and not closed and bool(_VERSIONED_ID.match(name))
@@ -4972,12 +4868,9 @@ def retirement_notice(model: ResolvedModel, today: date) -> str:
         return ""
     when = "is switched off on" if today < ending else "was switched off on"
     sentence = f"{model.name} {when} {ending.isoformat()}."
-    successor = model.facts.successor
-    return (
-        f"{sentence} Use {resolve_model(successor).name} instead."
-        if successor
-        else sentence
-    )
+    if successor := model.facts.successor:
+        sentence += f" Use {resolve_model(successor).name} instead."
+    return sentence
 
 
 def _date(text: str | None) -> date | None:
@@ -4987,51 +4880,38 @@ def _date(text: str | None) -> date | None:
         return None
 
 
-class AutoModel(NamedTuple):
-    """Two models of one family."""
-
-    small: str
-    large: str
-
-
-AUTO_MODELS: Mapping[str, AutoModel] = {
-    "gpt-5-auto": AutoModel("gpt-6.1-terra", "gpt-6.1-sol")
-}
-"""The candidates for each automatic name."""
+_AUTO_MODELS = {"gpt-5-auto": ("gpt-6.1-terra", "gpt-6.1-sol")}
+"""The small and the large model for each automatic name."""
 
 _LONG_QUESTION = 600
 _ATTACHED = ("input_file", "input_image")
 
 
-class ModelChoice(NamedTuple):
-    """A model, and the reason for the choice as the end of a sentence."""
-
+class _ModelChoice(NamedTuple):
     model: str
     why: str
 
 
 def choose_auto_model(
     name: str, first: Mapping[str, Any] | None, tools: bool, earlier: Collection[str]
-) -> ModelChoice | None:
-    """Return the choice for an automatic name, None for any other name.
+) -> _ModelChoice | None:
+    """Return the choice for an automatic name, and why; None for any other name.
 
     `first` is the user's first message, `tools` says whether the user chose some,
     `earlier` holds the families of the models that answered in this chat.
     """
-    candidates = AUTO_MODELS.get(name)
-    if candidates is None:
+    if name not in _AUTO_MODELS:
         return None
-    for model in candidates:
+    small, large = _AUTO_MODELS[name]
+    for model in (small, large):
         if model in earlier:
-            return ModelChoice(model, "it began this chat")
+            return _ModelChoice(model, "it began this chat")
     if first is None:
-        return ModelChoice(candidates.large, "there is no question to judge by")
+        return _ModelChoice(large, "there is no question to judge by")
     reason = _reason_for_large(first, tools)
     if reason:
-        return ModelChoice(candidates.large, reason)
-    return ModelChoice(
-        candidates.small, "the question is short, without files or tools"
-    )
+        return _ModelChoice(large, reason)
+    return _ModelChoice(small, "the question is short, without files or tools")
 
 
 def _reason_for_large(first: Mapping[str, Any], tools: bool) -> str:
@@ -5366,11 +5246,7 @@ def is_code(item: Mapping[str, Any]) -> bool:
 
 
 def code_host_item(item: Mapping[str, Any]) -> Item:
-    """Return code and its output as the host's own item.
-
-    The host runs only code with `attributes` (docs/reference/open-webui.md, "Rounds of
-    tools").
-    """
+    """Return code and its output as the host's own item."""
     outputs = content_parts(item.get("outputs"))
     printed = "".join(str(part.get("logs") or "") for part in outputs)
     failed = item.get("status") in ("failed", "incomplete")
@@ -5384,25 +5260,22 @@ def code_host_item(item: Mapping[str, Any]) -> Item:
 
 
 def replay_code(item: Mapping[str, Any], printed: str) -> str:
-    """Return code as the page draws it, with its output in a block below.
-
-    The page draws the code between two fences and does not draw `output` (observed on
-    0.12.4). So the text closes the first block and opens a second one, which the page's
-    last fence closes.
-    """
+    """Return code as the page draws it, with its output in a block below."""
     code = str(item.get("code") or "")
     shown = printed.strip("\n").replace("```", "'''")
     return f"{code}\n```\n```text\n{shown}" if shown else code
 
 
 def remove_code(text: str, item: Mapping[str, Any]) -> str | None:
-    """Return `text` without the part that the host inserted for stored code.
+    """Return `text` without what the host inserted for stored code.
 
-    None if there is no such part: somebody has deleted the card.
+    None if that is not in it: somebody has deleted the card.
     """
     code = code_host_item(item)["code"]
-    told = f"<code_interpreter>\n{code}\n</code_interpreter>" if code else ""
-    before, found, after = text.partition(told) if told else (text, "nothing", "")
+    if not code:
+        return text.strip()
+    told = f"<code_interpreter>\n{code}\n</code_interpreter>"
+    before, found, after = text.partition(told)
     return f"{before}{after}".strip() if found else None
 
 
@@ -5429,8 +5302,7 @@ class StoredMessage(NamedTuple):
     @property
     def words(self) -> str:
         """What the user wrote."""
-        content = self.row.get("content")
-        return content if isinstance(content, str) else ""
+        return as_text(self.row.get("content"))
 
 
 class UserMessage(NamedTuple):
@@ -5440,11 +5312,6 @@ class UserMessage(NamedTuple):
     """An input message, ready to be sent."""
     stored: StoredMessage | None = None
     attachments: Sequence[Attachment] = ()
-
-    @property
-    def is_from_user(self) -> bool:
-        """Whether it is no instruction."""
-        return self.item.get("role") == "user"
 
     @property
     def content(self) -> list[Item]:
@@ -5486,9 +5353,9 @@ def parse_messages(
 ) -> tuple[str, list[ChatPart]]:
     """Return the instructions and the parts of a chat.
 
-    The system messages at the head, in order, are the instructions; later ones stand
-    at their place. Pictures without a `detail` get this one. Raises InvalidRequest for
-    what the API cannot take.
+    The system messages at the head are the instructions; later ones stay at their
+    place. Pictures without a `detail` get this one. Raises InvalidRequest for what the
+    API cannot take.
     """
     if not all(isinstance(message, Mapping) for message in messages):
         raise InvalidRequest("A message of this chat is not an object with a role.")
@@ -5523,9 +5390,8 @@ def _chat_parts(message: Mapping[str, Any], detail: str) -> Iterator[ChatPart]:
 
 
 def _calls(tool_calls: object) -> Iterator[ToolCall]:
-    for call in tool_calls if isinstance(tool_calls, list) else ():
-        wire = call if isinstance(call, Mapping) else {}
-        call_id, function, custom = map(wire.get, ("id", "function", "custom"))
+    for call in map(as_mapping, as_list(tool_calls)):
+        call_id, function, custom = map(call.get, ("id", "function", "custom"))
         if isinstance(function, Mapping):
             arguments = str(function.get("arguments") or "{}")
             yield ToolCall(str(call_id), str(function.get("name")), arguments)
@@ -5572,24 +5438,21 @@ def _image_part(wire: Mapping[str, Any], default: str) -> Item:
 
 
 def _given(wire: object) -> Item:
-    fields = wire if isinstance(wire, Mapping) else {}
-    return {str(key): value for key, value in fields.items() if value is not None}
+    return {str(k): v for k, v in as_mapping(wire).items() if v is not None}
 
 
 def _plain_text(content: object) -> str:
-    if isinstance(content, list):
-        texts = (p.get("text") for p in content if isinstance(p, Mapping))
-        return "".join(text for text in texts if isinstance(text, str))
-    return content if isinstance(content, str) else ""
+    texts = (as_text(as_mapping(part).get("text")) for part in as_list(content))
+    return "".join(texts) or as_text(content)
 
 
-def user_messages(parts: Sequence[ChatPart]) -> list[int]:
-    """Return where the messages of the user are among the parts."""
-    return [
-        place
+def user_messages(parts: Sequence[ChatPart]) -> dict[int, UserMessage]:
+    """Return the messages of the user by their places among the parts."""
+    return {
+        place: part
         for place, part in enumerate(parts)
-        if isinstance(part, UserMessage) and part.is_from_user
-    ]
+        if isinstance(part, UserMessage) and part.item.get("role") == "user"
+    }
 
 
 def attach_stored_messages(
@@ -5597,18 +5460,15 @@ def attach_stored_messages(
 ) -> list[ChatPart]:
     """Return a chat in which each message of the user has its stored one.
 
-    `rows` are the messages of the chat's row, by id. The host may have left out the
-    oldest messages: they are paired from the end.
+    `rows` are the messages of the chat's row, by id.
     """
-    result, places = list(parts), user_messages(parts)
-    if metadata.get("regeneration_message_id"):
-        places = places[:-1]  # how to answer again is in the request alone
+    result, users = list(parts), user_messages(parts)
+    if metadata.get("regeneration_message_id") and users:
+        users.popitem()  # how to answer again is in the request alone
     asked, answer = map(metadata.get, ("user_message_id", "message_id"))
     branch = _stored_branch(rows, str(asked or ""), str(answer or ""))
-    for place, stored in zip(reversed(places), branch, strict=False):
-        part = result[place]
-        if isinstance(part, UserMessage):
-            result[place] = part._replace(stored=stored)
+    for place, stored in zip(reversed(users), branch, strict=False):
+        result[place] = users[place]._replace(stored=stored)
     return result
 
 
@@ -5648,16 +5508,12 @@ _FOREIGN = (
     r"(?m:^[ \t]*\[(?:[0-9A-Z]{20}|P:[a-z_]+|openrouter:v1:[^\]\n]+)\]:[ \t]*\#[ \t]*$)"
 )
 _MARKER = re.compile(f"{_V2}|{_V1}|{_ZERO_WIDTH}|{_FOREIGN}", re.IGNORECASE)
+# A text without any of these has no marker; searching for them is cheap.
 _SIGNS = ("openai_responses:v", "\u2060", "]: #")
-"""A text without any of these has no marker; searching for them is cheap."""
 
 
 class MarkedText(NamedTuple):
-    """A piece of text, and the id in the marker before it.
-
-    `ulid` is empty for text before the first marker, and behind a removed line of
-    another pipe.
-    """
+    """A piece of text, and the id in the marker before it; empty without a marker."""
 
     ulid: str
     text: str
@@ -5668,17 +5524,12 @@ def format_marker(kind: str, ulid: str) -> str:
     return f"\n\n[openai_responses:v2:{kind}:{ulid}]: #\n\n"
 
 
-def has_marker(text: str) -> bool:
-    """Say whether `text` holds a marker of any writer."""
+def _has_marker(text: str) -> bool:
     return any(sign in text for sign in _SIGNS) and bool(_MARKER.search(text))
 
 
 def split_at_markers(text: str) -> Iterator[MarkedText]:
-    """Yield the pieces of `text`, each with the marker before it.
-
-    White space at the ends of a piece comes from the writer or the host, not from the
-    model: texts of a model that begin or end with white space are stored whole.
-    """
+    """Yield the pieces of `text` without white space at their ends."""
     if not any(sign in text for sign in _SIGNS):
         yield MarkedText("", text.strip())
         return
@@ -5696,7 +5547,7 @@ def split_at_markers(text: str) -> Iterator[MarkedText]:
 def strip_markers(text: str) -> str:
     """Return `text` as a person reads it."""
     # Repeated, because a line of another pipe may become a line of its own only now.
-    while has_marker(text):
+    while _has_marker(text):
         pieces = (piece.text for piece in split_at_markers(text))
         text = "\n\n".join(piece for piece in pieces if piece)
     return text
@@ -5713,8 +5564,7 @@ def _named(match: re.Match[str]) -> str:
 
 # ==== owui_chat.storage.records: Records: what of an answer is stored in the chat, and how the chat stays small.
 
-SEED_KEY = "openai_responses_pipe"
-_VERSION = 4
+_SEED_KEY = "openai_responses_pipe"
 
 
 class Record(NamedTuple):
@@ -5751,7 +5601,7 @@ def text_digest(text: str) -> str:
 
 def message_key(message_id: str) -> str:
     """Return the top-level key that holds the records of one message."""
-    return f"{SEED_KEY}:{message_id}"
+    return f"{_SEED_KEY}:{message_id}"
 
 
 def write_records(
@@ -5759,20 +5609,17 @@ def write_records(
 ) -> dict[str, Any]:
     """Return the JSON value for the key of one message."""
     items = {ulid: _wire(record) for ulid, record in records.items()}
-    value: dict[str, Any] = {"__v": _VERSION, "items": items}
+    value: dict[str, Any] = {"__v": 4, "items": items}
     return {**value, "dead": sorted(dead)} if dead else value
 
 
 def is_pipe_key(key: str) -> bool:
     """Say whether a top-level key of a chat holds records, of any writer."""
-    return key == SEED_KEY or key.startswith(f"{SEED_KEY}:")
+    return key == _SEED_KEY or key.startswith(f"{_SEED_KEY}:")
 
 
 def read_records(chat: Mapping[str, Any]) -> dict[str, Record]:
-    """Return every readable record of a chat's JSON, by id.
-
-    A record in an unknown form is ignored; its marker then names nothing.
-    """
+    """Return every record of a chat's JSON that can be read, by id."""
     values = [value for key, value in chat.items() if is_pipe_key(key)]
     dead = {ulid for value in values for ulid in invalid_ids(value)}
     found = (record for value in values for record in _records_in(value))
@@ -5781,12 +5628,7 @@ def read_records(chat: Mapping[str, Any]) -> dict[str, Record]:
 
 def invalid_ids(value: object) -> list[str]:
     """Return the ids that the value of one key lists as dead."""
-    dead = value.get("dead") if isinstance(value, Mapping) else None
-    return [str(ulid) for ulid in dead] if isinstance(dead, list) else []
-
-
-def _created_in(value: object) -> int:
-    return min((record.created_at for record in _records_in(value)), default=0)
+    return list(map(str, as_list(as_mapping(value).get("dead"))))
 
 
 def _invalidated(record: Record) -> Record:
@@ -5795,10 +5637,9 @@ def _invalidated(record: Record) -> Record:
 
 
 def _records_in(value: object) -> Iterator[Record]:
-    items = value.get("items") if isinstance(value, Mapping) else None
-    for ulid, wire in (items if isinstance(items, Mapping) else {}).items():
-        payload = _payload(wire.get("payload")) if isinstance(wire, Mapping) else ()
-        if payload:
+    for ulid, stored in as_mapping(as_mapping(value).get("items")).items():
+        wire = as_mapping(stored)
+        if payload := _payload(wire.get("payload")):
             yield _record(str(ulid).upper(), wire, payload)
 
 
@@ -5833,36 +5674,35 @@ def _wire(record: Record) -> dict[str, Any]:
     }
 
 
-MAX_STORED_KB = 4096
-"""The most stored in one chat: the host reads and writes it whole at every answer."""
+MAX_STORED_KB = 4096  # in one chat: the host reads and writes it at every answer
 
 _KEPT_SHARE = 0.75  # so that not every answer changes the beginning of the next request
 _SHORT = 500
 _STAYS = ("__v", "dead")
 
-Values = Mapping[str, Any]
+_Values = Mapping[str, Any]
 
 
 def prune(
-    values: Values, messages: Mapping[str, Any], own: str, most: int
+    values: _Values, messages: Mapping[str, Any], own: str, most: int
 ) -> dict[str, Any]:
     """Return the values to write in addition to that of the key `own`.
 
-    `messages` are those of the chat; without any, nothing is known about them. Answers
-    that are still growing are not touched, because others write them. The remaining
-    values have at most `most` characters.
+    `messages` are those of the chat; without any, all count as present. Answers that
+    are still growing are not touched, because others write them. The remaining values
+    have at most `most` characters.
     """
     present = set(map(message_key, messages)) if messages else set(values)
     growing = {message_key(id) for id, message in messages.items() if _grows(message)}
     ours = {
         key: value
         for key, value in values.items()
-        if key not in (own, SEED_KEY) and isinstance(value, Mapping)
+        if key not in (own, _SEED_KEY) and isinstance(value, Mapping)
     }
-    gone = {k: _without_kept(v) for k, v in ours.items() if k not in present}
-    gone = {key: value for key, value in gone.items() if value != ours[key]}
+    now = {k: _without_kept(v) for k, v in ours.items() if k not in present}
     left = {k: v for k, v in ours.items() if k in present and k not in growing}
-    return gone | _prune_values(left, most)
+    now |= _prune_values(left, most)
+    return {key: value for key, value in now.items() if value != ours[key]}
 
 
 def stored_size(value: object) -> int:
@@ -5871,29 +5711,25 @@ def stored_size(value: object) -> int:
 
 
 def _grows(message: object) -> bool:
-    return isinstance(message, Mapping) and message.get("done") is False
+    return as_mapping(message).get("done") is False
 
 
-def _has(value: Values) -> bool:
-    items = value.get("items")
-    return isinstance(items, Mapping) and bool(items)
-
-
-def _without_kept(value: Values) -> dict[str, Any]:
+def _without_kept(value: _Values) -> dict[str, Any]:
     return {name: inner for name, inner in value.items() if name in _STAYS}
 
 
-def _empty_value(value: Values) -> dict[str, Any]:
+def _empty_value(value: _Values) -> dict[str, Any]:
     return {name: inner for name, inner in value.items() if name != "items"}
 
 
-def _prune_values(values: Values, most: int) -> dict[str, Any]:
+def _prune_values(values: _Values, most: int) -> dict[str, Any]:
     over = sum(map(stored_size, values.values())) - most
     if over <= 0:
         return {}
     over += int(most * (1 - _KEPT_SHARE))
     now = dict(values)
-    oldest = sorted(filter(lambda key: _has(values[key]), values), key=_age(values))
+    filled = (key for key in values if as_mapping(values[key].get("items")))
+    oldest = sorted(filled, key=lambda key: _oldest_time(values[key]))
     for shrink in (_with_short_outputs, _empty_value):
         for key in oldest:
             if over <= 0:
@@ -5901,14 +5737,14 @@ def _prune_values(values: Values, most: int) -> dict[str, Any]:
             smaller = shrink(now[key])
             over -= stored_size(now[key]) - stored_size(smaller)
             now[key] = smaller
-    return {key: value for key, value in now.items() if value != values[key]}
+    return now
 
 
-def _age(values: Values) -> Callable[[str], int]:
-    return lambda key: _created_in(values[key])
+def _oldest_time(value: object) -> int:
+    return min((record.created_at for record in _records_in(value)), default=0)
 
 
-def _with_short_outputs(value: Values) -> dict[str, Any]:
+def _with_short_outputs(value: _Values) -> dict[str, Any]:
     items = {ulid: _short_record(wire) for ulid, wire in value["items"].items()}
     return {**value, "items": items}
 
@@ -5917,9 +5753,9 @@ def _short_record(wire: Any) -> Any:
     if not isinstance(wire, Mapping):
         return wire
     payload = wire.get("payload")
-    rows = payload if isinstance(payload, list) else None
-    short = list(map(_short_item, rows)) if rows is not None else _short_item(payload)
-    return {**wire, "payload": short}
+    if isinstance(payload, list):
+        return {**wire, "payload": list(map(_short_item, payload))}
+    return {**wire, "payload": _short_item(payload)}
 
 
 def _short_item(item: Any) -> Any:
@@ -5929,14 +5765,13 @@ def _short_item(item: Any) -> Any:
     if isinstance(item.get("output"), str):
         short["output"] = _cut(item["output"])
     if isinstance(item.get("outputs"), list):
-        short["outputs"] = list(_short_logs(item["outputs"]))
+        short["outputs"] = list(map(_short_logs, content_parts(item["outputs"])))
     return {**item, **short}
 
 
-def _short_logs(outputs: Iterable[Any]) -> Iterable[Item]:
-    for part in content_parts(list(outputs)):
-        logs = part.get("logs")
-        yield {**part, "logs": _cut(logs)} if isinstance(logs, str) else part
+def _short_logs(part: Item) -> Item:
+    logs = part.get("logs")
+    return {**part, "logs": _cut(logs)} if isinstance(logs, str) else part
 
 
 def _cut(text: str) -> str:
@@ -5953,8 +5788,7 @@ _BLOCK = re.compile(
 )
 
 
-def strip_old_blocks(text: str) -> str:
-    """Return `text` without such blocks; a block that is not closed stays as text."""
+def _strip_old_blocks(text: str) -> str:
     if _SIGN not in text or "</details>" not in text:
         return text  # below, only the text before the last end is read, once
     end = text.rindex("</details>") + len("</details>\n")
@@ -5975,7 +5809,7 @@ def build_input(
     content and directly before its product.
     """
     items: list[Item] = []
-    run: list[AssistantText | ToolCall | ToolMessage] = []
+    run: list[ChatPart] = []
     for part in parts:
         if isinstance(part, UserMessage):
             past = _RunHistory(run, records, reader).items()
@@ -6004,22 +5838,22 @@ class _RunHistory:
 
     def __init__(
         self,
-        run: Sequence[AssistantText | ToolCall | ToolMessage],
+        run: Sequence[ChatPart],
         records: Mapping[str, Record],
         reader: Origin | None,
     ) -> None:
-        self._pieces = [_split(part) for part in run]
+        self._pieces = [piece for part in run for piece in _split(part)]
         self._reader = reader
         self._records = {
             piece.ulid: records[piece.ulid]
-            for pieces in self._pieces
-            if isinstance(pieces, list)
-            for piece in pieces
-            if piece.ulid in records
+            for piece in self._pieces
+            if isinstance(piece, MarkedText) and piece.ulid in records
         }
         self._waiting = {
             ulid: [
-                strip_for_replay(item) for item in record.payload if is_replayed(item)
+                item
+                for item in map(strip_for_replay, filter(is_replayed, record.payload))
+                if not is_code(item) or self._take_out(item)
             ]
             for ulid, record in self._records.items()
         }
@@ -6030,31 +5864,25 @@ class _RunHistory:
             if is_call(item)
         }
 
-        for waiting in self._waiting.values():
-            for item in filter(is_code, list(waiting)):
-                if not self._takes_out(item):
-                    waiting.remove(item)
-
-    def _takes_out(self, code: Item) -> bool:
-        for pieces in [found for found in self._pieces if isinstance(found, list)]:
-            for place, piece in enumerate(pieces):
+    def _take_out(self, code: Item) -> bool:
+        for place, piece in enumerate(self._pieces):
+            if isinstance(piece, MarkedText):
                 rest = remove_code(piece.text, code)
                 if rest is not None:
-                    pieces[place] = piece._replace(text=rest)
+                    self._pieces[place] = piece._replace(text=rest)
                     return True
         return False
 
     def items(self) -> list[Item]:
         items: list[Item] = []
-        for part in self._pieces:
-            match part:
+        for piece in self._pieces:
+            match piece:
+                case MarkedText():
+                    items += self._text(piece)
                 case ToolCall():
-                    items += self._call(part)
+                    items += self._call(piece)
                 case ToolMessage():
-                    items.append(tool_message_item(part, items))
-                case _:
-                    for piece in part:
-                        items += self._piece(piece)
+                    items.append(tool_message_item(piece, items))
         return items
 
     def _call(self, call: ToolCall) -> list[Item]:
@@ -6066,23 +5894,23 @@ class _RunHistory:
                 return self._allowed(ulid, waiting[: place + 1])
         return [_call_item(call)]
 
-    def _piece(self, piece: MarkedText) -> list[Item]:
-        kept = self._allowed(piece.ulid, self._waiting.pop(piece.ulid, []))
-        message = kept.pop() if kept and _is_answer(kept[-1]) else None
-        record = self._records.get(piece.ulid)
-        if message and record and not record.shown and _is_whole_commentary(message):
-            kept, message = [*kept, message], None
-        if not piece.text:
-            return kept
-        if message and record and record.shown == text_digest(piece.text):
-            return [*kept, message]
-        return [*kept, _message_item(message, piece.text)]
+    def _text(self, piece: MarkedText) -> list[Item]:
+        items, message = (
+            self._allowed(piece.ulid, self._waiting.pop(piece.ulid, [])),
+            None,
+        )
+        if items and _is_answer(items[-1]):
+            last, shown = items[-1], self._records[piece.ulid].shown
+            if piece.text and shown == text_digest(piece.text):
+                return items
+            # The host does not return the text of commentary.
+            if shown or not (is_commentary(last) and message_text(last)):
+                message = items.pop()
+        return [*items, _message_item(message, piece.text)] if piece.text else items
 
     def _allowed(self, ulid: str, items: Sequence[Item]) -> list[Item]:
-        if not items:
-            return []
-        reader = self._reader
-        readable = bool(reader and reader.can_decrypt(self._records[ulid].origin))
+        reader, record = self._reader, self._records.get(ulid)
+        readable = reader and record and reader.can_decrypt(record.origin)
         return [
             item
             for item in items
@@ -6098,20 +5926,14 @@ def _call_item(call: ToolCall) -> Item:
     return {**head, key: call.arguments}
 
 
-def _split(
-    part: AssistantText | ToolCall | ToolMessage,
-) -> list[MarkedText] | ToolCall | ToolMessage:
+def _split(part: ChatPart) -> Iterable[MarkedText | ChatPart]:
     if isinstance(part, AssistantText):
-        return list(split_at_markers(strip_old_blocks(part.text)))
-    return part
+        return split_at_markers(_strip_old_blocks(part.text))
+    return [part]
 
 
 def _is_answer(item: Item) -> bool:
     return item_type(item) == "message" and item.get("role") == "assistant"
-
-
-def _is_whole_commentary(item: Item) -> bool:
-    return is_commentary(item) and bool(message_text(item))
 
 
 def _message_item(kept: Item | None, shown: str) -> Item:
@@ -6120,15 +5942,11 @@ def _message_item(kept: Item | None, shown: str) -> Item:
         return {"type": "message", "role": "assistant", "content": [part]}
     if message_text(kept).strip() == shown:
         return kept
-    parts = kept.get("content")
-    if isinstance(parts, list) and len(parts) == 1 and _is_text_part(parts[0]):
+    parts = as_list(kept.get("content"))
+    if [as_mapping(one).get("type") for one in parts] == ["output_text"]:
         is_edited = "text" in parts[0]  # the annotations' positions are no longer valid
         part = {**parts[0], "text": shown, **({"annotations": []} if is_edited else {})}
     return {**kept, "content": [part]}
-
-
-def _is_text_part(part: object) -> bool:
-    return isinstance(part, Mapping) and part.get("type") == "output_text"
 
 
 # ==== owui_chat.input.tasks: Small jobs that the host gives a model: titles, tags, follow-up questions.
@@ -6147,11 +5965,9 @@ _TASK_OBJECTS: Mapping[str, tuple[str, dict[str, Any]]] = {
 (docs/reference/open-webui.md, "Tasks")."""
 
 
-_ANSWER_KEYS = frozenset(
-    {
-        *("tools", "tool_choice", "parallel_tool_calls", "reasoning"),
-        *("reasoning_effort", "text", "verbosity", "response_format"),
-    }
+_ANSWER_KEYS = (
+    *("tools", "tool_choice", "parallel_tool_calls", "reasoning"),
+    *("reasoning_effort", "text", "verbosity", "response_format"),
 )
 """What is chosen for answers, but not for tasks."""
 
@@ -6167,10 +5983,10 @@ def task_request(
     If the host reads the answer as JSON, the model is held to that form. Raises
     InvalidRequest.
     """
-    messages = task_messages(messages)
+    messages = [{**m, "content": _clean(m.get("content"))} for m in messages]
     instructions, parts = parse_messages(messages)
     given = {k: v for k, v in body.items() if k not in _ANSWER_KEYS}
-    form = task_format(task, messages)
+    form = _task_format(task, messages)
     if form and model.facts.known_family:
         given["text"] = {"format": form}
     settings = Settings(
@@ -6180,20 +5996,9 @@ def task_request(
     return build_request(model, instructions, items, given, settings)
 
 
-def task_messages(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return the messages of a task without the markers of the quoted chat."""
-    return [
-        {**message, "content": _clean(message.get("content"))} for message in messages
-    ]
-
-
-def task_format(
+def _task_format(
     task: str, messages: Sequence[Mapping[str, Any]]
 ) -> dict[str, Any] | None:
-    """Return the `text.format` of a task whose answer the host reads as JSON, or None.
-
-    An administrator's own prompt may ask for something else, so the key must be in it.
-    """
     key, value = _TASK_OBJECTS.get(task, ("", {}))
     if not key or not any(f'"{key}"' in str(m.get("content")) for m in messages):
         return None
@@ -6207,10 +6012,7 @@ def task_format(
 
 
 def task_result(text: str, model: str) -> dict[str, Any]:
-    """Return the answer of a task; an empty one if it failed.
-
-    The host would use the text of an error as the title.
-    """
+    """Return the answer of a task; its text must be empty if the task failed."""
     message = {"role": "assistant", "content": text}
     return {
         "object": "chat.completion",
@@ -6238,17 +6040,13 @@ def _clean_part(part: object) -> object:
 Chunk = dict[str, Any]
 
 
-def host_usage(
-    usage: Usage, last: Usage | None, cost: float | None = None
-) -> dict[str, Any]:
-    """Return the counts as the host stores them with a message.
-
-    The sums are for billing. The host's compaction reads `prompt_tokens` as the size of
-    the chat, so `prompt_tokens` and `completion_tokens` are those of the last response
-    (docs/reference/open-webui.md, "Usage").
-    """
-    newest = last or usage
-    return {
+def host_usage(ended: RunDone) -> Chunk:
+    """Return the field `usage` as the host stores it; empty if nothing was counted."""
+    usage, cost = ended.usage, ended.cost
+    if usage is None:
+        return {}
+    newest = ended.last_usage or usage
+    counts = {
         "input_tokens": usage.input,
         "output_tokens": usage.output,
         "total_tokens": usage.total,
@@ -6261,47 +6059,29 @@ def host_usage(
         "output_tokens_details": {"reasoning_tokens": usage.reasoning},
         **({} if cost is None else {"cost": cost}),
     }
+    return {"usage": counts}
 
 
 def error_chunk(sentence: str) -> Chunk:
-    """Return the chunk that marks the message as failed and keeps its text.
-
-    It has no `choices`, because with them the host ignores `error`.
-    """
+    """Return the chunk that marks the message as failed and keeps its text."""
     return {"error": {"message": sentence}}
 
 
 def status_chunk(sentence: str) -> Chunk:
     """Return a status line above the answer; the host stores it."""
     data = {"description": sentence, "done": True}
-    return host_event({"type": "status", "data": data})
-
-
-def pages_chunk(queries: list[str], pages: list[str]) -> Chunk:
-    """Return a status line that opens to the pages that a search found."""
-    sites = "1 site" if len(pages) == 1 else f"{len(pages)} sites"
-    sought = f" for {', '.join(queries)}" if queries else ""
-    data = {
-        "action": "web_search",
-        "description": f"Searched {sites}{sought}",
-        "urls": pages,
-        "done": True,
-    }
-    return host_event({"type": "status", "data": data})
+    return host_event("status", data)
 
 
 def source_chunk(name: str, text: str) -> Chunk:
     """Return a source below the answer that opens to show `text`."""
-    data = {
-        "source": {"name": name},
-        "document": [text],
-        "metadata": [{"source": name}],
-    }
-    return host_event({"type": "source", "data": data})
+    head = {"source": {"name": name}, "document": [text]}
+    return host_event("source", {**head, "metadata": [{"source": name}]})
 
 
-def host_event(event: dict[str, Any]) -> Chunk:
+def host_event(kind: str, data: Mapping[str, Any]) -> Chunk:
     """Return a chunk whose event the host hands to its event emitter."""
+    event = {"type": kind, "data": data}
     return {"event": event, "choices": [{"index": 0, "delta": {}}]}
 
 
@@ -6334,9 +6114,7 @@ def link_files(text: str, card: Mapping[str, Any]) -> str:
 
 
 def file_lines(card: Mapping[str, Any]) -> str:
-    """Return the lines for a reader who has already got the text with its own
-    addresses.
-    """
+    """Return the links and notes of a card, for a text that was shown without them."""
     links = (card.get("links") or {}).items()
     lines = [
         f"[{PurePosixPath(unquote(address)).name}]({url})" for address, url in links
@@ -6351,10 +6129,10 @@ _LABEL = r"[^\[\]\n]{0,300}"
 _PLAIN = r"[^\s()]{0,1000}"
 _URL = rf"https?://{_PLAIN}(?:\({_PLAIN}\){_PLAIN})?"
 
-LINK = re.compile(
+# A Markdown link, with the parentheses directly around it.
+_LINK = re.compile(
     rf"(?P<open>\()?\[(?P<label>{_LABEL})\]\((?P<url>{_URL})\)(?(open)\))"
 )
-"""A Markdown link, with the parentheses directly around it."""
 
 # Every alternative begins with one plain character, so that `re` skips all others three
 # times as fast.
@@ -6366,9 +6144,9 @@ _BEGUN_TRACKING = (
 _UNFINISHED_TRACKING = rf"\?{_BEGUN_TRACKING}|&{_BEGUN_TRACKING}"
 _TRACKING = re.compile(rf"\?{_TRACKED}&|[?&]{_TRACKED}(?![\w-])")
 
-OPEN_LINK = re.compile(f"{_UNFINISHED_LINK}|{_UNFINISHED_TRACKING}")
+_OPEN_LINK = re.compile(f"{_UNFINISHED_LINK}|{_UNFINISHED_TRACKING}")
 OPEN_TRACKING = re.compile(_UNFINISHED_TRACKING)
-"""The end of a text that may continue as a link or as a tracking parameter."""
+"""The end of a text that may become a tracking parameter."""
 
 
 class HoldbackBuffer:
@@ -6393,45 +6171,28 @@ class HoldbackBuffer:
         return rest
 
 
-def is_tracked_url(url: str) -> bool:
-    """Say whether the model's search found this address."""
-    return bool(_TRACKING.search(url))
-
-
 def strip_tracking(text: str) -> str:
     """Return a text, or an address, without tracking parameters in its links."""
     return _TRACKING.sub(_kept_of_tracking, text) if _TRACKED in text else text
-
-
-def strip_tracking_place(text: str, place: int) -> int:
-    """Return the new position of `place` after `strip_tracking`."""
-    gone = (match for match in _TRACKING.finditer(text) if match.start() < place)
-    return place - sum(len(match[0]) - len(_kept_of_tracking(match)) for match in gone)
 
 
 def _kept_of_tracking(match: re.Match[str]) -> str:
     return "?" if match[0].endswith("&") else ""
 
 
-_Edit = tuple[int, int, str]
-
-
 class Citations:
-    """Numbers the sources of one run.
-
-    The same events always give the same numbers.
-    """
+    """Numbers the sources of one run; the same events give the same numbers."""
 
     def __init__(self, known: Iterable[str] = ()) -> None:
         """Continue after the sources that the page already has, given by their keys."""
         self._numbers = {key: number for number, key in enumerate(known, 1)}
         self._names: dict[str, str] = {}
         self._waiting: list[str] = []  # sources that the page does not know yet
-        self._growing: dict[tuple[int, int], HoldbackBuffer] = {}
+        self._growing: dict[int, tuple[int, HoldbackBuffer]] = {}
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The keys that identify the numbered sources, in the order of the numbers."""
+        """The keys of the sources, in the order of their numbers."""
         return tuple(self._numbers)
 
     def feed(self, event: RunEvent) -> Iterable[CitedEvent]:
@@ -6458,7 +6219,7 @@ class Citations:
                 yield from self._sources(ended=True)  # before the numbers that follow
                 yield from self._host_sources(event.card.get("sources", ()))
             case RunDone():
-                for index in dict.fromkeys(index for index, _ in self._growing):
+                for index in [*self._growing]:
                     yield from self._rest(index)
                 yield from self._sources(ended=True)
                 yield event
@@ -6477,16 +6238,13 @@ class Citations:
             yield TextDelta(index, "text", 0, text)
 
     def _take_held(self, index: int) -> str:
-        places = sorted(place for place in self._growing if place[0] == index)
-        return "".join(
-            self._linked(self._growing.pop(place).rest()) for place in places
-        )
+        _, held = self._growing.pop(index, (0, None))
+        return self._linked(held.rest()) if held else ""
 
     def _shown_text(self, ended: ItemDone) -> str:
         content = ended.item.get("content")
-        if isinstance(content, str):
-            return link_files(self._linked(content), ended.card)
-        text = "".join(map(self._shown_part, content_parts(content)))
+        parts = [{"text": content}] if isinstance(content, str) else content
+        text = "".join(map(self._shown_part, content_parts(parts)))
         return link_files(text, ended.card)
 
     def _sources(self, *, ended: bool) -> Iterator[CitedEvent]:
@@ -6494,29 +6252,25 @@ class Citations:
             key = self._waiting.pop(0)
             name = self._names.get(key, key)
             url = {"url": key} if key.startswith("http") else {}
-            yield SourceCited(
-                {
-                    "source": {"name": name, **url},
-                    "document": [name],
-                    "metadata": [{"source": key, "name": name}],
-                }
-            )
+            head = {"source": {"name": name, **url}, "document": [name]}
+            yield SourceCited({**head, "metadata": [{"source": key, "name": name}]})
 
     def _grow(self, event: TextDelta) -> str:
-        place = (event.output_index, event.part)
-        before = ""
-        if place not in self._growing:
-            before = self._take_held(event.output_index)
-            self._growing[place] = HoldbackBuffer(OPEN_LINK)
-        return before + self._linked(self._growing[place].feed(event.text))
+        index, before = event.output_index, ""
+        part, held = self._growing.get(index, (None, None))
+        if held is None or part != event.part:
+            before, held = self._take_held(index), HoldbackBuffer(_OPEN_LINK)
+            self._growing[index] = (event.part, held)
+        return before + self._linked(held.feed(event.text))
 
     def _linked(self, text: str) -> str:
         if "](" in text:
-            text = LINK.sub(self._linked_number, text)
+            text = _LINK.sub(self._linked_number, text)
         return strip_tracking(text)
 
     def _linked_number(self, link: re.Match[str]) -> str:
-        return self._number_of_link(link) if is_tracked_url(link["url"]) else link[0]
+        is_found = _TRACKING.search(link["url"])
+        return self._number_of_link(link) if is_found else link[0]
 
     def _number_of_link(self, link: re.Match[str]) -> str:
         url, label = strip_tracking(link["url"]), link["label"].strip()
@@ -6533,10 +6287,10 @@ class Citations:
         for annotation in annotations:
             self._name(annotation)
         keys = set(map(_key, annotations))
-        edits: list[_Edit] = [
+        edits = [
             (link.start(), link.end(), self._number_of_link(link))
-            for link in LINK.finditer(text)
-            if is_tracked_url(link["url"]) or strip_tracking(link["url"]) in keys
+            for link in _LINK.finditer(text)
+            if _TRACKING.search(link["url"]) or link["url"] in keys
         ]
         linked = [range(start, end) for start, end, _ in edits]
         for annotation in annotations:
@@ -6559,7 +6313,7 @@ class Citations:
 
 
 def source_keys(sources: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Return the keys of the host's sources as the page identifies them, each once."""
+    """Return the keys by which the page tells the host's sources apart, each once."""
     keys = []
     for source in sources:
         metadata = source.get("metadata") or []
@@ -6590,9 +6344,9 @@ def _range(annotation: Item, text: str) -> tuple[int, int]:
     return min(start, len(text)), min(end, len(text))
 
 
-def _apply_edits(text: str, edits: Iterable[_Edit]) -> str:
+def _apply_edits(text: str, edits: Iterable[tuple[int, int, str]]) -> str:
     pieces, done = [], 0
-    for start, end, told in sorted(edits, key=lambda edit: edit[:2]):
+    for start, end, told in sorted(edits, key=itemgetter(0, 1)):
         pieces += [text[done:start], told]
         done = max(done, end)
     return "".join([*pieces, text[done:]])
@@ -6601,8 +6355,7 @@ def _apply_edits(text: str, edits: Iterable[_Edit]) -> str:
 def chat_annotations(item: Item, before: int) -> list[Item]:
     """Return the pages that a message cites, with their positions in the answer.
 
-    The message begins `before` characters after the beginning of the answer. Its links
-    have no tracking parameters.
+    `before` is where the message begins in it, counted without tracking parameters.
     """
     annotations: list[Item] = []
     for part in content_parts(item.get("content")):
@@ -6615,14 +6368,14 @@ def chat_annotations(item: Item, before: int) -> list[Item]:
 
 
 def _url_citation(annotation: Item, text: str, before: int) -> Item:
-    cited: Item = {
-        "url": strip_tracking(str(annotation.get("url") or "")),
-        "title": str(annotation.get("title") or ""),
-    }
+    title = str(annotation.get("title") or "")
+    cited: Item = {"url": _key(annotation), "title": title}
     for key in ("start_index", "end_index"):
         place = annotation.get(key)
         place = place if isinstance(place, int) else len(text)
-        cited[key] = before + strip_tracking_place(text, place)
+        gone = (match for match in _TRACKING.finditer(text) if match.start() < place)
+        place -= sum(len(match[0]) - len(_kept_of_tracking(match)) for match in gone)
+        cited[key] = before + place
     return {"type": "url_citation", "url_citation": cited}
 
 
@@ -6632,10 +6385,7 @@ COMMENTARY_TYPE = "openai_responses:remark"
 
 
 def closing_commentary(output: Sequence[Item]) -> Item | None:
-    """Return the commentary that is the last output of a run, if there is one.
-
-    The same holds for the last response of a run.
-    """
+    """Return the commentary that is the last output of a run or of its last response."""
     if open_calls(output):
         return None
     for item in reversed(output):
@@ -6644,18 +6394,6 @@ def closing_commentary(output: Sequence[Item]) -> Item | None:
         if item_type(item) == "message" and message_text(item).strip():
             return item if is_commentary(item) else None
     return None
-
-
-def returned_texts(turn: Sequence[tuple[Item, str]]) -> list[tuple[Item, str]]:
-    """Return the items of a response with the texts that the host returns for them.
-
-    `turn` has the shown text of each item; the host does not return that of commentary.
-    """
-    closing = closing_commentary([item for item, _ in turn])
-    return [
-        (item, "" if is_commentary(item) and item != closing else text)
-        for item, text in turn
-    ]
 
 
 _RECORD_TYPE = "openai_responses:kept"
@@ -6671,16 +6409,11 @@ def record_item(stored: StoredRecord, before: str) -> Item:
     return {**head, "kept": dict(stored.value)}
 
 
-_Answer = list[AssistantText | ToolCall | ToolMessage]
-_Place = tuple[int, int]
-"""The number of a part, and where in its text."""
+_Place = tuple[int, int]  # the number of a part, and where in its text
 
 
 def output_values(messages: Mapping[str, Any]) -> dict[str, Any]:
-    """Return all values that are stored in the outputs of a chat's messages.
-
-    They have the form of message keys' values, under keys that no message has.
-    """
+    """Return the values in the outputs of a chat's messages, in the form of its keys."""
     items = (item for message in messages.values() for item in _output_of(message))
     return {
         message_key(_item_id(item)): item.get("kept")
@@ -6713,33 +6446,31 @@ def restore_from_outputs(
 ) -> list[ChatPart]:
     """Return a chat with markers for the records in its `runs`.
 
-    Matched from the end, because the host may have left out the oldest messages. A run
-    that differs from the stored chat is not changed.
+    A run that differs from the stored chat is not changed.
     """
-    waiting = list(runs)
-    answers: list[list[ChatPart]] = []
-    for is_said, group in groupby(
-        reversed(parts), lambda part: isinstance(part, UserMessage)
-    ):
+    waiting, result = list(runs), list[ChatPart]()
+    grouped = groupby(reversed(parts), lambda part: isinstance(part, UserMessage))
+    for is_said, group in grouped:
         found = [*group][::-1]
-        answers.insert(0, found if is_said else _merge_output(found, waiting))
-    return [part for answer in answers for part in answer]
+        result[:0] = found if is_said else _merge_output(found, waiting)
+    return result
 
 
 def _merge_output(
-    parts: Sequence[ChatPart], waiting: list[Sequence[Item]]
+    answer: list[ChatPart], waiting: list[Sequence[Item]]
 ) -> list[ChatPart]:
-    answer: _Answer = [part for part in parts if not isinstance(part, UserMessage)]
     for number in reversed(range(len(waiting))):
         places = _places(answer, waiting[number])
         if places is not None:
             kept = list(filter(_is_record, waiting[number]))
             del waiting[number:]
             return [*_with_markers(answer, kept, places)]
-    return list(parts)
+    return answer
 
 
-def _places(answer: _Answer, run: Sequence[Item]) -> dict[str, _Place] | None:
+def _places(
+    answer: Sequence[ChatPart], run: Sequence[Item]
+) -> dict[str, _Place] | None:
     found: dict[str, _Place] = {}
     place, has_text = (0, 0), False
     for item in run:
@@ -6753,10 +6484,10 @@ def _places(answer: _Answer, run: Sequence[Item]) -> dict[str, _Place] | None:
                 return None
             found[_item_id(item)], has_text = at, True
             place = (at[0], at[1] + len(text))
-    return found if has_text or _call_ids(answer, run) else None
+    return found if has_text or _has_call(answer, run) else None
 
 
-def _find_text(answer: _Answer, place: _Place, text: str) -> _Place | None:
+def _find_text(answer: Sequence[ChatPart], place: _Place, text: str) -> _Place | None:
     first, start = place
     for number, part in enumerate(answer[first:], first):
         if isinstance(part, AssistantText):
@@ -6766,20 +6497,20 @@ def _find_text(answer: _Answer, place: _Place, text: str) -> _Place | None:
     return None
 
 
-def _behind_output(answer: _Answer, item: Item) -> _Place:
+def _behind_output(answer: Sequence[ChatPart], item: Item) -> _Place:
     for number, part in enumerate(answer):
         if isinstance(part, ToolMessage) and part.call_id == item.get("call_id"):
             return number + 1, 0
     return 0, 0
 
 
-def _call_ids(answer: _Answer, run: Sequence[Item]) -> set[str]:
-    shown = {part.call_id for part in answer if isinstance(part, ToolCall)}
-    return shown & {str(item.get("call_id")) for item in run if is_call(item)}
+def _has_call(answer: Sequence[ChatPart], run: Sequence[Item]) -> bool:
+    call_ids = {str(item.get("call_id")) for item in run if is_call(item)}
+    return any(isinstance(p, ToolCall) and p.call_id in call_ids for p in answer)
 
 
 def _with_markers(
-    answer: _Answer, kept: Sequence[Item], places: Mapping[str, _Place]
+    answer: Sequence[ChatPart], kept: Sequence[Item], places: Mapping[str, _Place]
 ) -> Iterator[ChatPart]:
     lines: dict[_Place, str] = {}
     for item in kept:
@@ -6787,11 +6518,15 @@ def _with_markers(
         if place is None and item.get("before"):
             continue  # its text is gone
         place = place or (len(answer), 0)
-        lines[place] = lines.get(place, "") + format_marker("items", _ulid(item))
+        ulid = _item_id(item).removeprefix(_RECORD_ID)
+        lines[place] = lines.get(place, "") + format_marker("items", ulid)
     for number, part in enumerate(answer):
         here = {at: line for (n, at), line in lines.items() if n == number}
         if isinstance(part, AssistantText):
-            yield _with_lines(part, here)
+            text = part.text
+            for at in sorted(here, reverse=True):
+                text = text[:at] + here[at] + text[at:]
+            yield AssistantText(text)
         else:
             yield from map(AssistantText, here.values())
             yield part
@@ -6799,29 +6534,18 @@ def _with_markers(
         yield AssistantText(last)
 
 
-def _with_lines(answered: AssistantText, lines: Mapping[int, str]) -> AssistantText:
-    text = answered.text
-    for at in sorted(lines, reverse=True):
-        text = text[:at] + lines[at] + text[at:]
-    return AssistantText(text)
-
-
 def _output_of(message: object) -> list[Item]:
-    return content_parts(message.get("output")) if isinstance(message, Mapping) else []
+    return content_parts(as_mapping(message).get("output"))
 
 
 def _given_text(item: Item) -> str:
     parts = content_parts(item.get("content"))
     texts = (p.get("text") for p in parts if p.get("type") == "output_text")
-    return "".join(text for text in texts if isinstance(text, str))
+    return "".join(map(as_text, texts))
 
 
 def _is_record(item: Item) -> bool:
     return item.get("type") == _RECORD_TYPE and _item_id(item).startswith(_RECORD_ID)
-
-
-def _ulid(item: Item) -> str:
-    return _item_id(item).removeprefix(_RECORD_ID)
 
 
 def _item_id(item: Item) -> str:
@@ -6835,12 +6559,7 @@ _FINISH_REASONS = {"max_output_tokens": "length", "content_filter": "content_fil
 
 
 class ChunkRenderer:
-    """Shows one run as growing text and reasoning.
-
-    Open calls are for the client; they come at the end. Commentary is shown as
-    reasoning, so that the text is only the answer. If a run ends with commentary, it is
-    repeated as the answer.
-    """
+    """Shows one run as growing text and reasoning, which includes commentary."""
 
     def __init__(self, completion_id: str, created: int, model: str) -> None:
         """Take the fields of every chunk: its id, its time in seconds, the model."""
@@ -6853,8 +6572,7 @@ class ChunkRenderer:
         self._open_calls: dict[str, Item] = {}
         self._held = HoldbackBuffer(OPEN_TRACKING)
         self._length = 0  # of the text so far
-        self._last_part: tuple[int, int] | None = None
-        self._last_index: int | None = None
+        self._places: dict[str, object] = {}
         self._commentary: dict[int, Item] = {}
 
     def render(self, event: AnswerEvent) -> Iterator[Chunk]:
@@ -6864,9 +6582,13 @@ class ChunkRenderer:
                 self._commentary[event.output_index] = event.item
             case TextDelta(kind="text" | "refusal"):
                 shown = strip_tracking(self._held.feed(event.text))
-                yield from self._grow(event, shown)
+                if event.output_index in self._commentary:
+                    yield from self._think(event, shown)
+                else:
+                    gap = self._gap("text", event.output_index)
+                    yield from self._add_text(gap + shown)
             case TextDelta(kind="summary" | "reasoning"):
-                yield from self._add_reasoning(self._reasoning_gap(event) + event.text)
+                yield from self._think(event, event.text)
             case ItemDone() if has_image(event.item):
                 yield self._chunk({"images": [_chat_image(event.item)]})
             case ItemDone() if item_type(event.item) == "message":
@@ -6880,11 +6602,9 @@ class ChunkRenderer:
                 yield from self._add_closing(closing_commentary(event.output))
                 yield from self._end(event)
 
-    def _grow(self, event: TextDelta, shown: str) -> Iterator[Chunk]:
-        if event.output_index in self._commentary:
-            yield from self._add_reasoning(self._reasoning_gap(event) + shown)
-        else:
-            yield from self._add_text(self._gap(event) + shown)
+    def _think(self, event: TextDelta, text: str) -> Iterator[Chunk]:
+        gap = self._gap("reasoning", (event.output_index, event.part))
+        yield from self._add_reasoning(gap + text)
 
     def _end_message(self, event: ItemDone) -> Iterator[Chunk]:
         rest = strip_tracking(self._held.rest())
@@ -6892,20 +6612,16 @@ class ChunkRenderer:
             self._commentary[event.output_index] = event.item
             yield from self._add_reasoning(rest)
         else:
-            yield from self._end_answer(event, rest)
+            yield from self._add_text(rest)
+            before = self._length - len(_clean_text(event.item))
+            if cited := chat_annotations(event.item, before):
+                yield self._chunk({"annotations": cited})
         yield from self._add_text(file_lines(event.card))
-
-    def _end_answer(self, event: ItemDone, rest: str) -> Iterator[Chunk]:
-        yield from self._add_text(rest)
-        length = len(strip_tracking(message_text(event.item)))
-        cited = chat_annotations(event.item, self._length - length)
-        if cited:
-            yield self._chunk({"annotations": cited})
 
     def _add_closing(self, commentary: Item | None) -> Iterator[Chunk]:
         if commentary is not None and commentary in self._commentary.values():
             gap = _GAP if self._length else ""
-            yield from self._add_text(gap + strip_tracking(message_text(commentary)))
+            yield from self._add_text(gap + _clean_text(commentary))
 
     def _add_text(self, text: str) -> Iterator[Chunk]:
         self._length += len(text)
@@ -6920,26 +6636,21 @@ class ChunkRenderer:
         choice = {"index": 0, "delta": delta, "finish_reason": finish}
         return {**self._head, "choices": [choice]}
 
-    def _gap(self, event: TextDelta) -> str:
-        before, self._last_index = self._last_index, event.output_index
-        return "" if before in (None, event.output_index) else _GAP
-
-    def _reasoning_gap(self, event: TextDelta) -> str:
-        place = (event.output_index, event.part)
-        before, self._last_part = self._last_part, place
-        return "" if before in (None, place) else _GAP
+    def _gap(self, kind: str, place: object) -> str:
+        before = self._places.get(kind, place)
+        self._places[kind] = place
+        return "" if before == place else _GAP
 
     def _end(self, event: RunDone) -> Iterator[Chunk]:
         for index, call in enumerate(self._open_calls.values()):
             tool_call = {"index": index, **chat_tool_call(call)}
             yield self._chunk({"tool_calls": [tool_call]})
-        if event.ending.is_failure and event.ending.kind != "incomplete":
-            yield error_chunk(event.ending.sentence)
+        if error := _error(event.ending):
+            yield error
         else:
-            yield self._chunk({}, finish_reason(event.ending, bool(self._open_calls)))
-        if event.usage:
-            usage = host_usage(event.usage, event.last_usage, event.cost)
-            yield {**self._head, "choices": [], "usage": usage}
+            yield self._chunk({}, _finish_reason(event.ending, bool(self._open_calls)))
+        if usage := host_usage(event):
+            yield {**self._head, "choices": [], **usage}
 
 
 def _chat_image(item: Item) -> dict[str, Any]:
@@ -6955,8 +6666,12 @@ def chat_tool_call(item: dict[str, Any]) -> dict[str, Any]:
     return {"id": item.get("call_id"), "type": "function", "function": function}
 
 
-def finish_reason(ending: Ending, has_calls: bool) -> str:
-    """Return Chat Completions' word for the ending of an answer."""
+def _error(ending: Ending) -> Chunk:
+    failed = ending.is_failure and ending.kind != "incomplete"
+    return error_chunk(ending.sentence) if failed else {}
+
+
+def _finish_reason(ending: Ending, has_calls: bool) -> str:
     if ending.kind == "incomplete":
         return _FINISH_REASONS.get(ending.code or "", "stop")
     return "tool_calls" if has_calls else "stop"
@@ -6965,36 +6680,25 @@ def finish_reason(ending: Ending, has_calls: bool) -> str:
 def completion(
     ended: RunDone, completion_id: str, created: int, model: str
 ) -> dict[str, Any]:
-    """Return the `chat.completion` of a run, with the error if it failed.
-
-    Text that arrived before a failure is included; without any, there is only the
-    error.
-    """
-    failed = ended.ending.is_failure and ended.ending.kind != "incomplete"
-    error = error_chunk(ended.ending.sentence) if failed else {}
-    if failed and not ended.output:
+    """Return the `chat.completion` of a run; only the error if it failed at once."""
+    error = _error(ended.ending)
+    if error and not ended.output:
         return error
     message = _message(ended)
-    finish = finish_reason(ended.ending, "tool_calls" in message)
-    usage = (
-        host_usage(ended.usage, ended.last_usage, ended.cost) if ended.usage else None
-    )
+    finish = _finish_reason(ended.ending, "tool_calls" in message)
     return {
         "id": completion_id,
         "object": "chat.completion",
         "created": created,
         "model": model,
         "choices": [{"index": 0, "message": message, "finish_reason": finish}],
-        **({"usage": usage} if usage else {}),
+        **host_usage(ended),
         **error,
     }
 
 
 def completion_text(ended: RunDone) -> str:
-    """Return the text of an answer, with a blank line between its messages.
-
-    Commentary is not part of it, unless the run ends with it or has no other text.
-    """
+    """Return the text of an answer: without commentary, unless that is all or the end."""
     return _GAP.join(map(_clean_text, _messages(ended)))
 
 
@@ -7023,7 +6727,7 @@ def _message(ended: RunDone) -> dict[str, Any]:
         "reasoning_content": _progress(ended),
         "annotations": _annotations(ended),
         "images": [_chat_image(i) for i in ended.output if has_image(i)],
-        "tool_calls": _open_calls(ended),
+        "tool_calls": [chat_tool_call(call) for call in open_calls(ended.output)],
     }
     said = {"role": "assistant", "content": completion_text(ended)}
     return said | {name: value for name, value in further.items() if value}
@@ -7040,20 +6744,11 @@ def _progress(ended: RunDone) -> str:
     return strip_tracking(_GAP.join(texts))
 
 
-def _open_calls(ended: RunDone) -> list[dict[str, Any]]:
-    answered = {i["call_id"] for i in ended.output if is_call_output(i)}
-    calls = [item for item in ended.output if is_call(item)]
-    return [chat_tool_call(i) for i in calls if i.get("call_id") not in answered]
-
-
 # ==== owui_chat.render.items: The output items that the host holds for one message, and the events that make them.
 
 
 def call_host_item(item: Item) -> Item:
-    """Return a call in the host's form; the text of a custom call is an argument.
-
-    The host would leave a call without a status out of the next turn.
-    """
+    """Return a call in the host's form; the text of a custom call is an argument."""
     shown = {"status": "completed", **_without_secrets(item)}
     if item_type(item) == "custom_tool_call":
         text = json.dumps({"input": shown.pop("input", "")}, ensure_ascii=False)
@@ -7063,18 +6758,19 @@ def call_host_item(item: Item) -> Item:
 
 def output_host_item(event: ToolOutput) -> Item:
     """Return a call's output with what its card shows; pictures by their address."""
-    output = event.item["output"]
+    call_id, output = event.item["call_id"], event.item["output"]
     parts = [{"type": "input_text", "text": output}]
     if isinstance(output, list):
         texts = [part for part in output if part.get("type") == "input_text"]
         parts = [*texts, *event.card.get("stored", ())]
-    shown = _output_item(event.item["call_id"], parts, failed=event.failed)
-    return shown | {k: event.card[k] for k in ("files", "embeds") if k in event.card}
-
-
-def _broken_off_host_item(call_id: object) -> Item:
-    text = "Error: this was not run, because the answer broke off."
-    return _output_item(call_id, [{"type": "input_text", "text": text}], failed=True)
+    return {
+        "type": "function_call_output",
+        "id": f"fco_{call_id}",
+        "call_id": call_id,
+        "output": parts,
+        "status": "failed" if event.failed else "completed",
+        **{k: event.card[k] for k in ("files", "embeds") if k in event.card},
+    }
 
 
 def begun_host_item(item: Item) -> Item:
@@ -7114,23 +6810,15 @@ def reasoning_host_item(item: Item, seconds: int) -> Item:
 
 
 def _without_secrets(item: Item) -> Item:
-    hidden = ("encrypted_content",)
-    return {k: v for k, v in item.items() if k not in hidden and v is not None}
-
-
-def _output_item(call_id: object, parts: list[Item], *, failed: bool) -> Item:
-    return {
-        "type": "function_call_output",
-        "id": f"fco_{call_id}",
-        "call_id": call_id,
-        "output": parts,
-        "status": "failed" if failed else "completed",
-    }
+    hidden = "encrypted_content"
+    return {k: v for k, v in item.items() if k != hidden and v is not None}
 
 
 def _text_part(text: str) -> Item:
     return {"type": "output_text", "text": text, "annotations": []}
 
+
+_NOT_RUN = "Error: this was not run, because the answer broke off."
 
 _DELTA_TYPES: Mapping[str, str] = {
     "text": "output_text.delta",
@@ -7149,6 +6837,7 @@ class OutputItems:
         """Start without items."""
         self.items: list[Item] = []
         self.files: list[Item] = []
+        self._turn_start = 0
 
     def begin(self, item: Item) -> Chunk:
         """Return the event of a new item at the last place."""
@@ -7159,6 +6848,10 @@ class OutputItems:
         """Return the event that replaces the item at `place`."""
         self.items[place] = item
         return _native("output_item.done", place, item=item)
+
+    def update(self, place: int, **fields: Any) -> Chunk:
+        """Return the event that changes fields of the item at `place`."""
+        return self.end(place, {**self.items[place], **fields})
 
     def add(self, item: Item) -> Iterator[Chunk]:
         """Yield the events of an item that is complete at once."""
@@ -7179,93 +6872,185 @@ class OutputItems:
         grown = {"item_id": item_id, part: 0, "delta": text}
         return _native(_DELTA_TYPES[kind], place, **grown)
 
+    def add_files(self, card: Mapping[str, Any]) -> Iterator[Chunk]:
+        """Yield the files of a card; the page gets those of earlier cards again."""
+        if files := card.get("files"):
+            yield host_event("files", {"files": files})
+            if self.files:
+                yield self.show_files(files)
+            self.files += files
+
+    def show_files(self, more: Sequence[Item] = ()) -> Chunk:
+        """Return the chunk that shows files on the page only, with some `more`."""
+        event = host_event("chat:message:files", {"files": [*self.files, *more]})
+        return {**event, "choices": []}
+
+    def answer(self, event: ToolOutput) -> Iterator[Chunk]:
+        """Yield the output of a call in the form in which the host would store it."""
+        place = self._open_calls().get(event.item["call_id"])
+        if place is not None and event.failed:
+            yield self.update(place, status="failed")
+        yield from self.add(output_host_item(event))
+
+    def break_off_calls(self) -> Iterator[Chunk]:
+        """Yield outputs for calls that a broken answer left open."""
+        for place in self._open_calls().values():
+            yield from self.break_off(place, _NOT_RUN)
+
+    def break_off(self, place: int, why: str) -> Iterator[Chunk]:
+        """Yield the end of a call that got no output, and one that says why."""
+        yield self.update(place, status="incomplete")
+        output = {"call_id": self.items[place].get("call_id"), "output": why}
+        yield from self.add(output_host_item(ToolOutput(place, output, failed=True)))
+
+    def _open_calls(self) -> dict[object, int]:
+        call_ids = {call.get("call_id") for call in open_calls(self.items)}
+        return {
+            item.get("call_id"): place
+            for place, item in enumerate(self.items)
+            if is_call(item) and item.get("call_id") in call_ids
+        }
+
+    def add_record(
+        self, stored: StoredRecord, places: Mapping[int, int]
+    ) -> Iterator[Chunk]:
+        """Yield the events of a record, which may replace an earlier one.
+
+        `places` are those of the run's items.
+        """
+        index = stored.output_index
+        found = None if index is None else places.get(index)
+        before = "" if found is None else self.items[found].get("id") or ""
+        record = record_item(stored, before)
+        for place, item in enumerate(self.items):
+            if item.get("id") == record["id"]:
+                yield self.update(place, kept=record["kept"])
+                return
+        yield from self.add(record)
+
+    def add_details(self, turn: TurnDetails) -> Iterator[Chunk]:
+        """Yield the reasoning of a response again, now with its details, if any."""
+        new = range(self._turn_start, len(self.items))
+        self._turn_start = len(self.items)
+        place = next((at for at in new if is_reasoning(self.items[at])), None)
+        if place is not None:
+            yield self.update(place, reasoning_details=[*turn.details])
+
 
 def _native(kind: str, place: int, **fields: Any) -> Chunk:
     head = {"type": f"response.{kind}", "output_index": place}
     return {**head, **fields, "choices": [{"index": 0, "delta": {}}]}
 
 
-class OpenCalls:
-    """Closes the cards of one run's calls."""
+# ==== owui_chat.render.commentary: Commentary of the model, shown as progress beside the answer.
+
+
+class Commentary:
+    """Shows one message of commentary; `place` is that of its item."""
 
     def __init__(self, shown: OutputItems) -> None:
-        """Take the list of items."""
+        """Begin at the next place."""
+        self.place = len(shown.items)
         self._shown = shown
-        self._places: dict[object, int] = {}
+        self._quoted = ""
+        self._stored = 0  # how much of it the host has
+        self._ended: ItemDone | None = None
+        self._marker = (self.place, "")
 
-    def note(self, call: Item, place: int) -> None:
-        """Note a call that begins at `place`."""
-        self._places[call.get("call_id")] = place
-
-    def answer(self, event: ToolOutput) -> Iterator[Chunk]:
-        """Yield the output of a call in the form in which the host would store it."""
-        place = self._places.pop(event.item["call_id"], None)
-        if place is not None and event.failed:
-            yield self._closed(place, "failed")
-        yield from self._shown.add(output_host_item(event))
+    def render(self, event: ItemEvent, marker: str) -> Iterator[Chunk]:
+        """Yield the chunks for an event of the item; its marker comes at its end."""
+        match event:
+            case ItemAdded():
+                yield self._shown.begin(_commentary_item(event.item, "", "in_progress"))
+            case TextDelta():
+                yield from self._grow(event.text)
+            case ItemDone():
+                yield from self._end(event, marker)
+                yield from self._shown.add_files(event.card)
 
     def break_off(self) -> Iterator[Chunk]:
-        """Yield outputs for calls that a broken answer left open."""
-        for call_id, place in self._places.items():
-            yield self._closed(place, "incomplete")
-            yield from self._shown.add(_broken_off_host_item(call_id))
-        self._places = {}
+        """Yield the end of commentary that the run did not end."""
+        if self._ended is None:
+            yield self._whole("incomplete")
 
-    def _closed(self, place: int, status: str) -> Chunk:
-        return self._shown.end(place, {**self._shown.items[place], "status": status})
-
-
-class RecordItems:
-    """Puts the records of one message into its output."""
-
-    def __init__(self, shown: OutputItems) -> None:
-        """Add to `shown`."""
-        self._shown = shown
-        self._places: dict[str, int] = {}
-        self._turn_start = 0
-
-    def add_record(
-        self, stored: StoredRecord, places: Mapping[int, int]
-    ) -> Iterator[Chunk]:
-        """Yield the events of a record; one that was shown before is replaced.
-
-        `places` are those of the run's items.
-        """
-        items = self._shown.items
-        if stored.ulid in self._places:
-            place = self._places[stored.ulid]
-            before = items[place]["before"]
-            yield self._shown.end(place, record_item(stored, before))
+    def become_answer(self, closing: Item | None) -> Iterator[Chunk]:
+        """Yield the text as a message, behind its marker, if this is `closing`."""
+        if self._ended is None or self._ended.item != closing:
             return
-        index = stored.output_index
-        found = None if index is None else places.get(index)
-        before = "" if found is None else items[found].get("id") or ""
-        self._places[stored.ulid] = len(items)
-        yield from self._shown.add(record_item(stored, before))
+        place, marker = self._marker
+        if marker:
+            item = self._shown.items[self.place]
+            yield self._shown.end(self.place, _commentary_item(item, "", "completed"))
+        head = {"id": self._shown.items[place].get("id")}
+        item = message_host_item(head, marker + self._ended.shown)
+        yield self._shown.end(place, item)
 
-    def add_details(self, turn: TurnDetails) -> Iterator[Chunk]:
-        """Yield the reasoning of a response again, now with its details, if any."""
-        items = self._shown.items
-        new = range(self._turn_start, len(items))
-        self._turn_start = len(items)
-        place = next((at for at in new if is_reasoning(items[at])), None)
-        if place is not None:
-            details = [*turn.details]
-            yield self._shown.end(place, {**items[place], "reasoning_details": details})
+    def _grow(self, text: str) -> Iterator[Chunk]:
+        if not text:
+            return
+        more = text.replace("\n", "\n> ") if self._quoted else _quotation(text)
+        self._quoted += more
+        if len(self._quoted) < 2 * self._stored:
+            yield self._shown.grow(self.place, "text", more)
+        else:
+            yield self._whole("in_progress")
+
+    def _whole(self, status: str) -> Chunk:
+        self._stored = len(self._quoted)
+        item = _commentary_item(self._shown.items[self.place], self._quoted, status)
+        return self._shown.end(self.place, item)
+
+    def _end(self, event: ItemDone, marker: str) -> Iterator[Chunk]:
+        self._ended = event
+        card = _commentary_item(event.item, _quotation(event.shown), "completed")
+        yield self._shown.end(self.place, card)
+        if marker:
+            self._marker = (len(self._shown.items), marker)
+            yield from self._shown.add_marker(marker)
+
+
+def _quotation(text: str) -> str:
+    return "> " + text.replace("\n", "\n> ") if text else ""
+
+
+def _commentary_item(item: Item, text: str, status: str) -> Item:
+    content = [{"type": "output_text", "text": text}] if text else []
+    head = {"type": COMMENTARY_TYPE, "id": item.get("id") or ""}
+    return {**head, "status": status, "content": content}
 
 
 # ==== owui_chat.render.hosted: What the page shows of the items that OpenAI's own tools make.
 
 
-class HostedItem(ABC):
-    """Shows one item.
-
-    It gets the item's own events, from ItemAdded to ItemDone, and RunDone if the run
-    ended before the item.
-    """
+class HostedItems:
+    """Shows the items of one run; a type without a card is not shown."""
 
     def __init__(self, shown: OutputItems) -> None:
-        """Take the list of items that this one joins."""
+        """Take the list of items that they join."""
+        self._shown = shown
+        self._open: dict[int, _HostedItem] = {}
+
+    def render(self, event: ItemEvent) -> Iterator[Chunk]:
+        """Yield the chunks for an event of an item."""
+        index = event.output_index
+        if isinstance(event, ItemAdded):
+            card = _HOSTED_ITEMS.get(item_type(event.item))
+            if card:
+                self._open[index] = card(self._shown)
+        if index in self._open:
+            yield from self._open[index].render(event)
+        if isinstance(event, ItemDone):
+            self._open.pop(index, None)
+
+    def break_off(self, event: RunDone) -> Iterator[Chunk]:
+        """Yield the chunks for items that the run did not end."""
+        for item in self._open.values():
+            yield from item.render(event)
+
+
+class _HostedItem(ABC):
+
+    def __init__(self, shown: OutputItems) -> None:
         self._shown = shown
         self._place = len(shown.items)
 
@@ -7279,20 +7064,21 @@ _FAILED = "The picture could not be drawn."
 _BROKE_OFF = "The answer broke off before the picture was finished."
 
 
-class _ImageHostItem(HostedItem):
+class _ImageHostItem(_HostedItem):
     def render(self, event: RunEvent) -> Iterator[Chunk]:
         match event:
             case ItemAdded():
                 yield status_chunk("Drawing a picture")
             case PartialImage():
                 sketch = {"result": event.image, "output_format": event.form}
-                yield _on_the_page(self._shown, [_file(image_url(sketch))])
+                picture = {"type": "image", "url": image_url(sketch)}
+                yield self._shown.show_files([picture])
             case ItemDone():
                 yield from self._end(event)
-                yield from show_files(self._shown, event.card)
+                yield from self._shown.add_files(event.card)
             case _:
                 yield from self._note(_BROKE_OFF)
-                yield _on_the_page(self._shown, [])
+                yield self._shown.show_files()
 
     def _end(self, event: ItemDone) -> Iterator[Chunk]:
         notes = event.card.get("notes", ())
@@ -7308,40 +7094,15 @@ class _ImageHostItem(HostedItem):
         yield from self._shown.add({**note, "content": [part]})
 
 
-def show_files(shown: OutputItems, card: Mapping[str, Any]) -> Iterator[Chunk]:
-    """Yield the files of a card.
-
-    If a message has several, the page would show only the last one, although the host
-    stores all of them.
-    """
-    files = card.get("files")
-    if not files:
-        return
-    yield host_event({"type": "files", "data": {"files": files}})
-    before, shown.files = bool(shown.files), [*shown.files, *files]
-    if before:
-        yield _on_the_page(shown, [])
-
-
-def _on_the_page(shown: OutputItems, more: list[Item]) -> Chunk:
-    data = {"files": [*shown.files, *more]}
-    return {**host_event({"type": "chat:message:files", "data": data}), "choices": []}
-
-
-def _file(url: str) -> Item:
-    return {"type": "image", "url": url}
-
-
 def _failure(item: Item) -> str:
-    error = item.get("error")
-    code = error.get("code") if isinstance(error, Mapping) else None
+    code = as_mapping(item.get("error")).get("code")
     return _REFUSED if code == "moderation_blocked" else _FAILED
 
 
 _BROKEN_CODE = "The answer broke off before the code had run."
 
 
-class _CodeHostItem(HostedItem):
+class _CodeHostItem(_HostedItem):
     def __init__(self, shown: OutputItems) -> None:
         super().__init__(shown)
         self._code: list[str] = []
@@ -7349,30 +7110,21 @@ class _CodeHostItem(HostedItem):
     def render(self, event: RunEvent) -> Iterator[Chunk]:
         match event:
             case ItemAdded():
-                card = {
-                    **code_host_item({**event.item, "code": ""}),
-                    "status": "in_progress",
-                }
-                yield self._shown.begin(card)
+                begun = {**event.item, "code": "", "status": "in_progress"}
+                yield self._shown.begin(code_host_item(begun))
             case TextDelta():
                 self._code.append(event.text)
                 yield self._shown.grow(self._place, event.kind, event.text)
             case ItemDone():
                 yield self._shown.end(self._place, code_host_item(event.item))
-                yield from show_files(self._shown, event.card)
+                yield from self._shown.add_files(event.card)
             case _:
-                begun = self._shown.items[self._place]
                 code = replay_code({"code": "".join(self._code)}, _BROKEN_CODE)
-                broken = {**begun, "status": "incomplete", "code": code}
-                yield self._shown.end(self._place, broken)
+                yield self._shown.update(self._place, status="incomplete", code=code)
 
 
 def end_after_code(shown: OutputItems) -> Iterator[Chunk]:
-    """Yield an invisible item if code would be the last item of a run.
-
-    In its older mode of tools the host would take the code for a request to run it, and
-    call the pipe again (docs/reference/open-webui.md, "Rounds of tools").
-    """
+    """Yield an invisible item if code would be the last item of a run."""
     last = shown.items[-1] if shown.items else {}
     if last.get("type") == CODE_CARD:
         yield from shown.add(
@@ -7380,22 +7132,27 @@ def end_after_code(shown: OutputItems) -> Iterator[Chunk]:
         )
 
 
-class _SearchHostItem(HostedItem):
+class _SearchHostItem(_HostedItem):
     def render(self, event: RunEvent) -> Iterator[Chunk]:
         match event:
             case ItemAdded():
-                yield self._shown.begin(
-                    {**_search_host_item(event.item), "status": "in_progress"}
-                )
+                begun = {**event.item, "status": "in_progress"}
+                yield self._shown.begin(_search_host_item(begun))
             case ItemDone():
                 yield self._shown.end(self._place, _search_host_item(event.item))
-                pages = map(strip_tracking, search_pages(event.item))
-                unique = list(dict.fromkeys(pages))
-                if unique:
-                    yield pages_chunk(search_queries(event.item), unique)
+                if search_pages(event.item):
+                    yield _pages_chunk(event.item)
             case RunDone():
-                card = {**self._shown.items[self._place], "status": "incomplete"}
-                yield self._shown.end(self._place, card)
+                yield self._shown.update(self._place, status="incomplete")
+
+
+def _pages_chunk(item: Item) -> Chunk:
+    pages = list(dict.fromkeys(map(strip_tracking, search_pages(item))))
+    queries = ", ".join(search_queries(item))
+    sites = "1 site" if len(pages) == 1 else f"{len(pages)} sites"
+    sought = f" for {queries}" if queries else ""
+    head = {"action": "web_search", "description": f"Searched {sites}{sought}"}
+    return host_event("status", {**head, "urls": pages, "done": True})
 
 
 def _search_host_item(item: Item) -> Item:
@@ -7412,36 +7169,26 @@ def _search_host_item(item: Item) -> Item:
 _UNKNOWN_OUTCOME = "Error: the answer broke off. The server may have made this call."
 
 
-class _McpCallHostItem(HostedItem):
+class _McpCallHostItem(_HostedItem):
     def render(self, event: RunEvent) -> Iterator[Chunk]:
         match event:
             case ItemAdded():
-                begun = {
-                    **_mcp_call_host_item(event.item, "in_progress"),
-                    "arguments": "",
-                }
-                yield self._shown.begin(begun)
+                begun = _mcp_call_host_item(event.item, "in_progress")
+                yield self._shown.begin({**begun, "arguments": ""})
             case TextDelta():
                 yield self._shown.grow(self._place, event.kind, event.text)
             case ItemDone():
-                failed = remote_failed(event.item)
+                failed, output = remote_failed(event.item), remote_output(event.item)
                 status = "failed" if failed else "completed"
-                yield self._shown.end(
-                    self._place, _mcp_call_host_item(event.item, status)
-                )
-                answer = ToolOutput(
-                    event.output_index, remote_output(event.item), failed
-                )
+                card = _mcp_call_host_item(event.item, status)
+                yield self._shown.end(self._place, card)
+                answer = ToolOutput(event.output_index, output, failed)
                 yield from self._shown.add(output_host_item(answer))
             case RunDone():
-                call = self._shown.items[self._place]
-                yield self._shown.end(self._place, {**call, "status": "incomplete"})
-                unknown = {"call_id": call["call_id"], "output": _UNKNOWN_OUTCOME}
-                answer = ToolOutput(self._place, unknown, failed=True)
-                yield from self._shown.add(output_host_item(answer))
+                yield from self._shown.break_off(self._place, _UNKNOWN_OUTCOME)
 
 
-class _McpListHostItem(HostedItem):
+class _McpListHostItem(_HostedItem):
 
     def render(self, event: RunEvent) -> Iterator[Chunk]:
         if isinstance(event, ItemDone):
@@ -7460,7 +7207,7 @@ def _list_sentence(item: Item) -> str:
     return f"{label} offers {len(tools)} tool{'' if len(tools) == 1 else 's'}."
 
 
-HOSTED_ITEMS: Mapping[str, type[HostedItem]] = {
+_HOSTED_ITEMS: Mapping[str, type[_HostedItem]] = {
     "web_search_call": _SearchHostItem,
     "file_search_call": _SearchHostItem,
     "mcp_call": _McpCallHostItem,
@@ -7468,101 +7215,12 @@ HOSTED_ITEMS: Mapping[str, type[HostedItem]] = {
     "code_interpreter_call": _CodeHostItem,
     "image_generation_call": _ImageHostItem,
 }
-"""Cards by the type of the item; an item without a card is not shown."""
-
-
-# ==== owui_chat.render.commentary: Commentary of the model, shown as progress beside the answer.
-
-
-class Commentary:
-    """Shows the commentary of one run; `indexes` are those of its items."""
-
-    def __init__(self, shown: OutputItems) -> None:
-        """Take the list of items."""
-        self.indexes: dict[int, int] = {}
-        self._shown = shown
-        self._quoted: dict[int, str] = {}
-        self._stored: dict[int, int] = {}  # how much of it the host has
-        self._ended: dict[int, tuple[Item, str]] = {}
-        self._markers: dict[int, tuple[int, str]] = {}
-
-    def begin(self, index: int) -> None:
-        """Take a new item at the next place."""
-        self.indexes[index] = len(self._shown.items)
-        self._quoted[index] = ""
-
-    def render(self, event: ItemEvent, marker: str) -> Iterator[Chunk]:
-        """Yield the chunks for an event of commentary; its marker comes at its end."""
-        match event:
-            case ItemAdded():
-                yield self._shown.begin(_commentary_item(event.item, "", "in_progress"))
-            case TextDelta():
-                yield from self._grow(event.output_index, event.text)
-            case ItemDone():
-                yield from self._end(event, marker)
-                yield from show_files(self._shown, event.card)
-
-    def end_run(self, output: Sequence[Item]) -> Iterator[Chunk]:
-        """Yield the end of broken commentary, and commentary that is the answer."""
-        for index in self.indexes.keys() - self._ended.keys():
-            yield self._whole(index, "incomplete")
-        closing = closing_commentary(output)
-        for index, (item, text) in self._ended.items():
-            if item == closing:
-                yield from self._become_answer(index, text)
-
-    def _grow(self, index: int, text: str) -> Iterator[Chunk]:
-        if not text:
-            return
-        place, before = self.indexes[index], self._quoted[index]
-        more = text.replace("\n", "\n> ") if before else _quotation(text)
-        self._quoted[index] = before + more
-        if len(before + more) < 2 * self._stored.get(index, 0):
-            yield self._shown.grow(place, "text", more)
-            return
-        yield self._whole(index, "in_progress")
-
-    def _whole(self, index: int, status: str) -> Chunk:
-        place, quoted = self.indexes[index], self._quoted[index]
-        self._stored[index] = len(quoted)
-        return self._shown.end(
-            place, _commentary_item(self._shown.items[place], quoted, status)
-        )
-
-    def _end(self, event: ItemDone, marker: str) -> Iterator[Chunk]:
-        text = event.shown
-        self._ended[event.output_index] = (event.item, text)
-        card = _commentary_item(event.item, _quotation(text), "completed")
-        yield self._shown.end(self.indexes[event.output_index], card)
-        if marker:
-            self._markers[event.output_index] = (len(self._shown.items), marker)
-            yield from self._shown.add_marker(marker)
-
-    def _become_answer(self, index: int, text: str) -> Iterator[Chunk]:
-        place = self.indexes[index]
-        item = self._shown.items[place]
-        if index in self._markers:
-            yield self._shown.end(place, _commentary_item(item, "", "completed"))
-            place, marker = self._markers[index]
-            item, text = self._shown.items[place], marker + text
-        yield self._shown.end(place, message_host_item({"id": item.get("id")}, text))
-
-
-def _quotation(text: str) -> str:
-    return "> " + text.replace("\n", "\n> ") if text else ""
-
-
-def _commentary_item(item: Item, text: str, status: str) -> Item:
-    content = [{"type": "output_text", "text": text}] if text else []
-    head = {"type": COMMENTARY_TYPE, "id": item.get("id") or ""}
-    return {**head, "status": status, "content": content}
 
 
 # ==== owui_chat.render.native: Run events as Open WebUI's native events, and the last status line of an answer.
 
 
-def closing_line(seconds: float, ended: RunDone) -> str:
-    """Return the last status line: time, tokens and cost, as far as they are known."""
+def _closing_line(seconds: float, ended: RunDone) -> str:
     parts = [f"Finished in {_duration(seconds)}"]
     if ended.usage:
         parts.append(_tokens(ended.usage))
@@ -7595,18 +7253,13 @@ class NativeRenderer:
     """Shows one run."""
 
     def __init__(self, now: Callable[[], float], *, closes: bool = True) -> None:
-        """Take `now`, a clock in seconds, to measure the time of reasoning.
-
-        `closes` says whether a last status line is shown.
-        """
+        """Take a clock in seconds; `closes` says whether a last status line is shown."""
         self._closes = closes
         self._now = now
         self._began = now()
         self._shown = OutputItems()
-        self._commentary = Commentary(self._shown)
-        self._calls = OpenCalls(self._shown)
-        self._records = RecordItems(self._shown)
-        self._hosted: dict[int, HostedItem] = {}
+        self._commentary: dict[int, Commentary] = {}
+        self._hosted = HostedItems(self._shown)
         self._places: dict[int, int] = {}
         self._marker = ""
         self._markers: dict[int, str] = {}
@@ -7636,7 +7289,7 @@ class NativeRenderer:
             case Marker():
                 self._marker = event.text
             case ToolOutput():
-                yield from self._calls.answer(event)
+                yield from self._shown.answer(event)
             case RunDone():
                 yield from self._end_run(event)
             case _:
@@ -7646,33 +7299,24 @@ class NativeRenderer:
         self, event: ItemAdded | TextDelta | PartialImage | ItemDone
     ) -> Iterator[Chunk]:
         index = event.output_index
-        if isinstance(event, ItemAdded):
-            self._begin_other(event)
-        if index in self._commentary.indexes:
-            yield from self._commentary.render(event, self._take_marker())
-        elif index in self._hosted:
-            yield from self._hosted[index].render(event)
-        if isinstance(event, ItemDone):
-            self._hosted.pop(index, None)
-
-    def _begin_other(self, event: ItemAdded) -> None:
-        kind = item_type(event.item)
-        if is_commentary(event.item):
-            self._commentary.begin(event.output_index)
-        elif kind in HOSTED_ITEMS:
-            self._hosted[event.output_index] = HOSTED_ITEMS[kind](self._shown)
+        if isinstance(event, ItemAdded) and is_commentary(event.item):
+            self._commentary[index] = Commentary(self._shown)
+        if index in self._commentary:
+            yield from self._commentary[index].render(event, self._take_marker())
+        else:
+            yield from self._hosted.render(event)
 
     def _render_beside(self, event: AnswerEvent) -> Iterator[Chunk]:
         match event:
             case SourceCited():
-                yield host_event({"type": "source", "data": event.source})
+                yield host_event("source", event.source)
             case Status():
                 yield status_chunk(event.sentence)
             case StoredRecord():
-                places = self._places | self._commentary.indexes
-                yield from self._records.add_record(event, places)
+                places = {i: remark.place for i, remark in self._commentary.items()}
+                yield from self._shown.add_record(event, self._places | places)
             case TurnDetails():
-                yield from self._records.add_details(event)
+                yield from self._shown.add_details(event)
 
     def _take_marker(self) -> str:
         marker, self._marker = self._marker, ""
@@ -7680,23 +7324,27 @@ class NativeRenderer:
 
     def _end_run(self, event: RunDone) -> Iterator[Chunk]:
         failed = event.ending.is_failure
-        for hosted in self._hosted.values():
-            yield from hosted.render(event)
-        yield from self._commentary.end_run(event.output)
+        yield from self._hosted.break_off(event)
+        for commentary in self._commentary.values():
+            yield from commentary.break_off()
+        closing = closing_commentary(event.output)
+        for commentary in self._commentary.values():
+            yield from commentary.become_answer(closing)
         if failed:
-            yield from self._calls.break_off()
+            yield from self._shown.break_off_calls()
         if marker := self._take_marker():
             yield from self._shown.add_marker(marker)
         yield from end_after_code(self._shown)
         if self._closes and not failed and not open_calls(event.output):
-            yield status_chunk(closing_line(self._now() - self._began, event))
-        yield from _end_of_run(event)
+            yield status_chunk(_closing_line(self._now() - self._began, event))
+        if usage := host_usage(event):
+            yield {"choices": [{"index": 0, "delta": {}}], **usage}
+        if failed:
+            yield error_chunk(event.ending.sentence)
 
     def _start(self, event: ItemAdded) -> Chunk:
-        place = self._places[event.output_index] = len(self.items)
+        self._places[event.output_index] = len(self.items)
         self._started[event.output_index] = self._now()
-        if is_call(event.item):
-            self._calls.note(event.item, place)
         return self._shown.begin(begun_host_item(event.item))
 
     def _grow(self, event: TextDelta) -> Iterator[Chunk]:
@@ -7724,19 +7372,11 @@ class NativeRenderer:
             case _:
                 item = call_host_item(event.item)
         yield self._shown.end(self._places[index], item)
-        yield from show_files(self._shown, event.card)
+        yield from self._shown.add_files(event.card)
 
 
 def _is_shown(item: Item) -> bool:
     return item_type(item) in _SHOWN_TYPES and not is_commentary(item)
-
-
-def _end_of_run(event: RunDone) -> Iterator[Chunk]:
-    if event.usage:
-        usage = host_usage(event.usage, event.last_usage, event.cost)
-        yield {"choices": [{"index": 0, "delta": {}}], "usage": usage}
-    if event.ending.is_failure:
-        yield error_chunk(event.ending.sentence)
 
 
 # ==== owui_chat.storage.details_carrier: Records carried by the `reasoning_details` of reasoning items.
@@ -7768,9 +7408,9 @@ def write_details(
     origin: Origin,
     notes: Mapping[str, Any],
 ) -> list[Item]:
-    """Return the entries of a response, from its items and the text shown for each.
+    """Return the entries of a response from its items and the text shown for each.
 
-    `name` distinguishes the response from others of its message.
+    `name` is unique among the responses of its message.
     """
     head = {"type": _TURN, "origin": origin.wire(), "notes": dict(notes)}
     entries = [
@@ -7786,12 +7426,10 @@ def write_details(
 
 def read_details(message: Mapping[str, Any]) -> list[DetailTurn]:
     """Return the responses that a message of the host carries, in order."""
-    details = message.get("reasoning_details")
-    entries = [e for e in details if _is_entry(e)] if isinstance(details, list) else []
-    order = list(dict.fromkeys(entry["turn"] for entry in entries))
-    entries.sort(key=lambda entry: (order.index(entry["turn"]), entry["index"]))
-    groups = groupby(entries, lambda entry: entry["turn"])
-    return [_turn(list(group)) for _, group in groups]
+    turns: dict[str, list[Item]] = {}
+    for entry in filter(_is_entry, as_list(message.get("reasoning_details"))):
+        turns.setdefault(entry["turn"], []).append(entry)
+    return [_turn(sorted(turn, key=itemgetter("index"))) for turn in turns.values()]
 
 
 def _entry(item: Item, shown: str) -> Item:
@@ -7817,24 +7455,18 @@ def _is_entry(entry: object) -> bool:
         return False
     if not (isinstance(entry.get("turn"), str) and isinstance(entry.get("index"), int)):
         return False
-    match entry.get("type"):
-        case "reasoning.encrypted":
-            return isinstance(entry.get("item"), dict) and bool(entry.get("data"))
-        case "openai_responses.item":
-            return isinstance(entry.get("item"), dict) and "type" in entry["item"]
-    return entry.get("type") == _TURN
+    kind, item = entry.get("type"), entry.get("item")
+    if kind == _TURN:
+        return True
+    needed = entry.get("data") if kind == _REASONING else "type" in as_mapping(item)
+    return kind in (_REASONING, _ITEM) and isinstance(item, dict) and bool(needed)
 
 
 def _turn(entries: Sequence[Item]) -> DetailTurn:
-    heads = [entry for entry in entries if entry["type"] == _TURN]
-    head = heads[0] if heads else {}
+    head = next((entry for entry in entries if entry["type"] == _TURN), {})
     items = tuple(_detail_item(entry) for entry in entries if entry["type"] != _TURN)
-    notes = head.get("notes")
-    return DetailTurn(
-        items,
-        read_origin(head.get("origin"), ""),
-        notes if isinstance(notes, Mapping) else {},
-    )
+    origin = read_origin(head.get("origin"), "")
+    return DetailTurn(items, origin, as_mapping(head.get("notes")))
 
 
 def _detail_item(entry: Item) -> _DetailItem:
@@ -7847,9 +7479,28 @@ def _detail_item(entry: Item) -> _DetailItem:
 def restore_from_details(
     messages: Sequence[Mapping[str, Any]],
 ) -> tuple[list[Mapping[str, Any]], dict[str, Record]]:
-    """Return the messages with markers for their entries, and the records by id."""
-    reading = _Reading()
-    return reading.marked(messages), reading.records
+    """Return the messages with markers for their entries, and the records by id.
+
+    Markers without a text stand at the end of their run.
+    """
+    records: dict[str, Record] = {}
+    found, textless = list[Mapping[str, Any]](), ""
+    for message in messages:
+        known = as_mapping(message)  # the reader reports what is none
+        if known.get("role") == "user":
+            found += _marker_message(textless)
+            textless = ""
+        if turns := read_details(known):
+            text, markers = _mark_text(as_text(known.get("content")), turns, records)
+            found.append({**known, "content": text})
+            textless += markers
+        else:
+            found.append(message)
+    return [*found, *_marker_message(textless)], records
+
+
+def _marker_message(text: str) -> list[Item]:
+    return [{"role": "assistant", "content": text}] if text else []
 
 
 class _Span(NamedTuple):
@@ -7862,51 +7513,26 @@ class _Span(NamedTuple):
         return self.items[-1]
 
 
-class _Reading:
+def _mark_text(
+    content: str, turns: Sequence[DetailTurn], records: dict[str, Record]
+) -> tuple[str, str]:
+    spans = [one for turn in turns for one in _spans_of(turn)]
+    texts, marked, textless = _split_text(content, spans), "", ""
+    for span in spans:
+        marker = _add_record(span, records)
+        if span.last.shown and texts:
+            marked += marker + _own_text(span.last, texts.pop(0))
+        else:
+            textless += marker
+    return "".join([marked, *texts]), textless
 
-    def __init__(self) -> None:
-        self.records: dict[str, Record] = {}
-        self._textless: list[str] = []
 
-    def marked(self, messages: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-        found: list[Mapping[str, Any]] = []
-        for message in messages:
-            is_message = isinstance(message, Mapping)  # else the reader says so
-            if is_message and message.get("role") == "user":
-                found += self._rest()
-            turns = read_details(message) if is_message else []
-            found.append(self._message(message, turns) if turns else message)
-        return [*found, *self._rest()]
-
-    def _rest(self) -> list[Mapping[str, Any]]:
-        content = "".join(self._textless)
-        self._textless = []
-        return [{"role": "assistant", "content": content}] if content else []
-
-    def _message(
-        self, message: Mapping[str, Any], turns: Sequence[DetailTurn]
-    ) -> Mapping[str, Any]:
-        content = message.get("content")
-        spans = [one for turn in turns for one in _spans_of(turn)]
-        texts = _split_text(content if isinstance(content, str) else "", spans)
-        pieces: list[str] = []
-        for span in spans:
-            line = self._marker(span)
-            if span.last.shown and texts:
-                pieces += [line, _own_text(span.last, texts.pop(0))]
-            else:
-                self._textless.append(line)
-        return {**message, "content": "".join([*pieces, *texts])}
-
-    def _marker(self, span: _Span) -> str:
-        ulid = f"{len(self.records):026d}"
-        payload = tuple(detail.item for detail in span.items)
-        record = Record(ulid, "", 0, payload, "", span.origin)
-        if span.last.shown:
-            shown = text_digest(message_text(span.last.item))
-            record = record._replace(shown=shown)
-        self.records[ulid] = record
-        return format_marker(record.kind, ulid)
+def _add_record(span: _Span, records: dict[str, Record]) -> str:
+    ulid, last = f"{len(records):026d}", span.last
+    payload = tuple(detail.item for detail in span.items)
+    shown = text_digest(message_text(last.item)) if last.shown else ""
+    records[ulid] = record = Record(ulid, "", 0, payload, "", span.origin, shown)
+    return format_marker(record.kind, ulid)
 
 
 def _spans_of(turn: DetailTurn) -> list[_Span]:
@@ -7921,7 +7547,8 @@ def _spans_of(turn: DetailTurn) -> list[_Span]:
 
 
 def _split_text(content: str, spans: Sequence[_Span]) -> list[str]:
-    lengths = [_shown_length(one.last) for one in spans if one.last.shown]
+    shown = (span.last.shown for span in spans if span.last.shown)
+    lengths = [one if isinstance(one, int) else len(one) for one in shown]
     texts, rest = list[str](), content
     for length in lengths[:-1]:
         if rest[length : length + 1] != "\n":
@@ -7929,10 +7556,6 @@ def _split_text(content: str, spans: Sequence[_Span]) -> list[str]:
         texts.append(rest[:length])
         rest = rest[length + 1 :]
     return [*texts, rest] if rest else texts
-
-
-def _shown_length(detail: _DetailItem) -> int:
-    return detail.shown if isinstance(detail.shown, int) else len(detail.shown)
 
 
 def _own_text(detail: _DetailItem, text: str) -> str:
@@ -7966,17 +7589,15 @@ def stored_image_ids(
     parts: Iterable[ChatPart], records: Mapping[str, Record]
 ) -> list[str]:
     """Return the ids of the stored pictures in the answers of a chat."""
-    drawn = {ulid for ulid, record in records.items() if _has_stored_image(record)}
-    if not drawn:
+    drawn = {
+        ulid: [item["stored"] for item in record.payload if is_stored_image(item)]
+        for ulid, record in records.items()
+    }
+    if not any(drawn.values()):
         return []
     texts = (p.text for p in parts if isinstance(p, AssistantText))
     named = {piece.ulid for text in texts for piece in split_at_markers(text)}
-    return [
-        item["stored"]
-        for ulid in drawn & named
-        for item in records[ulid].payload
-        if is_stored_image(item)
-    ]
+    return [file_id for ulid in named for file_id in drawn.get(ulid, ())]
 
 
 def restore_images(
@@ -7986,16 +7607,10 @@ def restore_images(
 
     A picture that the user may no longer read is left out.
     """
-    filled = {
+    return {
         ulid: record._replace(payload=tuple(_fill_images(record.payload, pictures)))
         for ulid, record in records.items()
-        if _has_stored_image(record)
     }
-    return {**records, **filled}
-
-
-def _has_stored_image(record: Record) -> bool:
-    return any(map(is_stored_image, record.payload))
 
 
 def _fill_images(
@@ -8011,12 +7626,9 @@ def _fill_images(
 
 # ==== owui_chat.storage.recorder: Decides what of a run is recorded, and where its marker stands.
 
+# A part without text: its text is the one behind the marker.
 _UNSHOWN_TEXT: Item = {"type": "output_text", "annotations": []}
-"""A part without text; its text is the one behind the marker."""
-
-_EARLIER = -1
-"""The index of items of earlier rounds, which come before all others."""
-
+_EARLIER = -1  # the index of items of earlier rounds, before all others
 
 Carrier = Literal["markers", "output", "details"]
 
@@ -8036,17 +7648,14 @@ class RecordScope(NamedTuple):
 
 
 class NewRecord(NamedTuple):
-    """A record to write before the events that follow are shown.
-
-    A record with the id of an earlier one replaces it.
-    """
+    """A record to write before the next events; it may replace one with the same id."""
 
     record: Record
     output_index: int | None
     """The item whose text follows the record, None for the end of the run."""
 
 
-RecorderEvent = CitedEvent | Marker | TurnDetails | NewRecord
+_RecorderEvent = CitedEvent | Marker | TurnDetails | NewRecord
 
 
 class Recorder:
@@ -8058,10 +7667,7 @@ class Recorder:
         new_record: Callable[[], tuple[str, int]],
         pending: Iterable[Item] = (),
     ) -> None:
-        """Begin with the items that earlier rounds of the run left `pending`.
-
-        `new_record` gives the id and the time of a new record.
-        """
+        """Take what gives a new record its id and time, and items of earlier rounds."""
         self._scope = scope
         self._new_record = new_record
         self._pending = [(_EARLIER, item) for item in pending]
@@ -8077,15 +7683,15 @@ class Recorder:
         """The items that still wait for their marker, in the order of the wire."""
         return [item for _, item in self._pending]
 
-    def feed(self, event: CitedEvent) -> Iterable[RecorderEvent]:
-        """Return the event, after the records, markers and details that precede it."""
+    def feed(self, event: CitedEvent) -> Iterable[_RecorderEvent]:
+        """Return the event behind the records, markers and details that precede it."""
         if isinstance(event, TextDelta) and event.output_index not in self._messages:
             return (event,)
         if self._scope.carrier == "details":
             return (*self._collect_turn(event), event)
         return (*self._collect(event), event)
 
-    def _collect(self, event: CitedEvent) -> Iterator[RecorderEvent]:
+    def _collect(self, event: CitedEvent) -> Iterator[_RecorderEvent]:
         match event:
             case ItemAdded() if is_commentary(event.item):
                 self._commentary.add(event.output_index)
@@ -8105,17 +7711,17 @@ class Recorder:
             case RunDone():
                 yield from self._close(event)
 
-    def _collect_turn(self, event: CitedEvent) -> Iterator[RecorderEvent]:
+    def _collect_turn(self, event: CitedEvent) -> Iterator[_RecorderEvent]:
         if isinstance(event, ItemDone):
             self._turn[event.output_index] = (stored_item(event), event.shown)
         elif isinstance(event, ResponseDone | RunDone) and self._turn:
             pairs = [self._turn[index] for index in sorted(self._turn)]
             self._turn = {}
             name, _ = self._new_record()
-            entries = returned_texts(pairs)
+            entries = _returned_texts(pairs)
             yield TurnDetails(write_details(name, entries, self._scope.origin, {}))
 
-    def _close(self, event: RunDone) -> Iterator[RecorderEvent]:
+    def _close(self, event: RunDone) -> Iterator[_RecorderEvent]:
         if self._last_commentary:
             ended, record = self._last_commentary
             if ended.item == closing_commentary(event.output):
@@ -8141,7 +7747,7 @@ class Recorder:
         whole_call = is_call(item) and item.get("status") != "incomplete"
         return whole_call or is_kept_hosted(item) or is_stored_image(item)
 
-    def _begin(self, index: int, item: Item) -> Iterator[RecorderEvent]:
+    def _begin(self, index: int, item: Item) -> Iterator[_RecorderEvent]:
         is_marked = self._scope.cites or item.get("phase") or self._after_message
         if not (self._pending or is_marked):
             return
@@ -8151,23 +7757,22 @@ class Recorder:
         self._records[index] = self._record(() if plain else (stub,))
         yield from self._with_marker(self._records[index], index)
 
-    def _amend(self, ended: ItemDone) -> Iterator[RecorderEvent]:
+    def _amend(self, ended: ItemDone) -> Iterator[_RecorderEvent]:
         record = self._records.pop(ended.output_index, None)
         if record is None:
             return
         before = tuple(i for i in record.payload if item_type(i) != "message")
-        if ended.shown != message_text(ended.item):
-            payload = (*before, _stored_message(ended.item))
-            record = record._replace(payload=payload, shown=text_digest(ended.shown))
-            yield NewRecord(record, ended.output_index)
-            return
-        kept = _without_shown_text(ended.item)
-        is_plain = not kept.get("phase") and kept.get("content") == [_UNSHOWN_TEXT]
-        payload = before if before and is_plain else (*before, kept)
-        if payload != record.payload:
-            yield NewRecord(record._replace(payload=payload), ended.output_index)
+        shown = text_digest(ended.shown)
+        payload = (*before, _stored_message(ended.item))
+        if ended.shown == message_text(ended.item):
+            kept, shown = _without_shown_text(ended.item), ""
+            is_plain = not kept.get("phase") and kept.get("content") == [_UNSHOWN_TEXT]
+            payload = before if before and is_plain else (*before, kept)
+        again = record._replace(payload=payload, shown=shown)
+        if again != record:
+            yield NewRecord(again, ended.output_index)
 
-    def _add_commentary(self, ended: ItemDone) -> Iterator[RecorderEvent]:
+    def _add_commentary(self, ended: ItemDone) -> Iterator[_RecorderEvent]:
         if message_text(ended.item).strip():
             self._after_message = True
             record = self._record((_stored_message(ended.item),))
@@ -8176,7 +7781,7 @@ class Recorder:
 
     def _with_marker(
         self, record: Record, index: int | None
-    ) -> Iterator[RecorderEvent]:
+    ) -> Iterator[_RecorderEvent]:
         yield NewRecord(record, index)
         if self._scope.carrier == "markers":
             yield Marker(format_marker(record.kind, record.ulid))
@@ -8192,8 +7797,16 @@ class Recorder:
 
 
 def leaves_calls(ended: RunDone) -> bool:
-    """Say whether a run ended in good order with calls that somebody else answers."""
+    """Say whether a run ended without a failure and with calls for somebody else."""
     return bool(open_calls(ended.output)) and not ended.ending.is_failure
+
+
+def _returned_texts(turn: Sequence[tuple[Item, str]]) -> list[tuple[Item, str]]:
+    closing = closing_commentary([item for item, _ in turn])
+    return [
+        (item, "" if is_commentary(item) and item != closing else text)
+        for item, text in turn
+    ]
 
 
 def _stored_message(item: Item) -> Item:
@@ -8202,8 +7815,7 @@ def _stored_message(item: Item) -> Item:
 
 def _without_shown_text(item: Item) -> Item:
     kept = _stored_message(item)
-    text, content = message_text(item), kept.get("content")
-    parts = content if isinstance(content, list) else []
+    text, parts = message_text(item), content_parts(kept.get("content"))
     one_text = [part.get("type") for part in parts] == ["output_text"]
     if not one_text or not text or text != text.strip():
         return kept
@@ -8235,11 +7847,8 @@ _SIGNATURES = (
     (b"\xff\xd8\xff", "image/jpeg"),
     (b"GIF8", "image/gif"),
 )
-_HEAD = 24
-"""The number of base64 characters that contain every signature."""
-
-_GIF_FRAME = b"\x00\x21\xf9\x04"
-"""The bytes before each frame of an animated GIF."""
+_HEAD = 24  # base64 characters that contain every signature
+_GIF_FRAME = b"\x00\x21\xf9\x04"  # before each frame of an animated GIF
 
 
 def _image_type(content: bytes) -> str:
@@ -8306,11 +7915,7 @@ _PLAIN_TEXT = (
 
 
 def document_type(name: str, declared: str) -> str:
-    """Return the media type of a document that the API reads, else an empty text.
-
-    The name counts first, because the type that browsers declare differs between
-    systems.
-    """
+    """Return the media type of a document; empty if the API cannot read it."""
     suffix = name.rpartition(".")[2].lower()
     if suffix in _PLAIN_TEXT.split():
         return "text/plain"
@@ -8342,38 +7947,29 @@ def attach_files(
 ) -> list[ChatPart]:
     """Return a chat in which the user's messages have the files they came with.
 
-    `rows` are the messages of the chat's row. A chat without a row tells the files of
-    its last message apart from all others; those are put at the first one.
+    `rows` are the messages of the chat's row. Without a row only the files of the last
+    message are known as such; all others are put at the first one.
     """
-    result, places = list(parts), user_messages(parts)
-    if not rows:
+    result, users = list(parts), user_messages(parts)
+    files = {
+        place: _read_attachments(part.stored.row.get("files"))
+        for place, part in users.items()
+        if part.stored and rows
+    }
+    if users and not rows:
         own, others = _files_without_row(metadata)
-        _add_files(result, places[-1:], own)
-        _add_files(result, places[:1], others)
-        return result
-    for place in places:
-        part = result[place]
-        if isinstance(part, UserMessage) and part.stored:
-            _add_files(result, [place], _read_attachments(part.stored.row.get("files")))
+        first, last = min(users), max(users)
+        files = {last: own, first: others + (own if first == last else [])}
+    for place, attachments in files.items():
+        result[place] = users[place]._replace(attachments=attachments)
     return result
 
 
-def _add_files(
-    parts: list[ChatPart], places: Sequence[int], files: Sequence[Attachment]
-) -> None:
-    for place in places:
-        part = parts[place]
-        if isinstance(part, UserMessage):
-            parts[place] = part._replace(attachments=(*files, *part.attachments))
-
-
 def _read_attachments(files: object) -> list[Attachment]:
-    rows = files if isinstance(files, list) else []
     return [
         _attachment(row)
-        for row in rows
-        if isinstance(row, Mapping)
-        and row.get("type") in ("file", "image")
+        for row in map(as_mapping, as_list(files))
+        if row.get("type") in ("file", "image")
         and row.get("id")
         and not row.get("knowledge")
     ]
@@ -8382,18 +7978,13 @@ def _read_attachments(files: object) -> list[Attachment]:
 def resolve_images(parts: Sequence[ChatPart]) -> list[ChatPart]:
     """Return a chat in which the API can read every picture of a message.
 
-    Raises InvalidRequest, with the file's name, for an unreadable one in the current
-    message.
+    Raises InvalidRequest for an unreadable one in the message that is asked.
     """
-    question = question_index(parts)
-    return [
-        (
-            _with_readable(part, is_asked=place == question)
-            if isinstance(part, UserMessage)
-            else part
-        )
-        for place, part in enumerate(parts)
-    ]
+    question, result = question_index(parts), list(parts)
+    for place, part in enumerate(parts):
+        if isinstance(part, UserMessage):
+            result[place] = _with_readable(part, is_asked=place == question)
+    return result
 
 
 def question_index(parts: Sequence[ChatPart]) -> int:
@@ -8414,7 +8005,7 @@ def check_input_size(items: Sequence[Item]) -> None:
     """Raise InvalidRequest for more pictures or bytes than a request may have."""
     contents = [item.get("content") or item.get("output") for item in items]
     parts = [part for content in contents for part in content_parts(content)]
-    pictures = sum(item_type(part) == "input_image" for part in parts)
+    pictures = _count_images(parts)
     held = sum(
         len(part.get("image_url") or part.get("file_data") or "") for part in parts
     )
@@ -8429,10 +8020,7 @@ def check_input_size(items: Sequence[Item]) -> None:
 def _files_without_row(
     metadata: Mapping[str, Any],
 ) -> tuple[list[Attachment], list[Attachment]]:
-    message = metadata.get("user_message")
-    own = _read_attachments(
-        message.get("files") if isinstance(message, Mapping) else None
-    )
+    own = _read_attachments(as_mapping(metadata.get("user_message")).get("files"))
     knowledge = _knowledge_ids(metadata.get("model"))
     others = [
         found
@@ -8445,9 +8033,8 @@ def _files_without_row(
 def _knowledge_ids(model: object) -> set[str]:
     found = model
     for key in ("info", "meta", "knowledge"):
-        found = found.get(key) if isinstance(found, Mapping) else None
-    rows = found if isinstance(found, list) else []
-    return {str(row.get("id")) for row in rows if isinstance(row, Mapping)}
+        found = as_mapping(found).get(key)
+    return {str(as_mapping(row).get("id")) for row in as_list(found)}
 
 
 def _attachment(row: Mapping[str, Any]) -> Attachment:
@@ -8460,19 +8047,14 @@ def _attachment(row: Mapping[str, Any]) -> Attachment:
 
 def _with_readable(message: UserMessage, *, is_asked: bool) -> UserMessage:
     parts = message.content
-    shown = [part for part in parts if part.get("image_url")]
+    shown = [place for place, part in enumerate(parts) if part.get("image_url")]
     names = [found.name for found in message.attachments if found.is_image]
-    named = iter(names if len(names) == len(shown) else ())
-    return message.with_content(
-        [
-            (
-                part_or_note(_readable_part(part, next(named, "")), is_asked=is_asked)
-                if part.get("image_url")
-                else part
-            )
-            for part in parts
-        ]
-    )
+    if len(names) != len(shown):
+        names = [""] * len(shown)
+    for place, name in zip(shown, names, strict=True):
+        found = _readable_part(parts[place], name)
+        parts[place] = part_or_note(found, is_asked=is_asked)
+    return message.with_content(parts)
 
 
 def _readable_part(part: Item, name: str) -> Item | str:
@@ -8494,18 +8076,17 @@ def add_tool_images(
 ) -> list[ChatPart]:
     """Return a chat without the host's own messages, their pictures at their outputs.
 
-    `rows` are the messages of the chat's row: they tell how many pictures belong to
-    each output of ours. Of the host's outputs, whose round goes on before it is stored,
-    the last one has them all.
+    `rows` are the messages of the chat's row.
     """
     result: list[ChatPart] = []
-    counts = _image_counts(rows)
-    for part in parts:
-        urls, outputs = _tool_image_urls(part), _last_outputs(result)
-        if not urls or not outputs:
+    counts, users = _image_counts(rows), user_messages(parts)
+    for place, part in enumerate(parts):
+        urls = _tool_image_urls(users[place]) if place in users else []
+        outputs = _last_outputs(result) if urls else []
+        if outputs:
+            result[-len(outputs) :] = _assign_images(outputs, urls, counts)
+        else:
             result.append(part)
-            continue
-        result[-len(outputs) :] = _assign_images(outputs, urls, counts)
     return result
 
 
@@ -8521,10 +8102,8 @@ def append_images(text: str, images: Sequence[Item]) -> str | list[Item]:
     return [{"type": "input_text", "text": text}, *images] if images else text
 
 
-def _tool_image_urls(part: ChatPart) -> list[str]:
-    if not isinstance(part, UserMessage) or not part.is_from_user:
-        return []
-    first, *images = part.content or [{}]
+def _tool_image_urls(message: UserMessage) -> list[str]:
+    first, *images = message.content or [{}]
     is_made = first.get("text") == _HOST_PROMPT
     if not is_made or not all(image.get("image_url") for image in images):
         return []
@@ -8556,18 +8135,17 @@ def _assign_images(
 
 
 def _image_counts(rows: Mapping[str, Any]) -> dict[str, int]:
-    outputs = (row.get("output") for row in rows.values() if isinstance(row, Mapping))
+    outputs = (as_mapping(row).get("output") for row in rows.values())
     items = [item for output in outputs for item in content_parts(output)]
     return {
-        str(item.get("call_id")): _image_count(item)
+        str(item.get("call_id")): _count_images(content_parts(item.get("output")))
         for item in items
         if item.get("id") == f"fco_{item.get('call_id')}"  # as our cards have it
     }
 
 
-def _image_count(item: Item) -> int:
-    parts = content_parts(item.get("output"))
-    return sum(part.get("type") == "input_image" for part in parts)
+def _count_images(parts: Sequence[Item]) -> int:
+    return sum(item_type(part) == "input_image" for part in parts)
 
 
 # ==== owui_chat.input.directive_words: What Open WebUI's page says for two wishes, in each of its languages.
@@ -8595,12 +8173,10 @@ f59e1a9e f7c9fea5 fd7fb473
 
 # ==== owui_chat.input.directives: The wishes "Add Details" and "More Concise" for a new version of an answer.
 
-DIGITS = 8
-
 
 def words_digest(words: str) -> str:
     """Return the key of the table for words of the page."""
-    return sha256(words.strip().encode("utf-8", "surrogatepass")).hexdigest()[:DIGITS]
+    return sha256(words.strip().encode("utf-8", "surrogatepass")).hexdigest()[:8]
 
 
 def take_directive(
@@ -8609,21 +8185,18 @@ def take_directive(
     """Return the chat up to its question, and the requested verbosity.
 
     Without such a wish the chat is unchanged and the verbosity empty. `is_guided` says
-    that the host announced a wish; an older host does not, but puts the wish directly
-    behind the question. A wish in a person's own words is left to the model.
+    that the host announced a wish, as hosts do from 0.12 on.
     """
     users = user_messages(parts)
-    question, wish = users[-2:] if len(users) > 1 else (0, 0)
-    verbosity = _requested_verbosity(parts[wish]) if wish else ""
+    question, wish = [*users][-2:] if len(users) > 1 else (0, 0)
+    verbosity = _requested_verbosity(users[wish]) if wish else ""
     if not verbosity or not (is_guided or wish == question + 1):
         return list(parts), ""
     return [*parts[: question + 1], *parts[wish + 1 :]], verbosity
 
 
-def _requested_verbosity(part: ChatPart) -> str:
-    digest = words_digest(
-        message_text(part.item) if isinstance(part, UserMessage) else ""
-    )
+def _requested_verbosity(message: UserMessage) -> str:
+    digest = words_digest(message_text(message.item))
     if digest in DETAILED.split():
         return "high"
     return "low" if digest in CONCISE.split() else ""
@@ -8631,31 +8204,21 @@ def _requested_verbosity(part: ChatPart) -> str:
 
 # ==== owui_chat.input.prefix: Everything that was sent before and around earlier messages, sent again unchanged.
 
-_MOST_CHARACTERS = 200_000
-"""The most that is stored of one message; a chat's row is read and written whole."""
-
+_MOST_CHARACTERS = 200_000  # of one message: a chat's row is read and written whole
 _Text = str | tuple[str, str]
 
 
-class InjectedContext(NamedTuple):
-    """The texts of a message as it was sent; the one with the words, cut around them.
-
-    `words` is the digest of the user's words. If they were edited, the message is sent
-    as the host has it.
-    """
+class _InjectedContext(NamedTuple):
 
     words: str
     texts: tuple[_Text, ...]
 
     def wire(self) -> dict[str, Any]:
-        """Return the stored form."""
         return {"words": self.words, "texts": list(self.texts)}
 
 
-def _find_injected_context(
-    message: UserMessage, stored: StoredMessage
-) -> InjectedContext | None:
-    words = stored.words
+def _find_injected_context(message: UserMessage) -> _InjectedContext | None:
+    words = message.stored.words if message.stored else ""
     texts: list[_Text] = [p["text"] for p in message.content if _is_input_text(p)]
     size = sum(map(len, texts)) - len(words)
     for place, text in enumerate(texts):
@@ -8663,12 +8226,12 @@ def _find_injected_context(
             before, _, after = text.rpartition(words) if words else (text, "", "")
             texts[place] = (before, after)
             fits = 0 < size <= _MOST_CHARACTERS
-            return InjectedContext(text_digest(words), tuple(texts)) if fits else None
+            return _InjectedContext(text_digest(words), tuple(texts)) if fits else None
     return None
 
 
 def _apply_injected_context(
-    message: UserMessage, words: str, injected: InjectedContext | None
+    message: UserMessage, words: str, injected: _InjectedContext | None
 ) -> UserMessage:
     if injected is None or injected.words != text_digest(words):
         return message
@@ -8683,12 +8246,12 @@ def _apply_injected_context(
     return message.with_content([*texts, *others])
 
 
-def _read_injected_context(wire: object) -> InjectedContext | None:
-    rows = wire.get("texts") if isinstance(wire, Mapping) else None
-    if not isinstance(wire, Mapping) or not isinstance(rows, list):
+def _read_injected_context(wire: object) -> _InjectedContext | None:
+    stored = as_mapping(wire)
+    rows = stored.get("texts")
+    if not isinstance(rows, list):
         return None
-    texts = tuple(_read_text(row) for row in rows)
-    return InjectedContext(str(wire.get("words")), texts)
+    return _InjectedContext(str(stored.get("words")), tuple(map(_read_text, rows)))
 
 
 def _read_text(row: object) -> _Text:
@@ -8711,7 +8274,7 @@ class SentContext(NamedTuple):
     that were `new` compared with the earlier ones, and those that were `gone`.
     """
 
-    injected: InjectedContext | None = None
+    injected: _InjectedContext | None = None
     instructions: str | None = None
     new: tuple[str, ...] = ()
     gone: tuple[str, ...] = ()
@@ -8743,7 +8306,7 @@ def read_sent_context(chat: Mapping[str, Any]) -> dict[str, SentContext]:
     prefix = message_key("")
     found: dict[str, SentContext] = {}
     for key, value in chat.items():
-        wire = value.get(_SENT_KEY) if isinstance(value, Mapping) else None
+        wire = as_mapping(value).get(_SENT_KEY)
         if key.startswith(prefix) and isinstance(wire, Mapping):
             # In an answer's own output the key is not the key of the message.
             owner = str(value.get("message_id") or key.removeprefix(prefix))
@@ -8761,14 +8324,12 @@ def capture_sent_context(
     `instructions` are None if they may change from turn to turn.
     """
     messages = (part for part in reversed(parts) if isinstance(part, UserMessage))
-    injected = next(
-        (_find_injected_context(m, m.stored) for m in messages if m.stored), None
-    )
-    if instructions is None:
-        return SentContext(injected)
-    if first_instructions(parts, sent) is None:
+    injected = next((_find_injected_context(m) for m in messages if m.stored), None)
+    if instructions is None or (first := first_instructions(parts, sent)) is None:
         return SentContext(injected, instructions)
-    told, given = _told_lines(parts, sent), _lines(instructions)
+    told, given = _lines(first), _lines(instructions)
+    for one in _in_order(parts, sent):
+        told = [line for line in told if line not in one.gone] + [*one.new]
     new = tuple(line for line in given if line not in told)
     gone = tuple(line for line in told if line not in given)
     return SentContext(injected, new=new, gone=gone)
@@ -8809,16 +8370,6 @@ def _news(sent: SentContext) -> list[ChatPart]:
     return [UserMessage({"type": "message", "role": "developer", "content": [part]})]
 
 
-def _told_lines(
-    parts: Sequence[ChatPart], sent: Mapping[str, SentContext]
-) -> list[str]:
-    told = _lines(first_instructions(parts, sent) or "")
-    for one in _in_order(parts, sent):
-        told = [line for line in told if line not in one.gone]
-        told += one.new
-    return told
-
-
 def _in_order(
     parts: Sequence[ChatPart], sent: Mapping[str, SentContext]
 ) -> list[SentContext]:
@@ -8840,12 +8391,14 @@ def _read_context(wire: Mapping[str, Any]) -> SentContext:
 
 
 def _read_lines(rows: object) -> tuple[str, ...]:
-    return tuple(map(str, rows)) if isinstance(rows, list) else ()
+    return tuple(map(str, as_list(rows)))
 
 
 # ==== owui_manifold.valves: The valves of the pipe: what an administrator can set, and what a user can.
 
-LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"]
+_LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"]
+_Summary = Literal["auto", "concise", "detailed", "disabled"]
+_Tier = Literal["auto", "default", "flex", "priority"]
 _Choice = Literal["inherit", "on", "off"]
 
 
@@ -8854,14 +8407,13 @@ def _valve(
 ) -> Any:
     return Field(
         default=default,
-        description=f"{description} {default_sentence(default)}",
+        description=f"{description} {_default_sentence(default)}",
         json_schema_extra={"input": {"type": "password"}} if secret else None,
         **limits,
     )
 
 
-def default_sentence(default: object) -> str:
-    """Return the last sentence of a description."""
+def _default_sentence(default: object) -> str:
     if isinstance(default, bool):
         return f"Default: {'on' if default else 'off'}."
     return f"Default: `{default}`." if default != "" else "Default: empty."
@@ -8870,30 +8422,27 @@ def default_sentence(default: object) -> str:
 class Valves(BaseModel):
     """Settings of the administrator, in the order of the page."""
 
+    model_config = ConfigDict(allow_inf_nan=False)
+
     # Key and address
     API_KEY: str = _valve(
         "",
-        "API key. Empty: the environment variable `OPENAI_API_KEY` of Open WebUI.",
+        "Empty: the environment variable `OPENAI_API_KEY` of Open WebUI.",
         secret=True,
     )
     BASE_URL: str = _valve(
-        DEFAULT_BASE_URL,
-        "Address of the Responses API, with or without `/v1`.",
+        DEFAULT_BASE_URL, "Address of the Responses API, with or without `/v1`."
     )
-    ORGANIZATION: str = _valve(
-        "", "Organization to bill, if the key belongs to several."
-    )
-    PROJECT: str = _valve("", "Project to bill, if the key belongs to several.")
+    ORGANIZATION: str = _valve("", "Organization to bill, if the key has several.")
+    PROJECT: str = _valve("", "Project to bill, if the key has several.")
     EXTRA_HEADERS: str = _valve(
         "",
-        'More headers for every request, as a JSON object: `{"X-Team": "blue"}`. They '
-        "replace headers of the same name.",
+        'Headers to add or replace, as a JSON object: `{"X-Team": "blue"}`.',
         secret=True,
     )
     COMPATIBILITY: Literal["openai", "strict"] = _valve(
         "openai",
-        "`strict` sends only what every server knows: for servers other than OpenAI "
-        "and Azure.",
+        "`strict` sends only what every server knows: for others than OpenAI and Azure.",
     )
 
     # Models
@@ -8903,12 +8452,11 @@ class Valves(BaseModel):
         "lists the newest of each family, `gpt-5-auto` chooses a model for each chat.",
     )
     FETCH_MODELS: bool = _valve(
-        True,
-        "For `auto` in MODEL_ID: list only models that the server offers for this key.",
+        True, "`auto` in MODEL_ID lists only what the server offers for this key."
     )
     MODEL_OVERRIDES_JSON: str = _valve(
         "",
-        "Corrections to what this pipe knows about models, as a JSON object: "
+        "Corrections to what this pipe knows about models: "
         '`{"my-deployment": {"like": "gpt-5.2", "name": "Our GPT"}}`.',
     )
     TASK_MODEL: str = _valve(
@@ -8928,33 +8476,28 @@ class Valves(BaseModel):
         False, "Offer OpenAI's web search in every chat. Each search is billed."
     )
     MAP_WEB_SEARCH: bool = _valve(
-        True,
-        "The Web Search switch of the page means OpenAI's search, not Open WebUI's.",
+        True, "The page's Web Search switch means OpenAI's search, not Open WebUI's."
     )
     WEB_SEARCH_CONTEXT_SIZE: Literal["low", "medium", "high"] = _valve(
-        "medium",
-        "How much of the pages found the model reads. More costs more.",
+        "medium", "How much of the pages found the model reads. More costs more."
     )
     WEB_SEARCH_USER_LOCATION: str = _valve(
         "",
-        "Where users are, as `city, region, country, timezone` or as a JSON object of "
-        "these. Example: `Bern, BE, CH, Europe/Zurich`.",
+        "`city, region, country, timezone` (`Bern, BE, CH, Europe/Zurich`), or a JSON "
+        "object of these.",
     )
     WEB_SEARCH_ALLOWED_DOMAINS: str = _valve(
-        "",
-        "Search only these domains and their subdomains, separated by commas. Empty: "
-        "all.",
+        "", "Domains to search, with subdomains, separated by commas. Empty: all."
     )
     # ... pictures
     ENABLE_IMAGE_GENERATION: bool = _valve(
         False,
-        "Let the model draw pictures with OpenAI's tool; each is billed and stored as a "
-        "file of the user.",
+        "Let the model draw pictures; each is billed and stored as a file of the user.",
     )
     IMAGE_GENERATION_OPTIONS: str = _valve(
         '{"partial_images": 2}',
-        "Options of that tool, as a JSON object: `quality`, `size`, `background`, "
-        "`output_format`, `model`, `partial_images` (previews, 0 to 3).",
+        "A JSON object: `quality`, `size`, `background`, `output_format`, `model`, "
+        "`partial_images` (previews, 0 to 3).",
     )
     IMAGE_DETAIL: Literal["auto", "low", "high"] = _valve(
         "auto",
@@ -8964,8 +8507,7 @@ class Valves(BaseModel):
     # ... code
     ENABLE_CODE_INTERPRETER: bool = _valve(
         False,
-        "Let the model run Python in a billed container at OpenAI. Its files are stored "
-        "as files of the user.",
+        "Let the model run Python in a billed container at OpenAI. Its files are stored.",
     )
     # ... files
     FILE_SEARCH_VECTOR_STORES: str = _valve(
@@ -8980,18 +8522,18 @@ class Valves(BaseModel):
     # ... remote servers
     REMOTE_MCP_SERVERS_JSON: str = _valve(
         "",
-        "Remote MCP servers that OpenAI calls, as a JSON list of objects: "
-        "`server_label`, `server_url` or `connector_id`, `authorization`, `headers`, "
-        "`allowed_tools`, `require_approval`, `server_description`. Users are asked "
-        "unless `require_approval` is `never`.",
+        "Servers that OpenAI calls, as a JSON list of objects: `server_label`, "
+        "`server_url` or `connector_id`, `authorization`, `headers`, `allowed_tools`, "
+        "`require_approval` (users are asked unless it is `never`), "
+        "`server_description`.",
         secret=True,
     )
 
     # Reasoning and history
-    REASONING_SUMMARY: Literal["auto", "concise", "detailed", "disabled"] = _valve(
+    REASONING_SUMMARY: _Summary = _valve(
         "auto",
-        "Show a summary of the reasoning. OpenAI gives it to verified organizations "
-        "only; choose `disabled` if yours is not.",
+        "OpenAI gives summaries to verified organizations only; choose `disabled` if "
+        "yours is not.",
     )
     PERSIST_REASONING_TOKENS: Literal["disabled", "response", "conversation"] = _valve(
         "conversation",
@@ -9006,8 +8548,8 @@ class Valves(BaseModel):
     HISTORY_CARRIER: Literal["markers", "output"] = _valve(
         "markers",
         "Where a chat keeps what it does not show: under its own keys, with invisible "
-        "lines in the answers, or in Open WebUI's stored output of each answer, without "
-        "such lines. Both are always read.",
+        "lines in the answers, or in Open WebUI's stored output of each answer. Both "
+        "are always read.",
     )
     STORE_ENCRYPTION: Literal["off", "on"] = _valve(
         "off",
@@ -9016,8 +8558,8 @@ class Valves(BaseModel):
     )
     STORE_ENCRYPTION_KEY: str = _valve(
         "",
-        "A long random text, the key for STORE_ENCRYPTION; after a change, reasoning "
-        "stored before is lost. Empty: the server's WEBUI_SECRET_KEY.",
+        "A long random text; after a change, reasoning stored before is lost. Empty: "
+        "the server's WEBUI_SECRET_KEY.",
         secret=True,
     )
     STABLE_INSTRUCTIONS: Literal["auto", "on", "off"] = _valve(
@@ -9043,24 +8585,21 @@ class Valves(BaseModel):
         ge=0,
     )
     MAX_OUTPUT_TOKENS: int = _valve(
-        0,
-        "Most tokens of one answer, reasoning included. 0: the limit of the model.",
-        ge=0,
+        0, "Limit of one answer, reasoning included. 0: that of the model.", ge=0
     )
 
     # Open WebUI's tools
     TOOL_EXECUTION: Literal["pipe", "open_webui"] = _valve(
         "pipe",
-        "Who runs Open WebUI's tools: this pipe, in parallel and within limits, or Open "
-        "WebUI, one after the other with its own lasting approvals.",
+        "Who runs the tools: this pipe, in parallel and within limits, or Open WebUI, "
+        "one after the other with its own lasting approvals.",
     )
     PARALLEL_TOOL_CALLS: bool = _valve(
         True, "Let the model call several tools at once."
     )
     MAX_FUNCTION_CALL_LOOPS: int = _valve(
         10,
-        "Most rounds of tool calls in one answer. After them the model answers with "
-        "what it has.",
+        "Most rounds of tool calls in one answer; then the model answers as it can.",
         ge=1,
     )
     MAX_TOOL_CALLS: int = _valve(100, "Most tool calls in one answer.", ge=1)
@@ -9069,12 +8608,10 @@ class Valves(BaseModel):
         "Time limit of one tool call; calls made at once have five times as long "
         "together. Time that people take does not count.",
         gt=0,
-        allow_inf_nan=False,
     )
     TOOL_OUTPUT_CHARACTERS: int = _valve(
         100_000,
-        "Longest tool output that the model gets. Of a longer one it gets the beginning "
-        "and the end.",
+        "Of a longer tool output the model gets the beginning and the end.",
         ge=1000,
     )
     TOOL_APPROVAL: str = _valve(
@@ -9085,12 +8622,10 @@ class Valves(BaseModel):
     )
     AUTO_NATIVE_TOOLS: bool = _valve(
         False,
-        "When somebody uses a model whose Function Calling is Legacy, set it to Native "
-        "in the settings of that model.",
+        "Set the Function Calling of a model to Native when it is used with Legacy.",
     )
     ENABLE_STRICT_TOOL_CALLING: bool = _valve(
-        False,
-        "Have OpenAI enforce the schemas of tools, where a schema has a strict form.",
+        False, "Have OpenAI enforce the schemas of tools that have a strict form."
     )
 
     # Users
@@ -9102,22 +8637,22 @@ class Valves(BaseModel):
     )
     USER_API_KEYS: Literal["off", "allowed", "required"] = _valve(
         "off",
-        "Whether users can, or must, set an API key of their own, also for their tasks. "
+        "Whether users can, or must, set a key of their own, also for their tasks. "
         "Administrators may always use the key of this pipe.",
     )
 
     # Cost
     SHOW_COST: bool = _valve(
         False,
-        "Show the cost of an answer in its last status line and its usage, at the "
-        "prices of the standard tier.",
+        "Show the cost of an answer in its last status line and its usage, for the "
+        "standard tier.",
     )
     CUSTOM_MODEL_PRICING_JSON: str = _valve(
         "",
-        "Prices in US dollars per million tokens that replace those of this pipe, as a "
-        'JSON object: `{"my-model": {"input": 2, "cached": 0.5, "output": 8}}`.',
+        "US dollars per million tokens, instead of the prices of this pipe: "
+        '`{"my-model": {"input": 2, "cached": 0.5, "output": 8}}`.',
     )
-    SERVICE_TIER: Literal["auto", "default", "flex", "priority"] = _valve(
+    SERVICE_TIER: _Tier = _valve(
         "auto",
         "`flex` is cheaper and slower, `priority` faster and more expensive, if the "
         "model and the project have them.",
@@ -9126,53 +8661,41 @@ class Valves(BaseModel):
     # Network
     ENABLE_STREAM: bool = _valve(
         True,
-        "Stream answers from the server. Off: each answer comes as a whole, for servers "
-        "or organizations that may not stream.",
+        "Off: each answer comes as a whole, for servers or organizations that may not "
+        "stream.",
     )
     MAX_RETRIES: int = _valve(
-        1,
-        "How often a request is sent again that failed before any text was shown, 0 to "
-        "5.",
+        1, "How often a request that failed before any text is sent again, 0 to 5."
     )
     MAX_RETRY_WAIT_SECONDS: float = _valve(
-        60,
-        "Longest wait before a retry. If the server asks for a longer one, the error is "
-        "shown at once.",
-        ge=0,
-        allow_inf_nan=False,
+        60, "If the server asks for a longer wait, the error is shown at once.", ge=0
     )
     CONNECT_TIMEOUT_SECONDS: float = _valve(
-        30, "Time limit for opening a connection.", gt=0, allow_inf_nan=False
+        30, "Time limit for opening a connection.", gt=0
     )
     FIRST_EVENT_TIMEOUT_SECONDS: float = _valve(
-        300, "Time limit for the first event of an answer, 30 to 900."
+        300, "Longest wait for the beginning of an answer, 30 to 900."
     )
     IDLE_TIMEOUT_SECONDS: float = _valve(
         300,
-        "Longest silence within an answer, 30 to 900. Long reasoning without a summary "
-        "is silent for minutes.",
+        "Longest silence within an answer, 30 to 900. Reasoning without a summary can "
+        "be silent for minutes.",
     )
     TOTAL_TIMEOUT_SECONDS: float = _valve(
-        0,
-        "Time limit for a whole answer, without the time of tools and of people. 0: "
-        "none.",
-        ge=0,
-        allow_inf_nan=False,
+        0, "Limit of an answer, without the time of tools and people. 0: none.", ge=0
     )
     VERIFY_SSL: bool = _valve(
         True,
-        "Check the certificate of the server. Turn it off for tests only: others on the "
-        "network can then read the key.",
+        "Check the server's certificate. Off is for tests only: others on the network "
+        "can then read the key.",
     )
     CA_BUNDLE: str = _valve(
-        "",
-        "Path of a file with the certificates to trust instead of the system's, for "
-        "example those of a company proxy.",
+        "", "Path of a file with the certificates to trust instead of the system's."
     )
     PROXY: str = _valve(
         "",
-        "Address of an HTTP proxy, with user and password if it needs them. Empty: "
-        "HTTPS_PROXY and NO_PROXY of the environment.",
+        "Address of an HTTP proxy, also with user and password. Empty: HTTPS_PROXY and "
+        "NO_PROXY of the environment.",
         secret=True,
     )
 
@@ -9182,10 +8705,9 @@ class Valves(BaseModel):
         "Log one JSON line per request, success and error, without any text of the "
         "chat. `OPENAI_GPT5_AUDIT_LOG=true` in the environment does the same.",
     )
-    LOG_LEVEL: LogLevel = _valve(
+    LOG_LEVEL: _LogLevel = _valve(
         "INFO",
-        "Lowest level that this pipe writes to the server's log. Keys and texts of the "
-        "chat are never written.",
+        "Lowest level in the server's log, which never has keys or texts of a chat.",
     )
 
     @field_validator("PROMPT_CACHE_KEY", mode="before")
@@ -9206,7 +8728,7 @@ class Valves(BaseModel):
         return clamp_number(value, 30, 900, 300)
 
     def effective_key(self) -> str:
-        """Return the key to use, or nothing."""
+        """Return the key to use; empty if there is none."""
         # As the default of the field it would stand in the schema of the page.
         return self.API_KEY.strip() or os.environ.get("OPENAI_API_KEY", "").strip()
 
@@ -9231,11 +8753,10 @@ class UserValves(BaseModel):
         "inherit", "none", "minimal", "low", "medium", "high", "xhigh", "max"
     ] = _valve(
         "inherit",
-        "How long a reasoning model thinks. An effort that the model does not have is "
-        "not sent.",
+        "How long a model thinks. An effort that it does not have is not sent.",
     )
-    REASONING_SUMMARY: Literal["inherit", "auto", "concise", "detailed", "disabled"] = (
-        _valve("inherit", "Show a summary of the reasoning.")
+    REASONING_SUMMARY: Literal["inherit", _Summary] = _valve(
+        "inherit", "Show a summary of the reasoning."
     )
     VERBOSITY: Literal["inherit", "low", "medium", "high"] = _valve(
         "inherit", "How long answers are."
@@ -9245,13 +8766,12 @@ class UserValves(BaseModel):
         "inherit", "Let the model draw pictures with OpenAI."
     )
     CODE_INTERPRETER: _Choice = _valve("inherit", "Let the model run Python at OpenAI.")
-    SERVICE_TIER: Literal["inherit", "auto", "default", "flex", "priority"] = _valve(
-        "inherit",
-        "`flex` is cheaper and slower, `priority` faster and more expensive.",
+    SERVICE_TIER: Literal["inherit", _Tier] = _valve(
+        "inherit", "`flex` is cheaper and slower, `priority` faster and more expensive."
     )
     SHOW_COST: _Choice = _valve("inherit", "Show the cost of an answer.")
-    LOG_LEVEL: Literal["inherit", "DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"] = (
-        _valve("inherit", "What the pipe writes to the server's log about your chats.")
+    LOG_LEVEL: Literal["inherit", _LogLevel] = _valve(
+        "inherit", "What the pipe writes to the server's log about your chats."
     )
     API_KEY: str = _valve(
         "",
@@ -9267,9 +8787,6 @@ class UserValves(BaseModel):
 
 # ==== owui_manifold.config: What the valves come to for one call: they are read once, into a `Config`.
 
-_Value = TypeVar("_Value")
-_Headers = Mapping[str, str]
-
 
 class Config(NamedTuple):
     """What holds for one call; a user's choice replaces the administrator's."""
@@ -9280,18 +8797,14 @@ class Config(NamedTuple):
     problems: tuple[str, ...]
     """Sentences for administrators; the call works without what they name."""
 
-    endpoint: Endpoint | InvalidRequest
     own_key: str
     """The user's own API key, if the administrator permits one."""
-    overrides: Overrides | InvalidRequest
-    prices: Mapping[str, ModelPrices] | InvalidRequest
-    rules: Sequence[tuple[str, Approval]] | InvalidRequest
+    overrides: Mapping[str, ResolvedModel] | InvalidRequest
+    """An error is raised only where a model is resolved."""
     remote: RemoteServers
-    location: Mapping[str, str] | InvalidRequest
-    image_options: Item | InvalidRequest
 
     effort: str | None
-    summary: str | None
+    summary: str
     verbosity: str | None
     service_tier: str
     web_search: bool
@@ -9304,13 +8817,6 @@ class Config(NamedTuple):
     log_level: str
 
 
-def usable(value: _Value | InvalidRequest) -> _Value:
-    """Return a value of the `Config`; raises InvalidRequest if it cannot be used."""
-    if isinstance(value, InvalidRequest):
-        raise value
-    return value
-
-
 def read_config(
     valves: Valves,
     user: Mapping[str, Any] | None = None,
@@ -9321,29 +8827,23 @@ def read_config(
     is_admin = person.get("role") == "admin"
     stored = person.get("valves")
     given = stored if isinstance(stored, UserValves) else UserValves()
-    own = _allowed_choices(_with_switches(given, host), valves, is_admin)
+    wanted, filter_error = _with_switches(given, host.get(_FILTER_KEY))
+    own = _allowed_choices(wanted, valves, is_admin)
     own_key = own.API_KEY.strip() if valves.USER_API_KEYS != "off" else ""
-    headers = _attempt(lambda: _extra_headers(valves))
     remote = read_servers(valves.REMOTE_MCP_SERVERS_JSON)
-    features = host.get("features")
-    switches = features if isinstance(features, Mapping) else {}
+    switches = as_mapping(host.get("features"))
     replaces_search = valves.MAP_WEB_SEARCH and bool(switches.get("web_search"))
     searches = valves.ENABLE_WEB_SEARCH or replaces_search
     return Config(
         valves=valves,
-        secrets=_secrets(valves, headers, own.API_KEY.strip(), *remote.secrets),
-        problems=tuple(filter(None, (_permission_error(valves), _filter_error(host)))),
-        endpoint=_attempt(lambda: _user_endpoint(valves, headers, own_key, is_admin)),
+        secrets=_secrets(valves, own.API_KEY.strip(), *remote.secrets),
+        problems=tuple(filter(None, (_permission_error(valves), filter_error))),
         own_key=own_key,
-        overrides=_attempt(lambda: read_overrides(valves.MODEL_OVERRIDES_JSON)),
-        prices=_attempt(lambda: read_prices(valves.CUSTOM_MODEL_PRICING_JSON)),
-        rules=_attempt(lambda: read_rules(valves.TOOL_APPROVAL)),
+        overrides=_overrides(valves),
         remote=remote,
-        location=_attempt(lambda: _location(valves.WEB_SEARCH_USER_LOCATION)),
-        image_options=_attempt(lambda: _image_options(valves)),
-        effort=_inherit(own.REASONING_EFFORT, None),
+        effort=_inherit(own.REASONING_EFFORT, "") or None,
         summary=_inherit(own.REASONING_SUMMARY, valves.REASONING_SUMMARY),
-        verbosity=_inherit(own.VERBOSITY, None),
+        verbosity=_inherit(own.VERBOSITY, "") or None,
         service_tier=_inherit(own.SERVICE_TIER, valves.SERVICE_TIER),
         web_search=_is_on(own.WEB_SEARCH, searches),
         replaces_search=replaces_search,
@@ -9355,24 +8855,21 @@ def read_config(
     )
 
 
-def _secrets(
-    valves: Valves, headers: _Headers | InvalidRequest, *others: str
-) -> tuple[str, ...]:
-    values: Iterable[str] = [valves.EXTRA_HEADERS]
-    if not isinstance(headers, InvalidRequest):
-        values = headers.values()
+def _secrets(valves: Valves, *others: str) -> tuple[str, ...]:
+    headers = parse_string_map(valves.EXTRA_HEADERS)
+    values = [valves.EXTRA_HEADERS] if headers is None else headers.values()
     keys = (valves.effective_key(), valves.STORE_ENCRYPTION_KEY)
     return connection_secrets(values, valves.PROXY, *keys, *others)
 
 
-def _attempt(read: Callable[[], _Value]) -> _Value | InvalidRequest:
+def _overrides(valves: Valves) -> Mapping[str, ResolvedModel] | InvalidRequest:
     try:
-        return read()
+        return read_overrides(valves.MODEL_OVERRIDES_JSON)
     except InvalidRequest as error:
         return error
 
 
-def _inherit(own: str, default: _Value) -> str | _Value:
+def _inherit(own: str, default: str) -> str:
     return default if own == "inherit" else own
 
 
@@ -9405,20 +8902,15 @@ _CHOICES: Mapping[str, str] = {
 """The words of USER_MAY_CHANGE, with the user valve that each allows."""
 
 
-def _with_switches(user: UserValves, metadata: Mapping[str, Any]) -> UserValves:
-    given = metadata.get(_FILTER_KEY)
-    if not isinstance(given, Mapping) or given.get("version") != _FILTER_VERSION:
-        return user
+def _with_switches(user: UserValves, given: object) -> tuple[UserValves, str]:
+    if not isinstance(given, Mapping):
+        return user, ""
+    if given.get("version") != _FILTER_VERSION:
+        return user, _OTHER_FILTER_VERSION
     changed = {valve: "on" for switch, valve in _SWITCHES.items() if given.get(switch)}
     if given.get("thinking") in REASONING_EFFORTS:
         changed["REASONING_EFFORT"] = str(given["thinking"])
-    return user.model_copy(update=changed)
-
-
-def _filter_error(metadata: Mapping[str, Any]) -> str:
-    given = metadata.get(_FILTER_KEY)
-    is_other = isinstance(given, Mapping) and given.get("version") != _FILTER_VERSION
-    return _OTHER_FILTER_VERSION if is_other else ""
+    return user.model_copy(update=changed), ""
 
 
 def _allowed_choices(user: UserValves, valves: Valves, is_admin: bool) -> UserValves:
@@ -9444,59 +8936,10 @@ def _permitted_words(valves: Valves) -> set[str]:
     return set(comma_list(valves.USER_MAY_CHANGE.lower()))
 
 
-# Single valves
-
-
 def comma_list(text: str) -> list[str]:
     """Return the words of a list separated by commas, each of them once."""
     words = (word.strip() for word in text.split(","))
     return list(dict.fromkeys(word for word in words if word))
-
-
-@cache
-def _adapter(form: Any) -> TypeAdapter[Any]:
-    return TypeAdapter(form)  # at first use: it is not free, and few valves are set
-
-
-def _json_value(form: Any, text: str, problem: str, example: str) -> Any:
-    try:
-        return _adapter(form).validate_json(text.strip() or "{}", strict=True)
-    except ValidationError:
-        raise valve_error(problem, example, place=PIPE_VALVES) from None
-
-
-def _extra_headers(valves: Valves) -> _Headers:
-    problem = "EXTRA_HEADERS is not a JSON object of texts"
-    example = '{"X-Team": "blue"}'
-    text = valves.EXTRA_HEADERS
-    headers: _Headers = _json_value(dict[str, str], text, problem, example)
-    return headers
-
-
-def _image_options(valves: Valves) -> Item:
-    problem = "IMAGE_GENERATION_OPTIONS is not a JSON object"
-    example = '{"quality": "high"}'
-    text = valves.IMAGE_GENERATION_OPTIONS
-    options: Item = _json_value(dict[str, Any], text, problem, example)
-    return options
-
-
-_PLACE = ("city", "region", "country", "timezone")
-
-
-def _location(text: str) -> Mapping[str, str]:
-    problem = "WEB_SEARCH_USER_LOCATION is neither a JSON object nor a place"
-    example = "Bern, BE, CH, Europe/Zurich (city, region, country, timezone)"
-    words = [word.strip() for word in text.split(",")]
-    if text.strip().startswith("{"):
-        given = _json_value(dict[str, Any], text, problem, example)
-    elif len(words) <= len(_PLACE):
-        given = dict(zip(_PLACE, words, strict=False))
-    else:
-        raise valve_error(problem, example, place=PIPE_VALVES)
-    if not all(isinstance(given.get(key, ""), str) for key in _PLACE):
-        raise valve_error(problem, example, place=PIPE_VALVES)
-    return {key: given[key] for key in _PLACE if given.get(key)}
 
 
 # The endpoint
@@ -9505,45 +8948,37 @@ _NO_OWN_KEY = (
     "This pipe wants an OpenAI API key of your own. Set API_KEY in your settings of "
     "this pipe: the slider icon beside the chat input, or Controls > Valves."
 )
-_BILLED_HEADERS = frozenset(
-    {"authorization", "api-key", "openai-organization", "openai-project"}
+_NO_KEY = (
+    "This pipe has no API key yet. An administrator has to set API_KEY in the valves "
+    "of this pipe (Admin Panel > Functions > the gear beside it)."
 )
+_BILLED_HEADERS = ("authorization", "api-key", "openai-organization", "openai-project")
 
 
-def build_endpoint(valves: Valves) -> Endpoint:
-    """Return where requests with the pipe's own key go; raises InvalidRequest."""
-    headers = _attempt(lambda: _extra_headers(valves))
-    return _endpoint(valves, valves.effective_key(), headers)
-
-
-def _user_endpoint(
-    valves: Valves, headers: _Headers | InvalidRequest, own_key: str, is_admin: bool
+def build_endpoint(
+    valves: Valves, own_key: str = "", *, is_admin: bool = True
 ) -> Endpoint:
-    if not own_key:
-        if valves.USER_API_KEYS == "required" and not is_admin:
-            raise InvalidRequest(_NO_OWN_KEY)
-        return _endpoint(valves, valves.effective_key(), headers)
-    endpoint = _endpoint(valves, own_key, headers)
-    rest = {
-        name: text
-        for name, text in endpoint.extra_headers.items()
-        if name.lower() not in _BILLED_HEADERS
-    }
-    return replace(endpoint, organization="", project="", extra_headers=rest)
+    """Return where requests go, with a user's own key if there is one.
 
-
-def _endpoint(valves: Valves, key: str, headers: _Headers | InvalidRequest) -> Endpoint:
+    Organization, project and billed headers belong to the administrator's account, so
+    they are not sent with a user's own key. Raises InvalidRequest for unusable valves.
+    """
+    if not own_key and valves.USER_API_KEYS == "required" and not is_admin:
+        raise InvalidRequest(_NO_OWN_KEY)
+    key = own_key or valves.effective_key()
     if not key:
-        raise InvalidRequest(
-            "This pipe has no API key yet. An administrator has to set API_KEY in the "
-            "valves of this pipe (Admin Panel > Functions > the gear beside it)."
-        )
+        raise InvalidRequest(_NO_KEY)
+    headers = parse_string_map(valves.EXTRA_HEADERS)
+    if headers is None:
+        problem = "EXTRA_HEADERS is not a JSON object of texts"
+        raise valve_error(problem, '{"X-Team": "blue"}', place=PIPE_VALVES)
+    billed = _BILLED_HEADERS if own_key else ()
     return Endpoint(
         base_url=valves.BASE_URL,
         api_key=key,
-        organization=valves.ORGANIZATION.strip(),
-        project=valves.PROJECT.strip(),
-        extra_headers=usable(headers),
+        organization="" if own_key else valves.ORGANIZATION.strip(),
+        project="" if own_key else valves.PROJECT.strip(),
+        extra_headers={k: v for k, v in headers.items() if k.lower() not in billed},
         network=Network(
             valves.VERIFY_SSL, valves.CA_BUNDLE.strip(), valves.PROXY.strip()
         ),
@@ -9551,11 +8986,8 @@ def _endpoint(valves: Valves, key: str, headers: _Headers | InvalidRequest) -> E
     )
 
 
-class Capabilities(NamedTuple):
-    """Refusals that hold for every request: of summaries, of streams."""
-
-    summary: bool = False
-    stream: bool = False
+_LASTING_REFUSALS = ("summary", "stream")
+"""Causes of refusals that hold for every request; others concern only one."""
 
 
 class AccountCapabilities:
@@ -9563,12 +8995,12 @@ class AccountCapabilities:
 
     def __init__(self) -> None:
         """Start without any known refusal."""
-        self._by_account: dict[str, Capabilities] = {}
+        self._refused: dict[str, set[str]] = {}
         self._mentioned: set[str] = set()
 
-    def of(self, endpoint: Endpoint) -> Capabilities:
-        """Return what this key has been refused at this address."""
-        return self._by_account.get(endpoint.account(), Capabilities())
+    def refused(self, endpoint: Endpoint) -> Collection[str]:
+        """Return the causes that every request of this key to this address avoids."""
+        return self._refused.get(endpoint.account(), ())
 
     def first_time(self, text: str) -> bool:
         """Say whether `text` is asked about for the first time."""
@@ -9577,82 +9009,9 @@ class AccountCapabilities:
         return is_new
 
     def note(self, endpoint: Endpoint, cause: str) -> None:
-        """Remember a refusal by its cause; others concern only one request."""
-        if cause in Capabilities._fields:
-            known = self.of(endpoint)._replace(**{cause: True})
-            self._by_account[endpoint.account()] = known
-
-
-# A request
-
-_LEAST_THRESHOLD = 1000
-"""A smaller threshold would compact every answer."""
-
-_BATCH_SHARE = 5
-"""Calls made at once run in parallel, but not all of them."""
-
-
-def default_parameters(config: Config, user_id: str, chat_id: str) -> dict[str, Any]:
-    """Return parameters of the API; the caller's own replace them.
-
-    The same chat and user always get the same values, because the prompt cache and,
-    from gpt-6.2 on, encrypted reasoning depend on them
-    (docs/reference/responses-api.md, "Changed beginnings").
-    """
-    valves, tier = config.valves, config.service_tier
-    threshold = max(valves.COMPACTION_TOKENS, _LEAST_THRESHOLD)
-    compaction = [{"type": "compaction", "compact_threshold": threshold}]
-    chosen = {
-        "safety_identifier": _hash_id("user", user_id),
-        "prompt_cache_key": _cache_key(valves.PROMPT_CACHE_KEY, user_id, chat_id),
-        "service_tier": tier if tier != "auto" else None,
-        "truncation": valves.TRUNCATION if valves.TRUNCATION != "disabled" else None,
-        "max_output_tokens": valves.MAX_OUTPUT_TOKENS or None,
-        "context_management": compaction if valves.COMPACTION_TOKENS else None,
-    }
-    return {name: value for name, value in chosen.items() if value is not None}
-
-
-def _cache_key(kind: str, user_id: str, chat_id: str) -> str | None:
-    if kind == "off":
-        return None
-    chat = _hash_id("chat", chat_id) if kind == "chat" else None
-    return chat or _hash_id("cache", user_id)
-
-
-def _hash_id(kind: str, value: str) -> str | None:
-    text = f"openai_responses:{kind}:{value}"
-    return sha256(text.encode()).hexdigest()[:48] if value else None
-
-
-def request_settings(
-    config: Config,
-    *,
-    streams: bool,
-    tools: Sequence[Item],
-    refused: Capabilities,
-    defaults: Mapping[str, Any],
-) -> Settings:
-    """Return the settings of a request, without what the server `refused` before."""
-    valves, summary = config.valves, config.summary
-    return Settings(
-        effort=config.effort,
-        summary=None if summary == "disabled" or refused.summary else summary,
-        verbosity=config.verbosity,
-        stream=streams and valves.ENABLE_STREAM and not refused.stream,
-        encrypted_reasoning=valves.carries_reasoning(),
-        tools=tools,
-        parallel_tool_calls=None if valves.PARALLEL_TOOL_CALLS else False,
-        defaults=defaults,
-    )
-
-
-def is_background_model(valves: Valves, names: Iterable[str]) -> bool:
-    """Say whether BACKGROUND_MODELS matches one of a model's names."""
-    if valves.COMPATIBILITY == "strict":  # such servers do not store responses
-        return False
-    patterns = comma_list(valves.BACKGROUND_MODELS.lower())
-    return any(fnmatchcase(n.lower(), p) for n in names for p in patterns)
+        """Remember the cause of a refusal, if it is a lasting one."""
+        if cause in _LASTING_REFUSALS:
+            self._refused.setdefault(endpoint.account(), set()).add(cause)
 
 
 def run_limits(valves: Valves, *, tools_ran: bool) -> Limits:
@@ -9670,87 +9029,38 @@ def run_limits(valves: Valves, *, tools_ran: bool) -> Limits:
     )
 
 
-def build_toolset(
-    valves: Valves,
-    tools: CallableTools,
-    approver: Approver,
-    log: Callable[[str], object],
-    *,
-    runs_calls: bool = True,
-) -> Toolset:
-    """Return what a run needs to answer calls itself, or to leave them to others."""
-    return Toolset(
-        tools,
-        approver,
-        CallLimits(
-            seconds=valves.TOOL_TIMEOUT_SECONDS,
-            batch_seconds=_BATCH_SHARE * valves.TOOL_TIMEOUT_SECONDS,
-            characters=valves.TOOL_OUTPUT_CHARACTERS,
-        ),
-        log,
-        rounds=valves.MAX_FUNCTION_CALL_LOOPS,
-        most_calls=valves.MAX_TOOL_CALLS,
-        carries_reasoning=valves.carries_reasoning(),
-        runs_calls=runs_calls,
-    )
-
-
 # ==== owui_manifold.log: Lines in the server's log, without secrets; the newest of each run are kept in memory.
 
 _LOGGER = logging.getLogger("openai_responses_manifold")
 
-_LEVELS: Mapping[str, int] = {
-    "DEBUG": logging.DEBUG,
-    "INFO": logging.INFO,
-    "WARNING": logging.WARNING,
-    "ERROR": logging.ERROR,
-    "CRITICAL": logging.CRITICAL,
-}
+_LEVELS = {"DEBUG": 10, "INFO": 20, "WARNING": 30, "ERROR": 40, "CRITICAL": 50}
+"""The numbers that `logging` has for them."""
 
 _KEPT_LINES = 2000
-
-
-class LogLine(NamedTuple):
-    """One line of a run: its time, its level, its text."""
-
-    seconds: int
-    level: str
-    text: str
-
-    def __str__(self) -> str:
-        """Return the line as it is shown, with its time in UTC."""
-        time = datetime.fromtimestamp(self.seconds, UTC)
-        return f"{time:%Y-%m-%d %H:%M:%S} {self.level:<8} {self.text}"
 
 
 class RunLog:
     """The log of one run; can be used from other threads."""
 
-    def __init__(
-        self,
-        threshold: str,
-        secrets: Iterable[str],
-        run_id: str,
-        now: Callable[[], int] = unix_seconds,
-    ) -> None:
+    def __init__(self, threshold: str, secrets: Iterable[str], run_id: str) -> None:
         """Start empty; lines from `threshold` on are written to the server's log."""
         self.run_id = run_id
-        self._threshold = _level_number(threshold)
+        self._threshold = _LEVELS.get(threshold, logging.INFO)
         self._secrets = tuple(secrets)
-        self._now = now
-        self._lines: deque[LogLine] = deque(maxlen=_KEPT_LINES)
+        self._lines: deque[str] = deque(maxlen=_KEPT_LINES)
         self._lock = Lock()
 
     def line(self, level: str, text: str) -> None:
-        """Keep `text` as one line; also write it, with the run's id, if its level is
-        enough.
+        """Keep `text` as one line, with its time in UTC; also write it, with the run's
+        id, if its level is enough.
 
         An unknown level counts as INFO.
         """
         known = level if level in _LEVELS else "INFO"
         one_line = redact_line(text, self._secrets)
+        time = datetime.fromtimestamp(unix_seconds(), UTC)
         with self._lock:
-            self._lines.append(LogLine(self._now(), known, one_line))
+            self._lines.append(f"{time:%Y-%m-%d %H:%M:%S} {known:<8} {one_line}")
         if _LEVELS[known] >= self._threshold:
             _write(known, f"{self.run_id} {one_line}")
 
@@ -9758,18 +9068,10 @@ class RunLog:
         """Write a line of the audit log, which has its own valve."""
         _write("INFO", redact(line, self._secrets))
 
-    def lines(self) -> list[LogLine]:
+    def text(self) -> str:
         """Return the newest lines, oldest first."""
         with self._lock:
-            return list(self._lines)
-
-    def text(self) -> str:
-        """Return these lines as they are shown."""
-        return "\n".join(map(str, self.lines()))
-
-
-def _level_number(name: str) -> int:
-    return _LEVELS.get(name, logging.INFO)
+            return "\n".join(self._lines)
 
 
 def _write(level: str, line: str) -> None:
@@ -9785,12 +9087,11 @@ EventCall = Callable[[dict[str, Any]], Awaitable[Any]]
 
 
 class HostContext(NamedTuple):
-    """What the host passes beside the chat, for the tools that are run."""
+    """What the host passes beside the chat."""
 
     tools: Mapping[str, Mapping[str, Any]]
     request: Any
     metadata: Mapping[str, Any]
-    body: Mapping[str, Any]
     event_call: EventCall | None
     event_emitter: Any
 
@@ -9858,7 +9159,7 @@ def read_caller(
 
 
 class PipeCall(NamedTuple):
-    """One call of the pipe: what the host passes, and where log lines go."""
+    """One call of the pipe, and what it shares with others."""
 
     body: Mapping[str, Any]
     caller: Caller
@@ -9879,8 +9180,13 @@ class PipeCall(NamedTuple):
     @property
     def messages(self) -> list[dict[str, Any]]:
         """The messages of the body; none if it has no list of them."""
-        messages = self.body.get("messages")
-        return messages if isinstance(messages, list) else []
+        return as_list(self.body.get("messages"))
+
+    @property
+    def endpoint(self) -> Endpoint:
+        """Where its requests go; raises InvalidRequest for unusable valves."""
+        config, is_admin = self.config, self.caller.is_admin
+        return build_endpoint(config.valves, config.own_key, is_admin=is_admin)
 
     @property
     def model(self) -> ResolvedModel:
@@ -9889,7 +9195,9 @@ class PipeCall(NamedTuple):
 
     def resolve(self, name: str) -> ResolvedModel:
         """Return a model with the administrator's overrides; raises InvalidRequest."""
-        return resolve_with_overrides(name, usable(self.config.overrides))
+        if isinstance(self.config.overrides, InvalidRequest):
+            raise self.config.overrides
+        return resolve_model(name, self.config.overrides)
 
 
 # ==== owui_manifold.host: The only module that uses `open_webui`; every name of the host is looked up here.
@@ -9985,38 +9293,29 @@ async def update_tool(function: Any, messages: list[Any], files: list[Any]) -> A
     return await update(function=function, extra_params=fresh)
 
 
-def terminal_file(
-    name: str, params: Mapping[str, Any], result: Any, tool: Any, metadata: Any
-) -> Any:
-    """Return the content to show for a terminal's file, or None for other results."""
-    build = _host_name("utils.middleware", "build_terminal_file_tool_result")
-    return build(name, dict(params), result, tool, metadata)
-
-
 async def process_tool_result(
-    request: Any,
-    name: str,
-    result: Any,
-    tool: Mapping[str, Any],
-    metadata: Any,
+    host: HostContext,
     user: Any,
+    name: str,
+    tool: Mapping[str, Any],
+    params: Mapping[str, Any],
+    result: Any,
 ) -> tuple[str, list[dict[str, Any]], list[Any]]:
-    """Return a tool's result as text, its files and its embeds, as the host does."""
+    """Return a tool's result as text, its files and its embeds, as the host does.
+
+    The page is told about the result of a terminal tool.
+    """
+    build = _host_name("utils.middleware", "build_terminal_file_tool_result")
     process = _host_name("utils.middleware", "process_tool_result")
+    shown = build(name, dict(params), result, tool, host.metadata) or result
     kind, direct = tool.get("type", ""), bool(tool.get("direct"))
     text, files, embeds = await process(
-        request, name, result, kind, direct, metadata, user
+        host.request, name, shown, kind, direct, host.metadata, user
     )
-    return str(text or ""), files, embeds
-
-
-async def tell_terminal(
-    name: str, params: Mapping[str, Any], text: str, emitter: Any
-) -> None:
-    """Tell the page about the result of a terminal tool."""
-    if emitter is not None:
+    if host.event_emitter is not None:
         tell = _host_name("utils.middleware", "terminal_event_handler")
-        await tell(name, dict(params), text, emitter)
+        await tell(name, dict(params), str(text or ""), host.event_emitter)
+    return str(text or ""), files, embeds
 
 
 def citation_sources(
@@ -10030,10 +9329,10 @@ def citation_sources(
     return found
 
 
-async def stored_image(request: Any, metadata: Any, user: Any, url: str) -> str:
+async def stored_image(host: HostContext, user: Any, url: str) -> str:
     """Store a tool's picture; return the address of the file."""
     store = _host_name("utils.middleware", "store_tool_result_image")
-    return str(await store(request, url, metadata, user))
+    return str(await store(host.request, url, host.metadata, user))
 
 
 async def store_file(
@@ -10098,8 +9397,7 @@ async def _read_file(row: Any, make: Callable[[bytes], _Made]) -> _Made | None:
         return None
 
 
-async def read_tool_image(address: str, user: Any) -> Item:
-    """Return a tool's picture in the same bytes as the next turn will read it."""
+async def _read_tool_image(address: str, user: Any) -> Item:
     match = _STORED_ADDRESS.match(address)
     row = await file_row(match[1], user) if match else None
     held = await _read_file(row, image_data_url) if row else address
@@ -10138,8 +9436,8 @@ class _DocumentReader:
         row = await file_row(file.file_id, self._user)
         name = file.name or (row.filename if row else "")
         meta = (row.meta if row else None) or {}
-        kind = self._kind(name, file.content_type or str(meta.get("content_type")))
-        if not kind:
+        kind = document_type(name, file.content_type or str(meta.get("content_type")))
+        if not kind or (kind != PDF_TYPE and self._wanted != "all"):
             return None
         if row is None:
             return GONE_FILE.format(name)
@@ -10159,61 +9457,42 @@ class _DocumentReader:
         self._left -= size
         return part
 
-    def _kind(self, name: str, declared: str) -> str:
-        kind = document_type(name, declared)
-        return kind if self._wanted == "all" or kind == PDF_TYPE else ""
-
 
 _File = Mapping[str, Any]
 _StoreImage = Callable[[str], Awaitable[str]]
 
 
-@dataclass(frozen=True, slots=True)
-class ResultFiles:
-    """Pictures for the model and for the chat, and the files that are shown.
-
-    `unreadable` is the number of pictures that the model cannot read.
-    """
-
-    for_model: list[Item] = field(default_factory=list)
-    stored: list[Item] = field(default_factory=list)
-    shown: list[_File] = field(default_factory=list)
-    unreadable: list[str] = field(default_factory=list)
-
-    def output(self, text: str) -> str | list[Item]:
-        """Return the output of the tool: its text, and the pictures for the model."""
-        return append_images("\n".join([text, *self.unreadable]), self.for_model)
-
-
 async def split_result_files(
-    files: Iterable[_File], store: _StoreImage, user: Any, *, has_row: bool
-) -> ResultFiles:
-    """Return the files of a result; `store` gives a picture an address.
+    files: Iterable[_File], text: str, store: _StoreImage, user: Any, *, has_row: bool
+) -> tuple[str | list[Item], dict[str, Any]]:
+    """Return the output of a tool with its pictures, and the files of its card.
 
-    A picture that came with an address is shown on the card, too
-    (docs/reference/open-webui.md, "Tools of the host"). A picture that could not be
-    stored is not written to a chat's row.
+    `store` gives a picture an address. A picture that came with an address is shown on
+    the card, too (docs/reference/open-webui.md, "Tools of the host"). A picture that
+    could not be stored is not written to a chat's row.
     """
-    shared = ResultFiles()
+    images: list[Item] = []
+    shown: list[_File] = []
+    stored: list[_File] = []
     for file in files:
         url = str(file.get("url") or "")
         if file.get("type") != "image" or not url:
-            shared.shown.append(file)
+            shown.append(file)
             continue
         address = await store(url) if url.startswith("data:") else url
-        part = await read_tool_image(address, user)
+        part = await _read_tool_image(address, user)
         is_readable = item_type(part) == "input_image"
         if is_readable:
-            shared.for_model.append(part)
+            images.append(part)
         else:
-            shared.unreadable.append(UNREADABLE_IMAGE)
+            text += f"\n{part['text']}"
         if has_row and address.startswith("data:"):
             continue
         if is_readable:
-            shared.stored.append({"type": "input_image", "image_url": address})
+            stored.append({"type": "input_image", "image_url": address})
         if address == url or not is_readable:
-            shared.shown.append({**file, "url": address})
-    return shared
+            shown.append({**file, "url": address})
+    return append_images(text, images), {"files": shown, "stored": stored}
 
 
 async def load_stored_images(
@@ -10228,48 +9507,42 @@ async def load_stored_images(
     pictures: dict[str, str] = {}
     for file_id in dict.fromkeys(wanted):
         row = await file_row(file_id, user)
-        held = await _read_file(row, _encoded) if row else None
+        held = await _read_file(row, base64.b64encode) if row else None
         if held:
-            pictures[file_id] = held
+            pictures[file_id] = held.decode()
     return restore_images(records, pictures)
-
-
-def _encoded(content: bytes) -> str:
-    return base64.b64encode(content).decode()
 
 
 # ==== owui_manifold.host_tools: Runs Open WebUI's tools in the same way as the host does.
 
 
-def build_approver(
-    config: Config, host: HostContext, log: Callable[[str], object] = str
-) -> Approver:
+def build_approver(call: PipeCall, log: Callable[[str], object] = str) -> Approver:
     """Return who decides about the calls of a request.
 
     The rules of the valve come first; for other tools the host's own mode counts.
+    Raises InvalidRequest for unusable rules.
     """
-    params = host.metadata.get("params")
-    mode = params.get("tool_approval_mode") if isinstance(params, Mapping) else None
+    host = call.host
+    params = as_mapping(host.metadata.get("params"))
     return Approver(
         # `ask_user` only asks a question, so it needs no approval.
-        rules=[*usable(config.rules), ("ask_user", "auto")],
-        default_rule="ask" if mode == "ask" else "auto",
+        rules=[*read_rules(call.valves.TOOL_APPROVAL), ("ask_user", "auto")],
+        default_rule="ask" if params.get("tool_approval_mode") == "ask" else "auto",
         ask=_ask_in_page(host.event_call) if host.event_call else None,
         log=log,
     )
 
 
-def withheld_tools(
-    config: Config, tools: Mapping[str, Mapping[str, Any]]
-) -> frozenset[str]:
-    """Return the names of the denied ones of the host's `tools`: it has no such rules.
+def withheld_tools(call: PipeCall) -> set[str]:
+    """Return the names of the host's tools that are denied: it has no such rules.
 
-    The builtin tool that runs any other by its name goes with them.
+    The builtin tool that runs any other by its name goes with them. Raises
+    InvalidRequest for unusable rules.
     """
-    approver = Approver(usable(config.rules))
+    tools, approver = call.host.tools, Approver(read_rules(call.valves.TOOL_APPROVAL))
     denied = {name for name in tools if approver.rule_for(name) == "deny"}
     runs_any = {n for n in tools if tools[n].get("tool_id") == "builtin:call_tool"}
-    return frozenset(denied | runs_any if denied else ())
+    return denied | runs_any if denied else denied
 
 
 def _ask_in_page(event_call: EventCall) -> Ask:
@@ -10299,9 +9572,9 @@ _CITED = frozenset(
 
 
 def _cites(name: str, metadata: Mapping[str, Any]) -> bool:
-    found: Any = metadata.get("model")
+    found = metadata.get("model")
     for key in ("info", "meta", "capabilities", "citations"):
-        found = found.get(key) if isinstance(found, Mapping) else None
+        found = as_mapping(found).get(key)
     return name in _CITED and found is not False
 
 
@@ -10322,11 +9595,11 @@ _DISPATCHERS = (CALL_TOOL, "search_tools")
 class HostTools:
     """The tools of one request, by the names that the model was given."""
 
-    def __init__(self, host: HostContext, names: ToolNames, threads: Executor) -> None:
-        """Run sync tools on `threads`, so that none of them blocks the server."""
-        self._host = host
+    def __init__(self, call: PipeCall, names: ToolNames) -> None:
+        """Run the tools that the host passed with `call`."""
+        self._call = call
+        self._host = call.host
         self._names = names
-        self._threads = threads
 
     def parameters(self, name: str) -> Mapping[str, Any] | None:
         """Return the schema of a tool's arguments, or None for no such tool."""
@@ -10372,8 +9645,7 @@ class HostTools:
         if tool.get("direct"):
             return await self._in_the_browser(name, tool, params)
         files = self._host.metadata.get("files") or []
-        messages = self._host.body.get("messages") or []
-        function = await update_tool(tool["callable"], messages, files)
+        function = await update_tool(tool["callable"], self._call.messages, files)
         if tool.get("type") == "mcp":
             return await _server_result(function, params)
         bare = getattr(function, "__function__", None)
@@ -10383,7 +9655,8 @@ class HostTools:
         # loop they would block every chat. A thread that exceeds its limit cannot be
         # stopped; it keeps its place in `threads` until it ends.
         work = partial(copy_context().run, _run_at_once, function, params)
-        return await asyncio.get_running_loop().run_in_executor(self._threads, work)
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._call.threads, work)
 
     async def _in_the_browser(
         self, name: str, tool: Mapping[str, Any], params: dict[str, Any]
@@ -10403,22 +9676,21 @@ class HostTools:
         self, name: str, tool: Mapping[str, Any], params: dict[str, Any], result: Any
     ) -> ToolResult:
         host = self._host
-        shown = terminal_file(name, params, result, tool, host.metadata) or result
         user = await user_model(str(host.metadata.get("user_id") or ""))
         text, files, embeds = await process_tool_result(
-            host.request, name, shown, tool, host.metadata, user
+            host, user, name, tool, params, result
         )
-        await tell_terminal(name, params, text, host.event_emitter)
         cited = _cites(name, host.metadata) and text
         tool_id = str(tool.get("tool_id") or "")
         sources = citation_sources(name, params, text, tool_id) if cited else []
-        store = partial(stored_image, host.request, host.metadata, user)
+        store = partial(stored_image, host, user)
         has_row = names_a_row(str(host.metadata.get("chat_id") or ""))
-        shared = await split_result_files(files, store, user, has_row=has_row)
-        card = {"files": shared.shown, "stored": shared.stored}
+        output, card = await split_result_files(
+            files, text, store, user, has_row=has_row
+        )
         card |= {"embeds": embeds, "sources": sources}
         filled = {key: value for key, value in card.items() if value}
-        return ToolResult(shared.output(text), _is_error_text(text), filled)
+        return ToolResult(output, _is_error_text(text), filled)
 
 
 async def _server_result(
@@ -10449,53 +9721,64 @@ def _run_at_once(
 _HOST_SEARCH_TOOLS = frozenset({"search_web", "fetch_url"})
 """Open WebUI's own tools for the web, which its Web Search switch adds."""
 
-
-class HostedTools(NamedTuple):
-    """Tools in the API's form, and the names of the host's tools that they replace."""
-
-    items: tuple[Item, ...] = ()
-    replaced: frozenset[str] = frozenset()
+_PLACE = ("city", "region", "country", "timezone")
 
 
-_NO_HOSTED_TOOLS = HostedTools()
-
-
-def hosted_tools(config: Config, model: ResolvedModel) -> HostedTools:
-    """Return the hosted tools of a request; none if the model does not support them.
+def hosted_tools(config: Config, model: ResolvedModel) -> tuple[list[Item], set[str]]:
+    """Return OpenAI's tools of a request, and the names of the host's they replace.
 
     Their order is always the same, because the prompt cache depends on it. Raises
     InvalidRequest for unusable valves.
     """
+    made, replaced = list[Item](), set[str]()
     if not model.facts.hosted:
-        return _NO_HOSTED_TOOLS
-    valves, made = config.valves, list[Item]()
+        return made, replaced
     # Open WebUI's tools for the same purpose go: offering both would be ambiguous.
-    replaced = set[str]()
     if config.code_interpreter:
         made.append({"type": "code_interpreter", "container": {"type": "auto"}})
         replaced.add("execute_code")
     if config.image_generation:
-        made.append({**usable(config.image_options), "type": "image_generation"})
+        made.append({**_image_options(config.valves), "type": "image_generation"})
         replaced |= {"generate_image", "edit_image"}
     if config.replaces_search:
         replaced |= _HOST_SEARCH_TOOLS
     searches = [_web_search(config)] if config.web_search else []
-    if stores := comma_list(valves.FILE_SEARCH_VECTOR_STORES):
+    if stores := comma_list(config.valves.FILE_SEARCH_VECTOR_STORES):
         searches.append({"type": "file_search", "vector_store_ids": stores})
-    items = (*searches, *config.remote.tools, *made)
-    return HostedTools(items, frozenset(replaced))
+    return [*searches, *config.remote.tools, *made], replaced
+
+
+def _image_options(valves: Valves) -> Item:
+    options = parse_json_object(valves.IMAGE_GENERATION_OPTIONS.strip() or "{}")
+    if options is None:
+        problem = "IMAGE_GENERATION_OPTIONS is not a JSON object"
+        raise valve_error(problem, '{"quality": "high"}', place=PIPE_VALVES)
+    return options
 
 
 def _web_search(config: Config) -> Item:
     tool: Item = {
         "type": "web_search",
         "search_context_size": config.valves.WEB_SEARCH_CONTEXT_SIZE,
-        "user_location": {"type": "approximate", **usable(config.location)},
+        "user_location": {"type": "approximate", **_location(config.valves)},
     }
     addresses = comma_list(config.valves.WEB_SEARCH_ALLOWED_DOMAINS)
     # The API takes domains only, people paste addresses.
     domains = [a.rpartition("://")[2].partition("/")[0] for a in addresses]
     return {**tool, "filters": {"allowed_domains": domains}} if domains else tool
+
+
+def _location(valves: Valves) -> Mapping[str, str]:
+    text = valves.WEB_SEARCH_USER_LOCATION.strip()
+    words = [word.strip() for word in text.split(",")]
+    given = parse_json_object(text)
+    if not text.startswith("{") and len(words) <= len(_PLACE):
+        given = dict(zip(_PLACE, words, strict=False))
+    if given is None or not all(isinstance(given.get(k, ""), str) for k in _PLACE):
+        problem = "WEB_SEARCH_USER_LOCATION is neither a JSON object nor a place"
+        example = "Bern, BE, CH, Europe/Zurich (city, region, country, timezone)"
+        raise valve_error(problem, example, place=PIPE_VALVES)
+    return {key: given[key] for key in _PLACE if given.get(key)}
 
 
 class OfferedTools(NamedTuple):
@@ -10510,7 +9793,7 @@ def offer_tools(
     body: Mapping[str, Any],
     model: ResolvedModel,
     valves: Valves,
-    hosted: HostedTools = _NO_HOSTED_TOOLS,
+    hosted: Sequence[Item] = (),
     withheld: Collection[str] = (),
 ) -> OfferedTools:
     """Return the tools of a chat: OpenAI's, the host's, then those that filters added.
@@ -10519,14 +9802,10 @@ def offer_tools(
     `withheld` ones are left out. Raises InvalidRequest for a tool without a name, and
     for a choice that names no tool.
     """
-    groups = [body.get(key) for key in ("tools", "extra_tools")]
-    specs = [spec for group in groups if isinstance(group, list) for spec in group]
+    specs = as_list(body.get("tools")) + as_list(body.get("extra_tools"))
     own = responses_tools(specs, strict=valves.ENABLE_STRICT_TOOL_CALLING)
-    if not model.facts.functions:
-        own = []
-    tools = merge_tools(hosted.items, own)
-    dropped = {*hosted.replaced, *withheld}
-    tools = [tool for tool in tools if tool.get("name") not in dropped]
+    tools = merge_tools(hosted, own if model.facts.functions else [])
+    tools = [tool for tool in tools if tool.get("name") not in withheld]
     if not tools:
         return OfferedTools()
     called = [tool for tool in tools if tool.get("type") in ("function", "custom")]
@@ -10568,17 +9847,6 @@ def load_round(state: Any, message_id: str) -> DelegatedRound | None:
     return found if isinstance(found, DelegatedRound) else None
 
 
-def known_sources(
-    state: Any, message_id: str, metadata: Mapping[str, Any]
-) -> Sequence[str]:
-    """Return the keys of the sources that the page has of a message already.
-
-    Sources that the host retrieved come first.
-    """
-    before = load_round(state, message_id)
-    return before.cited if before else source_keys(metadata.get("sources") or ())
-
-
 def continue_input(
     ended: DelegatedRound, parts: Sequence[ChatPart]
 ) -> list[Item] | None:
@@ -10601,11 +9869,15 @@ _PURPOSE = b"openai_responses_pipe kept items\x00"
 this text is used, so the derived key is useless for sessions."""
 
 
-class Encryption:
-    """Encrypts and decrypts the values of message keys."""
+class _Encryption:
 
-    def __init__(self, secret: str) -> None:
-        """Derive the key from `secret`; raises InvalidRequest if it cannot."""
+    def __init__(self, valves: Valves) -> None:
+        secret = valves.STORE_ENCRYPTION_KEY.strip() or server_secret()
+        if not secret:
+            raise InvalidRequest(
+                "STORE_ENCRYPTION needs a key. An administrator has to set "
+                "STORE_ENCRYPTION_KEY in the valves of this pipe."
+            )
         try:
             fernet = import_module("cryptography.fernet")
         except ImportError:
@@ -10619,13 +9891,11 @@ class Encryption:
         self._unreadable = fernet.InvalidToken
 
     def encrypt(self, value: Mapping[str, Any]) -> dict[str, Any]:
-        """Return `value` in its stored form."""
         token = self._fernet.encrypt(json.dumps(value).encode("utf-8"))
         return {"__v": value.get("__v"), _ENCRYPTED: token.decode("ascii")}
 
     def decrypt(self, value: object) -> object:
-        """Return a stored value decrypted; empty if it has another key."""
-        if not is_encrypted_value(value):
+        if not _is_encrypted_value(value):
             return value
         try:
             return json.loads(self._fernet.decrypt(str(value[_ENCRYPTED]).encode()))
@@ -10633,8 +9903,7 @@ class Encryption:
             return {}
 
 
-def is_encrypted_value(value: object) -> TypeGuard[Mapping[str, Any]]:
-    """Say whether a stored value is encrypted."""
+def _is_encrypted_value(value: object) -> TypeGuard[Mapping[str, Any]]:
     return isinstance(value, Mapping) and _ENCRYPTED in value
 
 
@@ -10648,20 +9917,20 @@ class ChatStore:
     The first write also cleans up the values of older messages.
 
     `messages` are those of the chat as the host stores them, by id. `sent` is what
-    earlier runs sent in addition, by the ids of the answers. `writes_markers` says
-    whether a marker names what was written.
+    earlier runs sent in addition, by the ids of the answers.
     """
 
-    marks = True
+    carrier: Carrier = "markers"
 
     def __init__(
-        self, caller: Caller, chat: Mapping[str, Any], seal: Encryption | None = None
+        self, caller: Caller, chat: Mapping[str, Any], seal: _Encryption | None = None
     ) -> None:
         """Begin with what `chat` holds; with a `seal`, what is written is encrypted."""
         self.records = read_records(chat)
         self.messages = _messages_of(chat)
         self.sent = read_sent_context(chat)
         self._is_behind = False
+        self._unshown: list[StoredRecord] = []
         self._caller = caller
         self._seal = seal
         self._key = message_key(caller.message_id)
@@ -10705,7 +9974,11 @@ class ChatStore:
 
     async def invalidate_reasoning(self) -> None:
         """Note that the stored reasoning of this chat is not sent again."""
-        dying = _encrypted_ids(self.records)
+        dying = {
+            ulid
+            for ulid, record in self.records.items()
+            if any(map(is_encrypted, record.payload))
+        }
         if dying:
             self._dead |= dying
             await self._write()
@@ -10727,8 +10000,9 @@ class ChatStore:
         return self._seal.encrypt(value) if self._seal else value
 
     def take_unsent(self) -> list[StoredRecord]:
-        """Return the records that the answer's own output still needs."""
-        return []
+        """Return the records that the answer's own output still needs, each once."""
+        given, self._unshown = self._unshown, []
+        return given
 
     def restore(self, parts: list[ChatPart], replaced_id: str) -> list[ChatPart]:
         """Return a chat with the outputs that earlier answers of its branch stored.
@@ -10741,31 +10015,13 @@ class ChatStore:
 
 class _OutputStore(ChatStore):
 
-    marks = False
-
-    def __init__(
-        self, caller: Caller, chat: Mapping[str, Any], seal: Encryption | None = None
-    ) -> None:
-        super().__init__(caller, chat, seal)
-        self._unshown: list[StoredRecord] = []
+    carrier = "output"
 
     async def write(self, record: Record, output_index: int | None = None) -> None:
         self._give(record.ulid, {record.ulid: record}, output_index)
 
-    async def flush(self) -> bool:
-        if self._is_behind:
-            self._give(new_ulid(), {})
-        return True
-
-    async def invalidate_reasoning(self) -> None:
-        dying = _encrypted_ids(self.records)
-        self._dead |= dying
-        if dying:
-            self._give(new_ulid(), {})
-
-    def take_unsent(self) -> list[StoredRecord]:
-        given, self._unshown = self._unshown, []
-        return given
+    async def _write(self) -> None:
+        self._give(new_ulid(), {})
 
     def _give(
         self, ulid: str, records: Mapping[str, Record], index: int | None = None
@@ -10788,45 +10044,29 @@ async def open_store(caller: Caller, valves: Valves) -> ChatStore | None:
     kept |= output_values(_messages_of(chat))
     store = _OutputStore if valves.HISTORY_CARRIER == "output" else ChatStore
     if valves.STORE_ENCRYPTION == "on":
-        seal = _encryption(valves)
+        seal = _Encryption(valves)
         return store(caller, _decrypt_values(kept, seal), seal)
-    if not any(map(is_encrypted_value, kept.values())):
-        return store(caller, kept)
-    try:
-        return store(caller, _decrypt_values(kept, _encryption(valves)))
-    except InvalidRequest:  # unreadable items must not stop a chat
-        return store(caller, kept)
-
-
-def _encrypted_ids(records: Mapping[str, Record]) -> set[str]:
-    return {
-        ulid
-        for ulid, record in records.items()
-        if any(map(is_encrypted, record.payload))
-    }
+    if any(map(_is_encrypted_value, kept.values())):
+        with suppress(InvalidRequest):  # unreadable items must not stop a chat
+            kept = _decrypt_values(kept, _Encryption(valves))
+    return store(caller, kept)
 
 
 def _messages_of(chat: Mapping[str, Any]) -> Mapping[str, Any]:
-    history = chat.get(_HISTORY)
-    messages = history.get("messages") if isinstance(history, Mapping) else None
-    return messages if isinstance(messages, Mapping) else {}
+    return as_mapping(as_mapping(chat.get(_HISTORY)).get("messages"))
 
 
-def _decrypt_values(kept: Mapping[str, Any], seal: Encryption) -> dict[str, Any]:
+def _decrypt_values(kept: Mapping[str, Any], seal: _Encryption) -> dict[str, Any]:
     return {key: seal.decrypt(value) for key, value in kept.items()}
 
 
-def _encryption(valves: Valves) -> Encryption:
-    secret = valves.STORE_ENCRYPTION_KEY.strip() or server_secret()
-    if not secret:
-        raise InvalidRequest(
-            "STORE_ENCRYPTION needs a key. An administrator has to set "
-            "STORE_ENCRYPTION_KEY in the valves of this pipe."
-        )
-    return Encryption(secret)
-
-
 # ==== owui_manifold.chat: Builds the request for a chat or a task.
+
+_LEAST_THRESHOLD = 1000
+"""A smaller threshold would compact every answer."""
+
+_BATCH_SHARE = 5
+"""Calls made at once run in parallel, but not all of them."""
 
 
 class PreparedRequest(NamedTuple):
@@ -10847,9 +10087,10 @@ class PreparedRequest(NamedTuple):
     """Sentences for the person who asked."""
 
     @property
-    def runs_tools(self) -> bool:
-        """Whether calls are answered here; otherwise the host runs them."""
-        return self.toolset is not None and self.toolset.runs_calls
+    def delegates(self) -> bool:
+        """Whether the host runs the tools and calls the pipe again."""
+        runs_here = self.toolset is not None and self.toolset.runs_calls
+        return bool(not runs_here and self.call.caller.host_reads and self.call.state)
 
 
 class _Chat(NamedTuple):
@@ -10871,7 +10112,7 @@ class _Chat(NamedTuple):
 async def build_chat_request(call: PipeCall) -> PreparedRequest:
     """Return the request for a chat; raises InvalidRequest for what cannot be sent."""
     require_floor()
-    endpoint = usable(call.config.endpoint)
+    endpoint = call.endpoint
     messages, records = restore_from_details(call.messages)
     instructions, parts = parse_messages(messages, call.valves.IMAGE_DETAIL)
     store = await open_store(call.caller, call.valves)
@@ -10905,8 +10146,7 @@ async def build_chat_request(call: PipeCall) -> PreparedRequest:
 def _choose_model(
     call: PipeCall, parts: Sequence[ChatPart], store: ChatStore | None
 ) -> tuple[ResolvedModel, str]:
-    users = (p for p in parts if isinstance(p, UserMessage) and p.is_from_user)
-    question = next(users, None)
+    question = next(iter(user_messages(parts).values()), None)
     choice = choose_auto_model(
         call.caller.model,
         question.item if question else None,
@@ -10981,18 +10221,16 @@ def _body(chat: _Chat, tools: OfferedTools) -> dict[str, Any]:
     choice = next_tool_choice(tools.choice) if chat.round else tools.choice
     body = {**chat.call.body, "tool_choice": choice}
     if chat.verbosity:
-        text = body.get("text")
-        own = dict(text) if isinstance(text, Mapping) else {}
-        body["text"] = {**own, "verbosity": chat.verbosity}
+        body["text"] = {**as_mapping(body.get("text")), "verbosity": chat.verbosity}
     return body
 
 
 def _offered_tools(call: PipeCall, model: ResolvedModel) -> OfferedTools:
-    hosted = hosted_tools(call.config, model)
-    offered = offer_tools(call.body, model, call.valves, hosted)
+    hosted, replaced = hosted_tools(call.config, model)
+    offered = offer_tools(call.body, model, call.valves, hosted, replaced)
     if _runs_calls(call, offered):
         return offered
-    withheld = withheld_tools(call.config, call.host.tools)
+    withheld = replaced | withheld_tools(call)
     return offer_tools(call.body, model, call.valves, hosted, withheld)
 
 
@@ -11005,32 +10243,79 @@ def _runs_calls(call: PipeCall, offered: OfferedTools) -> bool:
 def _settings(
     call: PipeCall, endpoint: Endpoint, tools: OfferedTools, model: ResolvedModel
 ) -> Settings:
-    config, caller = call.config, call.caller
-    defaults = default_parameters(config, caller.user_id, caller.chat_id)
-    if endpoint.is_azure:  # it does not support compaction
-        defaults.pop("context_management", None)
-    if any(map(is_hosted_tool, tools.items)):  # the API counts only their calls
-        defaults["max_tool_calls"] = config.valves.MAX_TOOL_CALLS
-    names = (model.id, model.family, caller.model)
-    background = is_background_model(config.valves, names)
+    config, valves, summary = call.config, call.valves, call.config.summary
+    refused = call.capabilities.refused(endpoint)
+    names = (model.id, model.family, call.caller.model)
+    background = _is_background_model(valves, names)
     # Without a stream a background answer has no encrypted reasoning.
-    settings = request_settings(
-        config,
-        streams=caller.streams or background,
+    streams = call.caller.streams or background
+    return Settings(
+        effort=config.effort,
+        summary=None if summary == "disabled" or "summary" in refused else summary,
+        verbosity=config.verbosity,
+        stream=streams and valves.ENABLE_STREAM and "stream" not in refused,
+        background=background,
+        encrypted_reasoning=valves.carries_reasoning(),
         tools=tools.items,
-        refused=call.capabilities.of(endpoint),
-        defaults=defaults,
+        parallel_tool_calls=None if valves.PARALLEL_TOOL_CALLS else False,
+        defaults=_default_parameters(call, endpoint, tools.items),
     )
-    return settings._replace(background=background)
+
+
+def _is_background_model(valves: Valves, names: Sequence[str]) -> bool:
+    if valves.COMPATIBILITY == "strict":  # such servers do not store responses
+        return False
+    patterns = comma_list(valves.BACKGROUND_MODELS.lower())
+    return any(fnmatchcase(n.lower(), p) for n in names for p in patterns)
+
+
+def _default_parameters(
+    call: PipeCall, endpoint: Endpoint, tools: Sequence[Item]
+) -> dict[str, Any]:
+    caller, valves, tier = call.caller, call.valves, call.config.service_tier
+    threshold = max(valves.COMPACTION_TOKENS, _LEAST_THRESHOLD)
+    compaction = [{"type": "compaction", "compact_threshold": threshold}]
+    compacts = valves.COMPACTION_TOKENS and not endpoint.is_azure
+    chosen = {
+        "safety_identifier": _hash_id("user", caller.user_id),
+        "prompt_cache_key": _cache_key(valves.PROMPT_CACHE_KEY, caller),
+        "service_tier": tier if tier != "auto" else None,
+        "truncation": valves.TRUNCATION if valves.TRUNCATION != "disabled" else None,
+        "max_output_tokens": valves.MAX_OUTPUT_TOKENS or None,
+        "context_management": compaction if compacts else None,
+    }
+    if any(map(is_hosted_tool, tools)):  # the API counts only their calls
+        chosen["max_tool_calls"] = valves.MAX_TOOL_CALLS
+    return {name: value for name, value in chosen.items() if value is not None}
+
+
+def _cache_key(kind: str, caller: Caller) -> str | None:
+    if kind == "off":
+        return None
+    chat = _hash_id("chat", caller.chat_id) if kind == "chat" else None
+    return chat or _hash_id("cache", caller.user_id)
+
+
+def _hash_id(kind: str, value: str) -> str | None:
+    text = f"openai_responses:{kind}:{value}"
+    return sha256(text.encode()).hexdigest()[:48] if value else None
 
 
 def _toolset(call: PipeCall, offered: OfferedTools) -> Toolset:
-    log = partial(call.log.line, "DEBUG")
-    return build_toolset(
-        call.valves,
-        HostTools(call.host, offered.names, call.threads),
-        build_approver(call.config, call.host, log),
+    valves, log = call.valves, partial(call.log.line, "DEBUG")
+    seconds = valves.TOOL_TIMEOUT_SECONDS
+    return Toolset(
+        HostTools(call, offered.names),
+        build_approver(call, log),
+        CallLimits(
+            seconds=seconds,
+            batch_seconds=_BATCH_SHARE * seconds,
+            characters=valves.TOOL_OUTPUT_CHARACTERS,
+        ),
         log,
+        rounds=valves.MAX_FUNCTION_CALL_LOOPS,
+        most_calls=valves.MAX_TOOL_CALLS,
+        carries_reasoning=valves.carries_reasoning(),
         runs_calls=_runs_calls(call, offered),
     )
 
@@ -11042,7 +10327,7 @@ _NOT_FOR_TASKS = ("reasoning_summary", "json_schema")
 def build_task_request(call: PipeCall) -> PreparedRequest:
     """Return the request for a title, tags or the like; raises InvalidRequest."""
     require_floor()
-    endpoint = usable(call.config.endpoint)
+    endpoint = call.endpoint
     model = _task_model(call, endpoint)
     body = {k: v for k, v in call.body.items() if k not in _NOT_FOR_TASKS}
     request = task_request(model, call.messages, body, call.caller.task)
@@ -11164,7 +10449,7 @@ class ArtifactStore:
         )
 
     async def _store(self, file: NewFile) -> Item | None:
-        digest = await asyncio.to_thread(_fingerprint, file.content)
+        digest = (await asyncio.to_thread(hashlib.sha256, file.content)).hexdigest()
         if digest not in self._stored:
             caller, host = self._prepared.call.caller, self._prepared.call.host
             place = {"chat_id": caller.chat_id, "message_id": caller.message_id}
@@ -11178,10 +10463,6 @@ class ArtifactStore:
 
 def _made_card(**held: object) -> Mapping[str, Any]:
     return {name: value for name, value in held.items() if value}
-
-
-def _fingerprint(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()
 
 
 def _read_data_url(url: str) -> tuple[str, bytes]:
@@ -11201,6 +10482,10 @@ _UNAUTHORIZED = 401
 _WRONG_OWN_KEY = (
     "OpenAI does not accept your own API key. Check API_KEY in your settings of this "
     "pipe: the slider icon beside the chat input, or Controls > Valves."
+)
+_INTERNAL_ERROR = (
+    "Something in this pipe went wrong. Try again; if it lasts, give an administrator "
+    "the error id."
 )
 
 
@@ -11224,22 +10509,8 @@ def report_request(prepared: PreparedRequest) -> None:
         call.log.audit(audit_request(payload, prepared.endpoint.host, call.log.run_id))
 
 
-def report_note(prepared: PreparedRequest, note: Status) -> None:
-    """Log what was done to get an answer after all."""
-    prepared.call.log.line("WARNING", note.sentence)
-
-
-def report_write_failure(prepared: PreparedRequest) -> None:
-    """Log that later turns will miss something; the answer itself is complete."""
-    prepared.call.log.line(
-        "WARNING",
-        "Open WebUI refused to store the items that this chat does not show: later "
-        "turns go on without them. Its database may be locked or full.",
-    )
-
-
 def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
-    """Log how a run ended; return it with the error id of a failure in its sentence."""
+    """Log how a run ended; return it with its cost, a failure with its error id."""
     call, trace = prepared.call, ended.trace
     if call.valves.writes_audit_log():
         call.log.audit(_audit_end(prepared, ended))
@@ -11247,7 +10518,7 @@ def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
     if not ended.ending.is_failure:
         used = f", {ended.usage.total} tokens" if ended.usage else ""
         call.log.line("DEBUG", f"completed{used}, request id {trace.request_id}")
-        return ended
+        return _add_cost(prepared, ended)
     error = trace.error
     code, kind, param = map(api_word, (error.code, error.type, error.param))
     call.log.line(
@@ -11257,18 +10528,20 @@ def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
     )
     own_key_is_wrong = trace.status == _UNAUTHORIZED and call.config.own_key
     sentence = _WRONG_OWN_KEY if own_key_is_wrong else ended.ending.sentence
-    ending = ended.ending._replace(sentence=with_error_id(call, sentence))
-    return ended._replace(ending=ending)
+    ending = ended.ending._replace(sentence=_with_error_id(call, sentence))
+    return _add_cost(prepared, ended._replace(ending=ending))
 
 
-def report_refusal(call: PipeCall, sentence: str) -> str:
-    """Log why nothing was sent; return the sentence with its error id."""
-    call.log.line("WARNING", f"nothing was sent: {sentence}")
-    return with_error_id(call, sentence)
+def report_exception(call: PipeCall, error: Exception) -> str:
+    """Log why there is no answer; return the sentence to show, with its error id."""
+    if isinstance(error, ResponsesError):
+        call.log.line("WARNING", f"nothing was sent: {error}")
+        return _with_error_id(call, str(error))
+    call.log.line("ERROR", describe_exception(error))
+    return _with_error_id(call, _INTERNAL_ERROR)
 
 
-def with_error_id(call: PipeCall, sentence: str) -> str:
-    """Return a sentence with the id that the log has for the run."""
+def _with_error_id(call: PipeCall, sentence: str) -> str:
     return f"{sentence} (Error id: {call.log.run_id})"
 
 
@@ -11300,15 +10573,14 @@ def _audit_end(prepared: PreparedRequest, ended: RunDone) -> str:
 _STANDARD_TIERS = (None, "auto", "default")
 
 
-def add_cost(prepared: PreparedRequest, ended: RunDone) -> RunDone:
-    """Return the end of a run with its cost, if it is shown and can be known."""
+def _add_cost(prepared: PreparedRequest, ended: RunDone) -> RunDone:
     call, request = prepared.call, prepared.request
     if not call.config.shows_cost or ended.usage is None:
         return ended
     if request.service_tier not in _STANDARD_TIERS:
         return ended
     try:
-        own = usable(call.config.prices)
+        own = read_prices(call.valves.CUSTOM_MODEL_PRICING_JSON)
         facts = call.resolve(request.model).facts
     except InvalidRequest as error:  # the answer is there, so only the log says it
         call.log.line("WARNING", str(error))
@@ -11328,12 +10600,9 @@ _ADVICE = (
 _DONE = " AUTO_NATIVE_TOOLS has set it to Native, from the next message on."
 
 
-async def legacy_notices(call: PipeCall) -> list[str]:
-    """Tell an administrator once about a model with legacy function calling."""
-    metadata, capabilities = call.host.metadata, call.capabilities
-    params = metadata.get("params")
-    way = params.get("function_calling") if isinstance(params, Mapping) else None
-    if call.caller.task or way != "legacy":
+async def _legacy_notices(call: PipeCall) -> list[str]:
+    metadata = call.host.metadata
+    if as_mapping(metadata.get("params")).get("function_calling") != "legacy":
         return []
     model_id = str(metadata.get("model_id") or call.caller.host_model)
     row = await legacy_model(model_id)
@@ -11341,25 +10610,22 @@ async def legacy_notices(call: PipeCall) -> list[str]:
         return []
     changed = call.valves.AUTO_NATIVE_TOOLS and await make_native(row)
     notice = _HOW + (_DONE if changed else _ADVICE)
-    if capabilities.first_time(f"log: {model_id}: {notice}"):
-        call.log.line("WARNING", f"{model_id}: {notice}")
-    is_shown = call.caller.is_admin and capabilities.first_time(
-        f"chat: {model_id}: {notice}"
-    )
-    return [notice] if is_shown else []
+    return [notice] if _tell_once(call, f"{model_id}: {notice}") else []
 
 
-def _remote_notices(prepared: PreparedRequest) -> list[str]:
-    call, servers = prepared.call, prepared.call.config.remote
-    is_new, is_admin = call.capabilities.first_time, call.caller.is_admin
-    shown = [*servers.complaints] if is_admin else []
-    written = [*servers.complaints]
-    for note in servers.notes:
-        written += [note] if is_new(f"log: {note}") else []
-        shown += [note] if is_admin and is_new(f"chat: {note}") else []
-    for line in written:
-        call.log.line("WARNING", line)
-    return shown
+def _remote_notices(call: PipeCall) -> list[str]:
+    servers = call.config.remote
+    for complaint in servers.complaints:
+        call.log.line("WARNING", complaint)
+    notes = [note for note in servers.notes if _tell_once(call, note)]
+    return [*(servers.complaints if call.caller.is_admin else ()), *notes]
+
+
+def _tell_once(call: PipeCall, notice: str) -> bool:
+    is_new = call.capabilities.first_time
+    if is_new(f"log: {notice}"):
+        call.log.line("WARNING", notice)
+    return call.caller.is_admin and is_new(f"chat: {notice}")
 
 
 async def notices_of(prepared: PreparedRequest) -> list[str]:
@@ -11371,13 +10637,18 @@ async def notices_of(prepared: PreparedRequest) -> list[str]:
     return [
         *prepared.notices,
         *([retirement] if retirement else []),
-        *_remote_notices(prepared),
-        *await legacy_notices(call),
+        *_remote_notices(call),
+        *await _legacy_notices(call),
         *(call.config.problems if call.caller.is_admin else ()),
     ]
 
 
 # ==== owui_manifold.answer: Runs a prepared request and yields its events, with the markers of stored items.
+
+_NOT_WRITTEN = (
+    "Open WebUI refused to store the items that this chat does not show: later turns go "
+    "on without them. Its database may be locked or full."
+)
 
 
 async def answer_events(
@@ -11389,8 +10660,7 @@ async def answer_events(
     them. A marker comes only after the host was asked to store what it names.
     """
     call, recorder = prepared.call, _recorder(prepared)
-    known = known_sources(call.state, call.caller.message_id, call.host.metadata)
-    citations = Citations(known)
+    citations = Citations(_known_sources(prepared))
     report_request(prepared)
     for notice in await notices_of(prepared):
         yield Status(notice)
@@ -11405,22 +10675,23 @@ async def answer_events(
     async with aclosing(events):
         async for arrived in events:
             event = await artifacts.stored(arrived)
+            if event is None:
+                continue
             if isinstance(event, Status):
                 prepared = await _apply_fallback(prepared, event)
-            for cited in _cite(prepared, citations, event):
+            # Other clients get the model's texts.
+            for cited in citations.feed(event) if call.caller.host_reads else (event,):
                 for shown in await _write_records(prepared, recorder, cited):
                     yield shown
             if isinstance(event, RunDone):
                 _hand_over(prepared, recorder, citations, event)
-                yield add_cost(prepared, report_end(prepared, event))
+                yield report_end(prepared, event)
 
 
-def _cite(
-    prepared: PreparedRequest, citations: Citations, event: RunEvent | None
-) -> Iterable[CitedEvent]:
-    if event is None:
-        return ()
-    return citations.feed(event) if prepared.call.caller.host_reads else (event,)
+def _known_sources(prepared: PreparedRequest) -> Sequence[str]:
+    if prepared.round:
+        return prepared.round.cited
+    return source_keys(prepared.call.host.metadata.get("sources") or ())
 
 
 async def _write_records(
@@ -11433,42 +10704,26 @@ async def _write_records(
         elif isinstance(recorded, NewRecord) and store:
             await store.write(*recorded)
     if isinstance(event, RunDone) and store and not await store.flush():
-        report_write_failure(prepared)
+        prepared.call.log.line("WARNING", _NOT_WRITTEN)
     return [*(store.take_unsent() if store else ()), *shown]
 
 
 def _recorder(prepared: PreparedRequest) -> Recorder | None:
-    call, scope = prepared.call, _record_scope(prepared)
-    if prepared.store:
-        carrier: Carrier = "markers" if prepared.store.marks else "output"
-        pending = prepared.round.pending if prepared.round else ()
-        return Recorder(scope._replace(carrier=carrier), _new_record, pending)
-    is_chat = call.caller.host_reads and not call.caller.task
-    if is_chat and scope.keeps_reasoning:
-        return Recorder(scope._replace(carrier="details"), _new_record)
-    return None
-
-
-def _record_scope(prepared: PreparedRequest) -> RecordScope:
-    caller, remembers = (
-        prepared.call.caller,
-        prepared.call.valves.remembers_reasoning(),
-    )
-    return RecordScope(
+    caller, store = prepared.call.caller, prepared.store
+    remembers = prepared.call.valves.remembers_reasoning()
+    if not store and not (remembers and caller.host_reads and not caller.task):
+        return None
+    scope = RecordScope(
         caller.host_model,
         caller.message_id,
         prepared.origin,
         remembers,
-        cites=bool(
-            prepared.request.tools and any(map(is_search, prepared.request.tools))
-        ),
-        delegates=_delegates(prepared),
+        cites=any(tool_kind(tool).is_cited for tool in prepared.request.tools or ()),
+        delegates=prepared.delegates,
+        carrier=store.carrier if store else "details",
     )
-
-
-def _delegates(prepared: PreparedRequest) -> bool:
-    call = prepared.call
-    return bool(not prepared.runs_tools and call.caller.host_reads and call.state)
+    pending = prepared.round.pending if store and prepared.round else ()
+    return Recorder(scope, _new_record, pending)
 
 
 def _new_record() -> tuple[str, int]:
@@ -11476,7 +10731,7 @@ def _new_record() -> tuple[str, int]:
 
 
 async def _apply_fallback(prepared: PreparedRequest, note: Status) -> PreparedRequest:
-    report_note(prepared, note)
+    prepared.call.log.line("WARNING", note.sentence)
     prepared.call.capabilities.note(prepared.endpoint, note.cause)
     if note.cause != "reasoning":
         return prepared
@@ -11494,7 +10749,7 @@ def _hand_over(
     citations: Citations,
     ended: RunDone,
 ) -> None:
-    if not (_delegates(prepared) and leaves_calls(ended)):
+    if not (prepared.delegates and leaves_calls(ended)):
         return
     call = prepared.call
     within_run = call.valves.carries_reasoning()
@@ -11532,49 +10787,30 @@ async def fetch_models(endpoint: Endpoint, connections: Connections) -> list[str
         raise UnreadableAnswer("The server's list of models cannot be read.") from None
 
 
-@dataclass(slots=True)
-class _Known:
-
-    ids: list[str] | None = None
-    until: float = 0.0
-
-
 class Listing:
     """What each key may use, as far as it is known."""
 
-    def __init__(self, fresh_seconds: float = _FRESH_SECONDS) -> None:
-        """Know nothing yet; ask again after `fresh_seconds`."""
-        self._fresh = fresh_seconds
-        self._known: dict[str, _Known] = {}
+    def __init__(self) -> None:
+        """Know nothing yet."""
+        self._known: dict[str, list[str]] = {}
+        self._next_request: dict[str, float] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
     def usable(self, endpoint: Endpoint, connections: Connections) -> list[str] | None:
         """Return what is known now, None for nothing; ask for newer if it is old."""
-        known = self._known.setdefault(endpoint.account(), _Known())
-        if monotonic_seconds() >= known.until:
-            known.until = monotonic_seconds() + _PAUSE_SECONDS
-            task = asyncio.get_running_loop().create_task(
-                self._refresh(known, endpoint, connections)
-            )
+        account, now = endpoint.account(), monotonic_seconds()
+        if now >= self._next_request.get(account, 0.0):
+            self._next_request[account] = now + _PAUSE_SECONDS
+            task = asyncio.create_task(self._refresh(endpoint, connections))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
-        return known.ids
+        return self._known.get(account)
 
-    async def settled(self) -> None:
-        """Wait until nobody is being asked."""
-        await asyncio.gather(*self._tasks)
-
-    async def _refresh(
-        self, known: _Known, endpoint: Endpoint, connections: Connections
-    ) -> None:
-        try:
-            known.ids = await fetch_models(endpoint, connections)
-            known.until = monotonic_seconds() + self._fresh
-        except ResponsesError:
-            return  # what was known stays
-
-
-_AUTO = "auto"
+    async def _refresh(self, endpoint: Endpoint, connections: Connections) -> None:
+        account = endpoint.account()
+        with suppress(ResponsesError):  # what was known stays
+            self._known[account] = await fetch_models(endpoint, connections)
+            self._next_request[account] = monotonic_seconds() + _FRESH_SECONDS
 
 
 def list_models(
@@ -11591,114 +10827,71 @@ def list_models(
         overrides = {}  # the chat shows the mistake
     names: list[str] = []
     for name in comma_list(valves.MODEL_ID):
-        names += _newest(valves, listing, connections) if name == _AUTO else [name]
-    return {name: resolve_with_overrides(name, overrides) for name in names}
-
-
-def configured_models(valves: Valves, overrides: Overrides) -> list[ResolvedModel]:
-    """Return the models that the administrator wrote into MODEL_ID."""
-    names = [name for name in comma_list(valves.MODEL_ID) if name != _AUTO]
-    return [resolve_with_overrides(name, overrides) for name in names]
+        names += _newest(valves, listing, connections) if name == "auto" else [name]
+    return {name: resolve_model(name, overrides) for name in names}
 
 
 def _newest(valves: Valves, listing: Listing, connections: Connections) -> list[str]:
-    today = utc_today().isoformat()
-    usable = None
+    today, usable = utc_today().isoformat(), None
     if valves.FETCH_MODELS:
-        try:
+        with suppress(ResponsesError):  # without a key there is nothing to ask
             usable = listing.usable(build_endpoint(valves), connections)
-        except ResponsesError:
-            usable = None  # without a key there is nothing to ask
     # A server whose list holds none of ours, as Azure's, does not tell what it serves.
     return newest_models(today, usable) or newest_models(today)
 
 
 # ==== owui_manifold.checkup: The `/check` command: tests an administrator's set-up and says what works.
 
-_CHECK_COMMAND = "/check"
 _FEWEST_TOKENS = 16
 _PING: Item = {
     "type": "message",
     "role": "user",
     "content": [{"type": "input_text", "text": "ping"}],
 }
-_WORKS, _FAILS, _OPEN = "✅", "❌", "⚠️"
 
 
-class Diagnostics:
-    """One model of the pipe at its server, tried out piece by piece."""
+class _Diagnostics:
 
-    def __init__(
-        self,
-        model: ResolvedModel,
-        endpoint: Endpoint,
-        connections: Connections,
-        limits: Limits,
-    ) -> None:
-        """Nothing is sent twice: a failure is what is looked for."""
-        self._model = model
-        self._endpoint = endpoint
+    def __init__(self, call: PipeCall, connections: Connections) -> None:
+        self._model = call.model
+        self._hosted, _ = hosted_tools(call.config, self._model)
+        self._endpoint = call.endpoint
+        names = comma_list(call.valves.MODEL_ID)
+        self._listed = [call.resolve(name).id for name in names if name != "auto"]
         self._connections = connections
-        self._limits = limits._replace(retries=RetryPolicy(0))
+        # Nothing is sent twice: a failure is what is looked for.
+        self._limits = run_limits(call.valves, tools_ran=True)
 
-    async def events(
-        self, listed: Sequence[ResolvedModel], hosted: Sequence[Item]
-    ) -> AsyncGenerator[RunEvent, None]:
-        """Tell the findings as an answer, a line at a time.
-
-        `listed` are the models that the pipe offers, `hosted` the tools that are on.
-        """
-        message: Item = {"type": "message", "role": "assistant", "content": []}
-        yield ItemAdded(0, message)
-        text = ""
-        async with aclosing(self._lines(listed, hosted)) as lines:
-            async for line in lines:
-                text += line + "\n"
-                yield TextDelta(0, "text", 0, line + "\n")
-        content = [{"type": "output_text", "text": text, "annotations": []}]
-        whole = {**message, "content": content}
-        yield ItemDone(0, whole, shown=text)
-        yield RunDone(COMPLETED, output=(whole,))
-
-    async def _lines(
-        self, listed: Sequence[ResolvedModel], hosted: Sequence[Item]
-    ) -> AsyncGenerator[str, None]:
+    async def lines(self) -> AsyncGenerator[str, None]:
         yield f"The set-up of this pipe, tried with {self._model.name}:\n"
-        yield await self._models_line(listed)
+        yield await self._models_line()
         complaint = await self._complaint()
+        yield _finding("A small request", "The model answers.", complaint)
         if complaint:
-            yield _finding(_FAILS, "A small request", complaint)
             return
-        yield _finding(_WORKS, "A small request", "The model answers.")
         yield await self._line_of("Streaming", "Answers can be streamed.", stream=True)
         if self._model.facts.summary:
             works = "Summaries of the reasoning can be shown."
             reasoning = {"summary": "auto"}
             yield await self._line_of("Summaries", works, reasoning=reasoning)
-        for tool in hosted:
+        for tool in self._hosted:
             name = str(tool.get("server_label") or tool.get("type"))
             works = "The model can be given this tool."
             asked_tool = {"tools": [tool], "tool_choice": "none"}
             yield await self._line_of(name, works, **asked_tool)
 
-    async def _models_line(self, listed: Sequence[ResolvedModel]) -> str:
+    async def _models_line(self) -> str:
         try:
             usable = await fetch_models(self._endpoint, self._connections)
         except ResponsesError as error:
-            return _finding(_OPEN, "The list of models", str(error))
-        missing = [model.id for model in listed if model.id not in usable]
-        if not missing:
-            return _finding(_WORKS, "The key", "It is accepted, for all models listed.")
-        names = ", ".join(missing)
-        return _finding(_OPEN, "The key", f"It is accepted, but not listed: {names}.")
+            return f"- ⚠️ **The list of models**: {error}"
+        missing = ", ".join(name for name in self._listed if name not in usable)
+        if missing:
+            return f"- ⚠️ **The key**: It is accepted, but not listed: {missing}."
+        return _finding("The key", "It is accepted, for all models listed.", "")
 
     async def _line_of(self, what: str, works: str, **more: Any) -> str:
-        complaint = await self._complaint(**more)
-        return (
-            _finding(_FAILS, what, complaint)
-            if complaint
-            else _finding(_WORKS, what, works)
-        )
+        return _finding(what, works, await self._complaint(**more))
 
     async def _complaint(self, **more: Any) -> str:
         small = {"max_output_tokens": _FEWEST_TOKENS, "stream": False, **more}
@@ -11714,31 +10907,36 @@ class Diagnostics:
         return remedy if answered else ended.ending.sentence
 
 
-def _finding(sign: str, what: str, sentence: str) -> str:
-    return f"- {sign} **{what}**: {sentence}"
+def _finding(what: str, works: str, complaint: str) -> str:
+    return f"- {'❌' if complaint else '✅'} **{what}**: {complaint or works}"
 
 
 def is_check_command(call: PipeCall) -> bool:
     """Say whether an administrator asks for a check; others talk to the model."""
-    messages = call.messages
-    last: Mapping[str, Any] = messages[-1] if messages else {}
-    said = last.get("content")
-    is_command = isinstance(said, str) and said.strip() == _CHECK_COMMAND
+    last: Mapping[str, Any] = call.messages[-1] if call.messages else {}
+    is_command = as_text(last.get("content")).strip() == "/check"
     return is_command and last.get("role") == "user" and call.caller.is_admin
 
 
 async def run_diagnostics(
     call: PipeCall, connections: Connections
-) -> AsyncGenerator[AnswerEvent, None]:
-    """Yield the events of a check; raises InvalidRequest for unusable settings."""
-    config, model = call.config, call.model
-    hosted = hosted_tools(config, model)
-    limits = run_limits(config.valves, tools_ran=False)
-    checkup = Diagnostics(model, usable(config.endpoint), connections, limits)
-    listed = configured_models(config.valves, usable(config.overrides))
-    async with aclosing(checkup.events(listed, hosted.items)) as events:
-        async for event in events:
-            yield event
+) -> AsyncGenerator[RunEvent, None]:
+    """Tell the findings of a check as an answer, a line at a time.
+
+    Raises InvalidRequest for unusable settings.
+    """
+    diagnostics = _Diagnostics(call, connections)
+    message: Item = {"type": "message", "role": "assistant", "content": []}
+    yield ItemAdded(0, message)
+    text = ""
+    async with aclosing(diagnostics.lines()) as lines:
+        async for line in lines:
+            text += line + "\n"
+            yield TextDelta(0, "text", 0, line + "\n")
+    content = [{"type": "output_text", "text": text, "annotations": []}]
+    whole = {**message, "content": content}
+    yield ItemDone(0, whole, shown=text)
+    yield RunDone(COMPLETED, output=(whole,))
 
 
 # ==== owui_manifold.pipe: How a request is handled, from Open WebUI's call to the last chunk.
@@ -11791,7 +10989,6 @@ class Pipe:
                 tools=__tools__ or {},
                 request=__request__,
                 metadata=__metadata__ or {},
-                body=body,
                 event_call=__event_call__,
                 event_emitter=__event_emitter__,
             ),
@@ -11810,23 +11007,23 @@ class Pipe:
             view = ChunkRenderer(*_response_head(call))
         failed = True
         try:
-            async with aclosing(self._answer(call)) as events:
+            async with aclosing(await self._answer(call)) as events:
                 async for event in events:
                     for chunk in view.render(event):
                         yield chunk
                     if isinstance(event, RunDone):
                         failed = event.ending.is_failure
         except Exception as error:  # raised, it would remove the text that was shown
-            yield error_chunk(_sentence_of(call, error))
+            yield error_chunk(report_exception(call, error))
         if failed and call.config.shows_log and call.caller.host_reads:
             yield source_chunk("Log of this answer", call.log.text())
 
     async def _complete(self, call: PipeCall) -> Chunk:
         view = NativeRenderer(monotonic_seconds)
         try:
-            ended = await self._watch(call, self._answer(call), view)
+            ended = await self._watch(call, await self._answer(call), view)
         except Exception as error:  # raised, the host would show its text
-            return error_chunk(_sentence_of(call, error))
+            return error_chunk(report_exception(call, error))
         result = completion(ended, *_response_head(call))
         if not call.caller.host_reads:
             return result
@@ -11842,17 +11039,13 @@ class Pipe:
             ended = await self._watch(call, events, view)
             text = "" if ended.ending.is_failure else completion_text(ended)
         except Exception as error:  # a failed title must not make the chat fail
-            _sentence_of(call, error)
+            report_exception(call, error)
         return task_result(text, call.caller.host_model)
 
     async def _answer(self, call: PipeCall) -> AsyncGenerator[AnswerEvent, None]:
         if is_check_command(call):
-            events = run_diagnostics(call, self._connections)
-        else:
-            events = answer_events(await build_chat_request(call), self._connections)
-        async with aclosing(events):
-            async for event in events:
-                yield event
+            return run_diagnostics(call, self._connections)
+        return answer_events(await build_chat_request(call), self._connections)
 
     async def _watch(
         self,
@@ -11877,14 +11070,3 @@ async def _tell_page(call: PipeCall, chunk: Chunk) -> None:
 
 def _response_head(call: PipeCall) -> tuple[str, int, str]:
     return f"chatcmpl-{new_ulid()}", unix_seconds(), call.caller.host_model
-
-
-def _sentence_of(call: PipeCall, error: Exception) -> str:
-    if isinstance(error, ResponsesError):
-        return report_refusal(call, str(error))
-    call.log.line("ERROR", describe_exception(error))
-    return with_error_id(
-        call,
-        "Something in this pipe went wrong. Try again; if it lasts, give an "
-        "administrator the error id.",
-    )

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from openai_responses.clock import encode_ulid
+import ulid
+
 from openai_responses.endings import CUT
 from openai_responses.errors import MalformedEvent
 from openai_responses.items import Item, is_call, item_texts, item_type
@@ -33,7 +34,8 @@ from owui_chat.events import (
     TurnDetails,
 )
 from owui_chat.render.native import NativeRenderer
-from owui_chat.storage.recorder import NewRecord, Recorder, RecorderEvent, RecordScope
+from owui_chat.storage.markers import strip_markers
+from owui_chat.storage.recorder import NewRecord, Recorder, RecordScope
 from owui_chat.storage.records import Record, write_records
 
 STREAMS = Path(__file__).parent / "streams"
@@ -228,7 +230,8 @@ class Ids:
     def __call__(self) -> tuple[str, int]:
         """Return the next id and the time."""
         self.given += 1
-        return encode_ulid(1_795_262_400_000, self.given), 1_795_262_400
+        number = (1_795_262_400_000 << 80) | self.given
+        return str(ulid.from_int(number)), 1_795_262_400
 
 
 class Page:
@@ -300,7 +303,9 @@ def tell(
     return told
 
 
-def recorded(events: Iterable[RunEvent], recorder: Recorder) -> Iterator[RecorderEvent]:
+def recorded(
+    events: Iterable[RunEvent], recorder: Recorder
+) -> Iterator[AnswerEvent | NewRecord]:
     """The events of a run behind citations and recorder.
 
     After a question of the API the run goes on.
@@ -314,6 +319,11 @@ def recorded(events: Iterable[RunEvent], recorder: Recorder) -> Iterator[Recorde
 def _asks(event: CitedEvent) -> bool:
     output = event.output if isinstance(event, RunDone) else ()
     return any(map(is_approval_request, output))
+
+
+def has_marker(text: str) -> bool:
+    """Say whether a text holds a marker of any writer."""
+    return strip_markers(text) != text
 
 
 def texts_of(events: Iterable[RunEvent]) -> dict[int, str]:

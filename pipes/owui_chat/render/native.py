@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator
 from openai_responses.items import (
     CALL_OUTPUTS,
     Item,
-    is_call,
     is_commentary,
     item_type,
     open_calls,
@@ -40,19 +39,18 @@ from owui_chat.render.chunks import (
     status_chunk,
 )
 from owui_chat.render.commentary import Commentary
-from owui_chat.render.hosted import HOSTED_ITEMS, HostedItem, end_after_code, show_files
+from owui_chat.render.hosted import HostedItems, end_after_code
 from owui_chat.render.items import (
-    OpenCalls,
     OutputItems,
-    RecordItems,
     begun_host_item,
     call_host_item,
     message_host_item,
     reasoning_host_item,
 )
+from owui_chat.storage.output_carrier import closing_commentary
 
 
-def closing_line(seconds: float, ended: RunDone) -> str:
+def _closing_line(seconds: float, ended: RunDone) -> str:
     """Return the last status line: time, tokens and cost, as far as they are known."""
     parts = [f"Finished in {_duration(seconds)}"]
     if ended.usage:
@@ -87,18 +85,13 @@ class NativeRenderer:
     """Shows one run."""
 
     def __init__(self, now: Callable[[], float], *, closes: bool = True) -> None:
-        """Take `now`, a clock in seconds, to measure the time of reasoning.
-
-        `closes` says whether a last status line is shown.
-        """
+        """Take a clock in seconds; `closes` says whether a last status line is shown."""
         self._closes = closes
         self._now = now
         self._began = now()
         self._shown = OutputItems()
-        self._commentary = Commentary(self._shown)
-        self._calls = OpenCalls(self._shown)
-        self._records = RecordItems(self._shown)
-        self._hosted: dict[int, HostedItem] = {}
+        self._commentary: dict[int, Commentary] = {}
+        self._hosted = HostedItems(self._shown)
         self._places: dict[int, int] = {}
         self._marker = ""
         self._markers: dict[int, str] = {}
@@ -128,7 +121,7 @@ class NativeRenderer:
             case Marker():
                 self._marker = event.text
             case ToolOutput():
-                yield from self._calls.answer(event)
+                yield from self._shown.answer(event)
             case RunDone():
                 yield from self._end_run(event)
             case _:
@@ -139,34 +132,25 @@ class NativeRenderer:
     ) -> Iterator[Chunk]:
         """Yield the chunks for commentary and for items of OpenAI's own tools."""
         index = event.output_index
-        if isinstance(event, ItemAdded):
-            self._begin_other(event)
-        if index in self._commentary.indexes:
-            yield from self._commentary.render(event, self._take_marker())
-        elif index in self._hosted:
-            yield from self._hosted[index].render(event)
-        if isinstance(event, ItemDone):
-            self._hosted.pop(index, None)
-
-    def _begin_other(self, event: ItemAdded) -> None:
-        kind = item_type(event.item)
-        if is_commentary(event.item):
-            self._commentary.begin(event.output_index)
-        elif kind in HOSTED_ITEMS:
-            self._hosted[event.output_index] = HOSTED_ITEMS[kind](self._shown)
+        if isinstance(event, ItemAdded) and is_commentary(event.item):
+            self._commentary[index] = Commentary(self._shown)
+        if index in self._commentary:
+            yield from self._commentary[index].render(event, self._take_marker())
+        else:
+            yield from self._hosted.render(event)
 
     def _render_beside(self, event: AnswerEvent) -> Iterator[Chunk]:
         """Yield the chunks for events that are not items of the run."""
         match event:
             case SourceCited():
-                yield host_event({"type": "source", "data": event.source})
+                yield host_event("source", event.source)
             case Status():
                 yield status_chunk(event.sentence)
             case StoredRecord():
-                places = self._places | self._commentary.indexes
-                yield from self._records.add_record(event, places)
+                places = {i: remark.place for i, remark in self._commentary.items()}
+                yield from self._shown.add_record(event, self._places | places)
             case TurnDetails():
-                yield from self._records.add_details(event)
+                yield from self._shown.add_details(event)
 
     def _take_marker(self) -> str:
         marker, self._marker = self._marker, ""
@@ -174,23 +158,27 @@ class NativeRenderer:
 
     def _end_run(self, event: RunDone) -> Iterator[Chunk]:
         failed = event.ending.is_failure
-        for hosted in self._hosted.values():
-            yield from hosted.render(event)
-        yield from self._commentary.end_run(event.output)
+        yield from self._hosted.break_off(event)
+        for commentary in self._commentary.values():
+            yield from commentary.break_off()
+        closing = closing_commentary(event.output)
+        for commentary in self._commentary.values():
+            yield from commentary.become_answer(closing)
         if failed:
-            yield from self._calls.break_off()
+            yield from self._shown.break_off_calls()
         if marker := self._take_marker():
             yield from self._shown.add_marker(marker)
         yield from end_after_code(self._shown)
         if self._closes and not failed and not open_calls(event.output):
-            yield status_chunk(closing_line(self._now() - self._began, event))
-        yield from _end_of_run(event)
+            yield status_chunk(_closing_line(self._now() - self._began, event))
+        if usage := host_usage(event):
+            yield {"choices": [{"index": 0, "delta": {}}], **usage}
+        if failed:
+            yield error_chunk(event.ending.sentence)
 
     def _start(self, event: ItemAdded) -> Chunk:
-        place = self._places[event.output_index] = len(self.items)
+        self._places[event.output_index] = len(self.items)
         self._started[event.output_index] = self._now()
-        if is_call(event.item):
-            self._calls.note(event.item, place)
         return self._shown.begin(begun_host_item(event.item))
 
     def _grow(self, event: TextDelta) -> Iterator[Chunk]:
@@ -222,16 +210,8 @@ class NativeRenderer:
             case _:
                 item = call_host_item(event.item)
         yield self._shown.end(self._places[index], item)
-        yield from show_files(self._shown, event.card)
+        yield from self._shown.add_files(event.card)
 
 
 def _is_shown(item: Item) -> bool:
     return item_type(item) in _SHOWN_TYPES and not is_commentary(item)
-
-
-def _end_of_run(event: RunDone) -> Iterator[Chunk]:
-    if event.usage:
-        usage = host_usage(event.usage, event.last_usage, event.cost)
-        yield {"choices": [{"index": 0, "delta": {}}], "usage": usage}
-    if event.ending.is_failure:
-        yield error_chunk(event.ending.sentence)
