@@ -11,8 +11,8 @@ Built by scripts/bundle.py from pipes/ and pipelines/; do not edit. In reading o
                       models.resolve, models.usage, transport.stream, loop.events,
                       redaction, endpoint, clock, requests.parameters, requests.build,
                       loop.recovery, loop.response, transport.connections,
-                      loop.attempts, requests.json_schema, loop.arguments,
-                      requests.tools, requests.replay, loop.tools, loop.run
+                      loop.attempts, requests.json_schema, loop.arguments, loop.tools,
+                      requests.tools, requests.replay, loop.run
     owui_chat  host_tools, storage.markers, storage.records, storage.details_carrier,
                code, messages, input.history, events, files, citations, render.chunks,
                storage.output_carrier, render.completions, render.items,
@@ -69,7 +69,6 @@ from collections.abc import (
 )
 from concurrent.futures import CancelledError, Future
 from contextlib import (
-    AbstractAsyncContextManager,
     aclosing,
     asynccontextmanager,
     contextmanager,
@@ -1288,14 +1287,10 @@ class EventStreamDecoder:
             self._after_cr = False
             if chunk.startswith(b"\n"):  # the second half of a CRLF
                 chunk = chunk[1:]
+        self._fragments.append(chunk)
         if b"\n" not in chunk and b"\r" not in chunk:
-            self._fragments.append(chunk)
             return []
-        if self._fragments:
-            self._fragments.append(chunk)
-            chunk = b"".join(self._fragments)
-            self._fragments = []
-        return self._take_lines(chunk)
+        return self._take_lines()
 
     def close(self) -> list[ServerSentEvent]:
         """Return the event whose final blank line is missing at the end of the stream.
@@ -1303,19 +1298,16 @@ class EventStreamDecoder:
         The standard drops it, but without its terminal event a finished answer would
         count as cut.
         """
-        rest = b"".join(self._fragments)
-        self._fragments = []
-        return self._take_lines(rest + b"\n\n")
+        self._fragments.append(b"\n\n")
+        return self._take_lines()
 
-    def _take_lines(self, text: bytes) -> list[ServerSentEvent]:
-        lines = text.splitlines()
+    def _take_lines(self) -> list[ServerSentEvent]:
+        text = b"".join(self._fragments)
+        lines, self._fragments = text.splitlines(), []
         if text.endswith(b"\r"):
             self._after_cr = True
         elif not text.endswith(b"\n"):
             self._fragments.append(lines.pop())
-        return self._dispatched(lines)
-
-    def _dispatched(self, lines: list[bytes]) -> list[ServerSentEvent]:
         events = []
         for line in lines:
             field, _, value = line.partition(b":")
@@ -1326,52 +1318,16 @@ class EventStreamDecoder:
             elif not line:
                 if self._lines:
                     name = self._event.decode("utf-8", "replace")
-                    text = b"\n".join(self._lines).decode("utf-8", "replace")
-                    events.append(ServerSentEvent(name, text))
+                    value = b"\n".join(self._lines)
+                    events.append(
+                        ServerSentEvent(name, value.decode("utf-8", "replace"))
+                    )
                 self._event, self._lines = b"", []
             # id, retry, comments and unknown fields are not used
         return events
 
 
-_ID = re.compile(r"[A-Za-z0-9_=-]{1,512}")
-"""Ids that are safe in a path; other servers use base64 in their ids."""
-
-
-class Cursor:
-    """The response that is being read, and the number of its last event.
-
-    `response_id` is empty until the server has named it.
-    """
-
-    def __init__(self, named: Callable[[], object] = lambda: None) -> None:
-        """Start before the first event; `named` is called once there is an id."""
-        self._named = named
-        self.response_id = ""
-        self.last: int | None = None
-
-    def advance(self, event: ServerSentEvent) -> bool:
-        """Note an event that could be read; say whether it is new."""
-        # The event is parsed twice; a background run has few events a second.
-        wire = {} if event.data == "[DONE]" else json.loads(event.data)
-        self.note(wire.get("response"))
-        number = wire.get("sequence_number")
-        if not isinstance(number, int):
-            return True
-        if self.last is not None and number <= self.last:
-            return False
-        self.last = number
-        return True
-
-    def note(self, response: object) -> None:
-        """Remember the id of a response object, if it is a valid id."""
-        named = as_mapping(response).get("id")
-        if isinstance(named, str) and _ID.fullmatch(named):
-            self.response_id = named
-            self._named()
-
-
 NO_CARD: Mapping[str, Any] = MappingProxyType({})
-"""Nothing to show beside an item."""
 
 
 class TextDelta(NamedTuple):
@@ -1453,12 +1409,6 @@ class StreamError(NamedTuple):
     error: ApiError
 
 
-class Unknown(NamedTuple):
-    """Anything else, by its type."""
-
-    type: str
-
-
 ItemEvent = ItemAdded | TextDelta | AnnotationAdded | PartialImage | ItemDone
 """What happens to one output item.
 
@@ -1466,13 +1416,16 @@ ItemEvent = ItemAdded | TextDelta | AnnotationAdded | PartialImage | ItemDone
 `loop.response`.
 """
 
-StreamEvent = ItemEvent | TextDone | FinalResponse | StreamError | Unknown
+StreamEvent = ItemEvent | TextDone | FinalResponse | StreamError | None
+"""None stands for all other events."""
 
 
 def join_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
     """Return `events`, with neighbouring deltas of one text joined to one delta."""
     out: list[StreamEvent] = []
-    for place, neighbours in groupby(events, _text_place):
+    for place, neighbours in groupby(
+        events, lambda one: one[:3] if isinstance(one, TextDelta) else None
+    ):
         if place is None:
             out += neighbours
         else:
@@ -1481,13 +1434,6 @@ def join_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
     return out
 
 
-def _text_place(event: StreamEvent) -> tuple[int, str, int] | None:
-    return event[:3] if isinstance(event, TextDelta) else None
-
-
-_ANNOTATION = "response.output_text.annotation.added"
-_JSON_BLANK = " \t\n\r"
-"""White space that is allowed around a value (RFC 8259, section 2)."""
 _JSON_READER = json.JSONDecoder()
 _Reader = Callable[[Mapping[str, Any]], StreamEvent]
 
@@ -1495,14 +1441,20 @@ _Reader = Callable[[Mapping[str, Any]], StreamEvent]
 def parse_event(event: ServerSentEvent) -> StreamEvent:
     """Return the typed event; raises MalformedEvent if it is not a JSON object."""
     if event.data == "[DONE]":  # other servers end their streams with it
-        return Unknown("[DONE]")
-    wire = _event_value(event.data)
+        return None
+    text = event.data.strip(" \t\n\r")  # white space of RFC 8259, section 2
+    try:
+        wire, end = _JSON_READER.raw_decode(text)  # faster than json.loads
+    except (ValueError, RecursionError):  # the latter for thousands of brackets
+        wire, end = None, -1
+    if end != len(text):
+        raise MalformedEvent("The server sent an event that is not JSON.")
     if not isinstance(wire, dict):
         raise MalformedEvent("The server sent an event that is not an object.")
     kind = wire.get("type") or event.event
     read = _READERS.get(kind) if isinstance(kind, str) else None
     if read is None:
-        return Unknown(str(kind))
+        return None
     try:
         return read(wire)
     except (KeyError, TypeError, AttributeError):
@@ -1511,83 +1463,54 @@ def parse_event(event: ServerSentEvent) -> StreamEvent:
         ) from None
 
 
-def _event_value(text: str) -> object:
-    text = text.strip(_JSON_BLANK)
-    try:
-        value, end = _JSON_READER.raw_decode(text)
-    except (ValueError, RecursionError):  # the latter for thousands of brackets
-        end = -1
-    if end != len(text):
-        raise MalformedEvent("The server sent an event that is not JSON.")
-    return value
-
-
-def _text(value: object) -> str:
-    if not isinstance(value, str):
+def _checked(value: object, kind: type) -> Any:
+    if not isinstance(value, kind):
         raise TypeError
     return value
 
 
-def _index(value: object) -> int:
-    if not isinstance(value, int):
-        raise TypeError
-    return value
-
-
-def _object(value: object) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise TypeError
-    return value
-
-
-def _delta_reader(kind: str, part: str) -> _Reader:
+def _text_reader(
+    event: type[TextDelta] | type[TextDone], kind: str, part: str, field: str
+) -> _Reader:
 
     def read(wire: Mapping[str, Any]) -> StreamEvent:
-        place, index, text = wire.get(part, 0), wire["output_index"], wire["delta"]
-        if not (isinstance(text, str) and isinstance(index, int)):
+        place, index, text = wire.get(part, 0), wire["output_index"], wire[field]
+        if not (
+            isinstance(text, str) and isinstance(index, int) and isinstance(place, int)
+        ):
             raise TypeError
-        return TextDelta(index, kind, _index(place), text)
-
-    return read
-
-
-def _done_reader(kind: str, part: str, field: str) -> _Reader:
-
-    def read(wire: Mapping[str, Any]) -> StreamEvent:
-        place = _index(wire.get(part, 0))
-        return TextDone(_index(wire["output_index"]), kind, place, _text(wire[field]))
+        return event(index, kind, place, text)
 
     return read
 
 
 def _read_annotation(wire: Mapping[str, Any]) -> StreamEvent:
-    annotation, part = wire.get("annotation"), _index(wire.get("content_index", 0))
+    annotation, part = wire.get("annotation"), _checked(
+        wire.get("content_index", 0), int
+    )
     if annotation is None:  # the type allows it; the final item has all annotations
-        return Unknown(_ANNOTATION)
-    return AnnotationAdded(_index(wire["output_index"]), part, _object(annotation))
+        return None
+    index = _checked(wire["output_index"], int)
+    return AnnotationAdded(index, part, _checked(annotation, dict))
 
 
 def _read_partial_image(wire: Mapping[str, Any]) -> StreamEvent:
     return PartialImage(
-        _index(wire["output_index"]),
-        _index(wire.get("partial_image_index", 0)),
-        _text(wire["partial_image_b64"]),
+        _checked(wire["output_index"], int),
+        _checked(wire.get("partial_image_index", 0), int),
+        _checked(wire["partial_image_b64"], str),
         str(wire.get("output_format") or ""),
     )
 
 
 def _item_reader(event: type[ItemAdded] | type[ItemDone]) -> _Reader:
-    def read(wire: Mapping[str, Any]) -> StreamEvent:
-        return event(_index(wire["output_index"]), _object(wire["item"]))
-
-    return read
+    return lambda wire: event(
+        _checked(wire["output_index"], int), _checked(wire["item"], dict)
+    )
 
 
 def _final_reader(status: str) -> _Reader:
-    def read(wire: Mapping[str, Any]) -> StreamEvent:
-        return FinalResponse(status, _object(wire["response"]))
-
-    return read
+    return lambda wire: FinalResponse(status, _checked(wire["response"], dict))
 
 
 def _read_error(wire: Mapping[str, Any]) -> StreamEvent:
@@ -1611,17 +1534,21 @@ the whole text."""
 
 _READERS: Mapping[str, _Reader] = {
     **{
-        f"response.{name}.delta": _delta_reader(*kind)
-        for name, *kind, _ in _TEXT_EVENTS
+        f"response.{name}.delta": _text_reader(TextDelta, kind, part, "delta")
+        for name, kind, part, _ in _TEXT_EVENTS
     },
-    **{f"response.{name}.done": _done_reader(*kind) for name, *kind in _TEXT_EVENTS},
-    _ANNOTATION: _read_annotation,
+    **{
+        f"response.{name}.done": _text_reader(TextDone, *places)
+        for name, *places in _TEXT_EVENTS
+    },
+    "response.output_text.annotation.added": _read_annotation,
     "response.image_generation_call.partial_image": _read_partial_image,
     "response.output_item.added": _item_reader(ItemAdded),
     "response.output_item.done": _item_reader(ItemDone),
-    "response.completed": _final_reader("completed"),
-    "response.incomplete": _final_reader("incomplete"),
-    "response.failed": _final_reader("failed"),
+    **{
+        f"response.{status}": _final_reader(status)
+        for status in ("completed", "incomplete", "failed")
+    },
     "error": _read_error,
 }
 
@@ -1652,7 +1579,7 @@ class ResponseDone(NamedTuple):
 class Status(NamedTuple):
     """A status line for the person who waits.
 
-    `cause` is that of a `Fallback`, or empty.
+    `cause` is that of a fallback, or empty.
     """
 
     sentence: str
@@ -2287,7 +2214,7 @@ def _digest(item: Item) -> str:
 
 # ==== openai_responses.loop.recovery: What to do after a refusal: wait and send again, or change the request.
 
-QUOTA_CODES = frozenset(
+_QUOTA_CODES = frozenset(
     {
         "insufficient_quota",
         "credit_balance_exhausted",
@@ -2330,7 +2257,7 @@ def retry_wait(
 def _is_retried(failure: Failure) -> bool:
     words = {failure.error.code, failure.error.type}
     suffixes = ("_spend_limit_exceeded", "_usage_limit_exceeded")
-    if words & QUOTA_CODES or (failure.error.code or "").endswith(suffixes):
+    if words & _QUOTA_CODES or (failure.error.code or "").endswith(suffixes):
         return False
     if failure.should_retry is not None:
         return failure.should_retry
@@ -2347,25 +2274,22 @@ _ITEM_ERRORS = re.compile(
     r"|encrypted content .{0,400} could not be verified",
     re.IGNORECASE | re.DOTALL,
 )
-_NOT_ALLOWED_TO_STREAM = re.compile(r"must be verified to stream", re.IGNORECASE)
-_UNREACHED = re.compile(r"retrieving tool list from MCP server", re.IGNORECASE)
 _NAMED_VALUES = re.compile(r"'([a-z]{1,10})'")
 
 
-class Fallback(NamedTuple):
-    """A changed request, and what was given up for it: `cause` names the fallback."""
+class _Fallback(NamedTuple):
 
     cause: str
     request: ResponsesRequest
     sentence: str
 
 
-def find_fallback(request: ResponsesRequest, error: ApiError) -> Fallback | None:
+def find_fallback(request: ResponsesRequest, error: ApiError) -> _Fallback | None:
     """Return a request without the cause of `error`, if it can be left out."""
     for cause, (change, sentence) in _FALLBACKS.items():
         changed = change(request, error)
         if changed is not None:
-            return Fallback(cause, request.model_copy(update=changed), sentence)
+            return _Fallback(cause, request.model_copy(update=changed), sentence)
     return None
 
 
@@ -2398,7 +2322,7 @@ def _without_summary(request: ResponsesRequest, error: ApiError) -> _Fields | No
 
 
 def _without_stream(request: ResponsesRequest, error: ApiError) -> _Fields | None:
-    refused = error.param == "stream" or _NOT_ALLOWED_TO_STREAM.search(error.message)
+    refused = error.param == "stream" or _says(error, "must be verified to stream")
     return {"stream": False} if request.stream and refused else None
 
 
@@ -2411,19 +2335,23 @@ def _with_nearest_effort(request: ResponsesRequest, error: ApiError) -> _Fields 
     named = set(_NAMED_VALUES.findall(error.message)) & {*REASONING_EFFORTS} - {asked}
     if not named:
         return None
-    nearest = min(
-        sorted(named, key=order), key=lambda one: abs(order(one) - order(asked))
-    )
+    nearest = min(named, key=lambda one: (abs(order(one) - order(asked)), order(one)))
     return {"reasoning": {**reasoning, "effort": nearest}}
 
 
 def _without_servers(request: ResponsesRequest, error: ApiError) -> _Fields | None:
     tools = request.tools or []
     kept = [tool for tool in tools if tool.get("type") != "mcp"]
-    if len(kept) == len(tools) or not _UNREACHED.search(error.message):
+    if len(kept) == len(tools) or not _says(
+        error, "retrieving tool list from MCP server"
+    ):
         return None
     choice = request.tool_choice if kept and request.tool_choice == "none" else None
     return {"tools": kept or None, "tool_choice": choice}
+
+
+def _says(error: ApiError, words: str) -> bool:
+    return words.lower() in error.message.lower()
 
 
 def _subject(error: ApiError) -> str:
@@ -2464,7 +2392,7 @@ class ResponseState:
     """One response, from its first event to its last."""
 
     def __init__(self, first_index: int = 0) -> None:
-        """Number items from `first_index`, the number of items of earlier responses."""
+        """Number items from `first_index` on."""
         self.ending: Ending | None = None
         self.usage: Usage | None = None
         self.refusal: ApiError | None = None
@@ -2487,10 +2415,13 @@ class ResponseState:
 
     def _take(self, event: StreamEvent) -> list[RunEvent]:
         match event:
-            case TextDelta():
+            case TextDelta() if event.output_index in self._open:
                 return self._grow(event)
-            case TextDone():
-                return self._end_text(event)
+            case TextDone() if event.output_index in self._open:
+                place = event.kind, event.part
+                return self._show_rest(event.output_index, place, event.text)
+            case TextDelta() | TextDone() if event.output_index not in self._ended:
+                self._early.setdefault(event.output_index, []).append(event)
             case AnnotationAdded() | PartialImage() if event.output_index in self._open:
                 return [self._renumber(event)]
             case ItemAdded():
@@ -2512,24 +2443,11 @@ class ResponseState:
         return event._replace(output_index=self._first + event.output_index)
 
     def _grow(self, event: TextDelta) -> list[RunEvent]:
-        texts = self._open.get(event.output_index)
-        if texts is None:
-            self._keep(event)
-            return []
         if not event.text:
             return []
+        texts = self._open[event.output_index]
         texts.setdefault((event.kind, event.part), []).append(event.text)
         return [self._renumber(event)]
-
-    def _end_text(self, event: TextDone) -> list[RunEvent]:
-        if event.output_index not in self._open:
-            self._keep(event)
-            return []
-        return self._show_rest(event.output_index, (event.kind, event.part), event.text)
-
-    def _keep(self, event: TextDelta | TextDone) -> None:
-        if event.output_index not in self._ended:
-            self._early.setdefault(event.output_index, []).append(event)
 
     def _start(self, event: ItemAdded) -> list[RunEvent]:
         place = event.output_index
@@ -2575,12 +2493,9 @@ class ResponseState:
         for output_index, item in enumerate(as_list(response.get("output"))):
             if isinstance(item, dict):
                 events += self._end(ItemDone(output_index, item))
+        events += self.close()
         response_id = str(response.get("id") or "")
-        return [
-            *events,
-            *self.close(),
-            ResponseDone(response_id, event.status, self.usage),
-        ]
+        return [*events, ResponseDone(response_id, event.status, self.usage)]
 
     def close(self) -> list[RunEvent]:
         """Show texts of messages that were never announced; no more events follow."""
@@ -2614,38 +2529,6 @@ def _ending_of(status: str, response: Mapping[str, Any]) -> Ending:
 
 # ==== openai_responses.transport.connections: Pooled HTTP sessions; the only module that opens a connection.
 
-
-def parse_retry_headers(
-    status: int, error: ApiError, headers: Mapping[str, str], now: float
-) -> Failure:
-    """Return the failure of an HTTP answer; `now` is in seconds since 1970."""
-    wish = headers.get("x-should-retry", "").lower()
-    wanted = {"true": True, "false": False}.get(wish)
-    return Failure(status, error, _retry_after(headers, now), wanted)
-
-
-def _retry_after(headers: Mapping[str, str], now: float) -> float | None:
-    milliseconds = _number(headers.get("retry-after-ms"))
-    if milliseconds is not None:
-        return milliseconds / 1000
-    text = headers.get("retry-after")
-    seconds = _number(text)
-    if seconds is not None or text is None:
-        return seconds
-    try:
-        return max(0.0, parsedate_to_datetime(text).timestamp() - now)
-    except ValueError:
-        return None
-
-
-def _number(text: str | None) -> float | None:
-    try:
-        value = float(text or "")
-    except ValueError:
-        return None
-    return value if 0 <= value < float("inf") else None
-
-
 _IDLE_SECONDS = 60.0
 """Shorter than the keep-alive of OpenAI's front end, so that our side closes first."""
 _MAX_CONNECTIONS = 1000
@@ -2663,7 +2546,7 @@ class _Pool:
         self._session: aiohttp.ClientSession | None = None
         self._lent = 0
         self._timer: asyncio.TimerHandle | None = None
-        self._closing: set[asyncio.Task[None]] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
 
     @contextmanager
     def lend(self) -> Iterator[aiohttp.ClientSession]:
@@ -2680,55 +2563,23 @@ class _Pool:
                 loop = asyncio.get_running_loop()
                 self._timer = loop.call_later(self._idle_seconds, self.close_later)
 
-    def _take_session(self) -> aiohttp.ClientSession | None:
+    def close_later(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
         session, self._session = self._session, None
-        return session
-
-    async def close(self) -> None:
-        session = self._take_session()
         if session is not None:
-            await session.close()
+            self.start(session.close())
 
-    def close_later(self) -> None:
-        session = self._take_session()
-        if session is None:
-            return
-        # In a task that is referenced until it is done: closing a connector from a
-        # timer warns "never awaited" on aiohttp 3.14.
-        task = asyncio.get_running_loop().create_task(session.close())
-        self._closing.add(task)
-        task.add_done_callback(self._closing.discard)
-
-
-class Sessions:
-    """The pools of one pipe, one for each event loop that runs it."""
-
-    def __init__(self, idle_seconds: float = _IDLE_SECONDS) -> None:
-        """Open nothing yet; close a session after `idle_seconds` without a run."""
-        self._idle_seconds = idle_seconds
-        self._pools: dict[asyncio.AbstractEventLoop, _Pool] = {}
-
-    def __del__(self) -> None:
-        """Close open sessions: the last run that referenced this object has ended."""
-        for loop, pool in self._pools.items():
-            if not loop.is_closed():
-                loop.call_soon_threadsafe(pool.close_later)
-
-    def pool(self) -> _Pool:
-        """Return the pool of the running loop; drop those of closed loops."""
-        loop = asyncio.get_running_loop()
-        if loop not in self._pools:
-            alive = {one: p for one, p in self._pools.items() if not one.is_closed()}
-            self._pools = {**alive, loop: _Pool(self._idle_seconds)}
-        return self._pools[loop]
+    def start(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     async def close(self) -> None:
-        """Close the session of the running loop, for tests and scripts."""
-        pool = self._pools.pop(asyncio.get_running_loop(), None)
-        if pool is not None:
-            await pool.close()
+        while self._tasks:
+            await asyncio.gather(*self._tasks)
+        self.close_later()
+        await asyncio.gather(*self._tasks)
 
 
 def _new_session() -> aiohttp.ClientSession:
@@ -2737,13 +2588,11 @@ def _new_session() -> aiohttp.ClientSession:
         keepalive_timeout=_KEEPALIVE_SECONDS,
         ttl_dns_cache=_DNS_SECONDS,
     )
-    # Each run has its own time limits. Proxies of the environment are looked up by
-    # this package, because trust_env would also send the contents of a .netrc file.
-    no_limit = aiohttp.ClientTimeout(total=None, sock_connect=None, sock_read=None)
-    # Cookies that a gateway sets for one user must not be sent for another.
-    no_cookies = aiohttp.DummyCookieJar()
+    # Proxies of the environment are looked up by this package, because trust_env would
+    # also send the contents of a .netrc file. Cookies that a gateway sets for one user
+    # must not be sent for another.
     return aiohttp.ClientSession(
-        connector=connector, timeout=no_limit, cookie_jar=no_cookies
+        connector=connector, cookie_jar=aiohttp.DummyCookieJar()
     )
 
 
@@ -2751,9 +2600,8 @@ class Timeouts(NamedTuple):
     """Limits in seconds; a `total` of 0 means no limit.
 
     `first_event` runs from sending to the first event, `idle` from one event to the
-    next; a `keepalive` counts as an event. Reasoning can be silent for minutes, so
-    there is no total limit by default, and the time of tools and of people does not
-    count in it.
+    next; a `keepalive` counts as an event. The time of tools and of people does not
+    count in `total`.
     """
 
     connect: float = 30.0
@@ -2762,39 +2610,41 @@ class Timeouts(NamedTuple):
     total: float = 0.0
 
 
+def _now() -> float:
+    return asyncio.get_running_loop().time()
+
+
 class Deadlines:
     """The limit that is active now, over all attempts of one run."""
 
     def __init__(self, timeouts: Timeouts) -> None:
         """Start the total limit, if there is one."""
         self.timeouts = timeouts
-        now = asyncio.get_running_loop().time()
-        self._end = now + timeouts.total if timeouts.total else float("inf")
-        self._next = now + timeouts.first_event
-        self._kind: TimeoutKind = "first_event_timeout"
+        self._end = _now() + timeouts.total if timeouts.total else float("inf")
+        self.start_attempt()
 
     def start_attempt(self) -> None:
         """Wait for a first event from now on."""
-        now = asyncio.get_running_loop().time()
-        self._next, self._kind = now + self.timeouts.first_event, "first_event_timeout"
+        self._next = _now() + self.timeouts.first_event
+        self._kind: TimeoutKind = "first_event_timeout"
 
     def event_arrived(self) -> None:
         """Wait for the next event from now on."""
-        now = asyncio.get_running_loop().time()
-        self._next, self._kind = now + self.timeouts.idle, "idle_timeout"
+        self._next = _now() + self.timeouts.idle
+        self._kind = "idle_timeout"
 
     def allow(self, seconds: float) -> bool:
         """Say whether the total limit leaves enough time for a wait."""
-        return asyncio.get_running_loop().time() + seconds < self._end
+        return _now() + seconds < self._end
 
     @contextmanager
     def paused(self) -> Iterator[None]:
         """Stop the total limit for a while."""
-        began = asyncio.get_running_loop().time()
+        began = _now()
         try:
             yield
         finally:
-            self._end += asyncio.get_running_loop().time() - began
+            self._end += _now() - began
 
     def scope(self) -> asyncio.Timeout:
         """Return the scope for one wait; it raises TimeoutError."""
@@ -2806,7 +2656,7 @@ class Deadlines:
 
 
 _DRAIN_SECONDS = 1.0
-"""For reading the rest of a body, which is not needed."""
+_MAX_ERROR_BODY = 64 * 1024
 
 _REQUEST_ID = re.compile(r"(?:req_)?[0-9a-fA-F-]{1,64}")
 """Nothing that could be a key or a word, because the log shows the id."""
@@ -2814,59 +2664,44 @@ _REQUEST_ID = re.compile(r"(?:req_)?[0-9a-fA-F-]{1,64}")
 _NETWORK_ERRORS = (aiohttp.ClientError, TimeoutError, OSError)
 
 
-class HttpResponse:
-    """A response with a good status whose body is still arriving."""
+class _HttpResponse:
 
     def __init__(self, response: aiohttp.ClientResponse, deadlines: Deadlines) -> None:
-        """Wrap `response`; the caller that opened it closes it."""
         self._response = response
         self._deadlines = deadlines
         self._broke = False
         self.is_read = False
-
-    @property
-    def is_stream(self) -> bool:
-        """Say whether the body is an event stream."""
-        return self._response.content_type == "text/event-stream"
-
-    @property
-    def request_id(self) -> str:
-        """OpenAI's own id of the request, for the log."""
-        return _request_id_of(self._response)
-
-    async def chunks(self) -> AsyncGenerator[bytes, None]:
-        """Yield the body as it arrives, in pieces of any length."""
-        while chunk := await self.read_any():
-            yield chunk
+        self.is_stream = response.content_type == "text/event-stream"
+        request_id = response.headers.get("x-request-id", "")
+        self.request_id = request_id if _REQUEST_ID.fullmatch(request_id) else ""
 
     async def read_any(self) -> bytes:
-        """Return the part of the body that has arrived; empty at its end."""
         if self._broke:
             raise ConnectionFailed("The connection to the model's server broke.")
-        scope = self._deadlines.scope()
+        content, scope = self._response.content, self._deadlines.scope()
         try:
             async with scope:
-                chunk = await self._response.content.readany()
+                chunk = await content.readany()
             self.is_read = not chunk
             return chunk
         except _NETWORK_ERRORS:
             if scope.expired():
                 raise self._deadlines.timeout_error() from None
             self._broke = True
-        return self._rescued() or await self.read_any()
-
-    def _rescued(self) -> bytes:
-        content = self._response.content
+        # aiohttp puts the exception in front of the bytes that arrived before it.
         content.set_exception(None)  # type: ignore[arg-type]
-        return content.read_nowait()
+        return content.read_nowait() or await self.read_any()
+
+    async def read_all(self, most_bytes: float = float("inf")) -> bytearray:
+        body = bytearray()
+        while chunk := await self.read_any():
+            body += chunk
+            if len(body) > most_bytes:
+                raise UnreadableAnswer(f"It has more than {most_bytes} bytes.")
+        return body
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Leave arriving bytes with the operating system for a while.
-
-        Otherwise the event loop wakes up for every packet although nothing is read. If
-        aiohttp has stopped reading, because its buffer is full, it stays so.
-        """
         connection = self._response.connection  # None once the body has ended
         transport = connection.transport if connection else None
         if transport is None or not transport.is_reading():
@@ -2880,19 +2715,15 @@ class HttpResponse:
                 transport.resume_reading()
 
     async def drain(self) -> None:
-        """Read the rest after the last event, so that the connection can be reused."""
-        try:
+        with suppress(*_NETWORK_ERRORS):
             async with asyncio.timeout(_DRAIN_SECONDS):
                 async for _ in self._response.content.iter_any():
                     pass
-        except _NETWORK_ERRORS:
-            self._response.close()
 
     async def response_object(self) -> dict[str, Any]:
-        """Return the body as the API's response object."""
-        pieces = [piece async for piece in self.chunks()]
+        body = await self.read_all()
         try:
-            wire = json.loads(b"".join(pieces))
+            wire = json.loads(body)
         except (ValueError, RecursionError):
             wire = None
         if isinstance(wire, dict) and isinstance(wire.get("output"), list):
@@ -2903,132 +2734,150 @@ class HttpResponse:
             raise ApiRefused(failure_sentence(error), failure, self.request_id)
         raise UnreadableAnswer(SENTENCES["unreadable"][""])
 
+    async def refusal(self, model: str) -> ApiRefused:
+        body = b""
+        try:
+            async with asyncio.timeout(_DRAIN_SECONDS):
+                async for piece in self._response.content.iter_any():
+                    body += piece
+                    if len(body) > _MAX_ERROR_BODY:
+                        break
+            error = read_api_error(json.loads(body))
+        except (*_NETWORK_ERRORS, ValueError, RecursionError):
+            error = ApiError()  # no body, or not JSON: only the status is known
+        status, headers = self._response.status, self._response.headers
+        wish = headers.get("x-should-retry", "").lower()
+        should_retry = {"true": True, "false": False}.get(wish)
+        failure = Failure(status, error, _retry_after(headers), should_retry)
+        sentence = refusal_sentence(status, error, model)
+        return ApiRefused(sentence, failure, self.request_id)
 
-def _request_id_of(response: aiohttp.ClientResponse) -> str:
-    told = response.headers.get("x-request-id", "")
-    return told if _REQUEST_ID.fullmatch(told) else ""
+
+def _retry_after(headers: Mapping[str, str]) -> float | None:
+    text = headers.get("retry-after")
+    milliseconds, seconds = _number(headers.get("retry-after-ms")), _number(text)
+    if milliseconds is not None:
+        return milliseconds / 1000
+    if seconds is not None or text is None:
+        return seconds
+    try:
+        return max(0.0, parsedate_to_datetime(text).timestamp() - unix_seconds())
+    except ValueError:
+        return None
 
 
-_MAX_ERROR_BODY = 64 * 1024
+def _number(text: str | None) -> float | None:
+    try:
+        value = float(text or "")
+    except ValueError:
+        return None
+    return value if 0 <= value < float("inf") else None
+
+
 _NEVER_CONNECTED = (
     aiohttp.ClientConnectorError,
     aiohttp.ClientHttpProxyError,
     aiohttp.ServerTimeoutError,  # for connecting; aiohttp has no other limit
 )
-_WAITS_BEFORE_POST = (0.0, 0.5, 2.0)
-_POST_TIMEOUTS = Timeouts(connect=10, first_event=20, total=30)
 
 
 class Connections:
-    """Sends requests over the pooled sessions of one pipe."""
+    """Sends requests; has one session for each event loop."""
 
     def __init__(self, idle_seconds: float = _IDLE_SECONDS) -> None:
         """Open nothing yet; close a session after `idle_seconds` without a run."""
-        self._sessions = Sessions(idle_seconds)
+        self._idle_seconds = idle_seconds
+        self._pools: dict[asyncio.AbstractEventLoop, _Pool] = {}
         self._trust = Trust()
-        self._later: set[asyncio.Task[None]] = set()
+
+    def __del__(self) -> None:
+        """Close open sessions: the last run that referenced this object has ended."""
+        for loop, pool in self._pools.items():
+            if not loop.is_closed():
+                loop.call_soon_threadsafe(pool.close_later)
+
+    def _pool(self) -> _Pool:
+        loop = asyncio.get_running_loop()
+        if loop not in self._pools:
+            alive = {one: p for one, p in self._pools.items() if not one.is_closed()}
+            self._pools = {**alive, loop: _Pool(self._idle_seconds)}
+        return self._pools[loop]
 
     @asynccontextmanager
-    async def post(
+    async def request(
         self,
         endpoint: Endpoint,
         path: str,
-        payload: dict[str, Any],
-        deadlines: Deadlines | None = None,
-    ) -> AsyncIterator[HttpResponse]:
-        """Send `payload` and lend the answer.
+        payload: dict[str, Any] | None,
+        deadlines: Deadlines,
+    ) -> AsyncIterator[_HttpResponse]:
+        """Send `payload`, or a GET without one, and lend the answer.
 
         Raises ApiRefused, ConnectionFailed, TimedOut or InvalidRequest. Leaving early
-        closes the connection, which stops the work at the server.
+        closes the connection, which stops the work at the server. Redirections of a
+        GET are not followed, because the key would be sent along.
         """
-        body, limits = _json_body(payload), deadlines or Deadlines(Timeouts())
-        async with self._sent(endpoint, path, body, limits) as response:
-            if response.status >= 400:
-                raise await _refusal(response, str(payload.get("model", "")))
-            yield HttpResponse(response, limits)
-
-    @asynccontextmanager
-    async def get(
-        self, endpoint: Endpoint, path: str, deadlines: Deadlines
-    ) -> AsyncIterator[HttpResponse]:
-        """Request `path` and lend the answer; raises the same errors as `post`.
-
-        Redirections are not followed, because the key would be sent along.
-        """
-        async with self._sent(endpoint, path, None, deadlines) as response:
-            if response.status != 200:
-                raise await _refusal(response, "")
-            yield HttpResponse(response, deadlines)
+        body = None
+        if payload is not None:
+            # A lone surrogate, as of a broken copy, must not stop the request.
+            body = json.dumps(payload, ensure_ascii=False).encode(errors="replace")
+        async with self._sent(endpoint, path, body, deadlines) as response:
+            answer = _HttpResponse(response, deadlines)
+            if response.status >= 400 or (body is None and response.status != 200):
+                raise await answer.refusal(str((payload or {}).get("model", "")))
+            yield answer
 
     @asynccontextmanager
     async def _sent(
         self, endpoint: Endpoint, path: str, body: bytes | None, deadlines: Deadlines
     ) -> AsyncIterator[aiohttp.ClientResponse]:
-        tls = self._trust.context(endpoint.network)
-        with self._sessions.pool().lend() as session:
-            response = await _send(session, endpoint, path, body, deadlines, tls)
+        url = endpoint.url(path)
+        with self._pool().lend() as session:
+            answer = session.request(
+                "GET" if body is None else "POST",
+                url,
+                allow_redirects=body is not None,
+                data=body,
+                headers=endpoint.headers(),
+                ssl=self._trust.context(endpoint.network),
+                proxy=proxy_for(endpoint.network, url),
+                timeout=aiohttp.ClientTimeout(sock_connect=deadlines.timeouts.connect),
+            )
+            response = await _receive(answer, endpoint, deadlines)
             try:
                 yield response
             finally:
                 response.close()  # has no effect after it was read to the end
 
     def post_later(self, endpoint: Endpoint, path: str) -> None:
-        """Send an empty request in a separate task, for callers that cannot wait.
-
-        It is tried three times; the result is not reported.
-        """
+        """Send an empty request in a task, up to three times; ignore the result."""
         self.do_later(self._post_quietly(endpoint, path))
 
     def do_later(self, work: Coroutine[Any, Any, None]) -> None:
-        """Run work that may last longer than its run, in a task that is referenced."""
-        task = asyncio.get_running_loop().create_task(work)
-        self._later.add(task)
-        task.add_done_callback(self._later.discard)
+        """Run work that may last longer than its run."""
+        self._pool().start(work)
 
     async def _post_quietly(self, endpoint: Endpoint, path: str) -> None:
-        for wait in _WAITS_BEFORE_POST:
+        for wait in (0.0, 0.5, 2.0):
             await asyncio.sleep(wait)
             with suppress(ResponsesError):
-                limits = Deadlines(_POST_TIMEOUTS)
+                limits = Deadlines(Timeouts(connect=10, first_event=20, total=30))
                 async with self._sent(endpoint, path, b"", limits) as response:
                     if response.status < 500 and response.status != 429:
                         return
 
     async def close(self) -> None:
-        """Close the session of the running loop, for tests and scripts."""
-        loop = asyncio.get_running_loop()
-        while later := [task for task in self._later if task.get_loop() is loop]:
-            await asyncio.gather(*later)
-        await self._sessions.close()
+        """Close the session of the running loop, after the work of `do_later`."""
+        await self._pool().close()
 
 
-def _json_body(payload: dict[str, Any]) -> bytes:
-    # A lone surrogate, for example from a broken copy, must not stop the request.
-    return json.dumps(payload, ensure_ascii=False).encode("utf-8", errors="replace")
-
-
-async def _send(
-    session: aiohttp.ClientSession,
-    endpoint: Endpoint,
-    path: str,
-    body: bytes | None,
-    deadlines: Deadlines,
-    tls: ssl.SSLContext | bool,
+async def _receive(
+    answer: Awaitable[aiohttp.ClientResponse], endpoint: Endpoint, deadlines: Deadlines
 ) -> aiohttp.ClientResponse:
-    url = endpoint.url(path)
     scope = deadlines.scope()
     try:
         async with scope:
-            return await session.request(
-                "GET" if body is None else "POST",
-                url,
-                allow_redirects=body is not None,
-                data=body,
-                headers=endpoint.headers(),
-                ssl=tls,
-                proxy=proxy_for(endpoint.network, url),
-                timeout=aiohttp.ClientTimeout(sock_connect=deadlines.timeouts.connect),
-            )
+            return await answer
     except _NETWORK_ERRORS as error:
         if scope.expired():
             raise deadlines.timeout_error() from None
@@ -3059,30 +2908,10 @@ def _network_sentence(error: Exception, host: str) -> str:
     )
 
 
-async def _refusal(response: aiohttp.ClientResponse, model: str) -> ApiRefused:
-    body = b""
-    try:
-        async with asyncio.timeout(_DRAIN_SECONDS):
-            async for piece in response.content.iter_any():
-                body += piece
-                if len(body) > _MAX_ERROR_BODY:
-                    break
-        error = read_api_error(json.loads(body))
-    except (*_NETWORK_ERRORS, ValueError, RecursionError):
-        error = ApiError()  # no body, or not JSON: only the status is known
-    status = response.status
-    failure = parse_retry_headers(status, error, response.headers, unix_seconds())
-    sentence = refusal_sentence(status, error, model)
-    return ApiRefused(sentence, failure, _request_id_of(response))
-
-
 # ==== openai_responses.loop.attempts: One response: a request that is sent, then sent again, resumed or polled if that helps.
 
-_RESUMING = RetryPolicy(12)
-_UNDER_WAY = ("queued", "in_progress")
 _THOUGHT_SHARE = 0.1
-"""Reasoning deltas are joined for only a tenth of that time, because the first words of
-the answer must not wait for them."""
+"""Reasoning is joined for a tenth of that time: the answer must not wait for it."""
 
 
 class Limits(NamedTuple):
@@ -3096,58 +2925,242 @@ class Limits(NamedTuple):
     join_seconds: float = 0.05
     timeouts: Timeouts = Timeouts()
     retries: RetryPolicy = RetryPolicy()
-    resuming: RetryPolicy = _RESUMING
+    resuming: RetryPolicy = RetryPolicy(12)
     poll_seconds: float = 5.0
 
 
-class Client(NamedTuple):
-    """How to reach the server: address, connections and limits."""
+class Attempts:
+    """The attempts at each response of a run: `request`, `response`, and the last `error`."""
 
-    endpoint: Endpoint
-    connections: Connections
-    limits: Limits
-    deadlines: Deadlines
+    def __init__(
+        self, endpoint: Endpoint, connections: Connections, limits: Limits
+    ) -> None:
+        """Start the total limit of the run."""
+        self.endpoint = endpoint
+        self.connections = connections
+        self.limits = limits
+        self.deadlines = Deadlines(limits.timeouts)
+
+    async def events(
+        self, request: ResponsesRequest, retries: RetryPolicy, first_index: int = 0
+    ) -> AsyncGenerator[RunEvent, None]:
+        """Send `request` and yield its events, until there is nothing more to try.
+
+        The items of the response are numbered from `first_index`.
+        """
+        self.request = request
+        self._policy, self._retries = retries, 0
+        self._causes: set[str] = set()
+        while True:
+            self.response = ResponseState(first_index)
+            self.error: ResponsesError | None = None
+            answer = self._send(self.request)
+            try:
+                async with aclosing(answer) as events:
+                    async for event in events:
+                        yield event
+            except ResponsesError as caught:
+                self.error = caught
+            note, wait = self._next()
+            if note is None or not self.deadlines.allow(wait):
+                break
+            yield note
+            await asyncio.sleep(wait)
+        for event in self.response.close():
+            yield event
+
+    @property
+    def ending(self) -> Ending:
+        """How the response ended."""
+        if self.response.ending:
+            return self.response.ending
+        if self.error is not None:
+            return ending_of_exception(self.error, self.response.event_count > 0)
+        return CUT if self.response.event_count else UNREADABLE
+
+    @property
+    def trace(self) -> Trace:
+        """What the log needs to know about the last answer."""
+        error = self.error
+        if isinstance(error, ApiRefused):
+            return Trace(
+                error.request_id, status=error.failure.status, error=error.error
+            )
+        return self.response.trace
+
+    def _send(self, request: ResponsesRequest) -> AsyncGenerator[RunEvent, None]:
+        payload = request.payload()
+        if self.endpoint.strict:
+            payload = strict_payload(payload)
+        if request.background:
+            return _Background(self).events(payload)
+        return _stream_response("/responses", payload, self)
+
+    def _next(self) -> tuple[Status | None, float]:
+        failure = _early_failure(self.error, self.response)
+        if failure is None or (self.request.background and _may_run(self.error)):
+            return None, 0.0
+        fallback = find_fallback(self.request, failure.error)
+        if fallback and fallback.cause not in self._causes:
+            self._causes.add(fallback.cause)
+            self.request = fallback.request
+            return Status(fallback.sentence, fallback.cause), 0.0
+        wait = retry_wait(self._policy, self._retries, failure, random_fraction())
+        if wait is None:
+            return None, 0.0
+        self._retries += 1
+        seconds = f"{wait:.0f} s" if wait >= 1 else "a moment"
+        return Status(f"{failure_status(failure)} Trying again in {seconds}."), wait
 
 
-def stream_response(
-    request: ResponsesRequest,
-    client: Client,
-    state: ResponseState,
-    cursor: Cursor | None = None,
+_ID = re.compile(r"[A-Za-z0-9_=-]{1,512}")
+"""Ids that are safe in a path; other servers use base64 in their ids."""
+_LONGEST_WAIT_FOR_ID = 60.0
+_BROKE = "The connection to the model was lost: fetching the rest of the answer."
+
+
+class _Background:
+
+    def __init__(self, attempts: Attempts) -> None:
+        self._response_id = ""
+        self._last: int | None = None
+        self._attempts = attempts
+        self._named = asyncio.get_running_loop().create_future()
+        self._seen: int | None = None
+        self._failures = 0
+        self._resumable = True
+        self._asks = False
+        self._is_left = False
+
+    def is_new(self, event: ServerSentEvent) -> bool:
+        # The event is parsed twice; a background run has few events a second.
+        wire = {} if event.data == "[DONE]" else json.loads(event.data)
+        self.note(wire.get("response"))
+        number = wire.get("sequence_number")
+        if isinstance(number, int):
+            if self._last is not None and number <= self._last:
+                return False
+            self._last = number
+        return True
+
+    def note(self, response: object) -> None:
+        named = as_mapping(response).get("id")
+        if isinstance(named, str) and _ID.fullmatch(named):
+            self._response_id = named
+            if not self._named.done():
+                self._named.set_result(None)
+
+    async def events(
+        self, payload: dict[str, Any] | None
+    ) -> AsyncGenerator[RunEvent, None]:
+        path = "/responses"
+        try:
+            while True:
+                error: ResponsesError | None = None
+                part = _stream_response(path, payload, self._attempts, self)
+                try:
+                    first = await self._first_event(part)
+                    async with aclosing(part) as events:
+                        if first is not None:
+                            yield first
+                        async for event in events:
+                            yield event
+                except ResponsesError as caught:
+                    error = caught
+                if self._attempts.response.ending or not self._can_go_on(error):
+                    break
+                has_news, self._seen = self._last != self._seen, self._last
+                wait = self._wait_after(error, has_news)
+                if not self._attempts.deadlines.allow(wait):
+                    raise TimedOut("total_timeout")
+                if has_news:
+                    yield Status(_BROKE)
+                await asyncio.sleep(wait)
+                path, payload = f"/responses/{self._response_id}", None
+                if not self._asks:
+                    path += f"?stream=true&starting_after={self._last}"
+        finally:
+            self._abandon()
+
+    async def _first_event(
+        self, part: AsyncGenerator[RunEvent, None]
+    ) -> RunEvent | None:
+        if self._named.done():
+            return await anext(part, None)
+        first = asyncio.ensure_future(anext(part, None))
+        try:
+            return await asyncio.shield(first)
+        except asyncio.CancelledError:
+            self._attempts.connections.do_later(self._close(part, first))
+            raise
+
+    async def _close(
+        self, part: AsyncGenerator[RunEvent, None], first: asyncio.Future[Any]
+    ) -> None:
+        await asyncio.wait(
+            {first, self._named},
+            timeout=_LONGEST_WAIT_FOR_ID,
+            return_when=asyncio.FIRST_COMPLETED,
+        )
+        first.cancel()
+        await asyncio.gather(first, return_exceptions=True)
+        await part.aclose()
+        self._abandon()
+
+    def _can_go_on(self, error: ResponsesError | None) -> bool:
+        goes_on = self._response_id and not _is_timeout(error, "total_timeout")
+        if error is not None and not goes_on:
+            raise error
+        return bool(goes_on)
+
+    def _wait_after(self, error: ResponsesError | None, has_news: bool) -> float:
+        asked, limits = self._asks, self._attempts.limits
+        if asked and error is None:  # the server is still working on it
+            self._failures, self._asks = 0, not self._can_resume
+            return limits.poll_seconds
+        self._failures = 0 if has_news else self._failures + 1
+        failure = error.failure if isinstance(error, ApiRefused) else Failure()
+        wait = retry_wait(limits.resuming, self._failures, failure, random_fraction())
+        if wait is None and self._resumable and not asked:
+            self._resumable, wait = False, 0.0  # too old: request the response itself
+        self._asks = not (has_news and self._can_resume)
+        if wait is None:
+            self._is_left = isinstance(error, ApiRefused) and error.status == 404
+            raise ResponseLost
+        return wait
+
+    @property
+    def _can_resume(self) -> bool:
+        return self._resumable and self._last is not None
+
+    def _abandon(self) -> None:
+        attempts = self._attempts
+        if self._response_id and not attempts.response.ending and not self._is_left:
+            self._is_left = True
+            path = f"/responses/{self._response_id}/cancel"
+            attempts.connections.post_later(attempts.endpoint, path)
+
+
+async def _stream_response(
+    path: str,
+    payload: dict[str, Any] | None,
+    attempts: Attempts,
+    background: _Background | None = None,
 ) -> AsyncGenerator[RunEvent, None]:
-    """Send `request`, feed the answer to `state`, and yield its run events.
-
-    A `cursor` notes the position in the stream. Raises the errors of `Connections.post`
-    and MalformedEvent. Cancelling it, or closing the generator, closes the connection.
-    """
-    payload = request.payload()
-    if client.endpoint.strict:
-        payload = strict_payload(payload)
-    posted = client.connections.post(
-        client.endpoint, "/responses", payload, client.deadlines
-    )
-    return _read_response(posted, client, state, cursor)
-
-
-def _resume_stream(
-    path: str, client: Client, state: ResponseState, cursor: Cursor
-) -> AsyncGenerator[RunEvent, None]:
-    requested = client.connections.get(client.endpoint, path, client.deadlines)
-    return _read_response(requested, client, state, cursor)
-
-
-async def _read_response(
-    sent: AbstractAsyncContextManager[HttpResponse],
-    client: Client,
-    state: ResponseState,
-    cursor: Cursor | None,
-) -> AsyncGenerator[RunEvent, None]:
-    client.deadlines.start_attempt()
-    async with sent as answer:
+    state, deadlines = attempts.response, attempts.deadlines
+    deadlines.start_attempt()
+    async with attempts.connections.request(
+        attempts.endpoint, path, payload, deadlines
+    ) as answer:
         state.trace = Trace(answer.request_id, status=200)
         if not answer.is_stream:
-            for event in await _read_object(answer, state, cursor):
-                yield event
+            response = await answer.response_object()
+            if background is not None:
+                background.note(response)
+            status = str(response.get("status") or "completed")
+            if status not in ("queued", "in_progress"):
+                for event in state.feed(FinalResponse(status, response)):
+                    yield event
             return
         decoder = EventStreamDecoder()
         while not (answer.is_read or state.ending):
@@ -3155,8 +3168,8 @@ async def _read_response(
             batch = decoder.feed(chunk) if chunk else decoder.close()
             began = asyncio.get_running_loop().time()
             if batch:
-                client.deadlines.event_arrived()
-            events, malformed = _batch_events(batch, state, cursor)
+                deadlines.event_arrived()
+            events, malformed = _batch_events(batch, state, background)
             del batch, chunk  # hold no bytes of the wire while deltas gather
             for event in events:
                 yield event
@@ -3164,31 +3177,19 @@ async def _read_response(
                 raise malformed
             if not state.ending:
                 with answer.paused():
-                    await _gather_deltas(events, began, client.limits.join_seconds)
+                    await _gather_deltas(events, began, attempts.limits.join_seconds)
         await answer.drain()
 
 
-async def _read_object(
-    answer: HttpResponse, state: ResponseState, cursor: Cursor | None
-) -> list[RunEvent]:
-    response = await answer.response_object()
-    if cursor is not None:
-        cursor.note(response)
-    status = str(response.get("status") or "completed")
-    if status in _UNDER_WAY:
-        return []
-    return state.feed(FinalResponse(status, response))
-
-
 def _batch_events(
-    batch: list[ServerSentEvent], state: ResponseState, cursor: Cursor | None
+    batch: list[ServerSentEvent], state: ResponseState, background: _Background | None
 ) -> tuple[list[RunEvent], MalformedEvent | None]:
     read: list[StreamEvent] = []
     malformed: MalformedEvent | None = None
     try:
         for event in batch:
             parsed = parse_event(event)
-            if cursor is None or cursor.advance(event):
+            if background is None or background.is_new(event):
                 read.append(parsed)
     except MalformedEvent as error:
         malformed = error
@@ -3206,210 +3207,8 @@ async def _gather_deltas(
     await asyncio.sleep(max(0.0, join_seconds * share - spent))
 
 
-_LONGEST_WAIT_FOR_ID = 60.0
-_BROKE = "The connection to the model was lost: fetching the rest of the answer."
-
-
-async def _stream_background(
-    request: ResponsesRequest, client: Client, state: ResponseState
-) -> AsyncGenerator[RunEvent, None]:
-    background = _BackgroundRun(client, state)
-    part = stream_response(request, client, state, background.cursor)
-    try:
-        while True:
-            error: ResponsesError | None = None
-            try:
-                first = await background.first_event(part)
-                async with aclosing(part) as events:
-                    if first is not None:
-                        yield first
-                    async for event in events:
-                        yield event
-            except ResponsesError as caught:
-                error = caught
-            if state.ending or not background.can_go_on(error):
-                break
-            wait = background.wait_after(error)
-            if background.has_news:
-                yield Status(_BROKE)
-            await asyncio.sleep(wait)
-            part = background.next_part()
-    finally:
-        background.abandon()
-
-
-class _BackgroundRun:
-    def __init__(self, client: Client, state: ResponseState) -> None:
-        self._named = asyncio.Event()
-        self.cursor = Cursor(self._named.set)
-        self.has_news = False
-        self._client = client
-        self._state = state
-        self._seen: int | None = None
-        self._failures = 0
-        self._resumable = True
-        self._asks = False
-        self._is_left = False
-
-    async def first_event(
-        self, part: AsyncGenerator[RunEvent, None]
-    ) -> RunEvent | None:
-        if self._named.is_set():
-            return await anext(part, None)
-        first = asyncio.create_task(_first_of(part))
-        try:
-            return await asyncio.shield(first)
-        except asyncio.CancelledError:
-            self._client.connections.do_later(self._close(part, first))
-            raise
-
-    def can_go_on(self, error: ResponsesError | None) -> bool:
-        is_total = isinstance(error, TimedOut) and error.kind == "total_timeout"
-        goes_on = bool(self.cursor.response_id) and not is_total
-        if error is not None and not goes_on:
-            raise error
-        return goes_on
-
-    def wait_after(self, error: ResponsesError | None) -> float:
-        asked, self.has_news = self._asks, self.cursor.last != self._seen
-        self._seen = self.cursor.last
-        if asked and error is None:  # the server is still working on it
-            self._failures, self._asks = 0, not self._can_resume
-            return self._within_limits(self._client.limits.poll_seconds)
-        self._failures = 0 if self.has_news else self._failures + 1
-        wait = self._backoff(error)
-        if wait is None and self._resumable and not asked:
-            self._resumable, wait = False, 0.0  # too old: request the response itself
-        self._asks = not (self.has_news and self._can_resume)
-        if wait is None:
-            self._is_left = isinstance(error, ApiRefused) and error.status == 404
-            raise ResponseLost
-        return self._within_limits(wait)
-
-    def next_part(self) -> AsyncGenerator[RunEvent, None]:
-        path = f"/responses/{self.cursor.response_id}"
-        if not self._asks:
-            path += f"?stream=true&starting_after={self.cursor.last}"
-        return _resume_stream(path, self._client, self._state, self.cursor)
-
-    async def _close(
-        self, part: AsyncGenerator[RunEvent, None], first: asyncio.Task[RunEvent | None]
-    ) -> None:
-        named = asyncio.create_task(self._named.wait())
-        awaited = {first, named}
-        await asyncio.wait(
-            awaited, timeout=_LONGEST_WAIT_FOR_ID, return_when=asyncio.FIRST_COMPLETED
-        )
-        for task in awaited:
-            task.cancel()
-        await asyncio.gather(*awaited, return_exceptions=True)
-        await part.aclose()
-        self.abandon()
-
-    def abandon(self) -> None:
-        named, ended = self.cursor.response_id, self._state.ending
-        if named and not ended and not self._is_left:
-            self._is_left = True
-            path = f"/responses/{named}/cancel"
-            self._client.connections.post_later(self._client.endpoint, path)
-
-    @property
-    def _can_resume(self) -> bool:
-        return self._resumable and self.cursor.last is not None
-
-    def _backoff(self, error: ResponsesError | None) -> float | None:
-        failure = error.failure if isinstance(error, ApiRefused) else Failure()
-        policy = self._client.limits.resuming
-        return retry_wait(policy, self._failures, failure, random_fraction())
-
-    def _within_limits(self, wait: float) -> float:
-        if not self._client.deadlines.allow(wait):
-            raise TimedOut("total_timeout")
-        return wait
-
-
-async def _first_of(part: AsyncGenerator[RunEvent, None]) -> RunEvent | None:
-    return await anext(part, None)
-
-
 _GATEWAY_STATUS = frozenset({408, 502, 504, *range(520, 525)})
 """Statuses of a gateway in front of the API that got no answer in time."""
-
-
-class Attempts:
-    """The attempts at one response: the `request`, its `response`, and the last `error`."""
-
-    def __init__(
-        self,
-        request: ResponsesRequest,
-        client: Client,
-        retries: RetryPolicy,
-        first_index: int = 0,
-    ) -> None:
-        """Number the items of the response from `first_index`."""
-        self.request = request
-        self.response = ResponseState(first_index)
-        self.error: ResponsesError | None = None
-        self._client = client
-        self._policy = retries
-        self._first_index = first_index
-        self._retries = 0
-        self._causes: set[str] = set()
-        self._wait = 0.0
-
-    async def events(self) -> AsyncGenerator[RunEvent, None]:
-        """Send the request and yield its events, until there is nothing more to try."""
-        while True:
-            self.response, self.error = ResponseState(self._first_index), None
-            sent = _stream_background if self.request.background else stream_response
-            answer = sent(self.request, self._client, self.response)
-            try:
-                async with aclosing(answer) as events:
-                    async for event in events:
-                        yield event
-            except ResponsesError as caught:
-                self.error = caught
-            note = self._next()
-            if note is None or not self._client.deadlines.allow(self._wait):
-                break
-            yield note
-            await asyncio.sleep(self._wait)
-        for event in self.response.close():
-            yield event
-
-    @property
-    def ending(self) -> Ending:
-        """How the response ended."""
-        if self.response.ending:
-            return self.response.ending
-        if self.error is not None:
-            return ending_of_exception(self.error, self.response.event_count > 0)
-        return CUT if self.response.event_count else UNREADABLE
-
-    @property
-    def trace(self) -> Trace:
-        """What the log needs to know about the last answer."""
-        if not isinstance(self.error, ApiRefused):
-            return self.response.trace
-        refused = self.error
-        return Trace(refused.request_id, "", refused.failure.status, refused.error)
-
-    def _next(self) -> Status | None:
-        failure = _early_failure(self.error, self.response)
-        if failure is None or (self.request.background and _may_run(self.error)):
-            return None
-        fallback = find_fallback(self.request, failure.error)
-        if fallback and fallback.cause not in self._causes:
-            self._causes.add(fallback.cause)
-            self.request, self._wait = fallback.request, 0.0
-            return Status(fallback.sentence, fallback.cause)
-        wait = retry_wait(self._policy, self._retries, failure, random_fraction())
-        if wait is None:
-            return None
-        self._retries += 1
-        self._wait = wait
-        seconds = f"{wait:.0f} s" if wait >= 1 else "a moment"
-        return Status(f"{failure_status(failure)} Trying again in {seconds}.")
 
 
 def _early_failure(
@@ -3421,18 +3220,22 @@ def _early_failure(
         return None
     if isinstance(error, ApiRefused):
         return error.failure
-    silent = isinstance(error, TimedOut) and error.kind == "first_event_timeout"
+    silent = _is_timeout(error, "first_event_timeout")
     return Failure() if silent or isinstance(error, ConnectionFailed) else None
 
 
+def _is_timeout(error: ResponsesError | None, kind: TimeoutKind) -> bool:
+    return isinstance(error, TimedOut) and error.kind == kind
+
+
 def _may_run(error: ResponsesError | None) -> bool:
-    match error:
-        case ConnectionFailed():
-            return error.was_sent
-        case ApiRefused():
-            stands = not error.failure.should_retry
-            return stands and error.status in _GATEWAY_STATUS
-    return isinstance(error, TimedOut)
+    if isinstance(error, ApiRefused):
+        return not error.failure.should_retry and error.status in _GATEWAY_STATUS
+    return (
+        error.was_sent
+        if isinstance(error, ConnectionFailed)
+        else isinstance(error, TimedOut)
+    )
 
 
 # ==== openai_responses.requests.json_schema: JSON Schemas of tools in the API's two forms, strict and open.
@@ -3739,7 +3542,6 @@ def _with_items(node: Any, depth: int) -> Any:
 # ==== openai_responses.loop.arguments: Checks the arguments that a model gives a function against the function's schema.
 
 _DEEPEST_ARGUMENT = 40
-"""How deep values and references of schemas are followed."""
 
 
 def _is_number(value: Any) -> bool:
@@ -3913,10 +3715,8 @@ def _parts_of(
     parts = [resolve_reference(node, root)] if "$ref" in node else []
     parts += node["allOf"] if isinstance(node.get("allOf"), list) else []
     for key in ("anyOf", "oneOf"):
-        options = node.get(key)
-        parts += (
-            _chosen_option(value, options, root) if isinstance(options, list) else []
-        )
+        if isinstance(node.get(key), list):
+            parts += _chosen_option(value, node[key], root)
     return parts
 
 
@@ -3924,9 +3724,306 @@ def _chosen_option(
     value: Any, options: list[Any], root: Mapping[str, Any]
 ) -> list[Any]:
     check = _SchemaValidator(root, lenient=True)
-    fitting = (option for option in options if not check.error(value, option))
-    first = next(fitting, None)
-    return options if first is None else [first]
+    for option in options:
+        if not check.error(value, option):
+            return [option]
+    return options
+
+
+# ==== openai_responses.loop.tools: Calls of tools: who may run them, how they run, and what they return.
+
+Approval = Literal["auto", "ask", "deny"]
+
+Ask = Callable[[str, str, Mapping[str, Any]], Awaitable[bool]]
+"""Shows a person the id, name and arguments of a call; only True approves it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Approver:
+    """The rules of a request, and the way to ask a person if they do not decide."""
+
+    rules: Sequence[tuple[str, Approval]] = ()
+    default_rule: Approval = "auto"
+    ask: Ask | None = field(default=None, compare=False)
+    log: Callable[[str], object] = field(default=str, compare=False)
+
+    def rule_for(self, name: str) -> Approval:
+        """Return the rule that applies to a tool."""
+        fitting = (rule for pattern, rule in self.rules if fnmatchcase(name, pattern))
+        return next(fitting, self.default_rule)
+
+    @property
+    def may_ask(self) -> bool:
+        """Whether a person may have to be asked for any tool, known or not."""
+        return "ask" in (self.default_rule, *(answer for _, answer in self.rules))
+
+    async def refusal(
+        self, call_id: str, name: str, arguments: Mapping[str, Any]
+    ) -> str | None:
+        """Return the sentence for the model if a call is denied, else None."""
+        match self.rule_for(name):
+            case "auto":
+                return None
+            case "deny":
+                return f"The administrator does not allow {name}. Do not call it again."
+        try:
+            approved = self.ask and await self.ask(call_id, name, arguments)
+        except Exception as error:  # nobody could be asked: no approval
+            self.log(f"nobody could be asked about {name}: {describe_exception(error)}")
+            approved = False
+        if approved:
+            return None
+        return f"The user did not approve this call of {name}. Go on without it."
+
+
+def read_rules(text: str) -> list[tuple[str, Approval]]:
+    """Return the rules of a valve, one a line or comma: `pattern=auto|ask|deny`.
+
+    A pattern alone means `ask`. Raises InvalidRequest for any other word.
+    """
+    rules: list[tuple[str, Approval]] = []
+    for entry in text.replace("\n", ",").split(","):
+        pattern, _, answer = (part.strip() for part in entry.partition("="))
+        match answer or "ask":
+            case "auto" | "ask" | "deny" as known if pattern:
+                rules.append((pattern, known))
+            case _ if pattern or answer:
+                problem = "TOOL_APPROVAL holds something that is no rule"
+                raise valve_error(problem, "`delete_*=ask`")
+    return rules
+
+
+class ToolResult(NamedTuple):
+    """The result of a tool: an `output` for the model, and a `card`.
+
+    A card holds what the host shows beside it (`files`, `embeds`).
+    """
+
+    output: str | list[Item]
+    failed: bool = False
+    card: Mapping[str, Any] = NO_CARD
+
+
+class CallableTools(Protocol):
+    """The tools of a request, by their own names or by those that the API was given."""
+
+    def parameters(self, name: str) -> Mapping[str, Any] | None:
+        """Return the schema of a tool's arguments, or None for an unknown tool."""
+
+    def resolve_call(
+        self, name: str, arguments: dict[str, Any]
+    ) -> tuple[str, dict[str, Any]] | None:
+        """Return the own name of the tool that a call will run, and its arguments.
+
+        A tool that passes calls on names another one. None: there is no such tool.
+        """
+
+    def is_interactive(self, name: str) -> bool:
+        """Say whether a tool waits for a person; no limit counts that time."""
+
+    async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
+        """Run a tool; an exception counts as a failure of the tool."""
+
+
+class CallLimits(NamedTuple):
+    """Limits of calls: how many at once, how many seconds, how much output."""
+
+    at_once: int = 8
+    seconds: float = 120.0
+    batch_seconds: float = 600.0
+    characters: int = 100_000
+
+
+class Toolset(NamedTuple):
+    """What a run needs to answer calls and approval requests itself.
+
+    `log` takes lines about failed tools. `rounds` limits the responses with calls,
+    `most_calls` the calls in total. `carries_reasoning` says whether the model gets its
+    reasoning again between them. Unless it `runs_calls`, calls are left open for
+    others.
+    """
+
+    tools: CallableTools
+    approver: Approver = Approver()
+    limits: CallLimits = CallLimits()
+    log: Callable[[str], object] = str
+    rounds: int = 10
+    most_calls: int = 100
+    carries_reasoning: bool = True
+    runs_calls: bool = True
+
+
+def output_item(call: Item, answer: ToolResult) -> Item:
+    """Return the input item that answers `call`."""
+    kind = CALL_OUTPUTS[item_type(call)]
+    return {"type": kind, "call_id": call["call_id"], "output": answer.output}
+
+
+def tool_error(sentence: str) -> ToolResult:
+    """Return the result of a failed call, as a sentence for the model."""
+    return ToolResult(f"Error: {sentence}", failed=True)
+
+
+class _ReadyCall(NamedTuple):
+
+    name: str
+    arguments: dict[str, Any]
+    is_interactive: bool
+
+
+async def run_calls(
+    calls: Sequence[Item], toolset: Toolset
+) -> AsyncGenerator[tuple[Item, ToolResult], None]:
+    """Run `calls` in parallel; yield each with its result, in the order of the calls.
+
+    The order is kept because a host that stores results as they arrive would send them
+    in another order in the next request. Closing the generator cancels running calls.
+    """
+    checked = [_check_call(call, toolset.tools) for call in calls]
+    batch = _Batch(toolset)
+    tasks = [
+        asyncio.create_task(batch.answer(str(call["call_id"]), one))
+        for call, one in zip(calls, checked, strict=True)
+    ]
+    limited = [
+        task
+        for one, task in zip(checked, tasks, strict=True)
+        if isinstance(one, ToolResult) or not one.is_interactive
+    ]
+    try:
+        for call, task in zip(calls, tasks, strict=True):
+            await (batch.wait(task) if task in limited else asyncio.wait([task]))
+            if not task.done():
+                _cancel(limited)  # all at once, so that no waiting call starts
+            if task.done() and not task.cancelled():
+                yield call, task.result()
+            else:
+                seconds = toolset.limits.batch_seconds
+                why = f"was stopped: the tools took over {seconds:g} s."
+                yield call, tool_error(f"{_name(call)} {why}")
+    finally:
+        _cancel(tasks)
+
+
+def _cancel(tasks: Iterable[asyncio.Task[ToolResult]]) -> None:
+    for task in tasks:
+        task.cancel()
+
+
+class _Batch:
+
+    def __init__(self, toolset: Toolset) -> None:
+        self._toolset = toolset
+        self._slots = asyncio.Semaphore(toolset.limits.at_once)
+        self._asking = asyncio.Lock()  # questions are asked one by one
+        self._loop = asyncio.get_running_loop()
+        self._end = self._loop.time() + toolset.limits.batch_seconds
+
+    async def wait(self, task: asyncio.Task[ToolResult]) -> None:
+        while not task.done():
+            left = self._end - self._loop.time()
+            if left > 0:
+                await asyncio.wait([task], timeout=left)
+            elif self._asking.locked():
+                async with self._asking:  # the time of the question is added back
+                    continue
+            else:
+                return
+
+    async def answer(self, call_id: str, call: _ReadyCall | ToolResult) -> ToolResult:
+        if isinstance(call, ToolResult):
+            return call
+        approver = self._toolset.approver
+        asks = approver.rule_for(call.name) == "ask"
+        async with self._asking if asks else nullcontext():
+            began = self._loop.time()
+            try:
+                refusal = await approver.refusal(call_id, call.name, call.arguments)
+            finally:
+                self._end += self._loop.time() - began
+        if refusal is not None:
+            return tool_error(refusal)
+        if call.is_interactive:
+            return await _call_tool(call, self._toolset, None)
+        async with self._slots:
+            return await _call_tool(call, self._toolset, self._toolset.limits.seconds)
+
+
+def _check_call(call: Item, tools: CallableTools) -> _ReadyCall | ToolResult:
+    name = _name(call)
+    try:
+        arguments = _arguments(call)
+    except (ValueError, RecursionError):
+        why = "its arguments are not valid JSON. Send them again, whole."
+        return tool_error(f"{name} was not called: {why}")
+    found = _ready_call(name, arguments, tools)
+    if isinstance(found, ToolResult):
+        return found
+    resolved = tools.resolve_call(name, found.arguments)
+    if resolved is None:
+        return tool_error(f"{name} was not called: it names no tool to call.")
+    return _ready_call(*resolved, tools)
+
+
+def _ready_call(
+    name: str, arguments: object, tools: CallableTools
+) -> _ReadyCall | ToolResult:
+    schema = tools.parameters(name)
+    if schema is None:
+        return tool_error(f"There is no tool named {name}. Use one that is offered.")
+    complaint = argument_error(arguments, schema)
+    if complaint is not None or not isinstance(arguments, dict):
+        return tool_error(f"{name} was not called: {complaint}")
+    given = drop_optional_nulls(arguments, schema)
+    return _ReadyCall(name, given, tools.is_interactive(name))
+
+
+def _arguments(call: Item) -> object:
+    if item_type(call) == "custom_tool_call":
+        return {"input": call.get("input") or ""}
+    text = call.get("arguments")
+    return json.loads(text) if isinstance(text, str) and text.strip() else {}
+
+
+async def _call_tool(
+    ready: _ReadyCall, toolset: Toolset, seconds: float | None
+) -> ToolResult:
+    name = ready.name
+    try:
+        async with asyncio.timeout(seconds) as scope:
+            answer = await toolset.tools.call(name, ready.arguments)
+        output = _cap_output(answer.output, toolset.limits.characters)
+        return answer._replace(output=output)
+    except (Exception, SystemExit, asyncio.CancelledError) as error:
+        task = asyncio.current_task()
+        if isinstance(error, asyncio.CancelledError) and task and task.cancelling():
+            raise
+        if isinstance(error, TimeoutError) and scope.expired():
+            return tool_error(f"{name} did not finish within {seconds:g} s.")
+        # A tool that raises SystemExit, or cancels itself, must not end the run.
+        toolset.log(f"the tool {name} raised {type(error).__name__}: {error}")
+        return tool_error(f"{name} failed. Tell the user, or try another way.")
+
+
+def _cap_output(output: Any, characters: int) -> Any:
+    if isinstance(output, list):
+        return [
+            (
+                {**part, "text": _cap_output(part["text"], characters)}
+                if isinstance(part.get("text"), str)
+                else part
+            )
+            for part in output
+        ]
+    if len(output) <= characters:
+        return output
+    half = characters // 2
+    note = f"\n[... {len(output) - 2 * half} characters are cut here ...]\n"
+    return output[:half] + note + output[len(output) - half :]
+
+
+def _name(call: Item) -> str:
+    return str(call.get("name") or "")
 
 
 # ==== openai_responses.requests.tools: Tools of a chat body or of the host, in the API's form and with names it allows.
@@ -4333,398 +4430,7 @@ def _new_id(own: str) -> str:
     return f"{prefix}_{_MADE_HERE}{digest[:40]}"
 
 
-# ==== openai_responses.loop.tools: Calls of tools: who may run them, how they run, and what they return.
-
-Approval = Literal["auto", "ask", "deny"]
-
-Ask = Callable[[str, str, Mapping[str, Any]], Awaitable[bool]]
-"""Shows a person the id, name and arguments of a call; only True approves it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Approver:
-    """The rules of a request, and the way to ask a person if they do not decide."""
-
-    rules: Sequence[tuple[str, Approval]] = ()
-    default_rule: Approval = "auto"
-    ask: Ask | None = field(default=None, compare=False)
-    log: Callable[[str], object] = field(default=str, compare=False)
-
-    def rule_for(self, name: str) -> Approval:
-        """Return the rule that applies to a tool."""
-        fitting = (
-            answer for pattern, answer in self.rules if fnmatchcase(name, pattern)
-        )
-        return next(fitting, self.default_rule)
-
-    @property
-    def may_ask(self) -> bool:
-        """Whether a person may have to be asked for any tool, known or not."""
-        return "ask" in (self.default_rule, *(answer for _, answer in self.rules))
-
-    async def refusal(
-        self, call_id: str, name: str, arguments: Mapping[str, Any]
-    ) -> str | None:
-        """Return the sentence for the model if a call is denied, else None."""
-        match self.rule_for(name):
-            case "auto":
-                return None
-            case "deny":
-                return f"The administrator does not allow {name}. Do not call it again."
-        if await self._is_approved(call_id, name, arguments):
-            return None
-        return f"The user did not approve this call of {name}. Go on without it."
-
-    async def _is_approved(
-        self, call_id: str, name: str, arguments: Mapping[str, Any]
-    ) -> bool:
-        try:
-            return self.ask is not None and await self.ask(call_id, name, arguments)
-        except Exception as error:  # nobody could be asked: no approval
-            self.log(f"nobody could be asked about {name}: {describe_exception(error)}")
-            return False
-
-
-def read_rules(text: str) -> list[tuple[str, Approval]]:
-    """Return the rules of a valve, one a line or comma: `pattern=auto|ask|deny`.
-
-    A pattern alone means `ask`. Raises InvalidRequest for any other word.
-    """
-    rules: list[tuple[str, Approval]] = []
-    for entry in text.replace("\n", ",").split(","):
-        pattern, _, answer = (part.strip() for part in entry.partition("="))
-        match answer or "ask":
-            case "auto" | "ask" | "deny" as known if pattern:
-                rules.append((pattern, known))
-            case _ if pattern or answer:
-                problem = "TOOL_APPROVAL holds something that is no rule"
-                raise valve_error(problem, "`delete_*=ask`")
-    return rules
-
-
-class ToolResult(NamedTuple):
-    """The result of a tool: an `output` for the model, and a `card`.
-
-    A card holds what the host shows beside it (`files`, `embeds`).
-    """
-
-    output: str | list[Item]
-    failed: bool = False
-    card: Mapping[str, Any] = NO_CARD
-
-
-class CallableTools(Protocol):
-    """The tools of a request, by their own names or by those that the API was given."""
-
-    def parameters(self, name: str) -> Mapping[str, Any] | None:
-        """Return the schema of a tool's arguments, or None for an unknown tool."""
-
-    def resolve_call(
-        self, name: str, arguments: dict[str, Any]
-    ) -> tuple[str, dict[str, Any]] | None:
-        """Return the own name of the tool that a call will run, and its arguments.
-
-        A tool that only passes calls on names another tool; None if there is no such
-        tool.
-        """
-
-    def is_interactive(self, name: str) -> bool:
-        """Say whether a tool waits for a person; no limit counts that time."""
-
-    async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
-        """Run a tool; an exception counts as a failure of the tool."""
-
-
-class CallLimits(NamedTuple):
-    """Limits of calls: how many at once, how many seconds, how much output."""
-
-    at_once: int = 8
-    seconds: float = 120.0
-    batch_seconds: float = 600.0
-    characters: int = 100_000
-
-
-class Toolset(NamedTuple):
-    """What a run needs to answer calls and approval requests itself.
-
-    `log` takes lines about failed tools. `rounds` limits the responses with calls,
-    `most_calls` the calls in total. `carries_reasoning` says whether the model gets its
-    reasoning again between them. Unless it `runs_calls`, calls are left open for
-    others.
-    """
-
-    tools: CallableTools
-    approver: Approver = Approver()
-    limits: CallLimits = CallLimits()
-    log: Callable[[str], object] = str
-    rounds: int = 10
-    most_calls: int = 100
-    carries_reasoning: bool = True
-    runs_calls: bool = True
-
-
-def output_item(call: Item, answer: ToolResult) -> Item:
-    """Return the input item that answers `call`."""
-    kind = CALL_OUTPUTS[item_type(call)]
-    return {"type": kind, "call_id": call["call_id"], "output": answer.output}
-
-
-def tool_error(sentence: str) -> ToolResult:
-    """Return the result of a failed call, as a sentence for the model."""
-    return ToolResult(f"Error: {sentence}", failed=True)
-
-
-class _ReadyCall(NamedTuple):
-
-    call_id: str
-    name: str
-    arguments: dict[str, Any]
-
-
-async def run_calls(
-    calls: Sequence[Item], toolset: Toolset
-) -> AsyncGenerator[tuple[Item, ToolResult], None]:
-    """Run `calls` in parallel; yield each with its result, in the order of the calls.
-
-    The order is kept because a host that stores results as they arrive would send them
-    in another order in the next request. Every call is answered exactly once. Closing
-    the generator cancels the running calls.
-    """
-    found = [_check_call(call, toolset.tools) for call in calls]
-    clock = _Clock(toolset.limits.batch_seconds)
-    slots = asyncio.Semaphore(toolset.limits.at_once)
-    tasks = [asyncio.create_task(_answer(one, toolset, slots, clock)) for one in found]
-    limited = [
-        task
-        for one, task in zip(found, tasks, strict=True)
-        if not _is_interactive(one, toolset)
-    ]
-    try:
-        for call, task in zip(calls, tasks, strict=True):
-            await (clock.wait(task) if task in limited else asyncio.wait([task]))
-            if not task.done():
-                _cancel(limited)  # all at once, so that no waiting call starts
-            yield call, _result(task, call, toolset)
-    finally:
-        _cancel(tasks)
-
-
-class _Clock:
-
-    def __init__(self, seconds: float) -> None:
-        self._loop = asyncio.get_running_loop()
-        self._end = self._loop.time() + seconds
-        self._asking = asyncio.Lock()
-
-    @asynccontextmanager
-    async def question(self) -> AsyncGenerator[None, None]:
-        async with self._asking:
-            began = self._loop.time()
-            try:
-                yield
-            finally:
-                self._end += self._loop.time() - began
-
-    async def wait(self, task: asyncio.Task[ToolResult]) -> None:
-        while not task.done():
-            left = self._end - self._loop.time()
-            if left > 0:
-                await asyncio.wait([task], timeout=left)
-            elif self._asking.locked():
-                async with self._asking:  # the time of the question is added back
-                    continue
-            else:
-                return
-
-
-def _cancel(tasks: Iterable[asyncio.Task[ToolResult]]) -> None:
-    for task in tasks:
-        task.cancel()
-
-
-def _result(task: asyncio.Task[ToolResult], call: Item, toolset: Toolset) -> ToolResult:
-    if task.done() and not task.cancelled():
-        return task.result()
-    seconds = toolset.limits.batch_seconds
-    return tool_error(f"{_name(call)} was stopped: the tools took over {seconds:g} s.")
-
-
-def _check_call(call: Item, tools: CallableTools) -> _ReadyCall | ToolResult:
-    name, call_id = _name(call), str(call["call_id"])
-    try:
-        arguments = _arguments(call)
-    except (ValueError, RecursionError):
-        why = "its arguments are not valid JSON. Send them again, whole."
-        return tool_error(f"{name} was not called: {why}")
-    found = _ready_call(call_id, name, arguments, tools)
-    if isinstance(found, ToolResult):
-        return found
-    resolved = tools.resolve_call(name, found.arguments)
-    if resolved is None:
-        return tool_error(f"{name} was not called: it names no tool to call.")
-    return _ready_call(call_id, *resolved, tools)
-
-
-def _ready_call(
-    call_id: str, name: str, arguments: object, tools: CallableTools
-) -> _ReadyCall | ToolResult:
-    schema = tools.parameters(name)
-    if schema is None:
-        return tool_error(f"There is no tool named {name}. Use one that is offered.")
-    complaint = argument_error(arguments, schema)
-    if complaint is not None or not isinstance(arguments, dict):
-        return tool_error(f"{name} was not called: {complaint}")
-    return _ReadyCall(call_id, name, drop_optional_nulls(arguments, schema))
-
-
-def _arguments(call: Item) -> object:
-    if item_type(call) == "custom_tool_call":
-        return {"input": call.get("input") or ""}
-    text = call.get("arguments")
-    return json.loads(text) if isinstance(text, str) and text.strip() else {}
-
-
-async def _answer(
-    found: _ReadyCall | ToolResult,
-    toolset: Toolset,
-    slots: asyncio.Semaphore,
-    clock: _Clock,
-) -> ToolResult:
-    if isinstance(found, ToolResult):
-        return found
-    approver = toolset.approver
-    asks = approver.rule_for(found.name) == "ask"
-    async with clock.question() if asks else nullcontext():
-        refusal = await approver.refusal(found.call_id, found.name, found.arguments)
-    if refusal is not None:
-        return tool_error(refusal)
-    if _is_interactive(found, toolset):
-        return await _call_tool(found, toolset, None)
-    async with slots:
-        return await _call_tool(found, toolset, toolset.limits.seconds)
-
-
-async def _call_tool(
-    ready: _ReadyCall, toolset: Toolset, seconds: float | None
-) -> ToolResult:
-    name = ready.name
-    try:
-        async with asyncio.timeout(seconds) as scope:
-            answer = await toolset.tools.call(name, ready.arguments)
-        return _cap_result(answer, toolset.limits.characters)
-    except (Exception, SystemExit, asyncio.CancelledError) as error:
-        task = asyncio.current_task()
-        if isinstance(error, asyncio.CancelledError) and task and task.cancelling():
-            raise
-        if isinstance(error, TimeoutError) and scope.expired():
-            return tool_error(f"{name} did not finish within {seconds:g} s.")
-        # A tool that raises SystemExit, or cancels itself, must not end the run.
-        toolset.log(f"the tool {name} raised {type(error).__name__}: {error}")
-        return tool_error(f"{name} failed. Tell the user, or try another way.")
-
-
-def _cap_result(answer: ToolResult, characters: int) -> ToolResult:
-    output = answer.output
-    if isinstance(output, str):
-        return ToolResult(cap_text(output, characters), answer.failed, answer.card)
-    parts = [
-        (
-            {**part, "text": cap_text(part["text"], characters)}
-            if isinstance(part.get("text"), str)
-            else part
-        )
-        for part in output
-    ]
-    return ToolResult(parts, answer.failed, answer.card)
-
-
-def cap_text(text: str, characters: int) -> str:
-    """Return the beginning and end of `text`, and a note about the cut between them."""
-    if len(text) <= characters:
-        return text
-    half = characters // 2
-    note = f"\n[... {len(text) - 2 * half} characters are cut here ...]\n"
-    return text[:half] + note + text[len(text) - half :]
-
-
-def _name(call: Item) -> str:
-    return str(call.get("name") or "")
-
-
-def _is_interactive(found: _ReadyCall | ToolResult, toolset: Toolset) -> bool:
-    return isinstance(found, _ReadyCall) and toolset.tools.is_interactive(found.name)
-
-
-class McpApproval(NamedTuple):
-    """The decision about one approval request; `refusal` says why it is denied."""
-
-    request: Item
-    refusal: str | None
-
-    @property
-    def response(self) -> Item:
-        """The input item with the decision for the API."""
-        response: Item = {
-            "type": "mcp_approval_response",
-            "approval_request_id": self.request.get("id"),
-            "approve": self.refusal is None,
-        }
-        return response | ({"reason": self.refusal} if self.refusal else {})
-
-    @property
-    def items(self) -> list[Item]:
-        """The items that the run's output gets: a denied call and its output."""
-        if self.refusal is None:
-            return [self.response]
-        call, output = refused_pair(self.request, self.refusal)
-        return [{**call, "id": f"fc_{call['call_id']}"}, output]
-
-    def events(self, index: int) -> list[RunEvent]:
-        """Return the events for viewers, from the item at `index` on.
-
-        An approved call will appear itself.
-        """
-        if self.refusal is None:
-            return []
-        call, output = self.items
-        return [
-            ItemAdded(index, call),
-            ItemDone(index, call),
-            ToolOutput(index + 1, output, failed=True),
-        ]
-
-
-async def ask_mcp_approvals(
-    requests: Sequence[Item], approver: Approver
-) -> list[McpApproval]:
-    """Return the decision for each request, by rule or by a person, one by one."""
-    careful = replace(approver, default_rule="ask")
-    return [
-        McpApproval(
-            request,
-            await careful.refusal(
-                str(request.get("id")), remote_name(request), _shown_arguments(request)
-            ),
-        )
-        for request in requests
-    ]
-
-
-def deny_mcp_approvals(requests: Sequence[Item], why: str) -> list[McpApproval]:
-    """Deny each request without asking anybody."""
-    return [McpApproval(one, f"{remote_name(one)} {why}") for one in requests]
-
-
-def _shown_arguments(request: Item) -> Mapping[str, Any]:
-    text = str(request.get("arguments") or "{}")
-    arguments = parse_json_object(text)
-    return {"arguments": text} if arguments is None else arguments
-
-
 # ==== openai_responses.loop.run: A whole request as a stream of run events: response, calls, response.
-
-_NO_RETRY = RetryPolicy(0)
-"""The effects of a tool cannot be undone, so nothing after it is sent twice."""
 
 _ROUNDS_USED_UP = "was not run: the limit of tool rounds is reached. Answer without it."
 _CALLS_USED_UP = "was not run: the limit of tool calls is reached. Answer without it."
@@ -4745,133 +4451,125 @@ async def run(
     exception. Cancelling it, or closing the generator, closes the connection and
     cancels the tools.
     """
-    client = Client(endpoint, connections, limits, Deadlines(limits.timeouts))
+    attempts = Attempts(endpoint, connections, limits)
     retries = limits.retries
-    so_far = _RunState()
+    answers = _Answers()
     while True:
-        attempts = Attempts(request, client, retries, len(so_far.output))
-        async with aclosing(attempts.events()) as events:
+        sent = attempts.events(request, retries, len(answers.output))
+        async with aclosing(sent) as events:
             async for event in events:
                 yield event
-        so_far.add_response(attempts)
+        answers.add_response(attempts.response)
         if attempts.ending.is_failure:
-            for answered in so_far.fail_calls(attempts.response.output):
-                yield answered
+            for event in answers.refuse(answers.calls, _BROKEN_OFF):
+                yield event
             break
-        if toolset is None:
+        if toolset is None or not (answers.calls or answers.requests):
             break
-        round_ = _ToolRound(attempts.response.output, toolset, so_far)
-        if not round_.has_work:
-            break
-        with client.deadlines.paused():
-            async with aclosing(round_.answers()) as answers:
-                async for event in answers:
+        was_last = answers.is_limited
+        with attempts.deadlines.paused():
+            async with aclosing(answers.events(toolset)) as events:
+                async for event in events:
                     yield event
-        if so_far.is_last_response or round_.leaves_calls:
+        if was_last or (answers.calls and not toolset.runs_calls):
             break
-        request = _next_request(attempts, toolset, so_far, round_)
-        retries = _NO_RETRY
+        request = _next_request(attempts, toolset, answers)
+        retries = RetryPolicy(0)  # the effects of a tool cannot be undone
     yield RunDone(
         attempts.ending,
-        so_far.usage,
+        answers.usage,
         attempts.response.usage,
-        tuple(so_far.output),
+        tuple(answers.output),
         attempts.trace,
     )
 
 
-class _RunState:
+class _Answers:
+
     def __init__(self) -> None:
         self.output: list[Item] = []
         self.usage: Usage | None = None
-        self.rounds = 0
-        self.calls = 0
-        self.is_last_response = False
+        self.is_limited = False
+        self._rounds = 0
+        self._calls_run = 0
 
-    def add_response(self, attempts: Attempts) -> None:
-        self.output += attempts.response.output
-        self.usage = add_usage(self.usage, attempts.response.usage)
+    def add_response(self, response: ResponseState) -> None:
+        self.output += response.output
+        self.usage = add_usage(self.usage, response.usage)
+        self.calls = list(filter(is_call, response.output))
+        self.requests = list(filter(is_approval_request, response.output))
+        self.items: list[Item] = []
 
-    def add_output(self, call: Item, answer: ToolResult) -> ToolOutput:
-        item, index = output_item(call, answer), len(self.output)
-        self.output.append(item)
-        return ToolOutput(index, item, answer.failed, answer.card)
-
-    def fail_calls(self, output: Sequence[Item]) -> list[ToolOutput]:
-        calls = [item for item in output if is_call(item)]
-        return [self.add_output(call, _refused(call, _BROKEN_OFF)) for call in calls]
-
-
-class _ToolRound:
-
-    def __init__(
-        self, output: Sequence[Item], toolset: Toolset, so_far: _RunState
-    ) -> None:
-        calls = [item for item in output if is_call(item)]
-        self._calls = calls if toolset.runs_calls else []
-        self.leaves_calls = len(self._calls) < len(calls)
-        self.requests = [item for item in output if is_approval_request(item)]
-        self._toolset = toolset
-        self._so_far = so_far
-        self.outputs: list[Item] = []
-        self.was_limited = False
-
-    @property
-    def has_work(self) -> bool:
-        return bool(self._calls or self.requests)
-
-    async def answers(self) -> AsyncGenerator[RunEvent, None]:
-        for approval in await self._approvals():
-            for event in approval.events(len(self._so_far.output)):
+    async def events(self, toolset: Toolset) -> AsyncGenerator[RunEvent, None]:
+        is_over = self._rounds >= toolset.rounds
+        refusals = [
+            await _remote_refusal(one, toolset, is_over) for one in self.requests
+        ]
+        for request, refusal in zip(self.requests, refusals, strict=True):
+            for event in self._decide(request, refusal):
                 yield event
-            self.outputs.append(approval.response)
-            self._so_far.output += approval.items
-        allowed = self._allowed()
-        async with aclosing(run_calls(self._calls[:allowed], self._toolset)) as ended:
-            async for call, answer in ended:
-                yield self._add_output(call, answer)
-        why = _ROUNDS_USED_UP if self._is_over else _CALLS_USED_UP
-        for call in self._calls[allowed:]:
-            yield self._add_output(call, _refused(call, why))
-        self.was_limited = allowed < len(self._calls) or self._is_over
-        self._so_far.rounds += 1
-        self._so_far.calls += allowed
+        calls = self.calls if toolset.runs_calls else []
+        left = 0 if is_over else max(0, toolset.most_calls - self._calls_run)
+        async with aclosing(run_calls(calls[:left], toolset)) as results:
+            async for call, result in results:
+                yield self._answer(call, result)
+        for event in self.refuse(
+            calls[left:], _ROUNDS_USED_UP if is_over else _CALLS_USED_UP
+        ):
+            yield event
+        self.is_limited = is_over or len(calls) > left
+        self._rounds += 1
+        self._calls_run += len(calls[:left])
 
-    def _add_output(self, call: Item, answer: ToolResult) -> ToolOutput:
-        event = self._so_far.add_output(call, answer)
-        self.outputs.append(event.item)
-        return event
+    def refuse(self, calls: Iterable[Item], why: str) -> Iterator[ToolOutput]:
+        for call in calls:
+            yield self._answer(call, tool_error(f"{call.get('name')} {why}"))
 
-    async def _approvals(self) -> list[McpApproval]:
-        if self._is_over:
-            return deny_mcp_approvals(self.requests, _ROUNDS_USED_UP)
-        return await ask_mcp_approvals(self.requests, self._toolset.approver)
+    def _answer(self, call: Item, result: ToolResult) -> ToolOutput:
+        item, index = output_item(call, result), len(self.output)
+        self.output.append(item)
+        self.items.append(item)
+        return ToolOutput(index, item, result.failed, result.card)
 
-    @property
-    def _is_over(self) -> bool:
-        return self._so_far.rounds >= self._toolset.rounds
+    def _decide(self, request: Item, refusal: str | None) -> Iterator[RunEvent]:
+        response: Item = {
+            "type": "mcp_approval_response",
+            "approval_request_id": request.get("id"),
+            "approve": refusal is None,
+        }
+        self.items.append(response)
+        if refusal is None:
+            self.output.append(response)
+            return
+        response["reason"] = refusal
+        call, output = refused_pair(request, refusal)
+        call, index = {**call, "id": f"fc_{call['call_id']}"}, len(self.output)
+        self.output += [call, output]
+        yield ItemAdded(index, call)
+        yield ItemDone(index, call)
+        yield ToolOutput(index + 1, output, failed=True)
 
-    def _allowed(self) -> int:
-        if self._is_over:
-            return 0
-        left = self._toolset.most_calls - self._so_far.calls
-        return max(0, min(left, len(self._calls)))
 
-
-def _refused(call: Item, why: str) -> ToolResult:
-    return tool_error(f"{call.get('name')} {why}")
+async def _remote_refusal(request: Item, toolset: Toolset, is_over: bool) -> str | None:
+    name = remote_name(request)
+    if is_over:
+        return f"{name} {_ROUNDS_USED_UP}"
+    text = str(request.get("arguments") or "{}")
+    arguments = parse_json_object(text)
+    shown = {"arguments": text} if arguments is None else arguments
+    approver = replace(toolset.approver, default_rule="ask")
+    return await approver.refusal(str(request.get("id")), name, shown)
 
 
 def _next_request(
-    attempts: Attempts, toolset: Toolset, so_far: _RunState, round_: _ToolRound
+    attempts: Attempts, toolset: Toolset, answers: _Answers
 ) -> ResponsesRequest:
     request = attempts.request
     # An approval request cannot be answered without the reasoning before it.
-    reasoning = toolset.carries_reasoning or bool(round_.requests)
+    reasoning = toolset.carries_reasoning or bool(answers.requests)
     received = replay_output(attempts.response.output, with_reasoning=reasoning)
-    so_far.is_last_response = round_.was_limited
-    choice = "none" if round_.was_limited else next_tool_choice(request.tool_choice)
-    items = drop_settled_approvals([*request.input, *received, *round_.outputs])
+    choice = "none" if answers.is_limited else next_tool_choice(request.tool_choice)
+    items = drop_settled_approvals([*request.input, *received, *answers.items])
     items = since_compaction(items)
     return request.model_copy(update={"input": items, "tool_choice": choice})
 

@@ -34,7 +34,7 @@ from openai_responses.errors import (
     TimedOut,
     UnreadableAnswer,
 )
-from openai_responses.loop.recovery import QUOTA_CODES
+from quota_codes import QUOTA_CODES
 
 CANARY = "sk-proj-CANARY123"
 MODEL = "gpt-5.6-sol"
@@ -133,7 +133,7 @@ def test_reasons_of_the_api(reason: str) -> None:
     assert reason in SENTENCES["incomplete"]
 
 
-@pytest.mark.parametrize("code", sorted(QUOTA_CODES))
+@pytest.mark.parametrize("code", QUOTA_CODES)
 def test_used_up_quotas(code: str) -> None:
     """They are told as such, and not as a limit that a minute cures."""
     assert "no credit" in refusal_sentence(429, ApiError(code), MODEL)
