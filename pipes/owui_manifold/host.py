@@ -101,7 +101,8 @@ async def allowed_features(
 ) -> Mapping[str, Any]:
     """Return the metadata, without a search that the host would not let a user do.
 
-    `features` is the client's word (docs/reference/open-webui.md, "Switches").
+    `features` is the client's word (docs/reference/open-webui.md, "Parameters and
+    switches of a call").
     """
     asked = as_mapping(metadata.get("features"))
     if not asked.get("web_search") or user.get("role") == "admin":

@@ -66,9 +66,11 @@ async def test_a_caller_sets_nothing_that_costs(
         custom = {**OURS, "extra_tools": HOSTED, "reasoning": {"mode": "pro"}}
         page = {"params": {"custom_params": custom, "max_tokens": 9000}}
         await tab.send(MODEL, "sim:short", body={**OURS, **page})
-        async with permissions(admin, "workspace", models=True):
-            async with workspace_model(member, MODEL, {"custom_params": custom}) as own:
-                await tab.send(own, "sim:short")
+        async with (
+            permissions(admin, "workspace", models=True),
+            workspace_model(member, MODEL, {"custom_params": custom}) as own,
+        ):
+            await tab.send(own, "sim:short")
 
     plain, http, untouched, asked, by_model = chat_bodies(simulator)
     assert ours(http) == ours(plain)

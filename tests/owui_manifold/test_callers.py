@@ -10,7 +10,7 @@ from openai_responses.requests.build import ResponsesRequest
 from openai_responses.requests.parameters import ADMINISTRATORS_KEYS, CALLERS_KEYS
 from owui_manifold.pipe import Pipe
 from owui_manifold.valves import UserValves
-from pipe_calls import NATIVE, chunks_of, result_of, statuses
+from pipe_calls import chunks_of, result_of, statuses
 from simulator import Simulator
 from stand_in_host import StandInHost
 
@@ -100,14 +100,17 @@ async def test_the_longest_answer_is_the_administrators(
     """However it is written; a shorter one is the caller's."""
     pipe.valves = pipe.valves.model_copy(update={"MAX_OUTPUT_TOKENS": 900})
 
-    assert (await sent(pipe, sim, **{name: asked}))["max_output_tokens"] == 900
-    assert (await sent(pipe, sim, **{name: 100}))["max_output_tokens"] == 100
+    long: Json = {name: asked}
+    short: Json = {name: 100}
+
+    assert (await sent(pipe, sim, **long))["max_output_tokens"] == 900
+    assert (await sent(pipe, sim, **short))["max_output_tokens"] == 100
     assert (await sent(pipe, sim))["max_output_tokens"] == 900
 
-    host.models.add(WORKSPACE, "admin", **{name: asked})
+    host.models.add(WORKSPACE, "admin", **long)
     assert (await sent(pipe, sim, max_output_tokens=6000))["max_output_tokens"] == 900
     if isinstance(asked, int):
-        assert (await sent(pipe, sim, **{name: asked}))["max_output_tokens"] == asked
+        assert (await sent(pipe, sim, **long))["max_output_tokens"] == asked
 
 
 async def test_what_an_administrator_stored_with_the_model_holds(
@@ -218,8 +221,9 @@ async def test_a_setting_without_effect_is_told_once(
     """Above the answer, to its user; plain callers would not see it."""
     own = UserValves(SERVICE_TIER="priority", API_KEY="sk-own", VERBOSITY="low")
     user = {**USER, "valves": own}
-    told = []
-    for native in ({}, NATIVE["__metadata__"], NATIVE["__metadata__"]):
+    told = list[list[str]]()
+    places: list[Json] = [{}, IDS, IDS]
+    for native in places:
         given = {"__user__": user, "__metadata__": native}
         told.append(statuses(await chunks_of(pipe, chat("Hi"), **given)))
 
