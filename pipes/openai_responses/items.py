@@ -225,7 +225,8 @@ def _paired_places(items: Sequence[Mapping[str, Any]]) -> set[int]:
         if not isinstance(call_id, str):
             continue
         if is_call(item):
-            calls.setdefault(call_id, place)
+            if item.get("name"):  # of some only the place is known
+                calls.setdefault(call_id, place)
         elif call_id in calls and call_id not in outputs:
             call = items[calls[call_id]]
             if CALL_OUTPUTS[item_type(call)] == item_type(item):

@@ -117,6 +117,7 @@ def _record_scope(prepared: PreparedRequest) -> RecordScope:
             prepared.request.tools and any(map(is_search, prepared.request.tools))
         ),
         delegates=_delegates(prepared),
+        sign=prepared.sign,
     )
 
 

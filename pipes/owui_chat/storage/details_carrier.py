@@ -8,6 +8,9 @@ the same model, but without their places in the message (docs/reference/open-web
     {"type": "openai_responses.item", "item": ..., "shown": a text, or its length}
     {"type": "openai_responses.turn", "origin": ..., "notes": ...}
 
+Each entry has a `signature`, because clients can send entries of their own; of others
+only what cannot harm is read (`storage.records`).
+
 A message is stored without its text if the shown text is the same. Messages with
 entries are translated to messages with markers and their records, so that the history
 is built in one way for all carriers.
@@ -26,12 +29,14 @@ from openai_responses.items import (
 )
 from openai_responses.requests.replay import Origin, read_origin, replay_output
 from owui_chat.storage.markers import format_marker
-from owui_chat.storage.records import Record, text_digest
+from owui_chat.storage.records import Record, harmless_items, text_digest
+from owui_chat.storage.signature import Sign, is_signed
 
 _FORMAT = "openai-responses-v1"
 _REASONING = "reasoning.encrypted"
 _ITEM = "openai_responses.item"
 _TURN = "openai_responses.turn"
+_SIGNATURE = "signature"
 
 
 class _DetailItem(NamedTuple):
@@ -55,10 +60,11 @@ def write_details(
     items: Iterable[tuple[Item, str]],
     origin: Origin,
     notes: Mapping[str, Any],
+    sign: Sign | None,
 ) -> list[Item]:
     """Return the entries of a response, from its items and the text shown for each.
 
-    `name` distinguishes the response from others of its message.
+    `name` distinguishes the response from all others.
     """
     head = {"type": _TURN, "origin": origin.wire(), "notes": dict(notes)}
     entries = [
@@ -67,19 +73,28 @@ def write_details(
         for back in replay_output([item], with_reasoning=True)
     ]
     return [
-        {**entry, "format": _FORMAT, "turn": name, "index": place}
+        _signed({**entry, "format": _FORMAT, "turn": name, "index": place}, sign)
         for place, entry in enumerate([head, *entries])
     ]
 
 
-def read_details(message: Mapping[str, Any]) -> list[DetailTurn]:
+def read_details(message: Mapping[str, Any], sign: Sign | None) -> list[DetailTurn]:
     """Return the responses that a message of the host carries, in order."""
     details = message.get("reasoning_details")
     entries = [e for e in details if _is_entry(e)] if isinstance(details, list) else []
     order = list(dict.fromkeys(entry["turn"] for entry in entries))
     entries.sort(key=lambda entry: (order.index(entry["turn"]), entry["index"]))
     groups = groupby(entries, lambda entry: entry["turn"])
-    return [_turn(list(group)) for _, group in groups]
+    return [_turn(list(group), sign) for _, group in groups]
+
+
+def _signed(entry: Item, sign: Sign | None) -> Item:
+    return {**entry, _SIGNATURE: sign(entry)} if sign else entry
+
+
+def _is_ours(entry: Item, sign: Sign | None) -> bool:
+    bare = {key: value for key, value in entry.items() if key != _SIGNATURE}
+    return is_signed(bare, entry.get(_SIGNATURE), sign)
 
 
 def _entry(item: Item, shown: str) -> Item:
@@ -118,13 +133,18 @@ def _is_entry(entry: object) -> bool:
     return entry.get("type") == _TURN
 
 
-def _turn(entries: Sequence[Item]) -> DetailTurn:
+def _turn(entries: Sequence[Item], sign: Sign | None) -> DetailTurn:
     heads = [entry for entry in entries if entry["type"] == _TURN]
     head = heads[0] if heads else {}
-    items = tuple(_detail_item(entry) for entry in entries if entry["type"] != _TURN)
-    notes = head.get("notes")
+    carried = [entry for entry in entries if entry["type"] != _TURN]
+    harmless = harmless_items([_detail_item(entry).item for entry in carried])
+    items = (
+        _detail_item(entry) if _is_ours(entry, sign) else _harmless_detail(entry, stub)
+        for entry, stub in zip(carried, harmless, strict=True)
+    )
+    notes = head.get("notes") if _is_ours(head, sign) else None
     return DetailTurn(
-        items,
+        tuple(filter(None, items)),
         read_origin(head.get("origin"), ""),
         notes if isinstance(notes, Mapping) else {},
     )
@@ -137,11 +157,19 @@ def _detail_item(entry: Item) -> _DetailItem:
     return _DetailItem(entry["item"], shown if isinstance(shown, str | int) else "")
 
 
+def _harmless_detail(entry: Item, stub: Item | None) -> _DetailItem | None:
+    """Return an item that is not ours; its place in the shown text is all of it."""
+    if stub is None:
+        return None
+    detail = _detail_item(entry)
+    return _DetailItem(stub, _shown_length(detail))
+
+
 def restore_from_details(
-    messages: Sequence[Mapping[str, Any]],
+    messages: Sequence[Mapping[str, Any]], sign: Sign | None
 ) -> tuple[list[Mapping[str, Any]], dict[str, Record]]:
     """Return the messages with markers for their entries, and the records by id."""
-    reading = _Reading()
+    reading = _Reading(sign)
     return reading.marked(messages), reading.records
 
 
@@ -159,7 +187,8 @@ class _Span(NamedTuple):
 class _Reading:
     """Inserts the markers into the messages of one chat."""
 
-    def __init__(self) -> None:
+    def __init__(self, sign: Sign | None) -> None:
+        self._sign = sign
         self.records: dict[str, Record] = {}
         self._textless: list[str] = []
 
@@ -170,7 +199,7 @@ class _Reading:
             is_message = isinstance(message, Mapping)  # else the reader says so
             if is_message and message.get("role") == "user":
                 found += self._rest()
-            turns = read_details(message) if is_message else []
+            turns = read_details(message, self._sign) if is_message else []
             found.append(self._message(message, turns) if turns else message)
         return [*found, *self._rest()]
 

@@ -35,10 +35,8 @@ from owui_chat.storage.details_carrier import write_details
 from owui_chat.storage.images import is_stored_image, stored_item
 from owui_chat.storage.markers import format_marker
 from owui_chat.storage.output_carrier import closing_commentary, returned_texts
-from owui_chat.storage.records import Record, text_digest
-
-_UNSHOWN_TEXT: Item = {"type": "output_text", "annotations": []}
-"""A part without text; its text is the one behind the marker."""
+from owui_chat.storage.records import UNSHOWN_TEXT, Record, text_digest
+from owui_chat.storage.signature import Sign
 
 _EARLIER = -1
 """The index of items of earlier rounds, which come before all others."""
@@ -59,6 +57,8 @@ class RecordScope(NamedTuple):
     delegates: bool = False
     """Open calls are left to the host, which calls the pipe again."""
     carrier: Carrier = "markers"
+    sign: Sign | None = None
+    """Signs the details; None if there is no secret."""
 
 
 class NewRecord(NamedTuple):
@@ -146,7 +146,10 @@ class Recorder:
             self._turn = {}
             name, _ = self._new_record()
             entries = returned_texts(pairs)
-            yield TurnDetails(write_details(name, entries, self._scope.origin, {}))
+            scope = self._scope
+            yield TurnDetails(
+                write_details(name, entries, scope.origin, {}, scope.sign)
+            )
 
     def _close(self, event: RunDone) -> Iterator[RecorderEvent]:
         """Yield the records of the end: final commentary, and items without a text.
@@ -185,7 +188,7 @@ class Recorder:
             return
         # Without a phase the text itself is all there is to know of the message.
         plain = self._pending and not item.get("phase")
-        stub = {**_stored_message(item), "content": [_UNSHOWN_TEXT]}
+        stub = {**_stored_message(item), "content": [UNSHOWN_TEXT]}
         self._records[index] = self._record(() if plain else (stub,))
         yield from self._with_marker(self._records[index], index)
 
@@ -201,7 +204,7 @@ class Recorder:
             yield NewRecord(record, ended.output_index)
             return
         kept = _without_shown_text(ended.item)
-        is_plain = not kept.get("phase") and kept.get("content") == [_UNSHOWN_TEXT]
+        is_plain = not kept.get("phase") and kept.get("content") == [UNSHOWN_TEXT]
         payload = before if before and is_plain else (*before, kept)
         if payload != record.payload:
             yield NewRecord(record._replace(payload=payload), ended.output_index)

@@ -4,14 +4,19 @@ Each assistant message has its own top-level key of the chat's JSON, because the
 replaces a top-level key whole and several answers can be written at the same time:
 
     "openai_responses_pipe:{message_id}":
-        {"__v": 4, "items": {ulid: record}, "dead": [ulid, ...]}
+        {"__v": 5, "items": {ulid: record}, "dead": [ulid, ...]}
 
 Earlier pipes had one key, `"openai_responses_pipe": {"__v": 3, "items": {id: record}}`,
 which is read and never written (docs/reference/markers.md, "Stored items of earlier
-pipes"). A record has the same form in both, with two differences: only ours have
-`origin` and `shown`, and in ours `payload` may be a list, the items that one marker
-names. Reasoning of records that any key lists as dead is not sent again, because the
-server refused it.
+pipes"). A record has the same form in both, with these differences: only ours have
+`origin`, `shown` and `signature`, and in ours `payload` may be a list, the items that
+one marker names. Reasoning of records that any key lists as dead is not sent again,
+because the server refused it.
+
+The owner of a chat can write anything into its row, and whoever clones a shared chat
+takes it along. So a record is signed. One without a valid signature, of an earlier
+writer or of a person, is read for what cannot harm: reasoning, which only the API can
+have encrypted, in front of texts and calls that the chat itself shows.
 
 Records of deleted messages are removed, and the oldest ones if a chat stores too much.
 A key cannot be removed from a chat, so its value is emptied; its list of dead ids
@@ -20,14 +25,31 @@ stays.
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
-from openai_responses.items import Item, content_parts, is_encrypted
+from openai_responses.items import (
+    ITEM_KINDS,
+    Item,
+    content_parts,
+    has_encrypted_reasoning,
+    is_call,
+    is_commentary,
+    is_encrypted,
+    is_reasoning,
+    item_type,
+)
+from openai_responses.json_input import as_mapping
 from openai_responses.requests.replay import Origin, read_origin
+from owui_chat.storage.signature import Sign, is_signed
 
 SEED_KEY = "openai_responses_pipe"
-_VERSION = 4
+_VERSION = 5
+
+
+UNSHOWN_TEXT: Item = {"type": "output_text", "annotations": []}
+"""A part without text; its text is the one behind the marker."""
 
 
 class Record(NamedTuple):
@@ -68,10 +90,10 @@ def message_key(message_id: str) -> str:
 
 
 def write_records(
-    records: Mapping[str, Record], dead: Iterable[str] = ()
+    records: Mapping[str, Record], sign: Sign | None, dead: Iterable[str] = ()
 ) -> dict[str, Any]:
     """Return the JSON value for the key of one message."""
-    items = {ulid: _wire(record) for ulid, record in records.items()}
+    items = {ulid: _signed(ulid, _wire(one), sign) for ulid, one in records.items()}
     value: dict[str, Any] = {"__v": _VERSION, "items": items}
     return {**value, "dead": sorted(dead)} if dead else value
 
@@ -81,14 +103,14 @@ def is_pipe_key(key: str) -> bool:
     return key == SEED_KEY or key.startswith(f"{SEED_KEY}:")
 
 
-def read_records(chat: Mapping[str, Any]) -> dict[str, Record]:
+def read_records(chat: Mapping[str, Any], sign: Sign | None) -> dict[str, Record]:
     """Return every readable record of a chat's JSON, by id.
 
     A record in an unknown form is ignored; its marker then names nothing.
     """
     values = [value for key, value in chat.items() if is_pipe_key(key)]
     dead = {ulid for value in values for ulid in invalid_ids(value)}
-    found = (record for value in values for record in _records_in(value))
+    found = (record for value in values for record in _records_in(value, sign))
     return {r.ulid: _invalidated(r) if r.ulid in dead else r for r in found}
 
 
@@ -100,7 +122,8 @@ def invalid_ids(value: object) -> list[str]:
 
 def _created_in(value: object) -> int:
     """Return the time of the oldest record in the value of one key; 0 if none."""
-    return min((record.created_at for record in _records_in(value)), default=0)
+    times = (wire.get("created_at") for _, wire in _wires_in(value))
+    return min((time for time in times if isinstance(time, int)), default=0)
 
 
 def _invalidated(record: Record) -> Record:
@@ -109,21 +132,79 @@ def _invalidated(record: Record) -> Record:
     return record._replace(payload=rest)
 
 
-def _records_in(value: object) -> Iterator[Record]:
-    items = value.get("items") if isinstance(value, Mapping) else None
-    for ulid, wire in (items if isinstance(items, Mapping) else {}).items():
-        payload = _payload(wire.get("payload")) if isinstance(wire, Mapping) else ()
-        if payload:
-            yield _record(str(ulid).upper(), wire, payload)
+def _wires_in(value: object) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    for ulid, wire in as_mapping(as_mapping(value).get("items")).items():
+        if isinstance(wire, Mapping):
+            yield str(ulid).upper(), wire
+
+
+def _records_in(value: object, sign: Sign | None) -> Iterator[Record]:
+    for ulid, wire in _wires_in(value):
+        payload = _payload(wire.get("payload"))
+        is_ours = is_signed(_signed_part(ulid, wire), wire.get("signature"), sign)
+        used = payload if is_ours else _harmless(payload)
+        if used:
+            yield _record(ulid, wire, used, is_ours=is_ours)
+
+
+def _signed_part(ulid: str, wire: Mapping[str, Any]) -> list[Any]:
+    return [
+        _VERSION,
+        ulid,
+        {key: one for key, one in wire.items() if key != "signature"},
+    ]
+
+
+def _signed(ulid: str, wire: Mapping[str, Any], sign: Sign | None) -> dict[str, Any]:
+    signature = {"signature": sign(_signed_part(ulid, wire))} if sign else {}
+    return {**wire, **signature}
 
 
 def _payload(value: object) -> tuple[Item, ...]:
     rows = value if isinstance(value, list) else [value]
-    items = [row for row in rows if isinstance(row, dict) and row.get("type")]
-    return tuple(items) if len(items) == len(rows) else ()
+    return tuple(row for row in rows if isinstance(row, dict) and _is_output(row))
 
 
-def _record(ulid: str, wire: Mapping[str, Any], payload: tuple[Item, ...]) -> Record:
+def _is_output(item: Item) -> bool:
+    """Say whether a run can have made `item`: instructions never come from a record."""
+    if item.get("type") == "message":
+        return item.get("role") == "assistant"
+    return item.get("type") in ITEM_KINDS and "role" not in item
+
+
+def _harmless(payload: Iterable[Item]) -> tuple[Item, ...]:
+    return tuple(filter(None, harmless_items(list(payload))))
+
+
+def harmless_items(items: Sequence[Item]) -> list[Item | None]:
+    """Return what is used of items that anybody may have written, None for nothing.
+
+    Reasoning stays only in front of what stays, because it belongs to its product.
+    """
+    found: list[Item | None] = []
+    stays = True  # the text behind the marker
+    for item in reversed(items):
+        found.append(_stub(item) if stays or not is_reasoning(item) else None)
+        stays = found[-1] is not None
+    return found[::-1]
+
+
+def _stub(item: Item) -> Item | None:
+    """Return an item without the words that the chat does not show, or None."""
+    if has_encrypted_reasoning(item):
+        sealed = str(item["encrypted_content"])
+        return {"type": "reasoning", "summary": [], "encrypted_content": sealed}
+    if is_call(item):
+        return {"type": item["type"], "call_id": str(item.get("call_id"))}
+    if item_type(item) != "message" or is_commentary(item):
+        return None
+    phase = {"phase": "final_answer"} if item.get("phase") == "final_answer" else {}
+    return {"type": "message", "role": "assistant", **phase, "content": [UNSHOWN_TEXT]}
+
+
+def _record(
+    ulid: str, wire: Mapping[str, Any], payload: tuple[Item, ...], *, is_ours: bool
+) -> Record:
     model, created_at = str(wire.get("model") or ""), wire.get("created_at")
     return Record(
         ulid=ulid,
@@ -132,7 +213,7 @@ def _record(ulid: str, wire: Mapping[str, Any], payload: tuple[Item, ...]) -> Re
         payload=payload,
         message_id=str(wire.get("message_id") or ""),
         origin=read_origin(wire.get("origin"), model),
-        shown=str(wire.get("shown") or ""),
+        shown=str(wire.get("shown") or "") if is_ours else "",
     )
 
 
@@ -159,13 +240,18 @@ Values = Mapping[str, Any]
 
 
 def prune(
-    values: Values, messages: Mapping[str, Any], own: str, most: int
+    values: Values,
+    messages: Mapping[str, Any],
+    own: str,
+    most: int,
+    sign: Sign | None = None,
 ) -> dict[str, Any]:
     """Return the values to write in addition to that of the key `own`.
 
     `messages` are those of the chat; without any, nothing is known about them. Answers
     that are still growing are not touched, because others write them. The remaining
-    values have at most `most` characters.
+    values have at most `most` characters. With `sign`, a signed record that is
+    shortened is signed again.
     """
     present = set(map(message_key, messages)) if messages else set(values)
     growing = {message_key(id) for id, message in messages.items() if _grows(message)}
@@ -177,7 +263,7 @@ def prune(
     gone = {k: _without_kept(v) for k, v in ours.items() if k not in present}
     gone = {key: value for key, value in gone.items() if value != ours[key]}
     left = {k: v for k, v in ours.items() if k in present and k not in growing}
-    return gone | _prune_values(left, most)
+    return gone | _prune_values(left, most, sign)
 
 
 def stored_size(value: object) -> int:
@@ -202,7 +288,7 @@ def _empty_value(value: Values) -> dict[str, Any]:
     return {name: inner for name, inner in value.items() if name != "items"}
 
 
-def _prune_values(values: Values, most: int) -> dict[str, Any]:
+def _prune_values(values: Values, most: int, sign: Sign | None) -> dict[str, Any]:
     """Return the values that get smaller: the oldest first, outputs before items."""
     over = sum(map(stored_size, values.values())) - most
     if over <= 0:
@@ -210,7 +296,7 @@ def _prune_values(values: Values, most: int) -> dict[str, Any]:
     over += int(most * (1 - _KEPT_SHARE))
     now = dict(values)
     oldest = sorted(filter(lambda key: _has(values[key]), values), key=_age(values))
-    for shrink in (_with_short_outputs, _empty_value):
+    for shrink in (partial(_with_short_outputs, sign), _empty_value):
         for key in oldest:
             if over <= 0:
                 break
@@ -224,18 +310,20 @@ def _age(values: Values) -> Callable[[str], int]:
     return lambda key: _created_in(values[key])
 
 
-def _with_short_outputs(value: Values) -> dict[str, Any]:
-    items = {ulid: _short_record(wire) for ulid, wire in value["items"].items()}
-    return {**value, "items": items}
+def _with_short_outputs(sign: Sign | None, value: Values) -> dict[str, Any]:
+    rows = value["items"].items()
+    return {**value, "items": {u: _short_record(u, wire, sign) for u, wire in rows}}
 
 
-def _short_record(wire: Any) -> Any:
-    if not isinstance(wire, Mapping):
-        return wire
-    payload = wire.get("payload")
+def _short_record(ulid: str, wire: Any, sign: Sign | None) -> Any:
+    payload = wire.get("payload") if isinstance(wire, Mapping) else None
     rows = payload if isinstance(payload, list) else None
     short = list(map(_short_item, rows)) if rows is not None else _short_item(payload)
-    return {**wire, "payload": short}
+    if short == payload:
+        return wire
+    is_ours = is_signed(_signed_part(ulid, wire), wire.get("signature"), sign)
+    shortened = {k: v for k, v in wire.items() if k != "signature"}
+    return _signed(ulid, {**shortened, "payload": short}, sign if is_ours else None)
 
 
 def _short_item(item: Any) -> Any:
