@@ -21,6 +21,7 @@ from owui_manifold.context import Caller
 from owui_manifold.store import ChatStore, Encryption, is_encrypted_value, open_store
 from owui_manifold.valves import Valves
 from run_sample import ORIGIN, call, reasoning
+from signing import SIGN
 from stand_in_host import SERVER_SECRET, Row, StandInHost
 
 pytestmark = pytest.mark.asyncio
@@ -61,7 +62,7 @@ async def test_records_of_a_message_are_written_together(host: StandInHost) -> N
     await store.write(record("1"))
     await store.write(record("2"))
 
-    both = write_records({"1" * 26: record("1"), "2" * 26: record("2")})
+    both = write_records({"1" * 26: record("1"), "2" * 26: record("2")}, SIGN)
     assert host.kept == {FIRST: both}
 
 
@@ -73,7 +74,7 @@ async def test_record_that_is_written_again_replaces_itself(host: StandInHost) -
 
     await store.write(changed)
 
-    assert host.kept == {FIRST: write_records({"1" * 26: changed})}
+    assert host.kept == {FIRST: write_records({"1" * 26: changed}, SIGN)}
 
 
 async def test_records_of_an_earlier_round_are_kept_on(host: StandInHost) -> None:
@@ -159,7 +160,7 @@ async def test_what_is_written_is_sealed(valves: Valves, host: StandInHost) -> N
 
     assert is_encrypted_value(host.kept[FIRST])
     assert "sealed-1" not in str(host.kept)
-    assert read_records(host.kept) == {}
+    assert read_records(host.kept, SIGN) == {}
     again = await opened(valves=valves)
     assert again.records == {"1" * 26: record("1")}
 
@@ -175,7 +176,7 @@ async def test_key_is_that_of_the_valve_or_of_the_server(
 
     clear = Encryption(secret).decrypt(host.kept[FIRST])
 
-    assert clear == write_records({"1" * 26: record("1")})
+    assert clear == write_records({"1" * 26: record("1")}, SIGN)
 
 
 async def test_sealed_items_are_read_after_the_valve_was_turned_off(
@@ -189,7 +190,7 @@ async def test_sealed_items_are_read_after_the_valve_was_turned_off(
 
     assert {ulid[0] for ulid in store.records} == set("12")
     assert is_encrypted_value(host.kept[FIRST])
-    assert host.kept[SECOND] == write_records({"2" * 26: record("2", "m-2")})
+    assert host.kept[SECOND] == write_records({"2" * 26: record("2", "m-2")}, SIGN)
 
 
 async def test_clear_items_are_read_after_the_valve_was_turned_on(
@@ -275,7 +276,7 @@ async def test_buried_reasoning_is_dead_in_every_message(host: StandInHost) -> N
     await refused.invalidate_reasoning()
 
     assert host.kept[SECOND]["dead"] == ["1" * 26]
-    assert host.kept[FIRST] == write_records({"1" * 26: mixed("1")})
+    assert host.kept[FIRST] == write_records({"1" * 26: mixed("1")}, SIGN)
     for caller in (CALLER, LATER):
         [found] = (await opened(caller)).records.values()
         assert found.payload == (call("1"),)
@@ -339,7 +340,7 @@ async def test_nothing_to_bury_writes_nothing(host: StandInHost) -> None:
 @pytest.mark.parametrize("dead", [None, "1" * 26, {"1" * 26: True}, 7, [None, 7]])
 async def test_list_that_is_none_buries_nothing(dead: Any, host: StandInHost) -> None:
     """Whoever wrote it."""
-    value = {**write_records({"1" * 26: mixed("1")}), "dead": dead}
+    value = {**write_records({"1" * 26: mixed("1")}, SIGN), "dead": dead}
     host.chats.rows["chat-1"] = Row("user-1", {FIRST: value})
 
     assert (await opened()).records == {"1" * 26: mixed("1")}

@@ -167,9 +167,8 @@ def _payload(value: object) -> tuple[Item, ...]:
 
 def _is_output(item: Item) -> bool:
     """Say whether a run can have made `item`: instructions never come from a record."""
-    if item.get("type") == "message":
-        return item.get("role") == "assistant"
-    return item.get("type") in ITEM_KINDS and "role" not in item
+    is_known = bool(item.get("type")) and item_type(item) in ITEM_KINDS
+    return is_known and item.get("role", "assistant") == "assistant"
 
 
 def _harmless(payload: Iterable[Item]) -> tuple[Item, ...]:

@@ -8,13 +8,13 @@ import pytest
 from owui_chat.input.prefix import (
     InjectedContext,
     SentContext,
-    add_sent_context,
     apply_sent_context,
     capture_sent_context,
     read_sent_context,
 )
 from owui_chat.messages import ChatPart, StoredMessage, UserMessage
 from owui_chat.storage.records import message_key, text_digest
+from signing import KEYS
 
 PICTURE = {"type": "input_image", "image_url": "data:image/png;base64,AA=="}
 
@@ -34,7 +34,8 @@ def injected(asked: UserMessage, words: str) -> InjectedContext | None:
 
 def read(wire: object) -> InjectedContext | None:
     """What is read of a stored form."""
-    sent = read_sent_context({message_key("a"): {"sent": {"injected": wire}}})
+    sealed = KEYS.seal({"injected": wire}, "a")
+    sent = read_sent_context({message_key("a"): {"sent": sealed}}, KEYS.unseal)
     return sent["a"].injected
 
 
@@ -51,8 +52,8 @@ def kept(asked: UserMessage, words: str) -> InjectedContext:
     """What is kept of a message, as it is read back."""
     found = injected(asked, words)
     assert found is not None
-    stored = add_sent_context({}, SentContext(found))
-    assert read(json.loads(json.dumps(stored))["sent"]["injected"]) == found
+    wire = json.loads(json.dumps(SentContext(found).wire()))
+    assert read(wire["injected"]) == found
     return found
 
 
