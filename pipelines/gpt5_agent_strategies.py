@@ -13,10 +13,11 @@ Built by scripts/bundle.py from pipes/ and pipelines/; do not edit. In reading o
                       loop.recovery, loop.response, transport.connections,
                       loop.attempts, requests.json_schema, loop.arguments,
                       requests.tools, requests.replay, loop.tools, loop.run
-    owui_chat  host_tools, storage.markers, storage.records, storage.details_carrier,
-               code, messages, input.history, events, files, citations, render.chunks,
-               storage.output_carrier, render.completions, render.items, render.hosted,
-               render.commentary, render.native, input.tasks
+    owui_chat  host_tools, storage.markers, storage.signature, storage.records,
+               storage.details_carrier, code, messages, input.history, events, files,
+               citations, render.chunks, storage.output_carrier, render.completions,
+               render.items, render.hosted, render.commentary, render.native,
+               input.tasks
     toolbox  sandbox.backend, sandbox.seccomp, sandbox.bubblewrap, sandbox.containers,
              sandbox.program_files, sandbox.program, sandbox.runs, sandbox.workspaces,
              sandbox.tools, mcp.messages, remote_tools, server_entries, mcp.http,
@@ -34,6 +35,7 @@ import asyncio
 import base64
 import errno
 import hashlib
+import hmac
 import json
 import logging
 import math
@@ -377,7 +379,8 @@ def _paired_places(items: Sequence[Mapping[str, Any]]) -> set[int]:
         if not isinstance(call_id, str):
             continue
         if is_call(item):
-            calls.setdefault(call_id, place)
+            if item.get("name"):  # of some only the place is known
+                calls.setdefault(call_id, place)
         elif call_id in calls and call_id not in outputs:
             call = items[calls[call_id]]
             if CALL_OUTPUTS[item_type(call)] == item_type(item):
@@ -5162,7 +5165,26 @@ def _named(match: re.Match[str]) -> str:
     return (match["ulid"] or match["ulid1"] or "").upper()
 
 
+# ==== owui_chat.storage.signature: Signatures of what is stored in a chat, which its owner can read and change.
+
+Sign = Callable[[object], str]
+"""Returns the signature of a JSON value, as 32 hexadecimal digits (128 bits)."""
+
+
+def is_signed(value: object, signature: object, sign: Sign | None) -> bool:
+    """Say whether a signature is that of a value; without `sign` nothing is signed."""
+    if sign is None or not isinstance(signature, str) or not signature.isascii():
+        return False
+    try:
+        return hmac.compare_digest(sign(value), signature)
+    except (RecursionError, TypeError, ValueError):  # nothing that this pipe wrote
+        return False
+
+
 # ==== owui_chat.storage.records: Records: what of an answer is stored in the chat, and how the chat stays small.
+
+UNSHOWN_TEXT: Item = {"type": "output_text", "annotations": []}
+"""A part without text; its text is the one behind the marker."""
 
 
 class Record(NamedTuple):
@@ -5197,12 +5219,38 @@ def text_digest(text: str) -> str:
     return hashlib.sha256(stripped).hexdigest()[:32]
 
 
+def harmless_items(items: Sequence[Item]) -> list[Item | None]:
+    """Return what is used of items that anybody may have written, None for nothing.
+
+    Reasoning stays only in front of what stays, because it belongs to its product.
+    """
+    found: list[Item | None] = []
+    stays = True  # the text behind the marker
+    for item in reversed(items):
+        found.append(_stub(item) if stays or not is_reasoning(item) else None)
+        stays = found[-1] is not None
+    return found[::-1]
+
+
+def _stub(item: Item) -> Item | None:
+    if has_encrypted_reasoning(item):
+        sealed = str(item["encrypted_content"])
+        return {"type": "reasoning", "summary": [], "encrypted_content": sealed}
+    if is_call(item):
+        return {"type": item["type"], "call_id": str(item.get("call_id"))}
+    if item_type(item) != "message" or is_commentary(item):
+        return None
+    phase = {"phase": "final_answer"} if item.get("phase") == "final_answer" else {}
+    return {"type": "message", "role": "assistant", **phase, "content": [UNSHOWN_TEXT]}
+
+
 # ==== owui_chat.storage.details_carrier: Records carried by the `reasoning_details` of reasoning items.
 
 _FORMAT = "openai-responses-v1"
 _REASONING = "reasoning.encrypted"
 _ITEM = "openai_responses.item"
 _TURN = "openai_responses.turn"
+_SIGNATURE = "signature"
 
 
 class _DetailItem(NamedTuple):
@@ -5225,10 +5273,11 @@ def write_details(
     items: Iterable[tuple[Item, str]],
     origin: Origin,
     notes: Mapping[str, Any],
+    sign: Sign | None,
 ) -> list[Item]:
     """Return the entries of a response, from its items and the text shown for each.
 
-    `name` distinguishes the response from others of its message.
+    `name` distinguishes the response from all others.
     """
     head = {"type": _TURN, "origin": origin.wire(), "notes": dict(notes)}
     entries = [
@@ -5237,19 +5286,28 @@ def write_details(
         for back in replay_output([item], with_reasoning=True)
     ]
     return [
-        {**entry, "format": _FORMAT, "turn": name, "index": place}
+        _sign_entry({**entry, "format": _FORMAT, "turn": name, "index": place}, sign)
         for place, entry in enumerate([head, *entries])
     ]
 
 
-def read_details(message: Mapping[str, Any]) -> list[DetailTurn]:
+def read_details(message: Mapping[str, Any], sign: Sign | None) -> list[DetailTurn]:
     """Return the responses that a message of the host carries, in order."""
     details = message.get("reasoning_details")
     entries = [e for e in details if _is_entry(e)] if isinstance(details, list) else []
     order = list(dict.fromkeys(entry["turn"] for entry in entries))
     entries.sort(key=lambda entry: (order.index(entry["turn"]), entry["index"]))
     groups = groupby(entries, lambda entry: entry["turn"])
-    return [_turn(list(group)) for _, group in groups]
+    return [_turn(list(group), sign) for _, group in groups]
+
+
+def _sign_entry(entry: Item, sign: Sign | None) -> Item:
+    return {**entry, _SIGNATURE: sign(entry)} if sign else entry
+
+
+def _is_own_entry(entry: Item, sign: Sign | None) -> bool:
+    bare = {key: value for key, value in entry.items() if key != _SIGNATURE}
+    return is_signed(bare, entry.get(_SIGNATURE), sign)
 
 
 def _entry(item: Item, shown: str) -> Item:
@@ -5283,13 +5341,22 @@ def _is_entry(entry: object) -> bool:
     return entry.get("type") == _TURN
 
 
-def _turn(entries: Sequence[Item]) -> DetailTurn:
+def _turn(entries: Sequence[Item], sign: Sign | None) -> DetailTurn:
     heads = [entry for entry in entries if entry["type"] == _TURN]
     head = heads[0] if heads else {}
-    items = tuple(_detail_item(entry) for entry in entries if entry["type"] != _TURN)
-    notes = head.get("notes")
+    carried = [entry for entry in entries if entry["type"] != _TURN]
+    harmless = harmless_items([_detail_item(entry).item for entry in carried])
+    items = (
+        (
+            _detail_item(entry)
+            if _is_own_entry(entry, sign)
+            else _harmless_detail(entry, stub)
+        )
+        for entry, stub in zip(carried, harmless, strict=True)
+    )
+    notes = head.get("notes") if _is_own_entry(head, sign) else None
     return DetailTurn(
-        items,
+        tuple(filter(None, items)),
         read_origin(head.get("origin"), ""),
         notes if isinstance(notes, Mapping) else {},
     )
@@ -5302,11 +5369,18 @@ def _detail_item(entry: Item) -> _DetailItem:
     return _DetailItem(entry["item"], shown if isinstance(shown, str | int) else "")
 
 
+def _harmless_detail(entry: Item, stub: Item | None) -> _DetailItem | None:
+    if stub is None:
+        return None
+    detail = _detail_item(entry)
+    return _DetailItem(stub, _shown_length(detail))
+
+
 def restore_from_details(
-    messages: Sequence[Mapping[str, Any]],
+    messages: Sequence[Mapping[str, Any]], sign: Sign | None
 ) -> tuple[list[Mapping[str, Any]], dict[str, Record]]:
     """Return the messages with markers for their entries, and the records by id."""
-    reading = _Reading()
+    reading = _Reading(sign)
     return reading.marked(messages), reading.records
 
 
@@ -5322,7 +5396,8 @@ class _Span(NamedTuple):
 
 class _Reading:
 
-    def __init__(self) -> None:
+    def __init__(self, sign: Sign | None) -> None:
+        self._sign = sign
         self.records: dict[str, Record] = {}
         self._textless: list[str] = []
 
@@ -5332,7 +5407,7 @@ class _Reading:
             is_message = isinstance(message, Mapping)  # else the reader says so
             if is_message and message.get("role") == "user":
                 found += self._rest()
-            turns = read_details(message) if is_message else []
+            turns = read_details(message, self._sign) if is_message else []
             found.append(self._message(message, turns) if turns else message)
         return [*found, *self._rest()]
 
@@ -5749,7 +5824,9 @@ class _RunHistory:
         for place, item in enumerate(waiting):
             if is_call(item) and item.get("call_id") == call.call_id:
                 self._waiting[ulid] = waiting[place + 1 :]
-                return self._allowed(ulid, waiting[: place + 1])
+                # Of a record that is not signed only the chat's own words count.
+                whole = item if item.get("name") else _call_item(call)
+                return self._allowed(ulid, [*waiting[:place], whole])
         return [_call_item(call)]
 
     def _piece(self, piece: MarkedText) -> list[Item]:

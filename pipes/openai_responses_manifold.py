@@ -15,12 +15,12 @@ Built by scripts/bundle.py from pipes/; do not edit. In reading order
                       requests.replay, loop.recovery, loop.response, loop.attempts,
                       loop.arguments, loop.tools, loop.run, models.choice,
                       requests.mcp_servers, audit
-    owui_chat  events, code, messages, storage.markers, storage.records, input.history,
-               input.tasks, render.chunks, files, citations, storage.output_carrier,
-               render.completions, render.items, render.hosted, render.commentary,
-               render.native, storage.details_carrier, storage.images, storage.recorder,
-               host_tools, input.attachments, input.directive_words, input.directives,
-               input.prefix
+    owui_chat  events, code, messages, storage.markers, storage.signature,
+               storage.records, input.history, input.tasks, render.chunks, files,
+               citations, storage.output_carrier, render.completions, render.items,
+               render.hosted, render.commentary, render.native, storage.details_carrier,
+               storage.images, storage.recorder, host_tools, input.attachments,
+               input.directive_words, input.directives, input.prefix
     owui_manifold  valves, config, log, context, host, files, host_tools, hosted_tools,
                    rounds, store, chat, artifacts, report, answer, models, checkup, pipe
 """
@@ -28,6 +28,7 @@ Built by scripts/bundle.py from pipes/; do not edit. In reading order
 import asyncio
 import base64
 import hashlib
+import hmac
 import inspect
 import json
 import logging
@@ -79,7 +80,7 @@ from pathlib import Path, PurePosixPath
 from threading import Lock
 from traceback import extract_tb
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple, Protocol, Self, TypeGuard, TypeVar
+from typing import Any, Literal, NamedTuple, Protocol, Self, TypeVar
 from urllib.parse import (
     SplitResult,
     parse_qsl,
@@ -770,7 +771,8 @@ def _paired_places(items: Sequence[Mapping[str, Any]]) -> set[int]:
         if not isinstance(call_id, str):
             continue
         if is_call(item):
-            calls.setdefault(call_id, place)
+            if item.get("name"):  # of some only the place is known
+                calls.setdefault(call_id, place)
         elif call_id in calls and call_id not in outputs:
             call = items[calls[call_id]]
             if CALL_OUTPUTS[item_type(call)] == item_type(item):
@@ -6019,10 +6021,50 @@ def _named(match: re.Match[str]) -> str:
     return (match["ulid"] or match["ulid1"] or "").upper()
 
 
+# ==== owui_chat.storage.signature: Signatures of what is stored in a chat, which its owner can read and change.
+
+Sign = Callable[[object], str]
+"""Returns the signature of a JSON value, as 32 hexadecimal digits (128 bits)."""
+
+_NO_SALT = bytes(32)
+_ONE_BLOCK = b"\x01"
+
+
+def derive_key(secret: str, purpose: str) -> bytes:
+    """Return a key of 32 bytes; without the secret nobody can derive it."""
+    seed = hmac.digest(_NO_SALT, secret.encode("utf-8", "replace"), "sha256")
+    return hmac.digest(seed, purpose.encode() + _ONE_BLOCK, "sha256")
+
+
+def signer(secret: str, purpose: str) -> Sign:
+    """Return what signs values for one purpose."""
+    return partial(_signature, derive_key(secret, purpose))
+
+
+def is_signed(value: object, signature: object, sign: Sign | None) -> bool:
+    """Say whether a signature is that of a value; without `sign` nothing is signed."""
+    if sign is None or not isinstance(signature, str) or not signature.isascii():
+        return False
+    try:
+        return hmac.compare_digest(sign(value), signature)
+    except (RecursionError, TypeError, ValueError):  # nothing that this pipe wrote
+        return False
+
+
+def _signature(key: bytes, value: object) -> str:
+    # A database may return the keys of an object in another order.
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"))
+    return hmac.digest(key, text.encode(), "sha256").hex()[:32]
+
+
 # ==== owui_chat.storage.records: Records: what of an answer is stored in the chat, and how the chat stays small.
 
 SEED_KEY = "openai_responses_pipe"
-_VERSION = 4
+_VERSION = 5
+
+
+UNSHOWN_TEXT: Item = {"type": "output_text", "annotations": []}
+"""A part without text; its text is the one behind the marker."""
 
 
 class Record(NamedTuple):
@@ -6063,10 +6105,12 @@ def message_key(message_id: str) -> str:
 
 
 def write_records(
-    records: Mapping[str, Record], dead: Iterable[str] = ()
+    records: Mapping[str, Record], sign: Sign | None, dead: Iterable[str] = ()
 ) -> dict[str, Any]:
     """Return the JSON value for the key of one message."""
-    items = {ulid: _wire(record) for ulid, record in records.items()}
+    items = {
+        ulid: _sign_record(ulid, _wire(one), sign) for ulid, one in records.items()
+    }
     value: dict[str, Any] = {"__v": _VERSION, "items": items}
     return {**value, "dead": sorted(dead)} if dead else value
 
@@ -6076,14 +6120,14 @@ def is_pipe_key(key: str) -> bool:
     return key == SEED_KEY or key.startswith(f"{SEED_KEY}:")
 
 
-def read_records(chat: Mapping[str, Any]) -> dict[str, Record]:
+def read_records(chat: Mapping[str, Any], sign: Sign | None) -> dict[str, Record]:
     """Return every readable record of a chat's JSON, by id.
 
     A record in an unknown form is ignored; its marker then names nothing.
     """
     values = [value for key, value in chat.items() if is_pipe_key(key)]
     dead = {ulid for value in values for ulid in invalid_ids(value)}
-    found = (record for value in values for record in _records_in(value))
+    found = (record for value in values for record in _records_in(value, sign))
     return {r.ulid: _invalidated(r) if r.ulid in dead else r for r in found}
 
 
@@ -6094,7 +6138,8 @@ def invalid_ids(value: object) -> list[str]:
 
 
 def _created_in(value: object) -> int:
-    return min((record.created_at for record in _records_in(value)), default=0)
+    times = (wire.get("created_at") for _, wire in _wires_in(value))
+    return min((time for time in times if isinstance(time, int)), default=0)
 
 
 def _invalidated(record: Record) -> Record:
@@ -6102,21 +6147,78 @@ def _invalidated(record: Record) -> Record:
     return record._replace(payload=rest)
 
 
-def _records_in(value: object) -> Iterator[Record]:
-    items = value.get("items") if isinstance(value, Mapping) else None
-    for ulid, wire in (items if isinstance(items, Mapping) else {}).items():
-        payload = _payload(wire.get("payload")) if isinstance(wire, Mapping) else ()
-        if payload:
-            yield _record(str(ulid).upper(), wire, payload)
+def _wires_in(value: object) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    for ulid, wire in as_mapping(as_mapping(value).get("items")).items():
+        if isinstance(wire, Mapping):
+            yield str(ulid).upper(), wire
+
+
+def _records_in(value: object, sign: Sign | None) -> Iterator[Record]:
+    for ulid, wire in _wires_in(value):
+        payload = _payload(wire.get("payload"))
+        is_ours = is_signed(_signed_part(ulid, wire), wire.get("signature"), sign)
+        used = payload if is_ours else _harmless(payload)
+        if used:
+            yield _record(ulid, wire, used, is_ours=is_ours)
+
+
+def _signed_part(ulid: str, wire: Mapping[str, Any]) -> list[Any]:
+    return [
+        _VERSION,
+        ulid,
+        {key: one for key, one in wire.items() if key != "signature"},
+    ]
+
+
+def _sign_record(
+    ulid: str, wire: Mapping[str, Any], sign: Sign | None
+) -> dict[str, Any]:
+    signature = {"signature": sign(_signed_part(ulid, wire))} if sign else {}
+    return {**wire, **signature}
 
 
 def _payload(value: object) -> tuple[Item, ...]:
     rows = value if isinstance(value, list) else [value]
-    items = [row for row in rows if isinstance(row, dict) and row.get("type")]
-    return tuple(items) if len(items) == len(rows) else ()
+    return tuple(row for row in rows if isinstance(row, dict) and _is_output(row))
 
 
-def _record(ulid: str, wire: Mapping[str, Any], payload: tuple[Item, ...]) -> Record:
+def _is_output(item: Item) -> bool:
+    is_known = bool(item.get("type")) and item_type(item) in ITEM_KINDS
+    return is_known and item.get("role", "assistant") == "assistant"
+
+
+def _harmless(payload: Iterable[Item]) -> tuple[Item, ...]:
+    return tuple(filter(None, harmless_items(list(payload))))
+
+
+def harmless_items(items: Sequence[Item]) -> list[Item | None]:
+    """Return what is used of items that anybody may have written, None for nothing.
+
+    Reasoning stays only in front of what stays, because it belongs to its product.
+    """
+    found: list[Item | None] = []
+    stays = True  # the text behind the marker
+    for item in reversed(items):
+        found.append(_stub(item) if stays or not is_reasoning(item) else None)
+        stays = found[-1] is not None
+    return found[::-1]
+
+
+def _stub(item: Item) -> Item | None:
+    if has_encrypted_reasoning(item):
+        sealed = str(item["encrypted_content"])
+        return {"type": "reasoning", "summary": [], "encrypted_content": sealed}
+    if is_call(item):
+        return {"type": item["type"], "call_id": str(item.get("call_id"))}
+    if item_type(item) != "message" or is_commentary(item):
+        return None
+    phase = {"phase": "final_answer"} if item.get("phase") == "final_answer" else {}
+    return {"type": "message", "role": "assistant", **phase, "content": [UNSHOWN_TEXT]}
+
+
+def _record(
+    ulid: str, wire: Mapping[str, Any], payload: tuple[Item, ...], *, is_ours: bool
+) -> Record:
     model, created_at = str(wire.get("model") or ""), wire.get("created_at")
     return Record(
         ulid=ulid,
@@ -6125,7 +6227,7 @@ def _record(ulid: str, wire: Mapping[str, Any], payload: tuple[Item, ...]) -> Re
         payload=payload,
         message_id=str(wire.get("message_id") or ""),
         origin=read_origin(wire.get("origin"), model),
-        shown=str(wire.get("shown") or ""),
+        shown=str(wire.get("shown") or "") if is_ours else "",
     )
 
 
@@ -6152,13 +6254,18 @@ Values = Mapping[str, Any]
 
 
 def prune(
-    values: Values, messages: Mapping[str, Any], own: str, most: int
+    values: Values,
+    messages: Mapping[str, Any],
+    own: str,
+    most: int,
+    sign: Sign | None = None,
 ) -> dict[str, Any]:
     """Return the values to write in addition to that of the key `own`.
 
     `messages` are those of the chat; without any, nothing is known about them. Answers
     that are still growing are not touched, because others write them. The remaining
-    values have at most `most` characters.
+    values have at most `most` characters. With `sign`, a signed record that is
+    shortened is signed again.
     """
     present = set(map(message_key, messages)) if messages else set(values)
     growing = {message_key(id) for id, message in messages.items() if _grows(message)}
@@ -6170,7 +6277,7 @@ def prune(
     gone = {k: _without_kept(v) for k, v in ours.items() if k not in present}
     gone = {key: value for key, value in gone.items() if value != ours[key]}
     left = {k: v for k, v in ours.items() if k in present and k not in growing}
-    return gone | _prune_values(left, most)
+    return gone | _prune_values(left, most, sign)
 
 
 def stored_size(value: object) -> int:
@@ -6195,14 +6302,14 @@ def _empty_value(value: Values) -> dict[str, Any]:
     return {name: inner for name, inner in value.items() if name != "items"}
 
 
-def _prune_values(values: Values, most: int) -> dict[str, Any]:
+def _prune_values(values: Values, most: int, sign: Sign | None) -> dict[str, Any]:
     over = sum(map(stored_size, values.values())) - most
     if over <= 0:
         return {}
     over += int(most * (1 - _KEPT_SHARE))
     now = dict(values)
     oldest = sorted(filter(lambda key: _has(values[key]), values), key=_age(values))
-    for shrink in (_with_short_outputs, _empty_value):
+    for shrink in (partial(_with_short_outputs, sign), _empty_value):
         for key in oldest:
             if over <= 0:
                 break
@@ -6216,18 +6323,22 @@ def _age(values: Values) -> Callable[[str], int]:
     return lambda key: _created_in(values[key])
 
 
-def _with_short_outputs(value: Values) -> dict[str, Any]:
-    items = {ulid: _short_record(wire) for ulid, wire in value["items"].items()}
-    return {**value, "items": items}
+def _with_short_outputs(sign: Sign | None, value: Values) -> dict[str, Any]:
+    rows = value["items"].items()
+    return {**value, "items": {u: _short_record(u, wire, sign) for u, wire in rows}}
 
 
-def _short_record(wire: Any) -> Any:
-    if not isinstance(wire, Mapping):
-        return wire
-    payload = wire.get("payload")
+def _short_record(ulid: str, wire: Any, sign: Sign | None) -> Any:
+    payload = wire.get("payload") if isinstance(wire, Mapping) else None
     rows = payload if isinstance(payload, list) else None
     short = list(map(_short_item, rows)) if rows is not None else _short_item(payload)
-    return {**wire, "payload": short}
+    if short == payload:
+        return wire
+    is_ours = is_signed(_signed_part(ulid, wire), wire.get("signature"), sign)
+    shortened = {k: v for k, v in wire.items() if k != "signature"}
+    return _sign_record(
+        ulid, {**shortened, "payload": short}, sign if is_ours else None
+    )
 
 
 def _short_item(item: Any) -> Any:
@@ -6371,7 +6482,9 @@ class _RunHistory:
         for place, item in enumerate(waiting):
             if is_call(item) and item.get("call_id") == call.call_id:
                 self._waiting[ulid] = waiting[place + 1 :]
-                return self._allowed(ulid, waiting[: place + 1])
+                # Of a record that is not signed only the chat's own words count.
+                whole = item if item.get("name") else _call_item(call)
+                return self._allowed(ulid, [*waiting[:place], whole])
         return [_call_item(call)]
 
     def _piece(self, piece: MarkedText) -> list[Item]:
@@ -8053,6 +8166,7 @@ _FORMAT = "openai-responses-v1"
 _REASONING = "reasoning.encrypted"
 _ITEM = "openai_responses.item"
 _TURN = "openai_responses.turn"
+_SIGNATURE = "signature"
 
 
 class _DetailItem(NamedTuple):
@@ -8075,10 +8189,11 @@ def write_details(
     items: Iterable[tuple[Item, str]],
     origin: Origin,
     notes: Mapping[str, Any],
+    sign: Sign | None,
 ) -> list[Item]:
     """Return the entries of a response, from its items and the text shown for each.
 
-    `name` distinguishes the response from others of its message.
+    `name` distinguishes the response from all others.
     """
     head = {"type": _TURN, "origin": origin.wire(), "notes": dict(notes)}
     entries = [
@@ -8087,19 +8202,28 @@ def write_details(
         for back in replay_output([item], with_reasoning=True)
     ]
     return [
-        {**entry, "format": _FORMAT, "turn": name, "index": place}
+        _sign_entry({**entry, "format": _FORMAT, "turn": name, "index": place}, sign)
         for place, entry in enumerate([head, *entries])
     ]
 
 
-def read_details(message: Mapping[str, Any]) -> list[DetailTurn]:
+def read_details(message: Mapping[str, Any], sign: Sign | None) -> list[DetailTurn]:
     """Return the responses that a message of the host carries, in order."""
     details = message.get("reasoning_details")
     entries = [e for e in details if _is_entry(e)] if isinstance(details, list) else []
     order = list(dict.fromkeys(entry["turn"] for entry in entries))
     entries.sort(key=lambda entry: (order.index(entry["turn"]), entry["index"]))
     groups = groupby(entries, lambda entry: entry["turn"])
-    return [_turn(list(group)) for _, group in groups]
+    return [_turn(list(group), sign) for _, group in groups]
+
+
+def _sign_entry(entry: Item, sign: Sign | None) -> Item:
+    return {**entry, _SIGNATURE: sign(entry)} if sign else entry
+
+
+def _is_own_entry(entry: Item, sign: Sign | None) -> bool:
+    bare = {key: value for key, value in entry.items() if key != _SIGNATURE}
+    return is_signed(bare, entry.get(_SIGNATURE), sign)
 
 
 def _entry(item: Item, shown: str) -> Item:
@@ -8133,13 +8257,22 @@ def _is_entry(entry: object) -> bool:
     return entry.get("type") == _TURN
 
 
-def _turn(entries: Sequence[Item]) -> DetailTurn:
+def _turn(entries: Sequence[Item], sign: Sign | None) -> DetailTurn:
     heads = [entry for entry in entries if entry["type"] == _TURN]
     head = heads[0] if heads else {}
-    items = tuple(_detail_item(entry) for entry in entries if entry["type"] != _TURN)
-    notes = head.get("notes")
+    carried = [entry for entry in entries if entry["type"] != _TURN]
+    harmless = harmless_items([_detail_item(entry).item for entry in carried])
+    items = (
+        (
+            _detail_item(entry)
+            if _is_own_entry(entry, sign)
+            else _harmless_detail(entry, stub)
+        )
+        for entry, stub in zip(carried, harmless, strict=True)
+    )
+    notes = head.get("notes") if _is_own_entry(head, sign) else None
     return DetailTurn(
-        items,
+        tuple(filter(None, items)),
         read_origin(head.get("origin"), ""),
         notes if isinstance(notes, Mapping) else {},
     )
@@ -8152,11 +8285,18 @@ def _detail_item(entry: Item) -> _DetailItem:
     return _DetailItem(entry["item"], shown if isinstance(shown, str | int) else "")
 
 
+def _harmless_detail(entry: Item, stub: Item | None) -> _DetailItem | None:
+    if stub is None:
+        return None
+    detail = _detail_item(entry)
+    return _DetailItem(stub, _shown_length(detail))
+
+
 def restore_from_details(
-    messages: Sequence[Mapping[str, Any]],
+    messages: Sequence[Mapping[str, Any]], sign: Sign | None
 ) -> tuple[list[Mapping[str, Any]], dict[str, Record]]:
     """Return the messages with markers for their entries, and the records by id."""
-    reading = _Reading()
+    reading = _Reading(sign)
     return reading.marked(messages), reading.records
 
 
@@ -8172,7 +8312,8 @@ class _Span(NamedTuple):
 
 class _Reading:
 
-    def __init__(self) -> None:
+    def __init__(self, sign: Sign | None) -> None:
+        self._sign = sign
         self.records: dict[str, Record] = {}
         self._textless: list[str] = []
 
@@ -8182,7 +8323,7 @@ class _Reading:
             is_message = isinstance(message, Mapping)  # else the reader says so
             if is_message and message.get("role") == "user":
                 found += self._rest()
-            turns = read_details(message) if is_message else []
+            turns = read_details(message, self._sign) if is_message else []
             found.append(self._message(message, turns) if turns else message)
         return [*found, *self._rest()]
 
@@ -8319,9 +8460,6 @@ def _fill_images(
 
 # ==== owui_chat.storage.recorder: Decides what of a run is recorded, and where its marker stands.
 
-_UNSHOWN_TEXT: Item = {"type": "output_text", "annotations": []}
-"""A part without text; its text is the one behind the marker."""
-
 _EARLIER = -1
 """The index of items of earlier rounds, which come before all others."""
 
@@ -8341,6 +8479,8 @@ class RecordScope(NamedTuple):
     delegates: bool = False
     """Open calls are left to the host, which calls the pipe again."""
     carrier: Carrier = "markers"
+    sign: Sign | None = None
+    """Signs the details; None if there is no secret."""
 
 
 class NewRecord(NamedTuple):
@@ -8421,7 +8561,10 @@ class Recorder:
             self._turn = {}
             name, _ = self._new_record()
             entries = returned_texts(pairs)
-            yield TurnDetails(write_details(name, entries, self._scope.origin, {}))
+            scope = self._scope
+            yield TurnDetails(
+                write_details(name, entries, scope.origin, {}, scope.sign)
+            )
 
     def _close(self, event: RunDone) -> Iterator[RecorderEvent]:
         if self._last_commentary:
@@ -8455,7 +8598,7 @@ class Recorder:
             return
         # Without a phase the text itself is all there is to know of the message.
         plain = self._pending and not item.get("phase")
-        stub = {**_stored_message(item), "content": [_UNSHOWN_TEXT]}
+        stub = {**_stored_message(item), "content": [UNSHOWN_TEXT]}
         self._records[index] = self._record(() if plain else (stub,))
         yield from self._with_marker(self._records[index], index)
 
@@ -8470,7 +8613,7 @@ class Recorder:
             yield NewRecord(record, ended.output_index)
             return
         kept = _without_shown_text(ended.item)
-        is_plain = not kept.get("phase") and kept.get("content") == [_UNSHOWN_TEXT]
+        is_plain = not kept.get("phase") and kept.get("content") == [UNSHOWN_TEXT]
         payload = before if before and is_plain else (*before, kept)
         if payload != record.payload:
             yield NewRecord(record._replace(payload=payload), ended.output_index)
@@ -9011,6 +9154,9 @@ def _is_input_text(part: Item) -> bool:
 
 _SENT_KEY = "sent"
 
+Unseal = Callable[[str, str], object]
+"""Returns the JSON value that was encrypted for a message's id, or None."""
+
 
 class SentContext(NamedTuple):
     """What one run sent beside the chat.
@@ -9025,7 +9171,7 @@ class SentContext(NamedTuple):
     gone: tuple[str, ...] = ()
 
     def wire(self) -> dict[str, Any]:
-        """Return the stored form, without empty fields."""
+        """Return the form that is encrypted, without empty fields."""
         found = {
             "injected": self.injected and self.injected.wire(),
             "instructions": self.instructions,
@@ -9038,24 +9184,29 @@ class SentContext(NamedTuple):
 _NOTHING = SentContext()
 
 
-def add_sent_context(
-    value: Mapping[str, Any], sent: SentContext | None
-) -> dict[str, Any]:
-    """Return the value of a message's key, with what its run sent."""
-    wire = sent.wire() if sent else None
-    return {**value, _SENT_KEY: wire} if wire else dict(value)
+def add_sent_context(value: Mapping[str, Any], sealed: str) -> dict[str, Any]:
+    """Return the value of a message's key, with what its run sent, encrypted."""
+    return {**value, _SENT_KEY: sealed} if sealed else dict(value)
 
 
-def read_sent_context(chat: Mapping[str, Any]) -> dict[str, SentContext]:
-    """Return what a chat's JSON holds of this, by the ids of the answers."""
+def read_sent_context(
+    chat: Mapping[str, Any], unseal: Unseal
+) -> dict[str, SentContext]:
+    """Return what a chat's JSON holds of this, by the ids of the answers.
+
+    What is not encrypted by this pipe for this message is ignored, because the owner of
+    a chat can write its row but must not write instructions.
+    """
     prefix = message_key("")
     found: dict[str, SentContext] = {}
     for key, value in chat.items():
-        wire = value.get(_SENT_KEY) if isinstance(value, Mapping) else None
-        if key.startswith(prefix) and isinstance(wire, Mapping):
+        sealed = value.get(_SENT_KEY) if isinstance(value, Mapping) else None
+        if key.startswith(prefix) and isinstance(sealed, str):
             # In an answer's own output the key is not the key of the message.
             owner = str(value.get("message_id") or key.removeprefix(prefix))
-            found[owner] = _read_context(wire)
+            wire = unseal(sealed, owner)
+            if isinstance(wire, Mapping):
+                found[owner] = _read_context(wire)
     return found
 
 
@@ -9317,22 +9468,18 @@ class Valves(BaseModel):
         "lines in the answers, or in Open WebUI's stored output of each answer, without "
         "such lines. Both are always read.",
     )
-    STORE_ENCRYPTION: Literal["off", "on"] = _valve(
-        "off",
-        "Encrypt what this pipe stores in a chat. Open WebUI stores text, reasoning "
-        "summaries and tool cards in clear, also in a shared or exported chat.",
-    )
     STORE_ENCRYPTION_KEY: str = _valve(
         "",
-        "A long random text, the key for STORE_ENCRYPTION; after a change, reasoning "
-        "stored before is lost. Empty: the server's WEBUI_SECRET_KEY.",
+        "A long random text from which the keys for what is stored in chats are made; "
+        "after a change, what was stored before is used only in part. Empty: the "
+        "server's WEBUI_SECRET_KEY.",
         secret=True,
     )
     STABLE_INSTRUCTIONS: Literal["auto", "on", "off"] = _valve(
         "auto",
         "Keep the first instructions of a chat and send changes (a date, a memory) with "
-        "the next message, so that reasoning and the prompt cache stay valid; the "
-        "chat's owner can read them. `auto`: for models that need it.",
+        "the next message, so that reasoning and the prompt cache stay valid. The chat "
+        "stores them encrypted. `auto`: for models that need it.",
     )
     PROMPT_CACHE_KEY: Literal["chat", "user", "off"] = _valve(
         "chat",
@@ -10244,7 +10391,10 @@ async def write_chat_keys(chat_id: str, values: Mapping[str, Any]) -> bool:
 
 def server_secret() -> str:
     """Return the server's own secret, or nothing."""
-    return str(_host_name("env", "WEBUI_SECRET_KEY") or "")
+    try:
+        return str(_host_name("env", "WEBUI_SECRET_KEY") or "")
+    except InvalidRequest:  # a chat goes on without what needs a secret
+        return ""
 
 
 async def user_model(user_id: str) -> Any:
@@ -10901,49 +11051,53 @@ def continue_input(
     )
 
 
-# ==== owui_manifold.store: Where the records of a chat are written and read, encrypted if wanted.
+# ==== owui_manifold.store: Where the records of a chat are written and read, signed and in part encrypted.
 
-_ENCRYPTED = "sealed"
-_PURPOSE = b"openai_responses_pipe kept items\x00"
-"""The key may be the server's own secret, which also signs its sessions. A digest with
-this text is used, so the derived key is useless for sessions."""
+_PURPOSE = "openai_responses_pipe "
+_NONCE_BYTES = 12
 
 
-class Encryption:
-    """Encrypts and decrypts the values of message keys."""
+class ChatKeys:
+    """Signs and encrypts what is stored in the chats of one user."""
 
-    def __init__(self, secret: str) -> None:
-        """Derive the key from `secret`; raises InvalidRequest if it cannot."""
+    def __init__(self, secret: str, user_id: str) -> None:
+        """Derive the keys; without a secret nothing is signed or encrypted."""
+        self.sign = signer(secret, f"{_PURPOSE}records") if secret else None
+        self._cipher = (
+            _cipher(derive_key(secret, f"{_PURPOSE}sent")) if secret else None
+        )
+        self._user_id = user_id
+
+    def seal(self, value: object, message_id: str) -> str:
+        """Return a JSON value encrypted for a message; empty if that is impossible."""
+        if self._cipher is None:
+            return ""
+        nonce, text = os.urandom(_NONCE_BYTES), json.dumps(value).encode()
+        sealed = self._cipher.encrypt(nonce, text, self._scope(message_id))
+        return base64.b64encode(nonce + sealed).decode("ascii")
+
+    def unseal(self, sealed: str, message_id: str) -> object:
+        """Return the value that was encrypted for a message; None for anything else."""
+        if self._cipher is None:
+            return None
         try:
-            fernet = import_module("cryptography.fernet")
-        except ImportError:
-            raise InvalidRequest(
-                "STORE_ENCRYPTION is on, but this server lacks the package "
-                "cryptography. An administrator has to install it or turn the valve "
-                "off."
-            ) from None
-        digest = hashlib.sha256(_PURPOSE + secret.encode("utf-8")).digest()
-        self._fernet = fernet.Fernet(base64.urlsafe_b64encode(digest))
-        self._unreadable = fernet.InvalidToken
+            whole = base64.b64decode(sealed, validate=True)
+            nonce, rest = whole[:_NONCE_BYTES], whole[_NONCE_BYTES:]
+            return json.loads(
+                self._cipher.decrypt(nonce, rest, self._scope(message_id))
+            )
+        except Exception:  # not ours, or changed: the package has its own exceptions
+            return None
 
-    def encrypt(self, value: Mapping[str, Any]) -> dict[str, Any]:
-        """Return `value` in its stored form."""
-        token = self._fernet.encrypt(json.dumps(value).encode("utf-8"))
-        return {"__v": value.get("__v"), _ENCRYPTED: token.decode("ascii")}
-
-    def decrypt(self, value: object) -> object:
-        """Return a stored value decrypted; empty if it has another key."""
-        if not is_encrypted_value(value):
-            return value
-        try:
-            return json.loads(self._fernet.decrypt(str(value[_ENCRYPTED]).encode()))
-        except (self._unreadable, ValueError):
-            return {}
+    def _scope(self, message_id: str) -> bytes:
+        return json.dumps([self._user_id, message_id]).encode()
 
 
-def is_encrypted_value(value: object) -> TypeGuard[Mapping[str, Any]]:
-    """Say whether a stored value is encrypted."""
-    return isinstance(value, Mapping) and _ENCRYPTED in value
+def _cipher(key: bytes) -> Any:
+    try:
+        return import_module("cryptography.hazmat.primitives.ciphers.aead").AESGCM(key)
+    except ImportError:
+        return None
 
 
 _HISTORY = "history"
@@ -10962,20 +11116,18 @@ class ChatStore:
 
     marks = True
 
-    def __init__(
-        self, caller: Caller, chat: Mapping[str, Any], seal: Encryption | None = None
-    ) -> None:
-        """Begin with what `chat` holds; with a `seal`, what is written is encrypted."""
-        self.records = read_records(chat)
+    def __init__(self, caller: Caller, chat: Mapping[str, Any], keys: ChatKeys) -> None:
+        """Begin with what `chat` holds."""
+        self.records = read_records(chat, keys.sign)
         self.messages = _messages_of(chat)
-        self.sent = read_sent_context(chat)
+        self.sent = read_sent_context(chat, keys.unseal)
         self._is_behind = False
         self._caller = caller
-        self._seal = seal
+        self._keys = keys
         self._key = message_key(caller.message_id)
         in_answers = output_values(self.messages)  # the host takes those along
-        keys = [key for key in chat if is_pipe_key(key) and key not in in_answers]
-        self._untidy = {key: chat[key] for key in keys}
+        rows = [key for key in chat if is_pipe_key(key) and key not in in_answers]
+        self._untidy = {key: chat[key] for key in rows}
         self._dead = set(invalid_ids(chat.get(self._key)))
         self._own = {
             ulid: record
@@ -11019,20 +11171,20 @@ class ChatStore:
             await self._write()
 
     async def _write(self) -> None:
-        value = self._with_sent(write_records(self._own, self._dead))
+        sign = self._keys.sign
+        value = self._with_sent(write_records(self._own, sign, self._dead))
         room = MAX_STORED_KB * 1024 - stored_size(value)
-        others = prune(self._untidy, self.messages, self._key, room)
+        others = prune(self._untidy, self.messages, self._key, room, sign)
         values = {**others, self._key: value}
-        stored = {key: self._closed(one) for key, one in values.items()}
-        self._is_behind = not await write_chat_keys(self._caller.chat_id, stored)
+        self._is_behind = not await write_chat_keys(self._caller.chat_id, values)
         if not self._is_behind:
             self._untidy = {}
 
     def _with_sent(self, value: Mapping[str, Any]) -> Mapping[str, Any]:
-        return add_sent_context(value, self.sent.get(self._caller.message_id))
-
-    def _closed(self, value: Mapping[str, Any]) -> Mapping[str, Any]:
-        return self._seal.encrypt(value) if self._seal else value
+        message_id = self._caller.message_id
+        sent = self.sent.get(message_id)
+        sealed = self._keys.seal(sent.wire(), message_id) if sent else ""
+        return add_sent_context(value, sealed)
 
     def take_unsent(self) -> list[StoredRecord]:
         """Return the records that the answer's own output still needs."""
@@ -11051,10 +11203,8 @@ class _OutputStore(ChatStore):
 
     marks = False
 
-    def __init__(
-        self, caller: Caller, chat: Mapping[str, Any], seal: Encryption | None = None
-    ) -> None:
-        super().__init__(caller, chat, seal)
+    def __init__(self, caller: Caller, chat: Mapping[str, Any], keys: ChatKeys) -> None:
+        super().__init__(caller, chat, keys)
         self._unshown: list[StoredRecord] = []
 
     async def write(self, record: Record, output_index: int | None = None) -> None:
@@ -11078,14 +11228,21 @@ class _OutputStore(ChatStore):
     def _give(
         self, ulid: str, records: Mapping[str, Record], index: int | None = None
     ) -> None:
-        value = write_records(records, self._dead)
+        value = write_records(records, self._keys.sign, self._dead)
         if self._is_behind:
             value = {**self._with_sent(value), "message_id": self._caller.message_id}
             self._is_behind = False
-        self._unshown.append(StoredRecord(ulid, self._closed(value), index))
+        self._unshown.append(StoredRecord(ulid, value, index))
 
 
-async def open_store(caller: Caller, valves: Valves) -> ChatStore | None:
+def chat_keys(valves: Valves, user_id: str) -> ChatKeys:
+    """Return the keys for the chats of a user on this server."""
+    return ChatKeys(valves.STORE_ENCRYPTION_KEY.strip() or server_secret(), user_id)
+
+
+async def open_store(
+    caller: Caller, valves: Valves, keys: ChatKeys
+) -> ChatStore | None:
     """Return the store of the caller's own chat, or None if it has no row."""
     if not caller.may_have_row:
         return None
@@ -11095,15 +11252,7 @@ async def open_store(caller: Caller, valves: Valves) -> ChatStore | None:
     kept = {k: v for k, v in chat.items() if is_pipe_key(k) or k == _HISTORY}
     kept |= output_values(_messages_of(chat))
     store = _OutputStore if valves.HISTORY_CARRIER == "output" else ChatStore
-    if valves.STORE_ENCRYPTION == "on":
-        seal = _encryption(valves)
-        return store(caller, _decrypt_values(kept, seal), seal)
-    if not any(map(is_encrypted_value, kept.values())):
-        return store(caller, kept)
-    try:
-        return store(caller, _decrypt_values(kept, _encryption(valves)))
-    except InvalidRequest:  # unreadable items must not stop a chat
-        return store(caller, kept)
+    return store(caller, kept, keys)
 
 
 def _encrypted_ids(records: Mapping[str, Record]) -> set[str]:
@@ -11118,20 +11267,6 @@ def _messages_of(chat: Mapping[str, Any]) -> Mapping[str, Any]:
     history = chat.get(_HISTORY)
     messages = history.get("messages") if isinstance(history, Mapping) else None
     return messages if isinstance(messages, Mapping) else {}
-
-
-def _decrypt_values(kept: Mapping[str, Any], seal: Encryption) -> dict[str, Any]:
-    return {key: seal.decrypt(value) for key, value in kept.items()}
-
-
-def _encryption(valves: Valves) -> Encryption:
-    secret = valves.STORE_ENCRYPTION_KEY.strip() or server_secret()
-    if not secret:
-        raise InvalidRequest(
-            "STORE_ENCRYPTION needs a key. An administrator has to set "
-            "STORE_ENCRYPTION_KEY in the valves of this pipe."
-        )
-    return Encryption(secret)
 
 
 # ==== owui_manifold.chat: Builds the request for a chat or a task.
@@ -11153,6 +11288,8 @@ class PreparedRequest(NamedTuple):
     """Without it no calls are answered here."""
     notices: tuple[str, ...] = ()
     """Sentences for the person who asked."""
+    sign: Sign | None = None
+    """Signs what the chat itself carries."""
 
     @property
     def runs_tools(self) -> bool:
@@ -11180,9 +11317,10 @@ async def build_chat_request(call: PipeCall) -> PreparedRequest:
     """Return the request for a chat; raises InvalidRequest for what cannot be sent."""
     require_floor()
     endpoint = usable(call.config.endpoint)
-    messages, records = restore_from_details(call.messages)
+    keys = chat_keys(call.valves, call.caller.user_id)
+    messages, records = restore_from_details(call.messages, keys.sign)
     instructions, parts = parse_messages(messages, call.valves.IMAGE_DETAIL)
-    store = await open_store(call.caller, call.valves)
+    store = await open_store(call.caller, call.valves, keys)
     model, reason = _choose_model(call, parts, store)
     before = load_round(call.state, call.caller.message_id)
     chat = _Chat(call, model, store, before, instructions, parts, records)
@@ -11207,6 +11345,7 @@ async def build_chat_request(call: PipeCall) -> PreparedRequest:
         before,
         _toolset(call, tools),
         notices=() if before or not reason else (reason,),
+        sign=keys.sign,
     )
 
 
@@ -11771,6 +11910,7 @@ def _record_scope(prepared: PreparedRequest) -> RecordScope:
             prepared.request.tools and any(map(is_search, prepared.request.tools))
         ),
         delegates=_delegates(prepared),
+        sign=prepared.sign,
     )
 
 

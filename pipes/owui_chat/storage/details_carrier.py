@@ -73,7 +73,7 @@ def write_details(
         for back in replay_output([item], with_reasoning=True)
     ]
     return [
-        _signed({**entry, "format": _FORMAT, "turn": name, "index": place}, sign)
+        _sign_entry({**entry, "format": _FORMAT, "turn": name, "index": place}, sign)
         for place, entry in enumerate([head, *entries])
     ]
 
@@ -88,11 +88,11 @@ def read_details(message: Mapping[str, Any], sign: Sign | None) -> list[DetailTu
     return [_turn(list(group), sign) for _, group in groups]
 
 
-def _signed(entry: Item, sign: Sign | None) -> Item:
+def _sign_entry(entry: Item, sign: Sign | None) -> Item:
     return {**entry, _SIGNATURE: sign(entry)} if sign else entry
 
 
-def _is_ours(entry: Item, sign: Sign | None) -> bool:
+def _is_own_entry(entry: Item, sign: Sign | None) -> bool:
     bare = {key: value for key, value in entry.items() if key != _SIGNATURE}
     return is_signed(bare, entry.get(_SIGNATURE), sign)
 
@@ -139,10 +139,10 @@ def _turn(entries: Sequence[Item], sign: Sign | None) -> DetailTurn:
     carried = [entry for entry in entries if entry["type"] != _TURN]
     harmless = harmless_items([_detail_item(entry).item for entry in carried])
     items = (
-        _detail_item(entry) if _is_ours(entry, sign) else _harmless_detail(entry, stub)
+        _detail_item(entry) if _is_own_entry(entry, sign) else _harmless_detail(entry, stub)
         for entry, stub in zip(carried, harmless, strict=True)
     )
-    notes = head.get("notes") if _is_ours(head, sign) else None
+    notes = head.get("notes") if _is_own_entry(head, sign) else None
     return DetailTurn(
         tuple(filter(None, items)),
         read_origin(head.get("origin"), ""),

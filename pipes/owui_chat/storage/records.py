@@ -93,7 +93,7 @@ def write_records(
     records: Mapping[str, Record], sign: Sign | None, dead: Iterable[str] = ()
 ) -> dict[str, Any]:
     """Return the JSON value for the key of one message."""
-    items = {ulid: _signed(ulid, _wire(one), sign) for ulid, one in records.items()}
+    items = {ulid: _sign_record(ulid, _wire(one), sign) for ulid, one in records.items()}
     value: dict[str, Any] = {"__v": _VERSION, "items": items}
     return {**value, "dead": sorted(dead)} if dead else value
 
@@ -155,7 +155,7 @@ def _signed_part(ulid: str, wire: Mapping[str, Any]) -> list[Any]:
     ]
 
 
-def _signed(ulid: str, wire: Mapping[str, Any], sign: Sign | None) -> dict[str, Any]:
+def _sign_record(ulid: str, wire: Mapping[str, Any], sign: Sign | None) -> dict[str, Any]:
     signature = {"signature": sign(_signed_part(ulid, wire))} if sign else {}
     return {**wire, **signature}
 
@@ -322,7 +322,7 @@ def _short_record(ulid: str, wire: Any, sign: Sign | None) -> Any:
         return wire
     is_ours = is_signed(_signed_part(ulid, wire), wire.get("signature"), sign)
     shortened = {k: v for k, v in wire.items() if k != "signature"}
-    return _signed(ulid, {**shortened, "payload": short}, sign if is_ours else None)
+    return _sign_record(ulid, {**shortened, "payload": short}, sign if is_ours else None)
 
 
 def _short_item(item: Any) -> Any:

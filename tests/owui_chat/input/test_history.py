@@ -589,7 +589,7 @@ def test_answer_of_each_earlier_writer_is_replayed(
     """Its text and its reasoning; what only people should see does not reach it."""
     result = {**output("1"), "id": "fco_1", "status": "completed"}
     thought, tools = {ids[2]: reasoning("1")}, {ids[0]: call("1"), ids[1]: result}
-    chat = [asked("Weather?"), AssistantText(text)]
+    chat: list[ChatPart] = [asked("Weather?"), AssistantText(text)]
 
     found = built(chat, earlier_chat(**thought, **tools))
     lost = built(chat, {})
