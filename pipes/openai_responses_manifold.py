@@ -874,10 +874,14 @@ def is_kept_hosted(item: Mapping[str, Any]) -> bool:
 
 
 def is_replayed(item: Mapping[str, Any]) -> bool:
-    """Say whether later turns of a chat send `item`; an unknown type never goes back."""
+    """Say whether later turns of a chat send `item`, which an answer stored.
+
+    An unknown type never goes back, nor does a message that is not the model's.
+    """
     if is_hosted(item):
         return is_kept_hosted(item) or has_image(item)
-    return item_type(item) in _ITEM_KINDS
+    is_output = item.get("role", "assistant") == "assistant"
+    return is_output and item_type(item) in _ITEM_KINDS
 
 
 def drop_hosted_tool_items(items: Iterable[Item]) -> list[Item]:
@@ -6058,12 +6062,8 @@ def _sign_record(
 
 def _payload(value: object) -> tuple[Item, ...]:
     rows = value if isinstance(value, list) else [value]
-    return tuple(row for row in rows if isinstance(row, dict) and _is_output(row))
-
-
-def _is_output(item: Item) -> bool:
-    is_known = bool(item.get("type")) and item_type(item) in ITEM_KINDS
-    return is_known and item.get("role", "assistant") == "assistant"
+    items = [row for row in rows if isinstance(row, dict) and row.get("type")]
+    return tuple(items) if len(items) == len(rows) else ()
 
 
 def _harmless(payload: Iterable[Item]) -> tuple[Item, ...]:

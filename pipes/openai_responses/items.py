@@ -334,10 +334,14 @@ def is_kept_hosted(item: Mapping[str, Any]) -> bool:
 
 
 def is_replayed(item: Mapping[str, Any]) -> bool:
-    """Say whether later turns of a chat send `item`; an unknown type never goes back."""
+    """Say whether later turns of a chat send `item`, which an answer stored.
+
+    An unknown type never goes back, nor does a message that is not the model's.
+    """
     if is_hosted(item):
         return is_kept_hosted(item) or has_image(item)
-    return item_type(item) in _ITEM_KINDS
+    is_output = item.get("role", "assistant") == "assistant"
+    return is_output and item_type(item) in _ITEM_KINDS
 
 
 def drop_hosted_tool_items(items: Iterable[Item]) -> list[Item]:

@@ -139,7 +139,11 @@ def _turn(entries: Sequence[Item], sign: Sign | None) -> DetailTurn:
     carried = [entry for entry in entries if entry["type"] != _TURN]
     harmless = harmless_items([_detail_item(entry).item for entry in carried])
     items = (
-        _detail_item(entry) if _is_own_entry(entry, sign) else _harmless_detail(entry, stub)
+        (
+            _detail_item(entry)
+            if _is_own_entry(entry, sign)
+            else _harmless_detail(entry, stub)
+        )
         for entry, stub in zip(carried, harmless, strict=True)
     )
     notes = head.get("notes") if _is_own_entry(head, sign) else None

@@ -30,7 +30,6 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from openai_responses.items import (
-    ITEM_KINDS,
     Item,
     content_parts,
     has_encrypted_reasoning,
@@ -93,7 +92,9 @@ def write_records(
     records: Mapping[str, Record], sign: Sign | None, dead: Iterable[str] = ()
 ) -> dict[str, Any]:
     """Return the JSON value for the key of one message."""
-    items = {ulid: _sign_record(ulid, _wire(one), sign) for ulid, one in records.items()}
+    items = {
+        ulid: _sign_record(ulid, _wire(one), sign) for ulid, one in records.items()
+    }
     value: dict[str, Any] = {"__v": _VERSION, "items": items}
     return {**value, "dead": sorted(dead)} if dead else value
 
@@ -155,20 +156,17 @@ def _signed_part(ulid: str, wire: Mapping[str, Any]) -> list[Any]:
     ]
 
 
-def _sign_record(ulid: str, wire: Mapping[str, Any], sign: Sign | None) -> dict[str, Any]:
+def _sign_record(
+    ulid: str, wire: Mapping[str, Any], sign: Sign | None
+) -> dict[str, Any]:
     signature = {"signature": sign(_signed_part(ulid, wire))} if sign else {}
     return {**wire, **signature}
 
 
 def _payload(value: object) -> tuple[Item, ...]:
     rows = value if isinstance(value, list) else [value]
-    return tuple(row for row in rows if isinstance(row, dict) and _is_output(row))
-
-
-def _is_output(item: Item) -> bool:
-    """Say whether a run can have made `item`: instructions never come from a record."""
-    is_known = bool(item.get("type")) and item_type(item) in ITEM_KINDS
-    return is_known and item.get("role", "assistant") == "assistant"
+    items = [row for row in rows if isinstance(row, dict) and row.get("type")]
+    return tuple(items) if len(items) == len(rows) else ()
 
 
 def _harmless(payload: Iterable[Item]) -> tuple[Item, ...]:
@@ -322,7 +320,9 @@ def _short_record(ulid: str, wire: Any, sign: Sign | None) -> Any:
         return wire
     is_ours = is_signed(_signed_part(ulid, wire), wire.get("signature"), sign)
     shortened = {k: v for k, v in wire.items() if k != "signature"}
-    return _sign_record(ulid, {**shortened, "payload": short}, sign if is_ours else None)
+    return _sign_record(
+        ulid, {**shortened, "payload": short}, sign if is_ours else None
+    )
 
 
 def _short_item(item: Any) -> Any:
