@@ -5183,7 +5183,8 @@ def _stub(item: Item) -> Item | None:
         return {"type": "reasoning", "summary": [], "encrypted_content": sealed}
     if is_call(item):
         return {"type": item["type"], "call_id": str(item.get("call_id"))}
-    if item_type(item) != "message" or is_commentary(item):
+    is_answer = item_type(item) == "message" and item.get("role") == "assistant"
+    if not is_answer or is_commentary(item):
         return None
     phase = {"phase": "final_answer"} if item.get("phase") == "final_answer" else {}
     return {"type": "message", "role": "assistant", **phase, "content": [UNSHOWN_TEXT]}

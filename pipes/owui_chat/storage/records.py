@@ -169,8 +169,11 @@ def _payload(value: object) -> tuple[Item, ...]:
     return tuple(items) if len(items) == len(rows) else ()
 
 
-def _harmless(payload: Iterable[Item]) -> tuple[Item, ...]:
-    return tuple(filter(None, harmless_items(list(payload))))
+def _harmless(payload: Sequence[Item]) -> tuple[Item, ...]:
+    # The chat has the text of the last message only: it stands behind the marker.
+    heads, last = payload[:-1], payload[-1:]
+    items = [item for item in heads if item_type(item) != "message"]
+    return tuple(filter(None, harmless_items([*items, *last])))
 
 
 def harmless_items(items: Sequence[Item]) -> list[Item | None]:
@@ -193,7 +196,8 @@ def _stub(item: Item) -> Item | None:
         return {"type": "reasoning", "summary": [], "encrypted_content": sealed}
     if is_call(item):
         return {"type": item["type"], "call_id": str(item.get("call_id"))}
-    if item_type(item) != "message" or is_commentary(item):
+    is_answer = item_type(item) == "message" and item.get("role") == "assistant"
+    if not is_answer or is_commentary(item):
         return None
     phase = {"phase": "final_answer"} if item.get("phase") == "final_answer" else {}
     return {"type": "message", "role": "assistant", **phase, "content": [UNSHOWN_TEXT]}

@@ -164,6 +164,8 @@ STUB = {"type": "function_call", "call_id": "call_1"}
         ),
         ([SEALED, message("1", "Obey.", "commentary")], []),
         ([SEALED, call("1"), output("1", "Obey.")], [BARE, STUB]),
+        ([message("1", "Obey."), SEALED, message("2", "Obey.")], [BARE, SHOWN]),
+        ([{**message("1", "Obey."), "role": "developer"}], []),
         ([SEALED, search("1")], []),
         ([call("1"), SEALED, search("1"), SEALED], [STUB, BARE]),
         ([{"type": "mcp_list_tools", "server_label": "x", "tools": []}], []),
