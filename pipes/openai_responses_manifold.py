@@ -70,7 +70,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from fnmatch import fnmatchcase
-from functools import cache, partial
+from functools import partial
 from hashlib import sha256
 from importlib import import_module
 from io import BytesIO
@@ -93,14 +93,7 @@ from urllib.parse import (
 from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Field,
-    TypeAdapter,
-    ValidationError,
-    field_validator,
-)
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 # ==== openai_responses.clock: The time, random numbers, and ids made of both.
 
@@ -526,6 +519,14 @@ def parse_json_object(text: object) -> dict[str, Any] | None:
     except (ValueError, RecursionError):  # the latter for thousands of brackets
         return None
     return found if isinstance(found, dict) else None
+
+
+def parse_string_map(text: str) -> Mapping[str, str] | None:
+    """Return the JSON object of a text whose values are texts; {} for no text."""
+    found = parse_json_object(text.strip() or "{}")
+    if found is None or not all(isinstance(one, str) for one in found.values()):
+        return None
+    return found
 
 
 def clamp_number(value: object, least: int, most: int, default: int) -> int:
@@ -9089,7 +9090,9 @@ def _read_lines(rows: object) -> tuple[str, ...]:
 
 # ==== owui_manifold.valves: The valves of the pipe: what an administrator can set, and what a user can.
 
-LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"]
+_LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"]
+_Summary = Literal["auto", "concise", "detailed", "disabled"]
+_Tier = Literal["auto", "default", "flex", "priority"]
 _Choice = Literal["inherit", "on", "off"]
 
 
@@ -9098,14 +9101,13 @@ def _valve(
 ) -> Any:
     return Field(
         default=default,
-        description=f"{description} {default_sentence(default)}",
+        description=f"{description} {_default_sentence(default)}",
         json_schema_extra={"input": {"type": "password"}} if secret else None,
         **limits,
     )
 
 
-def default_sentence(default: object) -> str:
-    """Return the last sentence of a description."""
+def _default_sentence(default: object) -> str:
     if isinstance(default, bool):
         return f"Default: {'on' if default else 'off'}."
     return f"Default: `{default}`." if default != "" else "Default: empty."
@@ -9114,30 +9116,27 @@ def default_sentence(default: object) -> str:
 class Valves(BaseModel):
     """Settings of the administrator, in the order of the page."""
 
+    model_config = ConfigDict(allow_inf_nan=False)
+
     # Key and address
     API_KEY: str = _valve(
         "",
-        "API key. Empty: the environment variable `OPENAI_API_KEY` of Open WebUI.",
+        "Empty: the environment variable `OPENAI_API_KEY` of Open WebUI.",
         secret=True,
     )
     BASE_URL: str = _valve(
-        DEFAULT_BASE_URL,
-        "Address of the Responses API, with or without `/v1`.",
+        DEFAULT_BASE_URL, "Address of the Responses API, with or without `/v1`."
     )
-    ORGANIZATION: str = _valve(
-        "", "Organization to bill, if the key belongs to several."
-    )
-    PROJECT: str = _valve("", "Project to bill, if the key belongs to several.")
+    ORGANIZATION: str = _valve("", "Organization to bill, if the key has several.")
+    PROJECT: str = _valve("", "Project to bill, if the key has several.")
     EXTRA_HEADERS: str = _valve(
         "",
-        'More headers for every request, as a JSON object: `{"X-Team": "blue"}`. They '
-        "replace headers of the same name.",
+        'Headers to add or replace, as a JSON object: `{"X-Team": "blue"}`.',
         secret=True,
     )
     COMPATIBILITY: Literal["openai", "strict"] = _valve(
         "openai",
-        "`strict` sends only what every server knows: for servers other than OpenAI "
-        "and Azure.",
+        "`strict` sends only what every server knows: for others than OpenAI and Azure.",
     )
 
     # Models
@@ -9147,12 +9146,11 @@ class Valves(BaseModel):
         "lists the newest of each family, `gpt-5-auto` chooses a model for each chat.",
     )
     FETCH_MODELS: bool = _valve(
-        True,
-        "For `auto` in MODEL_ID: list only models that the server offers for this key.",
+        True, "`auto` in MODEL_ID lists only what the server offers for this key."
     )
     MODEL_OVERRIDES_JSON: str = _valve(
         "",
-        "Corrections to what this pipe knows about models, as a JSON object: "
+        "Corrections to what this pipe knows about models: "
         '`{"my-deployment": {"like": "gpt-5.2", "name": "Our GPT"}}`.',
     )
     TASK_MODEL: str = _valve(
@@ -9172,33 +9170,28 @@ class Valves(BaseModel):
         False, "Offer OpenAI's web search in every chat. Each search is billed."
     )
     MAP_WEB_SEARCH: bool = _valve(
-        True,
-        "The Web Search switch of the page means OpenAI's search, not Open WebUI's.",
+        True, "The page's Web Search switch means OpenAI's search, not Open WebUI's."
     )
     WEB_SEARCH_CONTEXT_SIZE: Literal["low", "medium", "high"] = _valve(
-        "medium",
-        "How much of the pages found the model reads. More costs more.",
+        "medium", "How much of the pages found the model reads. More costs more."
     )
     WEB_SEARCH_USER_LOCATION: str = _valve(
         "",
-        "Where users are, as `city, region, country, timezone` or as a JSON object of "
-        "these. Example: `Bern, BE, CH, Europe/Zurich`.",
+        "`city, region, country, timezone` (`Bern, BE, CH, Europe/Zurich`), or a JSON "
+        "object of these.",
     )
     WEB_SEARCH_ALLOWED_DOMAINS: str = _valve(
-        "",
-        "Search only these domains and their subdomains, separated by commas. Empty: "
-        "all.",
+        "", "Domains to search, with subdomains, separated by commas. Empty: all."
     )
     # ... pictures
     ENABLE_IMAGE_GENERATION: bool = _valve(
         False,
-        "Let the model draw pictures with OpenAI's tool; each is billed and stored as a "
-        "file of the user.",
+        "Let the model draw pictures; each is billed and stored as a file of the user.",
     )
     IMAGE_GENERATION_OPTIONS: str = _valve(
         '{"partial_images": 2}',
-        "Options of that tool, as a JSON object: `quality`, `size`, `background`, "
-        "`output_format`, `model`, `partial_images` (previews, 0 to 3).",
+        "A JSON object: `quality`, `size`, `background`, `output_format`, `model`, "
+        "`partial_images` (previews, 0 to 3).",
     )
     IMAGE_DETAIL: Literal["auto", "low", "high"] = _valve(
         "auto",
@@ -9208,8 +9201,7 @@ class Valves(BaseModel):
     # ... code
     ENABLE_CODE_INTERPRETER: bool = _valve(
         False,
-        "Let the model run Python in a billed container at OpenAI. Its files are stored "
-        "as files of the user.",
+        "Let the model run Python in a billed container at OpenAI. Its files are stored.",
     )
     # ... files
     FILE_SEARCH_VECTOR_STORES: str = _valve(
@@ -9224,18 +9216,18 @@ class Valves(BaseModel):
     # ... remote servers
     REMOTE_MCP_SERVERS_JSON: str = _valve(
         "",
-        "Remote MCP servers that OpenAI calls, as a JSON list of objects: "
-        "`server_label`, `server_url` or `connector_id`, `authorization`, `headers`, "
-        "`allowed_tools`, `require_approval`, `server_description`. Users are asked "
-        "unless `require_approval` is `never`.",
+        "Servers that OpenAI calls, as a JSON list of objects: `server_label`, "
+        "`server_url` or `connector_id`, `authorization`, `headers`, `allowed_tools`, "
+        "`require_approval` (users are asked unless it is `never`), "
+        "`server_description`.",
         secret=True,
     )
 
     # Reasoning and history
-    REASONING_SUMMARY: Literal["auto", "concise", "detailed", "disabled"] = _valve(
+    REASONING_SUMMARY: _Summary = _valve(
         "auto",
-        "Show a summary of the reasoning. OpenAI gives it to verified organizations "
-        "only; choose `disabled` if yours is not.",
+        "OpenAI gives summaries to verified organizations only; choose `disabled` if "
+        "yours is not.",
     )
     PERSIST_REASONING_TOKENS: Literal["disabled", "response", "conversation"] = _valve(
         "conversation",
@@ -9250,14 +9242,14 @@ class Valves(BaseModel):
     HISTORY_CARRIER: Literal["markers", "output"] = _valve(
         "markers",
         "Where a chat keeps what it does not show: under its own keys, with invisible "
-        "lines in the answers, or in Open WebUI's stored output of each answer, without "
-        "such lines. Both are always read.",
+        "lines in the answers, or in Open WebUI's stored output of each answer. Both "
+        "are always read.",
     )
     STORE_ENCRYPTION_KEY: str = _valve(
         "",
-        "A long random text from which the keys for what is stored in chats are made; "
-        "after a change, what was stored before is used only in part. Empty: the "
-        "server's WEBUI_SECRET_KEY.",
+        "A long random text, from which the keys for what chats store are made. After a "
+        "change, what was stored before is used only in part. Empty: the server's "
+        "WEBUI_SECRET_KEY.",
         secret=True,
     )
     STABLE_INSTRUCTIONS: Literal["auto", "on", "off"] = _valve(
@@ -9283,24 +9275,21 @@ class Valves(BaseModel):
         ge=0,
     )
     MAX_OUTPUT_TOKENS: int = _valve(
-        0,
-        "Most tokens of one answer, reasoning included. 0: the limit of the model.",
-        ge=0,
+        0, "Limit of one answer, reasoning included. 0: that of the model.", ge=0
     )
 
     # Open WebUI's tools
     TOOL_EXECUTION: Literal["pipe", "open_webui"] = _valve(
         "pipe",
-        "Who runs Open WebUI's tools: this pipe, in parallel and within limits, or Open "
-        "WebUI, one after the other with its own lasting approvals.",
+        "Who runs the tools: this pipe, in parallel and within limits, or Open WebUI, "
+        "one after the other with its own lasting approvals.",
     )
     PARALLEL_TOOL_CALLS: bool = _valve(
         True, "Let the model call several tools at once."
     )
     MAX_FUNCTION_CALL_LOOPS: int = _valve(
         10,
-        "Most rounds of tool calls in one answer. After them the model answers with "
-        "what it has.",
+        "Most rounds of tool calls in one answer; then the model answers as it can.",
         ge=1,
     )
     MAX_TOOL_CALLS: int = _valve(100, "Most tool calls in one answer.", ge=1)
@@ -9309,12 +9298,10 @@ class Valves(BaseModel):
         "Time limit of one tool call; calls made at once have five times as long "
         "together. Time that people take does not count.",
         gt=0,
-        allow_inf_nan=False,
     )
     TOOL_OUTPUT_CHARACTERS: int = _valve(
         100_000,
-        "Longest tool output that the model gets. Of a longer one it gets the beginning "
-        "and the end.",
+        "Of a longer tool output the model gets the beginning and the end.",
         ge=1000,
     )
     TOOL_APPROVAL: str = _valve(
@@ -9325,12 +9312,10 @@ class Valves(BaseModel):
     )
     AUTO_NATIVE_TOOLS: bool = _valve(
         False,
-        "When somebody uses a model whose Function Calling is Legacy, set it to Native "
-        "in the settings of that model.",
+        "Set the Function Calling of a model to Native when it is used with Legacy.",
     )
     ENABLE_STRICT_TOOL_CALLING: bool = _valve(
-        False,
-        "Have OpenAI enforce the schemas of tools, where a schema has a strict form.",
+        False, "Have OpenAI enforce the schemas of tools that have a strict form."
     )
 
     # Users
@@ -9342,22 +9327,22 @@ class Valves(BaseModel):
     )
     USER_API_KEYS: Literal["off", "allowed", "required"] = _valve(
         "off",
-        "Whether users can, or must, set an API key of their own, also for their tasks. "
+        "Whether users can, or must, set a key of their own, also for their tasks. "
         "Administrators may always use the key of this pipe.",
     )
 
     # Cost
     SHOW_COST: bool = _valve(
         False,
-        "Show the cost of an answer in its last status line and its usage, at the "
-        "prices of the standard tier.",
+        "Show the cost of an answer in its last status line and its usage, for the "
+        "standard tier.",
     )
     CUSTOM_MODEL_PRICING_JSON: str = _valve(
         "",
-        "Prices in US dollars per million tokens that replace those of this pipe, as a "
-        'JSON object: `{"my-model": {"input": 2, "cached": 0.5, "output": 8}}`.',
+        "US dollars per million tokens, instead of the prices of this pipe: "
+        '`{"my-model": {"input": 2, "cached": 0.5, "output": 8}}`.',
     )
-    SERVICE_TIER: Literal["auto", "default", "flex", "priority"] = _valve(
+    SERVICE_TIER: _Tier = _valve(
         "auto",
         "`flex` is cheaper and slower, `priority` faster and more expensive, if the "
         "model and the project have them.",
@@ -9366,53 +9351,41 @@ class Valves(BaseModel):
     # Network
     ENABLE_STREAM: bool = _valve(
         True,
-        "Stream answers from the server. Off: each answer comes as a whole, for servers "
-        "or organizations that may not stream.",
+        "Off: each answer comes as a whole, for servers or organizations that may not "
+        "stream.",
     )
     MAX_RETRIES: int = _valve(
-        1,
-        "How often a request is sent again that failed before any text was shown, 0 to "
-        "5.",
+        1, "How often a request that failed before any text is sent again, 0 to 5."
     )
     MAX_RETRY_WAIT_SECONDS: float = _valve(
-        60,
-        "Longest wait before a retry. If the server asks for a longer one, the error is "
-        "shown at once.",
-        ge=0,
-        allow_inf_nan=False,
+        60, "If the server asks for a longer wait, the error is shown at once.", ge=0
     )
     CONNECT_TIMEOUT_SECONDS: float = _valve(
-        30, "Time limit for opening a connection.", gt=0, allow_inf_nan=False
+        30, "Time limit for opening a connection.", gt=0
     )
     FIRST_EVENT_TIMEOUT_SECONDS: float = _valve(
-        300, "Time limit for the first event of an answer, 30 to 900."
+        300, "Longest wait for the beginning of an answer, 30 to 900."
     )
     IDLE_TIMEOUT_SECONDS: float = _valve(
         300,
-        "Longest silence within an answer, 30 to 900. Long reasoning without a summary "
-        "is silent for minutes.",
+        "Longest silence within an answer, 30 to 900. Reasoning without a summary can "
+        "be silent for minutes.",
     )
     TOTAL_TIMEOUT_SECONDS: float = _valve(
-        0,
-        "Time limit for a whole answer, without the time of tools and of people. 0: "
-        "none.",
-        ge=0,
-        allow_inf_nan=False,
+        0, "Limit of an answer, without the time of tools and people. 0: none.", ge=0
     )
     VERIFY_SSL: bool = _valve(
         True,
-        "Check the certificate of the server. Turn it off for tests only: others on the "
-        "network can then read the key.",
+        "Check the server's certificate. Off is for tests only: others on the network "
+        "can then read the key.",
     )
     CA_BUNDLE: str = _valve(
-        "",
-        "Path of a file with the certificates to trust instead of the system's, for "
-        "example those of a company proxy.",
+        "", "Path of a file with the certificates to trust instead of the system's."
     )
     PROXY: str = _valve(
         "",
-        "Address of an HTTP proxy, with user and password if it needs them. Empty: "
-        "HTTPS_PROXY and NO_PROXY of the environment.",
+        "Address of an HTTP proxy, also with user and password. Empty: HTTPS_PROXY and "
+        "NO_PROXY of the environment.",
         secret=True,
     )
 
@@ -9422,10 +9395,9 @@ class Valves(BaseModel):
         "Log one JSON line per request, success and error, without any text of the "
         "chat. `OPENAI_GPT5_AUDIT_LOG=true` in the environment does the same.",
     )
-    LOG_LEVEL: LogLevel = _valve(
+    LOG_LEVEL: _LogLevel = _valve(
         "INFO",
-        "Lowest level that this pipe writes to the server's log. Keys and texts of the "
-        "chat are never written.",
+        "Lowest level in the server's log, which never has keys or texts of a chat.",
     )
 
     @field_validator("PROMPT_CACHE_KEY", mode="before")
@@ -9446,7 +9418,7 @@ class Valves(BaseModel):
         return clamp_number(value, 30, 900, 300)
 
     def effective_key(self) -> str:
-        """Return the key to use, or nothing."""
+        """Return the key to use; empty if there is none."""
         # As the default of the field it would stand in the schema of the page.
         return self.API_KEY.strip() or os.environ.get("OPENAI_API_KEY", "").strip()
 
@@ -9471,11 +9443,10 @@ class UserValves(BaseModel):
         "inherit", "none", "minimal", "low", "medium", "high", "xhigh", "max"
     ] = _valve(
         "inherit",
-        "How long a reasoning model thinks. An effort that the model does not have is "
-        "not sent.",
+        "How long a model thinks. An effort that it does not have is not sent.",
     )
-    REASONING_SUMMARY: Literal["inherit", "auto", "concise", "detailed", "disabled"] = (
-        _valve("inherit", "Show a summary of the reasoning.")
+    REASONING_SUMMARY: Literal["inherit", _Summary] = _valve(
+        "inherit", "Show a summary of the reasoning."
     )
     VERBOSITY: Literal["inherit", "low", "medium", "high"] = _valve(
         "inherit", "How long answers are."
@@ -9485,13 +9456,12 @@ class UserValves(BaseModel):
         "inherit", "Let the model draw pictures with OpenAI."
     )
     CODE_INTERPRETER: _Choice = _valve("inherit", "Let the model run Python at OpenAI.")
-    SERVICE_TIER: Literal["inherit", "auto", "default", "flex", "priority"] = _valve(
-        "inherit",
-        "`flex` is cheaper and slower, `priority` faster and more expensive.",
+    SERVICE_TIER: Literal["inherit", _Tier] = _valve(
+        "inherit", "`flex` is cheaper and slower, `priority` faster and more expensive."
     )
     SHOW_COST: _Choice = _valve("inherit", "Show the cost of an answer.")
-    LOG_LEVEL: Literal["inherit", "DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"] = (
-        _valve("inherit", "What the pipe writes to the server's log about your chats.")
+    LOG_LEVEL: Literal["inherit", _LogLevel] = _valve(
+        "inherit", "What the pipe writes to the server's log about your chats."
     )
     API_KEY: str = _valve(
         "",
@@ -9507,9 +9477,6 @@ class UserValves(BaseModel):
 
 # ==== owui_manifold.config: What the valves come to for one call: they are read once, into a `Config`.
 
-_Value = TypeVar("_Value")
-_Headers = Mapping[str, str]
-
 
 class Config(NamedTuple):
     """What holds for one call; a user's choice replaces the administrator's."""
@@ -9520,18 +9487,14 @@ class Config(NamedTuple):
     problems: tuple[str, ...]
     """Sentences for administrators; the call works without what they name."""
 
-    endpoint: Endpoint | InvalidRequest
     own_key: str
     """The user's own API key, if the administrator permits one."""
     overrides: Mapping[str, ResolvedModel] | InvalidRequest
-    prices: Mapping[str, ModelPrices] | InvalidRequest
-    rules: Sequence[tuple[str, Approval]] | InvalidRequest
+    """An error is raised only where a model is resolved."""
     remote: RemoteServers
-    location: Mapping[str, str] | InvalidRequest
-    image_options: Item | InvalidRequest
 
     effort: str | None
-    summary: str | None
+    summary: str
     verbosity: str | None
     service_tier: str
     web_search: bool
@@ -9544,13 +9507,6 @@ class Config(NamedTuple):
     log_level: str
 
 
-def usable(value: _Value | InvalidRequest) -> _Value:
-    """Return a value of the `Config`; raises InvalidRequest if it cannot be used."""
-    if isinstance(value, InvalidRequest):
-        raise value
-    return value
-
-
 def read_config(
     valves: Valves,
     user: Mapping[str, Any] | None = None,
@@ -9561,29 +9517,23 @@ def read_config(
     is_admin = person.get("role") == "admin"
     stored = person.get("valves")
     given = stored if isinstance(stored, UserValves) else UserValves()
-    own = _allowed_choices(_with_switches(given, host), valves, is_admin)
+    wanted, filter_error = _with_switches(given, host.get(_FILTER_KEY))
+    own = _allowed_choices(wanted, valves, is_admin)
     own_key = own.API_KEY.strip() if valves.USER_API_KEYS != "off" else ""
-    headers = _attempt(lambda: _extra_headers(valves))
     remote = read_servers(valves.REMOTE_MCP_SERVERS_JSON)
-    features = host.get("features")
-    switches = features if isinstance(features, Mapping) else {}
+    switches = as_mapping(host.get("features"))
     replaces_search = valves.MAP_WEB_SEARCH and bool(switches.get("web_search"))
     searches = valves.ENABLE_WEB_SEARCH or replaces_search
     return Config(
         valves=valves,
-        secrets=_secrets(valves, headers, own.API_KEY.strip(), *remote.secrets),
-        problems=tuple(filter(None, (_permission_error(valves), _filter_error(host)))),
-        endpoint=_attempt(lambda: _user_endpoint(valves, headers, own_key, is_admin)),
+        secrets=_secrets(valves, own.API_KEY.strip(), *remote.secrets),
+        problems=tuple(filter(None, (_permission_error(valves), filter_error))),
         own_key=own_key,
-        overrides=_attempt(lambda: read_overrides(valves.MODEL_OVERRIDES_JSON)),
-        prices=_attempt(lambda: read_prices(valves.CUSTOM_MODEL_PRICING_JSON)),
-        rules=_attempt(lambda: read_rules(valves.TOOL_APPROVAL)),
+        overrides=_overrides(valves),
         remote=remote,
-        location=_attempt(lambda: _location(valves.WEB_SEARCH_USER_LOCATION)),
-        image_options=_attempt(lambda: _image_options(valves)),
-        effort=_inherit(own.REASONING_EFFORT, None),
+        effort=_inherit(own.REASONING_EFFORT, "") or None,
         summary=_inherit(own.REASONING_SUMMARY, valves.REASONING_SUMMARY),
-        verbosity=_inherit(own.VERBOSITY, None),
+        verbosity=_inherit(own.VERBOSITY, "") or None,
         service_tier=_inherit(own.SERVICE_TIER, valves.SERVICE_TIER),
         web_search=_is_on(own.WEB_SEARCH, searches),
         replaces_search=replaces_search,
@@ -9595,24 +9545,21 @@ def read_config(
     )
 
 
-def _secrets(
-    valves: Valves, headers: _Headers | InvalidRequest, *others: str
-) -> tuple[str, ...]:
-    values: Iterable[str] = [valves.EXTRA_HEADERS]
-    if not isinstance(headers, InvalidRequest):
-        values = headers.values()
+def _secrets(valves: Valves, *others: str) -> tuple[str, ...]:
+    headers = parse_string_map(valves.EXTRA_HEADERS)
+    values = [valves.EXTRA_HEADERS] if headers is None else headers.values()
     keys = (valves.effective_key(), valves.STORE_ENCRYPTION_KEY)
     return connection_secrets(values, valves.PROXY, *keys, *others)
 
 
-def _attempt(read: Callable[[], _Value]) -> _Value | InvalidRequest:
+def _overrides(valves: Valves) -> Mapping[str, ResolvedModel] | InvalidRequest:
     try:
-        return read()
+        return read_overrides(valves.MODEL_OVERRIDES_JSON)
     except InvalidRequest as error:
         return error
 
 
-def _inherit(own: str, default: _Value) -> str | _Value:
+def _inherit(own: str, default: str) -> str:
     return default if own == "inherit" else own
 
 
@@ -9645,20 +9592,15 @@ _CHOICES: Mapping[str, str] = {
 """The words of USER_MAY_CHANGE, with the user valve that each allows."""
 
 
-def _with_switches(user: UserValves, metadata: Mapping[str, Any]) -> UserValves:
-    given = metadata.get(_FILTER_KEY)
-    if not isinstance(given, Mapping) or given.get("version") != _FILTER_VERSION:
-        return user
+def _with_switches(user: UserValves, given: object) -> tuple[UserValves, str]:
+    if not isinstance(given, Mapping):
+        return user, ""
+    if given.get("version") != _FILTER_VERSION:
+        return user, _OTHER_FILTER_VERSION
     changed = {valve: "on" for switch, valve in _SWITCHES.items() if given.get(switch)}
     if given.get("thinking") in REASONING_EFFORTS:
         changed["REASONING_EFFORT"] = str(given["thinking"])
-    return user.model_copy(update=changed)
-
-
-def _filter_error(metadata: Mapping[str, Any]) -> str:
-    given = metadata.get(_FILTER_KEY)
-    is_other = isinstance(given, Mapping) and given.get("version") != _FILTER_VERSION
-    return _OTHER_FILTER_VERSION if is_other else ""
+    return user.model_copy(update=changed), ""
 
 
 def _allowed_choices(user: UserValves, valves: Valves, is_admin: bool) -> UserValves:
@@ -9684,59 +9626,10 @@ def _permitted_words(valves: Valves) -> set[str]:
     return set(comma_list(valves.USER_MAY_CHANGE.lower()))
 
 
-# Single valves
-
-
 def comma_list(text: str) -> list[str]:
     """Return the words of a list separated by commas, each of them once."""
     words = (word.strip() for word in text.split(","))
     return list(dict.fromkeys(word for word in words if word))
-
-
-@cache
-def _adapter(form: Any) -> TypeAdapter[Any]:
-    return TypeAdapter(form)  # at first use: it is not free, and few valves are set
-
-
-def _json_value(form: Any, text: str, problem: str, example: str) -> Any:
-    try:
-        return _adapter(form).validate_json(text.strip() or "{}", strict=True)
-    except ValidationError:
-        raise valve_error(problem, example, place=PIPE_VALVES) from None
-
-
-def _extra_headers(valves: Valves) -> _Headers:
-    problem = "EXTRA_HEADERS is not a JSON object of texts"
-    example = '{"X-Team": "blue"}'
-    text = valves.EXTRA_HEADERS
-    headers: _Headers = _json_value(dict[str, str], text, problem, example)
-    return headers
-
-
-def _image_options(valves: Valves) -> Item:
-    problem = "IMAGE_GENERATION_OPTIONS is not a JSON object"
-    example = '{"quality": "high"}'
-    text = valves.IMAGE_GENERATION_OPTIONS
-    options: Item = _json_value(dict[str, Any], text, problem, example)
-    return options
-
-
-_PLACE = ("city", "region", "country", "timezone")
-
-
-def _location(text: str) -> Mapping[str, str]:
-    problem = "WEB_SEARCH_USER_LOCATION is neither a JSON object nor a place"
-    example = "Bern, BE, CH, Europe/Zurich (city, region, country, timezone)"
-    words = [word.strip() for word in text.split(",")]
-    if text.strip().startswith("{"):
-        given = _json_value(dict[str, Any], text, problem, example)
-    elif len(words) <= len(_PLACE):
-        given = dict(zip(_PLACE, words, strict=False))
-    else:
-        raise valve_error(problem, example, place=PIPE_VALVES)
-    if not all(isinstance(given.get(key, ""), str) for key in _PLACE):
-        raise valve_error(problem, example, place=PIPE_VALVES)
-    return {key: given[key] for key in _PLACE if given.get(key)}
 
 
 # The endpoint
@@ -9745,45 +9638,37 @@ _NO_OWN_KEY = (
     "This pipe wants an OpenAI API key of your own. Set API_KEY in your settings of "
     "this pipe: the slider icon beside the chat input, or Controls > Valves."
 )
-_BILLED_HEADERS = frozenset(
-    {"authorization", "api-key", "openai-organization", "openai-project"}
+_NO_KEY = (
+    "This pipe has no API key yet. An administrator has to set API_KEY in the valves "
+    "of this pipe (Admin Panel > Functions > the gear beside it)."
 )
+_BILLED_HEADERS = ("authorization", "api-key", "openai-organization", "openai-project")
 
 
-def build_endpoint(valves: Valves) -> Endpoint:
-    """Return where requests with the pipe's own key go; raises InvalidRequest."""
-    headers = _attempt(lambda: _extra_headers(valves))
-    return _endpoint(valves, valves.effective_key(), headers)
-
-
-def _user_endpoint(
-    valves: Valves, headers: _Headers | InvalidRequest, own_key: str, is_admin: bool
+def build_endpoint(
+    valves: Valves, own_key: str = "", *, is_admin: bool = True
 ) -> Endpoint:
-    if not own_key:
-        if valves.USER_API_KEYS == "required" and not is_admin:
-            raise InvalidRequest(_NO_OWN_KEY)
-        return _endpoint(valves, valves.effective_key(), headers)
-    endpoint = _endpoint(valves, own_key, headers)
-    rest = {
-        name: text
-        for name, text in endpoint.extra_headers.items()
-        if name.lower() not in _BILLED_HEADERS
-    }
-    return replace(endpoint, organization="", project="", extra_headers=rest)
+    """Return where requests go, with a user's own key if there is one.
 
-
-def _endpoint(valves: Valves, key: str, headers: _Headers | InvalidRequest) -> Endpoint:
+    Organization, project and billed headers belong to the administrator's account, so
+    they are not sent with a user's own key. Raises InvalidRequest for unusable valves.
+    """
+    if not own_key and valves.USER_API_KEYS == "required" and not is_admin:
+        raise InvalidRequest(_NO_OWN_KEY)
+    key = own_key or valves.effective_key()
     if not key:
-        raise InvalidRequest(
-            "This pipe has no API key yet. An administrator has to set API_KEY in the "
-            "valves of this pipe (Admin Panel > Functions > the gear beside it)."
-        )
+        raise InvalidRequest(_NO_KEY)
+    headers = parse_string_map(valves.EXTRA_HEADERS)
+    if headers is None:
+        problem = "EXTRA_HEADERS is not a JSON object of texts"
+        raise valve_error(problem, '{"X-Team": "blue"}', place=PIPE_VALVES)
+    billed = _BILLED_HEADERS if own_key else ()
     return Endpoint(
         base_url=valves.BASE_URL,
         api_key=key,
-        organization=valves.ORGANIZATION.strip(),
-        project=valves.PROJECT.strip(),
-        extra_headers=usable(headers),
+        organization="" if own_key else valves.ORGANIZATION.strip(),
+        project="" if own_key else valves.PROJECT.strip(),
+        extra_headers={k: v for k, v in headers.items() if k.lower() not in billed},
         network=Network(
             valves.VERIFY_SSL, valves.CA_BUNDLE.strip(), valves.PROXY.strip()
         ),
@@ -9791,11 +9676,8 @@ def _endpoint(valves: Valves, key: str, headers: _Headers | InvalidRequest) -> E
     )
 
 
-class Capabilities(NamedTuple):
-    """Refusals that hold for every request: of summaries, of streams."""
-
-    summary: bool = False
-    stream: bool = False
+_LASTING_REFUSALS = ("summary", "stream")
+"""Causes of refusals that hold for every request; others concern only one."""
 
 
 class AccountCapabilities:
@@ -9803,12 +9685,12 @@ class AccountCapabilities:
 
     def __init__(self) -> None:
         """Start without any known refusal."""
-        self._by_account: dict[str, Capabilities] = {}
+        self._refused: dict[str, set[str]] = {}
         self._mentioned: set[str] = set()
 
-    def of(self, endpoint: Endpoint) -> Capabilities:
-        """Return what this key has been refused at this address."""
-        return self._by_account.get(endpoint.account(), Capabilities())
+    def refused(self, endpoint: Endpoint) -> Collection[str]:
+        """Return the causes that every request of this key to this address avoids."""
+        return self._refused.get(endpoint.account(), ())
 
     def first_time(self, text: str) -> bool:
         """Say whether `text` is asked about for the first time."""
@@ -9817,82 +9699,9 @@ class AccountCapabilities:
         return is_new
 
     def note(self, endpoint: Endpoint, cause: str) -> None:
-        """Remember a refusal by its cause; others concern only one request."""
-        if cause in Capabilities._fields:
-            known = self.of(endpoint)._replace(**{cause: True})
-            self._by_account[endpoint.account()] = known
-
-
-# A request
-
-_LEAST_THRESHOLD = 1000
-"""A smaller threshold would compact every answer."""
-
-_BATCH_SHARE = 5
-"""Calls made at once run in parallel, but not all of them."""
-
-
-def default_parameters(config: Config, user_id: str, chat_id: str) -> dict[str, Any]:
-    """Return parameters of the API; the caller's own replace them.
-
-    The same chat and user always get the same values, because the prompt cache and,
-    from gpt-6.2 on, encrypted reasoning depend on them
-    (docs/reference/responses-api.md, "Changed beginnings").
-    """
-    valves, tier = config.valves, config.service_tier
-    threshold = max(valves.COMPACTION_TOKENS, _LEAST_THRESHOLD)
-    compaction = [{"type": "compaction", "compact_threshold": threshold}]
-    chosen = {
-        "safety_identifier": _hash_id("user", user_id),
-        "prompt_cache_key": _cache_key(valves.PROMPT_CACHE_KEY, user_id, chat_id),
-        "service_tier": tier if tier != "auto" else None,
-        "truncation": valves.TRUNCATION if valves.TRUNCATION != "disabled" else None,
-        "max_output_tokens": valves.MAX_OUTPUT_TOKENS or None,
-        "context_management": compaction if valves.COMPACTION_TOKENS else None,
-    }
-    return {name: value for name, value in chosen.items() if value is not None}
-
-
-def _cache_key(kind: str, user_id: str, chat_id: str) -> str | None:
-    if kind == "off":
-        return None
-    chat = _hash_id("chat", chat_id) if kind == "chat" else None
-    return chat or _hash_id("cache", user_id)
-
-
-def _hash_id(kind: str, value: str) -> str | None:
-    text = f"openai_responses:{kind}:{value}"
-    return sha256(text.encode()).hexdigest()[:48] if value else None
-
-
-def request_settings(
-    config: Config,
-    *,
-    streams: bool,
-    tools: Sequence[Item],
-    refused: Capabilities,
-    defaults: Mapping[str, Any],
-) -> Settings:
-    """Return the settings of a request, without what the server `refused` before."""
-    valves, summary = config.valves, config.summary
-    return Settings(
-        effort=config.effort,
-        summary=None if summary == "disabled" or refused.summary else summary,
-        verbosity=config.verbosity,
-        stream=streams and valves.ENABLE_STREAM and not refused.stream,
-        encrypted_reasoning=valves.carries_reasoning(),
-        tools=tools,
-        parallel_tool_calls=None if valves.PARALLEL_TOOL_CALLS else False,
-        defaults=defaults,
-    )
-
-
-def is_background_model(valves: Valves, names: Iterable[str]) -> bool:
-    """Say whether BACKGROUND_MODELS matches one of a model's names."""
-    if valves.COMPATIBILITY == "strict":  # such servers do not store responses
-        return False
-    patterns = comma_list(valves.BACKGROUND_MODELS.lower())
-    return any(fnmatchcase(n.lower(), p) for n in names for p in patterns)
+        """Remember the cause of a refusal, if it is a lasting one."""
+        if cause in _LASTING_REFUSALS:
+            self._refused.setdefault(endpoint.account(), set()).add(cause)
 
 
 def run_limits(valves: Valves, *, tools_ran: bool) -> Limits:
@@ -9910,87 +9719,38 @@ def run_limits(valves: Valves, *, tools_ran: bool) -> Limits:
     )
 
 
-def build_toolset(
-    valves: Valves,
-    tools: CallableTools,
-    approver: Approver,
-    log: Callable[[str], object],
-    *,
-    runs_calls: bool = True,
-) -> Toolset:
-    """Return what a run needs to answer calls itself, or to leave them to others."""
-    return Toolset(
-        tools,
-        approver,
-        CallLimits(
-            seconds=valves.TOOL_TIMEOUT_SECONDS,
-            batch_seconds=_BATCH_SHARE * valves.TOOL_TIMEOUT_SECONDS,
-            characters=valves.TOOL_OUTPUT_CHARACTERS,
-        ),
-        log,
-        rounds=valves.MAX_FUNCTION_CALL_LOOPS,
-        most_calls=valves.MAX_TOOL_CALLS,
-        carries_reasoning=valves.carries_reasoning(),
-        runs_calls=runs_calls,
-    )
-
-
 # ==== owui_manifold.log: Lines in the server's log, without secrets; the newest of each run are kept in memory.
 
 _LOGGER = logging.getLogger("openai_responses_manifold")
 
-_LEVELS: Mapping[str, int] = {
-    "DEBUG": logging.DEBUG,
-    "INFO": logging.INFO,
-    "WARNING": logging.WARNING,
-    "ERROR": logging.ERROR,
-    "CRITICAL": logging.CRITICAL,
-}
+_LEVELS = {"DEBUG": 10, "INFO": 20, "WARNING": 30, "ERROR": 40, "CRITICAL": 50}
+"""The numbers that `logging` has for them."""
 
 _KEPT_LINES = 2000
-
-
-class LogLine(NamedTuple):
-    """One line of a run: its time, its level, its text."""
-
-    seconds: int
-    level: str
-    text: str
-
-    def __str__(self) -> str:
-        """Return the line as it is shown, with its time in UTC."""
-        time = datetime.fromtimestamp(self.seconds, UTC)
-        return f"{time:%Y-%m-%d %H:%M:%S} {self.level:<8} {self.text}"
 
 
 class RunLog:
     """The log of one run; can be used from other threads."""
 
-    def __init__(
-        self,
-        threshold: str,
-        secrets: Iterable[str],
-        run_id: str,
-        now: Callable[[], int] = unix_seconds,
-    ) -> None:
+    def __init__(self, threshold: str, secrets: Iterable[str], run_id: str) -> None:
         """Start empty; lines from `threshold` on are written to the server's log."""
         self.run_id = run_id
-        self._threshold = _level_number(threshold)
+        self._threshold = _LEVELS.get(threshold, logging.INFO)
         self._secrets = tuple(secrets)
-        self._now = now
-        self._lines: deque[LogLine] = deque(maxlen=_KEPT_LINES)
+        self._lines: deque[str] = deque(maxlen=_KEPT_LINES)
         self._lock = Lock()
 
     def line(self, level: str, text: str) -> None:
-        """Keep `text` as one line; also write it, with the run's id, if its level is
-        enough.
+        """Keep `text` as one line, with its time in UTC; also write it, with the run's
+        id, if its level is enough.
 
         An unknown level counts as INFO.
         """
         known = level if level in _LEVELS else "INFO"
         one_line = redact_line(text, self._secrets)
+        time = datetime.fromtimestamp(unix_seconds(), UTC)
         with self._lock:
-            self._lines.append(LogLine(self._now(), known, one_line))
+            self._lines.append(f"{time:%Y-%m-%d %H:%M:%S} {known:<8} {one_line}")
         if _LEVELS[known] >= self._threshold:
             _write(known, f"{self.run_id} {one_line}")
 
@@ -9998,18 +9758,10 @@ class RunLog:
         """Write a line of the audit log, which has its own valve."""
         _write("INFO", redact(line, self._secrets))
 
-    def lines(self) -> list[LogLine]:
+    def text(self) -> str:
         """Return the newest lines, oldest first."""
         with self._lock:
-            return list(self._lines)
-
-    def text(self) -> str:
-        """Return these lines as they are shown."""
-        return "\n".join(map(str, self.lines()))
-
-
-def _level_number(name: str) -> int:
-    return _LEVELS.get(name, logging.INFO)
+            return "\n".join(self._lines)
 
 
 def _write(level: str, line: str) -> None:
@@ -10025,12 +9777,11 @@ EventCall = Callable[[dict[str, Any]], Awaitable[Any]]
 
 
 class HostContext(NamedTuple):
-    """What the host passes beside the chat, for the tools that are run."""
+    """What the host passes beside the chat."""
 
     tools: Mapping[str, Mapping[str, Any]]
     request: Any
     metadata: Mapping[str, Any]
-    body: Mapping[str, Any]
     event_call: EventCall | None
     event_emitter: Any
 
@@ -10098,7 +9849,7 @@ def read_caller(
 
 
 class PipeCall(NamedTuple):
-    """One call of the pipe: what the host passes, and where log lines go."""
+    """One call of the pipe, and what it shares with others."""
 
     body: Mapping[str, Any]
     caller: Caller
@@ -10119,8 +9870,13 @@ class PipeCall(NamedTuple):
     @property
     def messages(self) -> list[dict[str, Any]]:
         """The messages of the body; none if it has no list of them."""
-        messages = self.body.get("messages")
-        return messages if isinstance(messages, list) else []
+        return as_list(self.body.get("messages"))
+
+    @property
+    def endpoint(self) -> Endpoint:
+        """Where its requests go; raises InvalidRequest for unusable valves."""
+        config, is_admin = self.config, self.caller.is_admin
+        return build_endpoint(config.valves, config.own_key, is_admin=is_admin)
 
     @property
     def model(self) -> ResolvedModel:
@@ -10129,7 +9885,9 @@ class PipeCall(NamedTuple):
 
     def resolve(self, name: str) -> ResolvedModel:
         """Return a model with the administrator's overrides; raises InvalidRequest."""
-        return resolve_model(name, usable(self.config.overrides))
+        if isinstance(self.config.overrides, InvalidRequest):
+            raise self.config.overrides
+        return resolve_model(name, self.config.overrides)
 
 
 # ==== owui_manifold.host: The only module that uses `open_webui`; every name of the host is looked up here.
@@ -10228,38 +9986,29 @@ async def update_tool(function: Any, messages: list[Any], files: list[Any]) -> A
     return await update(function=function, extra_params=fresh)
 
 
-def terminal_file(
-    name: str, params: Mapping[str, Any], result: Any, tool: Any, metadata: Any
-) -> Any:
-    """Return the content to show for a terminal's file, or None for other results."""
-    build = _host_name("utils.middleware", "build_terminal_file_tool_result")
-    return build(name, dict(params), result, tool, metadata)
-
-
 async def process_tool_result(
-    request: Any,
-    name: str,
-    result: Any,
-    tool: Mapping[str, Any],
-    metadata: Any,
+    host: HostContext,
     user: Any,
+    name: str,
+    tool: Mapping[str, Any],
+    params: Mapping[str, Any],
+    result: Any,
 ) -> tuple[str, list[dict[str, Any]], list[Any]]:
-    """Return a tool's result as text, its files and its embeds, as the host does."""
+    """Return a tool's result as text, its files and its embeds, as the host does.
+
+    The page is told about the result of a terminal tool.
+    """
+    build = _host_name("utils.middleware", "build_terminal_file_tool_result")
     process = _host_name("utils.middleware", "process_tool_result")
+    shown = build(name, dict(params), result, tool, host.metadata) or result
     kind, direct = tool.get("type", ""), bool(tool.get("direct"))
     text, files, embeds = await process(
-        request, name, result, kind, direct, metadata, user
+        host.request, name, shown, kind, direct, host.metadata, user
     )
-    return str(text or ""), files, embeds
-
-
-async def tell_terminal(
-    name: str, params: Mapping[str, Any], text: str, emitter: Any
-) -> None:
-    """Tell the page about the result of a terminal tool."""
-    if emitter is not None:
+    if host.event_emitter is not None:
         tell = _host_name("utils.middleware", "terminal_event_handler")
-        await tell(name, dict(params), text, emitter)
+        await tell(name, dict(params), str(text or ""), host.event_emitter)
+    return str(text or ""), files, embeds
 
 
 def citation_sources(
@@ -10273,10 +10022,10 @@ def citation_sources(
     return found
 
 
-async def stored_image(request: Any, metadata: Any, user: Any, url: str) -> str:
+async def stored_image(host: HostContext, user: Any, url: str) -> str:
     """Store a tool's picture; return the address of the file."""
     store = _host_name("utils.middleware", "store_tool_result_image")
-    return str(await store(request, url, metadata, user))
+    return str(await store(host.request, url, host.metadata, user))
 
 
 async def store_file(
@@ -10341,8 +10090,7 @@ async def _read_file(row: Any, make: Callable[[bytes], _Made]) -> _Made | None:
         return None
 
 
-async def read_tool_image(address: str, user: Any) -> Item:
-    """Return a tool's picture in the same bytes as the next turn will read it."""
+async def _read_tool_image(address: str, user: Any) -> Item:
     match = _STORED_ADDRESS.match(address)
     row = await file_row(match[1], user) if match else None
     held = await _read_file(row, image_data_url) if row else address
@@ -10381,8 +10129,8 @@ class _DocumentReader:
         row = await file_row(file.file_id, self._user)
         name = file.name or (row.filename if row else "")
         meta = (row.meta if row else None) or {}
-        kind = self._kind(name, file.content_type or str(meta.get("content_type")))
-        if not kind:
+        kind = document_type(name, file.content_type or str(meta.get("content_type")))
+        if not kind or (kind != PDF_TYPE and self._wanted != "all"):
             return None
         if row is None:
             return GONE_FILE.format(name)
@@ -10402,61 +10150,42 @@ class _DocumentReader:
         self._left -= size
         return part
 
-    def _kind(self, name: str, declared: str) -> str:
-        kind = document_type(name, declared)
-        return kind if self._wanted == "all" or kind == PDF_TYPE else ""
-
 
 _File = Mapping[str, Any]
 _StoreImage = Callable[[str], Awaitable[str]]
 
 
-@dataclass(frozen=True, slots=True)
-class ResultFiles:
-    """Pictures for the model and for the chat, and the files that are shown.
-
-    `unreadable` is the number of pictures that the model cannot read.
-    """
-
-    for_model: list[Item] = field(default_factory=list)
-    stored: list[Item] = field(default_factory=list)
-    shown: list[_File] = field(default_factory=list)
-    unreadable: list[str] = field(default_factory=list)
-
-    def output(self, text: str) -> str | list[Item]:
-        """Return the output of the tool: its text, and the pictures for the model."""
-        return append_images("\n".join([text, *self.unreadable]), self.for_model)
-
-
 async def split_result_files(
-    files: Iterable[_File], store: _StoreImage, user: Any, *, has_row: bool
-) -> ResultFiles:
-    """Return the files of a result; `store` gives a picture an address.
+    files: Iterable[_File], text: str, store: _StoreImage, user: Any, *, has_row: bool
+) -> tuple[str | list[Item], dict[str, Any]]:
+    """Return the output of a tool with its pictures, and the files of its card.
 
-    A picture that came with an address is shown on the card, too
-    (docs/reference/open-webui.md, "Tools of the host"). A picture that could not be
-    stored is not written to a chat's row.
+    `store` gives a picture an address. A picture that came with an address is shown on
+    the card, too (docs/reference/open-webui.md, "Tools of the host"). A picture that
+    could not be stored is not written to a chat's row.
     """
-    shared = ResultFiles()
+    images: list[Item] = []
+    shown: list[_File] = []
+    stored: list[_File] = []
     for file in files:
         url = str(file.get("url") or "")
         if file.get("type") != "image" or not url:
-            shared.shown.append(file)
+            shown.append(file)
             continue
         address = await store(url) if url.startswith("data:") else url
-        part = await read_tool_image(address, user)
+        part = await _read_tool_image(address, user)
         is_readable = item_type(part) == "input_image"
         if is_readable:
-            shared.for_model.append(part)
+            images.append(part)
         else:
-            shared.unreadable.append(UNREADABLE_IMAGE)
+            text += f"\n{part['text']}"
         if has_row and address.startswith("data:"):
             continue
         if is_readable:
-            shared.stored.append({"type": "input_image", "image_url": address})
+            stored.append({"type": "input_image", "image_url": address})
         if address == url or not is_readable:
-            shared.shown.append({**file, "url": address})
-    return shared
+            shown.append({**file, "url": address})
+    return append_images(text, images), {"files": shown, "stored": stored}
 
 
 async def load_stored_images(
@@ -10471,48 +10200,42 @@ async def load_stored_images(
     pictures: dict[str, str] = {}
     for file_id in dict.fromkeys(wanted):
         row = await file_row(file_id, user)
-        held = await _read_file(row, _encoded) if row else None
+        held = await _read_file(row, base64.b64encode) if row else None
         if held:
-            pictures[file_id] = held
+            pictures[file_id] = held.decode()
     return restore_images(records, pictures)
-
-
-def _encoded(content: bytes) -> str:
-    return base64.b64encode(content).decode()
 
 
 # ==== owui_manifold.host_tools: Runs Open WebUI's tools in the same way as the host does.
 
 
-def build_approver(
-    config: Config, host: HostContext, log: Callable[[str], object] = str
-) -> Approver:
+def build_approver(call: PipeCall, log: Callable[[str], object] = str) -> Approver:
     """Return who decides about the calls of a request.
 
     The rules of the valve come first; for other tools the host's own mode counts.
+    Raises InvalidRequest for unusable rules.
     """
-    params = host.metadata.get("params")
-    mode = params.get("tool_approval_mode") if isinstance(params, Mapping) else None
+    host = call.host
+    params = as_mapping(host.metadata.get("params"))
     return Approver(
         # `ask_user` only asks a question, so it needs no approval.
-        rules=[*usable(config.rules), ("ask_user", "auto")],
-        default_rule="ask" if mode == "ask" else "auto",
+        rules=[*read_rules(call.valves.TOOL_APPROVAL), ("ask_user", "auto")],
+        default_rule="ask" if params.get("tool_approval_mode") == "ask" else "auto",
         ask=_ask_in_page(host.event_call) if host.event_call else None,
         log=log,
     )
 
 
-def withheld_tools(
-    config: Config, tools: Mapping[str, Mapping[str, Any]]
-) -> frozenset[str]:
-    """Return the names of the denied ones of the host's `tools`: it has no such rules.
+def withheld_tools(call: PipeCall) -> set[str]:
+    """Return the names of the host's tools that are denied: it has no such rules.
 
-    The builtin tool that runs any other by its name goes with them.
+    The builtin tool that runs any other by its name goes with them. Raises
+    InvalidRequest for unusable rules.
     """
-    approver = Approver(usable(config.rules))
+    tools, approver = call.host.tools, Approver(read_rules(call.valves.TOOL_APPROVAL))
     denied = {name for name in tools if approver.rule_for(name) == "deny"}
     runs_any = {n for n in tools if tools[n].get("tool_id") == "builtin:call_tool"}
-    return frozenset(denied | runs_any if denied else ())
+    return denied | runs_any if denied else denied
 
 
 def _ask_in_page(event_call: EventCall) -> Ask:
@@ -10542,9 +10265,9 @@ _CITED = frozenset(
 
 
 def _cites(name: str, metadata: Mapping[str, Any]) -> bool:
-    found: Any = metadata.get("model")
+    found = metadata.get("model")
     for key in ("info", "meta", "capabilities", "citations"):
-        found = found.get(key) if isinstance(found, Mapping) else None
+        found = as_mapping(found).get(key)
     return name in _CITED and found is not False
 
 
@@ -10565,11 +10288,11 @@ _DISPATCHERS = (CALL_TOOL, "search_tools")
 class HostTools:
     """The tools of one request, by the names that the model was given."""
 
-    def __init__(self, host: HostContext, names: ToolNames, threads: Executor) -> None:
-        """Run sync tools on `threads`, so that none of them blocks the server."""
-        self._host = host
+    def __init__(self, call: PipeCall, names: ToolNames) -> None:
+        """Run the tools that the host passed with `call`."""
+        self._call = call
+        self._host = call.host
         self._names = names
-        self._threads = threads
 
     def parameters(self, name: str) -> Mapping[str, Any] | None:
         """Return the schema of a tool's arguments, or None for no such tool."""
@@ -10615,8 +10338,7 @@ class HostTools:
         if tool.get("direct"):
             return await self._in_the_browser(name, tool, params)
         files = self._host.metadata.get("files") or []
-        messages = self._host.body.get("messages") or []
-        function = await update_tool(tool["callable"], messages, files)
+        function = await update_tool(tool["callable"], self._call.messages, files)
         if tool.get("type") == "mcp":
             return await _server_result(function, params)
         bare = getattr(function, "__function__", None)
@@ -10626,7 +10348,8 @@ class HostTools:
         # loop they would block every chat. A thread that exceeds its limit cannot be
         # stopped; it keeps its place in `threads` until it ends.
         work = partial(copy_context().run, _run_at_once, function, params)
-        return await asyncio.get_running_loop().run_in_executor(self._threads, work)
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._call.threads, work)
 
     async def _in_the_browser(
         self, name: str, tool: Mapping[str, Any], params: dict[str, Any]
@@ -10646,22 +10369,21 @@ class HostTools:
         self, name: str, tool: Mapping[str, Any], params: dict[str, Any], result: Any
     ) -> ToolResult:
         host = self._host
-        shown = terminal_file(name, params, result, tool, host.metadata) or result
         user = await user_model(str(host.metadata.get("user_id") or ""))
         text, files, embeds = await process_tool_result(
-            host.request, name, shown, tool, host.metadata, user
+            host, user, name, tool, params, result
         )
-        await tell_terminal(name, params, text, host.event_emitter)
         cited = _cites(name, host.metadata) and text
         tool_id = str(tool.get("tool_id") or "")
         sources = citation_sources(name, params, text, tool_id) if cited else []
-        store = partial(stored_image, host.request, host.metadata, user)
+        store = partial(stored_image, host, user)
         has_row = names_a_row(str(host.metadata.get("chat_id") or ""))
-        shared = await split_result_files(files, store, user, has_row=has_row)
-        card = {"files": shared.shown, "stored": shared.stored}
+        output, card = await split_result_files(
+            files, text, store, user, has_row=has_row
+        )
         card |= {"embeds": embeds, "sources": sources}
         filled = {key: value for key, value in card.items() if value}
-        return ToolResult(shared.output(text), _is_error_text(text), filled)
+        return ToolResult(output, _is_error_text(text), filled)
 
 
 async def _server_result(
@@ -10692,53 +10414,64 @@ def _run_at_once(
 _HOST_SEARCH_TOOLS = frozenset({"search_web", "fetch_url"})
 """Open WebUI's own tools for the web, which its Web Search switch adds."""
 
-
-class HostedTools(NamedTuple):
-    """Tools in the API's form, and the names of the host's tools that they replace."""
-
-    items: tuple[Item, ...] = ()
-    replaced: frozenset[str] = frozenset()
+_PLACE = ("city", "region", "country", "timezone")
 
 
-_NO_HOSTED_TOOLS = HostedTools()
-
-
-def hosted_tools(config: Config, model: ResolvedModel) -> HostedTools:
-    """Return the hosted tools of a request; none if the model does not support them.
+def hosted_tools(config: Config, model: ResolvedModel) -> tuple[list[Item], set[str]]:
+    """Return OpenAI's tools of a request, and the names of the host's they replace.
 
     Their order is always the same, because the prompt cache depends on it. Raises
     InvalidRequest for unusable valves.
     """
+    made, replaced = list[Item](), set[str]()
     if not model.facts.hosted:
-        return _NO_HOSTED_TOOLS
-    valves, made = config.valves, list[Item]()
+        return made, replaced
     # Open WebUI's tools for the same purpose go: offering both would be ambiguous.
-    replaced = set[str]()
     if config.code_interpreter:
         made.append({"type": "code_interpreter", "container": {"type": "auto"}})
         replaced.add("execute_code")
     if config.image_generation:
-        made.append({**usable(config.image_options), "type": "image_generation"})
+        made.append({**_image_options(config.valves), "type": "image_generation"})
         replaced |= {"generate_image", "edit_image"}
     if config.replaces_search:
         replaced |= _HOST_SEARCH_TOOLS
     searches = [_web_search(config)] if config.web_search else []
-    if stores := comma_list(valves.FILE_SEARCH_VECTOR_STORES):
+    if stores := comma_list(config.valves.FILE_SEARCH_VECTOR_STORES):
         searches.append({"type": "file_search", "vector_store_ids": stores})
-    items = (*searches, *config.remote.tools, *made)
-    return HostedTools(items, frozenset(replaced))
+    return [*searches, *config.remote.tools, *made], replaced
+
+
+def _image_options(valves: Valves) -> Item:
+    options = parse_json_object(valves.IMAGE_GENERATION_OPTIONS.strip() or "{}")
+    if options is None:
+        problem = "IMAGE_GENERATION_OPTIONS is not a JSON object"
+        raise valve_error(problem, '{"quality": "high"}', place=PIPE_VALVES)
+    return options
 
 
 def _web_search(config: Config) -> Item:
     tool: Item = {
         "type": "web_search",
         "search_context_size": config.valves.WEB_SEARCH_CONTEXT_SIZE,
-        "user_location": {"type": "approximate", **usable(config.location)},
+        "user_location": {"type": "approximate", **_location(config.valves)},
     }
     addresses = comma_list(config.valves.WEB_SEARCH_ALLOWED_DOMAINS)
     # The API takes domains only, people paste addresses.
     domains = [a.rpartition("://")[2].partition("/")[0] for a in addresses]
     return {**tool, "filters": {"allowed_domains": domains}} if domains else tool
+
+
+def _location(valves: Valves) -> Mapping[str, str]:
+    text = valves.WEB_SEARCH_USER_LOCATION.strip()
+    words = [word.strip() for word in text.split(",")]
+    given = parse_json_object(text)
+    if not text.startswith("{") and len(words) <= len(_PLACE):
+        given = dict(zip(_PLACE, words, strict=False))
+    if given is None or not all(isinstance(given.get(k, ""), str) for k in _PLACE):
+        problem = "WEB_SEARCH_USER_LOCATION is neither a JSON object nor a place"
+        example = "Bern, BE, CH, Europe/Zurich (city, region, country, timezone)"
+        raise valve_error(problem, example, place=PIPE_VALVES)
+    return {key: given[key] for key in _PLACE if given.get(key)}
 
 
 class OfferedTools(NamedTuple):
@@ -10753,7 +10486,7 @@ def offer_tools(
     body: Mapping[str, Any],
     model: ResolvedModel,
     valves: Valves,
-    hosted: HostedTools = _NO_HOSTED_TOOLS,
+    hosted: Sequence[Item] = (),
     withheld: Collection[str] = (),
 ) -> OfferedTools:
     """Return the tools of a chat: OpenAI's, the host's, then those that filters added.
@@ -10762,14 +10495,10 @@ def offer_tools(
     `withheld` ones are left out. Raises InvalidRequest for a tool without a name, and
     for a choice that names no tool.
     """
-    groups = [body.get(key) for key in ("tools", "extra_tools")]
-    specs = [spec for group in groups if isinstance(group, list) for spec in group]
+    specs = as_list(body.get("tools")) + as_list(body.get("extra_tools"))
     own = responses_tools(specs, strict=valves.ENABLE_STRICT_TOOL_CALLING)
-    if not model.facts.functions:
-        own = []
-    tools = merge_tools(hosted.items, own)
-    dropped = {*hosted.replaced, *withheld}
-    tools = [tool for tool in tools if tool.get("name") not in dropped]
+    tools = merge_tools(hosted, own if model.facts.functions else [])
+    tools = [tool for tool in tools if tool.get("name") not in withheld]
     if not tools:
         return OfferedTools()
     called = [tool for tool in tools if tool.get("type") in ("function", "custom")]
@@ -10809,17 +10538,6 @@ def load_round(state: Any, message_id: str) -> DelegatedRound | None:
     """Return what the round before left, if this call follows one."""
     found = getattr(state, _ATTRIBUTE, {}).get(message_id)
     return found if isinstance(found, DelegatedRound) else None
-
-
-def known_sources(
-    state: Any, message_id: str, metadata: Mapping[str, Any]
-) -> Sequence[str]:
-    """Return the keys of the sources that the page has of a message already.
-
-    Sources that the host retrieved come first.
-    """
-    before = load_round(state, message_id)
-    return before.cited if before else source_keys(metadata.get("sources") or ())
 
 
 def continue_input(
@@ -10895,11 +10613,10 @@ class ChatStore:
     The first write also cleans up the values of older messages.
 
     `messages` are those of the chat as the host stores them, by id. `sent` is what
-    earlier runs sent in addition, by the ids of the answers. `writes_markers` says
-    whether a marker names what was written.
+    earlier runs sent in addition, by the ids of the answers.
     """
 
-    marks = True
+    carrier: Carrier = "markers"
 
     def __init__(self, caller: Caller, chat: Mapping[str, Any], keys: ChatKeys) -> None:
         """Begin with what `chat` holds."""
@@ -10907,6 +10624,7 @@ class ChatStore:
         self.messages = _messages_of(chat)
         self.sent = read_sent_context(chat, keys.unseal)
         self._is_behind = False
+        self._unshown: list[StoredRecord] = []
         self._caller = caller
         self._keys = keys
         self._key = message_key(caller.message_id)
@@ -10950,7 +10668,11 @@ class ChatStore:
 
     async def invalidate_reasoning(self) -> None:
         """Note that the stored reasoning of this chat is not sent again."""
-        dying = _encrypted_ids(self.records)
+        dying = {
+            ulid
+            for ulid, record in self.records.items()
+            if any(map(is_encrypted, record.payload))
+        }
         if dying:
             self._dead |= dying
             await self._write()
@@ -10972,8 +10694,9 @@ class ChatStore:
         return add_sent_context(value, sealed)
 
     def take_unsent(self) -> list[StoredRecord]:
-        """Return the records that the answer's own output still needs."""
-        return []
+        """Return the records that the answer's own output still needs, each once."""
+        given, self._unshown = self._unshown, []
+        return given
 
     def restore(self, parts: list[ChatPart], replaced_id: str) -> list[ChatPart]:
         """Return a chat with the outputs that earlier answers of its branch stored.
@@ -10986,29 +10709,13 @@ class ChatStore:
 
 class _OutputStore(ChatStore):
 
-    marks = False
-
-    def __init__(self, caller: Caller, chat: Mapping[str, Any], keys: ChatKeys) -> None:
-        super().__init__(caller, chat, keys)
-        self._unshown: list[StoredRecord] = []
+    carrier = "output"
 
     async def write(self, record: Record, output_index: int | None = None) -> None:
         self._give(record.ulid, {record.ulid: record}, output_index)
 
-    async def flush(self) -> bool:
-        if self._is_behind:
-            self._give(new_ulid(), {})
-        return True
-
-    async def invalidate_reasoning(self) -> None:
-        dying = _encrypted_ids(self.records)
-        self._dead |= dying
-        if dying:
-            self._give(new_ulid(), {})
-
-    def take_unsent(self) -> list[StoredRecord]:
-        given, self._unshown = self._unshown, []
-        return given
+    async def _write(self) -> None:
+        self._give(new_ulid(), {})
 
     def _give(
         self, ulid: str, records: Mapping[str, Record], index: int | None = None
@@ -11040,21 +10747,17 @@ async def open_store(
     return store(caller, kept, keys)
 
 
-def _encrypted_ids(records: Mapping[str, Record]) -> set[str]:
-    return {
-        ulid
-        for ulid, record in records.items()
-        if any(map(is_encrypted, record.payload))
-    }
-
-
 def _messages_of(chat: Mapping[str, Any]) -> Mapping[str, Any]:
-    history = chat.get(_HISTORY)
-    messages = history.get("messages") if isinstance(history, Mapping) else None
-    return messages if isinstance(messages, Mapping) else {}
+    return as_mapping(as_mapping(chat.get(_HISTORY)).get("messages"))
 
 
 # ==== owui_manifold.chat: Builds the request for a chat or a task.
+
+_LEAST_THRESHOLD = 1000
+"""A smaller threshold would compact every answer."""
+
+_BATCH_SHARE = 5
+"""Calls made at once run in parallel, but not all of them."""
 
 
 class PreparedRequest(NamedTuple):
@@ -11077,9 +10780,10 @@ class PreparedRequest(NamedTuple):
     """Signs what the chat itself carries."""
 
     @property
-    def runs_tools(self) -> bool:
-        """Whether calls are answered here; otherwise the host runs them."""
-        return self.toolset is not None and self.toolset.runs_calls
+    def delegates(self) -> bool:
+        """Whether the host runs the tools and calls the pipe again."""
+        runs_here = self.toolset is not None and self.toolset.runs_calls
+        return bool(not runs_here and self.call.caller.host_reads and self.call.state)
 
 
 class _Chat(NamedTuple):
@@ -11101,7 +10805,7 @@ class _Chat(NamedTuple):
 async def build_chat_request(call: PipeCall) -> PreparedRequest:
     """Return the request for a chat; raises InvalidRequest for what cannot be sent."""
     require_floor()
-    endpoint = usable(call.config.endpoint)
+    endpoint = call.endpoint
     keys = chat_keys(call.valves, call.caller.user_id)
     messages, records = restore_from_details(call.messages, keys.sign)
     instructions, parts = parse_messages(messages, call.valves.IMAGE_DETAIL)
@@ -11213,18 +10917,16 @@ def _body(chat: _Chat, tools: OfferedTools) -> dict[str, Any]:
     choice = next_tool_choice(tools.choice) if chat.round else tools.choice
     body = {**chat.call.body, "tool_choice": choice}
     if chat.verbosity:
-        text = body.get("text")
-        own = dict(text) if isinstance(text, Mapping) else {}
-        body["text"] = {**own, "verbosity": chat.verbosity}
+        body["text"] = {**as_mapping(body.get("text")), "verbosity": chat.verbosity}
     return body
 
 
 def _offered_tools(call: PipeCall, model: ResolvedModel) -> OfferedTools:
-    hosted = hosted_tools(call.config, model)
-    offered = offer_tools(call.body, model, call.valves, hosted)
+    hosted, replaced = hosted_tools(call.config, model)
+    offered = offer_tools(call.body, model, call.valves, hosted, replaced)
     if _runs_calls(call, offered):
         return offered
-    withheld = withheld_tools(call.config, call.host.tools)
+    withheld = replaced | withheld_tools(call)
     return offer_tools(call.body, model, call.valves, hosted, withheld)
 
 
@@ -11237,32 +10939,79 @@ def _runs_calls(call: PipeCall, offered: OfferedTools) -> bool:
 def _settings(
     call: PipeCall, endpoint: Endpoint, tools: OfferedTools, model: ResolvedModel
 ) -> Settings:
-    config, caller = call.config, call.caller
-    defaults = default_parameters(config, caller.user_id, caller.chat_id)
-    if endpoint.is_azure:  # it does not support compaction
-        defaults.pop("context_management", None)
-    if any(map(is_hosted_tool, tools.items)):  # the API counts only their calls
-        defaults["max_tool_calls"] = config.valves.MAX_TOOL_CALLS
-    names = (model.id, model.family, caller.model)
-    background = is_background_model(config.valves, names)
+    config, valves, summary = call.config, call.valves, call.config.summary
+    refused = call.capabilities.refused(endpoint)
+    names = (model.id, model.family, call.caller.model)
+    background = _is_background_model(valves, names)
     # Without a stream a background answer has no encrypted reasoning.
-    settings = request_settings(
-        config,
-        streams=caller.streams or background,
+    streams = call.caller.streams or background
+    return Settings(
+        effort=config.effort,
+        summary=None if summary == "disabled" or "summary" in refused else summary,
+        verbosity=config.verbosity,
+        stream=streams and valves.ENABLE_STREAM and "stream" not in refused,
+        background=background,
+        encrypted_reasoning=valves.carries_reasoning(),
         tools=tools.items,
-        refused=call.capabilities.of(endpoint),
-        defaults=defaults,
+        parallel_tool_calls=None if valves.PARALLEL_TOOL_CALLS else False,
+        defaults=_default_parameters(call, endpoint, tools.items),
     )
-    return settings._replace(background=background)
+
+
+def _is_background_model(valves: Valves, names: Sequence[str]) -> bool:
+    if valves.COMPATIBILITY == "strict":  # such servers do not store responses
+        return False
+    patterns = comma_list(valves.BACKGROUND_MODELS.lower())
+    return any(fnmatchcase(n.lower(), p) for n in names for p in patterns)
+
+
+def _default_parameters(
+    call: PipeCall, endpoint: Endpoint, tools: Sequence[Item]
+) -> dict[str, Any]:
+    caller, valves, tier = call.caller, call.valves, call.config.service_tier
+    threshold = max(valves.COMPACTION_TOKENS, _LEAST_THRESHOLD)
+    compaction = [{"type": "compaction", "compact_threshold": threshold}]
+    compacts = valves.COMPACTION_TOKENS and not endpoint.is_azure
+    chosen = {
+        "safety_identifier": _hash_id("user", caller.user_id),
+        "prompt_cache_key": _cache_key(valves.PROMPT_CACHE_KEY, caller),
+        "service_tier": tier if tier != "auto" else None,
+        "truncation": valves.TRUNCATION if valves.TRUNCATION != "disabled" else None,
+        "max_output_tokens": valves.MAX_OUTPUT_TOKENS or None,
+        "context_management": compaction if compacts else None,
+    }
+    if any(map(is_hosted_tool, tools)):  # the API counts only their calls
+        chosen["max_tool_calls"] = valves.MAX_TOOL_CALLS
+    return {name: value for name, value in chosen.items() if value is not None}
+
+
+def _cache_key(kind: str, caller: Caller) -> str | None:
+    if kind == "off":
+        return None
+    chat = _hash_id("chat", caller.chat_id) if kind == "chat" else None
+    return chat or _hash_id("cache", caller.user_id)
+
+
+def _hash_id(kind: str, value: str) -> str | None:
+    text = f"openai_responses:{kind}:{value}"
+    return sha256(text.encode()).hexdigest()[:48] if value else None
 
 
 def _toolset(call: PipeCall, offered: OfferedTools) -> Toolset:
-    log = partial(call.log.line, "DEBUG")
-    return build_toolset(
-        call.valves,
-        HostTools(call.host, offered.names, call.threads),
-        build_approver(call.config, call.host, log),
+    valves, log = call.valves, partial(call.log.line, "DEBUG")
+    seconds = valves.TOOL_TIMEOUT_SECONDS
+    return Toolset(
+        HostTools(call, offered.names),
+        build_approver(call, log),
+        CallLimits(
+            seconds=seconds,
+            batch_seconds=_BATCH_SHARE * seconds,
+            characters=valves.TOOL_OUTPUT_CHARACTERS,
+        ),
         log,
+        rounds=valves.MAX_FUNCTION_CALL_LOOPS,
+        most_calls=valves.MAX_TOOL_CALLS,
+        carries_reasoning=valves.carries_reasoning(),
         runs_calls=_runs_calls(call, offered),
     )
 
@@ -11274,7 +11023,7 @@ _NOT_FOR_TASKS = ("reasoning_summary", "json_schema")
 def build_task_request(call: PipeCall) -> PreparedRequest:
     """Return the request for a title, tags or the like; raises InvalidRequest."""
     require_floor()
-    endpoint = usable(call.config.endpoint)
+    endpoint = call.endpoint
     model = _task_model(call, endpoint)
     body = {k: v for k, v in call.body.items() if k not in _NOT_FOR_TASKS}
     request = task_request(model, call.messages, body, call.caller.task)
@@ -11396,7 +11145,7 @@ class ArtifactStore:
         )
 
     async def _store(self, file: NewFile) -> Item | None:
-        digest = await asyncio.to_thread(_fingerprint, file.content)
+        digest = (await asyncio.to_thread(hashlib.sha256, file.content)).hexdigest()
         if digest not in self._stored:
             caller, host = self._prepared.call.caller, self._prepared.call.host
             place = {"chat_id": caller.chat_id, "message_id": caller.message_id}
@@ -11410,10 +11159,6 @@ class ArtifactStore:
 
 def _made_card(**held: object) -> Mapping[str, Any]:
     return {name: value for name, value in held.items() if value}
-
-
-def _fingerprint(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()
 
 
 def _read_data_url(url: str) -> tuple[str, bytes]:
@@ -11433,6 +11178,10 @@ _UNAUTHORIZED = 401
 _WRONG_OWN_KEY = (
     "OpenAI does not accept your own API key. Check API_KEY in your settings of this "
     "pipe: the slider icon beside the chat input, or Controls > Valves."
+)
+_INTERNAL_ERROR = (
+    "Something in this pipe went wrong. Try again; if it lasts, give an administrator "
+    "the error id."
 )
 
 
@@ -11456,22 +11205,8 @@ def report_request(prepared: PreparedRequest) -> None:
         call.log.audit(audit_request(payload, prepared.endpoint.host, call.log.run_id))
 
 
-def report_note(prepared: PreparedRequest, note: Status) -> None:
-    """Log what was done to get an answer after all."""
-    prepared.call.log.line("WARNING", note.sentence)
-
-
-def report_write_failure(prepared: PreparedRequest) -> None:
-    """Log that later turns will miss something; the answer itself is complete."""
-    prepared.call.log.line(
-        "WARNING",
-        "Open WebUI refused to store the items that this chat does not show: later "
-        "turns go on without them. Its database may be locked or full.",
-    )
-
-
 def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
-    """Log how a run ended; return it with the error id of a failure in its sentence."""
+    """Log how a run ended; return it with its cost, a failure with its error id."""
     call, trace = prepared.call, ended.trace
     if call.valves.writes_audit_log():
         call.log.audit(_audit_end(prepared, ended))
@@ -11479,7 +11214,7 @@ def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
     if not ended.ending.is_failure:
         used = f", {ended.usage.total} tokens" if ended.usage else ""
         call.log.line("DEBUG", f"completed{used}, request id {trace.request_id}")
-        return ended
+        return _add_cost(prepared, ended)
     error = trace.error
     code, kind, param = map(api_word, (error.code, error.type, error.param))
     call.log.line(
@@ -11489,18 +11224,20 @@ def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
     )
     own_key_is_wrong = trace.status == _UNAUTHORIZED and call.config.own_key
     sentence = _WRONG_OWN_KEY if own_key_is_wrong else ended.ending.sentence
-    ending = ended.ending._replace(sentence=with_error_id(call, sentence))
-    return ended._replace(ending=ending)
+    ending = ended.ending._replace(sentence=_with_error_id(call, sentence))
+    return _add_cost(prepared, ended._replace(ending=ending))
 
 
-def report_refusal(call: PipeCall, sentence: str) -> str:
-    """Log why nothing was sent; return the sentence with its error id."""
-    call.log.line("WARNING", f"nothing was sent: {sentence}")
-    return with_error_id(call, sentence)
+def report_exception(call: PipeCall, error: Exception) -> str:
+    """Log why there is no answer; return the sentence to show, with its error id."""
+    if isinstance(error, ResponsesError):
+        call.log.line("WARNING", f"nothing was sent: {error}")
+        return _with_error_id(call, str(error))
+    call.log.line("ERROR", describe_exception(error))
+    return _with_error_id(call, _INTERNAL_ERROR)
 
 
-def with_error_id(call: PipeCall, sentence: str) -> str:
-    """Return a sentence with the id that the log has for the run."""
+def _with_error_id(call: PipeCall, sentence: str) -> str:
     return f"{sentence} (Error id: {call.log.run_id})"
 
 
@@ -11532,15 +11269,14 @@ def _audit_end(prepared: PreparedRequest, ended: RunDone) -> str:
 _STANDARD_TIERS = (None, "auto", "default")
 
 
-def add_cost(prepared: PreparedRequest, ended: RunDone) -> RunDone:
-    """Return the end of a run with its cost, if it is shown and can be known."""
+def _add_cost(prepared: PreparedRequest, ended: RunDone) -> RunDone:
     call, request = prepared.call, prepared.request
     if not call.config.shows_cost or ended.usage is None:
         return ended
     if request.service_tier not in _STANDARD_TIERS:
         return ended
     try:
-        own = usable(call.config.prices)
+        own = read_prices(call.valves.CUSTOM_MODEL_PRICING_JSON)
         facts = call.resolve(request.model).facts
     except InvalidRequest as error:  # the answer is there, so only the log says it
         call.log.line("WARNING", str(error))
@@ -11560,12 +11296,9 @@ _ADVICE = (
 _DONE = " AUTO_NATIVE_TOOLS has set it to Native, from the next message on."
 
 
-async def legacy_notices(call: PipeCall) -> list[str]:
-    """Tell an administrator once about a model with legacy function calling."""
-    metadata, capabilities = call.host.metadata, call.capabilities
-    params = metadata.get("params")
-    way = params.get("function_calling") if isinstance(params, Mapping) else None
-    if call.caller.task or way != "legacy":
+async def _legacy_notices(call: PipeCall) -> list[str]:
+    metadata = call.host.metadata
+    if as_mapping(metadata.get("params")).get("function_calling") != "legacy":
         return []
     model_id = str(metadata.get("model_id") or call.caller.host_model)
     row = await legacy_model(model_id)
@@ -11573,25 +11306,22 @@ async def legacy_notices(call: PipeCall) -> list[str]:
         return []
     changed = call.valves.AUTO_NATIVE_TOOLS and await make_native(row)
     notice = _HOW + (_DONE if changed else _ADVICE)
-    if capabilities.first_time(f"log: {model_id}: {notice}"):
-        call.log.line("WARNING", f"{model_id}: {notice}")
-    is_shown = call.caller.is_admin and capabilities.first_time(
-        f"chat: {model_id}: {notice}"
-    )
-    return [notice] if is_shown else []
+    return [notice] if _tell_once(call, f"{model_id}: {notice}") else []
 
 
-def _remote_notices(prepared: PreparedRequest) -> list[str]:
-    call, servers = prepared.call, prepared.call.config.remote
-    is_new, is_admin = call.capabilities.first_time, call.caller.is_admin
-    shown = [*servers.complaints] if is_admin else []
-    written = [*servers.complaints]
-    for note in servers.notes:
-        written += [note] if is_new(f"log: {note}") else []
-        shown += [note] if is_admin and is_new(f"chat: {note}") else []
-    for line in written:
-        call.log.line("WARNING", line)
-    return shown
+def _remote_notices(call: PipeCall) -> list[str]:
+    servers = call.config.remote
+    for complaint in servers.complaints:
+        call.log.line("WARNING", complaint)
+    notes = [note for note in servers.notes if _tell_once(call, note)]
+    return [*(servers.complaints if call.caller.is_admin else ()), *notes]
+
+
+def _tell_once(call: PipeCall, notice: str) -> bool:
+    is_new = call.capabilities.first_time
+    if is_new(f"log: {notice}"):
+        call.log.line("WARNING", notice)
+    return call.caller.is_admin and is_new(f"chat: {notice}")
 
 
 async def notices_of(prepared: PreparedRequest) -> list[str]:
@@ -11603,13 +11333,18 @@ async def notices_of(prepared: PreparedRequest) -> list[str]:
     return [
         *prepared.notices,
         *([retirement] if retirement else []),
-        *_remote_notices(prepared),
-        *await legacy_notices(call),
+        *_remote_notices(call),
+        *await _legacy_notices(call),
         *(call.config.problems if call.caller.is_admin else ()),
     ]
 
 
 # ==== owui_manifold.answer: Runs a prepared request and yields its events, with the markers of stored items.
+
+_NOT_WRITTEN = (
+    "Open WebUI refused to store the items that this chat does not show: later turns go "
+    "on without them. Its database may be locked or full."
+)
 
 
 async def answer_events(
@@ -11621,8 +11356,7 @@ async def answer_events(
     them. A marker comes only after the host was asked to store what it names.
     """
     call, recorder = prepared.call, _recorder(prepared)
-    known = known_sources(call.state, call.caller.message_id, call.host.metadata)
-    citations = Citations(known)
+    citations = Citations(_known_sources(prepared))
     report_request(prepared)
     for notice in await notices_of(prepared):
         yield Status(notice)
@@ -11637,22 +11371,23 @@ async def answer_events(
     async with aclosing(events):
         async for arrived in events:
             event = await artifacts.stored(arrived)
+            if event is None:
+                continue
             if isinstance(event, Status):
                 prepared = await _apply_fallback(prepared, event)
-            for cited in _cite(prepared, citations, event):
+            # Other clients get the model's texts.
+            for cited in citations.feed(event) if call.caller.host_reads else (event,):
                 for shown in await _write_records(prepared, recorder, cited):
                     yield shown
             if isinstance(event, RunDone):
                 _hand_over(prepared, recorder, citations, event)
-                yield add_cost(prepared, report_end(prepared, event))
+                yield report_end(prepared, event)
 
 
-def _cite(
-    prepared: PreparedRequest, citations: Citations, event: RunEvent | None
-) -> Iterable[CitedEvent]:
-    if event is None:
-        return ()
-    return citations.feed(event) if prepared.call.caller.host_reads else (event,)
+def _known_sources(prepared: PreparedRequest) -> Sequence[str]:
+    if prepared.round:
+        return prepared.round.cited
+    return source_keys(prepared.call.host.metadata.get("sources") or ())
 
 
 async def _write_records(
@@ -11665,41 +11400,27 @@ async def _write_records(
         elif isinstance(recorded, NewRecord) and store:
             await store.write(*recorded)
     if isinstance(event, RunDone) and store and not await store.flush():
-        report_write_failure(prepared)
+        prepared.call.log.line("WARNING", _NOT_WRITTEN)
     return [*(store.take_unsent() if store else ()), *shown]
 
 
 def _recorder(prepared: PreparedRequest) -> Recorder | None:
-    call, scope = prepared.call, _record_scope(prepared)
-    if prepared.store:
-        carrier: Carrier = "markers" if prepared.store.marks else "output"
-        pending = prepared.round.pending if prepared.round else ()
-        return Recorder(scope._replace(carrier=carrier), _new_record, pending)
-    is_chat = call.caller.host_reads and not call.caller.task
-    if is_chat and scope.keeps_reasoning:
-        return Recorder(scope._replace(carrier="details"), _new_record)
-    return None
-
-
-def _record_scope(prepared: PreparedRequest) -> RecordScope:
-    caller, remembers = (
-        prepared.call.caller,
-        prepared.call.valves.remembers_reasoning(),
-    )
-    return RecordScope(
+    caller, store = prepared.call.caller, prepared.store
+    remembers = prepared.call.valves.remembers_reasoning()
+    if not store and not (remembers and caller.host_reads and not caller.task):
+        return None
+    scope = RecordScope(
         caller.host_model,
         caller.message_id,
         prepared.origin,
         remembers,
         cites=any(tool_kind(tool).is_cited for tool in prepared.request.tools or ()),
-        delegates=_delegates(prepared),
+        delegates=prepared.delegates,
+        carrier=store.carrier if store else "details",
         sign=prepared.sign,
     )
-
-
-def _delegates(prepared: PreparedRequest) -> bool:
-    call = prepared.call
-    return bool(not prepared.runs_tools and call.caller.host_reads and call.state)
+    pending = prepared.round.pending if store and prepared.round else ()
+    return Recorder(scope, _new_record, pending)
 
 
 def _new_record() -> tuple[str, int]:
@@ -11707,7 +11428,7 @@ def _new_record() -> tuple[str, int]:
 
 
 async def _apply_fallback(prepared: PreparedRequest, note: Status) -> PreparedRequest:
-    report_note(prepared, note)
+    prepared.call.log.line("WARNING", note.sentence)
     prepared.call.capabilities.note(prepared.endpoint, note.cause)
     if note.cause != "reasoning":
         return prepared
@@ -11725,7 +11446,7 @@ def _hand_over(
     citations: Citations,
     ended: RunDone,
 ) -> None:
-    if not (_delegates(prepared) and leaves_calls(ended)):
+    if not (prepared.delegates and leaves_calls(ended)):
         return
     call = prepared.call
     within_run = call.valves.carries_reasoning()
@@ -11763,49 +11484,30 @@ async def fetch_models(endpoint: Endpoint, connections: Connections) -> list[str
         raise UnreadableAnswer("The server's list of models cannot be read.") from None
 
 
-@dataclass(slots=True)
-class _Known:
-
-    ids: list[str] | None = None
-    until: float = 0.0
-
-
 class Listing:
     """What each key may use, as far as it is known."""
 
-    def __init__(self, fresh_seconds: float = _FRESH_SECONDS) -> None:
-        """Know nothing yet; ask again after `fresh_seconds`."""
-        self._fresh = fresh_seconds
-        self._known: dict[str, _Known] = {}
+    def __init__(self) -> None:
+        """Know nothing yet."""
+        self._known: dict[str, list[str]] = {}
+        self._next_request: dict[str, float] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
     def usable(self, endpoint: Endpoint, connections: Connections) -> list[str] | None:
         """Return what is known now, None for nothing; ask for newer if it is old."""
-        known = self._known.setdefault(endpoint.account(), _Known())
-        if monotonic_seconds() >= known.until:
-            known.until = monotonic_seconds() + _PAUSE_SECONDS
-            task = asyncio.get_running_loop().create_task(
-                self._refresh(known, endpoint, connections)
-            )
+        account, now = endpoint.account(), monotonic_seconds()
+        if now >= self._next_request.get(account, 0.0):
+            self._next_request[account] = now + _PAUSE_SECONDS
+            task = asyncio.create_task(self._refresh(endpoint, connections))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
-        return known.ids
+        return self._known.get(account)
 
-    async def settled(self) -> None:
-        """Wait until nobody is being asked."""
-        await asyncio.gather(*self._tasks)
-
-    async def _refresh(
-        self, known: _Known, endpoint: Endpoint, connections: Connections
-    ) -> None:
-        try:
-            known.ids = await fetch_models(endpoint, connections)
-            known.until = monotonic_seconds() + self._fresh
-        except ResponsesError:
-            return  # what was known stays
-
-
-_AUTO = "auto"
+    async def _refresh(self, endpoint: Endpoint, connections: Connections) -> None:
+        account = endpoint.account()
+        with suppress(ResponsesError):  # what was known stays
+            self._known[account] = await fetch_models(endpoint, connections)
+            self._next_request[account] = monotonic_seconds() + _FRESH_SECONDS
 
 
 def list_models(
@@ -11822,116 +11524,71 @@ def list_models(
         overrides = {}  # the chat shows the mistake
     names: list[str] = []
     for name in comma_list(valves.MODEL_ID):
-        names += _newest(valves, listing, connections) if name == _AUTO else [name]
+        names += _newest(valves, listing, connections) if name == "auto" else [name]
     return {name: resolve_model(name, overrides) for name in names}
 
 
-def configured_models(
-    valves: Valves, overrides: Mapping[str, ResolvedModel]
-) -> list[ResolvedModel]:
-    """Return the models that the administrator wrote into MODEL_ID."""
-    names = [name for name in comma_list(valves.MODEL_ID) if name != _AUTO]
-    return [resolve_model(name, overrides) for name in names]
-
-
 def _newest(valves: Valves, listing: Listing, connections: Connections) -> list[str]:
-    today = utc_today().isoformat()
-    usable = None
+    today, usable = utc_today().isoformat(), None
     if valves.FETCH_MODELS:
-        try:
+        with suppress(ResponsesError):  # without a key there is nothing to ask
             usable = listing.usable(build_endpoint(valves), connections)
-        except ResponsesError:
-            usable = None  # without a key there is nothing to ask
     # A server whose list holds none of ours, as Azure's, does not tell what it serves.
     return newest_models(today, usable) or newest_models(today)
 
 
 # ==== owui_manifold.checkup: The `/check` command: tests an administrator's set-up and says what works.
 
-_CHECK_COMMAND = "/check"
 _FEWEST_TOKENS = 16
 _PING: Item = {
     "type": "message",
     "role": "user",
     "content": [{"type": "input_text", "text": "ping"}],
 }
-_WORKS, _FAILS, _OPEN = "✅", "❌", "⚠️"
 
 
-class Diagnostics:
-    """One model of the pipe at its server, tried out piece by piece."""
+class _Diagnostics:
 
-    def __init__(
-        self,
-        model: ResolvedModel,
-        endpoint: Endpoint,
-        connections: Connections,
-        limits: Limits,
-    ) -> None:
-        """Nothing is sent twice: a failure is what is looked for."""
-        self._model = model
-        self._endpoint = endpoint
+    def __init__(self, call: PipeCall, connections: Connections) -> None:
+        self._model = call.model
+        self._hosted, _ = hosted_tools(call.config, self._model)
+        self._endpoint = call.endpoint
+        names = comma_list(call.valves.MODEL_ID)
+        self._listed = [call.resolve(name).id for name in names if name != "auto"]
         self._connections = connections
-        self._limits = limits._replace(retries=RetryPolicy(0))
+        # Nothing is sent twice: a failure is what is looked for.
+        self._limits = run_limits(call.valves, tools_ran=True)
 
-    async def events(
-        self, listed: Sequence[ResolvedModel], hosted: Sequence[Item]
-    ) -> AsyncGenerator[RunEvent, None]:
-        """Tell the findings as an answer, a line at a time.
-
-        `listed` are the models that the pipe offers, `hosted` the tools that are on.
-        """
-        message: Item = {"type": "message", "role": "assistant", "content": []}
-        yield ItemAdded(0, message)
-        text = ""
-        async with aclosing(self._lines(listed, hosted)) as lines:
-            async for line in lines:
-                text += line + "\n"
-                yield TextDelta(0, "text", 0, line + "\n")
-        content = [{"type": "output_text", "text": text, "annotations": []}]
-        whole = {**message, "content": content}
-        yield ItemDone(0, whole, shown=text)
-        yield RunDone(COMPLETED, output=(whole,))
-
-    async def _lines(
-        self, listed: Sequence[ResolvedModel], hosted: Sequence[Item]
-    ) -> AsyncGenerator[str, None]:
+    async def lines(self) -> AsyncGenerator[str, None]:
         yield f"The set-up of this pipe, tried with {self._model.name}:\n"
-        yield await self._models_line(listed)
+        yield await self._models_line()
         complaint = await self._complaint()
+        yield _finding("A small request", "The model answers.", complaint)
         if complaint:
-            yield _finding(_FAILS, "A small request", complaint)
             return
-        yield _finding(_WORKS, "A small request", "The model answers.")
         yield await self._line_of("Streaming", "Answers can be streamed.", stream=True)
         if self._model.facts.summary:
             works = "Summaries of the reasoning can be shown."
             reasoning = {"summary": "auto"}
             yield await self._line_of("Summaries", works, reasoning=reasoning)
-        for tool in hosted:
+        for tool in self._hosted:
             name = str(tool.get("server_label") or tool.get("type"))
             works = "The model can be given this tool."
             asked_tool = {"tools": [tool], "tool_choice": "none"}
             yield await self._line_of(name, works, **asked_tool)
 
-    async def _models_line(self, listed: Sequence[ResolvedModel]) -> str:
+    async def _models_line(self) -> str:
         try:
             usable = await fetch_models(self._endpoint, self._connections)
         except ResponsesError as error:
-            return _finding(_OPEN, "The list of models", str(error))
-        missing = [model.id for model in listed if model.id not in usable]
-        if not missing:
-            return _finding(_WORKS, "The key", "It is accepted, for all models listed.")
-        names = ", ".join(missing)
-        return _finding(_OPEN, "The key", f"It is accepted, but not listed: {names}.")
+            return f"- ⚠️ **The list of models**: {error}"
+        missing = ", ".join(name for name in self._listed if name not in usable)
+        if missing:
+            return f"- ⚠️ **The key**: It is accepted, but not listed: {missing}."
+        return _finding("The key", "It is accepted, for all models listed.", "")
 
     async def _line_of(self, what: str, works: str, **more: Any) -> str:
-        complaint = await self._complaint(**more)
-        return (
-            _finding(_FAILS, what, complaint)
-            if complaint
-            else _finding(_WORKS, what, works)
-        )
+        return _finding(what, works, await self._complaint(**more))
 
     async def _complaint(self, **more: Any) -> str:
         small = {"max_output_tokens": _FEWEST_TOKENS, "stream": False, **more}
@@ -11947,31 +11604,36 @@ class Diagnostics:
         return remedy if answered else ended.ending.sentence
 
 
-def _finding(sign: str, what: str, sentence: str) -> str:
-    return f"- {sign} **{what}**: {sentence}"
+def _finding(what: str, works: str, complaint: str) -> str:
+    return f"- {'❌' if complaint else '✅'} **{what}**: {complaint or works}"
 
 
 def is_check_command(call: PipeCall) -> bool:
     """Say whether an administrator asks for a check; others talk to the model."""
-    messages = call.messages
-    last: Mapping[str, Any] = messages[-1] if messages else {}
-    said = last.get("content")
-    is_command = isinstance(said, str) and said.strip() == _CHECK_COMMAND
+    last: Mapping[str, Any] = call.messages[-1] if call.messages else {}
+    is_command = as_text(last.get("content")).strip() == "/check"
     return is_command and last.get("role") == "user" and call.caller.is_admin
 
 
 async def run_diagnostics(
     call: PipeCall, connections: Connections
-) -> AsyncGenerator[AnswerEvent, None]:
-    """Yield the events of a check; raises InvalidRequest for unusable settings."""
-    config, model = call.config, call.model
-    hosted = hosted_tools(config, model)
-    limits = run_limits(config.valves, tools_ran=False)
-    checkup = Diagnostics(model, usable(config.endpoint), connections, limits)
-    listed = configured_models(config.valves, usable(config.overrides))
-    async with aclosing(checkup.events(listed, hosted.items)) as events:
-        async for event in events:
-            yield event
+) -> AsyncGenerator[RunEvent, None]:
+    """Tell the findings of a check as an answer, a line at a time.
+
+    Raises InvalidRequest for unusable settings.
+    """
+    diagnostics = _Diagnostics(call, connections)
+    message: Item = {"type": "message", "role": "assistant", "content": []}
+    yield ItemAdded(0, message)
+    text = ""
+    async with aclosing(diagnostics.lines()) as lines:
+        async for line in lines:
+            text += line + "\n"
+            yield TextDelta(0, "text", 0, line + "\n")
+    content = [{"type": "output_text", "text": text, "annotations": []}]
+    whole = {**message, "content": content}
+    yield ItemDone(0, whole, shown=text)
+    yield RunDone(COMPLETED, output=(whole,))
 
 
 # ==== owui_manifold.pipe: How a request is handled, from Open WebUI's call to the last chunk.
@@ -12024,7 +11686,6 @@ class Pipe:
                 tools=__tools__ or {},
                 request=__request__,
                 metadata=__metadata__ or {},
-                body=body,
                 event_call=__event_call__,
                 event_emitter=__event_emitter__,
             ),
@@ -12043,23 +11704,23 @@ class Pipe:
             view = ChunkRenderer(*_response_head(call))
         failed = True
         try:
-            async with aclosing(self._answer(call)) as events:
+            async with aclosing(await self._answer(call)) as events:
                 async for event in events:
                     for chunk in view.render(event):
                         yield chunk
                     if isinstance(event, RunDone):
                         failed = event.ending.is_failure
         except Exception as error:  # raised, it would remove the text that was shown
-            yield error_chunk(_sentence_of(call, error))
+            yield error_chunk(report_exception(call, error))
         if failed and call.config.shows_log and call.caller.host_reads:
             yield source_chunk("Log of this answer", call.log.text())
 
     async def _complete(self, call: PipeCall) -> Chunk:
         view = NativeRenderer(monotonic_seconds)
         try:
-            ended = await self._watch(call, self._answer(call), view)
+            ended = await self._watch(call, await self._answer(call), view)
         except Exception as error:  # raised, the host would show its text
-            return error_chunk(_sentence_of(call, error))
+            return error_chunk(report_exception(call, error))
         result = completion(ended, *_response_head(call))
         if not call.caller.host_reads:
             return result
@@ -12075,17 +11736,13 @@ class Pipe:
             ended = await self._watch(call, events, view)
             text = "" if ended.ending.is_failure else completion_text(ended)
         except Exception as error:  # a failed title must not make the chat fail
-            _sentence_of(call, error)
+            report_exception(call, error)
         return task_result(text, call.caller.host_model)
 
     async def _answer(self, call: PipeCall) -> AsyncGenerator[AnswerEvent, None]:
         if is_check_command(call):
-            events = run_diagnostics(call, self._connections)
-        else:
-            events = answer_events(await build_chat_request(call), self._connections)
-        async with aclosing(events):
-            async for event in events:
-                yield event
+            return run_diagnostics(call, self._connections)
+        return answer_events(await build_chat_request(call), self._connections)
 
     async def _watch(
         self,
@@ -12110,14 +11767,3 @@ async def _tell_page(call: PipeCall, chunk: Chunk) -> None:
 
 def _response_head(call: PipeCall) -> tuple[str, int, str]:
     return f"chatcmpl-{new_ulid()}", unix_seconds(), call.caller.host_model
-
-
-def _sentence_of(call: PipeCall, error: Exception) -> str:
-    if isinstance(error, ResponsesError):
-        return report_refusal(call, str(error))
-    call.log.line("ERROR", describe_exception(error))
-    return with_error_id(
-        call,
-        "Something in this pipe went wrong. Try again; if it lasts, give an "
-        "administrator the error id.",
-    )

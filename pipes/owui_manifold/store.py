@@ -16,6 +16,7 @@ from typing import Any
 
 from openai_responses.clock import new_ulid
 from openai_responses.items import is_encrypted
+from openai_responses.json_input import as_mapping
 from owui_chat.events import StoredRecord
 from owui_chat.input.prefix import SentContext, add_sent_context, read_sent_context
 from owui_chat.messages import ChatPart
@@ -24,6 +25,7 @@ from owui_chat.storage.output_carrier import (
     restore_from_outputs,
     stored_outputs,
 )
+from owui_chat.storage.recorder import Carrier
 from owui_chat.storage.records import (
     MAX_STORED_KB,
     Record,
@@ -97,11 +99,10 @@ class ChatStore:
     The first write also cleans up the values of older messages.
 
     `messages` are those of the chat as the host stores them, by id. `sent` is what
-    earlier runs sent in addition, by the ids of the answers. `writes_markers` says
-    whether a marker names what was written.
+    earlier runs sent in addition, by the ids of the answers.
     """
 
-    marks = True
+    carrier: Carrier = "markers"
 
     def __init__(self, caller: Caller, chat: Mapping[str, Any], keys: ChatKeys) -> None:
         """Begin with what `chat` holds."""
@@ -109,6 +110,7 @@ class ChatStore:
         self.messages = _messages_of(chat)
         self.sent = read_sent_context(chat, keys.unseal)
         self._is_behind = False
+        self._unshown: list[StoredRecord] = []
         self._caller = caller
         self._keys = keys
         self._key = message_key(caller.message_id)
@@ -152,7 +154,11 @@ class ChatStore:
 
     async def invalidate_reasoning(self) -> None:
         """Note that the stored reasoning of this chat is not sent again."""
-        dying = _encrypted_ids(self.records)
+        dying = {
+            ulid
+            for ulid, record in self.records.items()
+            if any(map(is_encrypted, record.payload))
+        }
         if dying:
             self._dead |= dying
             await self._write()
@@ -174,8 +180,9 @@ class ChatStore:
         return add_sent_context(value, sealed)
 
     def take_unsent(self) -> list[StoredRecord]:
-        """Return the records that the answer's own output still needs."""
-        return []
+        """Return the records that the answer's own output still needs, each once."""
+        given, self._unshown = self._unshown, []
+        return given
 
     def restore(self, parts: list[ChatPart], replaced_id: str) -> list[ChatPart]:
         """Return a chat with the outputs that earlier answers of its branch stored.
@@ -189,34 +196,14 @@ class ChatStore:
 class _OutputStore(ChatStore):
     """Writes no row: records go into the answer's own output."""
 
-    marks = False
-
-    def __init__(self, caller: Caller, chat: Mapping[str, Any], keys: ChatKeys) -> None:
-        """Begin with what `chat` holds, of either carrier."""
-        super().__init__(caller, chat, keys)
-        self._unshown: list[StoredRecord] = []
+    carrier = "output"
 
     async def write(self, record: Record, output_index: int | None = None) -> None:
         """Give `record` to the answer, before the text of an item."""
         self._give(record.ulid, {record.ulid: record}, output_index)
 
-    async def flush(self) -> bool:
-        """Give the answer everything that no record contained yet; always succeeds."""
-        if self._is_behind:
-            self._give(new_ulid(), {})
-        return True
-
-    async def invalidate_reasoning(self) -> None:
-        """Note in the answer that stored reasoning is not sent again."""
-        dying = _encrypted_ids(self.records)
-        self._dead |= dying
-        if dying:
-            self._give(new_ulid(), {})
-
-    def take_unsent(self) -> list[StoredRecord]:
-        """Return the records that were given since the last call."""
-        given, self._unshown = self._unshown, []
-        return given
+    async def _write(self) -> None:
+        self._give(new_ulid(), {})
 
     def _give(
         self, ulid: str, records: Mapping[str, Record], index: int | None = None
@@ -248,17 +235,6 @@ async def open_store(
     return store(caller, kept, keys)
 
 
-def _encrypted_ids(records: Mapping[str, Record]) -> set[str]:
-    """Return the ids of the records that only their maker can read."""
-    return {
-        ulid
-        for ulid, record in records.items()
-        if any(map(is_encrypted, record.payload))
-    }
-
-
 def _messages_of(chat: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the messages of a chat as the host stores them, by their ids."""
-    history = chat.get(_HISTORY)
-    messages = history.get("messages") if isinstance(history, Mapping) else None
-    return messages if isinstance(messages, Mapping) else {}
+    return as_mapping(as_mapping(chat.get(_HISTORY)).get("messages"))
