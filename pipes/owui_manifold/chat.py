@@ -41,6 +41,7 @@ from owui_chat.messages import (
     attach_stored_messages,
     parse_messages,
     stored_messages,
+    user_messages,
 )
 from owui_chat.storage.details_carrier import restore_from_details
 from owui_chat.storage.records import Record
@@ -146,8 +147,7 @@ def _choose_model(
     call: PipeCall, parts: Sequence[ChatPart], store: ChatStore | None
 ) -> tuple[ResolvedModel, str]:
     """Return the model, and the sentence that says why it was chosen, if any."""
-    users = (p for p in parts if isinstance(p, UserMessage) and p.is_from_user)
-    question = next(users, None)
+    question = next(iter(user_messages(parts).values()), None)
     choice = choose_auto_model(
         call.caller.model,
         question.item if question else None,

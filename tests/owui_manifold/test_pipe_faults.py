@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from call_sample import IDS, TOOL, USER, chat, valves_for
-from owui_chat.storage.markers import has_marker, strip_markers
+from owui_chat.storage.markers import strip_markers
 from owui_manifold.pipe import Pipe
 from owui_manifold.valves import UserValves
 from pipe_calls import (
@@ -28,6 +28,7 @@ from pipe_calls import (
     stored,
     usages,
 )
+from run_sample import has_marker
 from simulator import Simulator
 
 pytestmark = pytest.mark.asyncio

@@ -25,7 +25,7 @@ stays.
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -39,13 +39,12 @@ from openai_responses.items import (
     is_reasoning,
     item_type,
 )
-from openai_responses.json_input import as_mapping
+from openai_responses.json_input import as_list, as_mapping
 from openai_responses.requests.replay import Origin, read_origin
 from owui_chat.storage.signature import Sign, is_signed
 
-SEED_KEY = "openai_responses_pipe"
+_SEED_KEY = "openai_responses_pipe"
 _VERSION = 5
-
 
 UNSHOWN_TEXT: Item = {"type": "output_text", "annotations": []}
 """A part without text; its text is the one behind the marker."""
@@ -85,30 +84,25 @@ def text_digest(text: str) -> str:
 
 def message_key(message_id: str) -> str:
     """Return the top-level key that holds the records of one message."""
-    return f"{SEED_KEY}:{message_id}"
+    return f"{_SEED_KEY}:{message_id}"
 
 
 def write_records(
     records: Mapping[str, Record], sign: Sign | None, dead: Iterable[str] = ()
 ) -> dict[str, Any]:
     """Return the JSON value for the key of one message."""
-    items = {
-        ulid: _sign_record(ulid, _wire(one), sign) for ulid, one in records.items()
-    }
+    items = {u: _sign_record(u, _wire(one), sign) for u, one in records.items()}
     value: dict[str, Any] = {"__v": _VERSION, "items": items}
     return {**value, "dead": sorted(dead)} if dead else value
 
 
 def is_pipe_key(key: str) -> bool:
     """Say whether a top-level key of a chat holds records, of any writer."""
-    return key == SEED_KEY or key.startswith(f"{SEED_KEY}:")
+    return key == _SEED_KEY or key.startswith(f"{_SEED_KEY}:")
 
 
 def read_records(chat: Mapping[str, Any], sign: Sign | None) -> dict[str, Record]:
-    """Return every readable record of a chat's JSON, by id.
-
-    A record in an unknown form is ignored; its marker then names nothing.
-    """
+    """Return every record of a chat's JSON that can be read, by id."""
     values = [value for key, value in chat.items() if is_pipe_key(key)]
     dead = {ulid for value in values for ulid in invalid_ids(value)}
     found = (record for value in values for record in _records_in(value, sign))
@@ -117,14 +111,7 @@ def read_records(chat: Mapping[str, Any], sign: Sign | None) -> dict[str, Record
 
 def invalid_ids(value: object) -> list[str]:
     """Return the ids that the value of one key lists as dead."""
-    dead = value.get("dead") if isinstance(value, Mapping) else None
-    return [str(ulid) for ulid in dead] if isinstance(dead, list) else []
-
-
-def _created_in(value: object) -> int:
-    """Return the time of the oldest record in the value of one key; 0 if none."""
-    times = (wire.get("created_at") for _, wire in _wires_in(value))
-    return min((time for time in times if isinstance(time, int)), default=0)
+    return list(map(str, as_list(as_mapping(value).get("dead"))))
 
 
 def _invalidated(record: Record) -> Record:
@@ -135,38 +122,28 @@ def _invalidated(record: Record) -> Record:
 
 def _wires_in(value: object) -> Iterator[tuple[str, Mapping[str, Any]]]:
     for ulid, wire in as_mapping(as_mapping(value).get("items")).items():
-        if isinstance(wire, Mapping):
-            yield str(ulid).upper(), wire
+        yield str(ulid).upper(), as_mapping(wire)
 
 
 def _records_in(value: object, sign: Sign | None) -> Iterator[Record]:
     for ulid, wire in _wires_in(value):
-        payload = _payload(wire.get("payload"))
-        is_ours = is_signed(_signed_part(ulid, wire), wire.get("signature"), sign)
-        used = payload if is_ours else _harmless(payload)
-        if used:
-            yield _record(ulid, wire, used, is_ours=is_ours)
+        payload, is_ours = _payload(wire.get("payload")), _is_ours(ulid, wire, sign)
+        if used := payload if is_ours else _harmless(payload):
+            yield _record(ulid, wire if is_ours else {**wire, "shown": ""}, used)
+
+
+def _is_ours(ulid: str, wire: Mapping[str, Any], sign: Sign | None) -> bool:
+    return is_signed(_signed_part(ulid, wire), wire.get("signature"), sign)
 
 
 def _signed_part(ulid: str, wire: Mapping[str, Any]) -> list[Any]:
-    return [
-        _VERSION,
-        ulid,
-        {key: one for key, one in wire.items() if key != "signature"},
-    ]
+    bare = {key: one for key, one in wire.items() if key != "signature"}
+    return [_VERSION, ulid, bare]
 
 
-def _sign_record(
-    ulid: str, wire: Mapping[str, Any], sign: Sign | None
-) -> dict[str, Any]:
+def _sign_record(ulid: str, wire: Mapping[str, Any], sign: Sign | None) -> Item:
     signature = {"signature": sign(_signed_part(ulid, wire))} if sign else {}
     return {**wire, **signature}
-
-
-def _payload(value: object) -> tuple[Item, ...]:
-    rows = value if isinstance(value, list) else [value]
-    items = [row for row in rows if isinstance(row, dict) and row.get("type")]
-    return tuple(items) if len(items) == len(rows) else ()
 
 
 def _harmless(payload: Sequence[Item]) -> tuple[Item, ...]:
@@ -203,9 +180,13 @@ def _stub(item: Item) -> Item | None:
     return {"type": "message", "role": "assistant", **phase, "content": [UNSHOWN_TEXT]}
 
 
-def _record(
-    ulid: str, wire: Mapping[str, Any], payload: tuple[Item, ...], *, is_ours: bool
-) -> Record:
+def _payload(value: object) -> tuple[Item, ...]:
+    rows = value if isinstance(value, list) else [value]
+    items = [row for row in rows if isinstance(row, dict) and row.get("type")]
+    return tuple(items) if len(items) == len(rows) else ()
+
+
+def _record(ulid: str, wire: Mapping[str, Any], payload: tuple[Item, ...]) -> Record:
     model, created_at = str(wire.get("model") or ""), wire.get("created_at")
     return Record(
         ulid=ulid,
@@ -214,7 +195,7 @@ def _record(
         payload=payload,
         message_id=str(wire.get("message_id") or ""),
         origin=read_origin(wire.get("origin"), model),
-        shown=str(wire.get("shown") or "") if is_ours else "",
+        shown=str(wire.get("shown") or ""),
     )
 
 
@@ -230,18 +211,17 @@ def _wire(record: Record) -> dict[str, Any]:
     }
 
 
-MAX_STORED_KB = 4096
-"""The most stored in one chat: the host reads and writes it whole at every answer."""
+MAX_STORED_KB = 4096  # in one chat: the host reads and writes it at every answer
 
 _KEPT_SHARE = 0.75  # so that not every answer changes the beginning of the next request
 _SHORT = 500
 _STAYS = ("__v", "dead")
 
-Values = Mapping[str, Any]
+_Values = Mapping[str, Any]
 
 
 def prune(
-    values: Values,
+    values: _Values,
     messages: Mapping[str, Any],
     own: str,
     most: int,
@@ -249,22 +229,22 @@ def prune(
 ) -> dict[str, Any]:
     """Return the values to write in addition to that of the key `own`.
 
-    `messages` are those of the chat; without any, nothing is known about them. Answers
-    that are still growing are not touched, because others write them. The remaining
-    values have at most `most` characters. With `sign`, a signed record that is
-    shortened is signed again.
+    `messages` are those of the chat; without any, all count as present. Answers that
+    are still growing are not touched, because others write them. The remaining values
+    have at most `most` characters. With `sign`, a signed record that is shortened is
+    signed again.
     """
     present = set(map(message_key, messages)) if messages else set(values)
     growing = {message_key(id) for id, message in messages.items() if _grows(message)}
     ours = {
         key: value
         for key, value in values.items()
-        if key not in (own, SEED_KEY) and isinstance(value, Mapping)
+        if key not in (own, _SEED_KEY) and isinstance(value, Mapping)
     }
-    gone = {k: _without_kept(v) for k, v in ours.items() if k not in present}
-    gone = {key: value for key, value in gone.items() if value != ours[key]}
+    now = {k: _without_kept(v) for k, v in ours.items() if k not in present}
     left = {k: v for k, v in ours.items() if k in present and k not in growing}
-    return gone | _prune_values(left, most, sign)
+    now |= _prune_values(left, most, sign)
+    return {key: value for key, value in now.items() if value != ours[key]}
 
 
 def stored_size(value: object) -> int:
@@ -273,30 +253,26 @@ def stored_size(value: object) -> int:
 
 
 def _grows(message: object) -> bool:
-    return isinstance(message, Mapping) and message.get("done") is False
+    return as_mapping(message).get("done") is False
 
 
-def _has(value: Values) -> bool:
-    items = value.get("items")
-    return isinstance(items, Mapping) and bool(items)
-
-
-def _without_kept(value: Values) -> dict[str, Any]:
+def _without_kept(value: _Values) -> dict[str, Any]:
     return {name: inner for name, inner in value.items() if name in _STAYS}
 
 
-def _empty_value(value: Values) -> dict[str, Any]:
+def _empty_value(value: _Values) -> dict[str, Any]:
     return {name: inner for name, inner in value.items() if name != "items"}
 
 
-def _prune_values(values: Values, most: int, sign: Sign | None) -> dict[str, Any]:
+def _prune_values(values: _Values, most: int, sign: Sign | None) -> dict[str, Any]:
     """Return the values that get smaller: the oldest first, outputs before items."""
     over = sum(map(stored_size, values.values())) - most
     if over <= 0:
         return {}
     over += int(most * (1 - _KEPT_SHARE))
     now = dict(values)
-    oldest = sorted(filter(lambda key: _has(values[key]), values), key=_age(values))
+    filled = (key for key in values if as_mapping(values[key].get("items")))
+    oldest = sorted(filled, key=lambda key: _oldest_time(values[key]))
     for shrink in (partial(_with_short_outputs, sign), _empty_value):
         for key in oldest:
             if over <= 0:
@@ -304,29 +280,28 @@ def _prune_values(values: Values, most: int, sign: Sign | None) -> dict[str, Any
             smaller = shrink(now[key])
             over -= stored_size(now[key]) - stored_size(smaller)
             now[key] = smaller
-    return {key: value for key, value in now.items() if value != values[key]}
+    return now
 
 
-def _age(values: Values) -> Callable[[str], int]:
-    return lambda key: _created_in(values[key])
+def _oldest_time(value: object) -> int:
+    times = (wire.get("created_at") for _, wire in _wires_in(value))
+    return min((time for time in times if isinstance(time, int)), default=0)
 
 
-def _with_short_outputs(sign: Sign | None, value: Values) -> dict[str, Any]:
+def _with_short_outputs(sign: Sign | None, value: _Values) -> dict[str, Any]:
     rows = value["items"].items()
     return {**value, "items": {u: _short_record(u, wire, sign) for u, wire in rows}}
 
 
 def _short_record(ulid: str, wire: Any, sign: Sign | None) -> Any:
-    payload = wire.get("payload") if isinstance(wire, Mapping) else None
+    payload = as_mapping(wire).get("payload")
     rows = payload if isinstance(payload, list) else None
     short = list(map(_short_item, rows)) if rows is not None else _short_item(payload)
     if short == payload:
         return wire
-    is_ours = is_signed(_signed_part(ulid, wire), wire.get("signature"), sign)
-    shortened = {k: v for k, v in wire.items() if k != "signature"}
-    return _sign_record(
-        ulid, {**shortened, "payload": short}, sign if is_ours else None
-    )
+    bare = {key: one for key, one in wire.items() if key != "signature"}
+    kept_sign = sign if _is_ours(ulid, wire, sign) else None
+    return _sign_record(ulid, {**bare, "payload": short}, kept_sign)
 
 
 def _short_item(item: Any) -> Any:
@@ -337,14 +312,13 @@ def _short_item(item: Any) -> Any:
     if isinstance(item.get("output"), str):
         short["output"] = _cut(item["output"])
     if isinstance(item.get("outputs"), list):
-        short["outputs"] = list(_short_logs(item["outputs"]))
+        short["outputs"] = list(map(_short_logs, content_parts(item["outputs"])))
     return {**item, **short}
 
 
-def _short_logs(outputs: Iterable[Any]) -> Iterable[Item]:
-    for part in content_parts(list(outputs)):
-        logs = part.get("logs")
-        yield {**part, "logs": _cut(logs)} if isinstance(logs, str) else part
+def _short_logs(part: Item) -> Item:
+    logs = part.get("logs")
+    return {**part, "logs": _cut(logs)} if isinstance(logs, str) else part
 
 
 def _cut(text: str) -> str:
