@@ -1,0 +1,88 @@
+"""
+title: Counts what this server's process holds
+
+A function for Open WebUI: `soak.py` installs it beside the pipe and asks it between the
+rounds. It only looks; the pipe that is measured does not know of it.
+"""
+
+import asyncio
+import gc
+import json
+import os
+import threading
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+
+
+class Pipe:
+    """Answers with the counts as JSON."""
+
+    def pipes(self) -> list[dict[str, str]]:
+        """Return the only model."""
+        return [{"id": "count", "name": "Count"}]
+
+    async def pipe(self, body: dict[str, Any]) -> str:
+        """Count; the question is the id of the function to look at."""
+        for _ in range(3):
+            await asyncio.sleep(0)  # what was told to close closes
+            gc.collect()
+        return json.dumps(_count(f"function_{body['messages'][-1]['content']}_"))
+
+
+def _count(owner: str) -> dict[str, Any]:
+    """Return the figures, and by name what they count."""
+    held = gc.get_objects()
+    kinds: Counter[str] = Counter()
+    for kind, count in Counter(map(type, held)).items():
+        kinds[_name_of(kind)] += count
+    theirs = {kind: n for kind, n in kinds.items() if kind.startswith(owner)}
+    sessions = [one for one in held if isinstance(one, aiohttp.ClientSession)]
+    tasks = Counter(map(_task_name, asyncio.all_tasks()))
+    return {
+        "resident": _resident(),
+        "descriptors": len(os.listdir("/proc/self/fd")) - 1,  # its own
+        "idle": sum(map(_idle_sockets, sessions)),
+        "tasks": tasks.total(),
+        "sessions": sum(not one.closed for one in sessions),
+        "threads": threading.active_count(),
+        "objects": sum(theirs.values()),
+        "copies": len({kind.partition(".")[0] for kind in theirs}),
+        "python": len(held),
+        "names": {
+            "tasks": dict(tasks),
+            # A new copy has another name.
+            "objects": _totals({k.partition(".")[2]: n for k, n in theirs.items()}),
+            "python": _totals(dict(kinds.most_common(400))),
+        },
+    }
+
+
+def _name_of(kind: type) -> str:
+    return f"{getattr(kind, '__module__', '')}.{kind.__qualname__}"
+
+
+def _task_name(task: asyncio.Task[Any]) -> str:
+    """Return the function that a task runs, with its module."""
+    coroutine = task.get_coro()
+    frame = getattr(coroutine, "cr_frame", None)
+    module = frame.f_globals.get("__name__", "") if frame else ""
+    return f"{module}.{getattr(coroutine, '__qualname__', '')}"
+
+
+def _totals(counts: dict[str, int]) -> dict[str, int]:
+    return dict(Counter(counts).most_common(400))
+
+
+def _idle_sockets(session: aiohttp.ClientSession) -> int:
+    """Return how many connections rest in a pool; it closes them by itself."""
+    rested = getattr(session.connector, "_conns", {})
+    return sum(map(len, rested.values()))
+
+
+def _resident() -> int:
+    """Return the resident memory in kB."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") // 1000
