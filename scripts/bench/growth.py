@@ -49,6 +49,8 @@ class Growth:
 
 
 RESIDENT = Figure("memory (RSS), MB", "resident", allowed=0.5, scale=1e-3)
+BLOCKS = Figure("memory blocks of Python, 1000", "blocks", allowed=1.0, scale=1e-3)
+"""What a turn leaves is some hundred of them; the RSS tells of it much later."""
 COUNTED = (
     Figure("file descriptors", "descriptors", allowed=0.3),
     Figure("asyncio tasks", "tasks", allowed=0.3),
@@ -58,7 +60,7 @@ COUNTED = (
     Figure("loaded copies of the pipe", "copies", allowed=0.3),
     Figure("open requests at the API", "open", allowed=0.3),
 )
-FIGURES = (RESIDENT, *COUNTED)
+FIGURES = (RESIDENT, BLOCKS, *COUNTED)
 
 
 def growths(samples: Sequence[Sample], warm_up: float) -> list[Growth]:

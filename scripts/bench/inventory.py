@@ -6,15 +6,22 @@ rounds. It only looks; the pipe that is measured does not know of it.
 """
 
 import asyncio
+import ctypes
 import gc
 import json
 import os
+import re
+import sys
 import threading
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import aiohttp
+
+_FEW = 10
+_COPY = re.compile(r"(?<=_)[0-9a-f]{32}(?=\.)")
+"""What the name of a loaded copy of a function ends with."""
 
 
 class Pipe:
@@ -43,6 +50,8 @@ def _count(owner: str) -> dict[str, Any]:
     tasks = Counter(map(_task_name, asyncio.all_tasks()))
     return {
         "resident": _resident(),
+        "blocks": sys.getallocatedblocks(),
+        "malloc": _allocated(),
         "descriptors": len(os.listdir("/proc/self/fd")) - 1,  # its own
         "idle": sum(map(_idle_sockets, sessions)),
         "tasks": tasks.total(),
@@ -51,13 +60,17 @@ def _count(owner: str) -> dict[str, Any]:
         "objects": sum(theirs.values()),
         "copies": len({kind.partition(".")[0] for kind in theirs}),
         "python": len(held),
-        "names": {
-            "tasks": dict(tasks),
-            # A new copy has another name.
-            "objects": _totals({k.partition(".")[2]: n for k, n in theirs.items()}),
-            "python": _totals(dict(kinds.most_common(400))),
-        },
+        "names": {"tasks": tasks, "python": _without_copies(kinds)},
     }
+
+
+def _without_copies(kinds: Counter[str]) -> Counter[str]:
+    """Return the counts of what there is more than a few of; a new copy is the same."""
+    named: Counter[str] = Counter()
+    for kind, count in kinds.items():
+        if count >= _FEW:
+            named[_COPY.sub("", kind)] += count
+    return named
 
 
 def _name_of(kind: type) -> str:
@@ -72,17 +85,34 @@ def _task_name(task: asyncio.Task[Any]) -> str:
     return f"{module}.{getattr(coroutine, '__qualname__', '')}"
 
 
-def _totals(counts: dict[str, int]) -> dict[str, int]:
-    return dict(Counter(counts).most_common(400))
-
-
 def _idle_sockets(session: aiohttp.ClientSession) -> int:
     """Return how many connections rest in a pool; it closes them by itself."""
     rested = getattr(session.connector, "_conns", {})
     return sum(map(len, rested.values()))
 
 
+class _MallInfo(ctypes.Structure):
+    """What mallinfo2(3) returns."""
+
+    _fields_ = [
+        (name, ctypes.c_size_t)
+        for name in (
+            *("arena", "ordblks", "smblks", "hblks", "hblkhd", "usmblks"),
+            *("fsmblks", "uordblks", "fordblks", "keepcost"),
+        )
+    ]
+
+
+def _allocated() -> int:
+    """Return what is in use of the memory that malloc gave, in kB."""
+    libc = ctypes.CDLL(None)
+    libc.mallinfo2.restype = _MallInfo
+    found = libc.mallinfo2()
+    return int(found.uordblks + found.hblkhd) // 1000
+
+
 def _resident() -> int:
-    """Return the resident memory in kB."""
+    """Return the resident memory in kB, without what malloc keeps for later."""
+    ctypes.CDLL(None).malloc_trim(0)
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE") // 1000
