@@ -18,10 +18,9 @@ Built by scripts/bundle.py from pipes/ and pipelines/; do not edit. In reading o
                storage.output_carrier, render.completions, render.items, render.hosted,
                render.commentary, render.native, input.tasks
     toolbox  sandbox.backend, sandbox.seccomp, sandbox.bubblewrap, sandbox.containers,
-             sandbox.program_files, sandbox.program, sandbox.runs, sandbox.workspaces,
-             sandbox.tools, mcp.messages, remote_tools, server_entries, mcp.http,
-             mcp.stdio, mcp.client, openapi.document, openapi.calls, openapi.client,
-             tool_servers
+             sandbox.program, sandbox.runs, sandbox.workspaces, sandbox.tools,
+             server_entries, remote_tools, mcp.messages, mcp.http, mcp.stdio,
+             mcp.client, openapi.document, openapi.client, tool_servers
     gpt5_agent  events, ports, request, agent.accounting, agent.memory, tools.guard,
                 tools.confirmations, agent.earlier_rounds, agent.policy,
                 tools.execution, agent.preparation, agent.transcript, agent.calls,
@@ -86,7 +85,7 @@ from hashlib import sha256
 from importlib import import_module
 from itertools import count, groupby
 from mimetypes import guess_type
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from os.path import basename, commonpath, getsize, isabs, isfile, join, realpath
 from pathlib import Path, PurePosixPath
 from queue import Empty, SimpleQueue
@@ -95,7 +94,16 @@ from threading import Lock, Thread
 from time import monotonic
 from traceback import extract_tb
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple, Protocol, Self, TypeVar
+from typing import (
+    Annotated,
+    Any,
+    ClassVar,
+    Literal,
+    NamedTuple,
+    Protocol,
+    Self,
+    TypeVar,
+)
 from urllib.parse import (
     SplitResult,
     quote,
@@ -110,6 +118,7 @@ from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
 from pydantic import (
+    AfterValidator,
     BaseModel,
     ConfigDict,
     Field,
@@ -168,23 +177,20 @@ def as_text(value: object) -> str:
 Item = dict[str, Any]
 
 
-class ItemKind(NamedTuple):
-    """What all items of one type have in common."""
+class _ItemKind(NamedTuple):
 
     parts: tuple[tuple[str, str], ...] = ()
     """Lists of texts that deltas grow: the kind of the text and its field."""
     text: tuple[str, str] | None = None
     """The one text that deltas grow: its kind and its field."""
-    output_type: str = ""
-    """The type of the answer, for a call that our side has to answer."""
     from_client: bool = False
     """Only our side makes it."""
     is_encrypted: bool = False
     """Only the account and the model family that made it can read it."""
     id_prefix: str = ""
     """How the id begins that other servers ask for."""
-    is_hosted: bool = False
-    """The API makes it or runs it."""
+    tool: str = ""
+    """The type of the hosted tool that makes it; empty if the API does not run it."""
     returned: Literal["always", "same_run", "never"] = "always"
     """Which later requests a hosted item goes into."""
     required: tuple[str, ...] = ()
@@ -193,8 +199,6 @@ class ItemKind(NamedTuple):
     """Fields that it demands even where they are null."""
     is_call: bool = False
     """It is part of a call of a hosted tool."""
-    tool: str = ""
-    """The type of the hosted tool that makes it."""
     include: str = ""
     """What the API leaves out of it unless a request includes it."""
     refused_at_minimal: bool = False
@@ -206,50 +210,38 @@ class ItemKind(NamedTuple):
     fee_field: str = ""
 
 
-def _hosted(tool: str, *required: str, **fields: Any) -> ItemKind:
-    return ItemKind(is_hosted=True, tool=tool, required=required, **fields)
-
-
-ITEM_KINDS: Mapping[str, ItemKind] = {
-    "message": ItemKind(parts=(("text", "content"),)),
-    "reasoning": ItemKind(
+_ITEM_KINDS = {
+    "message": _ItemKind(parts=(("text", "content"),)),
+    "reasoning": _ItemKind(
         parts=(("summary", "summary"), ("reasoning", "content")),
         is_encrypted=True,
         id_prefix="rs",
     ),
-    "compaction": ItemKind(is_encrypted=True),
-    "function_call": ItemKind(
-        text=("arguments", "arguments"),
-        output_type="function_call_output",
-        id_prefix="fc",
-    ),
-    "function_call_output": ItemKind(from_client=True),
-    "custom_tool_call": ItemKind(
-        text=("arguments", "input"),
-        output_type="custom_tool_call_output",
-        id_prefix="ctc",
-    ),
-    "custom_tool_call_output": ItemKind(from_client=True),
-    "web_search_call": _hosted(
-        "web_search",
-        "action",
+    "compaction": _ItemKind(is_encrypted=True),
+    "function_call": _ItemKind(text=("arguments", "arguments"), id_prefix="fc"),
+    "function_call_output": _ItemKind(from_client=True),
+    "custom_tool_call": _ItemKind(text=("arguments", "input"), id_prefix="ctc"),
+    "custom_tool_call_output": _ItemKind(from_client=True),
+    "web_search_call": _ItemKind(
+        tool="web_search",
+        required=("action",),
         is_call=True,
         is_cited=True,
         include="web_search_call.action.sources",
         refused_at_minimal=True,
         fee=0.01,
     ),
-    "file_search_call": _hosted(
-        "file_search",
-        "queries",
+    "file_search_call": _ItemKind(
+        tool="file_search",
+        required=("queries",),
         is_call=True,
         is_cited=True,
         refused_at_minimal=True,
         fee=0.0025,  # not verified
     ),
-    "code_interpreter_call": _hosted(
-        "code_interpreter",
-        "container_id",
+    "code_interpreter_call": _ItemKind(
+        tool="code_interpreter",
+        required=("container_id",),
         nullable=("code", "outputs"),
         text=("code", "code"),
         is_call=True,
@@ -258,25 +250,25 @@ ITEM_KINDS: Mapping[str, ItemKind] = {
         fee_field="container_id",
     ),
     # It would be looked up by an id that was never stored: see `image_message`.
-    "image_generation_call": _hosted(
-        "image_generation", returned="never", refused_at_minimal=True
+    "image_generation_call": _ItemKind(
+        tool="image_generation", returned="never", refused_at_minimal=True
     ),
-    "mcp_list_tools": _hosted("mcp", "server_label", "tools"),
-    "mcp_call": _hosted(
-        "mcp",
-        *("server_label", "name", "arguments"),
+    "mcp_list_tools": _ItemKind(tool="mcp", required=("server_label", "tools")),
+    "mcp_call": _ItemKind(
+        tool="mcp",
+        required=("server_label", "name", "arguments"),
         text=("arguments", "arguments"),
         is_call=True,
     ),
-    "mcp_approval_request": _hosted(
-        "mcp",
-        *("id", "server_label", "name", "arguments"),
+    "mcp_approval_request": _ItemKind(
+        tool="mcp",
+        required=("id", "server_label", "name", "arguments"),
         returned="same_run",
         is_call=True,
     ),
-    "mcp_approval_response": _hosted(
-        "mcp",
-        *("approval_request_id", "approve"),
+    "mcp_approval_response": _ItemKind(
+        tool="mcp",
+        required=("approval_request_id", "approve"),
         returned="same_run",
         is_call=True,
         from_client=True,
@@ -285,12 +277,14 @@ ITEM_KINDS: Mapping[str, ItemKind] = {
 """The types of items that the code knows. The fees are those of LiteLLM 1.109.1's price
 map (2026-11-21)."""
 
-_OTHER_KIND = ItemKind()
+_OTHER_KIND = _ItemKind()
+_TOOL_KINDS = {kind.tool: kind for kind in _ITEM_KINDS.values() if kind.tool}
 
-CALL_OUTPUTS = {name: k.output_type for name, k in ITEM_KINDS.items() if k.output_type}
-"""Calls that we answer, by the type of their answer."""
-
-_TOOL_KINDS = {kind.tool: kind for kind in ITEM_KINDS.values() if kind.tool}
+CALL_OUTPUTS = {
+    "function_call": "function_call_output",
+    "custom_tool_call": "custom_tool_call_output",
+}
+"""Calls that we answer, and the types of their answers."""
 
 
 def item_type(item: Mapping[str, Any]) -> str:
@@ -299,9 +293,14 @@ def item_type(item: Mapping[str, Any]) -> str:
     return kind if isinstance(kind, str) else "message" if "role" in item else ""
 
 
-def kind_of(item: Mapping[str, Any]) -> ItemKind:
+def kind_of(item: Mapping[str, Any]) -> _ItemKind:
     """Return what is known of items of this type."""
-    return ITEM_KINDS.get(item_type(item), _OTHER_KIND)
+    return _ITEM_KINDS.get(item_type(item), _OTHER_KIND)
+
+
+def tool_kind(tool: Mapping[str, Any]) -> _ItemKind:
+    """Return what is known of the items that a hosted tool makes."""
+    return _TOOL_KINDS.get(str(tool.get("type")), _OTHER_KIND)
 
 
 def is_call(item: Mapping[str, Any]) -> bool:
@@ -325,7 +324,7 @@ def is_commentary(item: Mapping[str, Any]) -> bool:
 
 
 def has_encrypted_reasoning(item: Mapping[str, Any]) -> bool:
-    """Say whether `item` is reasoning that can be sent back."""
+    """Say whether `item` is reasoning that the model can read again."""
     return is_reasoning(item) and bool(item.get("encrypted_content"))
 
 
@@ -385,12 +384,14 @@ def _paired_places(items: Sequence[Mapping[str, Any]]) -> set[int]:
     return {calls[call_id] for call_id in outputs} | set(outputs.values())
 
 
-def drop_orphans(items: Iterable[Item]) -> list[Item]:
-    """Return `items` without half pairs, and without the reasoning before them.
+_INPUT_ROLES = ("user", "system", "developer")
 
-    The API refuses a call without an output and an output without a call. Reasoning
-    belongs to the item that it produced, so it is dropped with that item
-    (docs/reference/responses-api.md, "Refusals of input items", 5).
+
+def drop_orphans(items: Iterable[Item]) -> list[Item]:
+    """Return `items` without half pairs, and without the reasoning that produced them.
+
+    The API refuses all three (docs/reference/responses-api.md, "Refusals of input
+    items", 5).
     """
     rows = list(items)
     pairs = _paired_places(rows)
@@ -402,7 +403,8 @@ def drop_orphans(items: Iterable[Item]) -> list[Item]:
             lost_call = lost_call or is_call(item)
             continue
         # Reasoning before several calls stays as long as one of them stays.
-        if (lost_call and not is_call(item)) or _comes_from_outside(item):
+        is_input = is_call_output(item) or item.get("role") in _INPUT_ROLES
+        if is_input or (lost_call and not is_call(item)):
             dangling = []
         lost_call = False
         if is_reasoning(item):
@@ -411,10 +413,6 @@ def drop_orphans(items: Iterable[Item]) -> list[Item]:
             kept += [*dangling, item]
             dangling = []
     return kept
-
-
-def _comes_from_outside(item: Mapping[str, Any]) -> bool:
-    return is_call_output(item) or item.get("role") in ("user", "system", "developer")
 
 
 TextPlace = tuple[str, int]
@@ -474,22 +472,17 @@ _ACTIONS = ("search", "open_page", "find_in_page")
 
 def is_hosted(item: Mapping[str, Any]) -> bool:
     """Say whether the API made or answered `item` itself."""
-    return kind_of(item).is_hosted
+    return bool(kind_of(item).tool)
 
 
 def is_host_returned(item: Mapping[str, Any]) -> bool:
     """Say whether `item` is a finished hosted one that can go into a later request."""
-    name, kind = item_type(item), kind_of(item)
-    if not kind.is_hosted or kind.returned == "never":
+    kind, action = kind_of(item), as_mapping(item.get("action")).get("type")
+    if not kind.tool or kind.returned == "never" or item.get("status") in _UNFINISHED:
         return False
-    if item.get("status") in _UNFINISHED:
+    if kind.tool == "web_search" and action not in _ACTIONS:
         return False
-    if (
-        name == "web_search_call"
-        and as_mapping(item.get("action")).get("type") not in _ACTIONS
-    ):
-        return False
-    if name == "mcp_list_tools" and item.get("error"):
+    if item_type(item) == "mcp_list_tools" and item.get("error"):
         return False  # without a list the API asks the server again
     return all(item.get(key) is not None for key in kind.required)
 
@@ -503,7 +496,7 @@ def is_replayed(item: Mapping[str, Any]) -> bool:
     """Say whether later turns of a chat send `item`; an unknown type never goes back."""
     if is_hosted(item):
         return is_kept_hosted(item) or has_image(item)
-    return item_type(item) in ITEM_KINDS
+    return item_type(item) in _ITEM_KINDS
 
 
 def drop_hosted_tool_items(items: Iterable[Item]) -> list[Item]:
@@ -533,22 +526,6 @@ def search_pages(item: Mapping[str, Any]) -> list[str]:
     rows = as_list(as_mapping(item.get("action")).get("sources"))
     urls = [row.get("url") for row in rows if isinstance(row, Mapping)]
     return list(dict.fromkeys(_texts(urls)))
-
-
-def tools_at_effort(tools: Sequence[Item], effort: str | None) -> list[Item]:
-    """Return the tools that the API takes together with `effort`."""
-    is_minimal = effort == "minimal"
-    return [t for t in tools if not (is_minimal and _tool_kind(t).refused_at_minimal)]
-
-
-def include_for(tools: Sequence[Item]) -> list[str]:
-    """Return what a request has to include to show what `tools` did."""
-    included = (_tool_kind(tool).include for tool in tools)
-    return [name for name in included if name]
-
-
-def _tool_kind(tool: Mapping[str, Any]) -> ItemKind:
-    return _TOOL_KINDS.get(str(tool.get("type")), _OTHER_KIND)
 
 
 def _texts(values: object) -> list[str]:
@@ -940,26 +917,9 @@ def api_word(word: str | None) -> str | None:
 
 # ruff: noqa: E501 - one model a line reads as a table
 
-
-class CatalogRow(NamedTuple):
-    """What the sources say about one model; None where they say nothing."""
-
-    efforts: str
-    default_effort: str | None
-    sampling: str  # "always", "with_none" or "never"
-    traits: str
-    max_output_tokens: int | None
-    context: int | None
-    prices: tuple[float | None, float | None, float | None, float | None] | None
-    shutdown: str | None
-    successor: str | None
-
-
-_USUAL_TRAITS = "reasoning summary functions hosted vision"
-
 # Facts as of 2026-11-21. A dated snapshot has a row only where it differs from its model.
 # Prices are US dollars for a million tokens at the standard tier: input, cached, cache_write, output.
-_TABLE = """
+CATALOG_TABLE = """
 model|efforts|default_effort|sampling|traits|max_output_tokens|context|prices|shutdown|successor
 chatgpt-4o-latest|||always|vision||||2026-02-17|gpt-5.5
 codex-mini-latest|||never|reasoning summary functions vision||||2026-02-12|gpt-5.4-mini
@@ -979,79 +939,56 @@ gpt-4.1-nano|||always|functions vision|32768|1047576|0.1 0.025 - 0.4|2026-10-23|
 gpt-4o|||always|functions hosted vision|16384|128000|2.5 1.25 - 10|2027-01-14|gpt-6-luna
 gpt-4o-2024-05-13|||always|functions hosted vision|4096|128000|5 - - 15|2026-10-23|gpt-5.6-sol
 gpt-4o-mini|||always|functions hosted vision|16384|128000|0.15 0.075 - 0.6|2027-01-14|gpt-6-luna
-gpt-5|minimal low medium high|medium|never|usual verbosity|128000|400000|1.25 0.125 - 10|2026-12-11|gpt-6.1-sol
+gpt-5|minimal usual|medium|never|usual verbosity|128000|400000|1.25 0.125 - 10|2026-12-11|gpt-6.1-sol
 gpt-5-chat-latest|||always|vision|16384|128000|1.25 0.125 - 10|2026-07-23|gpt-5.5
-gpt-5-codex|low medium high|medium|never|usual|128000|400000|1.25 0.125 - 10|2026-07-23|gpt-5.4
-gpt-5-mini|minimal low medium high|medium|never|usual verbosity|128000|400000|0.25 0.025 - 2|2026-12-11|gpt-6.1-terra
-gpt-5-nano|minimal low medium high|medium|never|usual verbosity|128000|400000|0.05 0.005 - 0.4|2026-12-11|gpt-6-luna
+gpt-5-codex|usual|medium|never|usual|128000|400000|1.25 0.125 - 10|2026-07-23|gpt-5.4
+gpt-5-mini|minimal usual|medium|never|usual verbosity|128000|400000|0.25 0.025 - 2|2026-12-11|gpt-6.1-terra
+gpt-5-nano|minimal usual|medium|never|usual verbosity|128000|400000|0.05 0.005 - 0.4|2026-12-11|gpt-6-luna
 gpt-5-pro|high|high|never|usual verbosity|272000|400000|15 - - 120|2026-12-11|gpt-6.1-sol
-gpt-5.1|none low medium high|none|with_none|usual verbosity|128000|400000|1.25 0.125 - 10|2027-04-01|gpt-6.1-sol
+gpt-5.1|none usual|none|with_none|usual verbosity|128000|400000|1.25 0.125 - 10|2027-04-01|gpt-6.1-sol
 gpt-5.1-chat-latest|medium|medium|never|reasoning summary verbosity functions vision|16384|128000|1.25 0.125 - 10|2026-07-23|gpt-5.5
-gpt-5.1-codex|low medium high|medium|never|usual|128000|400000|1.25 0.125 - 10|2026-07-23|gpt-6.1-sol
-gpt-5.1-codex-max|low medium high xhigh|medium|never|usual|128000|400000|1.25 0.125 - 10|2026-07-23|gpt-5.4
-gpt-5.1-codex-mini|low medium high|medium|never|usual|128000|400000|0.25 0.025 - 2|2026-07-23|gpt-5.4-mini
-gpt-5.2|none low medium high xhigh|none|with_none|usual verbosity|128000|400000|1.75 0.175 - 14||
+gpt-5.1-codex|usual|medium|never|usual|128000|400000|1.25 0.125 - 10|2026-07-23|gpt-6.1-sol
+gpt-5.1-codex-max|usual xhigh|medium|never|usual|128000|400000|1.25 0.125 - 10|2026-07-23|gpt-5.4
+gpt-5.1-codex-mini|usual|medium|never|usual|128000|400000|0.25 0.025 - 2|2026-07-23|gpt-5.4-mini
+gpt-5.2|none usual xhigh|none|with_none|usual verbosity|128000|400000|1.75 0.175 - 14||
 gpt-5.2-chat-latest|medium|medium|never|reasoning summary verbosity functions vision|16384|128000|1.75 0.175 - 14|2026-08-10|gpt-5.5
-gpt-5.2-codex|low medium high xhigh||never|usual|128000|400000|1.75 0.175 - 14|2026-07-23|gpt-5.4
+gpt-5.2-codex|usual xhigh||never|usual|128000|400000|1.75 0.175 - 14|2026-07-23|gpt-5.4
 gpt-5.2-pro|medium high xhigh|medium|never|usual verbosity|128000|400000|21 - - 168||
 gpt-5.3-chat-latest|medium|medium|never|reasoning summary verbosity functions vision|16384|128000|1.75 0.175 - 14|2026-08-10|gpt-5.5
-gpt-5.3-codex|none low medium high xhigh|none|with_none|usual phase|128000|400000|1.75 0.175 - 14|2027-04-01|gpt-6.1-sol
-gpt-5.4|none low medium high xhigh|none|with_none|usual verbosity phase|128000|1050000|2.5 0.25 - 15||
-gpt-5.4-mini|none low medium high xhigh|none|with_none|usual verbosity phase|128000|400000|0.75 0.075 - 4.5||
-gpt-5.4-nano|none low medium high xhigh|none|with_none|usual verbosity phase|128000|400000|0.2 0.02 - 1.25|2027-04-01|gpt-6-luna
+gpt-5.3-codex|none usual xhigh|none|with_none|usual phase|128000|400000|1.75 0.175 - 14|2027-04-01|gpt-6.1-sol
+gpt-5.4|none usual xhigh|none|with_none|usual verbosity phase|128000|1050000|2.5 0.25 - 15||
+gpt-5.4-mini|none usual xhigh|none|with_none|usual verbosity phase|128000|400000|0.75 0.075 - 4.5||
+gpt-5.4-nano|none usual xhigh|none|with_none|usual verbosity phase|128000|400000|0.2 0.02 - 1.25|2027-04-01|gpt-6-luna
 gpt-5.4-pro|medium high xhigh|medium|never|usual verbosity phase|128000|1050000|30 - - 180||
-gpt-5.5|none low medium high xhigh|medium|with_none|usual verbosity phase|128000|1050000|5 0.5 - 30||
+gpt-5.5|none usual xhigh|medium|with_none|usual verbosity phase|128000|1050000|5 0.5 - 30||
 gpt-5.5-pro|medium high xhigh|medium|never|usual verbosity phase|128000|1050000|30 - - 180||
-gpt-5.6-cyber|none low medium high xhigh max|medium|with_none|usual verbosity phase|128000|400000|12.5 1.25 15.625 75||
-gpt-5.6-luna|none low medium high xhigh max|medium|with_none|usual verbosity phase|128000|1050000|0.2 0.02 0.25 1.2||
-gpt-5.6-sol|none low medium high xhigh max|medium|with_none|usual verbosity phase|128000|1050000|4 0.4 5 20||
-gpt-5.6-terra|none low medium high xhigh max|medium|with_none|usual verbosity phase|128000|1050000|2 0.2 2.5 12||
-gpt-6-astra|low medium high xhigh max||never|usual verbosity phase|128000|1050000|10 1 12.5 50||
-gpt-6-astra-law|low medium high xhigh max||never|usual verbosity phase|128000|1050000|10 1 - 50||
+gpt-5.6-cyber|none usual xhigh max|medium|with_none|usual verbosity phase|128000|400000|12.5 1.25 15.625 75||
+gpt-5.6-luna|none usual xhigh max|medium|with_none|usual verbosity phase|128000|1050000|0.2 0.02 0.25 1.2||
+gpt-5.6-sol|none usual xhigh max|medium|with_none|usual verbosity phase|128000|1050000|4 0.4 5 20||
+gpt-5.6-terra|none usual xhigh max|medium|with_none|usual verbosity phase|128000|1050000|2 0.2 2.5 12||
+gpt-6-astra|usual xhigh max||never|usual verbosity phase|128000|1050000|10 1 12.5 50||
+gpt-6-astra-law|usual xhigh max||never|usual verbosity phase|128000|1050000|10 1 - 50||
 gpt-6-cyber|||never|usual verbosity phase|||||
-gpt-6-luna|none low medium high xhigh max|medium|with_none|usual verbosity phase|128000|1050000|0.1 0.01 0.125 0.5||
+gpt-6-luna|none usual xhigh max|medium|with_none|usual verbosity phase|128000|1050000|0.1 0.01 0.125 0.5||
 gpt-6-rosalind|||never|usual verbosity phase|128000|1050000|15 1.5 18.75 75||
-gpt-6-sol|none low medium high xhigh max|medium|with_none|usual verbosity phase|128000|1050000|2 0.2 2.5 10||
-gpt-6.1-sol|low medium high xhigh max|medium|never|usual verbosity phase|128000|1050000|2 0.1 2.5 10||
-gpt-6.1-terra|none low medium high xhigh max|medium|with_none|usual verbosity phase|128000|1050000|1 0.05 1.25 5||
-gpt-6.2-astra|low medium high xhigh max||never|usual verbosity phase prefix_bound|128000|1050000|8 - - 40||
+gpt-6-sol|none usual xhigh max|medium|with_none|usual verbosity phase|128000|1050000|2 0.2 2.5 10||
+gpt-6.1-sol|usual xhigh max|medium|never|usual verbosity phase|128000|1050000|2 0.1 2.5 10||
+gpt-6.1-terra|none usual xhigh max|medium|with_none|usual verbosity phase|128000|1050000|1 0.05 1.25 5||
+gpt-6.2-astra|usual xhigh max||never|usual verbosity phase prefix_bound|128000|1050000|8 - - 40||
 gpt-6.2-astra-law|||never|usual verbosity phase prefix_bound|||||
-gpt-6.2-sol|low medium high xhigh max||never|usual verbosity phase prefix_bound|128000|1050000|2 - - 10||
+gpt-6.2-sol|usual xhigh max||never|usual verbosity phase prefix_bound|128000|1050000|2 - - 10||
 gpt-daybreak-blue-latest|||never|usual phase|128000|1050000|4 0.4 5 20||
 gpt-daybreak-red-latest|||never|usual phase|128000|400000|12.5 1.25 15.625 75||
 gpt-rosalind-research|||never|usual phase|||5 0.5 - 25||
-o1|low medium high|medium|never|reasoning functions vision|100000|200000|15 7.5 - 60|2026-10-23|gpt-5.6-sol
-o1-pro|low medium high|medium|never|reasoning functions vision|100000|200000|150 - - 600|2026-10-23|gpt-5.6-sol
-o3|low medium high|medium|never|usual|100000|200000|2 0.5 - 8|2026-12-11|gpt-6.1-sol
-o3-deep-research|low medium high|medium|never|reasoning summary hosted vision|100000|200000|10 2.5 - 40|2026-07-23|gpt-5.4-pro
-o3-mini|low medium high|medium|never|reasoning summary functions|100000|200000|1.1 0.55 - 4.4|2026-10-23|gpt-5.6-sol
-o3-pro|low medium high|medium|never|usual|100000|200000|20 - - 80|2026-12-11|gpt-6.1-sol
-o4-mini|low medium high|medium|never|usual|100000|200000|1.1 0.275 - 4.4|2026-10-23|gpt-5.6-terra
-o4-mini-deep-research|low medium high|medium|never|reasoning summary hosted vision|100000|200000|2 0.5 - 8|2026-07-23|gpt-5.4-pro
+o1|usual|medium|never|reasoning functions vision|100000|200000|15 7.5 - 60|2026-10-23|gpt-5.6-sol
+o1-pro|usual|medium|never|reasoning functions vision|100000|200000|150 - - 600|2026-10-23|gpt-5.6-sol
+o3|usual|medium|never|usual|100000|200000|2 0.5 - 8|2026-12-11|gpt-6.1-sol
+o3-deep-research|usual|medium|never|reasoning summary hosted vision|100000|200000|10 2.5 - 40|2026-07-23|gpt-5.4-pro
+o3-mini|usual|medium|never|reasoning summary functions|100000|200000|1.1 0.55 - 4.4|2026-10-23|gpt-5.6-sol
+o3-pro|usual|medium|never|usual|100000|200000|20 - - 80|2026-12-11|gpt-6.1-sol
+o4-mini|usual|medium|never|usual|100000|200000|1.1 0.275 - 4.4|2026-10-23|gpt-5.6-terra
+o4-mini-deep-research|usual|medium|never|reasoning summary hosted vision|100000|200000|2 0.5 - 8|2026-07-23|gpt-5.4-pro
 """
-
-
-def _parse_row(line: str) -> tuple[str, CatalogRow]:
-    name, efforts, effort, sampling, traits, output, context, *rest = line.split("|")
-    prices, shutdown, successor = rest
-    one, two, three, four = (
-        None if price == "-" else float(price)
-        for price in (prices or "- - - -").split()
-    )
-    return name, CatalogRow(
-        efforts,
-        effort or None,
-        sampling,
-        traits.replace("usual", _USUAL_TRAITS),
-        int(output) if output else None,
-        int(context) if context else None,
-        (one, two, three, four) if prices else None,
-        shutdown or None,
-        successor or None,
-    )
-
-
-CATALOG_ROWS: dict[str, CatalogRow] = dict(map(_parse_row, _TABLE.split("\n")[2:-1]))
 
 # Ids that the API itself serves with another model.
 CATALOG_SERVED_AS: dict[str, str] = {
@@ -1088,8 +1025,7 @@ class ModelPrices(NamedTuple):
     output: float | None
 
 
-class ModelFacts(NamedTuple):
-    """What a model accepts, its limits and its prices; None where unknown."""
+class _ModelFacts(NamedTuple):
 
     reasoning: bool  # takes a `reasoning` parameter
     efforts: tuple[str, ...]  # lowest first; empty: none, or unknown
@@ -1116,7 +1052,7 @@ class ResolvedModel(NamedTuple):
     id: str  # sent as `model`
     family: str  # encrypted reasoning is readable inside one family
     effort: str | None  # the effort that the name stood for
-    facts: ModelFacts
+    facts: _ModelFacts
     name: str  # for people
 
     def lowest_effort(self) -> str | None:
@@ -1130,8 +1066,23 @@ class ResolvedModel(NamedTuple):
         return self.facts.reasoning or not self.facts.known_family
 
 
-def resolve_model(name: str) -> ResolvedModel:
-    """Resolve any name; an unknown one is sent as it is."""
+def resolve_model(
+    name: str, overrides: Mapping[str, ResolvedModel] = MappingProxyType({})
+) -> ResolvedModel:
+    """Resolve any name, an administrator's first; an unknown one is sent as it is.
+
+    An effort at the end of an overridden name counts if the model accepts it.
+    """
+    if name in overrides:
+        return overrides[name]
+    base, _, effort = name.rpartition("-")
+    model = overrides.get(base)
+    if model and effort in REASONING_EFFORTS and model.takes_effort(effort):
+        return model._replace(effort=effort, name=f"{model.name} ({effort})")
+    return _resolve_known(name)
+
+
+def _resolve_known(name: str) -> ResolvedModel:
     model_id, effort = _named_model(name) or _model_with_effort(name) or (name, None)
     return ResolvedModel(
         id=model_id,
@@ -1143,7 +1094,7 @@ def resolve_model(name: str) -> ResolvedModel:
 
 
 def _named_model(name: str) -> tuple[str, str | None] | None:
-    if name in CATALOG_ROWS or _model_family(name) in CATALOG_ROWS:
+    if name in CATALOG_FACTS or _model_family(name) in CATALOG_FACTS:
         return name, None
     if name in CATALOG_ALIASES:
         return CATALOG_ALIASES[name], None
@@ -1152,13 +1103,13 @@ def _named_model(name: str) -> tuple[str, str | None] | None:
 
 def _thinking_or_instant(name: str) -> tuple[str, str | None] | None:
     if match := _THINKING_NAME.match(name):
-        row = CATALOG_ROWS.get(model_id := match[1] + (match[2] or ""))
+        row = CATALOG_FACTS.get(model_id := match[1] + (match[2] or ""))
         # From gpt-5.1 to 5.4 the default is not to think at all.
         thinks = "medium" if row and row.default_effort == "none" else None
         return (model_id, thinks) if row else None
     if match := _INSTANT_NAME.match(name):
-        row = CATALOG_ROWS.get(match[1])
-        return (match[1], "none") if row and "none" in row.efforts.split() else None
+        row = CATALOG_FACTS.get(match[1])
+        return (match[1], "none") if row and "none" in row.efforts else None
     return None
 
 
@@ -1180,10 +1131,10 @@ def _model_family(model_id: str) -> str:
     return CATALOG_SERVED_AS.get(undated, undated)
 
 
-def _model_facts(model_id: str) -> ModelFacts:
-    row = CATALOG_ROWS.get(model_id) or CATALOG_ROWS.get(_model_family(model_id))
-    if row:
-        return _row_facts(row)
+def _model_facts(model_id: str) -> _ModelFacts:
+    facts = CATALOG_FACTS.get(model_id) or CATALOG_FACTS.get(_model_family(model_id))
+    if facts:
+        return facts
     if match := _WRAPPED_ID.match(model_id):
         # A fine-tuned model ends with its base but has prices of its own, and so
         # has a router.
@@ -1191,16 +1142,7 @@ def _model_facts(model_id: str) -> ModelFacts:
     return _family_facts(model_id)
 
 
-def _row_facts(row: CatalogRow) -> ModelFacts:
-    facts: dict[str, Any] = row._asdict()
-    traits = facts.pop("traits").split()
-    facts |= {name: name in traits for name in _YES_OR_NO_FACTS - {"known_family"}}
-    facts["efforts"] = tuple(row.efforts.split())
-    facts["prices"] = ModelPrices(*row.prices) if row.prices else None
-    return ModelFacts(**facts)
-
-
-def _family_facts(model_id: str) -> ModelFacts:
+def _family_facts(model_id: str) -> _ModelFacts:
     if _O_SERIES_ID.match(model_id):
         return _REASONING_FACTS._replace(
             efforts=("low", "medium", "high"), verbosity=False
@@ -1235,7 +1177,7 @@ def _shown_word(word: str) -> str:
 # The safe default for an unknown gpt of version 5 or later: an effort or a verbosity
 # only if someone asks for it, no sampling parameters, a summary
 # (docs/reference/responses-api.md, "Unknown models").
-_REASONING_FACTS = ModelFacts(
+_REASONING_FACTS = _ModelFacts(
     reasoning=True,
     efforts=(),
     default_effort=None,
@@ -1263,6 +1205,36 @@ _PLAIN_FACTS = _REASONING_FACTS._replace(
 _YES_OR_NO_FACTS = frozenset(
     name for name, fact in _PLAIN_FACTS._asdict().items() if isinstance(fact, bool)
 )
+_USUAL_EFFORTS, _USUAL_TRAITS = (
+    "low medium high",
+    "reasoning summary functions hosted vision",
+)
+"""What `usual` stands for in the table of the catalog."""
+
+
+def _read_catalog_row(line: str) -> tuple[str, _ModelFacts]:
+    name, efforts, effort, sampling, traits, output, context, *rest = line.split("|")
+    prices, shutdown, successor = rest
+    words = traits.replace("usual", _USUAL_TRAITS).split()
+    return name, _PLAIN_FACTS._replace(
+        **{trait: trait in words for trait in _YES_OR_NO_FACTS - {"known_family"}},
+        efforts=tuple(efforts.replace("usual", _USUAL_EFFORTS).split()),
+        default_effort=effort or None,
+        sampling=sampling,
+        max_output_tokens=int(output) if output else None,
+        context=int(context) if context else None,
+        shutdown=shutdown or None,
+        successor=successor or None,
+        prices=ModelPrices(*map(_price, prices.split())) if prices else None,
+    )
+
+
+def _price(text: str) -> float | None:
+    return None if text == "-" else float(text)
+
+
+CATALOG_FACTS = dict(map(_read_catalog_row, CATALOG_TABLE.split("\n")[2:-1]))
+"""The facts of each model of the catalog, by id."""
 
 
 # ==== openai_responses.models.usage: The tokens that a run used, added up over its responses, and what they cost.
@@ -1343,13 +1315,13 @@ def _cost_of_tokens(usage: Usage, prices: ModelPrices) -> float | None:
 
 
 def _cost_of_tools(output: Iterable[Item]) -> float:
-    paid = {
-        (item_type(item), item.get(kind.fee_field) if kind.fee_field else place)
+    fees = {
+        (item_type(item), item.get(kind.fee_field) if kind.fee_field else place): kind
         for place, item in enumerate(output)
         if (kind := kind_of(item)).fee
     }
-    counts = Counter(name for name, _ in paid)
-    return sum(ITEM_KINDS[name].fee * count for name, count in counts.items())
+    counts = Counter(kind.fee for kind in fees.values())
+    return sum(fee * count for fee, count in counts.items())
 
 
 # ==== openai_responses.transport.stream: The stream of a response: bytes in, typed events out.
@@ -2095,12 +2067,7 @@ _CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 
 def new_ulid() -> str:
     """Return a fresh id."""
-    return encode_ulid(time.time_ns() // 1_000_000, secrets.randbits(80))
-
-
-def encode_ulid(milliseconds: int, randomness: int) -> str:
-    """Return the id for a time since 1970 and 80 bits of randomness."""
-    number = (milliseconds << 80) | randomness
+    number = (time.time_ns() // 1_000_000 << 80) | secrets.randbits(80)
     digits = [_CROCKFORD[(number >> (5 * place)) & 31] for place in range(25, -1, -1)]
     return "".join(digits)
 
@@ -2155,7 +2122,7 @@ def read_bool(name: str, value: object) -> bool:
             return True
         if value in (False, "false", "0"):
             return False
-    raise InvalidRequest(_cannot_be_sent(name, "it must be true or false"))
+    raise parameter_error(name, "it must be true or false")
 
 
 def _reasoning_parameter(given: dict[str, Any]) -> dict[str, Any]:
@@ -2179,7 +2146,7 @@ def _text_parameter(given: dict[str, Any]) -> dict[str, Any]:
 def _own_object(given: Mapping[str, Any], key: str) -> dict[str, Any]:
     value = given.get(key, {})
     if not isinstance(value, Mapping):
-        raise InvalidRequest(_cannot_be_sent(key, "it must be a JSON object"))
+        raise parameter_error(key, "it must be a JSON object")
     return {name: inner for name, inner in value.items() if inner is not None}
 
 
@@ -2187,7 +2154,7 @@ def _word(name: str, value: object) -> str:
     word = value.strip().lower() if isinstance(value, str) else ""
     if word not in _WORDS[name]:
         words = ", ".join(_WORDS[name])
-        raise InvalidRequest(_cannot_be_sent(name, f"it must be one of {words}"))
+        raise parameter_error(name, f"it must be one of {words}")
     return word
 
 
@@ -2198,9 +2165,7 @@ def _format(asked: object, beside: object) -> dict[str, Any] | None:
         return None
     if kind not in _ANSWER_FORMATS:
         words = ", ".join(_ANSWER_FORMATS)
-        raise InvalidRequest(
-            _cannot_be_sent("response_format", f"it is none of {words}")
-        )
+        raise parameter_error("response_format", f"it is none of {words}")
     if kind == "json_object":
         return {"type": kind}
     nested = form.get("json_schema", beside)
@@ -2220,16 +2185,14 @@ def _schema_fields(value: object) -> dict[str, Any]:
     return fields
 
 
-def _cannot_be_sent(name: str, why: str) -> str:
-    return f"The setting {name} cannot be sent: {why}."
+def parameter_error(name: str, why: str) -> InvalidRequest:
+    """Return the error of a parameter that cannot be sent."""
+    return InvalidRequest(f"The setting {name} cannot be sent: {why}.")
 
 
 # ==== openai_responses.requests.build: The request: every field that is sent, and how it is built for a model.
 
-_SAMPLING = ("temperature", "top_p", "top_logprobs")
-
-_IN_BACKGROUND = {"background": True, "store": True}
-"""Background mode requires that the response is stored."""
+_SAMPLING = {"temperature", "top_p", "top_logprobs"}
 
 _MOST_OUTPUT_TOKENS = 128_000
 """The largest value accepted; a model of the catalog may have a higher limit."""
@@ -2272,8 +2235,7 @@ class ResponsesRequest(BaseModel):
 
     def payload(self) -> dict[str, Any]:
         """Return the JSON object to send, without fields that are not set."""
-        fields = {name: getattr(self, name) for name in type(self).model_fields}
-        return {name: value for name, value in fields.items() if value is not None}
+        return {name: value for name, value in self if value is not None}
 
 
 _PASSED_ON = ResponsesRequest.model_fields.keys() - {
@@ -2315,59 +2277,57 @@ def build_request(
     """
     if not items:
         raise InvalidRequest("There is no message to answer. Write one and send it.")
-    given = read_parameters(body)
-    effort = _effort(model, given, settings)
-    tools = tools_at_effort(settings.tools, effort or model.facts.default_effort)
+    given, facts = read_parameters(body), model.facts
+    asked = given["reasoning"].get("effort") or settings.effort or model.effort
+    effort = asked if asked and model.takes_effort(asked) else None
+    resolved = effort or facts.default_effort
+    # An unknown model reasons if an effort is set.
+    reasons = facts.reasoning or effort is not None
+    tools = [tool for tool in settings.tools if _takes_tool(resolved, tool)]
+    refused = set() if _takes_sampling(facts.sampling, resolved) else _SAMPLING
     fields = {
         "model": model.id,
         "input": list(items),
         "instructions": instructions or None,
         "stream": settings.stream and given.get("enable_stream", True),
-        **(_IN_BACKGROUND if settings.background else {}),
-        "include": [*_include(model, effort, settings), *include_for(tools)] or None,
-        "reasoning": _reasoning(model, effort, given, settings) or None,
+        # Background mode requires that the response is stored.
+        **({"background": True, "store": True} if settings.background else {}),
+        "include": _include(tools, reasons and settings.encrypted_reasoning) or None,
+        "reasoning": _reasoning(model, effort, given, settings) if reasons else None,
         "text": _text_object(model, given, settings) or None,
         "tools": tools or None,
         "parallel_tool_calls": settings.parallel_tool_calls,
         **settings.defaults,
-        **_passed_on(model, effort, given),
+        **{key: given[key] for key in (given.keys() & _PASSED_ON) - refused},
     }
+    return _validate(fields, max(_MOST_OUTPUT_TOKENS, facts.max_output_tokens or 0))
+
+
+def _validate(fields: Mapping[str, Any], most_tokens: int) -> ResponsesRequest:
     try:
         request = ResponsesRequest(**fields)
     except ValidationError as error:
-        raise InvalidRequest(_first_error(error)) from None
-    _check_output_tokens(request, model)
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"]))
+        raise parameter_error(place, first["msg"]) from None
+    asked = request.max_output_tokens
+    if asked is not None and not 1 <= asked <= most_tokens:
+        why = f"it must be a whole number from 1 to {most_tokens}"
+        raise parameter_error("max_output_tokens", why)
     return request
 
 
-def _passed_on(
-    model: ResolvedModel, effort: str | None, given: Mapping[str, Any]
-) -> dict[str, Any]:
-    refused = () if _takes_sampling(model, effort) else _SAMPLING
-    return {k: v for k, v in given.items() if k in _PASSED_ON and k not in refused}
+def _takes_tool(effort: str | None, tool: Item) -> bool:
+    return effort != "minimal" or not tool_kind(tool).refused_at_minimal
 
 
-def _check_output_tokens(request: ResponsesRequest, model: ResolvedModel) -> None:
-    asked, most = request.max_output_tokens, model.facts.max_output_tokens or 0
-    most = max(_MOST_OUTPUT_TOKENS, most)
-    if asked is not None and not 1 <= asked <= most:
-        raise InvalidRequest(
-            "The setting max_output_tokens cannot be sent: it must be a whole number "
-            f"from 1 to {most}."
-        )
+def _takes_sampling(sampling: str, effort: str | None) -> bool:
+    return sampling == "always" or (sampling == "with_none" and effort == "none")
 
 
-def _effort(
-    model: ResolvedModel, given: Mapping[str, Any], settings: Settings
-) -> str | None:
-    chosen = given["reasoning"].get("effort") or settings.effort or model.effort
-    return chosen if chosen and model.takes_effort(chosen) else None
-
-
-def _takes_sampling(model: ResolvedModel, effort: str | None) -> bool:
-    if model.facts.sampling == "with_none":
-        return (effort or model.facts.default_effort) == "none"
-    return model.facts.sampling == "always"
+def _include(tools: Sequence[Item], with_reasoning: bool) -> list[str]:
+    wanted = ["reasoning.encrypted_content"] if with_reasoning else []
+    return wanted + [name for tool in tools if (name := tool_kind(tool).include)]
 
 
 def _reasoning(
@@ -2375,14 +2335,12 @@ def _reasoning(
     effort: str | None,
     given: Mapping[str, Any],
     settings: Settings,
-) -> dict[str, Any]:
-    if not _reasons(model, effort):
-        return {}
+) -> dict[str, Any] | None:
     own = {k: v for k, v in given["reasoning"].items() if k != "effort"}
     resolved = effort or model.facts.default_effort
     if settings.summary and model.facts.summary and resolved != "none":
         own.setdefault("summary", settings.summary)
-    return {"effort": effort, **own} if effort else own
+    return ({"effort": effort, **own} if effort else own) or None
 
 
 def _text_object(
@@ -2393,23 +2351,6 @@ def _text_object(
     if verbosity and model.facts.verbosity:
         own["verbosity"] = verbosity
     return own
-
-
-def _include(model: ResolvedModel, effort: str | None, settings: Settings) -> list[str]:
-    wanted = _reasons(model, effort) and settings.encrypted_reasoning
-    return ["reasoning.encrypted_content"] if wanted else []
-
-
-def _reasons(model: ResolvedModel, effort: str | None) -> bool:
-    return model.facts.reasoning or effort is not None
-
-
-def _first_error(error: ValidationError) -> str:
-    first = error.errors(include_url=False, include_context=False, include_input=False)[
-        0
-    ]
-    place = ".".join(str(step) for step in first["loc"])
-    return f"The setting {place} cannot be sent: {first['msg']}."
 
 
 _OPENAI_ONLY = (
@@ -5885,7 +5826,7 @@ _LABEL = r"[^\[\]\n]{0,300}"
 _PLAIN = r"[^\s()]{0,1000}"
 _URL = rf"https?://{_PLAIN}(?:\({_PLAIN}\){_PLAIN})?"
 
-LINK = re.compile(
+_LINK = re.compile(
     rf"(?P<open>\()?\[(?P<label>{_LABEL})\]\((?P<url>{_URL})\)(?(open)\))"
 )
 """A Markdown link, with the parentheses directly around it."""
@@ -5900,9 +5841,9 @@ _BEGUN_TRACKING = (
 _UNFINISHED_TRACKING = rf"\?{_BEGUN_TRACKING}|&{_BEGUN_TRACKING}"
 _TRACKING = re.compile(rf"\?{_TRACKED}&|[?&]{_TRACKED}(?![\w-])")
 
-OPEN_LINK = re.compile(f"{_UNFINISHED_LINK}|{_UNFINISHED_TRACKING}")
+_OPEN_LINK = re.compile(f"{_UNFINISHED_LINK}|{_UNFINISHED_TRACKING}")
 OPEN_TRACKING = re.compile(_UNFINISHED_TRACKING)
-"""The end of a text that may continue as a link or as a tracking parameter."""
+"""The end of a text that may continue as a tracking parameter."""
 
 
 class HoldbackBuffer:
@@ -5927,34 +5868,17 @@ class HoldbackBuffer:
         return rest
 
 
-def is_tracked_url(url: str) -> bool:
-    """Say whether the model's search found this address."""
-    return bool(_TRACKING.search(url))
-
-
 def strip_tracking(text: str) -> str:
     """Return a text, or an address, without tracking parameters in its links."""
     return _TRACKING.sub(_kept_of_tracking, text) if _TRACKED in text else text
-
-
-def strip_tracking_place(text: str, place: int) -> int:
-    """Return the new position of `place` after `strip_tracking`."""
-    gone = (match for match in _TRACKING.finditer(text) if match.start() < place)
-    return place - sum(len(match[0]) - len(_kept_of_tracking(match)) for match in gone)
 
 
 def _kept_of_tracking(match: re.Match[str]) -> str:
     return "?" if match[0].endswith("&") else ""
 
 
-_Edit = tuple[int, int, str]
-
-
 class Citations:
-    """Numbers the sources of one run.
-
-    The same events always give the same numbers.
-    """
+    """Numbers the sources of one run; the same events give the same numbers."""
 
     def __init__(self, known: Iterable[str] = ()) -> None:
         """Continue after the sources that the page already has, given by their keys."""
@@ -5965,7 +5889,7 @@ class Citations:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The keys that identify the numbered sources, in the order of the numbers."""
+        """The keys of the sources, in the order of their numbers."""
         return tuple(self._numbers)
 
     def feed(self, event: RunEvent) -> Iterable[CitedEvent]:
@@ -6018,9 +5942,8 @@ class Citations:
 
     def _shown_text(self, ended: ItemDone) -> str:
         content = ended.item.get("content")
-        if isinstance(content, str):
-            return link_files(self._linked(content), ended.card)
-        text = "".join(map(self._shown_part, content_parts(content)))
+        parts = [{"text": content}] if isinstance(content, str) else content
+        text = "".join(map(self._shown_part, content_parts(parts)))
         return link_files(text, ended.card)
 
     def _sources(self, *, ended: bool) -> Iterator[CitedEvent]:
@@ -6028,29 +5951,25 @@ class Citations:
             key = self._waiting.pop(0)
             name = self._names.get(key, key)
             url = {"url": key} if key.startswith("http") else {}
-            yield SourceCited(
-                {
-                    "source": {"name": name, **url},
-                    "document": [name],
-                    "metadata": [{"source": key, "name": name}],
-                }
-            )
+            head = {"source": {"name": name, **url}, "document": [name]}
+            yield SourceCited({**head, "metadata": [{"source": key, "name": name}]})
 
     def _grow(self, event: TextDelta) -> str:
         place = (event.output_index, event.part)
         before = ""
         if place not in self._growing:
             before = self._take_held(event.output_index)
-            self._growing[place] = HoldbackBuffer(OPEN_LINK)
+            self._growing[place] = HoldbackBuffer(_OPEN_LINK)
         return before + self._linked(self._growing[place].feed(event.text))
 
     def _linked(self, text: str) -> str:
         if "](" in text:
-            text = LINK.sub(self._linked_number, text)
+            text = _LINK.sub(self._linked_number, text)
         return strip_tracking(text)
 
     def _linked_number(self, link: re.Match[str]) -> str:
-        return self._number_of_link(link) if is_tracked_url(link["url"]) else link[0]
+        is_found = _TRACKING.search(link["url"])
+        return self._number_of_link(link) if is_found else link[0]
 
     def _number_of_link(self, link: re.Match[str]) -> str:
         url, label = strip_tracking(link["url"]), link["label"].strip()
@@ -6067,10 +5986,10 @@ class Citations:
         for annotation in annotations:
             self._name(annotation)
         keys = set(map(_key, annotations))
-        edits: list[_Edit] = [
+        edits = [
             (link.start(), link.end(), self._number_of_link(link))
-            for link in LINK.finditer(text)
-            if is_tracked_url(link["url"]) or strip_tracking(link["url"]) in keys
+            for link in _LINK.finditer(text)
+            if _TRACKING.search(link["url"]) or link["url"] in keys
         ]
         linked = [range(start, end) for start, end, _ in edits]
         for annotation in annotations:
@@ -6093,7 +6012,7 @@ class Citations:
 
 
 def source_keys(sources: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Return the keys of the host's sources as the page identifies them, each once."""
+    """Return the keys by which the page tells the host's sources apart, each once."""
     keys = []
     for source in sources:
         metadata = source.get("metadata") or []
@@ -6124,9 +6043,9 @@ def _range(annotation: Item, text: str) -> tuple[int, int]:
     return min(start, len(text)), min(end, len(text))
 
 
-def _apply_edits(text: str, edits: Iterable[_Edit]) -> str:
+def _apply_edits(text: str, edits: Iterable[tuple[int, int, str]]) -> str:
     pieces, done = [], 0
-    for start, end, told in sorted(edits, key=lambda edit: edit[:2]):
+    for start, end, told in sorted(edits, key=itemgetter(0, 1)):
         pieces += [text[done:start], told]
         done = max(done, end)
     return "".join([*pieces, text[done:]])
@@ -6135,8 +6054,7 @@ def _apply_edits(text: str, edits: Iterable[_Edit]) -> str:
 def chat_annotations(item: Item, before: int) -> list[Item]:
     """Return the pages that a message cites, with their positions in the answer.
 
-    The message begins `before` characters after the beginning of the answer. Its links
-    have no tracking parameters.
+    `before` is where the message begins in it, counted without tracking parameters.
     """
     annotations: list[Item] = []
     for part in content_parts(item.get("content")):
@@ -6149,14 +6067,14 @@ def chat_annotations(item: Item, before: int) -> list[Item]:
 
 
 def _url_citation(annotation: Item, text: str, before: int) -> Item:
-    cited: Item = {
-        "url": strip_tracking(str(annotation.get("url") or "")),
-        "title": str(annotation.get("title") or ""),
-    }
+    title = str(annotation.get("title") or "")
+    cited: Item = {"url": _key(annotation), "title": title}
     for key in ("start_index", "end_index"):
         place = annotation.get(key)
         place = place if isinstance(place, int) else len(text)
-        cited[key] = before + strip_tracking_place(text, place)
+        gone = (match for match in _TRACKING.finditer(text) if match.start() < place)
+        place -= sum(len(match[0]) - len(_kept_of_tracking(match)) for match in gone)
+        cited[key] = before + place
     return {"type": "url_citation", "url_citation": cited}
 
 
@@ -6165,17 +6083,18 @@ def _url_citation(annotation: Item, text: str, before: int) -> Item:
 Chunk = dict[str, Any]
 
 
-def host_usage(
-    usage: Usage, last: Usage | None, cost: float | None = None
-) -> dict[str, Any]:
-    """Return the counts as the host stores them with a message.
+def host_usage(ended: RunDone) -> Chunk:
+    """Return the field `usage` as the host stores it; empty if nothing was counted.
 
     The sums are for billing. The host's compaction reads `prompt_tokens` as the size of
     the chat, so `prompt_tokens` and `completion_tokens` are those of the last response
     (docs/reference/open-webui.md, "Usage").
     """
-    newest = last or usage
-    return {
+    usage, cost = ended.usage, ended.cost
+    if usage is None:
+        return {}
+    newest = ended.last_usage or usage
+    counts = {
         "input_tokens": usage.input,
         "output_tokens": usage.output,
         "total_tokens": usage.total,
@@ -6188,6 +6107,7 @@ def host_usage(
         "output_tokens_details": {"reasoning_tokens": usage.reasoning},
         **({} if cost is None else {"cost": cost}),
     }
+    return {"usage": counts}
 
 
 def error_chunk(sentence: str) -> Chunk:
@@ -6201,34 +6121,18 @@ def error_chunk(sentence: str) -> Chunk:
 def status_chunk(sentence: str) -> Chunk:
     """Return a status line above the answer; the host stores it."""
     data = {"description": sentence, "done": True}
-    return host_event({"type": "status", "data": data})
-
-
-def pages_chunk(queries: list[str], pages: list[str]) -> Chunk:
-    """Return a status line that opens to the pages that a search found."""
-    sites = "1 site" if len(pages) == 1 else f"{len(pages)} sites"
-    sought = f" for {', '.join(queries)}" if queries else ""
-    data = {
-        "action": "web_search",
-        "description": f"Searched {sites}{sought}",
-        "urls": pages,
-        "done": True,
-    }
-    return host_event({"type": "status", "data": data})
+    return host_event("status", data)
 
 
 def source_chunk(name: str, text: str) -> Chunk:
     """Return a source below the answer that opens to show `text`."""
-    data = {
-        "source": {"name": name},
-        "document": [text],
-        "metadata": [{"source": name}],
-    }
-    return host_event({"type": "source", "data": data})
+    head = {"source": {"name": name}, "document": [text]}
+    return host_event("source", {**head, "metadata": [{"source": name}]})
 
 
-def host_event(event: dict[str, Any]) -> Chunk:
+def host_event(kind: str, data: Mapping[str, Any]) -> Chunk:
     """Return a chunk whose event the host hands to its event emitter."""
+    event = {"type": kind, "data": data}
     return {"event": event, "choices": [{"index": 0, "delta": {}}]}
 
 
@@ -6290,8 +6194,7 @@ class ChunkRenderer:
         self._open_calls: dict[str, Item] = {}
         self._held = HoldbackBuffer(OPEN_TRACKING)
         self._length = 0  # of the text so far
-        self._last_part: tuple[int, int] | None = None
-        self._last_index: int | None = None
+        self._places: dict[str, object] = {}
         self._commentary: dict[int, Item] = {}
 
     def render(self, event: AnswerEvent) -> Iterator[Chunk]:
@@ -6301,9 +6204,13 @@ class ChunkRenderer:
                 self._commentary[event.output_index] = event.item
             case TextDelta(kind="text" | "refusal"):
                 shown = strip_tracking(self._held.feed(event.text))
-                yield from self._grow(event, shown)
+                if event.output_index in self._commentary:
+                    yield from self._think(event, shown)
+                else:
+                    gap = self._gap("text", event.output_index)
+                    yield from self._add_text(gap + shown)
             case TextDelta(kind="summary" | "reasoning"):
-                yield from self._add_reasoning(self._reasoning_gap(event) + event.text)
+                yield from self._think(event, event.text)
             case ItemDone() if has_image(event.item):
                 yield self._chunk({"images": [_chat_image(event.item)]})
             case ItemDone() if item_type(event.item) == "message":
@@ -6317,11 +6224,9 @@ class ChunkRenderer:
                 yield from self._add_closing(closing_commentary(event.output))
                 yield from self._end(event)
 
-    def _grow(self, event: TextDelta, shown: str) -> Iterator[Chunk]:
-        if event.output_index in self._commentary:
-            yield from self._add_reasoning(self._reasoning_gap(event) + shown)
-        else:
-            yield from self._add_text(self._gap(event) + shown)
+    def _think(self, event: TextDelta, text: str) -> Iterator[Chunk]:
+        gap = self._gap("reasoning", (event.output_index, event.part))
+        yield from self._add_reasoning(gap + text)
 
     def _end_message(self, event: ItemDone) -> Iterator[Chunk]:
         rest = strip_tracking(self._held.rest())
@@ -6329,20 +6234,16 @@ class ChunkRenderer:
             self._commentary[event.output_index] = event.item
             yield from self._add_reasoning(rest)
         else:
-            yield from self._end_answer(event, rest)
+            yield from self._add_text(rest)
+            before = self._length - len(_clean_text(event.item))
+            if cited := chat_annotations(event.item, before):
+                yield self._chunk({"annotations": cited})
         yield from self._add_text(file_lines(event.card))
-
-    def _end_answer(self, event: ItemDone, rest: str) -> Iterator[Chunk]:
-        yield from self._add_text(rest)
-        length = len(strip_tracking(message_text(event.item)))
-        cited = chat_annotations(event.item, self._length - length)
-        if cited:
-            yield self._chunk({"annotations": cited})
 
     def _add_closing(self, commentary: Item | None) -> Iterator[Chunk]:
         if commentary is not None and commentary in self._commentary.values():
             gap = _GAP if self._length else ""
-            yield from self._add_text(gap + strip_tracking(message_text(commentary)))
+            yield from self._add_text(gap + _clean_text(commentary))
 
     def _add_text(self, text: str) -> Iterator[Chunk]:
         self._length += len(text)
@@ -6357,26 +6258,21 @@ class ChunkRenderer:
         choice = {"index": 0, "delta": delta, "finish_reason": finish}
         return {**self._head, "choices": [choice]}
 
-    def _gap(self, event: TextDelta) -> str:
-        before, self._last_index = self._last_index, event.output_index
-        return "" if before in (None, event.output_index) else _GAP
-
-    def _reasoning_gap(self, event: TextDelta) -> str:
-        place = (event.output_index, event.part)
-        before, self._last_part = self._last_part, place
-        return "" if before in (None, place) else _GAP
+    def _gap(self, kind: str, place: object) -> str:
+        before = self._places.get(kind, place)
+        self._places[kind] = place
+        return "" if before == place else _GAP
 
     def _end(self, event: RunDone) -> Iterator[Chunk]:
         for index, call in enumerate(self._open_calls.values()):
             tool_call = {"index": index, **chat_tool_call(call)}
             yield self._chunk({"tool_calls": [tool_call]})
-        if event.ending.is_failure and event.ending.kind != "incomplete":
-            yield error_chunk(event.ending.sentence)
+        if error := _error(event.ending):
+            yield error
         else:
-            yield self._chunk({}, finish_reason(event.ending, bool(self._open_calls)))
-        if event.usage:
-            usage = host_usage(event.usage, event.last_usage, event.cost)
-            yield {**self._head, "choices": [], "usage": usage}
+            yield self._chunk({}, _finish_reason(event.ending, bool(self._open_calls)))
+        if usage := host_usage(event):
+            yield {**self._head, "choices": [], **usage}
 
 
 def _chat_image(item: Item) -> dict[str, Any]:
@@ -6392,8 +6288,12 @@ def chat_tool_call(item: dict[str, Any]) -> dict[str, Any]:
     return {"id": item.get("call_id"), "type": "function", "function": function}
 
 
-def finish_reason(ending: Ending, has_calls: bool) -> str:
-    """Return Chat Completions' word for the ending of an answer."""
+def _error(ending: Ending) -> Chunk:
+    failed = ending.is_failure and ending.kind != "incomplete"
+    return error_chunk(ending.sentence) if failed else {}
+
+
+def _finish_reason(ending: Ending, has_calls: bool) -> str:
     if ending.kind == "incomplete":
         return _FINISH_REASONS.get(ending.code or "", "stop")
     return "tool_calls" if has_calls else "stop"
@@ -6407,22 +6307,18 @@ def completion(
     Text that arrived before a failure is included; without any, there is only the
     error.
     """
-    failed = ended.ending.is_failure and ended.ending.kind != "incomplete"
-    error = error_chunk(ended.ending.sentence) if failed else {}
-    if failed and not ended.output:
+    error = _error(ended.ending)
+    if error and not ended.output:
         return error
     message = _message(ended)
-    finish = finish_reason(ended.ending, "tool_calls" in message)
-    usage = (
-        host_usage(ended.usage, ended.last_usage, ended.cost) if ended.usage else None
-    )
+    finish = _finish_reason(ended.ending, "tool_calls" in message)
     return {
         "id": completion_id,
         "object": "chat.completion",
         "created": created,
         "model": model,
         "choices": [{"index": 0, "message": message, "finish_reason": finish}],
-        **({"usage": usage} if usage else {}),
+        **host_usage(ended),
         **error,
     }
 
@@ -6460,7 +6356,7 @@ def _message(ended: RunDone) -> dict[str, Any]:
         "reasoning_content": _progress(ended),
         "annotations": _annotations(ended),
         "images": [_chat_image(i) for i in ended.output if has_image(i)],
-        "tool_calls": _open_calls(ended),
+        "tool_calls": [chat_tool_call(call) for call in open_calls(ended.output)],
     }
     said = {"role": "assistant", "content": completion_text(ended)}
     return said | {name: value for name, value in further.items() if value}
@@ -6475,12 +6371,6 @@ def _progress(ended: RunDone) -> str:
     ]
     texts = (text for item in steps for _, text in item_texts(item) if text)
     return strip_tracking(_GAP.join(texts))
-
-
-def _open_calls(ended: RunDone) -> list[dict[str, Any]]:
-    answered = {i["call_id"] for i in ended.output if is_call_output(i)}
-    calls = [item for item in ended.output if is_call(item)]
-    return [chat_tool_call(i) for i in calls if i.get("call_id") not in answered]
 
 
 # ==== owui_chat.render.items: The output items that the host holds for one message, and the events that make them.
@@ -6500,18 +6390,19 @@ def call_host_item(item: Item) -> Item:
 
 def output_host_item(event: ToolOutput) -> Item:
     """Return a call's output with what its card shows; pictures by their address."""
-    output = event.item["output"]
+    call_id, output = event.item["call_id"], event.item["output"]
     parts = [{"type": "input_text", "text": output}]
     if isinstance(output, list):
         texts = [part for part in output if part.get("type") == "input_text"]
         parts = [*texts, *event.card.get("stored", ())]
-    shown = _output_item(event.item["call_id"], parts, failed=event.failed)
-    return shown | {k: event.card[k] for k in ("files", "embeds") if k in event.card}
-
-
-def _broken_off_host_item(call_id: object) -> Item:
-    text = "Error: this was not run, because the answer broke off."
-    return _output_item(call_id, [{"type": "input_text", "text": text}], failed=True)
+    return {
+        "type": "function_call_output",
+        "id": f"fco_{call_id}",
+        "call_id": call_id,
+        "output": parts,
+        "status": "failed" if event.failed else "completed",
+        **{k: event.card[k] for k in ("files", "embeds") if k in event.card},
+    }
 
 
 def begun_host_item(item: Item) -> Item:
@@ -6551,23 +6442,15 @@ def reasoning_host_item(item: Item, seconds: int) -> Item:
 
 
 def _without_secrets(item: Item) -> Item:
-    hidden = ("encrypted_content",)
-    return {k: v for k, v in item.items() if k not in hidden and v is not None}
-
-
-def _output_item(call_id: object, parts: list[Item], *, failed: bool) -> Item:
-    return {
-        "type": "function_call_output",
-        "id": f"fco_{call_id}",
-        "call_id": call_id,
-        "output": parts,
-        "status": "failed" if failed else "completed",
-    }
+    hidden = "encrypted_content"
+    return {k: v for k, v in item.items() if k != hidden and v is not None}
 
 
 def _text_part(text: str) -> Item:
     return {"type": "output_text", "text": text, "annotations": []}
 
+
+_NOT_RUN = "Error: this was not run, because the answer broke off."
 
 _DELTA_TYPES: Mapping[str, str] = {
     "text": "output_text.delta",
@@ -6586,6 +6469,7 @@ class OutputItems:
         """Start without items."""
         self.items: list[Item] = []
         self.files: list[Item] = []
+        self._turn_start = 0
 
     def begin(self, item: Item) -> Chunk:
         """Return the event of a new item at the last place."""
@@ -6596,6 +6480,10 @@ class OutputItems:
         """Return the event that replaces the item at `place`."""
         self.items[place] = item
         return _native("output_item.done", place, item=item)
+
+    def update(self, place: int, **fields: Any) -> Chunk:
+        """Return the event that changes fields of the item at `place`."""
+        return self.end(place, {**self.items[place], **fields})
 
     def add(self, item: Item) -> Iterator[Chunk]:
         """Yield the events of an item that is complete at once."""
@@ -6616,50 +6504,31 @@ class OutputItems:
         grown = {"item_id": item_id, part: 0, "delta": text}
         return _native(_DELTA_TYPES[kind], place, **grown)
 
-
-def _native(kind: str, place: int, **fields: Any) -> Chunk:
-    head = {"type": f"response.{kind}", "output_index": place}
-    return {**head, **fields, "choices": [{"index": 0, "delta": {}}]}
-
-
-class OpenCalls:
-    """Closes the cards of one run's calls."""
-
-    def __init__(self, shown: OutputItems) -> None:
-        """Take the list of items."""
-        self._shown = shown
-        self._places: dict[object, int] = {}
-
-    def note(self, call: Item, place: int) -> None:
-        """Note a call that begins at `place`."""
-        self._places[call.get("call_id")] = place
-
     def answer(self, event: ToolOutput) -> Iterator[Chunk]:
         """Yield the output of a call in the form in which the host would store it."""
-        place = self._places.pop(event.item["call_id"], None)
+        place = self._open_calls().get(event.item["call_id"])
         if place is not None and event.failed:
-            yield self._closed(place, "failed")
-        yield from self._shown.add(output_host_item(event))
+            yield self.update(place, status="failed")
+        yield from self.add(output_host_item(event))
 
-    def break_off(self) -> Iterator[Chunk]:
+    def break_off_calls(self) -> Iterator[Chunk]:
         """Yield outputs for calls that a broken answer left open."""
-        for call_id, place in self._places.items():
-            yield self._closed(place, "incomplete")
-            yield from self._shown.add(_broken_off_host_item(call_id))
-        self._places = {}
+        for place in self._open_calls().values():
+            yield from self.break_off(place, _NOT_RUN)
 
-    def _closed(self, place: int, status: str) -> Chunk:
-        return self._shown.end(place, {**self._shown.items[place], "status": status})
+    def break_off(self, place: int, why: str) -> Iterator[Chunk]:
+        """Yield the end of a call that got no output, and one that says why."""
+        yield self.update(place, status="incomplete")
+        output = {"call_id": self.items[place].get("call_id"), "output": why}
+        yield from self.add(output_host_item(ToolOutput(place, output, failed=True)))
 
-
-class RecordItems:
-    """Puts the records of one message into its output."""
-
-    def __init__(self, shown: OutputItems) -> None:
-        """Add to `shown`."""
-        self._shown = shown
-        self._places: dict[str, int] = {}
-        self._turn_start = 0
+    def _open_calls(self) -> dict[object, int]:
+        call_ids = {call.get("call_id") for call in open_calls(self.items)}
+        return {
+            item.get("call_id"): place
+            for place, item in enumerate(self.items)
+            if is_call(item) and item.get("call_id") in call_ids
+        }
 
     def add_record(
         self, stored: StoredRecord, places: Mapping[int, int]
@@ -6668,27 +6537,28 @@ class RecordItems:
 
         `places` are those of the run's items.
         """
-        items = self._shown.items
-        if stored.ulid in self._places:
-            place = self._places[stored.ulid]
-            before = items[place]["before"]
-            yield self._shown.end(place, record_item(stored, before))
-            return
         index = stored.output_index
         found = None if index is None else places.get(index)
-        before = "" if found is None else items[found].get("id") or ""
-        self._places[stored.ulid] = len(items)
-        yield from self._shown.add(record_item(stored, before))
+        before = "" if found is None else self.items[found].get("id") or ""
+        record = record_item(stored, before)
+        for place, item in enumerate(self.items):
+            if item.get("id") == record["id"]:
+                yield self.update(place, kept=record["kept"])
+                return
+        yield from self.add(record)
 
     def add_details(self, turn: TurnDetails) -> Iterator[Chunk]:
         """Yield the reasoning of a response again, now with its details, if any."""
-        items = self._shown.items
-        new = range(self._turn_start, len(items))
-        self._turn_start = len(items)
-        place = next((at for at in new if is_reasoning(items[at])), None)
+        new = range(self._turn_start, len(self.items))
+        self._turn_start = len(self.items)
+        place = next((at for at in new if is_reasoning(self.items[at])), None)
         if place is not None:
-            details = [*turn.details]
-            yield self._shown.end(place, {**items[place], "reasoning_details": details})
+            yield self.update(place, reasoning_details=[*turn.details])
+
+
+def _native(kind: str, place: int, **fields: Any) -> Chunk:
+    head = {"type": f"response.{kind}", "output_index": place}
+    return {**head, **fields, "choices": [{"index": 0, "delta": {}}]}
 
 
 # ==== owui_chat.render.hosted: What the page shows of the items that OpenAI's own tools make.
@@ -6723,7 +6593,8 @@ class _ImageHostItem(HostedItem):
                 yield status_chunk("Drawing a picture")
             case PartialImage():
                 sketch = {"result": event.image, "output_format": event.form}
-                yield _on_the_page(self._shown, [_file(image_url(sketch))])
+                picture = {"type": "image", "url": image_url(sketch)}
+                yield _on_the_page(self._shown, [picture])
             case ItemDone():
                 yield from self._end(event)
                 yield from show_files(self._shown, event.card)
@@ -6754,24 +6625,19 @@ def show_files(shown: OutputItems, card: Mapping[str, Any]) -> Iterator[Chunk]:
     files = card.get("files")
     if not files:
         return
-    yield host_event({"type": "files", "data": {"files": files}})
-    before, shown.files = bool(shown.files), [*shown.files, *files]
-    if before:
-        yield _on_the_page(shown, [])
+    yield host_event("files", {"files": files})
+    if shown.files:
+        yield _on_the_page(shown, files)
+    shown.files += files
 
 
 def _on_the_page(shown: OutputItems, more: list[Item]) -> Chunk:
-    data = {"files": [*shown.files, *more]}
-    return {**host_event({"type": "chat:message:files", "data": data}), "choices": []}
-
-
-def _file(url: str) -> Item:
-    return {"type": "image", "url": url}
+    event = host_event("chat:message:files", {"files": [*shown.files, *more]})
+    return {**event, "choices": []}
 
 
 def _failure(item: Item) -> str:
-    error = item.get("error")
-    code = error.get("code") if isinstance(error, Mapping) else None
+    code = as_mapping(item.get("error")).get("code")
     return _REFUSED if code == "moderation_blocked" else _FAILED
 
 
@@ -6786,11 +6652,8 @@ class _CodeHostItem(HostedItem):
     def render(self, event: RunEvent) -> Iterator[Chunk]:
         match event:
             case ItemAdded():
-                card = {
-                    **code_host_item({**event.item, "code": ""}),
-                    "status": "in_progress",
-                }
-                yield self._shown.begin(card)
+                begun = {**event.item, "code": "", "status": "in_progress"}
+                yield self._shown.begin(code_host_item(begun))
             case TextDelta():
                 self._code.append(event.text)
                 yield self._shown.grow(self._place, event.kind, event.text)
@@ -6798,10 +6661,8 @@ class _CodeHostItem(HostedItem):
                 yield self._shown.end(self._place, code_host_item(event.item))
                 yield from show_files(self._shown, event.card)
             case _:
-                begun = self._shown.items[self._place]
                 code = replay_code({"code": "".join(self._code)}, _BROKEN_CODE)
-                broken = {**begun, "status": "incomplete", "code": code}
-                yield self._shown.end(self._place, broken)
+                yield self._shown.update(self._place, status="incomplete", code=code)
 
 
 def end_after_code(shown: OutputItems) -> Iterator[Chunk]:
@@ -6821,18 +6682,23 @@ class _SearchHostItem(HostedItem):
     def render(self, event: RunEvent) -> Iterator[Chunk]:
         match event:
             case ItemAdded():
-                yield self._shown.begin(
-                    {**_search_host_item(event.item), "status": "in_progress"}
-                )
+                begun = {**event.item, "status": "in_progress"}
+                yield self._shown.begin(_search_host_item(begun))
             case ItemDone():
                 yield self._shown.end(self._place, _search_host_item(event.item))
-                pages = map(strip_tracking, search_pages(event.item))
-                unique = list(dict.fromkeys(pages))
-                if unique:
-                    yield pages_chunk(search_queries(event.item), unique)
+                if search_pages(event.item):
+                    yield _pages_chunk(event.item)
             case RunDone():
-                card = {**self._shown.items[self._place], "status": "incomplete"}
-                yield self._shown.end(self._place, card)
+                yield self._shown.update(self._place, status="incomplete")
+
+
+def _pages_chunk(item: Item) -> Chunk:
+    pages = list(dict.fromkeys(map(strip_tracking, search_pages(item))))
+    queries = ", ".join(search_queries(item))
+    sites = "1 site" if len(pages) == 1 else f"{len(pages)} sites"
+    sought = f" for {queries}" if queries else ""
+    head = {"action": "web_search", "description": f"Searched {sites}{sought}"}
+    return host_event("status", {**head, "urls": pages, "done": True})
 
 
 def _search_host_item(item: Item) -> Item:
@@ -6853,29 +6719,19 @@ class _McpCallHostItem(HostedItem):
     def render(self, event: RunEvent) -> Iterator[Chunk]:
         match event:
             case ItemAdded():
-                begun = {
-                    **_mcp_call_host_item(event.item, "in_progress"),
-                    "arguments": "",
-                }
-                yield self._shown.begin(begun)
+                begun = _mcp_call_host_item(event.item, "in_progress")
+                yield self._shown.begin({**begun, "arguments": ""})
             case TextDelta():
                 yield self._shown.grow(self._place, event.kind, event.text)
             case ItemDone():
-                failed = remote_failed(event.item)
+                failed, output = remote_failed(event.item), remote_output(event.item)
                 status = "failed" if failed else "completed"
-                yield self._shown.end(
-                    self._place, _mcp_call_host_item(event.item, status)
-                )
-                answer = ToolOutput(
-                    event.output_index, remote_output(event.item), failed
-                )
+                card = _mcp_call_host_item(event.item, status)
+                yield self._shown.end(self._place, card)
+                answer = ToolOutput(event.output_index, output, failed)
                 yield from self._shown.add(output_host_item(answer))
             case RunDone():
-                call = self._shown.items[self._place]
-                yield self._shown.end(self._place, {**call, "status": "incomplete"})
-                unknown = {"call_id": call["call_id"], "output": _UNKNOWN_OUTCOME}
-                answer = ToolOutput(self._place, unknown, failed=True)
-                yield from self._shown.add(output_host_item(answer))
+                yield from self._shown.break_off(self._place, _UNKNOWN_OUTCOME)
 
 
 class _McpListHostItem(HostedItem):
@@ -6998,8 +6854,7 @@ def _commentary_item(item: Item, text: str, status: str) -> Item:
 # ==== owui_chat.render.native: Run events as Open WebUI's native events, and the last status line of an answer.
 
 
-def closing_line(seconds: float, ended: RunDone) -> str:
-    """Return the last status line: time, tokens and cost, as far as they are known."""
+def _closing_line(seconds: float, ended: RunDone) -> str:
     parts = [f"Finished in {_duration(seconds)}"]
     if ended.usage:
         parts.append(_tokens(ended.usage))
@@ -7032,17 +6887,12 @@ class NativeRenderer:
     """Shows one run."""
 
     def __init__(self, now: Callable[[], float], *, closes: bool = True) -> None:
-        """Take `now`, a clock in seconds, to measure the time of reasoning.
-
-        `closes` says whether a last status line is shown.
-        """
+        """Take a clock in seconds; `closes` says whether a last status line is shown."""
         self._closes = closes
         self._now = now
         self._began = now()
         self._shown = OutputItems()
         self._commentary = Commentary(self._shown)
-        self._calls = OpenCalls(self._shown)
-        self._records = RecordItems(self._shown)
         self._hosted: dict[int, HostedItem] = {}
         self._places: dict[int, int] = {}
         self._marker = ""
@@ -7073,7 +6923,7 @@ class NativeRenderer:
             case Marker():
                 self._marker = event.text
             case ToolOutput():
-                yield from self._calls.answer(event)
+                yield from self._shown.answer(event)
             case RunDone():
                 yield from self._end_run(event)
             case _:
@@ -7102,14 +6952,14 @@ class NativeRenderer:
     def _render_beside(self, event: AnswerEvent) -> Iterator[Chunk]:
         match event:
             case SourceCited():
-                yield host_event({"type": "source", "data": event.source})
+                yield host_event("source", event.source)
             case Status():
                 yield status_chunk(event.sentence)
             case StoredRecord():
                 places = self._places | self._commentary.indexes
-                yield from self._records.add_record(event, places)
+                yield from self._shown.add_record(event, places)
             case TurnDetails():
-                yield from self._records.add_details(event)
+                yield from self._shown.add_details(event)
 
     def _take_marker(self) -> str:
         marker, self._marker = self._marker, ""
@@ -7121,19 +6971,20 @@ class NativeRenderer:
             yield from hosted.render(event)
         yield from self._commentary.end_run(event.output)
         if failed:
-            yield from self._calls.break_off()
+            yield from self._shown.break_off_calls()
         if marker := self._take_marker():
             yield from self._shown.add_marker(marker)
         yield from end_after_code(self._shown)
         if self._closes and not failed and not open_calls(event.output):
-            yield status_chunk(closing_line(self._now() - self._began, event))
-        yield from _end_of_run(event)
+            yield status_chunk(_closing_line(self._now() - self._began, event))
+        if usage := host_usage(event):
+            yield {"choices": [{"index": 0, "delta": {}}], **usage}
+        if failed:
+            yield error_chunk(event.ending.sentence)
 
     def _start(self, event: ItemAdded) -> Chunk:
-        place = self._places[event.output_index] = len(self.items)
+        self._places[event.output_index] = len(self.items)
         self._started[event.output_index] = self._now()
-        if is_call(event.item):
-            self._calls.note(event.item, place)
         return self._shown.begin(begun_host_item(event.item))
 
     def _grow(self, event: TextDelta) -> Iterator[Chunk]:
@@ -7166,14 +7017,6 @@ class NativeRenderer:
 
 def _is_shown(item: Item) -> bool:
     return item_type(item) in _SHOWN_TYPES and not is_commentary(item)
-
-
-def _end_of_run(event: RunDone) -> Iterator[Chunk]:
-    if event.usage:
-        usage = host_usage(event.usage, event.last_usage, event.cost)
-        yield {"choices": [{"index": 0, "delta": {}}], "usage": usage}
-    if event.ending.is_failure:
-        yield error_chunk(event.ending.sentence)
 
 
 # ==== owui_chat.input.tasks: Small jobs that the host gives a model: titles, tags, follow-up questions.
@@ -7497,11 +7340,9 @@ _MEMORY_FIELDS = ("RssAnon:", "RssShmem:")
 """What a process holds of memory; the pages of files could be dropped at any time."""
 
 
-class BubblewrapProcess:
-    """One run; bubblewrap writes the id of the first process inside to `told`."""
+class _BubblewrapProcess:
 
     def __init__(self, process: Process, told: int) -> None:
-        """Watch `process`; `told` is read when it is needed."""
         self.process = process
         self._bwrap_process = ProcessHandle(process.pid)
         self._info_descriptor = told
@@ -7509,10 +7350,6 @@ class BubblewrapProcess:
         os.set_blocking(told, False)
 
     def measure_memory(self) -> int:
-        """Return the memory of the processes and of empty files.
-
-        Raises PermissionError if the kernel does not let us look.
-        """
         with suppress(FileNotFoundError, ProcessLookupError, BlockingIOError):
             first = self._open_first_process()
             if not os.path.samestat(os.stat("root", dir_fd=first), os.stat("/")):
@@ -7520,14 +7357,12 @@ class BubblewrapProcess:
         return 0  # not begun, or over
 
     async def kill(self) -> None:
-        """End the first process; the kernel ends all others in its namespace."""
         try:
             signal.pidfd_send_signal(self._open_first_process(), signal.SIGKILL)
         except (BlockingIOError, FileNotFoundError, ProcessLookupError):
             self._bwrap_process.kill()  # nothing runs inside yet, or any more
 
     def close(self) -> None:
-        """Close the descriptors."""
         self._bwrap_process.close()
         os.close(self._info_descriptor)
         if self._first_descriptor is not None:
@@ -7594,7 +7429,7 @@ class BubblewrapBackend:
         self._python = python
         self._wheels = wheels
 
-    async def start(self, program: str, limits: SandboxLimits) -> BubblewrapProcess:
+    async def start(self, program: str, limits: SandboxLimits) -> _BubblewrapProcess:
         """Start a program in its own sandbox; raises SandboxUnavailable."""
         command = [_find_bwrap(), *self._options(limits)]
         user = NOBODY_UID if os.geteuid() == 0 else None
@@ -7614,7 +7449,7 @@ class BubblewrapBackend:
                 group=user,
                 extra_groups=None if user is None else [],
             )
-            return BubblewrapProcess(process, os.dup(told))
+            return _BubblewrapProcess(process, os.dup(told))
 
     def _options(self, limits: SandboxLimits) -> Iterator[str]:
         yield from _ISOLATION_OPTIONS.split()
@@ -7782,10 +7617,9 @@ def _client_environment() -> dict[str, str]:
     return {name: os.environ[name] for name in names}
 
 
-# ==== toolbox.sandbox.program_files: Source text of the sandboxed program, first half: the workspace archive and file operations.
+# ==== toolbox.sandbox.program: Source text of the program that runs inside the sandbox.
 
-ARCHIVE_SOURCE = r'''
-"""What a run does inside the sandbox; its answers are not trusted."""
+SANDBOX_PROGRAM = r'''"""What a run does inside the sandbox."""
 
 import _ast
 import json
@@ -7804,6 +7638,7 @@ PACKAGES = "/packages"
 CHUNK_BYTES = 1 << 18
 MAX_PATH_BYTES = 1000
 MAX_LISTED = 20
+RESULT = 3
 Stamp = tuple[int, int, int]
 
 
@@ -7812,7 +7647,6 @@ class Refused(Exception):
 
 
 def unpack(source: BufferedReader) -> dict[str, Stamp]:
-    """Restore the stored workspace; return the stamps of its files."""
     stamps = {}
     for kind, path, mode, rest in json.loads(source.readline() or b"[]"):
         place = os.path.join(WORK, path)
@@ -7822,23 +7656,28 @@ def unpack(source: BufferedReader) -> dict[str, Stamp]:
             os.symlink(rest, place)
         else:
             with open(place, "wb") as file:
-                for length in split_size(rest):
-                    file.write(source.read(length))
+                copy(source, file, rest)
             os.chmod(place, mode)
             stamps[path] = stamp(os.lstat(place))
     return stamps
 
 
-def split_size(size: int) -> list[int]:
-    return [min(CHUNK_BYTES, size - done) for done in range(0, size, CHUNK_BYTES)]
+def copy(source: BufferedReader, target: BufferedWriter, size: int) -> None:
+    for done in range(0, size, CHUNK_BYTES):
+        target.write(source.read(min(CHUNK_BYTES, size - done)))
 
 
 def stamp(status: os.stat_result) -> Stamp:
     return status.st_ino, status.st_size, status.st_ctime_ns
 
 
+def kind_of(status: os.stat_result) -> str:
+    kinds = {stat.S_IFDIR: "folder", stat.S_IFREG: "file", stat.S_IFLNK: "link"}
+    return kinds.get(stat.S_IFMT(status.st_mode), "other")
+
+
 class Survey:
-    """The contents of the workspace, each folder before what is in it."""
+    """The contents of the workspace."""
 
     def __init__(self, limits: dict) -> None:
         self.limits = limits
@@ -7856,22 +7695,23 @@ class Survey:
         with os.scandir(os.path.join(WORK, folder)) as entries:
             for entry in entries:
                 path = os.path.join(folder, entry.name)
-                self.add_entry(path, entry.stat(follow_symlinks=False))
-                if entry.is_dir(follow_symlinks=False):
+                status = entry.stat(follow_symlinks=False)
+                self.add_entry(path, status)
+                if kind_of(status) == "folder":
                     inner.append(path)
         return inner
 
     def add_entry(self, path: str, status: os.stat_result) -> None:
-        place = os.path.join(WORK, path)
-        if stat.S_ISDIR(status.st_mode):
-            self.manifest.append(("folder", path, 0, 0))
-        elif stat.S_ISLNK(status.st_mode):
-            self.manifest.append(("link", path, 0, os.readlink(place)))
-        elif stat.S_ISREG(status.st_mode):
+        place, kind = os.path.join(WORK, path), kind_of(status)
+        if kind == "folder":
+            self.manifest.append((kind, path, 0, 0))
+        elif kind == "link":
+            self.manifest.append((kind, path, 0, os.readlink(place)))
+        elif kind == "file":
             mode = status.st_mode & 0o777 | 0o600
             self.stamps[path] = stamp(status)
             os.chmod(place, mode)
-            self.manifest.append(("file", path, mode, status.st_size))
+            self.manifest.append((kind, path, mode, status.st_size))
             self.size += status.st_size
         else:
             self.dropped.append(path)
@@ -7884,7 +7724,6 @@ class Survey:
             raise Refused("a path in it is too long")
 
     def changed(self, before: dict[str, Stamp]) -> list[tuple[str, int, int]]:
-        """Return the changed files: path, place in the archive, size."""
         found, offset = [], 0
         for kind, path, _, size in self.manifest:
             if kind == "file":
@@ -7898,16 +7737,12 @@ class Survey:
         for kind, path, _, size in self.manifest:
             if kind == "file":
                 with open(os.path.join(WORK, path), "rb") as file:
-                    for length in split_size(size):
-                        target.write(file.read(length))
+                    copy(file, target, size)
 
 
 def encode_line(value: object) -> bytes:
     return json.dumps(value).encode() + b"\n"
-'''
 
-
-FILES_SOURCE = r"""
 
 def resolve_path(path: str, follow: bool = True) -> str:
     if "\0" in path:
@@ -7923,18 +7758,13 @@ def resolve_path(path: str, follow: bool = True) -> str:
     return real
 
 
-def kind_of(mode: int) -> str:
-    kinds = {stat.S_IFDIR: "folder", stat.S_IFREG: "file", stat.S_IFLNK: "link"}
-    return kinds.get(stat.S_IFMT(mode), "other")
-
-
 def list_folder(request: dict) -> dict:
     with os.scandir(resolve_path(request["path"])) as entries:
         found = sorted(entries, key=lambda one: one.name)
     listed = []
     for entry in found[: request["limits"]["files"]]:
         status = entry.stat(follow_symlinks=False)
-        kind = kind_of(status.st_mode)
+        kind = kind_of(status)
         size = {"size": status.st_size} if kind == "file" else {}
         listed.append(dict(name=entry.name, kind=kind, **size))
     return {"listed": listed, "more": len(found) - len(listed)}
@@ -7989,17 +7819,12 @@ def remove_folder(folder: str) -> None:
             inner = os.path.join(place, name)
             (os.remove if os.path.islink(inner) else os.rmdir)(inner)
     os.rmdir(folder)
-"""
 
-
-# ==== toolbox.sandbox.program: Source text of the sandboxed program, second half: running code, and the main function.
-
-_CODE_SOURCE = r'''
 
 class ChildJob:
-    """A child process with its three pipes: stdout, stderr, result."""
+    """A child process with its three pipes."""
 
-    def __init__(self, job: Callable[[int], int], limit: int) -> None:
+    def __init__(self, job: Callable[[], int], limit: int) -> None:
         self.limit = limit
         pipes = [os.pipe() for _ in range(3)]
         self.child = os.fork()
@@ -8011,7 +7836,6 @@ class ChildJob:
         self.open_pipes = set(self.outputs)
 
     def wait(self, deadline: float) -> str:
-        """Wait for the end; return the limit that it exceeds, or nothing."""
         ending = os.pidfd_open(self.child)
         poll = select.poll()
         for descriptor in (ending, *self.outputs):
@@ -8024,13 +7848,10 @@ class ChildJob:
             for descriptor in self.open_pipes.intersection(ready):
                 if not self.read_pipe(descriptor):
                     poll.unregister(descriptor)
-            if self.exceeds_limit():
+            if any(len(written) > self.limit for written in self.outputs.values()):
                 return "output"
             if ending in ready:
                 return ""
-
-    def exceeds_limit(self) -> bool:
-        return any(len(written) > self.limit for written in self.outputs.values())
 
     def read_pipe(self, descriptor: int) -> bool:
         piece = os.read(descriptor, CHUNK_BYTES)
@@ -8040,7 +7861,6 @@ class ChildJob:
         return bool(piece)
 
     def finish(self) -> tuple[int, list[str]]:
-        """End all other processes in here; return the child's status and outputs."""
         status = -1
         try:
             os.kill(-1, signal.SIGKILL)
@@ -8060,19 +7880,16 @@ class ChildJob:
         return status, [text.decode("utf-8", "replace") for text in texts]
 
 
-def run_job(job: Callable[[int], int], pipes: list[int]) -> None:
-    """Run a job in this process, which was just forked."""
-    output, complaints, result = pipes
-    os.dup2(output, 1)
-    os.dup2(complaints, 2)
-    os.dup2(result, 3)
+def run_job(job: Callable[[], int], pipes: list[int]) -> None:
+    for number, pipe in enumerate(pipes, 1):
+        os.dup2(pipe, number)
     os.closerange(4, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
-    os.set_inheritable(3, False)
+    os.set_inheritable(RESULT, False)
     os.nice(10)  # the server comes first
     signal.signal(signal.SIGINT, signal.default_int_handler)
     sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
     try:
-        status = job(3)
+        status = job()
     except OSError as error:
         raise SystemExit(str(error)) from None
     raise SystemExit(status)
@@ -8082,13 +7899,13 @@ def run_code(request: dict) -> dict:
     limits = request["limits"]
     deadline = time.monotonic() + limits["seconds"]
     if request["dependencies"]:
-        installing = ChildJob(lambda _: install(request["dependencies"]), CHUNK_BYTES)
+        installing = ChildJob(lambda: install(request["dependencies"]), CHUNK_BYTES)
         stopped = installing.wait(deadline)
         status, (_, complaints, _) = installing.finish()
         if stopped or status:
             raise Refused("The dependencies were not installed. " + complaints[-2000:])
         sys.path.insert(0, PACKAGES)
-    running = ChildJob(lambda result: execute(request, result), limits["output"])
+    running = ChildJob(lambda: execute(request), limits["output"])
     stopped = running.wait(deadline)
     status, (output, complaints, result) = running.finish()
     return {
@@ -8101,19 +7918,19 @@ def run_code(request: dict) -> dict:
 
 
 def install(dependencies: list[str]) -> int:
-    """Become pip, run from its own wheel; it reads one folder only."""
     wheels = sorted(name for name in os.listdir("/wheels") if name.startswith("pip-"))
     if not wheels:
         raise SystemExit("The folder of wheels has no wheel of pip.")
     pip = f"/wheels/{wheels[-1]}/pip"
-    options = "--quiet --no-input --no-index --no-cache-dir --no-compile"
-    command = [sys.executable, "-I", pip, "install", *options.split()]
-    command += ["--disable-pip-version-check", "--only-binary", ":all:"]
-    command += ["--find-links", "/wheels", "--target", PACKAGES, "--", *dependencies]
-    os.execv(sys.executable, command)
+    options = (
+        "--quiet --no-input --no-index --no-cache-dir --no-compile "
+        "--disable-pip-version-check --only-binary :all: --find-links /wheels --target"
+    )
+    command = [sys.executable, "-I", pip, "install", *options.split(), PACKAGES]
+    os.execv(sys.executable, [*command, "--", *dependencies])
 
 
-def execute(request: dict, result: int) -> int:
+def execute(request: dict) -> int:
     module = type(sys)("__main__")
     sys.modules["__main__"] = module
     sys.argv[:] = ["code"]
@@ -8127,7 +7944,7 @@ def execute(request: dict, result: int) -> int:
         if isinstance(last, _ast.Expr):
             expression = compile(_ast.Expression(last.value), "code", "eval")
             value = eval(expression, module.__dict__)
-            write_result(value, result, request["limits"]["output"])
+            write_result(value, request["limits"]["output"])
     except Exception as error:
         print_error(error, request["code"])
         return 1
@@ -8145,7 +7962,7 @@ def print_error(error: Exception, code: str) -> None:
     traceback.print_exception(type(error), error, frames)
 
 
-def write_result(value: object, result: int, limit: int) -> None:
+def write_result(value: object, limit: int) -> None:
     if value is None:
         return
     try:
@@ -8154,12 +7971,9 @@ def write_result(value: object, result: int, limit: int) -> None:
         told = json.dumps({"repr": repr(value)})
     if len(told) > limit:  # a character of the repr may take twelve in JSON
         told = json.dumps({"repr": repr(value)[: limit // 12] + "..."})
-    with open(result, "w") as target:
+    with open(RESULT, "w") as target:
         target.write(told)
-'''
 
-
-_MAIN_SOURCE = r'''
 
 def set_limits(limits: dict) -> None:
     for name, limit in (
@@ -8218,14 +8032,14 @@ def main() -> int:
     try:
         before = unpack(source)
     except Exception:  # code can have written it, if it took us over
-        return send(target, {"damaged": True}, None)
+        return send(target, {"damaged": True})
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     operation, writes = OPERATIONS[request["operation"]]
     answer = run_operation(operation, request)
     if "given" in answer:
         before.pop(answer["given"], None)  # it is handed out as if it were new
     elif not writes or "refused" in answer:
-        return send(target, answer, None)
+        return send(target, answer)
     return send(target, answer, survey_changes(answer, before, request["limits"]))
 
 
@@ -8241,7 +8055,6 @@ def run_operation(operation: Callable[[dict], dict], request: dict) -> dict:
 
 
 def survey_changes(answer: dict, before: dict, limits: dict) -> "Survey | None":
-    """Add the changes to the answer; return the workspace if it can be kept."""
     try:
         survey = Survey(limits)
     except (Refused, OSError) as error:
@@ -8254,7 +8067,7 @@ def survey_changes(answer: dict, before: dict, limits: dict) -> "Survey | None":
     return survey
 
 
-def send(target: BufferedWriter, answer: dict, survey: "Survey | None") -> int:
+def send(target: BufferedWriter, answer: dict, survey: "Survey | None" = None) -> int:
     target.write(encode_line(answer))
     if survey is not None:
         survey.write(target)
@@ -8265,8 +8078,6 @@ def send(target: BufferedWriter, answer: dict, survey: "Survey | None") -> int:
 if __name__ == "__main__":
     os._exit(main())
 '''
-
-SANDBOX_PROGRAM = (ARCHIVE_SOURCE + FILES_SOURCE + _CODE_SOURCE + _MAIN_SOURCE).lstrip()
 """What `python -c` runs."""
 
 
@@ -8277,7 +8088,7 @@ _MAX_JSON_CHARACTER_BYTES = 12
 
 
 class SandboxReplyMissing(Exception):
-    """The sandbox ended without a valid answer."""
+    """The sandbox ended without a valid answer; the text is its error output."""
 
 
 class FileSlice(NamedTuple):
@@ -8289,33 +8100,25 @@ class FileSlice(NamedTuple):
 
 
 class SandboxReply(NamedTuple):
-    """A valid answer; `archive` is where the workspace begins in the file, if it is
-    there.
-    """
+    """A valid answer; `archive` is where the workspace begins, if it is there."""
 
     answer: Mapping[str, Any]
     archive: int | None
     changed: tuple[FileSlice, ...] = ()
 
 
-def max_reply_bytes(limits: SandboxLimits) -> int:
-    """Return the largest size of a valid answer with the workspace."""
-    return _max_line_bytes(limits) + limits.disk + 16 * MEBIBYTE
-
-
 def _max_line_bytes(limits: SandboxLimits) -> int:
     return 3 * _MAX_JSON_CHARACTER_BYTES * limits.output + 4 * MEBIBYTE
 
 
-def read_reply(path: Path, limits: SandboxLimits) -> SandboxReply:
-    """Return the answer in a file; raises SandboxReplyMissing."""
+def _read_reply(path: Path, limits: SandboxLimits) -> SandboxReply | None:
     with path.open("rb") as file:
         try:
             answer = json.loads(file.readline(_max_line_bytes(limits)))
         except (ValueError, RecursionError):
-            raise SandboxReplyMissing from None
+            return None
         if not isinstance(answer, dict):
-            raise SandboxReplyMissing
+            return None
         archive = file.tell()
         has_archive = bool(file.readline())
         begin, end = file.tell(), path.stat().st_size
@@ -8338,13 +8141,6 @@ _MEMORY_CHECK_SECONDS = 0.05
 _READ_BYTES = 256 * 1024
 _STDERR_BYTES = 2_000
 
-_STOP_CAUSES = {
-    "memory": "its processes and files held more than {0.memory} bytes of memory",
-    "seconds": "it did not end within {0.seconds:g} s",
-    "reply": "it wrote more than fits into the workspace",
-    "unwatched": "its memory cannot be read on this server",
-}
-
 
 class RunStopped(Exception):
     """The sandbox was stopped before it answered; the text says why."""
@@ -8358,11 +8154,11 @@ class WorkspaceArchive(NamedTuple):
 
 
 class Sandbox:
-    """A backend with its limits."""
+    """Runs requests in the sandboxes of a backend."""
 
     def __init__(self, backend: SandboxBackend, limits: SandboxLimits) -> None:
         """Start nothing yet."""
-        self.backend = backend
+        self._backend = backend
         self._limits = limits
         self._processes: set[SandboxProcess] = set()
         self._is_stopped = False
@@ -8370,13 +8166,12 @@ class Sandbox:
     async def run(
         self, request: Mapping[str, Any], archive: WorkspaceArchive | None, spool: Path
     ) -> SandboxReply:
-        """Return the answer, which `spool` stores.
+        """Return the answer, which `spool` stores; the sandbox is gone then.
 
-        Raises RunStopped, SandboxReplyMissing, or SandboxUnavailable. Nothing of the
-        run is left in any case.
+        Raises RunStopped, SandboxReplyMissing, or SandboxUnavailable.
         """
         line = json.dumps({**request, "limits": asdict(self._limits)}).encode() + b"\n"
-        cell = await self.backend.start(SANDBOX_PROGRAM, self._limits)
+        cell = await self._backend.start(SANDBOX_PROGRAM, self._limits)
         self._processes.add(cell)
         talk = _SandboxRun(cell, self._limits)
         try:
@@ -8386,17 +8181,15 @@ class Sandbox:
         finally:
             self._processes.discard(cell)
             await talk.end()
-        try:
-            return read_reply(spool, self._limits)
-        except SandboxReplyMissing:
-            raise SandboxReplyMissing(talk.stderr_text()) from None
+        reply = _read_reply(spool, self._limits)
+        if reply is None:
+            raise SandboxReplyMissing(talk.stderr_text())
+        return reply
 
     async def stop(self) -> None:
         """End all that runs or begins; callers get SandboxReplyMissing."""
         self._is_stopped = True
-        while (
-            self._processes
-        ):  # those in here are open, and hold what they are killed by
+        while self._processes:  # not closed yet, so they can be killed
             await self._processes.pop().kill()
 
 
@@ -8412,7 +8205,7 @@ class _SandboxRun:
         self._stderr = process.stderr
         self._stderr_text = b""
         self._tasks: list[Task[None]] = []
-        self._stderr_task: Task[None] | None = None
+        self._stderr_task = asyncio.create_task(self._read_stderr())
 
     async def communicate(
         self, line: bytes, archive: WorkspaceArchive | None, spool: Path
@@ -8422,36 +8215,36 @@ class _SandboxRun:
         answering = asyncio.create_task(self._read_stdout(spool))
         telling = asyncio.create_task(_send_request(self._stdin, line, archive))
         self._tasks = [answering, telling]
-        self._stderr_task = asyncio.create_task(self._read_stderr())
         while not (await asyncio.wait({answering}, timeout=_MEMORY_CHECK_SECONDS))[0]:
             if loop.time() > deadline:
-                raise self._stop_error("seconds")
-            if self._measure_memory() > self._limits.memory:
-                raise self._stop_error("memory")
+                raise RunStopped(f"it did not end within {self._limits.seconds:g} s")
+            self._check_memory()
         answering.result()
 
-    def _measure_memory(self) -> int:
+    def _check_memory(self) -> None:
+        most = self._limits.memory
         try:
-            return self._process.measure_memory()
+            size = self._process.measure_memory()
         except PermissionError:
-            raise self._stop_error("unwatched") from None
+            raise RunStopped("its memory cannot be read on this server") from None
+        if size > most:
+            raise RunStopped(
+                f"its processes and files held more than {most} bytes of memory"
+            )
 
     async def _read_stdout(self, spool: Path) -> None:
-        left = max_reply_bytes(self._limits)
+        left = _max_line_bytes(self._limits) + self._limits.disk + 16 * MEBIBYTE
         with spool.open("wb") as file:
             while piece := await self._stdout.read(_READ_BYTES):
                 left -= file.write(piece)
                 if left < 0:
-                    raise self._stop_error("reply")
+                    raise RunStopped("it wrote more than fits into the workspace")
 
     async def _read_stderr(self) -> None:
         while len(self._stderr_text) < _STDERR_BYTES:
             if not (piece := await self._stderr.read(_STDERR_BYTES)):
                 return
             self._stderr_text += piece
-
-    def _stop_error(self, reason: str) -> RunStopped:
-        return RunStopped(_STOP_CAUSES[reason].format(self._limits))
 
     async def end(self) -> None:
         try:
@@ -8460,8 +8253,7 @@ class _SandboxRun:
                 task.cancel()
             await asyncio.gather(*self._tasks, return_exceptions=True)
             self._stdin.close()
-            if self._stderr_task is not None:
-                await self._stderr_task  # there may be a word that we have not read
+            await self._stderr_task  # there may be a word that we have not read
             # The process counts as ended only when its pipes are empty.
             await asyncio.gather(_drain(self._stdout), _drain(self._stderr))
             await self._process.process.wait()
@@ -8504,9 +8296,7 @@ _EXPECTED_CONFINEMENT = {
 async def find_sandbox(
     backends: Iterable[SandboxBackend], limits: SandboxLimits, spool: Path
 ) -> Sandbox:
-    """Return the first sandbox that confines; raises SandboxUnavailable with all
-    reasons.
-    """
+    """Return the first sandbox that confines; raises SandboxUnavailable."""
     reasons = []
     for backend in backends:
         sandbox = Sandbox(backend, limits)
@@ -8534,11 +8324,9 @@ async def _check_confinement(sandbox: Sandbox, spool: Path) -> None:
 
 
 def _find_confinement_gaps(found: Mapping[str, Any]) -> Iterator[str]:
-    yield from (
-        name
-        for name, value in _EXPECTED_CONFINEMENT.items()
-        if found.get(name) != value
-    )
+    for name, value in _EXPECTED_CONFINEMENT.items():
+        if found.get(name) != value:
+            yield name
     if not found.get("user"):
         yield "user"
 
@@ -8548,11 +8336,9 @@ def _find_confinement_gaps(found: Mapping[str, Any]) -> Iterator[str]:
 _ROOT_PREFIX = "sandbox-workspaces-"
 
 
-class WorkspaceRoot:
-    """A new folder that only its owner can read."""
+class _WorkspaceRoot:
 
     def __init__(self) -> None:
-        """Create it; remove abandoned ones."""
         parent = Path(tempfile.gettempdir())
         for folder in parent.glob(f"{_ROOT_PREFIX}*"):
             _remove_if_abandoned(folder)
@@ -8562,7 +8348,6 @@ class WorkspaceRoot:
         self.path = made.rename(parent / (_ROOT_PREFIX + made.name))
 
     def close(self) -> None:
-        """Remove it with its contents."""
         shutil.rmtree(self.path, ignore_errors=True)
         os.close(self._lock)
 
@@ -8673,7 +8458,7 @@ class WorkspacePool:
     def __init__(self, limits: SandboxLimits) -> None:
         """Create nothing yet."""
         self._limits = limits
-        self._root: WorkspaceRoot | None = None
+        self._root: _WorkspaceRoot | None = None
         self._workspaces: dict[Hashable, Workspace] = {}
         self._timers: dict[Hashable, asyncio.TimerHandle] = {}
         self._numbers = count(1)
@@ -8704,7 +8489,7 @@ class WorkspacePool:
         return workspace
 
     def _new_workspace(self) -> Workspace:
-        self._root = self._root or WorkspaceRoot()
+        self._root = self._root or _WorkspaceRoot()
         folder = self._root.path / str(next(self._numbers))
         folder.mkdir()
         return Workspace(folder, self._limits)
@@ -8760,73 +8545,67 @@ def _printable_name(name: str) -> str:
 _SandboxToolSpec = dict[str, Any]
 
 
-class _InvalidSandboxCall(Exception):
-    """The arguments of a call are invalid."""
+class _SandboxCallFailed(Exception):
+    """A call has no result; the text says why, for the model."""
 
 
 _WORKSPACE_NOTE = (
     "The workspace is the folder /work. It lives as long as the chat is used and is "
     "shared by all tools whose names begin with python_ or sandbox_."
 )
-_PATH_SCHEMA = {
-    "type": "string",
-    "description": "A path in the workspace, like plots/a.png.",
-}
-_CODE_SCHEMA = {"type": "string", "description": "The Python code."}
-_DEPENDENCIES_SCHEMA = {
-    "type": "array",
-    "items": {"type": "string"},
-    "description": "Packages to install for this run, like numpy or pandas==2.2.",
-}
-_CONTENT_SCHEMA = {"type": "string", "description": "The whole new text of the file."}
-
 _RUN_DESCRIPTION = (
     "Runs Python code in a sandbox without network. Each run is a fresh process: only "
     "files in the workspace, which is the current folder, outlive it. Returns JSON with "
     "what was printed (stdout, stderr), the value of the last expression (result), and "
     "the files that were written, which the user is shown. " + _WORKSPACE_NOTE
 )
+_CODE = {"code": {"type": "string", "description": "The Python code."}}
+_DEPENDENCIES = {
+    "dependencies": {
+        "type": "array",
+        "items": {"type": "string"},
+        "description": "Packages to install for this run, like numpy or pandas==2.2.",
+    }
+}
+_PATH = {
+    "path": {
+        "type": "string",
+        "description": "A path in the workspace, like plots/a.png.",
+    }
+}
+_CONTENT = {
+    "content": {"type": "string", "description": "The whole new text of the file."}
+}
 _FILE_TOOLS = {
-    "sandbox_fs_list": (
-        "list",
-        "Lists a folder of the workspace.",
-        {"path": _PATH_SCHEMA},
-    ),
+    "sandbox_fs_list": ("Lists a folder of the workspace.", _PATH),
     "sandbox_fs_read": (
-        "read",
         "Reads a text file of the workspace; any other file is shown to the user.",
-        {"path": _PATH_SCHEMA},
+        _PATH,
     ),
     "sandbox_fs_write": (
-        "write",
         "Writes a text file in the workspace, with the folders above it.",
-        {"path": _PATH_SCHEMA, "content": _CONTENT_SCHEMA},
+        {**_PATH, **_CONTENT},
     ),
     "sandbox_fs_mkdir": (
-        "mkdir",
         "Makes a folder in the workspace, with those above it.",
-        {"path": _PATH_SCHEMA},
+        _PATH,
     ),
     "sandbox_fs_remove": (
-        "remove",
         "Removes a file of the workspace, or a folder with all that it holds.",
-        {"path": _PATH_SCHEMA},
+        _PATH,
     ),
 }
 
 
-def build_sandbox_specs(with_dependencies: bool) -> list[_SandboxToolSpec]:
-    """Return name, description and parameters of each tool."""
-    run = {
-        "code": _CODE_SCHEMA,
-        **({"dependencies": _DEPENDENCIES_SCHEMA} if with_dependencies else {}),
-    }
-    specs = [_build_sandbox_spec("python_execute", _RUN_DESCRIPTION, run, ["code"])]
-    for name, (_, description, properties) in _FILE_TOOLS.items():
-        specs.append(
+def _build_sandbox_specs(with_dependencies: bool) -> list[_SandboxToolSpec]:
+    run = {**_CODE, **(_DEPENDENCIES if with_dependencies else {})}
+    return [
+        _build_sandbox_spec("python_execute", _RUN_DESCRIPTION, run, ["code"]),
+        *(
             _build_sandbox_spec(name, description, properties, list(properties))
-        )
-    return specs
+            for name, (description, properties) in _FILE_TOOLS.items()
+        ),
+    ]
 
 
 def _build_sandbox_spec(
@@ -8847,13 +8626,12 @@ def _build_sandbox_request(
     if name == "python_execute":
         return _build_run_request(arguments, with_dependencies)
     if name not in _FILE_TOOLS:
-        raise _InvalidSandboxCall(f"There is no tool named {name}.")
-    operation, _, properties = _FILE_TOOLS[name]
-    given = {key: arguments.get(key) for key in properties}
+        raise _SandboxCallFailed(f"There is no tool named {name}.")
+    given = {key: arguments.get(key) for key in _FILE_TOOLS[name][1]}
     for key, value in given.items():
         if not isinstance(value, str):
-            raise _InvalidSandboxCall(f"{name} needs {key}, a text.")
-    return {"operation": operation, **given}
+            raise _SandboxCallFailed(f"{name} needs {key}, a text.")
+    return {"operation": name.removeprefix("sandbox_fs_"), **given}
 
 
 def _build_run_request(
@@ -8861,13 +8639,13 @@ def _build_run_request(
 ) -> dict[str, Any]:
     code, dependencies = arguments.get("code"), arguments.get("dependencies") or []
     if not isinstance(code, str):
-        raise _InvalidSandboxCall("python_execute needs code, a text.")
+        raise _SandboxCallFailed("python_execute needs code, a text.")
     if not isinstance(dependencies, list) or not all(
         isinstance(one, str) for one in dependencies
     ):
-        raise _InvalidSandboxCall("dependencies is a list of names.")
+        raise _SandboxCallFailed("dependencies is a list of names.")
     if dependencies and not with_dependencies:
-        raise _InvalidSandboxCall("No packages can be installed here; do without.")
+        raise _SandboxCallFailed("No packages can be installed here; do without.")
     return {"operation": "run", "code": code, "dependencies": dependencies}
 
 
@@ -8885,21 +8663,16 @@ class SandboxResult(NamedTuple):
     files: tuple[SandboxFile, ...] = ()
 
 
-def _build_sandbox_error(sentence: str) -> SandboxResult:
-    return SandboxResult(f"Error: {sentence}", failed=True)
-
-
-def build_sandbox_result(
+def _build_sandbox_result(
     reply: SandboxReply, files: tuple[SandboxFile, ...], limits: SandboxLimits
 ) -> SandboxResult:
-    """Return the tool's answer for a reply of the sandbox."""
     answer = reply.answer
     notes = " ".join(_list_notes(answer, limits))
     match answer:
         case {"refused": str(reason)}:
-            return _build_sandbox_error(reason)
+            raise _SandboxCallFailed(reason)
         case {"damaged": _}:
-            return _build_sandbox_error(
+            raise _SandboxCallFailed(
                 "An earlier run damaged the workspace, which is empty now. Call again."
             )
         case {"stdout": _, "stderr": _, "result": _, "status": int(status)}:
@@ -8915,7 +8688,7 @@ def build_sandbox_result(
         case {"done": str(done)}:
             failed = "unkept" in answer
             return SandboxResult(notes if failed else done, failed)
-    return _build_sandbox_error("The sandbox gave an answer that makes no sense.")
+    raise _SandboxCallFailed("The sandbox gave an answer that makes no sense.")
 
 
 def _describe_run(reply: SandboxReply, notes: str) -> str:
@@ -8963,16 +8736,13 @@ def _dump_json(value: object) -> str:
 _CONTAINER_IMAGE = "python:3.12-slim"
 
 
-def list_default_backends(
-    wheels: str = "", image: str = _CONTAINER_IMAGE
-) -> list[SandboxBackend]:
-    """Return the backends in the order in which they are tried.
-
-    `image` is a local container image with a `python3` in it.
-    """
+def _list_default_backends(wheels: str) -> list[SandboxBackend]:
     return [
         *(BubblewrapBackend(python, wheels) for python in find_interpreters()),
-        *(ContainerBackend(client, image, wheels) for client in ("docker", "podman")),
+        *(
+            ContainerBackend(client, _CONTAINER_IMAGE, wheels)
+            for client in ("docker", "podman")
+        ),
     ]
 
 
@@ -8993,7 +8763,9 @@ class SandboxTools:
         self._limits = limits or SandboxLimits()
         self._with_dependencies = bool(wheels)
         self._log = log
-        self._backends = list_default_backends(wheels) if backends is None else backends
+        self._backends = (
+            _list_default_backends(wheels) if backends is None else backends
+        )
         self._workspaces = WorkspacePool(self._limits)
         self._slots = asyncio.Semaphore(self._limits.concurrency)
         self._probe_lock = asyncio.Lock()
@@ -9006,7 +8778,7 @@ class SandboxTools:
         The first call looks for a sandbox; the log says once why there is none.
         """
         has_sandbox = await self._find_sandbox() is not None
-        return build_sandbox_specs(self._with_dependencies) if has_sandbox else []
+        return _build_sandbox_specs(self._with_dependencies) if has_sandbox else []
 
     async def call(
         self, chat_id: str, name: str, arguments: Mapping[str, Any]
@@ -9016,20 +8788,21 @@ class SandboxTools:
             request = _build_sandbox_request(name, arguments, self._with_dependencies)
             sandbox = await self._find_sandbox()
             if sandbox is None:
-                return _build_sandbox_error("There is no sandbox on this server.")
+                raise _SandboxCallFailed("There is no sandbox on this server.")
             async with self._workspaces.acquire(chat_id) as workspace, self._slots:
                 return await self._run(sandbox, request, workspace)
-        except _InvalidSandboxCall as bad:
-            return _build_sandbox_error(str(bad))
+        except _SandboxCallFailed as failed:
+            reason = str(failed)
         except SandboxClosed:
-            return _build_sandbox_error("The sandbox was closed.")
+            reason = "The sandbox was closed."
         except RunStopped as stopped:
-            return _build_sandbox_error(
+            reason = (
                 f"The run was stopped, because {stopped}. The workspace is as it was."
             )
         except (SandboxUnavailable, SandboxReplyMissing, OSError) as silent:
             self._log(f"A run in the sandbox gave no answer: {silent}")
-            return _build_sandbox_error("The run ended without an answer.")
+            reason = "The run ended without an answer."
+        return SandboxResult(f"Error: {reason}", failed=True)
 
     async def close(self) -> None:
         """End what runs, then remove all workspaces."""
@@ -9049,7 +8822,7 @@ class SandboxTools:
             workspace.store_archive(spool, reply)
             if "damaged" in reply.answer:
                 workspace.clear()
-            return build_sandbox_result(reply, files, self._limits)
+            return _build_sandbox_result(reply, files, self._limits)
 
     async def _find_sandbox(self) -> Sandbox | None:
         async with self._probe_lock:
@@ -9068,114 +8841,249 @@ class SandboxTools:
         return None
 
 
-# ==== toolbox.mcp.messages: JSON-RPC 2.0 messages of MCP, and the transport interface that carries them.
+# ==== toolbox.server_entries: Parses the JSON lists of tool servers that an administrator typed.
 
-RpcMessage = dict[str, Any]
-
-_METHOD_NOT_FOUND = -32601
-
-
-def build_rpc_request(
-    number: int, method: str, params: Mapping[str, Any]
-) -> RpcMessage:
-    """Return a request."""
-    return {"jsonrpc": "2.0", "id": number, "method": method, "params": dict(params)}
-
-
-def build_rpc_notification(method: str, **params: Any) -> RpcMessage:
-    """Return a message that has no answer."""
-    return {
-        "jsonrpc": "2.0",
-        "method": method,
-        **({"params": params} if params else {}),
-    }
+_ADDRESS_FORM = "an address that begins with http:// or https:// and holds no password"
+_MAP_FORM = "a JSON object of texts"
+_EXPECTED_FORMS: Mapping[str, str] = {
+    "server_label": "a letter followed by up to 31 letters, digits, hyphens and "
+    "underscores",
+    "server_url": _ADDRESS_FORM,
+    "base_url": _ADDRESS_FORM,
+    "authorization": "a text",
+    "headers": _MAP_FORM,
+    "allowed_tools": "a list of names",
+    "timeout": "a number of seconds from 1 to 600",
+    "command": "a list of texts, the program first",
+    "env": _MAP_FORM,
+}
+_TOOL_SERVER_LABEL = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,31}")
 
 
-def parse_rpc_messages(text: str) -> list[RpcMessage]:
-    """Return the messages of a text: one, or a list; raises ValueError."""
-    try:
-        given = json.loads(text)
-    except RecursionError:
-        raise ValueError from None
-    rows = given if isinstance(given, list) else [given]
-    if not all(isinstance(row, dict) for row in rows):
+def _check_label(text: str) -> str:
+    if not _TOOL_SERVER_LABEL.fullmatch(text):
         raise ValueError
-    return rows
+    return text
 
 
-def encode_rpc_message(message: RpcMessage) -> bytes:
-    """Return a message as it is sent, in one line."""
-    text = json.dumps(message, ensure_ascii=False, separators=(",", ":"))
-    return text.encode("utf-8", errors="replace")
+def _check_address(text: str) -> str:
+    parts = urlsplit(text)  # raises it too: brackets without an address
+    is_sound = parts.hostname and parts.port != 0 and "@" not in parts.netloc
+    if not is_sound or text.split() != [text] or parts.scheme not in ("http", "https"):
+        raise ValueError
+    return text
 
 
-def is_response_to(message: RpcMessage, request: RpcMessage) -> bool:
-    """Say whether a message is the answer to a request."""
-    number = message.get("id")
-    is_ours = isinstance(number, int) and number == request["id"]
-    return is_ours and "method" not in message
+_Address = Annotated[str, AfterValidator(_check_address)]
+_StringMap = Mapping[str, str]
 
 
-def build_rpc_reply(message: RpcMessage) -> RpcMessage | None:
-    """Return the answer to a request of the server; None for any other message.
+class _ServerRow(BaseModel):
 
-    Only `ping` is supported.
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    server_label: Annotated[str, AfterValidator(_check_label)]
+    authorization: str | None = None
+    headers: _StringMap = {}
+    allowed_tools: list[str] | None = None
+    timeout: float = Field(default=60.0, ge=1, le=600)
+
+
+class _McpRow(_ServerRow):
+
+    server_url: _Address = ""
+    base_url: ClassVar[str] = ""
+    command: list[str] = []
+    env: _StringMap = {}
+
+
+class _OpenApiRow(_ServerRow):
+
+    server_url: _Address
+    base_url: _Address = ""
+    command: ClassVar[list[str]] = []
+    env: ClassVar[_StringMap] = {}
+
+
+def _describe_row_error(error: ValidationError) -> str:
+    first = error.errors(include_input=False, include_url=False)[0]
+    key = str(first["loc"][0])
+    if first["type"] == "extra_forbidden":
+        named = f" ({key})" if key.isidentifier() and len(key) <= 40 else ""
+        return f"it has a key that is not known here{named}"
+    if first["type"] == "missing":
+        return f"it has no {key}"
+    return f"its {key} is not {_EXPECTED_FORMS[key]}"
+
+
+_HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class ServerEntry:
+    """One server; `allowed` are patterns of its tools' own names, None allows all.
+
+    An MCP server has a `url` or a `command`. `base_url` replaces the address in an
+    OpenAPI document. `secrets` must not appear in anything that the server sends.
     """
-    if "method" not in message or message.get("id") is None:
-        return None
-    head = {"jsonrpc": "2.0", "id": message["id"]}
-    if message["method"] == "ping":
-        return {**head, "result": {}}
-    return {**head, "error": {"code": _METHOD_NOT_FOUND, "message": "Method not found"}}
+
+    label: str
+    url: str = ""
+    base_url: str = ""
+    headers: tuple[tuple[str, str], ...] = ()
+    allowed: tuple[str, ...] | None = None
+    seconds: float = 60.0
+    command: tuple[str, ...] = ()
+    environment: tuple[tuple[str, str], ...] = ()
+    secrets: tuple[str, ...] = ()
 
 
-MAX_UNRELATED_MESSAGES = 1_000
-"""How many messages a server may send that answer nothing, before it has failed."""
+class ServerEntries(NamedTuple):
+    """The usable servers, and the problems of the others."""
+
+    entries: tuple[ServerEntry, ...] = ()
+    problems: tuple[str, ...] = ()
 
 
-class SessionExpired(Exception):
-    """The server has forgotten the session and did nothing of the message."""
+_RevealSecret = Callable[[str], str | None]
 
 
-class McpTransport(Protocol):
-    """A way to one server: HTTP, or the stdin of a child process."""
+class ToolServerSettings(NamedTuple):
+    """The servers in the valves; `allows_programs` is for MCP over stdio.
 
-    version: str
-    """What was agreed on in the handshake; empty before it."""
+    `reveal` gives what a reference (`env:NAME`, `file:PATH`) stands for, and any other
+    text as it is; None for what cannot be read.
+    """
 
-    async def open(self) -> None:
-        """Connect anew; raises RemoteError."""
+    mcp: str = ""
+    openapi: str = ""
+    allows_programs: bool = False
+    reveal: _RevealSecret = str
 
-    async def request(self, request: RpcMessage) -> RpcMessage:
-        """Return the answer to a request; raises RemoteError, SessionExpired.
+    def read_entries(self) -> tuple[ServerEntries, ServerEntries]:
+        """Return the MCP servers and the OpenAPI servers."""
+        mcp = _EntryReader(
+            "MCP_SERVERS_JSON", _McpRow, self.reveal, self.allows_programs
+        )
+        openapi = _EntryReader("OPENAPI_SERVERS_JSON", _OpenApiRow, self.reveal)
+        return mcp.read_entries(self.mcp), openapi.read_entries(self.openapi)
 
-        Requests of the server are answered meanwhile.
-        """
 
-    async def notify(self, notification: RpcMessage) -> None:
-        """Send a message that has no answer; raises RemoteError, SessionExpired."""
+class _EntryReader(NamedTuple):
 
-    async def close(self) -> None:
-        """End the session."""
+    valve: str
+    row: type[_McpRow] | type[_OpenApiRow]
+    reveal: _RevealSecret
+    starts_programs: bool = False
+
+    def read_entries(self, text: str) -> ServerEntries:
+        try:
+            given = json.loads(text) if text.strip() else []
+        except (ValueError, RecursionError):
+            return ServerEntries(problems=(self._sentence("it is no JSON"),))
+        entries: dict[str, ServerEntry] = {}
+        complaints: list[str] = []
+        for number, row in enumerate(given if isinstance(given, list) else [given], 1):
+            try:
+                entry = self._build_entry(row)
+                if entry.label.lower() in entries:
+                    raise _InvalidEntry("its server_label is not its own")
+                entries[entry.label.lower()] = entry
+            except _InvalidEntry as wrong:
+                name = _read_label(row) or f"server {number}"
+                complaints.append(
+                    self._sentence(f"{name} is left out, because {wrong}")
+                )
+        return ServerEntries(tuple(entries.values()), tuple(complaints))
+
+    def _sentence(self, what: str) -> str:
+        return (
+            f"{self.valve}: {what}. An administrator can correct it in the valves of "
+            "this pipeline; until then, chats go on without."
+        )
+
+    def _build_entry(self, given: object) -> ServerEntry:
+        row = self._parse_row(given)
+        token = {"": row.authorization} if row.authorization else {}
+        tokens = [text for _, text in self._reveal_all("authorization", token)]
+        headers = [("Authorization", f"Bearer {text}") for text in tokens]
+        headers += self._reveal_all("headers", row.headers)
+        environment = tuple(self._reveal_all("env", row.env))
+        secrets = [*_referenced_secrets(headers, row.headers), *tokens]
+        return ServerEntry(
+            label=row.server_label,
+            url=row.server_url,
+            base_url=row.base_url,
+            headers=tuple(headers),
+            allowed=None if row.allowed_tools is None else tuple(row.allowed_tools),
+            seconds=row.timeout,
+            command=tuple(row.command),
+            environment=environment,
+            secrets=(
+                *dict.fromkeys(secrets),
+                *_referenced_secrets(environment, row.env),
+            ),
+        )
+
+    def _parse_row(self, given: object) -> _McpRow | _OpenApiRow:
+        if not isinstance(given, dict):
+            raise _InvalidEntry("it is no JSON object")
+        said = {key: value for key, value in given.items() if value is not None}
+        try:
+            row = self.row.model_validate(said)
+        except ValidationError as error:
+            raise _InvalidEntry(_describe_row_error(error)) from None
+        if bool(row.server_url) == bool(row.command):
+            raise _InvalidEntry("it needs a server_url or a command, one of them")
+        if row.command and not self.starts_programs:
+            raise _InvalidEntry("it starts a program, which the valves do not allow")
+        return row
+
+    def _reveal_all(self, key: str, texts: _StringMap) -> Iterator[tuple[str, str]]:
+        for name, text in texts.items():
+            if key == "headers" and not _HEADER_NAME.fullmatch(name):
+                raise _InvalidEntry("a name among its headers is no header's name")
+            meant = self.reveal(text)
+            if meant is None:
+                raise _InvalidEntry(f"a secret that its {key} refers to cannot be read")
+            if not meant.isprintable():
+                raise _InvalidEntry(f"its {key} hold what cannot be sent")
+            yield name, meant
+
+
+class _InvalidEntry(Exception):
+    """An entry cannot be used; says why, without a value."""
+
+
+def _referenced_secrets(
+    revealed: Iterable[tuple[str, str]], typed: _StringMap
+) -> list[str]:
+    plain = set(typed.values())
+    texts = [text for _, text in revealed if text not in plain]
+    return [one for text in texts for one in (text, *text.split()[1:])]
+
+
+def _read_label(row: object) -> str:
+    label = row.get("server_label") if isinstance(row, dict) else None
+    is_label = isinstance(label, str) and _TOOL_SERVER_LABEL.fullmatch(label)
+    return str(label) if is_label else ""
 
 
 # ==== toolbox.remote_tools: What MCP and OpenAPI clients share: tool form, size limits, timeouts, connections.
 
 MAX_TOOLS_PER_SERVER = 128
 """Of one server; more would only confuse a model."""
+MAX_TOOL_NAME_CHARACTERS = 64
 MAX_REMOTE_BYTES = 8 * 1024 * 1024
-"""In bytes; a file of 5 MB, which is the most that is shown, fits in as base64."""
+"""Of one answer; a file of 5 MB, which is the most that is shown, fits in as base64."""
 
 _MAX_SCHEMA_CHARACTERS = 50_000
 _MAX_TOOL_SCHEMA_DEPTH = 40
 _MAX_DESCRIPTION_CHARACTERS = 4_000
-_MAX_TOOL_NAME_CHARACTERS = 64
 _MIN_SECRET_CHARACTERS = 6
 _INVALID_TOOL_NAME_CHARACTER = re.compile(r"[^A-Za-z0-9_-]")
 
 _ExecuteRemoteTool = Callable[[dict[str, Any]], Awaitable[Any]]
-
-
 _Response = TypeVar("_Response")
 
 
@@ -9225,22 +9133,10 @@ def make_remote_tool(
 ) -> RemoteTool:
     """Return a tool named after its server and itself."""
     name = _INVALID_TOOL_NAME_CHARACTER.sub("_", f"{label}_{spec.own_name}")[
-        :_MAX_TOOL_NAME_CHARACTERS
+        :MAX_TOOL_NAME_CHARACTERS
     ]
     description = truncate_text(spec.description, _MAX_DESCRIPTION_CHARACTERS)
     return RemoteTool(name, description, spec.args, run)
-
-
-def make_names_unique(tools: Iterable[RemoteTool]) -> tuple[RemoteTool, ...]:
-    """Return the tools; a name that is taken gets a number."""
-    found: dict[str, RemoteTool] = {}
-    for tool in tools:
-        name, number = tool.name, 1
-        while name in found:
-            number += 1
-            name = f"{tool.name[: _MAX_TOOL_NAME_CHARACTERS - 4]}_{number}"
-        found[name] = replace(tool, name=name)
-    return tuple(found.values())
 
 
 def is_tool_allowed(allowed: Iterable[str] | None, name: str) -> bool:
@@ -9327,33 +9223,30 @@ class RemoteConnection:
             ) from None
 
     async def read_chunks(
-        self, response: aiohttp.ClientResponse, most: int
+        self, response: aiohttp.ClientResponse
     ) -> AsyncGenerator[bytes, None]:
         """Yield a body as it comes; raises RemoteError if it is too long."""
         if response.headers.get("Content-Encoding", "identity") != "identity":
             raise RemoteError(f"{self._name} sent a compressed answer, unasked.")
-        left = most
+        left = MAX_REMOTE_BYTES
         async for piece in response.content.iter_any():
             left -= len(piece)
             if left < 0:
-                raise RemoteError(f"{self._name} sent more than {most} bytes.")
+                most = f"{MAX_REMOTE_BYTES} bytes"
+                raise RemoteError(f"{self._name} sent more than {most}.")
             yield piece
 
-    async def read_body(self, response: aiohttp.ClientResponse, most: int) -> bytes:
-        """Return a whole body; raises RemoteError if it is too long."""
-        return b"".join([piece async for piece in self.read_chunks(response, most)])
-
-    async def read_beginning(
-        self, response: aiohttp.ClientResponse, most: int
-    ) -> tuple[bytes, bool]:
-        """Return at most that much of a body, and whether it is complete."""
-        taken: list[bytes] = []
-        async with aclosing(self.read_chunks(response, MAX_REMOTE_BYTES)) as pieces:
+    async def read_body(
+        self, response: aiohttp.ClientResponse, most: int = MAX_REMOTE_BYTES
+    ) -> bytes:
+        """Return a body; of one longer than `most` a beginning that is longer too."""
+        taken = bytearray()
+        async with aclosing(self.read_chunks(response)) as pieces:
             async for piece in pieces:
-                taken.append(piece)
-                if sum(map(len, taken)) > most:
-                    return b"".join(taken)[:most], False
-        return b"".join(taken), True
+                taken += piece
+                if len(taken) > most:
+                    break
+        return bytes(taken)
 
     async def close(self) -> None:
         """Close the session."""
@@ -9373,228 +9266,59 @@ class RemoteConnection:
         return self._session
 
 
-# ==== toolbox.server_entries: Parses the JSON list of tool servers that an administrator typed.
+# ==== toolbox.mcp.messages: JSON-RPC 2.0 messages of MCP.
 
-_EXPECTED_FORMS: Mapping[str, str] = {
-    "server_label": "a letter followed by up to 31 letters, digits, hyphens and "
-    "underscores",
-    "server_url": "an address that begins with http:// or https:// and holds no "
-    "password",
-    "base_url": "an address that begins with http:// or https:// and holds no password",
-    "authorization": "a text",
-    "headers": "a JSON object of texts",
-    "allowed_tools": "a list of names",
-    "timeout": "a number of seconds from 1 to 600",
-    "command": "a list of texts, the program first",
-    "env": "a JSON object of texts",
-}
-_TOOL_SERVER_LABEL = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,31}")
+RpcMessage = dict[str, Any]
+
+MAX_UNRELATED_MESSAGES = 1_000
+"""How many messages a server may send that answer nothing, before it has failed."""
+_METHOD_NOT_FOUND = -32601
 
 
-def _is_web_address(text: str) -> bool:
-    try:
-        parts = urlsplit(text)
-        is_sound = bool(parts.hostname) and parts.port != 0 and "@" not in parts.netloc
-    except ValueError:  # brackets without an address, a port that is no number
-        return False
-    one_word = text.split() == [text]
-    return is_sound and one_word and parts.scheme in ("http", "https")
+def build_rpc_message(
+    method: str, params: Mapping[str, Any] | None = None, number: int | None = None
+) -> RpcMessage:
+    """Return a request; without a number, a message that has no answer."""
+    head = {"jsonrpc": "2.0", **({} if number is None else {"id": number})}
+    return {
+        **head,
+        "method": method,
+        **({} if params is None else {"params": dict(params)}),
+    }
 
 
-def _is_tool_server_label(text: object) -> bool:
-    return isinstance(text, str) and bool(_TOOL_SERVER_LABEL.fullmatch(text))
+def parse_rpc_messages(text: str, secrets: Iterable[str]) -> list[RpcMessage]:
+    """Return the messages of a text without our secrets: one, or a list.
 
-
-_StringMap = Mapping[str, str]
-
-
-class _ServerRow(BaseModel):
-
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-    server_label: str
-    authorization: str | None = None
-    headers: _StringMap = {}
-    allowed_tools: list[str] | None = None
-    timeout: float = Field(default=60.0, ge=1, le=600)
-
-    @field_validator("server_label", "server_url", "base_url", check_fields=False)
-    @classmethod
-    def _check_format(cls, text: str, about: ValidationInfo) -> str:
-        is_fine = (
-            _is_tool_server_label
-            if about.field_name == "server_label"
-            else _is_web_address
-        )
-        if not is_fine(text):
-            raise ValueError
-        return text
-
-
-class McpRow(_ServerRow):
-    """An MCP server as it is typed."""
-
-    server_url: str | None = None
-    command: list[str] = []
-    env: _StringMap = {}
-
-
-class OpenApiRow(_ServerRow):
-    """A server with an OpenAPI document as it is typed."""
-
-    server_url: str
-    base_url: str | None = None
-
-
-def _describe_row_error(error: ValidationError) -> str:
-    first = error.errors(include_input=False, include_url=False)[0]
-    key = str(first["loc"][0])
-    if first["type"] == "extra_forbidden":
-        named = f" ({key})" if key.isidentifier() and len(key) <= 40 else ""
-        return f"it has a key that is not known here{named}"
-    if first["type"] == "missing":
-        return f"it has no {key}"
-    return f"its {key} is not {_EXPECTED_FORMS[key]}"
-
-
-_HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
-
-RevealSecret = Callable[[str], str | None]
-"""Gives what a reference (`env:NAME`, `file:PATH`) stands for, and any other text as
-it is; None for what cannot be read."""
-
-
-@dataclass(frozen=True, slots=True)
-class ServerEntry:
-    """One server; `allowed` are patterns of its tools' own names, None allows all.
-
-    An MCP server has a `url` or a `command`. `base_url` replaces the address in an
-    OpenAPI document. `secrets` must not appear in anything that the server sends.
+    Raises ValueError.
     """
-
-    label: str
-    url: str = field(default="", repr=False)
-    base_url: str = field(default="", repr=False)
-    headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
-    allowed: tuple[str, ...] | None = None
-    seconds: float = 60.0
-    command: tuple[str, ...] = field(default=(), repr=False)
-    environment: tuple[tuple[str, str], ...] = field(default=(), repr=False)
-    secrets: tuple[str, ...] = field(default=(), repr=False)
+    try:
+        given = json.loads(redact_secrets(text, secrets))
+    except RecursionError:
+        raise ValueError from None
+    rows = given if isinstance(given, list) else [given]
+    if not all(isinstance(row, dict) for row in rows):
+        raise ValueError
+    return rows
 
 
-class ServerEntries(NamedTuple):
-    """The usable servers, and the problems of the others."""
-
-    entries: tuple[ServerEntry, ...] = ()
-    problems: tuple[str, ...] = ()
-
-
-class EntryReader(NamedTuple):
-    """Reads the entries of a valve; `starts_programs` allows a `command`."""
-
-    valve: str
-    row: type[McpRow] | type[OpenApiRow]
-    reveal: RevealSecret
-    starts_programs: bool = False
-
-    def read_entries(self, text: str) -> ServerEntries:
-        """Return the entries of a JSON list, or of a single JSON object."""
-        try:
-            given = json.loads(text) if text.strip() else []
-        except (ValueError, RecursionError):
-            return ServerEntries(problems=(self._sentence("it is no JSON"),))
-        entries: dict[str, ServerEntry] = {}
-        complaints: list[str] = []
-        for number, row in enumerate(given if isinstance(given, list) else [given], 1):
-            try:
-                entry = self._build_entry(row)
-                if entry.label.lower() in entries:
-                    raise _InvalidEntry("its server_label is not its own")
-                entries[entry.label.lower()] = entry
-            except _InvalidEntry as wrong:
-                name = _read_entry_label(row) or f"server {number}"
-                what = f"{name} is left out, because {wrong}"
-                complaints.append(self._sentence(what))
-        return ServerEntries(tuple(entries.values()), tuple(complaints))
-
-    def _sentence(self, what: str) -> str:
-        return (
-            f"{self.valve}: {what}. An administrator can correct it in the valves of "
-            "this pipeline; until then, chats go on without."
-        )
-
-    def _build_entry(self, given: object) -> ServerEntry:
-        row = self._parse_row(given)
-        token = {"": row.authorization} if row.authorization else {}
-        tokens = [text for _, text in self._reveal_all("authorization", token)]
-        headers = [("Authorization", f"Bearer {text}") for text in tokens]
-        headers += self._reveal_all("headers", row.headers)
-        entry = ServerEntry(
-            label=row.server_label,
-            url=row.server_url or "",
-            headers=tuple(headers),
-            allowed=None if row.allowed_tools is None else tuple(row.allowed_tools),
-            seconds=row.timeout,
-            secrets=tuple(
-                dict.fromkeys([*_referenced_secrets(headers, row.headers), *tokens])
-            ),
-        )
-        if isinstance(row, OpenApiRow):
-            return replace(entry, base_url=row.base_url or "")
-        environment = tuple(self._reveal_all("env", row.env))
-        return replace(
-            entry,
-            command=tuple(row.command),
-            environment=environment,
-            secrets=(*entry.secrets, *_referenced_secrets(environment, row.env)),
-        )
-
-    def _parse_row(self, given: object) -> McpRow | OpenApiRow:
-        if not isinstance(given, dict):
-            raise _InvalidEntry("it is no JSON object")
-        said = {key: value for key, value in given.items() if value is not None}
-        try:
-            row = self.row.model_validate(said)
-        except ValidationError as error:
-            raise _InvalidEntry(_describe_row_error(error)) from None
-        if isinstance(row, McpRow):
-            self._check_target(row)
-        return row
-
-    def _check_target(self, row: McpRow) -> None:
-        if bool(row.server_url) == bool(row.command):
-            raise _InvalidEntry("it needs a server_url or a command, one of them")
-        if row.command and not self.starts_programs:
-            raise _InvalidEntry("it starts a program, which the valves do not allow")
-
-    def _reveal_all(self, key: str, texts: _StringMap) -> Iterator[tuple[str, str]]:
-        for name, text in texts.items():
-            if key == "headers" and not _HEADER_NAME.fullmatch(name):
-                raise _InvalidEntry("a name among its headers is no header's name")
-            meant = self.reveal(text)
-            if meant is None:
-                raise _InvalidEntry(f"a secret that its {key} refers to cannot be read")
-            if not meant.isprintable():
-                raise _InvalidEntry(f"its {key} hold what cannot be sent")
-            yield name, meant
+def encode_rpc_message(message: RpcMessage) -> bytes:
+    """Return a message as it is sent, in one line."""
+    text = json.dumps(message, ensure_ascii=False, separators=(",", ":"))
+    return text.encode("utf-8", errors="replace")
 
 
-class _InvalidEntry(Exception):
-    """An entry cannot be used; says why, without a value."""
+def build_rpc_reply(message: RpcMessage) -> RpcMessage | None:
+    """Return the answer to a request of the server; None for any other message.
 
-
-def _referenced_secrets(
-    revealed: Iterable[tuple[str, str]], typed: _StringMap
-) -> list[str]:
-    plain = set(typed.values())
-    texts = [text for _, text in revealed if text not in plain]
-    return [one for text in texts for one in (text, *text.split()[1:])]
-
-
-def _read_entry_label(row: object) -> str:
-    label = row.get("server_label") if isinstance(row, dict) else None
-    return str(label) if _is_tool_server_label(label) else ""
+    Only `ping` is supported.
+    """
+    if "method" not in message or message.get("id") is None:
+        return None
+    head = {"jsonrpc": "2.0", "id": message["id"]}
+    if message["method"] == "ping":
+        return {**head, "result": {}}
+    return {**head, "error": {"code": _METHOD_NOT_FOUND, "message": "Method not found"}}
 
 
 # ==== toolbox.mcp.http: MCP over streamable HTTP (protocol revision 2025-06-18).
@@ -9602,8 +9326,15 @@ def _read_entry_label(row: object) -> str:
 _SESSION_HEADER = "Mcp-Session-Id"
 
 
+class SessionExpired(Exception):
+    """The server has forgotten the session and did nothing of the message."""
+
+
 class McpHttpTransport:
-    """One session with a server, if the server has sessions."""
+    """One session with a server, if the server has sessions.
+
+    `version` is what was agreed on in the handshake, empty before it.
+    """
 
     def __init__(self, entry: ServerEntry) -> None:
         """Open nothing yet."""
@@ -9618,14 +9349,19 @@ class McpHttpTransport:
         self.version = self._session_id = ""
 
     async def request(self, request: RpcMessage) -> RpcMessage:
-        """Post a request; its answer comes as JSON, or in a stream."""
+        """Return the answer to a request; raises RemoteError, SessionExpired.
+
+        Requests of the server are answered meanwhile.
+        """
         async with self._post(request) as response:
             if request["method"] == "initialize":
                 self._session_id = response.headers.get(_SESSION_HEADER, "")
             asides = 0
             async with aclosing(self._read_messages(response)) as messages:
                 async for message in messages:
-                    if is_response_to(message, request):
+                    number = message.get("id")
+                    is_ours = isinstance(number, int) and number == request["id"]
+                    if is_ours and "method" not in message:
                         return message
                     asides += 1
                     if asides > MAX_UNRELATED_MESSAGES:
@@ -9634,7 +9370,7 @@ class McpHttpTransport:
         raise RemoteError(f"{self._name} gave no answer to a request.")
 
     async def notify(self, notification: RpcMessage) -> None:
-        """Post a message that has no answer."""
+        """Post a message that has no answer; raises RemoteError, SessionExpired."""
         async with self._post(notification):
             pass
 
@@ -9662,9 +9398,13 @@ class McpHttpTransport:
         url, headers = self._entry.url, self._headers()
         body = encode_rpc_message(message)
         async with self._connection.send("POST", url, headers, body) as response:
-            if response.status == 404 and _SESSION_HEADER in headers:
+            status = response.status
+            if status == 404 and _SESSION_HEADER in headers:
                 raise SessionExpired
-            self._check_status(response)
+            if status in (401, 403):
+                raise RemoteError(f"{self._name} does not let us in (HTTP {status}).")
+            if not 200 <= status < 300:
+                raise RemoteError(f"{self._name} refused a request (HTTP {status}).")
             yield response
 
     def _headers(self) -> dict[str, str]:
@@ -9678,40 +9418,27 @@ class McpHttpTransport:
             ours[_SESSION_HEADER] = self._session_id
         return {**ours, **dict(self._entry.headers)}
 
-    def _check_status(self, response: aiohttp.ClientResponse) -> None:
-        status = response.status
-        if status in (401, 403):
-            raise RemoteError(f"{self._name} does not let us in (HTTP {status}).")
-        if not 200 <= status < 300:
-            raise RemoteError(f"{self._name} refused a request (HTTP {status}).")
-
     async def _read_messages(
         self, response: aiohttp.ClientResponse
     ) -> AsyncGenerator[RpcMessage, None]:
-        async with aclosing(self._read_texts(response)) as texts:
-            async for text in texts:
-                try:
-                    messages = parse_rpc_messages(
-                        redact_secrets(text, self._entry.secrets)
-                    )
-                except ValueError:
-                    raise RemoteError(f"{self._name} does not speak MCP.") from None
-                for message in messages:
-                    yield message
-
-    async def _read_texts(
-        self, response: aiohttp.ClientResponse
-    ) -> AsyncGenerator[str, None]:
         if response.content_type != "text/event-stream":
-            body = await self._connection.read_body(response, MAX_REMOTE_BYTES)
-            yield body.decode("utf-8", "replace")
+            body = await self._connection.read_body(response)
+            for message in self._parse(body.decode("utf-8", "replace")):
+                yield message
             return
         decoder = EventStreamDecoder()
-        chunks = self._connection.read_chunks(response, MAX_REMOTE_BYTES)
-        async with aclosing(chunks):
+        async with aclosing(self._connection.read_chunks(response)) as chunks:
             async for chunk in chunks:
                 for event in decoder.feed(chunk):
-                    yield event.data
+                    for message in self._parse(event.data):
+                        yield message
+        # The decoder is not closed: an event that the end cut off is not an answer.
+
+    def _parse(self, text: str) -> list[RpcMessage]:
+        try:
+            return parse_rpc_messages(text, self._entry.secrets)
+        except ValueError:
+            raise RemoteError(f"{self._name} does not speak MCP.") from None
 
 
 # ==== toolbox.mcp.stdio: MCP over stdin and stdout of a child process.
@@ -9722,13 +9449,12 @@ _STDOUT = 1
 _INHERITED_VARIABLES = ("PATH", "HOME", "LANG")
 """What a program gets of our environment; the rest may hold keys."""
 
-_LineCallback = Callable[[bytes], bool]
-"""Takes a line; False says that enough is enough."""
-
 
 class _ChildProcess(asyncio.SubprocessProtocol):
 
-    def __init__(self, take: _LineCallback, ended: Callable[[], object]) -> None:
+    def __init__(
+        self, take: Callable[[bytes], bool], ended: Callable[[], object]
+    ) -> None:
         self.is_over = False
         self._on_line = take
         self._on_end = ended
@@ -9792,25 +9518,11 @@ class _ChildProcess(asyncio.SubprocessProtocol):
         return stdin if isinstance(stdin, asyncio.WriteTransport) else None
 
 
-async def _start_child_process(
-    child: _ChildProcess, command: Sequence[str], environment: Mapping[str, str]
-) -> None:
-    inherited = {
-        name: os.environ[name] for name in _INHERITED_VARIABLES if name in os.environ
-    }
-    await asyncio.get_running_loop().subprocess_exec(
-        lambda: child,
-        *command,
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.DEVNULL,
-        env={**inherited, **environment},
-        start_new_session=True,
-    )
-
-
 class McpStdioTransport:
-    """One program, which lives as long as the session."""
+    """One program, which lives as long as the session.
+
+    `version` is what was agreed on in the handshake.
+    """
 
     def __init__(self, entry: ServerEntry) -> None:
         """Start nothing yet."""
@@ -9823,17 +9535,28 @@ class McpStdioTransport:
         self._end_reason = "has ended"
 
     async def open(self) -> None:
-        """Start the program; an earlier one is ended."""
+        """Start the program, end an earlier one; raises RemoteError."""
         await self.close()
-        self._child = _ChildProcess(self._receive_line, self._fail_waiting)
-        environment = dict(self._entry.environment)
+        child = self._child = _ChildProcess(self._receive_line, self._fail_waiting)
+        known = os.environ
+        inherited = {
+            name: known[name] for name in _INHERITED_VARIABLES if name in known
+        }
         try:
-            await _start_child_process(self._child, self._entry.command, environment)
+            await asyncio.get_running_loop().subprocess_exec(
+                lambda: child,
+                *self._entry.command,
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.DEVNULL,
+                env={**inherited, **dict(self._entry.environment)},
+                start_new_session=True,
+            )
         except (OSError, ValueError):
             raise RemoteError(f"{self._name} cannot be started.") from None
 
     async def request(self, request: RpcMessage) -> RpcMessage:
-        """Write a request, wait for the line that answers it."""
+        """Return the answer to a request; raises RemoteError."""
         answer: asyncio.Future[RpcMessage] = asyncio.get_running_loop().create_future()
         self._waiting[request["id"]] = answer
         try:
@@ -9843,7 +9566,7 @@ class McpStdioTransport:
             del self._waiting[request["id"]]
 
     async def notify(self, notification: RpcMessage) -> None:
-        """Write a line."""
+        """Send a message that has no answer; raises RemoteError."""
         if self._child is None or self._child.is_over:
             raise RemoteError(f"{self._name} {self._end_reason}.")
         self._child.write(encode_rpc_message(notification))
@@ -9855,13 +9578,10 @@ class McpStdioTransport:
 
     def _receive_line(self, line: bytes) -> bool:
         self._unrelated_messages += 1
-        text = redact_secrets(line.decode("utf-8", "replace"), self._entry.secrets)
-        try:
-            messages = parse_rpc_messages(text)
-        except ValueError:
-            messages = []
-        for message in messages:
-            self._receive_message(message)
+        text = line.decode("utf-8", "replace")
+        with suppress(ValueError):
+            for message in parse_rpc_messages(text, self._entry.secrets):
+                self._receive_message(message)
         if self._unrelated_messages <= MAX_UNRELATED_MESSAGES:
             return True
         self._end_reason = "wrote too much and was ended"
@@ -9895,19 +9615,26 @@ _INITIALIZE_PARAMS: Mapping[str, Any] = {
 }
 _MAX_PAGES = 20
 _SESSION_CLOSE_SECONDS = 5.0
-"""How long the last words to a server may take."""
+_MAX_ERROR_CHARACTERS = 500
+_MCP_CONTENT_TYPES = frozenset({"text", "image", "audio", "resource", "resource_link"})
+"""What MCP knows; other parts mean something to the agent, which a server must not
+say: `file` names one of ours."""
 
 
 class _RpcError(Exception):
     """The server answered with an error; the text is the server's."""
 
 
-class _McpSession:
+class McpClient:
+    """One server, for one run, in one session; several calls can run at once."""
 
-    def __init__(self, entry: ServerEntry, wire: McpTransport) -> None:
+    def __init__(self, entry: ServerEntry) -> None:
+        """Open nothing yet."""
         self._entry = entry
         self._name = f"The MCP server {entry.label}"
-        self._transport = wire
+        self._transport: McpStdioTransport | McpHttpTransport = (
+            McpStdioTransport(entry) if entry.command else McpHttpTransport(entry)
+        )
         self._numbers = count(1)
         self._open_lock = asyncio.Lock()
         self._open_count = 0
@@ -9915,29 +9642,33 @@ class _McpSession:
         self._has_tools = False
         self._cancellations: set[asyncio.Task[None]] = set()
 
-    async def list_tools(self) -> AsyncGenerator[Mapping[str, Any], None]:
+    async def list_tools(self) -> tuple[RemoteToolSpec, ...]:
+        """Return what the server offers, each name once; raises RemoteError."""
         await self._open()
+        found: dict[str, RemoteToolSpec] = {}
         params: dict[str, Any] = {}
         for _ in range(_MAX_PAGES if self._has_tools else 0):
-            page = await self._request_with_retry("tools/list", params)
-            rows = page.get("tools")
-            for row in (rows if isinstance(rows, list) else [])[:MAX_TOOLS_PER_SERVER]:
-                if isinstance(row, Mapping):
-                    yield row
+            try:
+                page = await self._request_with_retry("tools/list", params)
+            except _RpcError:
+                raise RemoteError(f"{self._name} does not list its tools.") from None
+            for spec in _read_tool_specs(page.get("tools")):
+                if is_tool_allowed(self._entry.allowed, spec.own_name):
+                    found.setdefault(spec.own_name, spec)
             cursor = page.get("nextCursor")
-            if not isinstance(cursor, str) or not cursor:
-                return
+            is_last = not isinstance(cursor, str) or not cursor
+            if is_last or len(found) >= MAX_TOOLS_PER_SERVER:
+                break
             params = {"cursor": cursor}
+        return tuple(found.values())[:MAX_TOOLS_PER_SERVER]
 
-    async def call_tool(
-        self, name: str, arguments: Mapping[str, Any]
-    ) -> Mapping[str, Any]:
-        await self._open()
-        return await self._request_with_retry(
-            "tools/call", {"name": name, "arguments": arguments}
-        )
+    def make_tool(self, spec: RemoteToolSpec) -> RemoteTool:
+        """Return a tool that the server runs."""
+        run = partial(self._call, spec.own_name)
+        return make_remote_tool(self._entry.label, spec, run)
 
     async def close(self) -> None:
+        """Send what is pending, then end the session, both within a time limit."""
         try:
             if self._cancellations:
                 await asyncio.wait(self._cancellations, timeout=_SESSION_CLOSE_SECONDS)
@@ -9947,6 +9678,18 @@ class _McpSession:
             with suppress(TimeoutError):
                 async with asyncio.timeout(_SESSION_CLOSE_SECONDS):
                     await self._transport.close()
+
+    async def _call(self, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        await self._open()
+        try:
+            return _read_tool_result(
+                await self._request_with_retry(
+                    "tools/call", {"name": name, "arguments": arguments}
+                )
+            )
+        except _RpcError as refused:
+            reason = truncate_text(str(refused), _MAX_ERROR_CHARACTERS)
+            return build_error_result(reason)
 
     async def _open(self) -> None:
         async with self._open_lock:
@@ -9962,7 +9705,7 @@ class _McpSession:
             if version not in _SUPPORTED_VERSIONS:
                 raise RemoteError(f"{self._name} speaks another version of MCP.")
             self._transport.version = str(version)
-            ready = build_rpc_notification("notifications/initialized")
+            ready = build_rpc_message("notifications/initialized")
             await run_with_timeout(
                 self._transport.notify(ready), self._entry.seconds, self._name
             )
@@ -9989,13 +9732,15 @@ class _McpSession:
             raise RemoteError(f"{self._name} ends its sessions at once.") from None
 
     async def _request(self, method: str, params: Mapping[str, Any]) -> RpcMessage:
-        request = build_rpc_request(next(self._numbers), method, params)
+        request = build_rpc_message(method, params, next(self._numbers))
         try:
             asking = self._transport.request(request)
             answer = await run_with_timeout(asking, self._entry.seconds, self._name)
         except (RemoteTimeout, asyncio.CancelledError):
-            if method != "initialize":  # which must not be called back
-                self._cancel_request(request)
+            if method != "initialize":  # the protocol forbids to cancel it
+                parting = asyncio.create_task(self._cancel_request(request["id"]))
+                self._cancellations.add(parting)
+                parting.add_done_callback(self._cancellations.discard)
             raise
         error = answer.get("error")
         if isinstance(error, Mapping):
@@ -10005,89 +9750,27 @@ class _McpSession:
             raise RemoteError(f"{self._name} gave an answer without a result.")
         return result
 
-    def _cancel_request(self, request: RpcMessage) -> None:
-        parting = asyncio.create_task(self._notify_cancelled(request["id"]))
-        self._cancellations.add(parting)
-        parting.add_done_callback(self._cancellations.discard)
-
-    async def _notify_cancelled(self, number: int) -> None:
+    async def _cancel_request(self, number: int) -> None:
+        cancelled = build_rpc_message("notifications/cancelled", {"requestId": number})
         with suppress(RemoteError, SessionExpired):
-            await self._transport.notify(
-                build_rpc_notification("notifications/cancelled", requestId=number)
-            )
+            await self._transport.notify(cancelled)
 
 
-_MAX_ERROR_CHARACTERS = 500
-_MCP_CONTENT_TYPES = frozenset({"text", "image", "audio", "resource", "resource_link"})
-"""What MCP knows; other parts mean something to the agent, which a server must not
-say: `file` names one of ours."""
-
-
-class McpClient:
-    """One server, for one run; everything is opened on first use."""
-
-    def __init__(self, entry: ServerEntry) -> None:
-        """Open nothing yet."""
-        self._entry = entry
-        wire: McpTransport = (
-            McpStdioTransport(entry) if entry.command else McpHttpTransport(entry)
-        )
-        self._session = _McpSession(entry, wire)
-
-    async def list_tools(self) -> tuple[RemoteToolSpec, ...]:
-        """Return what the server offers, each name once; raises RemoteError."""
-        found: dict[str, RemoteToolSpec] = {}
-        try:
-            async with aclosing(self._session.list_tools()) as rows:
-                async for row in rows:
-                    spec = _read_tool_spec(row)
-                    if spec and is_tool_allowed(self._entry.allowed, spec.own_name):
-                        found.setdefault(spec.own_name, spec)
-                    if len(found) == MAX_TOOLS_PER_SERVER:
-                        break
-        except _RpcError:
-            label = self._entry.label
-            raise RemoteError(
-                f"The MCP server {label} does not list its tools."
-            ) from None
-        return tuple(found.values())
-
-    def make_tool(self, spec: RemoteToolSpec) -> RemoteTool:
-        """Return a tool that the server runs."""
-        return make_remote_tool(
-            self._entry.label, spec, partial(self._call, spec.own_name)
-        )
-
-    async def close(self) -> None:
-        """End the session."""
-        await self._session.close()
-
-    async def _call(self, name: str, arguments: dict[str, Any]) -> Any:
-        try:
-            return _read_tool_result(await self._session.call_tool(name, arguments))
-        except _RpcError as refused:
-            reason = truncate_text(str(refused), _MAX_ERROR_CHARACTERS)
-            return build_error_result(reason)
-
-
-def _read_tool_spec(row: Mapping[str, Any]) -> RemoteToolSpec | None:
-    name, schema = row.get("name"), row.get("inputSchema")
-    if not isinstance(name, str) or not name:
-        return None
-    if not isinstance(schema, dict) or not is_schema_small(schema):
-        return None
-    args = {"type": "object", "properties": {}, **schema}
-    return RemoteToolSpec(
-        name, str(row.get("description") or row.get("title") or ""), args
-    )
+def _read_tool_specs(rows: object) -> Iterator[RemoteToolSpec]:
+    for row in rows[:MAX_TOOLS_PER_SERVER] if isinstance(rows, list) else ():
+        match row:
+            case {"name": str(name), "inputSchema": dict(schema)} if name:
+                if is_schema_small(schema):
+                    args = {"type": "object", "properties": {}, **schema}
+                    text = str(row.get("description") or row.get("title") or "")
+                    yield RemoteToolSpec(name, text, args)
 
 
 def _read_tool_result(result: Mapping[str, Any]) -> dict[str, Any]:
     content = result.get("content")
-    rows = content if isinstance(content, list) else []
     parts = [
-        _read_content_part(row)
-        for row in rows
+        {**row, "type": "blob" if row["type"] == "audio" else row["type"]}
+        for row in (content if isinstance(content, list) else [])
         if isinstance(row, Mapping) and row.get("type") in _MCP_CONTENT_TYPES
     ]
     if not parts and result.get("structuredContent") is not None:
@@ -10096,21 +9779,12 @@ def _read_tool_result(result: Mapping[str, Any]) -> dict[str, Any]:
     return {"isError": result.get("isError") is True, "content": told}
 
 
-def _read_content_part(row: Mapping[str, Any]) -> dict[str, Any]:
-    kind = "blob" if row["type"] == "audio" else row["type"]
-    return {**row, "type": kind}
-
-
 # ==== toolbox.openapi.document: Reads an OpenAPI document into operations that can be tools.
 
 _MAX_OPENAPI_SCHEMA_DEPTH = 40
 _MAX_DEFINITIONS = 100
 _MAX_REFERENCE_HOPS = 10
 _INVALID_NAME_CHARACTER = re.compile(r"[^A-Za-z0-9._-]")
-
-
-class InvalidOpenApiSchema(Exception):
-    """A schema has an unknown reference, or is too large."""
 
 
 def _resolve_openapi_reference(
@@ -10122,17 +9796,17 @@ def _resolve_openapi_reference(
         if "$ref" not in node:
             return node
         node = _follow_pointer(node["$ref"], document)
-    raise InvalidOpenApiSchema
+    raise ValueError
 
 
 def _follow_pointer(reference: object, document: Mapping[str, Any]) -> Any:
     if not isinstance(reference, str) or not reference.startswith("#/"):
-        raise InvalidOpenApiSchema
+        raise ValueError
     node: Any = document
     for step in unquote(reference[2:]).split("/"):
         name = step.replace("~1", "/").replace("~0", "~")
         if not isinstance(node, Mapping) or name not in node:
-            raise InvalidOpenApiSchema
+            raise ValueError
         node = node[name]
     return node
 
@@ -10148,7 +9822,7 @@ class _OpenApiSchemas:
         self, node: Any, levels: int = _MAX_OPENAPI_SCHEMA_DEPTH
     ) -> Any:
         if levels == 0:
-            raise InvalidOpenApiSchema
+            raise ValueError
         if isinstance(node, list):
             return [self.make_standalone(one, levels - 1) for one in node]
         if not isinstance(node, Mapping):
@@ -10163,7 +9837,7 @@ class _OpenApiSchemas:
     def _define(self, reference: str, levels: int) -> str:
         if reference not in self._names:
             if len(self._names) == _MAX_DEFINITIONS:
-                raise InvalidOpenApiSchema
+                raise ValueError
             last = _INVALID_NAME_CHARACTER.sub("_", reference.rpartition("/")[2])
             taken = last in self._names.values()
             name = f"{last}_{len(self._names)}" if taken else last
@@ -10233,7 +9907,7 @@ class _OpenApiArguments:
             self._properties[self.body] = schema
         if said.get("required") is True:
             if media is None:
-                raise InvalidOpenApiSchema
+                raise ValueError
             self._required[self.body] = None
 
     def _is_model_argument(self, place: str, name: str) -> bool:
@@ -10278,7 +9952,7 @@ def _api_key_parameters(document: Mapping[str, Any]) -> Iterator[tuple[str, str]
     try:
         parts = _resolve_openapi_reference(document.get("components"), document)
         schemes = _resolve_openapi_reference(parts.get("securitySchemes"), document)
-    except InvalidOpenApiSchema:
+    except ValueError:
         return
     for scheme in schemes.values():
         if isinstance(scheme, Mapping) and scheme.get("type") == "apiKey":
@@ -10287,7 +9961,7 @@ def _api_key_parameters(document: Mapping[str, Any]) -> Iterator[tuple[str, str]
 
 _METHODS = ("get", "put", "post", "delete", "patch")
 _PATH_PATTERN = re.compile(r"(?:/[^?#]*)+")
-_PATH_PARAMETER = re.compile(r"\{([^{}]*)\}")
+PATH_PARAMETER = re.compile(r"\{([^{}]*)\}")
 
 
 class OpenApiOperation(NamedTuple):
@@ -10311,21 +9985,20 @@ class OpenApiDocument(NamedTuple):
     base_url: str = ""
 
     def operations(self) -> Iterator[OpenApiOperation]:
-        """Yield the usable operations; raises InvalidOpenApiSchema.
+        """Yield the usable operations; raises ValueError.
 
         Operations on other hosts, or with a body that is not JSON, are left out.
         """
-        if not isinstance(self.content, Mapping):
-            raise InvalidOpenApiSchema
-        paths = self.content.get("paths")
-        is_known = str(self.content.get("openapi")).startswith("3.")
+        said = self.content if isinstance(self.content, Mapping) else {}
+        paths = said.get("paths")
+        is_known = str(said.get("openapi")).startswith("3.")
         if not is_known or not isinstance(paths, Mapping):
-            raise InvalidOpenApiSchema
+            raise ValueError("no OpenAPI document of version 3")
         for path, item in paths.items():
             for method in _METHODS if _PATH_PATTERN.fullmatch(path) else ():
                 try:
                     operation = self._operation(path, method, item)
-                except InvalidOpenApiSchema:
+                except ValueError:
                     continue
                 if operation is not None:
                     yield operation
@@ -10343,10 +10016,10 @@ class OpenApiDocument(NamedTuple):
         arguments.add_body(said.get("requestBody"))
         schema = arguments.build_schema()
         known = {name for place, name in arguments.parameters if place == "path"}
-        if not known.issuperset(_PATH_PARAMETER.findall(path)) or not is_schema_small(
+        if not known.issuperset(PATH_PARAMETER.findall(path)) or not is_schema_small(
             schema
         ):
-            raise InvalidOpenApiSchema
+            raise ValueError
         name = said.get("operationId") or f"{method}_{path.strip('/')}"
         return OpenApiOperation(
             RemoteToolSpec(str(name), _operation_description(said), schema),
@@ -10357,19 +10030,16 @@ class OpenApiDocument(NamedTuple):
         )
 
     def _base_url(self, *holders: Mapping[str, Any]) -> str:
-        if self.base_url:
-            return _replace_path(self.base_url, urlsplit(self.base_url).path)
         lists = [holder.get("servers") for holder in (*holders, self.content)]
         servers: list[Any] = next(
             (one for one in lists if isinstance(one, list) and one), [{}]
         )
-        try:
-            base = urljoin(self.url, _server_url(servers[0]))
-        except ValueError:  # brackets without an address
-            raise InvalidOpenApiSchema from None
-        if web_origin(base) != web_origin(self.url):
-            raise InvalidOpenApiSchema
-        return _replace_path(self.url, urlsplit(base).path)
+        home = self.base_url or self.url
+        base = self.base_url or urljoin(home, _server_url(servers[0]))
+        if web_origin(base) != web_origin(home):
+            raise ValueError
+        parts = urlsplit(home)
+        return f"{parts.scheme}://{parts.netloc}{urlsplit(base).path.rstrip('/')}"
 
 
 def web_origin(url: str) -> tuple[str, str, int]:
@@ -10380,11 +10050,6 @@ def web_origin(url: str) -> tuple[str, str, int]:
     except ValueError:
         return ("", "", 0)
     return (parts.scheme, parts.hostname or "", port)
-
-
-def _replace_path(url: str, path: str) -> str:
-    parts = urlsplit(url)
-    return f"{parts.scheme}://{parts.netloc}{path.rstrip('/')}"
 
 
 def _server_url(server: object) -> str:
@@ -10402,163 +10067,26 @@ def _operation_description(operation: Mapping[str, Any]) -> str:
     return "\n".join(dict.fromkeys(str(text) for text in texts if text))
 
 
-# ==== toolbox.openapi.calls: The HTTP request of one tool call, and the tool result of its response.
-
-_STYLE_SEPARATORS: Mapping[str, str] = {"spaceDelimited": " ", "pipeDelimited": "|"}
-_URL_PARAMETER = re.compile(r"\{([^{}]*)\}")
-
-
-class InvalidOpenApiArgument(Exception):
-    """An argument cannot be sent; the text is for the model."""
-
-
-class OpenApiRequest(NamedTuple):
-    """A request without our headers."""
-
-    method: str
-    url: str
-    headers: Mapping[str, str] = MappingProxyType({})
-    body: bytes | None = None
-
-
-def build_openapi_request(
-    operation: OpenApiOperation, arguments: Mapping[str, Any]
-) -> OpenApiRequest:
-    """Return the request of a call; raises InvalidOpenApiArgument."""
-    given = {
-        parameter: arguments[parameter.argument]
-        for parameter in operation.parameters
-        if arguments.get(parameter.argument) is not None
-    }
-    query = [
-        pair
-        for parameter, value in given.items()
-        if parameter.location == "query"
-        for pair in _query_pairs(parameter, value)
-    ]
-    url = _fill_path(operation.url, given)
-    headers = {
-        parameter.name: _serialize_header(parameter, value)
-        for parameter, value in given.items()
-        if parameter.location == "header"
-    }
-    body = None
-    if operation.body and operation.body in arguments:
-        body = json.dumps(arguments[operation.body], ensure_ascii=False).encode()
-        headers["Content-Type"] = "application/json"
-    if query:
-        url = f"{url}?{urlencode(query, quote_via=quote)}"
-    return OpenApiRequest(operation.method, url, headers, body)
-
-
-def _fill_path(url: str, given: Mapping[OpenApiParameter, Any]) -> str:
-    texts = {
-        parameter.name: quote(_serialize_parameter(parameter, value), safe="")
-        for parameter, value in given.items()
-        if parameter.location == "path"
-    }
-    for name in _URL_PARAMETER.findall(url):
-        if not texts.get(name):
-            raise InvalidOpenApiArgument(f"{name} must not be empty")
-    filled = _URL_PARAMETER.sub(lambda braced: texts[braced[1]], url)
-    if {".", ".."} & set(urlsplit(filled).path.split("/")):
-        raise InvalidOpenApiArgument("a part of the path must not be . or ..")
-    return filled
-
-
-def _query_pairs(parameter: OpenApiParameter, value: Any) -> Iterator[tuple[str, str]]:
-    match value:
-        case dict() if parameter.style == "deepObject":
-            for key, one in value.items():
-                yield f"{parameter.name}[{key}]", _serialize_scalar(one)
-        case dict() if parameter.explodes and parameter.style == "form":
-            for key, one in value.items():
-                yield key, _serialize_scalar(one)
-        case list() if parameter.explodes and parameter.style != "json":
-            for one in value:
-                yield parameter.name, _serialize_scalar(one)
-        case _:
-            yield parameter.name, _serialize_parameter(parameter, value)
-
-
-def _serialize_header(parameter: OpenApiParameter, value: Any) -> str:
-    text = _serialize_parameter(parameter, value)
-    if not (text.isascii() and text.isprintable()):
-        raise InvalidOpenApiArgument(f"{parameter.name} holds what no header can")
-    return text
-
-
-def _serialize_parameter(parameter: OpenApiParameter, value: Any) -> str:
-    between = _STYLE_SEPARATORS.get(parameter.style, ",")
-    match value:
-        case list() if parameter.style != "json":
-            return between.join(map(_serialize_scalar, value))
-        case dict() if parameter.style != "json":
-            sign = "=" if parameter.explodes else between
-            pairs = [
-                f"{key}{sign}{_serialize_scalar(one)}" for key, one in value.items()
-            ]
-            return between.join(pairs)
-    return json.dumps(value) if parameter.style == "json" else _serialize_scalar(value)
-
-
-def _serialize_scalar(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
-_MAX_HTTP_ERROR_CHARACTERS = 2_000
-
-
-class OpenApiResponse(NamedTuple):
-    """An answer: a text, or the content of a file.
-
-    If `is_whole` is false the text is only the beginning.
-    """
-
-    status: int
-    media_type: str
-    text: str = ""
-    content: bytes = b""
-    is_whole: bool = True
-
-    def as_tool_result(self) -> dict[str, Any]:
-        """Return the result for the model, in MCP's form.
-
-        A value becomes a part of its own: a list of parts could name our files.
-        """
-        if self.status >= 300:
-            reason = (
-                truncate_text(self.text, _MAX_HTTP_ERROR_CHARACTERS)
-                or "no reason given"
-            )
-            return build_error_result(f"HTTP {self.status}: {reason}")
-        return {"content": [self._content_part()]}
-
-    def _content_part(self) -> dict[str, Any]:
-        if self.content:
-            encoded = base64.b64encode(self.content).decode("ascii")
-            return {"type": "blob", "data": encoded, "mimeType": self.media_type}
-        if self.is_whole and self.media_type.endswith("json"):
-            try:
-                return {"type": "json", "json": json.loads(self.text)}
-            except (ValueError, RecursionError):
-                pass
-        cut = "" if self.is_whole else "\n[the rest is left out]"
-        told = self.text or f"HTTP {self.status}, with no content."
-        return {"type": "text", "text": told + cut}
-
-
-def is_text_type(media_type: str) -> bool:
-    """Say whether a media type is a text."""
-    return media_type.startswith("text/") or media_type.endswith(("json", "xml"))
-
-
-# ==== toolbox.openapi.client: The tools of a server with an OpenAPI document.
+# ==== toolbox.openapi.client: The tools of a server with an OpenAPI document, each call one HTTP request.
 
 _MAX_REDIRECTED_REQUESTS = 4
 _MAX_TEXT_BYTES = 1024 * 1024
+_MAX_HTTP_ERROR_CHARACTERS = 2_000
 _METHOD_PRESERVING_STATUSES = (307, 308)
 _REDIRECT_STATUSES = (301, 302, *_METHOD_PRESERVING_STATUSES)
+_STYLE_SEPARATORS: Mapping[str, str] = {"spaceDelimited": " ", "pipeDelimited": "|"}
+
+
+class _InvalidArgument(Exception):
+    """An argument cannot be sent; the text is for the model."""
+
+
+class _OpenApiRequest(NamedTuple):
+
+    method: str
+    url: str
+    headers: Mapping[str, str]
+    body: bytes | None
 
 
 class OpenApiClient:
@@ -10578,13 +10106,12 @@ class OpenApiClient:
         try:
             content = json.loads(body)
             document = OpenApiDocument(content, self._entry.url, self._entry.base_url)
-            allowed = self._entry.allowed
             found = [
                 one
                 for one in document.operations()
-                if is_tool_allowed(allowed, one.spec.own_name)
+                if is_tool_allowed(self._entry.allowed, one.spec.own_name)
             ]
-        except (ValueError, RecursionError, InvalidOpenApiSchema):
+        except (ValueError, RecursionError):
             raise RemoteError(
                 f"{self._name} has no OpenAPI document of version 3, as JSON, at its "
                 "address."
@@ -10602,28 +10129,26 @@ class OpenApiClient:
 
     async def _load_document(self) -> bytes:
         url = self._entry.url
-        async with self._connection.send(
-            "GET", url, self._headers_for(url)
-        ) as response:
+        headers = self._headers_for(url)
+        async with self._connection.send("GET", url, headers) as response:
             if response.status != 200:
+                status = f"HTTP {response.status}"
                 raise RemoteError(
-                    f"{self._name} does not give its document "
-                    f"(HTTP {response.status})."
+                    f"{self._name} does not give its document ({status})."
                 )
-            return await self._connection.read_body(response, MAX_REMOTE_BYTES)
+            return await self._connection.read_body(response)
 
     async def _call(
         self, operation: OpenApiOperation, arguments: dict[str, Any]
-    ) -> Any:
+    ) -> dict[str, Any]:
         try:
-            request = build_openapi_request(operation, arguments)
-        except InvalidOpenApiArgument as unusable:
+            request = _build_openapi_request(operation, arguments)
+        except _InvalidArgument as unusable:
             return build_error_result(f"The call was not made: {unusable}.")
-        answering = self._send(request)
-        answer = await run_with_timeout(answering, self._entry.seconds, self._name)
-        return answer.as_tool_result()
+        sending = self._send(request)
+        return await run_with_timeout(sending, self._entry.seconds, self._name)
 
-    async def _send(self, request: OpenApiRequest) -> OpenApiResponse:
+    async def _send(self, request: _OpenApiRequest) -> dict[str, Any]:
         url = request.url
         for _ in range(_MAX_REDIRECTED_REQUESTS):
             headers = {**request.headers, **self._headers_for(url)}
@@ -10631,23 +10156,36 @@ class OpenApiClient:
             async with sent as response:
                 place = response.headers.get("Location", "")
                 if not place or not _should_follow(response.status, request.method):
-                    return await self._read_response(response)
+                    return await self._read_result(response)
             target = urljoin(url, place)
             if web_origin(target) != web_origin(url):
                 raise RemoteError(f"{self._name} sends calls on to another host.")
             url = target
         raise RemoteError(f"{self._name} sends calls round in circles.")
 
-    async def _read_response(self, response: aiohttp.ClientResponse) -> OpenApiResponse:
-        status, kind = response.status, response.content_type
-        if not is_text_type(kind):
-            content = await self._connection.read_body(response, MAX_REMOTE_BYTES)
-            return OpenApiResponse(status, kind, content=content)
-        start, is_whole = await self._connection.read_beginning(
-            response, _MAX_TEXT_BYTES
-        )
-        text = redact_secrets(start.decode("utf-8", "replace"), self._entry.secrets)
-        return OpenApiResponse(status, kind, text=text, is_whole=is_whole)
+    async def _read_result(self, response: aiohttp.ClientResponse) -> dict[str, Any]:
+        kind = response.content_type
+        is_text = kind.startswith("text/") or kind.endswith(("json", "xml"))
+        most = _MAX_TEXT_BYTES if is_text else MAX_REMOTE_BYTES
+        content = await self._connection.read_body(response, most)
+        text = content[:most].decode("utf-8", "replace") if is_text else ""
+        text = redact_secrets(text, self._entry.secrets)
+        status = f"HTTP {response.status}"
+        if response.status >= 300:
+            reason = truncate_text(text, _MAX_HTTP_ERROR_CHARACTERS)
+            return build_error_result(f"{status}: {reason or 'no reason given'}")
+        if content and not is_text:
+            encoded = base64.b64encode(content).decode("ascii")
+            return {"content": [{"type": "blob", "data": encoded, "mimeType": kind}]}
+        if kind.endswith("json") and len(content) <= most:
+            try:
+                # A part of its own: a list of parts could name our files.
+                return {"content": [{"type": "json", "json": json.loads(text)}]}
+            except (ValueError, RecursionError):
+                pass
+        told = text or f"{status}, with no content."
+        cut = "" if len(content) <= most else "\n[the rest is left out]"
+        return {"content": [{"type": "text", "text": told + cut}]}
 
     def _headers_for(self, url: str) -> dict[str, str]:
         home = self._entry.base_url or self._entry.url
@@ -10661,50 +10199,95 @@ def _should_follow(status: int, method: str) -> bool:
     )
 
 
+def _build_openapi_request(
+    operation: OpenApiOperation, arguments: Mapping[str, Any]
+) -> _OpenApiRequest:
+    query: list[tuple[str, str]] = []
+    path: dict[str, str] = {}
+    headers: dict[str, str] = {}
+    for parameter in operation.parameters:
+        value = arguments.get(parameter.argument)
+        if value is None:
+            continue
+        if parameter.location == "query":
+            query += _query_pairs(parameter, value)
+        elif parameter.location == "path":
+            path[parameter.name] = quote(
+                _serialize_parameter(parameter, value), safe=""
+            )
+        else:
+            headers[parameter.name] = _serialize_parameter(parameter, value)
+    url = _fill_path(operation.url, path)
+    for name, text in headers.items():
+        if not (text.isascii() and text.isprintable()):
+            raise _InvalidArgument(f"{name} holds what no header can")
+    if query:
+        url = f"{url}?{urlencode(query, quote_via=quote)}"
+    body = None
+    if operation.body and operation.body in arguments:
+        body = json.dumps(arguments[operation.body], ensure_ascii=False).encode()
+        headers["Content-Type"] = "application/json"
+    return _OpenApiRequest(operation.method, url, headers, body)
+
+
+def _fill_path(url: str, texts: Mapping[str, str]) -> str:
+    for name in PATH_PARAMETER.findall(url):
+        if not texts.get(name):
+            raise _InvalidArgument(f"{name} must not be empty")
+    filled = PATH_PARAMETER.sub(lambda braced: texts[braced[1]], url)
+    if {".", ".."} & set(urlsplit(filled).path.split("/")):
+        raise _InvalidArgument("a part of the path must not be . or ..")
+    return filled
+
+
+def _query_pairs(parameter: OpenApiParameter, value: Any) -> Iterator[tuple[str, str]]:
+    match value:
+        case dict() if parameter.style == "deepObject":
+            for key, one in value.items():
+                yield f"{parameter.name}[{key}]", _serialize_scalar(one)
+        case dict() if parameter.explodes and parameter.style == "form":
+            for key, one in value.items():
+                yield key, _serialize_scalar(one)
+        case list() if parameter.explodes and parameter.style != "json":
+            for one in value:
+                yield parameter.name, _serialize_scalar(one)
+        case _:
+            yield parameter.name, _serialize_parameter(parameter, value)
+
+
+def _serialize_parameter(parameter: OpenApiParameter, value: Any) -> str:
+    if parameter.style == "json":
+        return json.dumps(value)
+    between = _STYLE_SEPARATORS.get(parameter.style, ",")
+    if isinstance(value, list):
+        return between.join(map(_serialize_scalar, value))
+    if isinstance(value, dict):
+        sign = "=" if parameter.explodes else between
+        return between.join(
+            f"{key}{sign}{_serialize_scalar(one)}" for key, one in value.items()
+        )
+    return _serialize_scalar(value)
+
+
+def _serialize_scalar(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
 # ==== toolbox.tool_servers: The tools of all configured servers, lent to one run at a time.
 
 _TOOLS_CACHE_SECONDS = 300.0
 _FAILURE_CACHE_SECONDS = 30.0
 """A server that is down must not hold up every chat."""
-
-
 _LIST_TOOLS_SECONDS = 15.0
 
 _ServerKey = tuple[str, ServerEntry]
+_ToolServerClient = McpClient | OpenApiClient
 
 
-class _ToolServerClient(Protocol):
+class _AvailableTools(NamedTuple):
 
-    async def list_tools(self) -> tuple[Any, ...]:
-        """Return what it offers; raises RemoteError."""
-
-    def make_tool(self, offer: Any, /) -> RemoteTool:
-        """Return one of its offers as a tool."""
-
-    async def close(self) -> None:
-        """Close what was opened."""
-
-
-class ToolServerSettings(NamedTuple):
-    """The servers in the valves; `allows_programs` is for MCP over stdio."""
-
-    mcp: str = ""
-    openapi: str = ""
-    allows_programs: bool = False
-    reveal: RevealSecret = str
-
-    def read_entries(self) -> tuple[ServerEntries, ServerEntries]:
-        """Return the MCP servers and the OpenAPI servers."""
-        mcp = EntryReader("MCP_SERVERS_JSON", McpRow, self.reveal, self.allows_programs)
-        openapi = EntryReader("OPENAPI_SERVERS_JSON", OpenApiRow, self.reveal)
-        return mcp.read_entries(self.mcp), openapi.read_entries(self.openapi)
-
-
-class AvailableTools(NamedTuple):
-    """The tools of a run, and the problems of servers for an administrator."""
-
-    tools: tuple[RemoteTool, ...] = ()
-    problems: tuple[str, ...] = ()
+    tools: tuple[RemoteTool, ...]
+    problems: tuple[str, ...]
 
 
 class _CachedTools(NamedTuple):
@@ -10715,10 +10298,10 @@ class _CachedTools(NamedTuple):
 
 
 class ToolServers:
-    """Lends tools; `close` waits until all sessions are closed."""
+    """Lends tools; nothing is connected before they are listed."""
 
     def __init__(self, now: Callable[[], float] = monotonic) -> None:
-        """Connect to nothing yet."""
+        """Read the time from `now`, in seconds."""
         self._now = now
         self._cache: dict[_ServerKey, _CachedTools] = {}
         self._closing: set[asyncio.Task[None]] = set()
@@ -10726,7 +10309,7 @@ class ToolServers:
     @asynccontextmanager
     async def open_tools(
         self, named: ToolServerSettings
-    ) -> AsyncGenerator[AvailableTools, None]:
+    ) -> AsyncGenerator[_AvailableTools, None]:
         """Lend the tools of a run; its sessions are closed in the background."""
         mcp, openapi = named.read_entries()
         servers: dict[_ServerKey, _ToolServerClient] = {
@@ -10744,10 +10327,13 @@ class ToolServers:
             ]
             failed = [one.problem for one in found if one.problem]
             complaints = (*mcp.problems, *openapi.problems, *failed)
-            yield AvailableTools(make_names_unique(tools), complaints)
+            yield _AvailableTools(_make_names_unique(tools), complaints)
         finally:
             for server in servers.values():
-                self._close_in_background(server)
+                # In a task of its own: a run that was stopped cannot wait.
+                closing = asyncio.create_task(server.close())
+                self._closing.add(closing)
+                closing.add_done_callback(self._closing.discard)
 
     async def close(self) -> None:
         """Wait until the sessions of earlier runs are closed."""
@@ -10759,26 +10345,27 @@ class ToolServers:
     ) -> _CachedTools:
         now = self._now()
         self._cache = {k: r for k, r in self._cache.items() if r.expires_at > now}
-        if key not in self._cache:
-            found = await _query_server(server, f"The server {key[1].label}", now)
-            self._cache[key] = found
-            return found
-        return self._cache[key]
+        if key in self._cache:
+            return self._cache[key]
+        name = f"The server {key[1].label}"
+        listing = run_with_timeout(server.list_tools(), _LIST_TOOLS_SECONDS, name)
+        try:
+            found = _CachedTools(now + _TOOLS_CACHE_SECONDS, await listing)
+        except RemoteError as failed:
+            found = _CachedTools(now + _FAILURE_CACHE_SECONDS, problem=str(failed))
+        self._cache[key] = found
+        return found
 
-    def _close_in_background(self, server: _ToolServerClient) -> None:
-        closing = asyncio.create_task(server.close())
-        self._closing.add(closing)
-        closing.add_done_callback(self._closing.discard)
 
-
-async def _query_server(
-    server: _ToolServerClient, name: str, now: float
-) -> _CachedTools:
-    try:
-        offers = await run_with_timeout(server.list_tools(), _LIST_TOOLS_SECONDS, name)
-    except RemoteError as failed:
-        return _CachedTools(now + _FAILURE_CACHE_SECONDS, problem=str(failed))
-    return _CachedTools(now + _TOOLS_CACHE_SECONDS, offers)
+def _make_names_unique(tools: Iterable[RemoteTool]) -> tuple[RemoteTool, ...]:
+    found: dict[str, RemoteTool] = {}
+    for tool in tools:
+        name, number = tool.name, 1
+        while name in found:
+            number += 1
+            name = f"{tool.name[: MAX_TOOL_NAME_CHARACTERS - 4]}_{number}"
+        found[name] = replace(tool, name=name)
+    return tuple(found.values())
 
 
 # ==== gpt5_agent.events: What an agent reports in addition to the events of its runs.
@@ -14435,12 +14022,12 @@ def _build_metadata_chunk(metadata: RunMetadata) -> Chunk:
 
 def _build_status_chunk(line: str, action: str, more: Mapping[str, Any]) -> Chunk:
     data = {"description": line, "done": True, "action": action, **more}
-    return host_event({"type": "status", "data": data})
+    return host_event("status", data)
 
 
 def _build_step_chunk(step: StepStarted | StepEnded) -> Chunk:
     if isinstance(step, StepStarted):
-        return host_event({"type": "agent:log", "data": _step_fields(step)})
+        return host_event("agent:log", _step_fields(step))
     return _build_status_chunk(format_step(step), "agent_log", _step_fields(step))
 
 
@@ -14526,9 +14113,7 @@ class HostRenderer:
         self._queue_event("state_change", {"state": state})
 
     def _queue_event(self, name: str, told: Mapping[str, Any]) -> None:
-        self._interface_chunks.append(
-            host_event({"type": f"agent:{name}", "data": dict(told)})
-        )
+        self._interface_chunks.append(host_event(f"agent:{name}", dict(told)))
 
     def _start_step(self, step: StepStarted) -> Chunk:
         if step.kind == "round":

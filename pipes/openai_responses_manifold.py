@@ -129,12 +129,7 @@ _CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 
 def new_ulid() -> str:
     """Return a fresh id."""
-    return encode_ulid(time.time_ns() // 1_000_000, secrets.randbits(80))
-
-
-def encode_ulid(milliseconds: int, randomness: int) -> str:
-    """Return the id for a time since 1970 and 80 bits of randomness."""
-    number = (milliseconds << 80) | randomness
+    number = (time.time_ns() // 1_000_000 << 80) | secrets.randbits(80)
     digits = [_CROCKFORD[(number >> (5 * place)) & 31] for place in range(25, -1, -1)]
     return "".join(digits)
 
@@ -561,23 +556,20 @@ def as_text(value: object) -> str:
 Item = dict[str, Any]
 
 
-class ItemKind(NamedTuple):
-    """What all items of one type have in common."""
+class _ItemKind(NamedTuple):
 
     parts: tuple[tuple[str, str], ...] = ()
     """Lists of texts that deltas grow: the kind of the text and its field."""
     text: tuple[str, str] | None = None
     """The one text that deltas grow: its kind and its field."""
-    output_type: str = ""
-    """The type of the answer, for a call that our side has to answer."""
     from_client: bool = False
     """Only our side makes it."""
     is_encrypted: bool = False
     """Only the account and the model family that made it can read it."""
     id_prefix: str = ""
     """How the id begins that other servers ask for."""
-    is_hosted: bool = False
-    """The API makes it or runs it."""
+    tool: str = ""
+    """The type of the hosted tool that makes it; empty if the API does not run it."""
     returned: Literal["always", "same_run", "never"] = "always"
     """Which later requests a hosted item goes into."""
     required: tuple[str, ...] = ()
@@ -586,8 +578,6 @@ class ItemKind(NamedTuple):
     """Fields that it demands even where they are null."""
     is_call: bool = False
     """It is part of a call of a hosted tool."""
-    tool: str = ""
-    """The type of the hosted tool that makes it."""
     include: str = ""
     """What the API leaves out of it unless a request includes it."""
     refused_at_minimal: bool = False
@@ -599,50 +589,38 @@ class ItemKind(NamedTuple):
     fee_field: str = ""
 
 
-def _hosted(tool: str, *required: str, **fields: Any) -> ItemKind:
-    return ItemKind(is_hosted=True, tool=tool, required=required, **fields)
-
-
-ITEM_KINDS: Mapping[str, ItemKind] = {
-    "message": ItemKind(parts=(("text", "content"),)),
-    "reasoning": ItemKind(
+_ITEM_KINDS = {
+    "message": _ItemKind(parts=(("text", "content"),)),
+    "reasoning": _ItemKind(
         parts=(("summary", "summary"), ("reasoning", "content")),
         is_encrypted=True,
         id_prefix="rs",
     ),
-    "compaction": ItemKind(is_encrypted=True),
-    "function_call": ItemKind(
-        text=("arguments", "arguments"),
-        output_type="function_call_output",
-        id_prefix="fc",
-    ),
-    "function_call_output": ItemKind(from_client=True),
-    "custom_tool_call": ItemKind(
-        text=("arguments", "input"),
-        output_type="custom_tool_call_output",
-        id_prefix="ctc",
-    ),
-    "custom_tool_call_output": ItemKind(from_client=True),
-    "web_search_call": _hosted(
-        "web_search",
-        "action",
+    "compaction": _ItemKind(is_encrypted=True),
+    "function_call": _ItemKind(text=("arguments", "arguments"), id_prefix="fc"),
+    "function_call_output": _ItemKind(from_client=True),
+    "custom_tool_call": _ItemKind(text=("arguments", "input"), id_prefix="ctc"),
+    "custom_tool_call_output": _ItemKind(from_client=True),
+    "web_search_call": _ItemKind(
+        tool="web_search",
+        required=("action",),
         is_call=True,
         is_cited=True,
         include="web_search_call.action.sources",
         refused_at_minimal=True,
         fee=0.01,
     ),
-    "file_search_call": _hosted(
-        "file_search",
-        "queries",
+    "file_search_call": _ItemKind(
+        tool="file_search",
+        required=("queries",),
         is_call=True,
         is_cited=True,
         refused_at_minimal=True,
         fee=0.0025,  # not verified
     ),
-    "code_interpreter_call": _hosted(
-        "code_interpreter",
-        "container_id",
+    "code_interpreter_call": _ItemKind(
+        tool="code_interpreter",
+        required=("container_id",),
         nullable=("code", "outputs"),
         text=("code", "code"),
         is_call=True,
@@ -651,25 +629,25 @@ ITEM_KINDS: Mapping[str, ItemKind] = {
         fee_field="container_id",
     ),
     # It would be looked up by an id that was never stored: see `image_message`.
-    "image_generation_call": _hosted(
-        "image_generation", returned="never", refused_at_minimal=True
+    "image_generation_call": _ItemKind(
+        tool="image_generation", returned="never", refused_at_minimal=True
     ),
-    "mcp_list_tools": _hosted("mcp", "server_label", "tools"),
-    "mcp_call": _hosted(
-        "mcp",
-        *("server_label", "name", "arguments"),
+    "mcp_list_tools": _ItemKind(tool="mcp", required=("server_label", "tools")),
+    "mcp_call": _ItemKind(
+        tool="mcp",
+        required=("server_label", "name", "arguments"),
         text=("arguments", "arguments"),
         is_call=True,
     ),
-    "mcp_approval_request": _hosted(
-        "mcp",
-        *("id", "server_label", "name", "arguments"),
+    "mcp_approval_request": _ItemKind(
+        tool="mcp",
+        required=("id", "server_label", "name", "arguments"),
         returned="same_run",
         is_call=True,
     ),
-    "mcp_approval_response": _hosted(
-        "mcp",
-        *("approval_request_id", "approve"),
+    "mcp_approval_response": _ItemKind(
+        tool="mcp",
+        required=("approval_request_id", "approve"),
         returned="same_run",
         is_call=True,
         from_client=True,
@@ -678,12 +656,14 @@ ITEM_KINDS: Mapping[str, ItemKind] = {
 """The types of items that the code knows. The fees are those of LiteLLM 1.109.1's price
 map (2026-11-21)."""
 
-_OTHER_KIND = ItemKind()
+_OTHER_KIND = _ItemKind()
+_TOOL_KINDS = {kind.tool: kind for kind in _ITEM_KINDS.values() if kind.tool}
 
-CALL_OUTPUTS = {name: k.output_type for name, k in ITEM_KINDS.items() if k.output_type}
-"""Calls that we answer, by the type of their answer."""
-
-_TOOL_KINDS = {kind.tool: kind for kind in ITEM_KINDS.values() if kind.tool}
+CALL_OUTPUTS = {
+    "function_call": "function_call_output",
+    "custom_tool_call": "custom_tool_call_output",
+}
+"""Calls that we answer, and the types of their answers."""
 
 
 def item_type(item: Mapping[str, Any]) -> str:
@@ -692,9 +672,14 @@ def item_type(item: Mapping[str, Any]) -> str:
     return kind if isinstance(kind, str) else "message" if "role" in item else ""
 
 
-def kind_of(item: Mapping[str, Any]) -> ItemKind:
+def kind_of(item: Mapping[str, Any]) -> _ItemKind:
     """Return what is known of items of this type."""
-    return ITEM_KINDS.get(item_type(item), _OTHER_KIND)
+    return _ITEM_KINDS.get(item_type(item), _OTHER_KIND)
+
+
+def tool_kind(tool: Mapping[str, Any]) -> _ItemKind:
+    """Return what is known of the items that a hosted tool makes."""
+    return _TOOL_KINDS.get(str(tool.get("type")), _OTHER_KIND)
 
 
 def is_call(item: Mapping[str, Any]) -> bool:
@@ -718,7 +703,7 @@ def is_commentary(item: Mapping[str, Any]) -> bool:
 
 
 def has_encrypted_reasoning(item: Mapping[str, Any]) -> bool:
-    """Say whether `item` is reasoning that can be sent back."""
+    """Say whether `item` is reasoning that the model can read again."""
     return is_reasoning(item) and bool(item.get("encrypted_content"))
 
 
@@ -778,12 +763,14 @@ def _paired_places(items: Sequence[Mapping[str, Any]]) -> set[int]:
     return {calls[call_id] for call_id in outputs} | set(outputs.values())
 
 
-def drop_orphans(items: Iterable[Item]) -> list[Item]:
-    """Return `items` without half pairs, and without the reasoning before them.
+_INPUT_ROLES = ("user", "system", "developer")
 
-    The API refuses a call without an output and an output without a call. Reasoning
-    belongs to the item that it produced, so it is dropped with that item
-    (docs/reference/responses-api.md, "Refusals of input items", 5).
+
+def drop_orphans(items: Iterable[Item]) -> list[Item]:
+    """Return `items` without half pairs, and without the reasoning that produced them.
+
+    The API refuses all three (docs/reference/responses-api.md, "Refusals of input
+    items", 5).
     """
     rows = list(items)
     pairs = _paired_places(rows)
@@ -795,7 +782,8 @@ def drop_orphans(items: Iterable[Item]) -> list[Item]:
             lost_call = lost_call or is_call(item)
             continue
         # Reasoning before several calls stays as long as one of them stays.
-        if (lost_call and not is_call(item)) or _comes_from_outside(item):
+        is_input = is_call_output(item) or item.get("role") in _INPUT_ROLES
+        if is_input or (lost_call and not is_call(item)):
             dangling = []
         lost_call = False
         if is_reasoning(item):
@@ -804,10 +792,6 @@ def drop_orphans(items: Iterable[Item]) -> list[Item]:
             kept += [*dangling, item]
             dangling = []
     return kept
-
-
-def _comes_from_outside(item: Mapping[str, Any]) -> bool:
-    return is_call_output(item) or item.get("role") in ("user", "system", "developer")
 
 
 TextPlace = tuple[str, int]
@@ -867,22 +851,17 @@ _ACTIONS = ("search", "open_page", "find_in_page")
 
 def is_hosted(item: Mapping[str, Any]) -> bool:
     """Say whether the API made or answered `item` itself."""
-    return kind_of(item).is_hosted
+    return bool(kind_of(item).tool)
 
 
 def is_host_returned(item: Mapping[str, Any]) -> bool:
     """Say whether `item` is a finished hosted one that can go into a later request."""
-    name, kind = item_type(item), kind_of(item)
-    if not kind.is_hosted or kind.returned == "never":
+    kind, action = kind_of(item), as_mapping(item.get("action")).get("type")
+    if not kind.tool or kind.returned == "never" or item.get("status") in _UNFINISHED:
         return False
-    if item.get("status") in _UNFINISHED:
+    if kind.tool == "web_search" and action not in _ACTIONS:
         return False
-    if (
-        name == "web_search_call"
-        and as_mapping(item.get("action")).get("type") not in _ACTIONS
-    ):
-        return False
-    if name == "mcp_list_tools" and item.get("error"):
+    if item_type(item) == "mcp_list_tools" and item.get("error"):
         return False  # without a list the API asks the server again
     return all(item.get(key) is not None for key in kind.required)
 
@@ -896,7 +875,7 @@ def is_replayed(item: Mapping[str, Any]) -> bool:
     """Say whether later turns of a chat send `item`; an unknown type never goes back."""
     if is_hosted(item):
         return is_kept_hosted(item) or has_image(item)
-    return item_type(item) in ITEM_KINDS
+    return item_type(item) in _ITEM_KINDS
 
 
 def drop_hosted_tool_items(items: Iterable[Item]) -> list[Item]:
@@ -911,11 +890,6 @@ def drop_hosted_tool_items(items: Iterable[Item]) -> list[Item]:
             kept += [*dangling, item]
         dangling = []
     return kept
-
-
-def is_search(tool: Mapping[str, Any]) -> bool:
-    """Say whether answers cite the results of `tool`."""
-    return _tool_kind(tool).is_cited
 
 
 def search_queries(item: Mapping[str, Any]) -> list[str]:
@@ -933,22 +907,6 @@ def search_pages(item: Mapping[str, Any]) -> list[str]:
     return list(dict.fromkeys(_texts(urls)))
 
 
-def tools_at_effort(tools: Sequence[Item], effort: str | None) -> list[Item]:
-    """Return the tools that the API takes together with `effort`."""
-    is_minimal = effort == "minimal"
-    return [t for t in tools if not (is_minimal and _tool_kind(t).refused_at_minimal)]
-
-
-def include_for(tools: Sequence[Item]) -> list[str]:
-    """Return what a request has to include to show what `tools` did."""
-    included = (_tool_kind(tool).include for tool in tools)
-    return [name for name in included if name]
-
-
-def _tool_kind(tool: Mapping[str, Any]) -> ItemKind:
-    return _TOOL_KINDS.get(str(tool.get("type")), _OTHER_KIND)
-
-
 def _texts(values: object) -> list[str]:
     return [row for row in as_list(values) if isinstance(row, str) and row]
 
@@ -957,26 +915,9 @@ def _texts(values: object) -> list[str]:
 
 # ruff: noqa: E501 - one model a line reads as a table
 
-
-class CatalogRow(NamedTuple):
-    """What the sources say about one model; None where they say nothing."""
-
-    efforts: str
-    default_effort: str | None
-    sampling: str  # "always", "with_none" or "never"
-    traits: str
-    max_output_tokens: int | None
-    context: int | None
-    prices: tuple[float | None, float | None, float | None, float | None] | None
-    shutdown: str | None
-    successor: str | None
-
-
-_USUAL_TRAITS = "reasoning summary functions hosted vision"
-
 # Facts as of 2026-11-21. A dated snapshot has a row only where it differs from its model.
 # Prices are US dollars for a million tokens at the standard tier: input, cached, cache_write, output.
-_TABLE = """
+CATALOG_TABLE = """
 model|efforts|default_effort|sampling|traits|max_output_tokens|context|prices|shutdown|successor
 chatgpt-4o-latest|||always|vision||||2026-02-17|gpt-5.5
 codex-mini-latest|||never|reasoning summary functions vision||||2026-02-12|gpt-5.4-mini
@@ -996,79 +937,56 @@ gpt-4.1-nano|||always|functions vision|32768|1047576|0.1 0.025 - 0.4|2026-10-23|
 gpt-4o|||always|functions hosted vision|16384|128000|2.5 1.25 - 10|2027-01-14|gpt-6-luna
 gpt-4o-2024-05-13|||always|functions hosted vision|4096|128000|5 - - 15|2026-10-23|gpt-5.6-sol
 gpt-4o-mini|||always|functions hosted vision|16384|128000|0.15 0.075 - 0.6|2027-01-14|gpt-6-luna
-gpt-5|minimal low medium high|medium|never|usual verbosity|128000|400000|1.25 0.125 - 10|2026-12-11|gpt-6.1-sol
+gpt-5|minimal usual|medium|never|usual verbosity|128000|400000|1.25 0.125 - 10|2026-12-11|gpt-6.1-sol
 gpt-5-chat-latest|||always|vision|16384|128000|1.25 0.125 - 10|2026-07-23|gpt-5.5
-gpt-5-codex|low medium high|medium|never|usual|128000|400000|1.25 0.125 - 10|2026-07-23|gpt-5.4
-gpt-5-mini|minimal low medium high|medium|never|usual verbosity|128000|400000|0.25 0.025 - 2|2026-12-11|gpt-6.1-terra
-gpt-5-nano|minimal low medium high|medium|never|usual verbosity|128000|400000|0.05 0.005 - 0.4|2026-12-11|gpt-6-luna
+gpt-5-codex|usual|medium|never|usual|128000|400000|1.25 0.125 - 10|2026-07-23|gpt-5.4
+gpt-5-mini|minimal usual|medium|never|usual verbosity|128000|400000|0.25 0.025 - 2|2026-12-11|gpt-6.1-terra
+gpt-5-nano|minimal usual|medium|never|usual verbosity|128000|400000|0.05 0.005 - 0.4|2026-12-11|gpt-6-luna
 gpt-5-pro|high|high|never|usual verbosity|272000|400000|15 - - 120|2026-12-11|gpt-6.1-sol
-gpt-5.1|none low medium high|none|with_none|usual verbosity|128000|400000|1.25 0.125 - 10|2027-04-01|gpt-6.1-sol
+gpt-5.1|none usual|none|with_none|usual verbosity|128000|400000|1.25 0.125 - 10|2027-04-01|gpt-6.1-sol
 gpt-5.1-chat-latest|medium|medium|never|reasoning summary verbosity functions vision|16384|128000|1.25 0.125 - 10|2026-07-23|gpt-5.5
-gpt-5.1-codex|low medium high|medium|never|usual|128000|400000|1.25 0.125 - 10|2026-07-23|gpt-6.1-sol
-gpt-5.1-codex-max|low medium high xhigh|medium|never|usual|128000|400000|1.25 0.125 - 10|2026-07-23|gpt-5.4
-gpt-5.1-codex-mini|low medium high|medium|never|usual|128000|400000|0.25 0.025 - 2|2026-07-23|gpt-5.4-mini
-gpt-5.2|none low medium high xhigh|none|with_none|usual verbosity|128000|400000|1.75 0.175 - 14||
+gpt-5.1-codex|usual|medium|never|usual|128000|400000|1.25 0.125 - 10|2026-07-23|gpt-6.1-sol
+gpt-5.1-codex-max|usual xhigh|medium|never|usual|128000|400000|1.25 0.125 - 10|2026-07-23|gpt-5.4
+gpt-5.1-codex-mini|usual|medium|never|usual|128000|400000|0.25 0.025 - 2|2026-07-23|gpt-5.4-mini
+gpt-5.2|none usual xhigh|none|with_none|usual verbosity|128000|400000|1.75 0.175 - 14||
 gpt-5.2-chat-latest|medium|medium|never|reasoning summary verbosity functions vision|16384|128000|1.75 0.175 - 14|2026-08-10|gpt-5.5
-gpt-5.2-codex|low medium high xhigh||never|usual|128000|400000|1.75 0.175 - 14|2026-07-23|gpt-5.4
+gpt-5.2-codex|usual xhigh||never|usual|128000|400000|1.75 0.175 - 14|2026-07-23|gpt-5.4
 gpt-5.2-pro|medium high xhigh|medium|never|usual verbosity|128000|400000|21 - - 168||
 gpt-5.3-chat-latest|medium|medium|never|reasoning summary verbosity functions vision|16384|128000|1.75 0.175 - 14|2026-08-10|gpt-5.5
-gpt-5.3-codex|none low medium high xhigh|none|with_none|usual phase|128000|400000|1.75 0.175 - 14|2027-04-01|gpt-6.1-sol
-gpt-5.4|none low medium high xhigh|none|with_none|usual verbosity phase|128000|1050000|2.5 0.25 - 15||
-gpt-5.4-mini|none low medium high xhigh|none|with_none|usual verbosity phase|128000|400000|0.75 0.075 - 4.5||
-gpt-5.4-nano|none low medium high xhigh|none|with_none|usual verbosity phase|128000|400000|0.2 0.02 - 1.25|2027-04-01|gpt-6-luna
+gpt-5.3-codex|none usual xhigh|none|with_none|usual phase|128000|400000|1.75 0.175 - 14|2027-04-01|gpt-6.1-sol
+gpt-5.4|none usual xhigh|none|with_none|usual verbosity phase|128000|1050000|2.5 0.25 - 15||
+gpt-5.4-mini|none usual xhigh|none|with_none|usual verbosity phase|128000|400000|0.75 0.075 - 4.5||
+gpt-5.4-nano|none usual xhigh|none|with_none|usual verbosity phase|128000|400000|0.2 0.02 - 1.25|2027-04-01|gpt-6-luna
 gpt-5.4-pro|medium high xhigh|medium|never|usual verbosity phase|128000|1050000|30 - - 180||
-gpt-5.5|none low medium high xhigh|medium|with_none|usual verbosity phase|128000|1050000|5 0.5 - 30||
+gpt-5.5|none usual xhigh|medium|with_none|usual verbosity phase|128000|1050000|5 0.5 - 30||
 gpt-5.5-pro|medium high xhigh|medium|never|usual verbosity phase|128000|1050000|30 - - 180||
-gpt-5.6-cyber|none low medium high xhigh max|medium|with_none|usual verbosity phase|128000|400000|12.5 1.25 15.625 75||
-gpt-5.6-luna|none low medium high xhigh max|medium|with_none|usual verbosity phase|128000|1050000|0.2 0.02 0.25 1.2||
-gpt-5.6-sol|none low medium high xhigh max|medium|with_none|usual verbosity phase|128000|1050000|4 0.4 5 20||
-gpt-5.6-terra|none low medium high xhigh max|medium|with_none|usual verbosity phase|128000|1050000|2 0.2 2.5 12||
-gpt-6-astra|low medium high xhigh max||never|usual verbosity phase|128000|1050000|10 1 12.5 50||
-gpt-6-astra-law|low medium high xhigh max||never|usual verbosity phase|128000|1050000|10 1 - 50||
+gpt-5.6-cyber|none usual xhigh max|medium|with_none|usual verbosity phase|128000|400000|12.5 1.25 15.625 75||
+gpt-5.6-luna|none usual xhigh max|medium|with_none|usual verbosity phase|128000|1050000|0.2 0.02 0.25 1.2||
+gpt-5.6-sol|none usual xhigh max|medium|with_none|usual verbosity phase|128000|1050000|4 0.4 5 20||
+gpt-5.6-terra|none usual xhigh max|medium|with_none|usual verbosity phase|128000|1050000|2 0.2 2.5 12||
+gpt-6-astra|usual xhigh max||never|usual verbosity phase|128000|1050000|10 1 12.5 50||
+gpt-6-astra-law|usual xhigh max||never|usual verbosity phase|128000|1050000|10 1 - 50||
 gpt-6-cyber|||never|usual verbosity phase|||||
-gpt-6-luna|none low medium high xhigh max|medium|with_none|usual verbosity phase|128000|1050000|0.1 0.01 0.125 0.5||
+gpt-6-luna|none usual xhigh max|medium|with_none|usual verbosity phase|128000|1050000|0.1 0.01 0.125 0.5||
 gpt-6-rosalind|||never|usual verbosity phase|128000|1050000|15 1.5 18.75 75||
-gpt-6-sol|none low medium high xhigh max|medium|with_none|usual verbosity phase|128000|1050000|2 0.2 2.5 10||
-gpt-6.1-sol|low medium high xhigh max|medium|never|usual verbosity phase|128000|1050000|2 0.1 2.5 10||
-gpt-6.1-terra|none low medium high xhigh max|medium|with_none|usual verbosity phase|128000|1050000|1 0.05 1.25 5||
-gpt-6.2-astra|low medium high xhigh max||never|usual verbosity phase prefix_bound|128000|1050000|8 - - 40||
+gpt-6-sol|none usual xhigh max|medium|with_none|usual verbosity phase|128000|1050000|2 0.2 2.5 10||
+gpt-6.1-sol|usual xhigh max|medium|never|usual verbosity phase|128000|1050000|2 0.1 2.5 10||
+gpt-6.1-terra|none usual xhigh max|medium|with_none|usual verbosity phase|128000|1050000|1 0.05 1.25 5||
+gpt-6.2-astra|usual xhigh max||never|usual verbosity phase prefix_bound|128000|1050000|8 - - 40||
 gpt-6.2-astra-law|||never|usual verbosity phase prefix_bound|||||
-gpt-6.2-sol|low medium high xhigh max||never|usual verbosity phase prefix_bound|128000|1050000|2 - - 10||
+gpt-6.2-sol|usual xhigh max||never|usual verbosity phase prefix_bound|128000|1050000|2 - - 10||
 gpt-daybreak-blue-latest|||never|usual phase|128000|1050000|4 0.4 5 20||
 gpt-daybreak-red-latest|||never|usual phase|128000|400000|12.5 1.25 15.625 75||
 gpt-rosalind-research|||never|usual phase|||5 0.5 - 25||
-o1|low medium high|medium|never|reasoning functions vision|100000|200000|15 7.5 - 60|2026-10-23|gpt-5.6-sol
-o1-pro|low medium high|medium|never|reasoning functions vision|100000|200000|150 - - 600|2026-10-23|gpt-5.6-sol
-o3|low medium high|medium|never|usual|100000|200000|2 0.5 - 8|2026-12-11|gpt-6.1-sol
-o3-deep-research|low medium high|medium|never|reasoning summary hosted vision|100000|200000|10 2.5 - 40|2026-07-23|gpt-5.4-pro
-o3-mini|low medium high|medium|never|reasoning summary functions|100000|200000|1.1 0.55 - 4.4|2026-10-23|gpt-5.6-sol
-o3-pro|low medium high|medium|never|usual|100000|200000|20 - - 80|2026-12-11|gpt-6.1-sol
-o4-mini|low medium high|medium|never|usual|100000|200000|1.1 0.275 - 4.4|2026-10-23|gpt-5.6-terra
-o4-mini-deep-research|low medium high|medium|never|reasoning summary hosted vision|100000|200000|2 0.5 - 8|2026-07-23|gpt-5.4-pro
+o1|usual|medium|never|reasoning functions vision|100000|200000|15 7.5 - 60|2026-10-23|gpt-5.6-sol
+o1-pro|usual|medium|never|reasoning functions vision|100000|200000|150 - - 600|2026-10-23|gpt-5.6-sol
+o3|usual|medium|never|usual|100000|200000|2 0.5 - 8|2026-12-11|gpt-6.1-sol
+o3-deep-research|usual|medium|never|reasoning summary hosted vision|100000|200000|10 2.5 - 40|2026-07-23|gpt-5.4-pro
+o3-mini|usual|medium|never|reasoning summary functions|100000|200000|1.1 0.55 - 4.4|2026-10-23|gpt-5.6-sol
+o3-pro|usual|medium|never|usual|100000|200000|20 - - 80|2026-12-11|gpt-6.1-sol
+o4-mini|usual|medium|never|usual|100000|200000|1.1 0.275 - 4.4|2026-10-23|gpt-5.6-terra
+o4-mini-deep-research|usual|medium|never|reasoning summary hosted vision|100000|200000|2 0.5 - 8|2026-07-23|gpt-5.4-pro
 """
-
-
-def _parse_row(line: str) -> tuple[str, CatalogRow]:
-    name, efforts, effort, sampling, traits, output, context, *rest = line.split("|")
-    prices, shutdown, successor = rest
-    one, two, three, four = (
-        None if price == "-" else float(price)
-        for price in (prices or "- - - -").split()
-    )
-    return name, CatalogRow(
-        efforts,
-        effort or None,
-        sampling,
-        traits.replace("usual", _USUAL_TRAITS),
-        int(output) if output else None,
-        int(context) if context else None,
-        (one, two, three, four) if prices else None,
-        shutdown or None,
-        successor or None,
-    )
-
-
-CATALOG_ROWS: dict[str, CatalogRow] = dict(map(_parse_row, _TABLE.split("\n")[2:-1]))
 
 # Ids that the API itself serves with another model.
 CATALOG_SERVED_AS: dict[str, str] = {
@@ -1105,8 +1023,7 @@ class ModelPrices(NamedTuple):
     output: float | None
 
 
-class ModelFacts(NamedTuple):
-    """What a model accepts, its limits and its prices; None where unknown."""
+class _ModelFacts(NamedTuple):
 
     reasoning: bool  # takes a `reasoning` parameter
     efforts: tuple[str, ...]  # lowest first; empty: none, or unknown
@@ -1133,7 +1050,7 @@ class ResolvedModel(NamedTuple):
     id: str  # sent as `model`
     family: str  # encrypted reasoning is readable inside one family
     effort: str | None  # the effort that the name stood for
-    facts: ModelFacts
+    facts: _ModelFacts
     name: str  # for people
 
     def lowest_effort(self) -> str | None:
@@ -1147,8 +1064,23 @@ class ResolvedModel(NamedTuple):
         return self.facts.reasoning or not self.facts.known_family
 
 
-def resolve_model(name: str) -> ResolvedModel:
-    """Resolve any name; an unknown one is sent as it is."""
+def resolve_model(
+    name: str, overrides: Mapping[str, ResolvedModel] = MappingProxyType({})
+) -> ResolvedModel:
+    """Resolve any name, an administrator's first; an unknown one is sent as it is.
+
+    An effort at the end of an overridden name counts if the model accepts it.
+    """
+    if name in overrides:
+        return overrides[name]
+    base, _, effort = name.rpartition("-")
+    model = overrides.get(base)
+    if model and effort in REASONING_EFFORTS and model.takes_effort(effort):
+        return model._replace(effort=effort, name=f"{model.name} ({effort})")
+    return _resolve_known(name)
+
+
+def _resolve_known(name: str) -> ResolvedModel:
     model_id, effort = _named_model(name) or _model_with_effort(name) or (name, None)
     return ResolvedModel(
         id=model_id,
@@ -1160,7 +1092,7 @@ def resolve_model(name: str) -> ResolvedModel:
 
 
 def _named_model(name: str) -> tuple[str, str | None] | None:
-    if name in CATALOG_ROWS or _model_family(name) in CATALOG_ROWS:
+    if name in CATALOG_FACTS or _model_family(name) in CATALOG_FACTS:
         return name, None
     if name in CATALOG_ALIASES:
         return CATALOG_ALIASES[name], None
@@ -1169,13 +1101,13 @@ def _named_model(name: str) -> tuple[str, str | None] | None:
 
 def _thinking_or_instant(name: str) -> tuple[str, str | None] | None:
     if match := _THINKING_NAME.match(name):
-        row = CATALOG_ROWS.get(model_id := match[1] + (match[2] or ""))
+        row = CATALOG_FACTS.get(model_id := match[1] + (match[2] or ""))
         # From gpt-5.1 to 5.4 the default is not to think at all.
         thinks = "medium" if row and row.default_effort == "none" else None
         return (model_id, thinks) if row else None
     if match := _INSTANT_NAME.match(name):
-        row = CATALOG_ROWS.get(match[1])
-        return (match[1], "none") if row and "none" in row.efforts.split() else None
+        row = CATALOG_FACTS.get(match[1])
+        return (match[1], "none") if row and "none" in row.efforts else None
     return None
 
 
@@ -1197,10 +1129,10 @@ def _model_family(model_id: str) -> str:
     return CATALOG_SERVED_AS.get(undated, undated)
 
 
-def _model_facts(model_id: str) -> ModelFacts:
-    row = CATALOG_ROWS.get(model_id) or CATALOG_ROWS.get(_model_family(model_id))
-    if row:
-        return _row_facts(row)
+def _model_facts(model_id: str) -> _ModelFacts:
+    facts = CATALOG_FACTS.get(model_id) or CATALOG_FACTS.get(_model_family(model_id))
+    if facts:
+        return facts
     if match := _WRAPPED_ID.match(model_id):
         # A fine-tuned model ends with its base but has prices of its own, and so
         # has a router.
@@ -1208,16 +1140,7 @@ def _model_facts(model_id: str) -> ModelFacts:
     return _family_facts(model_id)
 
 
-def _row_facts(row: CatalogRow) -> ModelFacts:
-    facts: dict[str, Any] = row._asdict()
-    traits = facts.pop("traits").split()
-    facts |= {name: name in traits for name in _YES_OR_NO_FACTS - {"known_family"}}
-    facts["efforts"] = tuple(row.efforts.split())
-    facts["prices"] = ModelPrices(*row.prices) if row.prices else None
-    return ModelFacts(**facts)
-
-
-def _family_facts(model_id: str) -> ModelFacts:
+def _family_facts(model_id: str) -> _ModelFacts:
     if _O_SERIES_ID.match(model_id):
         return _REASONING_FACTS._replace(
             efforts=("low", "medium", "high"), verbosity=False
@@ -1252,7 +1175,7 @@ def _shown_word(word: str) -> str:
 # The safe default for an unknown gpt of version 5 or later: an effort or a verbosity
 # only if someone asks for it, no sampling parameters, a summary
 # (docs/reference/responses-api.md, "Unknown models").
-_REASONING_FACTS = ModelFacts(
+_REASONING_FACTS = _ModelFacts(
     reasoning=True,
     efforts=(),
     default_effort=None,
@@ -1280,23 +1203,44 @@ _PLAIN_FACTS = _REASONING_FACTS._replace(
 _YES_OR_NO_FACTS = frozenset(
     name for name, fact in _PLAIN_FACTS._asdict().items() if isinstance(fact, bool)
 )
+_USUAL_EFFORTS, _USUAL_TRAITS = (
+    "low medium high",
+    "reasoning summary functions hosted vision",
+)
+"""What `usual` stands for in the table of the catalog."""
+
+
+def _read_catalog_row(line: str) -> tuple[str, _ModelFacts]:
+    name, efforts, effort, sampling, traits, output, context, *rest = line.split("|")
+    prices, shutdown, successor = rest
+    words = traits.replace("usual", _USUAL_TRAITS).split()
+    return name, _PLAIN_FACTS._replace(
+        **{trait: trait in words for trait in _YES_OR_NO_FACTS - {"known_family"}},
+        efforts=tuple(efforts.replace("usual", _USUAL_EFFORTS).split()),
+        default_effort=effort or None,
+        sampling=sampling,
+        max_output_tokens=int(output) if output else None,
+        context=int(context) if context else None,
+        shutdown=shutdown or None,
+        successor=successor or None,
+        prices=ModelPrices(*map(_price, prices.split())) if prices else None,
+    )
+
+
+def _price(text: str) -> float | None:
+    return None if text == "-" else float(text)
+
+
+CATALOG_FACTS = dict(map(_read_catalog_row, CATALOG_TABLE.split("\n")[2:-1]))
+"""The facts of each model of the catalog, by id."""
+
 _NUMBER_FACTS = frozenset({"max_output_tokens", "context"})
 _TEXT_FACTS = frozenset({"default_effort", "shutdown", "successor"})
 _SAMPLINGS = ("always", "with_none", "never")
 
 
-class _Override(NamedTuple):
-
-    like: str = ""
-    name: str = ""
-    facts: Mapping[str, Any] = MappingProxyType({})
-
-
-Overrides = Mapping[str, _Override]
-
-
-def read_overrides(text: str) -> dict[str, _Override]:
-    """Return the overrides of a JSON object by model id; raises InvalidRequest."""
+def read_overrides(text: str) -> dict[str, ResolvedModel]:
+    """Return the models that a JSON object describes; raises InvalidRequest."""
     if not text.strip():
         return {}
     table = parse_json_object(text)
@@ -1306,42 +1250,20 @@ def read_overrides(text: str) -> dict[str, _Override]:
     return {model: _read_override(model, row) for model, row in table.items()}
 
 
-def resolve_with_overrides(name: str, overrides: Overrides) -> ResolvedModel:
-    """Resolve a name like `resolve_model`, with the administrator's overrides first.
-
-    An effort at the end of an overridden name counts if the model accepts it.
-    """
-    if name in overrides:
-        return _apply_override(name, overrides[name])
-    base, _, effort = name.rpartition("-")
-    if base in overrides and effort in REASONING_EFFORTS:
-        model = _apply_override(base, overrides[base])
-        if model.takes_effort(effort):
-            return model._replace(effort=effort, name=f"{model.name} ({effort})")
-    return resolve_model(name)
-
-
-def _apply_override(name: str, override: _Override) -> ResolvedModel:
-    model = resolve_model(override.like or name)
-    facts = model.facts._replace(**override.facts)
-    if not override.like:
-        return model._replace(facts=facts, name=override.name or model.name)
-    return ResolvedModel(
-        id=name, family=name, effort=None, facts=facts, name=override.name or name
-    )
-
-
-def _read_override(model: str, row: object) -> _Override:
+def _read_override(model_id: str, row: object) -> ResolvedModel:
     if not isinstance(row, Mapping):
-        raise _entry_error(model, "is no JSON object")
-    facts = dict(row)
-    texts = {key: facts.pop(key) for key in ("like", "name") if key in facts}
-    for key, value in (*texts.items(), *facts.items()):
+        raise _entry_error(model_id, "is no JSON object")
+    for key, value in row.items():
         if not _can_be(key, value):
-            raise _entry_error(model, f"has a wrong {str(key)[:40]}")
+            raise _entry_error(model_id, f"has a wrong {str(key)[:40]}")
+    facts = dict(row)
+    like, name = facts.pop("like", ""), facts.pop("name", "")
     if "efforts" in facts:
         facts["efforts"] = tuple(facts["efforts"])
-    return _Override(**texts, facts=facts)
+    model = resolve_model(like or model_id)
+    if like:
+        model = ResolvedModel(model_id, model_id, None, model.facts, model_id)
+    return model._replace(facts=model.facts._replace(**facts), name=name or model.name)
 
 
 def _can_be(key: str, value: object) -> bool:
@@ -1453,13 +1375,13 @@ def _cost_of_tokens(usage: Usage, prices: ModelPrices) -> float | None:
 
 
 def _cost_of_tools(output: Iterable[Item]) -> float:
-    paid = {
-        (item_type(item), item.get(kind.fee_field) if kind.fee_field else place)
+    fees = {
+        (item_type(item), item.get(kind.fee_field) if kind.fee_field else place): kind
         for place, item in enumerate(output)
         if (kind := kind_of(item)).fee
     }
-    counts = Counter(name for name, _ in paid)
-    return sum(ITEM_KINDS[name].fee * count for name, count in counts.items())
+    counts = Counter(kind.fee for kind in fees.values())
+    return sum(fee * count for fee, count in counts.items())
 
 
 def _read_row(row: object) -> ModelPrices:
@@ -2733,7 +2655,7 @@ def read_bool(name: str, value: object) -> bool:
             return True
         if value in (False, "false", "0"):
             return False
-    raise InvalidRequest(_cannot_be_sent(name, "it must be true or false"))
+    raise parameter_error(name, "it must be true or false")
 
 
 def _reasoning_parameter(given: dict[str, Any]) -> dict[str, Any]:
@@ -2757,7 +2679,7 @@ def _text_parameter(given: dict[str, Any]) -> dict[str, Any]:
 def _own_object(given: Mapping[str, Any], key: str) -> dict[str, Any]:
     value = given.get(key, {})
     if not isinstance(value, Mapping):
-        raise InvalidRequest(_cannot_be_sent(key, "it must be a JSON object"))
+        raise parameter_error(key, "it must be a JSON object")
     return {name: inner for name, inner in value.items() if inner is not None}
 
 
@@ -2765,7 +2687,7 @@ def _word(name: str, value: object) -> str:
     word = value.strip().lower() if isinstance(value, str) else ""
     if word not in _WORDS[name]:
         words = ", ".join(_WORDS[name])
-        raise InvalidRequest(_cannot_be_sent(name, f"it must be one of {words}"))
+        raise parameter_error(name, f"it must be one of {words}")
     return word
 
 
@@ -2776,9 +2698,7 @@ def _format(asked: object, beside: object) -> dict[str, Any] | None:
         return None
     if kind not in _ANSWER_FORMATS:
         words = ", ".join(_ANSWER_FORMATS)
-        raise InvalidRequest(
-            _cannot_be_sent("response_format", f"it is none of {words}")
-        )
+        raise parameter_error("response_format", f"it is none of {words}")
     if kind == "json_object":
         return {"type": kind}
     nested = form.get("json_schema", beside)
@@ -2798,16 +2718,14 @@ def _schema_fields(value: object) -> dict[str, Any]:
     return fields
 
 
-def _cannot_be_sent(name: str, why: str) -> str:
-    return f"The setting {name} cannot be sent: {why}."
+def parameter_error(name: str, why: str) -> InvalidRequest:
+    """Return the error of a parameter that cannot be sent."""
+    return InvalidRequest(f"The setting {name} cannot be sent: {why}.")
 
 
 # ==== openai_responses.requests.build: The request: every field that is sent, and how it is built for a model.
 
-_SAMPLING = ("temperature", "top_p", "top_logprobs")
-
-_IN_BACKGROUND = {"background": True, "store": True}
-"""Background mode requires that the response is stored."""
+_SAMPLING = {"temperature", "top_p", "top_logprobs"}
 
 _MOST_OUTPUT_TOKENS = 128_000
 """The largest value accepted; a model of the catalog may have a higher limit."""
@@ -2850,8 +2768,7 @@ class ResponsesRequest(BaseModel):
 
     def payload(self) -> dict[str, Any]:
         """Return the JSON object to send, without fields that are not set."""
-        fields = {name: getattr(self, name) for name in type(self).model_fields}
-        return {name: value for name, value in fields.items() if value is not None}
+        return {name: value for name, value in self if value is not None}
 
 
 _PASSED_ON = ResponsesRequest.model_fields.keys() - {
@@ -2893,59 +2810,57 @@ def build_request(
     """
     if not items:
         raise InvalidRequest("There is no message to answer. Write one and send it.")
-    given = read_parameters(body)
-    effort = _effort(model, given, settings)
-    tools = tools_at_effort(settings.tools, effort or model.facts.default_effort)
+    given, facts = read_parameters(body), model.facts
+    asked = given["reasoning"].get("effort") or settings.effort or model.effort
+    effort = asked if asked and model.takes_effort(asked) else None
+    resolved = effort or facts.default_effort
+    # An unknown model reasons if an effort is set.
+    reasons = facts.reasoning or effort is not None
+    tools = [tool for tool in settings.tools if _takes_tool(resolved, tool)]
+    refused = set() if _takes_sampling(facts.sampling, resolved) else _SAMPLING
     fields = {
         "model": model.id,
         "input": list(items),
         "instructions": instructions or None,
         "stream": settings.stream and given.get("enable_stream", True),
-        **(_IN_BACKGROUND if settings.background else {}),
-        "include": [*_include(model, effort, settings), *include_for(tools)] or None,
-        "reasoning": _reasoning(model, effort, given, settings) or None,
+        # Background mode requires that the response is stored.
+        **({"background": True, "store": True} if settings.background else {}),
+        "include": _include(tools, reasons and settings.encrypted_reasoning) or None,
+        "reasoning": _reasoning(model, effort, given, settings) if reasons else None,
         "text": _text_object(model, given, settings) or None,
         "tools": tools or None,
         "parallel_tool_calls": settings.parallel_tool_calls,
         **settings.defaults,
-        **_passed_on(model, effort, given),
+        **{key: given[key] for key in (given.keys() & _PASSED_ON) - refused},
     }
+    return _validate(fields, max(_MOST_OUTPUT_TOKENS, facts.max_output_tokens or 0))
+
+
+def _validate(fields: Mapping[str, Any], most_tokens: int) -> ResponsesRequest:
     try:
         request = ResponsesRequest(**fields)
     except ValidationError as error:
-        raise InvalidRequest(_first_error(error)) from None
-    _check_output_tokens(request, model)
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"]))
+        raise parameter_error(place, first["msg"]) from None
+    asked = request.max_output_tokens
+    if asked is not None and not 1 <= asked <= most_tokens:
+        why = f"it must be a whole number from 1 to {most_tokens}"
+        raise parameter_error("max_output_tokens", why)
     return request
 
 
-def _passed_on(
-    model: ResolvedModel, effort: str | None, given: Mapping[str, Any]
-) -> dict[str, Any]:
-    refused = () if _takes_sampling(model, effort) else _SAMPLING
-    return {k: v for k, v in given.items() if k in _PASSED_ON and k not in refused}
+def _takes_tool(effort: str | None, tool: Item) -> bool:
+    return effort != "minimal" or not tool_kind(tool).refused_at_minimal
 
 
-def _check_output_tokens(request: ResponsesRequest, model: ResolvedModel) -> None:
-    asked, most = request.max_output_tokens, model.facts.max_output_tokens or 0
-    most = max(_MOST_OUTPUT_TOKENS, most)
-    if asked is not None and not 1 <= asked <= most:
-        raise InvalidRequest(
-            "The setting max_output_tokens cannot be sent: it must be a whole number "
-            f"from 1 to {most}."
-        )
+def _takes_sampling(sampling: str, effort: str | None) -> bool:
+    return sampling == "always" or (sampling == "with_none" and effort == "none")
 
 
-def _effort(
-    model: ResolvedModel, given: Mapping[str, Any], settings: Settings
-) -> str | None:
-    chosen = given["reasoning"].get("effort") or settings.effort or model.effort
-    return chosen if chosen and model.takes_effort(chosen) else None
-
-
-def _takes_sampling(model: ResolvedModel, effort: str | None) -> bool:
-    if model.facts.sampling == "with_none":
-        return (effort or model.facts.default_effort) == "none"
-    return model.facts.sampling == "always"
+def _include(tools: Sequence[Item], with_reasoning: bool) -> list[str]:
+    wanted = ["reasoning.encrypted_content"] if with_reasoning else []
+    return wanted + [name for tool in tools if (name := tool_kind(tool).include)]
 
 
 def _reasoning(
@@ -2953,14 +2868,12 @@ def _reasoning(
     effort: str | None,
     given: Mapping[str, Any],
     settings: Settings,
-) -> dict[str, Any]:
-    if not _reasons(model, effort):
-        return {}
+) -> dict[str, Any] | None:
     own = {k: v for k, v in given["reasoning"].items() if k != "effort"}
     resolved = effort or model.facts.default_effort
     if settings.summary and model.facts.summary and resolved != "none":
         own.setdefault("summary", settings.summary)
-    return {"effort": effort, **own} if effort else own
+    return ({"effort": effort, **own} if effort else own) or None
 
 
 def _text_object(
@@ -2973,29 +2886,16 @@ def _text_object(
     return own
 
 
-def _include(model: ResolvedModel, effort: str | None, settings: Settings) -> list[str]:
-    wanted = _reasons(model, effort) and settings.encrypted_reasoning
-    return ["reasoning.encrypted_content"] if wanted else []
-
-
-def _reasons(model: ResolvedModel, effort: str | None) -> bool:
-    return model.facts.reasoning or effort is not None
-
-
-def _first_error(error: ValidationError) -> str:
-    first = error.errors(include_url=False, include_context=False, include_input=False)[
-        0
-    ]
-    place = ".".join(str(step) for step in first["loc"])
-    return f"The setting {place} cannot be sent: {first['msg']}."
-
-
-_READ_OTHERWISE = frozenset(
-    {"messages", "model", "stream", "enable_stream", "tools", "extra_tools"}
+_READ_OTHERWISE = (
+    "messages",
+    "model",
+    "stream",
+    "enable_stream",
+    "tools",
+    "extra_tools",
 )
 """Keys of a body that are not parameters, or that are sent under other names."""
 
-_OBJECTS = ("reasoning", "text")
 _LONGEST_NAME = 40
 
 
@@ -3009,7 +2909,7 @@ def dropped_parameters(
     given, sent = read_parameters(asked), request.payload()
     names = [
         f"{key}.{inner}"
-        for key in _OBJECTS
+        for key in ("reasoning", "text")
         for inner in given.pop(key)
         if inner not in sent.get(key, {})
     ]
@@ -5214,12 +5114,11 @@ def _next_request(
 # ==== openai_responses.models.choice: Which models are offered, which model an automatic name means, and which retire.
 
 _VERSIONED_ID = re.compile(r"gpt-(\d+(?:\.\d+)?)(?:-([a-z]+))?$")
-_CHAT_ID = re.compile(r"(?:gpt-\d|o\d|chatgpt-|gpt-[a-z]+-)[a-z0-9.\-]*$")
 _NO_CHAT = re.compile(
     r"audio|realtime|transcribe|tts|image|embedding|moderation|search|live|instruct"
     r"|gpt-3|gpt-4-|gpt-4$|computer|translate"
+    r"|^(?:text-|whisper|dall-e|davinci|babbage|sora|omni-)"
 )
-_OTHER_KINDS = ("text-", "whisper", "dall-e", "davinci", "babbage", "sora", "omni-")
 _CLOSED_CIRCLES = frozenset({"cyber", "rosalind"})
 
 
@@ -5231,11 +5130,7 @@ def list_ids(answer: object) -> list[str]:
 
 
 def _is_chat_model(name: str) -> bool:
-    if name in CATALOG_ROWS:
-        return True
-    if not name or _NO_CHAT.search(name):
-        return False
-    return bool(_CHAT_ID.match(name)) or not name.startswith(_OTHER_KINDS)
+    return name in CATALOG_FACTS or bool(name and not _NO_CHAT.search(name))
 
 
 def newest_models(today: str, usable: Collection[str] | None = None) -> list[str]:
@@ -5244,7 +5139,7 @@ def newest_models(today: str, usable: Collection[str] | None = None) -> list[str
     `today` is an ISO date; `usable` holds the ids that the key can use, None if
     unknown.
     """
-    known = CATALOG_ROWS if usable is None else usable
+    known = CATALOG_FACTS if usable is None else usable
     names = [name for name in known if _is_offered(name, today)]
     newest: dict[str, str] = {}
     for name in sorted(names, key=_version):
@@ -5253,7 +5148,7 @@ def newest_models(today: str, usable: Collection[str] | None = None) -> list[str
 
 
 def _is_offered(name: str, today: str) -> bool:
-    row = CATALOG_ROWS.get(name)
+    row = CATALOG_FACTS.get(name)
     retired = bool(row and (row.successor or (row.shutdown or "9") <= today))
     closed = _family(name) in _CLOSED_CIRCLES
     return not retired and not closed and bool(_VERSIONED_ID.match(name))
@@ -5280,12 +5175,9 @@ def retirement_notice(model: ResolvedModel, today: date) -> str:
         return ""
     when = "is switched off on" if today < ending else "was switched off on"
     sentence = f"{model.name} {when} {ending.isoformat()}."
-    successor = model.facts.successor
-    return (
-        f"{sentence} Use {resolve_model(successor).name} instead."
-        if successor
-        else sentence
-    )
+    if successor := model.facts.successor:
+        sentence += f" Use {resolve_model(successor).name} instead."
+    return sentence
 
 
 def _date(text: str | None) -> date | None:
@@ -5295,51 +5187,38 @@ def _date(text: str | None) -> date | None:
         return None
 
 
-class AutoModel(NamedTuple):
-    """Two models of one family."""
-
-    small: str
-    large: str
-
-
-AUTO_MODELS: Mapping[str, AutoModel] = {
-    "gpt-5-auto": AutoModel("gpt-6.1-terra", "gpt-6.1-sol")
-}
-"""The candidates for each automatic name."""
+_AUTO_MODELS = {"gpt-5-auto": ("gpt-6.1-terra", "gpt-6.1-sol")}
+"""The small and the large model for each automatic name."""
 
 _LONG_QUESTION = 600
 _ATTACHED = ("input_file", "input_image")
 
 
-class ModelChoice(NamedTuple):
-    """A model, and the reason for the choice as the end of a sentence."""
-
+class _ModelChoice(NamedTuple):
     model: str
     why: str
 
 
 def choose_auto_model(
     name: str, first: Mapping[str, Any] | None, tools: bool, earlier: Collection[str]
-) -> ModelChoice | None:
-    """Return the choice for an automatic name, None for any other name.
+) -> _ModelChoice | None:
+    """Return the choice for an automatic name, and why; None for any other name.
 
     `first` is the user's first message, `tools` says whether the user chose some,
     `earlier` holds the families of the models that answered in this chat.
     """
-    candidates = AUTO_MODELS.get(name)
-    if candidates is None:
+    if name not in _AUTO_MODELS:
         return None
-    for model in candidates:
+    small, large = _AUTO_MODELS[name]
+    for model in (small, large):
         if model in earlier:
-            return ModelChoice(model, "it began this chat")
+            return _ModelChoice(model, "it began this chat")
     if first is None:
-        return ModelChoice(candidates.large, "there is no question to judge by")
+        return _ModelChoice(large, "there is no question to judge by")
     reason = _reason_for_large(first, tools)
     if reason:
-        return ModelChoice(candidates.large, reason)
-    return ModelChoice(
-        candidates.small, "the question is short, without files or tools"
-    )
+        return _ModelChoice(large, reason)
+    return _ModelChoice(small, "the question is short, without files or tools")
 
 
 def _reason_for_large(first: Mapping[str, Any], tools: bool) -> str:
@@ -6546,17 +6425,18 @@ def _clean_part(part: object) -> object:
 Chunk = dict[str, Any]
 
 
-def host_usage(
-    usage: Usage, last: Usage | None, cost: float | None = None
-) -> dict[str, Any]:
-    """Return the counts as the host stores them with a message.
+def host_usage(ended: RunDone) -> Chunk:
+    """Return the field `usage` as the host stores it; empty if nothing was counted.
 
     The sums are for billing. The host's compaction reads `prompt_tokens` as the size of
     the chat, so `prompt_tokens` and `completion_tokens` are those of the last response
     (docs/reference/open-webui.md, "Usage").
     """
-    newest = last or usage
-    return {
+    usage, cost = ended.usage, ended.cost
+    if usage is None:
+        return {}
+    newest = ended.last_usage or usage
+    counts = {
         "input_tokens": usage.input,
         "output_tokens": usage.output,
         "total_tokens": usage.total,
@@ -6569,6 +6449,7 @@ def host_usage(
         "output_tokens_details": {"reasoning_tokens": usage.reasoning},
         **({} if cost is None else {"cost": cost}),
     }
+    return {"usage": counts}
 
 
 def error_chunk(sentence: str) -> Chunk:
@@ -6582,34 +6463,18 @@ def error_chunk(sentence: str) -> Chunk:
 def status_chunk(sentence: str) -> Chunk:
     """Return a status line above the answer; the host stores it."""
     data = {"description": sentence, "done": True}
-    return host_event({"type": "status", "data": data})
-
-
-def pages_chunk(queries: list[str], pages: list[str]) -> Chunk:
-    """Return a status line that opens to the pages that a search found."""
-    sites = "1 site" if len(pages) == 1 else f"{len(pages)} sites"
-    sought = f" for {', '.join(queries)}" if queries else ""
-    data = {
-        "action": "web_search",
-        "description": f"Searched {sites}{sought}",
-        "urls": pages,
-        "done": True,
-    }
-    return host_event({"type": "status", "data": data})
+    return host_event("status", data)
 
 
 def source_chunk(name: str, text: str) -> Chunk:
     """Return a source below the answer that opens to show `text`."""
-    data = {
-        "source": {"name": name},
-        "document": [text],
-        "metadata": [{"source": name}],
-    }
-    return host_event({"type": "source", "data": data})
+    head = {"source": {"name": name}, "document": [text]}
+    return host_event("source", {**head, "metadata": [{"source": name}]})
 
 
-def host_event(event: dict[str, Any]) -> Chunk:
+def host_event(kind: str, data: Mapping[str, Any]) -> Chunk:
     """Return a chunk whose event the host hands to its event emitter."""
+    event = {"type": kind, "data": data}
     return {"event": event, "choices": [{"index": 0, "delta": {}}]}
 
 
@@ -6659,7 +6524,7 @@ _LABEL = r"[^\[\]\n]{0,300}"
 _PLAIN = r"[^\s()]{0,1000}"
 _URL = rf"https?://{_PLAIN}(?:\({_PLAIN}\){_PLAIN})?"
 
-LINK = re.compile(
+_LINK = re.compile(
     rf"(?P<open>\()?\[(?P<label>{_LABEL})\]\((?P<url>{_URL})\)(?(open)\))"
 )
 """A Markdown link, with the parentheses directly around it."""
@@ -6674,9 +6539,9 @@ _BEGUN_TRACKING = (
 _UNFINISHED_TRACKING = rf"\?{_BEGUN_TRACKING}|&{_BEGUN_TRACKING}"
 _TRACKING = re.compile(rf"\?{_TRACKED}&|[?&]{_TRACKED}(?![\w-])")
 
-OPEN_LINK = re.compile(f"{_UNFINISHED_LINK}|{_UNFINISHED_TRACKING}")
+_OPEN_LINK = re.compile(f"{_UNFINISHED_LINK}|{_UNFINISHED_TRACKING}")
 OPEN_TRACKING = re.compile(_UNFINISHED_TRACKING)
-"""The end of a text that may continue as a link or as a tracking parameter."""
+"""The end of a text that may continue as a tracking parameter."""
 
 
 class HoldbackBuffer:
@@ -6701,34 +6566,17 @@ class HoldbackBuffer:
         return rest
 
 
-def is_tracked_url(url: str) -> bool:
-    """Say whether the model's search found this address."""
-    return bool(_TRACKING.search(url))
-
-
 def strip_tracking(text: str) -> str:
     """Return a text, or an address, without tracking parameters in its links."""
     return _TRACKING.sub(_kept_of_tracking, text) if _TRACKED in text else text
-
-
-def strip_tracking_place(text: str, place: int) -> int:
-    """Return the new position of `place` after `strip_tracking`."""
-    gone = (match for match in _TRACKING.finditer(text) if match.start() < place)
-    return place - sum(len(match[0]) - len(_kept_of_tracking(match)) for match in gone)
 
 
 def _kept_of_tracking(match: re.Match[str]) -> str:
     return "?" if match[0].endswith("&") else ""
 
 
-_Edit = tuple[int, int, str]
-
-
 class Citations:
-    """Numbers the sources of one run.
-
-    The same events always give the same numbers.
-    """
+    """Numbers the sources of one run; the same events give the same numbers."""
 
     def __init__(self, known: Iterable[str] = ()) -> None:
         """Continue after the sources that the page already has, given by their keys."""
@@ -6739,7 +6587,7 @@ class Citations:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The keys that identify the numbered sources, in the order of the numbers."""
+        """The keys of the sources, in the order of their numbers."""
         return tuple(self._numbers)
 
     def feed(self, event: RunEvent) -> Iterable[CitedEvent]:
@@ -6792,9 +6640,8 @@ class Citations:
 
     def _shown_text(self, ended: ItemDone) -> str:
         content = ended.item.get("content")
-        if isinstance(content, str):
-            return link_files(self._linked(content), ended.card)
-        text = "".join(map(self._shown_part, content_parts(content)))
+        parts = [{"text": content}] if isinstance(content, str) else content
+        text = "".join(map(self._shown_part, content_parts(parts)))
         return link_files(text, ended.card)
 
     def _sources(self, *, ended: bool) -> Iterator[CitedEvent]:
@@ -6802,29 +6649,25 @@ class Citations:
             key = self._waiting.pop(0)
             name = self._names.get(key, key)
             url = {"url": key} if key.startswith("http") else {}
-            yield SourceCited(
-                {
-                    "source": {"name": name, **url},
-                    "document": [name],
-                    "metadata": [{"source": key, "name": name}],
-                }
-            )
+            head = {"source": {"name": name, **url}, "document": [name]}
+            yield SourceCited({**head, "metadata": [{"source": key, "name": name}]})
 
     def _grow(self, event: TextDelta) -> str:
         place = (event.output_index, event.part)
         before = ""
         if place not in self._growing:
             before = self._take_held(event.output_index)
-            self._growing[place] = HoldbackBuffer(OPEN_LINK)
+            self._growing[place] = HoldbackBuffer(_OPEN_LINK)
         return before + self._linked(self._growing[place].feed(event.text))
 
     def _linked(self, text: str) -> str:
         if "](" in text:
-            text = LINK.sub(self._linked_number, text)
+            text = _LINK.sub(self._linked_number, text)
         return strip_tracking(text)
 
     def _linked_number(self, link: re.Match[str]) -> str:
-        return self._number_of_link(link) if is_tracked_url(link["url"]) else link[0]
+        is_found = _TRACKING.search(link["url"])
+        return self._number_of_link(link) if is_found else link[0]
 
     def _number_of_link(self, link: re.Match[str]) -> str:
         url, label = strip_tracking(link["url"]), link["label"].strip()
@@ -6841,10 +6684,10 @@ class Citations:
         for annotation in annotations:
             self._name(annotation)
         keys = set(map(_key, annotations))
-        edits: list[_Edit] = [
+        edits = [
             (link.start(), link.end(), self._number_of_link(link))
-            for link in LINK.finditer(text)
-            if is_tracked_url(link["url"]) or strip_tracking(link["url"]) in keys
+            for link in _LINK.finditer(text)
+            if _TRACKING.search(link["url"]) or link["url"] in keys
         ]
         linked = [range(start, end) for start, end, _ in edits]
         for annotation in annotations:
@@ -6867,7 +6710,7 @@ class Citations:
 
 
 def source_keys(sources: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Return the keys of the host's sources as the page identifies them, each once."""
+    """Return the keys by which the page tells the host's sources apart, each once."""
     keys = []
     for source in sources:
         metadata = source.get("metadata") or []
@@ -6898,9 +6741,9 @@ def _range(annotation: Item, text: str) -> tuple[int, int]:
     return min(start, len(text)), min(end, len(text))
 
 
-def _apply_edits(text: str, edits: Iterable[_Edit]) -> str:
+def _apply_edits(text: str, edits: Iterable[tuple[int, int, str]]) -> str:
     pieces, done = [], 0
-    for start, end, told in sorted(edits, key=lambda edit: edit[:2]):
+    for start, end, told in sorted(edits, key=itemgetter(0, 1)):
         pieces += [text[done:start], told]
         done = max(done, end)
     return "".join([*pieces, text[done:]])
@@ -6909,8 +6752,7 @@ def _apply_edits(text: str, edits: Iterable[_Edit]) -> str:
 def chat_annotations(item: Item, before: int) -> list[Item]:
     """Return the pages that a message cites, with their positions in the answer.
 
-    The message begins `before` characters after the beginning of the answer. Its links
-    have no tracking parameters.
+    `before` is where the message begins in it, counted without tracking parameters.
     """
     annotations: list[Item] = []
     for part in content_parts(item.get("content")):
@@ -6923,14 +6765,14 @@ def chat_annotations(item: Item, before: int) -> list[Item]:
 
 
 def _url_citation(annotation: Item, text: str, before: int) -> Item:
-    cited: Item = {
-        "url": strip_tracking(str(annotation.get("url") or "")),
-        "title": str(annotation.get("title") or ""),
-    }
+    title = str(annotation.get("title") or "")
+    cited: Item = {"url": _key(annotation), "title": title}
     for key in ("start_index", "end_index"):
         place = annotation.get(key)
         place = place if isinstance(place, int) else len(text)
-        cited[key] = before + strip_tracking_place(text, place)
+        gone = (match for match in _TRACKING.finditer(text) if match.start() < place)
+        place -= sum(len(match[0]) - len(_kept_of_tracking(match)) for match in gone)
+        cited[key] = before + place
     return {"type": "url_citation", "url_citation": cited}
 
 
@@ -7161,8 +7003,7 @@ class ChunkRenderer:
         self._open_calls: dict[str, Item] = {}
         self._held = HoldbackBuffer(OPEN_TRACKING)
         self._length = 0  # of the text so far
-        self._last_part: tuple[int, int] | None = None
-        self._last_index: int | None = None
+        self._places: dict[str, object] = {}
         self._commentary: dict[int, Item] = {}
 
     def render(self, event: AnswerEvent) -> Iterator[Chunk]:
@@ -7172,9 +7013,13 @@ class ChunkRenderer:
                 self._commentary[event.output_index] = event.item
             case TextDelta(kind="text" | "refusal"):
                 shown = strip_tracking(self._held.feed(event.text))
-                yield from self._grow(event, shown)
+                if event.output_index in self._commentary:
+                    yield from self._think(event, shown)
+                else:
+                    gap = self._gap("text", event.output_index)
+                    yield from self._add_text(gap + shown)
             case TextDelta(kind="summary" | "reasoning"):
-                yield from self._add_reasoning(self._reasoning_gap(event) + event.text)
+                yield from self._think(event, event.text)
             case ItemDone() if has_image(event.item):
                 yield self._chunk({"images": [_chat_image(event.item)]})
             case ItemDone() if item_type(event.item) == "message":
@@ -7188,11 +7033,9 @@ class ChunkRenderer:
                 yield from self._add_closing(closing_commentary(event.output))
                 yield from self._end(event)
 
-    def _grow(self, event: TextDelta, shown: str) -> Iterator[Chunk]:
-        if event.output_index in self._commentary:
-            yield from self._add_reasoning(self._reasoning_gap(event) + shown)
-        else:
-            yield from self._add_text(self._gap(event) + shown)
+    def _think(self, event: TextDelta, text: str) -> Iterator[Chunk]:
+        gap = self._gap("reasoning", (event.output_index, event.part))
+        yield from self._add_reasoning(gap + text)
 
     def _end_message(self, event: ItemDone) -> Iterator[Chunk]:
         rest = strip_tracking(self._held.rest())
@@ -7200,20 +7043,16 @@ class ChunkRenderer:
             self._commentary[event.output_index] = event.item
             yield from self._add_reasoning(rest)
         else:
-            yield from self._end_answer(event, rest)
+            yield from self._add_text(rest)
+            before = self._length - len(_clean_text(event.item))
+            if cited := chat_annotations(event.item, before):
+                yield self._chunk({"annotations": cited})
         yield from self._add_text(file_lines(event.card))
-
-    def _end_answer(self, event: ItemDone, rest: str) -> Iterator[Chunk]:
-        yield from self._add_text(rest)
-        length = len(strip_tracking(message_text(event.item)))
-        cited = chat_annotations(event.item, self._length - length)
-        if cited:
-            yield self._chunk({"annotations": cited})
 
     def _add_closing(self, commentary: Item | None) -> Iterator[Chunk]:
         if commentary is not None and commentary in self._commentary.values():
             gap = _GAP if self._length else ""
-            yield from self._add_text(gap + strip_tracking(message_text(commentary)))
+            yield from self._add_text(gap + _clean_text(commentary))
 
     def _add_text(self, text: str) -> Iterator[Chunk]:
         self._length += len(text)
@@ -7228,26 +7067,21 @@ class ChunkRenderer:
         choice = {"index": 0, "delta": delta, "finish_reason": finish}
         return {**self._head, "choices": [choice]}
 
-    def _gap(self, event: TextDelta) -> str:
-        before, self._last_index = self._last_index, event.output_index
-        return "" if before in (None, event.output_index) else _GAP
-
-    def _reasoning_gap(self, event: TextDelta) -> str:
-        place = (event.output_index, event.part)
-        before, self._last_part = self._last_part, place
-        return "" if before in (None, place) else _GAP
+    def _gap(self, kind: str, place: object) -> str:
+        before = self._places.get(kind, place)
+        self._places[kind] = place
+        return "" if before == place else _GAP
 
     def _end(self, event: RunDone) -> Iterator[Chunk]:
         for index, call in enumerate(self._open_calls.values()):
             tool_call = {"index": index, **chat_tool_call(call)}
             yield self._chunk({"tool_calls": [tool_call]})
-        if event.ending.is_failure and event.ending.kind != "incomplete":
-            yield error_chunk(event.ending.sentence)
+        if error := _error(event.ending):
+            yield error
         else:
-            yield self._chunk({}, finish_reason(event.ending, bool(self._open_calls)))
-        if event.usage:
-            usage = host_usage(event.usage, event.last_usage, event.cost)
-            yield {**self._head, "choices": [], "usage": usage}
+            yield self._chunk({}, _finish_reason(event.ending, bool(self._open_calls)))
+        if usage := host_usage(event):
+            yield {**self._head, "choices": [], **usage}
 
 
 def _chat_image(item: Item) -> dict[str, Any]:
@@ -7263,8 +7097,12 @@ def chat_tool_call(item: dict[str, Any]) -> dict[str, Any]:
     return {"id": item.get("call_id"), "type": "function", "function": function}
 
 
-def finish_reason(ending: Ending, has_calls: bool) -> str:
-    """Return Chat Completions' word for the ending of an answer."""
+def _error(ending: Ending) -> Chunk:
+    failed = ending.is_failure and ending.kind != "incomplete"
+    return error_chunk(ending.sentence) if failed else {}
+
+
+def _finish_reason(ending: Ending, has_calls: bool) -> str:
     if ending.kind == "incomplete":
         return _FINISH_REASONS.get(ending.code or "", "stop")
     return "tool_calls" if has_calls else "stop"
@@ -7278,22 +7116,18 @@ def completion(
     Text that arrived before a failure is included; without any, there is only the
     error.
     """
-    failed = ended.ending.is_failure and ended.ending.kind != "incomplete"
-    error = error_chunk(ended.ending.sentence) if failed else {}
-    if failed and not ended.output:
+    error = _error(ended.ending)
+    if error and not ended.output:
         return error
     message = _message(ended)
-    finish = finish_reason(ended.ending, "tool_calls" in message)
-    usage = (
-        host_usage(ended.usage, ended.last_usage, ended.cost) if ended.usage else None
-    )
+    finish = _finish_reason(ended.ending, "tool_calls" in message)
     return {
         "id": completion_id,
         "object": "chat.completion",
         "created": created,
         "model": model,
         "choices": [{"index": 0, "message": message, "finish_reason": finish}],
-        **({"usage": usage} if usage else {}),
+        **host_usage(ended),
         **error,
     }
 
@@ -7331,7 +7165,7 @@ def _message(ended: RunDone) -> dict[str, Any]:
         "reasoning_content": _progress(ended),
         "annotations": _annotations(ended),
         "images": [_chat_image(i) for i in ended.output if has_image(i)],
-        "tool_calls": _open_calls(ended),
+        "tool_calls": [chat_tool_call(call) for call in open_calls(ended.output)],
     }
     said = {"role": "assistant", "content": completion_text(ended)}
     return said | {name: value for name, value in further.items() if value}
@@ -7346,12 +7180,6 @@ def _progress(ended: RunDone) -> str:
     ]
     texts = (text for item in steps for _, text in item_texts(item) if text)
     return strip_tracking(_GAP.join(texts))
-
-
-def _open_calls(ended: RunDone) -> list[dict[str, Any]]:
-    answered = {i["call_id"] for i in ended.output if is_call_output(i)}
-    calls = [item for item in ended.output if is_call(item)]
-    return [chat_tool_call(i) for i in calls if i.get("call_id") not in answered]
 
 
 # ==== owui_chat.render.items: The output items that the host holds for one message, and the events that make them.
@@ -7371,18 +7199,19 @@ def call_host_item(item: Item) -> Item:
 
 def output_host_item(event: ToolOutput) -> Item:
     """Return a call's output with what its card shows; pictures by their address."""
-    output = event.item["output"]
+    call_id, output = event.item["call_id"], event.item["output"]
     parts = [{"type": "input_text", "text": output}]
     if isinstance(output, list):
         texts = [part for part in output if part.get("type") == "input_text"]
         parts = [*texts, *event.card.get("stored", ())]
-    shown = _output_item(event.item["call_id"], parts, failed=event.failed)
-    return shown | {k: event.card[k] for k in ("files", "embeds") if k in event.card}
-
-
-def _broken_off_host_item(call_id: object) -> Item:
-    text = "Error: this was not run, because the answer broke off."
-    return _output_item(call_id, [{"type": "input_text", "text": text}], failed=True)
+    return {
+        "type": "function_call_output",
+        "id": f"fco_{call_id}",
+        "call_id": call_id,
+        "output": parts,
+        "status": "failed" if event.failed else "completed",
+        **{k: event.card[k] for k in ("files", "embeds") if k in event.card},
+    }
 
 
 def begun_host_item(item: Item) -> Item:
@@ -7422,23 +7251,15 @@ def reasoning_host_item(item: Item, seconds: int) -> Item:
 
 
 def _without_secrets(item: Item) -> Item:
-    hidden = ("encrypted_content",)
-    return {k: v for k, v in item.items() if k not in hidden and v is not None}
-
-
-def _output_item(call_id: object, parts: list[Item], *, failed: bool) -> Item:
-    return {
-        "type": "function_call_output",
-        "id": f"fco_{call_id}",
-        "call_id": call_id,
-        "output": parts,
-        "status": "failed" if failed else "completed",
-    }
+    hidden = "encrypted_content"
+    return {k: v for k, v in item.items() if k != hidden and v is not None}
 
 
 def _text_part(text: str) -> Item:
     return {"type": "output_text", "text": text, "annotations": []}
 
+
+_NOT_RUN = "Error: this was not run, because the answer broke off."
 
 _DELTA_TYPES: Mapping[str, str] = {
     "text": "output_text.delta",
@@ -7457,6 +7278,7 @@ class OutputItems:
         """Start without items."""
         self.items: list[Item] = []
         self.files: list[Item] = []
+        self._turn_start = 0
 
     def begin(self, item: Item) -> Chunk:
         """Return the event of a new item at the last place."""
@@ -7467,6 +7289,10 @@ class OutputItems:
         """Return the event that replaces the item at `place`."""
         self.items[place] = item
         return _native("output_item.done", place, item=item)
+
+    def update(self, place: int, **fields: Any) -> Chunk:
+        """Return the event that changes fields of the item at `place`."""
+        return self.end(place, {**self.items[place], **fields})
 
     def add(self, item: Item) -> Iterator[Chunk]:
         """Yield the events of an item that is complete at once."""
@@ -7487,50 +7313,31 @@ class OutputItems:
         grown = {"item_id": item_id, part: 0, "delta": text}
         return _native(_DELTA_TYPES[kind], place, **grown)
 
-
-def _native(kind: str, place: int, **fields: Any) -> Chunk:
-    head = {"type": f"response.{kind}", "output_index": place}
-    return {**head, **fields, "choices": [{"index": 0, "delta": {}}]}
-
-
-class OpenCalls:
-    """Closes the cards of one run's calls."""
-
-    def __init__(self, shown: OutputItems) -> None:
-        """Take the list of items."""
-        self._shown = shown
-        self._places: dict[object, int] = {}
-
-    def note(self, call: Item, place: int) -> None:
-        """Note a call that begins at `place`."""
-        self._places[call.get("call_id")] = place
-
     def answer(self, event: ToolOutput) -> Iterator[Chunk]:
         """Yield the output of a call in the form in which the host would store it."""
-        place = self._places.pop(event.item["call_id"], None)
+        place = self._open_calls().get(event.item["call_id"])
         if place is not None and event.failed:
-            yield self._closed(place, "failed")
-        yield from self._shown.add(output_host_item(event))
+            yield self.update(place, status="failed")
+        yield from self.add(output_host_item(event))
 
-    def break_off(self) -> Iterator[Chunk]:
+    def break_off_calls(self) -> Iterator[Chunk]:
         """Yield outputs for calls that a broken answer left open."""
-        for call_id, place in self._places.items():
-            yield self._closed(place, "incomplete")
-            yield from self._shown.add(_broken_off_host_item(call_id))
-        self._places = {}
+        for place in self._open_calls().values():
+            yield from self.break_off(place, _NOT_RUN)
 
-    def _closed(self, place: int, status: str) -> Chunk:
-        return self._shown.end(place, {**self._shown.items[place], "status": status})
+    def break_off(self, place: int, why: str) -> Iterator[Chunk]:
+        """Yield the end of a call that got no output, and one that says why."""
+        yield self.update(place, status="incomplete")
+        output = {"call_id": self.items[place].get("call_id"), "output": why}
+        yield from self.add(output_host_item(ToolOutput(place, output, failed=True)))
 
-
-class RecordItems:
-    """Puts the records of one message into its output."""
-
-    def __init__(self, shown: OutputItems) -> None:
-        """Add to `shown`."""
-        self._shown = shown
-        self._places: dict[str, int] = {}
-        self._turn_start = 0
+    def _open_calls(self) -> dict[object, int]:
+        call_ids = {call.get("call_id") for call in open_calls(self.items)}
+        return {
+            item.get("call_id"): place
+            for place, item in enumerate(self.items)
+            if is_call(item) and item.get("call_id") in call_ids
+        }
 
     def add_record(
         self, stored: StoredRecord, places: Mapping[int, int]
@@ -7539,27 +7346,28 @@ class RecordItems:
 
         `places` are those of the run's items.
         """
-        items = self._shown.items
-        if stored.ulid in self._places:
-            place = self._places[stored.ulid]
-            before = items[place]["before"]
-            yield self._shown.end(place, record_item(stored, before))
-            return
         index = stored.output_index
         found = None if index is None else places.get(index)
-        before = "" if found is None else items[found].get("id") or ""
-        self._places[stored.ulid] = len(items)
-        yield from self._shown.add(record_item(stored, before))
+        before = "" if found is None else self.items[found].get("id") or ""
+        record = record_item(stored, before)
+        for place, item in enumerate(self.items):
+            if item.get("id") == record["id"]:
+                yield self.update(place, kept=record["kept"])
+                return
+        yield from self.add(record)
 
     def add_details(self, turn: TurnDetails) -> Iterator[Chunk]:
         """Yield the reasoning of a response again, now with its details, if any."""
-        items = self._shown.items
-        new = range(self._turn_start, len(items))
-        self._turn_start = len(items)
-        place = next((at for at in new if is_reasoning(items[at])), None)
+        new = range(self._turn_start, len(self.items))
+        self._turn_start = len(self.items)
+        place = next((at for at in new if is_reasoning(self.items[at])), None)
         if place is not None:
-            details = [*turn.details]
-            yield self._shown.end(place, {**items[place], "reasoning_details": details})
+            yield self.update(place, reasoning_details=[*turn.details])
+
+
+def _native(kind: str, place: int, **fields: Any) -> Chunk:
+    head = {"type": f"response.{kind}", "output_index": place}
+    return {**head, **fields, "choices": [{"index": 0, "delta": {}}]}
 
 
 # ==== owui_chat.render.hosted: What the page shows of the items that OpenAI's own tools make.
@@ -7594,7 +7402,8 @@ class _ImageHostItem(HostedItem):
                 yield status_chunk("Drawing a picture")
             case PartialImage():
                 sketch = {"result": event.image, "output_format": event.form}
-                yield _on_the_page(self._shown, [_file(image_url(sketch))])
+                picture = {"type": "image", "url": image_url(sketch)}
+                yield _on_the_page(self._shown, [picture])
             case ItemDone():
                 yield from self._end(event)
                 yield from show_files(self._shown, event.card)
@@ -7625,24 +7434,19 @@ def show_files(shown: OutputItems, card: Mapping[str, Any]) -> Iterator[Chunk]:
     files = card.get("files")
     if not files:
         return
-    yield host_event({"type": "files", "data": {"files": files}})
-    before, shown.files = bool(shown.files), [*shown.files, *files]
-    if before:
-        yield _on_the_page(shown, [])
+    yield host_event("files", {"files": files})
+    if shown.files:
+        yield _on_the_page(shown, files)
+    shown.files += files
 
 
 def _on_the_page(shown: OutputItems, more: list[Item]) -> Chunk:
-    data = {"files": [*shown.files, *more]}
-    return {**host_event({"type": "chat:message:files", "data": data}), "choices": []}
-
-
-def _file(url: str) -> Item:
-    return {"type": "image", "url": url}
+    event = host_event("chat:message:files", {"files": [*shown.files, *more]})
+    return {**event, "choices": []}
 
 
 def _failure(item: Item) -> str:
-    error = item.get("error")
-    code = error.get("code") if isinstance(error, Mapping) else None
+    code = as_mapping(item.get("error")).get("code")
     return _REFUSED if code == "moderation_blocked" else _FAILED
 
 
@@ -7657,11 +7461,8 @@ class _CodeHostItem(HostedItem):
     def render(self, event: RunEvent) -> Iterator[Chunk]:
         match event:
             case ItemAdded():
-                card = {
-                    **code_host_item({**event.item, "code": ""}),
-                    "status": "in_progress",
-                }
-                yield self._shown.begin(card)
+                begun = {**event.item, "code": "", "status": "in_progress"}
+                yield self._shown.begin(code_host_item(begun))
             case TextDelta():
                 self._code.append(event.text)
                 yield self._shown.grow(self._place, event.kind, event.text)
@@ -7669,10 +7470,8 @@ class _CodeHostItem(HostedItem):
                 yield self._shown.end(self._place, code_host_item(event.item))
                 yield from show_files(self._shown, event.card)
             case _:
-                begun = self._shown.items[self._place]
                 code = replay_code({"code": "".join(self._code)}, _BROKEN_CODE)
-                broken = {**begun, "status": "incomplete", "code": code}
-                yield self._shown.end(self._place, broken)
+                yield self._shown.update(self._place, status="incomplete", code=code)
 
 
 def end_after_code(shown: OutputItems) -> Iterator[Chunk]:
@@ -7692,18 +7491,23 @@ class _SearchHostItem(HostedItem):
     def render(self, event: RunEvent) -> Iterator[Chunk]:
         match event:
             case ItemAdded():
-                yield self._shown.begin(
-                    {**_search_host_item(event.item), "status": "in_progress"}
-                )
+                begun = {**event.item, "status": "in_progress"}
+                yield self._shown.begin(_search_host_item(begun))
             case ItemDone():
                 yield self._shown.end(self._place, _search_host_item(event.item))
-                pages = map(strip_tracking, search_pages(event.item))
-                unique = list(dict.fromkeys(pages))
-                if unique:
-                    yield pages_chunk(search_queries(event.item), unique)
+                if search_pages(event.item):
+                    yield _pages_chunk(event.item)
             case RunDone():
-                card = {**self._shown.items[self._place], "status": "incomplete"}
-                yield self._shown.end(self._place, card)
+                yield self._shown.update(self._place, status="incomplete")
+
+
+def _pages_chunk(item: Item) -> Chunk:
+    pages = list(dict.fromkeys(map(strip_tracking, search_pages(item))))
+    queries = ", ".join(search_queries(item))
+    sites = "1 site" if len(pages) == 1 else f"{len(pages)} sites"
+    sought = f" for {queries}" if queries else ""
+    head = {"action": "web_search", "description": f"Searched {sites}{sought}"}
+    return host_event("status", {**head, "urls": pages, "done": True})
 
 
 def _search_host_item(item: Item) -> Item:
@@ -7724,29 +7528,19 @@ class _McpCallHostItem(HostedItem):
     def render(self, event: RunEvent) -> Iterator[Chunk]:
         match event:
             case ItemAdded():
-                begun = {
-                    **_mcp_call_host_item(event.item, "in_progress"),
-                    "arguments": "",
-                }
-                yield self._shown.begin(begun)
+                begun = _mcp_call_host_item(event.item, "in_progress")
+                yield self._shown.begin({**begun, "arguments": ""})
             case TextDelta():
                 yield self._shown.grow(self._place, event.kind, event.text)
             case ItemDone():
-                failed = remote_failed(event.item)
+                failed, output = remote_failed(event.item), remote_output(event.item)
                 status = "failed" if failed else "completed"
-                yield self._shown.end(
-                    self._place, _mcp_call_host_item(event.item, status)
-                )
-                answer = ToolOutput(
-                    event.output_index, remote_output(event.item), failed
-                )
+                card = _mcp_call_host_item(event.item, status)
+                yield self._shown.end(self._place, card)
+                answer = ToolOutput(event.output_index, output, failed)
                 yield from self._shown.add(output_host_item(answer))
             case RunDone():
-                call = self._shown.items[self._place]
-                yield self._shown.end(self._place, {**call, "status": "incomplete"})
-                unknown = {"call_id": call["call_id"], "output": _UNKNOWN_OUTCOME}
-                answer = ToolOutput(self._place, unknown, failed=True)
-                yield from self._shown.add(output_host_item(answer))
+                yield from self._shown.break_off(self._place, _UNKNOWN_OUTCOME)
 
 
 class _McpListHostItem(HostedItem):
@@ -7869,8 +7663,7 @@ def _commentary_item(item: Item, text: str, status: str) -> Item:
 # ==== owui_chat.render.native: Run events as Open WebUI's native events, and the last status line of an answer.
 
 
-def closing_line(seconds: float, ended: RunDone) -> str:
-    """Return the last status line: time, tokens and cost, as far as they are known."""
+def _closing_line(seconds: float, ended: RunDone) -> str:
     parts = [f"Finished in {_duration(seconds)}"]
     if ended.usage:
         parts.append(_tokens(ended.usage))
@@ -7903,17 +7696,12 @@ class NativeRenderer:
     """Shows one run."""
 
     def __init__(self, now: Callable[[], float], *, closes: bool = True) -> None:
-        """Take `now`, a clock in seconds, to measure the time of reasoning.
-
-        `closes` says whether a last status line is shown.
-        """
+        """Take a clock in seconds; `closes` says whether a last status line is shown."""
         self._closes = closes
         self._now = now
         self._began = now()
         self._shown = OutputItems()
         self._commentary = Commentary(self._shown)
-        self._calls = OpenCalls(self._shown)
-        self._records = RecordItems(self._shown)
         self._hosted: dict[int, HostedItem] = {}
         self._places: dict[int, int] = {}
         self._marker = ""
@@ -7944,7 +7732,7 @@ class NativeRenderer:
             case Marker():
                 self._marker = event.text
             case ToolOutput():
-                yield from self._calls.answer(event)
+                yield from self._shown.answer(event)
             case RunDone():
                 yield from self._end_run(event)
             case _:
@@ -7973,14 +7761,14 @@ class NativeRenderer:
     def _render_beside(self, event: AnswerEvent) -> Iterator[Chunk]:
         match event:
             case SourceCited():
-                yield host_event({"type": "source", "data": event.source})
+                yield host_event("source", event.source)
             case Status():
                 yield status_chunk(event.sentence)
             case StoredRecord():
                 places = self._places | self._commentary.indexes
-                yield from self._records.add_record(event, places)
+                yield from self._shown.add_record(event, places)
             case TurnDetails():
-                yield from self._records.add_details(event)
+                yield from self._shown.add_details(event)
 
     def _take_marker(self) -> str:
         marker, self._marker = self._marker, ""
@@ -7992,19 +7780,20 @@ class NativeRenderer:
             yield from hosted.render(event)
         yield from self._commentary.end_run(event.output)
         if failed:
-            yield from self._calls.break_off()
+            yield from self._shown.break_off_calls()
         if marker := self._take_marker():
             yield from self._shown.add_marker(marker)
         yield from end_after_code(self._shown)
         if self._closes and not failed and not open_calls(event.output):
-            yield status_chunk(closing_line(self._now() - self._began, event))
-        yield from _end_of_run(event)
+            yield status_chunk(_closing_line(self._now() - self._began, event))
+        if usage := host_usage(event):
+            yield {"choices": [{"index": 0, "delta": {}}], **usage}
+        if failed:
+            yield error_chunk(event.ending.sentence)
 
     def _start(self, event: ItemAdded) -> Chunk:
-        place = self._places[event.output_index] = len(self.items)
+        self._places[event.output_index] = len(self.items)
         self._started[event.output_index] = self._now()
-        if is_call(event.item):
-            self._calls.note(event.item, place)
         return self._shown.begin(begun_host_item(event.item))
 
     def _grow(self, event: TextDelta) -> Iterator[Chunk]:
@@ -8037,14 +7826,6 @@ class NativeRenderer:
 
 def _is_shown(item: Item) -> bool:
     return item_type(item) in _SHOWN_TYPES and not is_commentary(item)
-
-
-def _end_of_run(event: RunDone) -> Iterator[Chunk]:
-    if event.usage:
-        usage = host_usage(event.usage, event.last_usage, event.cost)
-        yield {"choices": [{"index": 0, "delta": {}}], "usage": usage}
-    if event.ending.is_failure:
-        yield error_chunk(event.ending.sentence)
 
 
 # ==== owui_chat.storage.details_carrier: Records carried by the `reasoning_details` of reasoning items.
@@ -9591,7 +9372,7 @@ class Config(NamedTuple):
     endpoint: Endpoint | InvalidRequest
     own_key: str
     """The user's own API key, if the administrator permits one."""
-    overrides: Overrides | InvalidRequest
+    overrides: Mapping[str, ResolvedModel] | InvalidRequest
     prices: Mapping[str, ModelPrices] | InvalidRequest
     rules: Sequence[tuple[str, Approval]] | InvalidRequest
     remote: RemoteServers
@@ -10197,7 +9978,7 @@ class PipeCall(NamedTuple):
 
     def resolve(self, name: str) -> ResolvedModel:
         """Return a model with the administrator's overrides; raises InvalidRequest."""
-        return resolve_with_overrides(name, usable(self.config.overrides))
+        return resolve_model(name, usable(self.config.overrides))
 
 
 # ==== owui_manifold.host: The only module that uses `open_webui`; every name of the host is looked up here.
@@ -11767,9 +11548,7 @@ def _record_scope(prepared: PreparedRequest) -> RecordScope:
         caller.message_id,
         prepared.origin,
         remembers,
-        cites=bool(
-            prepared.request.tools and any(map(is_search, prepared.request.tools))
-        ),
+        cites=any(tool_kind(tool).is_cited for tool in prepared.request.tools or ()),
         delegates=_delegates(prepared),
     )
 
@@ -11900,13 +11679,15 @@ def list_models(
     names: list[str] = []
     for name in comma_list(valves.MODEL_ID):
         names += _newest(valves, listing, connections) if name == _AUTO else [name]
-    return {name: resolve_with_overrides(name, overrides) for name in names}
+    return {name: resolve_model(name, overrides) for name in names}
 
 
-def configured_models(valves: Valves, overrides: Overrides) -> list[ResolvedModel]:
+def configured_models(
+    valves: Valves, overrides: Mapping[str, ResolvedModel]
+) -> list[ResolvedModel]:
     """Return the models that the administrator wrote into MODEL_ID."""
     names = [name for name in comma_list(valves.MODEL_ID) if name != _AUTO]
-    return [resolve_with_overrides(name, overrides) for name in names]
+    return [resolve_model(name, overrides) for name in names]
 
 
 def _newest(valves: Valves, listing: Listing, connections: Connections) -> list[str]:

@@ -33,6 +33,17 @@ def answering(answer: object) -> str:
     return f"import sys\nsys.stdin.readline()\nprint({line!r})"
 
 
+def confined_answering(answer: object, rest: bytes = b"") -> str:
+    """Return a program that tells it is a good sandbox, then gives an answer."""
+    given = json.dumps(answer).encode() + b"\n" + rest
+    return (
+        "import json, sys\n"
+        "asked = json.loads(sys.stdin.readline())['operation']\n"
+        f"told = {json.dumps(CONFINED).encode()!r} if asked == 'describe' else {given!r}\n"
+        "sys.stdout.buffer.write(told)"
+    )
+
+
 @dataclass(eq=False)
 class PretendedCell:
     """A process of the host; `memory` is what it pretends to hold."""

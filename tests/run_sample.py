@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from openai_responses.clock import encode_ulid
+import ulid
+
 from openai_responses.endings import CUT
 from openai_responses.errors import MalformedEvent
 from openai_responses.items import Item, is_call, item_texts, item_type
@@ -228,7 +229,8 @@ class Ids:
     def __call__(self) -> tuple[str, int]:
         """Return the next id and the time."""
         self.given += 1
-        return encode_ulid(1_795_262_400_000, self.given), 1_795_262_400
+        number = (1_795_262_400_000 << 80) | self.given
+        return str(ulid.from_int(number)), 1_795_262_400
 
 
 class Page:

@@ -16,7 +16,7 @@ from collections.abc import (
     Mapping,
 )
 from contextlib import aclosing, asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple, TypeVar
 
@@ -24,19 +24,17 @@ import aiohttp
 
 MAX_TOOLS_PER_SERVER = 128
 """Of one server; more would only confuse a model."""
+MAX_TOOL_NAME_CHARACTERS = 64
 MAX_REMOTE_BYTES = 8 * 1024 * 1024
-"""In bytes; a file of 5 MB, which is the most that is shown, fits in as base64."""
+"""Of one answer; a file of 5 MB, which is the most that is shown, fits in as base64."""
 
 _MAX_SCHEMA_CHARACTERS = 50_000
 _MAX_TOOL_SCHEMA_DEPTH = 40
 _MAX_DESCRIPTION_CHARACTERS = 4_000
-_MAX_TOOL_NAME_CHARACTERS = 64
 _MIN_SECRET_CHARACTERS = 6
 _INVALID_TOOL_NAME_CHARACTER = re.compile(r"[^A-Za-z0-9_-]")
 
 _ExecuteRemoteTool = Callable[[dict[str, Any]], Awaitable[Any]]
-
-
 _Response = TypeVar("_Response")
 
 
@@ -86,22 +84,10 @@ def make_remote_tool(
 ) -> RemoteTool:
     """Return a tool named after its server and itself."""
     name = _INVALID_TOOL_NAME_CHARACTER.sub("_", f"{label}_{spec.own_name}")[
-        :_MAX_TOOL_NAME_CHARACTERS
+        :MAX_TOOL_NAME_CHARACTERS
     ]
     description = truncate_text(spec.description, _MAX_DESCRIPTION_CHARACTERS)
     return RemoteTool(name, description, spec.args, run)
-
-
-def make_names_unique(tools: Iterable[RemoteTool]) -> tuple[RemoteTool, ...]:
-    """Return the tools; a name that is taken gets a number."""
-    found: dict[str, RemoteTool] = {}
-    for tool in tools:
-        name, number = tool.name, 1
-        while name in found:
-            number += 1
-            name = f"{tool.name[: _MAX_TOOL_NAME_CHARACTERS - 4]}_{number}"
-        found[name] = replace(tool, name=name)
-    return tuple(found.values())
 
 
 def is_tool_allowed(allowed: Iterable[str] | None, name: str) -> bool:
@@ -188,33 +174,30 @@ class RemoteConnection:
             ) from None
 
     async def read_chunks(
-        self, response: aiohttp.ClientResponse, most: int
+        self, response: aiohttp.ClientResponse
     ) -> AsyncGenerator[bytes, None]:
         """Yield a body as it comes; raises RemoteError if it is too long."""
         if response.headers.get("Content-Encoding", "identity") != "identity":
             raise RemoteError(f"{self._name} sent a compressed answer, unasked.")
-        left = most
+        left = MAX_REMOTE_BYTES
         async for piece in response.content.iter_any():
             left -= len(piece)
             if left < 0:
-                raise RemoteError(f"{self._name} sent more than {most} bytes.")
+                most = f"{MAX_REMOTE_BYTES} bytes"
+                raise RemoteError(f"{self._name} sent more than {most}.")
             yield piece
 
-    async def read_body(self, response: aiohttp.ClientResponse, most: int) -> bytes:
-        """Return a whole body; raises RemoteError if it is too long."""
-        return b"".join([piece async for piece in self.read_chunks(response, most)])
-
-    async def read_beginning(
-        self, response: aiohttp.ClientResponse, most: int
-    ) -> tuple[bytes, bool]:
-        """Return at most that much of a body, and whether it is complete."""
-        taken: list[bytes] = []
-        async with aclosing(self.read_chunks(response, MAX_REMOTE_BYTES)) as pieces:
+    async def read_body(
+        self, response: aiohttp.ClientResponse, most: int = MAX_REMOTE_BYTES
+    ) -> bytes:
+        """Return a body; of one longer than `most` a beginning that is longer too."""
+        taken = bytearray()
+        async with aclosing(self.read_chunks(response)) as pieces:
             async for piece in pieces:
-                taken.append(piece)
-                if sum(map(len, taken)) > most:
-                    return b"".join(taken)[:most], False
-        return b"".join(taken), True
+                taken += piece
+                if len(taken) > most:
+                    break
+        return bytes(taken)
 
     async def close(self) -> None:
         """Close the session."""

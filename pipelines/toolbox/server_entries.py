@@ -1,4 +1,4 @@
-"""Parses the JSON list of tool servers that an administrator typed.
+"""Parses the JSON lists of tool servers that an administrator typed.
 
 An invalid entry is skipped, with a sentence that says why; the other entries stay. No
 sentence quotes a value, because any value may be a secret. The keys are those of the
@@ -8,51 +8,45 @@ API's own MCP tool where it has them.
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Annotated, ClassVar, NamedTuple
 from urllib.parse import urlsplit
 
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Field,
-    ValidationError,
-    ValidationInfo,
-    field_validator,
-)
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
+_ADDRESS_FORM = "an address that begins with http:// or https:// and holds no password"
+_MAP_FORM = "a JSON object of texts"
 _EXPECTED_FORMS: Mapping[str, str] = {
     "server_label": "a letter followed by up to 31 letters, digits, hyphens and "
     "underscores",
-    "server_url": "an address that begins with http:// or https:// and holds no "
-    "password",
-    "base_url": "an address that begins with http:// or https:// and holds no password",
+    "server_url": _ADDRESS_FORM,
+    "base_url": _ADDRESS_FORM,
     "authorization": "a text",
-    "headers": "a JSON object of texts",
+    "headers": _MAP_FORM,
     "allowed_tools": "a list of names",
     "timeout": "a number of seconds from 1 to 600",
     "command": "a list of texts, the program first",
-    "env": "a JSON object of texts",
+    "env": _MAP_FORM,
 }
 _TOOL_SERVER_LABEL = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,31}")
 
 
-def _is_web_address(text: str) -> bool:
-    """Say whether a text is an http or https address without a password."""
-    try:
-        parts = urlsplit(text)
-        is_sound = bool(parts.hostname) and parts.port != 0 and "@" not in parts.netloc
-    except ValueError:  # brackets without an address, a port that is no number
-        return False
-    one_word = text.split() == [text]
-    return is_sound and one_word and parts.scheme in ("http", "https")
+def _check_label(text: str) -> str:
+    if not _TOOL_SERVER_LABEL.fullmatch(text):
+        raise ValueError
+    return text
 
 
-def _is_tool_server_label(text: object) -> bool:
-    """Say whether a text can be the label of a server."""
-    return isinstance(text, str) and bool(_TOOL_SERVER_LABEL.fullmatch(text))
+def _check_address(text: str) -> str:
+    """Return an http or https address without a password; raises ValueError."""
+    parts = urlsplit(text)  # raises it too: brackets without an address
+    is_sound = parts.hostname and parts.port != 0 and "@" not in parts.netloc
+    if not is_sound or text.split() != [text] or parts.scheme not in ("http", "https"):
+        raise ValueError
+    return text
 
 
+_Address = Annotated[str, AfterValidator(_check_address)]
 _StringMap = Mapping[str, str]
 
 
@@ -61,38 +55,29 @@ class _ServerRow(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
-    server_label: str
+    server_label: Annotated[str, AfterValidator(_check_label)]
     authorization: str | None = None
     headers: _StringMap = {}
     allowed_tools: list[str] | None = None
     timeout: float = Field(default=60.0, ge=1, le=600)
 
-    @field_validator("server_label", "server_url", "base_url", check_fields=False)
-    @classmethod
-    def _check_format(cls, text: str, about: ValidationInfo) -> str:
-        is_fine = (
-            _is_tool_server_label
-            if about.field_name == "server_label"
-            else _is_web_address
-        )
-        if not is_fine(text):
-            raise ValueError
-        return text
 
-
-class McpRow(_ServerRow):
+class _McpRow(_ServerRow):
     """An MCP server as it is typed."""
 
-    server_url: str | None = None
+    server_url: _Address = ""
+    base_url: ClassVar[str] = ""
     command: list[str] = []
     env: _StringMap = {}
 
 
-class OpenApiRow(_ServerRow):
+class _OpenApiRow(_ServerRow):
     """A server with an OpenAPI document as it is typed."""
 
-    server_url: str
-    base_url: str | None = None
+    server_url: _Address
+    base_url: _Address = ""
+    command: ClassVar[list[str]] = []
+    env: ClassVar[_StringMap] = {}
 
 
 def _describe_row_error(error: ValidationError) -> str:
@@ -109,12 +94,8 @@ def _describe_row_error(error: ValidationError) -> str:
 
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 
-RevealSecret = Callable[[str], str | None]
-"""Gives what a reference (`env:NAME`, `file:PATH`) stands for, and any other text as
-it is; None for what cannot be read."""
 
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class ServerEntry:
     """One server; `allowed` are patterns of its tools' own names, None allows all.
 
@@ -123,14 +104,14 @@ class ServerEntry:
     """
 
     label: str
-    url: str = field(default="", repr=False)
-    base_url: str = field(default="", repr=False)
-    headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    url: str = ""
+    base_url: str = ""
+    headers: tuple[tuple[str, str], ...] = ()
     allowed: tuple[str, ...] | None = None
     seconds: float = 60.0
-    command: tuple[str, ...] = field(default=(), repr=False)
-    environment: tuple[tuple[str, str], ...] = field(default=(), repr=False)
-    secrets: tuple[str, ...] = field(default=(), repr=False)
+    command: tuple[str, ...] = ()
+    environment: tuple[tuple[str, str], ...] = ()
+    secrets: tuple[str, ...] = ()
 
 
 class ServerEntries(NamedTuple):
@@ -140,12 +121,36 @@ class ServerEntries(NamedTuple):
     problems: tuple[str, ...] = ()
 
 
-class EntryReader(NamedTuple):
+_RevealSecret = Callable[[str], str | None]
+
+
+class ToolServerSettings(NamedTuple):
+    """The servers in the valves; `allows_programs` is for MCP over stdio.
+
+    `reveal` gives what a reference (`env:NAME`, `file:PATH`) stands for, and any other
+    text as it is; None for what cannot be read.
+    """
+
+    mcp: str = ""
+    openapi: str = ""
+    allows_programs: bool = False
+    reveal: _RevealSecret = str
+
+    def read_entries(self) -> tuple[ServerEntries, ServerEntries]:
+        """Return the MCP servers and the OpenAPI servers."""
+        mcp = _EntryReader(
+            "MCP_SERVERS_JSON", _McpRow, self.reveal, self.allows_programs
+        )
+        openapi = _EntryReader("OPENAPI_SERVERS_JSON", _OpenApiRow, self.reveal)
+        return mcp.read_entries(self.mcp), openapi.read_entries(self.openapi)
+
+
+class _EntryReader(NamedTuple):
     """Reads the entries of a valve; `starts_programs` allows a `command`."""
 
     valve: str
-    row: type[McpRow] | type[OpenApiRow]
-    reveal: RevealSecret
+    row: type[_McpRow] | type[_OpenApiRow]
+    reveal: _RevealSecret
     starts_programs: bool = False
 
     def read_entries(self, text: str) -> ServerEntries:
@@ -163,9 +168,10 @@ class EntryReader(NamedTuple):
                     raise _InvalidEntry("its server_label is not its own")
                 entries[entry.label.lower()] = entry
             except _InvalidEntry as wrong:
-                name = _read_entry_label(row) or f"server {number}"
-                what = f"{name} is left out, because {wrong}"
-                complaints.append(self._sentence(what))
+                name = _read_label(row) or f"server {number}"
+                complaints.append(
+                    self._sentence(f"{name} is left out, because {wrong}")
+                )
         return ServerEntries(tuple(entries.values()), tuple(complaints))
 
     def _sentence(self, what: str) -> str:
@@ -180,27 +186,24 @@ class EntryReader(NamedTuple):
         tokens = [text for _, text in self._reveal_all("authorization", token)]
         headers = [("Authorization", f"Bearer {text}") for text in tokens]
         headers += self._reveal_all("headers", row.headers)
-        entry = ServerEntry(
+        environment = tuple(self._reveal_all("env", row.env))
+        secrets = [*_referenced_secrets(headers, row.headers), *tokens]
+        return ServerEntry(
             label=row.server_label,
-            url=row.server_url or "",
+            url=row.server_url,
+            base_url=row.base_url,
             headers=tuple(headers),
             allowed=None if row.allowed_tools is None else tuple(row.allowed_tools),
             seconds=row.timeout,
-            secrets=tuple(
-                dict.fromkeys([*_referenced_secrets(headers, row.headers), *tokens])
-            ),
-        )
-        if isinstance(row, OpenApiRow):
-            return replace(entry, base_url=row.base_url or "")
-        environment = tuple(self._reveal_all("env", row.env))
-        return replace(
-            entry,
             command=tuple(row.command),
             environment=environment,
-            secrets=(*entry.secrets, *_referenced_secrets(environment, row.env)),
+            secrets=(
+                *dict.fromkeys(secrets),
+                *_referenced_secrets(environment, row.env),
+            ),
         )
 
-    def _parse_row(self, given: object) -> McpRow | OpenApiRow:
+    def _parse_row(self, given: object) -> _McpRow | _OpenApiRow:
         if not isinstance(given, dict):
             raise _InvalidEntry("it is no JSON object")
         said = {key: value for key, value in given.items() if value is not None}
@@ -208,15 +211,11 @@ class EntryReader(NamedTuple):
             row = self.row.model_validate(said)
         except ValidationError as error:
             raise _InvalidEntry(_describe_row_error(error)) from None
-        if isinstance(row, McpRow):
-            self._check_target(row)
-        return row
-
-    def _check_target(self, row: McpRow) -> None:
         if bool(row.server_url) == bool(row.command):
             raise _InvalidEntry("it needs a server_url or a command, one of them")
         if row.command and not self.starts_programs:
             raise _InvalidEntry("it starts a program, which the valves do not allow")
+        return row
 
     def _reveal_all(self, key: str, texts: _StringMap) -> Iterator[tuple[str, str]]:
         for name, text in texts.items():
@@ -246,6 +245,7 @@ def _referenced_secrets(
     return [one for text in texts for one in (text, *text.split()[1:])]
 
 
-def _read_entry_label(row: object) -> str:
+def _read_label(row: object) -> str:
     label = row.get("server_label") if isinstance(row, dict) else None
-    return str(label) if _is_tool_server_label(label) else ""
+    is_label = isinstance(label, str) and _TOOL_SERVER_LABEL.fullmatch(label)
+    return str(label) if is_label else ""

@@ -12,23 +12,21 @@ from openai_responses.json_input import as_list, as_mapping, as_text
 Item = dict[str, Any]
 
 
-class ItemKind(NamedTuple):
+class _ItemKind(NamedTuple):
     """What all items of one type have in common."""
 
     parts: tuple[tuple[str, str], ...] = ()
     """Lists of texts that deltas grow: the kind of the text and its field."""
     text: tuple[str, str] | None = None
     """The one text that deltas grow: its kind and its field."""
-    output_type: str = ""
-    """The type of the answer, for a call that our side has to answer."""
     from_client: bool = False
     """Only our side makes it."""
     is_encrypted: bool = False
     """Only the account and the model family that made it can read it."""
     id_prefix: str = ""
     """How the id begins that other servers ask for."""
-    is_hosted: bool = False
-    """The API makes it or runs it."""
+    tool: str = ""
+    """The type of the hosted tool that makes it; empty if the API does not run it."""
     returned: Literal["always", "same_run", "never"] = "always"
     """Which later requests a hosted item goes into."""
     required: tuple[str, ...] = ()
@@ -37,8 +35,6 @@ class ItemKind(NamedTuple):
     """Fields that it demands even where they are null."""
     is_call: bool = False
     """It is part of a call of a hosted tool."""
-    tool: str = ""
-    """The type of the hosted tool that makes it."""
     include: str = ""
     """What the API leaves out of it unless a request includes it."""
     refused_at_minimal: bool = False
@@ -50,50 +46,38 @@ class ItemKind(NamedTuple):
     fee_field: str = ""
 
 
-def _hosted(tool: str, *required: str, **fields: Any) -> ItemKind:
-    return ItemKind(is_hosted=True, tool=tool, required=required, **fields)
-
-
-ITEM_KINDS: Mapping[str, ItemKind] = {
-    "message": ItemKind(parts=(("text", "content"),)),
-    "reasoning": ItemKind(
+_ITEM_KINDS = {
+    "message": _ItemKind(parts=(("text", "content"),)),
+    "reasoning": _ItemKind(
         parts=(("summary", "summary"), ("reasoning", "content")),
         is_encrypted=True,
         id_prefix="rs",
     ),
-    "compaction": ItemKind(is_encrypted=True),
-    "function_call": ItemKind(
-        text=("arguments", "arguments"),
-        output_type="function_call_output",
-        id_prefix="fc",
-    ),
-    "function_call_output": ItemKind(from_client=True),
-    "custom_tool_call": ItemKind(
-        text=("arguments", "input"),
-        output_type="custom_tool_call_output",
-        id_prefix="ctc",
-    ),
-    "custom_tool_call_output": ItemKind(from_client=True),
-    "web_search_call": _hosted(
-        "web_search",
-        "action",
+    "compaction": _ItemKind(is_encrypted=True),
+    "function_call": _ItemKind(text=("arguments", "arguments"), id_prefix="fc"),
+    "function_call_output": _ItemKind(from_client=True),
+    "custom_tool_call": _ItemKind(text=("arguments", "input"), id_prefix="ctc"),
+    "custom_tool_call_output": _ItemKind(from_client=True),
+    "web_search_call": _ItemKind(
+        tool="web_search",
+        required=("action",),
         is_call=True,
         is_cited=True,
         include="web_search_call.action.sources",
         refused_at_minimal=True,
         fee=0.01,
     ),
-    "file_search_call": _hosted(
-        "file_search",
-        "queries",
+    "file_search_call": _ItemKind(
+        tool="file_search",
+        required=("queries",),
         is_call=True,
         is_cited=True,
         refused_at_minimal=True,
         fee=0.0025,  # not verified
     ),
-    "code_interpreter_call": _hosted(
-        "code_interpreter",
-        "container_id",
+    "code_interpreter_call": _ItemKind(
+        tool="code_interpreter",
+        required=("container_id",),
         nullable=("code", "outputs"),
         text=("code", "code"),
         is_call=True,
@@ -102,25 +86,25 @@ ITEM_KINDS: Mapping[str, ItemKind] = {
         fee_field="container_id",
     ),
     # It would be looked up by an id that was never stored: see `image_message`.
-    "image_generation_call": _hosted(
-        "image_generation", returned="never", refused_at_minimal=True
+    "image_generation_call": _ItemKind(
+        tool="image_generation", returned="never", refused_at_minimal=True
     ),
-    "mcp_list_tools": _hosted("mcp", "server_label", "tools"),
-    "mcp_call": _hosted(
-        "mcp",
-        *("server_label", "name", "arguments"),
+    "mcp_list_tools": _ItemKind(tool="mcp", required=("server_label", "tools")),
+    "mcp_call": _ItemKind(
+        tool="mcp",
+        required=("server_label", "name", "arguments"),
         text=("arguments", "arguments"),
         is_call=True,
     ),
-    "mcp_approval_request": _hosted(
-        "mcp",
-        *("id", "server_label", "name", "arguments"),
+    "mcp_approval_request": _ItemKind(
+        tool="mcp",
+        required=("id", "server_label", "name", "arguments"),
         returned="same_run",
         is_call=True,
     ),
-    "mcp_approval_response": _hosted(
-        "mcp",
-        *("approval_request_id", "approve"),
+    "mcp_approval_response": _ItemKind(
+        tool="mcp",
+        required=("approval_request_id", "approve"),
         returned="same_run",
         is_call=True,
         from_client=True,
@@ -129,12 +113,14 @@ ITEM_KINDS: Mapping[str, ItemKind] = {
 """The types of items that the code knows. The fees are those of LiteLLM 1.109.1's price
 map (2026-11-21)."""
 
-_OTHER_KIND = ItemKind()
+_OTHER_KIND = _ItemKind()
+_TOOL_KINDS = {kind.tool: kind for kind in _ITEM_KINDS.values() if kind.tool}
 
-CALL_OUTPUTS = {name: k.output_type for name, k in ITEM_KINDS.items() if k.output_type}
-"""Calls that we answer, by the type of their answer."""
-
-_TOOL_KINDS = {kind.tool: kind for kind in ITEM_KINDS.values() if kind.tool}
+CALL_OUTPUTS = {
+    "function_call": "function_call_output",
+    "custom_tool_call": "custom_tool_call_output",
+}
+"""Calls that we answer, and the types of their answers."""
 
 
 def item_type(item: Mapping[str, Any]) -> str:
@@ -143,9 +129,14 @@ def item_type(item: Mapping[str, Any]) -> str:
     return kind if isinstance(kind, str) else "message" if "role" in item else ""
 
 
-def kind_of(item: Mapping[str, Any]) -> ItemKind:
+def kind_of(item: Mapping[str, Any]) -> _ItemKind:
     """Return what is known of items of this type."""
-    return ITEM_KINDS.get(item_type(item), _OTHER_KIND)
+    return _ITEM_KINDS.get(item_type(item), _OTHER_KIND)
+
+
+def tool_kind(tool: Mapping[str, Any]) -> _ItemKind:
+    """Return what is known of the items that a hosted tool makes."""
+    return _TOOL_KINDS.get(str(tool.get("type")), _OTHER_KIND)
 
 
 def is_call(item: Mapping[str, Any]) -> bool:
@@ -169,7 +160,7 @@ def is_commentary(item: Mapping[str, Any]) -> bool:
 
 
 def has_encrypted_reasoning(item: Mapping[str, Any]) -> bool:
-    """Say whether `item` is reasoning that can be sent back."""
+    """Say whether `item` is reasoning that the model can read again."""
     return is_reasoning(item) and bool(item.get("encrypted_content"))
 
 
@@ -233,12 +224,14 @@ def _paired_places(items: Sequence[Mapping[str, Any]]) -> set[int]:
     return {calls[call_id] for call_id in outputs} | set(outputs.values())
 
 
-def drop_orphans(items: Iterable[Item]) -> list[Item]:
-    """Return `items` without half pairs, and without the reasoning before them.
+_INPUT_ROLES = ("user", "system", "developer")
 
-    The API refuses a call without an output and an output without a call. Reasoning
-    belongs to the item that it produced, so it is dropped with that item
-    (docs/reference/responses-api.md, "Refusals of input items", 5).
+
+def drop_orphans(items: Iterable[Item]) -> list[Item]:
+    """Return `items` without half pairs, and without the reasoning that produced them.
+
+    The API refuses all three (docs/reference/responses-api.md, "Refusals of input
+    items", 5).
     """
     rows = list(items)
     pairs = _paired_places(rows)
@@ -250,7 +243,8 @@ def drop_orphans(items: Iterable[Item]) -> list[Item]:
             lost_call = lost_call or is_call(item)
             continue
         # Reasoning before several calls stays as long as one of them stays.
-        if (lost_call and not is_call(item)) or _comes_from_outside(item):
+        is_input = is_call_output(item) or item.get("role") in _INPUT_ROLES
+        if is_input or (lost_call and not is_call(item)):
             dangling = []
         lost_call = False
         if is_reasoning(item):
@@ -259,11 +253,6 @@ def drop_orphans(items: Iterable[Item]) -> list[Item]:
             kept += [*dangling, item]
             dangling = []
     return kept
-
-
-def _comes_from_outside(item: Mapping[str, Any]) -> bool:
-    """Say whether a model cannot have produced `item`."""
-    return is_call_output(item) or item.get("role") in ("user", "system", "developer")
 
 
 TextPlace = tuple[str, int]
@@ -323,22 +312,17 @@ _ACTIONS = ("search", "open_page", "find_in_page")
 
 def is_hosted(item: Mapping[str, Any]) -> bool:
     """Say whether the API made or answered `item` itself."""
-    return kind_of(item).is_hosted
+    return bool(kind_of(item).tool)
 
 
 def is_host_returned(item: Mapping[str, Any]) -> bool:
     """Say whether `item` is a finished hosted one that can go into a later request."""
-    name, kind = item_type(item), kind_of(item)
-    if not kind.is_hosted or kind.returned == "never":
+    kind, action = kind_of(item), as_mapping(item.get("action")).get("type")
+    if not kind.tool or kind.returned == "never" or item.get("status") in _UNFINISHED:
         return False
-    if item.get("status") in _UNFINISHED:
+    if kind.tool == "web_search" and action not in _ACTIONS:
         return False
-    if (
-        name == "web_search_call"
-        and as_mapping(item.get("action")).get("type") not in _ACTIONS
-    ):
-        return False
-    if name == "mcp_list_tools" and item.get("error"):
+    if item_type(item) == "mcp_list_tools" and item.get("error"):
         return False  # without a list the API asks the server again
     return all(item.get(key) is not None for key in kind.required)
 
@@ -352,7 +336,7 @@ def is_replayed(item: Mapping[str, Any]) -> bool:
     """Say whether later turns of a chat send `item`; an unknown type never goes back."""
     if is_hosted(item):
         return is_kept_hosted(item) or has_image(item)
-    return item_type(item) in ITEM_KINDS
+    return item_type(item) in _ITEM_KINDS
 
 
 def drop_hosted_tool_items(items: Iterable[Item]) -> list[Item]:
@@ -369,11 +353,6 @@ def drop_hosted_tool_items(items: Iterable[Item]) -> list[Item]:
     return kept
 
 
-def is_search(tool: Mapping[str, Any]) -> bool:
-    """Say whether answers cite the results of `tool`."""
-    return _tool_kind(tool).is_cited
-
-
 def search_queries(item: Mapping[str, Any]) -> list[str]:
     """Return the queries of a search, on the web or in files."""
     if item_type(item) == "file_search_call":
@@ -387,22 +366,6 @@ def search_pages(item: Mapping[str, Any]) -> list[str]:
     rows = as_list(as_mapping(item.get("action")).get("sources"))
     urls = [row.get("url") for row in rows if isinstance(row, Mapping)]
     return list(dict.fromkeys(_texts(urls)))
-
-
-def tools_at_effort(tools: Sequence[Item], effort: str | None) -> list[Item]:
-    """Return the tools that the API takes together with `effort`."""
-    is_minimal = effort == "minimal"
-    return [t for t in tools if not (is_minimal and _tool_kind(t).refused_at_minimal)]
-
-
-def include_for(tools: Sequence[Item]) -> list[str]:
-    """Return what a request has to include to show what `tools` did."""
-    included = (_tool_kind(tool).include for tool in tools)
-    return [name for name in included if name]
-
-
-def _tool_kind(tool: Mapping[str, Any]) -> ItemKind:
-    return _TOOL_KINDS.get(str(tool.get("type")), _OTHER_KIND)
 
 
 def _texts(values: object) -> list[str]:

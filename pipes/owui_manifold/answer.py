@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator, Iterable
 from contextlib import aclosing
 
 from openai_responses.clock import new_ulid, unix_seconds
-from openai_responses.items import is_encrypted, is_search
+from openai_responses.items import is_encrypted, tool_kind
 from openai_responses.loop.events import RunDone, RunEvent, Status
 from openai_responses.loop.run import run
 from openai_responses.requests.replay import replay_output
@@ -113,9 +113,7 @@ def _record_scope(prepared: PreparedRequest) -> RecordScope:
         caller.message_id,
         prepared.origin,
         remembers,
-        cites=bool(
-            prepared.request.tools and any(map(is_search, prepared.request.tools))
-        ),
+        cites=any(tool_kind(tool).is_cited for tool in prepared.request.tools or ()),
         delegates=_delegates(prepared),
     )
 

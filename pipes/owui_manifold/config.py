@@ -31,7 +31,7 @@ from openai_responses.loop.tools import (
 from openai_responses.models.resolve import (
     REASONING_EFFORTS,
     ModelPrices,
-    Overrides,
+    ResolvedModel,
     read_overrides,
 )
 from openai_responses.models.usage import read_prices
@@ -56,7 +56,7 @@ class Config(NamedTuple):
     endpoint: Endpoint | InvalidRequest
     own_key: str
     """The user's own API key, if the administrator permits one."""
-    overrides: Overrides | InvalidRequest
+    overrides: Mapping[str, ResolvedModel] | InvalidRequest
     prices: Mapping[str, ModelPrices] | InvalidRequest
     rules: Sequence[tuple[str, Approval]] | InvalidRequest
     remote: RemoteServers

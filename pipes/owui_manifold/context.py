@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import Executor
 from typing import Any, NamedTuple
 
-from openai_responses.models.resolve import ResolvedModel, resolve_with_overrides
+from openai_responses.models.resolve import ResolvedModel, resolve_model
 from owui_manifold.config import AccountCapabilities, Config, usable
 from owui_manifold.log import RunLog
 from owui_manifold.valves import Valves
@@ -117,4 +117,4 @@ class PipeCall(NamedTuple):
 
     def resolve(self, name: str) -> ResolvedModel:
         """Return a model with the administrator's overrides; raises InvalidRequest."""
-        return resolve_with_overrides(name, usable(self.config.overrides))
+        return resolve_model(name, usable(self.config.overrides))

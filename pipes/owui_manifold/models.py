@@ -7,6 +7,7 @@ if the server cannot be reached.
 
 import asyncio
 import json
+from collections.abc import Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
 
@@ -15,10 +16,9 @@ from openai_responses.endpoint import Endpoint
 from openai_responses.errors import ResponsesError, UnreadableAnswer
 from openai_responses.models.choice import list_ids, newest_models
 from openai_responses.models.resolve import (
-    Overrides,
     ResolvedModel,
     read_overrides,
-    resolve_with_overrides,
+    resolve_model,
 )
 from openai_responses.transport.connections import Connections, Deadlines, Timeouts
 from owui_manifold.config import build_endpoint, comma_list
@@ -108,13 +108,15 @@ def list_models(
     names: list[str] = []
     for name in comma_list(valves.MODEL_ID):
         names += _newest(valves, listing, connections) if name == _AUTO else [name]
-    return {name: resolve_with_overrides(name, overrides) for name in names}
+    return {name: resolve_model(name, overrides) for name in names}
 
 
-def configured_models(valves: Valves, overrides: Overrides) -> list[ResolvedModel]:
+def configured_models(
+    valves: Valves, overrides: Mapping[str, ResolvedModel]
+) -> list[ResolvedModel]:
     """Return the models that the administrator wrote into MODEL_ID."""
     names = [name for name in comma_list(valves.MODEL_ID) if name != _AUTO]
-    return [resolve_with_overrides(name, overrides) for name in names]
+    return [resolve_model(name, overrides) for name in names]
 
 
 def _newest(valves: Valves, listing: Listing, connections: Connections) -> list[str]:

@@ -26,6 +26,7 @@ COLUMNS = (
     *("model", "efforts", "default_effort", "sampling", "traits"),
     *("max_output_tokens", "context", "prices", "shutdown", "successor"),
 )
+USUAL_EFFORTS = "low medium high"
 USUAL_TRAITS = ("reasoning", "summary", "functions", "hosted", "vision")
 PRICES = ("input", "cached", "cache_write", "output")
 OPTIONAL = (
@@ -42,56 +43,14 @@ OPTIONAL = (
 HEADER = '''\
 """The table of models, generated from `scripts/catalog/models.json`; do not edit."""
 
-from typing import NamedTuple
-
 # ruff: noqa: E501 - one model a line reads as a table
-
-
-class CatalogRow(NamedTuple):
-    """What the sources say about one model; None where they say nothing."""
-
-    efforts: str
-    default_effort: str | None
-    sampling: str  # "always", "with_none" or "never"
-    traits: str
-    max_output_tokens: int | None
-    context: int | None
-    prices: tuple[float | None, float | None, float | None, float | None] | None
-    shutdown: str | None
-    successor: str | None
-
-
-_USUAL_TRAITS = "{usual}"
 
 # Facts as of {as_of}. A dated snapshot has a row only where it differs from its model.
 # Prices are {unit}: {prices}.
-_TABLE = """
+CATALOG_TABLE = """
 {columns}
 {rows}
 """
-
-
-def _parse_row(line: str) -> tuple[str, CatalogRow]:
-    name, efforts, effort, sampling, traits, output, context, *rest = line.split("|")
-    prices, shutdown, successor = rest
-    one, two, three, four = (
-        None if price == "-" else float(price)
-        for price in (prices or "- - - -").split()
-    )
-    return name, CatalogRow(
-        efforts,
-        effort or None,
-        sampling,
-        traits.replace("usual", _USUAL_TRAITS),
-        int(output) if output else None,
-        int(context) if context else None,
-        (one, two, three, four) if prices else None,
-        shutdown or None,
-        successor or None,
-    )
-
-
-CATALOG_ROWS: dict[str, CatalogRow] = dict(map(_parse_row, _TABLE.split("\\n")[2:-1]))
 
 # Ids that the API itself serves with another model.
 CATALOG_SERVED_AS: dict[str, str] = {{
@@ -124,7 +83,7 @@ def render_row(model: str, facts: dict[str, Any]) -> str:
     prices = facts.get("prices") or {}
     columns = (
         model,
-        " ".join(facts.get("efforts", ())),
+        " ".join(facts.get("efforts", ())).replace(USUAL_EFFORTS, "usual"),
         facts.get("default_effort"),
         facts["sampling"],
         render_traits([trait for trait in TRAITS if facts[trait]]),
@@ -162,7 +121,6 @@ def render_catalog(source: dict[str, Any]) -> str:
         as_of=source["as_of"],
         unit=source["unit"],
         prices=", ".join(PRICES),
-        usual=" ".join(USUAL_TRAITS),
         columns="|".join(COLUMNS),
         rows="\n".join(rows),
         served_as=render_names(source["served_as"]),

@@ -45,7 +45,8 @@ from openai_responses.requests.replay import Origin
 from openai_responses.transport.connections import Connections
 from run_sample import message, reasoning
 from simulator import Simulator
-from toolbox.tool_servers import ToolServers, ToolServerSettings
+from toolbox.server_entries import ToolServerSettings
+from toolbox.tool_servers import ToolServers
 from upstream import Upstream
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

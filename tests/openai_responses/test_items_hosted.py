@@ -6,13 +6,11 @@ import pytest
 
 from openai_responses.items import (
     Item,
-    include_for,
     is_host_returned,
     is_hosted,
-    is_search,
     search_pages,
     search_queries,
-    tools_at_effort,
+    tool_kind,
 )
 
 SEARCH: Item = {
@@ -85,19 +83,8 @@ def test_pages_come_once() -> None:
     assert search_pages(SEARCH) == search_pages({}) == []
 
 
-def test_tools_that_minimal_refuses_are_left_out() -> None:
-    """Others stay, and so do all at any other effort."""
-    kinds = ["web_search", "function", "file_search", "image_generation", "mcp"]
-    tools = [{"type": kind} for kind in kinds]
-
-    assert [t["type"] for t in tools_at_effort(tools, "minimal")] == ["function", "mcp"]
-    assert tools_at_effort(tools, "low") == tools_at_effort(tools, None) == tools
-
-
-def test_what_a_viewer_needs_is_asked_for() -> None:
-    """Only of tools that are offered."""
-    tools = [{"type": "function"}, {"type": "web_search"}]
-
-    assert include_for(tools) == ["web_search_call.action.sources"]
-    assert include_for([]) == []
-    assert [is_search(tool) for tool in tools] == [False, True]
+def test_answers_cite_what_a_search_found() -> None:
+    """On the web and in files; no other tool has results to cite."""
+    kinds = ["web_search", "file_search", "function", "mcp", "code_interpreter"]
+    cited = [tool_kind({"type": kind}).is_cited for kind in kinds]
+    assert cited == [True, True, False, False, False]

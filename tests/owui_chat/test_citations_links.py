@@ -1,38 +1,59 @@
 """Links to the pages of a search are whole before they are shown."""
 
-import re
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from openai_responses.endings import COMPLETED
+from openai_responses.loop.events import RunDone, RunEvent
+from openai_responses.transport.stream import ItemDone, TextDelta
 from owui_chat.citations import (
-    LINK,
-    OPEN_LINK,
     OPEN_TRACKING,
+    Citations,
     HoldbackBuffer,
-    is_tracked_url,
+    chat_annotations,
     strip_tracking,
-    strip_tracking_place,
 )
 
 LINKED = "([a.example](https://a.example/x_(y)?utm_source=openai))"
 
 
-def grown(text: str, unfinished: re.Pattern[str], size: int = 1) -> list[str]:
+def pieces_of(text: str, size: int) -> Iterator[str]:
+    """A text, cut."""
+    return (text[place : place + size] for place in range(0, len(text), size))
+
+
+def grown(text: str, size: int = 1) -> list[str]:
     """What is shown after each piece of a text, and when it has ended."""
-    held = HoldbackBuffer(unfinished)
-    pieces = [text[place : place + size] for place in range(0, len(text), size)]
-    return [*(held.feed(piece) for piece in pieces), held.rest()]
+    citations = Citations()
+    events: list[RunEvent] = [
+        TextDelta(0, "text", 0, piece) for piece in pieces_of(text, size)
+    ]
+    return [
+        "".join(e.text for e in citations.feed(event) if isinstance(e, TextDelta))
+        for event in [*events, RunDone(COMPLETED)]
+    ]
+
+
+def whole(text: str) -> str:
+    """What is shown of a text when all of it is known."""
+    part = {"type": "output_text", "text": text, "annotations": []}
+    ended = ItemDone(0, {"type": "message", "content": [part]})
+    [shown] = [e for e in Citations().feed(ended) if isinstance(e, ItemDone)]
+    return shown.shown
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 1000])
 def test_link_comes_in_one_piece(size: int) -> None:
     """However it was cut; what stands around it is not held back."""
-    shown = grown(f"Rain. {LINKED} Snow.", OPEN_LINK, size)
+    link = LINKED.replace("?utm_source=openai", "")
+    shown = grown(f"Rain. {link} Snow.", size)
 
-    assert "".join(shown) == f"Rain. {LINKED} Snow."
-    assert next(piece for piece in shown if "](" in piece).count(LINKED) == 1
+    assert "".join(shown) == f"Rain. {link} Snow."
+    assert next(piece for piece in shown if "](" in piece).count(link) == 1
+    assert "".join(grown(f"Rain. {LINKED} Snow.", size)) == "Rain. [1] Snow."
     assert "".join(shown[: 6 // size]).startswith("Rain."[: 6 // size])
 
 
@@ -51,7 +72,7 @@ def test_link_comes_in_one_piece(size: int) -> None:
 )
 def test_what_is_no_link_is_let_go(text: str) -> None:
     """At the latest with the next character that a link could not have."""
-    shown = grown(f"{text} and then", OPEN_LINK)
+    shown = grown(f"{text} and then")
 
     assert "".join(shown) == f"{text} and then"
     assert shown[-1] == ""
@@ -59,15 +80,15 @@ def test_what_is_no_link_is_let_go(text: str) -> None:
 
 def test_text_without_spaces_goes_on_behind_a_link() -> None:
     """Japanese has none."""
-    shown = grown(f"雨{LINKED}。雪が降る", OPEN_LINK)
+    shown = grown(f"雨{LINKED}。雪が降る")
 
-    assert "".join(shown[:-3]) == f"雨{LINKED}。雪が"
+    assert "".join(shown[:-3]) == "雨[1]。雪が"
 
 
 def test_bracket_that_never_closes_is_held_for_a_while_only() -> None:
     """A label has at most 300 characters, an address some thousands."""
-    assert grown("[" + "x" * 400, OPEN_LINK)[-1] == ""
-    assert grown("[x](" + "y" * 4000, OPEN_LINK)[-1] == ""
+    assert grown("[" + "x" * 400)[-1] == ""
+    assert grown("[x](" + "y" * 4000)[-1] == ""
 
 
 pieces_of_links = st.sampled_from(
@@ -78,18 +99,14 @@ pieces_of_links = st.sampled_from(
 @given(st.lists(pieces_of_links, max_size=20).map("".join), st.integers(1, 9))
 def test_cut_anywhere_the_same_links_are_found(text: str, size: int) -> None:
     """Numbers that were shown are those of the whole text."""
-    shown = grown(text, OPEN_LINK, size)
-
-    assert "".join(shown) == text
-    found = [link[0] for piece in shown for link in LINK.finditer(piece)]
-    assert found == [link[0] for link in LINK.finditer(text)]
-    assert "".join(map(strip_tracking, shown)) == strip_tracking(text)
+    assert "".join(grown(text, size)) == whole(text)
 
 
 @given(st.lists(pieces_of_links, max_size=20).map("".join), st.integers(1, 9))
 def test_cut_anywhere_the_same_tracking_goes(text: str, size: int) -> None:
     """For those who get the links themselves."""
-    shown = grown(text, OPEN_TRACKING, size)
+    held = HoldbackBuffer(OPEN_TRACKING)
+    shown = [*map(held.feed, pieces_of(text, size)), held.rest()]
 
     assert "".join(map(strip_tracking, shown)) == strip_tracking(text)
 
@@ -115,7 +132,16 @@ def test_cut_anywhere_the_same_tracking_goes(text: str, size: int) -> None:
 def test_address_tells_not_who_searched(url: str, clean: str) -> None:
     """What else it asks for stays."""
     assert strip_tracking(url) == clean
-    assert is_tracked_url(url) is (url != clean)
+    number = "[1]" if url != clean else ""
+    assert "".join(grown(f"[a b]({url})")) == f"[a b]({clean}){number}"
+
+
+def cited(text: str, place: int) -> int:
+    """Where a citation at a place of a text begins for a plain client."""
+    note = {"type": "url_citation", "url": "https://a.example", "start_index": place}
+    part = {"type": "output_text", "text": text, "annotations": [note]}
+    [found] = chat_annotations({"type": "message", "content": [part]}, 0)
+    return int(found["url_citation"]["start_index"])
 
 
 def test_places_move_with_what_is_gone() -> None:
@@ -124,6 +150,5 @@ def test_places_move_with_what_is_gone() -> None:
     clean = strip_tracking(text)
 
     for word in ("One", "two", "three"):
-        place = strip_tracking_place(text, text.index(word))
-        assert clean[place:].startswith(word)
-    assert strip_tracking_place(text, len(text)) == len(clean)
+        assert clean[cited(text, text.index(word)) :].startswith(word)
+    assert cited(text, len(text)) == len(clean)

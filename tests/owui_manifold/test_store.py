@@ -9,7 +9,7 @@ import pytest
 
 from openai_responses.errors import InvalidRequest
 from owui_chat.input.prefix import SentContext
-from owui_chat.render.items import OutputItems, RecordItems
+from owui_chat.render.items import OutputItems
 from owui_chat.storage.records import (
     MAX_STORED_KB,
     Record,
@@ -352,9 +352,9 @@ IN_OUTPUT = Valves(HISTORY_CARRIER="output")
 
 def answered(host: StandInHost, store: ChatStore, message_id: str = "m-1") -> None:
     """Let the host store an answer with all that the store has given to it."""
-    cards = RecordItems(shown := OutputItems())
+    shown = OutputItems()
     for kept in store.take_unsent():
-        [*_] = cards.add_record(kept, {})
+        [*_] = shown.add_record(kept, {})
     history = {"messages": {message_id: {"output": shown.items}}}
     host.chats.rows["chat-1"] = Row("user-1", {"history": history})
 

@@ -5,13 +5,7 @@ from typing import Any
 
 import pytest
 
-from toolbox.server_entries import (
-    EntryReader,
-    McpRow,
-    OpenApiRow,
-    ServerEntries,
-    ServerEntry,
-)
+from toolbox.server_entries import ServerEntries, ServerEntry, ToolServerSettings
 
 CANARY = "tok-canary-123456"
 URL = "https://mcp.example.com/mcp"
@@ -25,14 +19,15 @@ SECRETS = {
 
 def read(given: object, *, programs: bool = False) -> ServerEntries:
     """What a valve with MCP servers comes to."""
-    reading = EntryReader("MCP_SERVERS", McpRow, revealed_secret, programs)
-    return reading.read_entries(given if isinstance(given, str) else json.dumps(given))
+    text = given if isinstance(given, str) else json.dumps(given)
+    settings = ToolServerSettings(text, "", programs, revealed_secret)
+    return settings.read_entries()[0]
 
 
 def read_openapi(given: object) -> ServerEntries:
     """What a valve with servers of OpenAPI documents comes to."""
-    reading = EntryReader("OPENAPI_SERVERS", OpenApiRow, revealed_secret)
-    return reading.read_entries(json.dumps(given))
+    settings = ToolServerSettings(openapi=json.dumps(given), reveal=revealed_secret)
+    return settings.read_entries()[1]
 
 
 def revealed_secret(text: str) -> str | None:
@@ -100,7 +95,7 @@ def test_no_json_is_one_complaint(text: str) -> None:
     """It does not quote what was typed."""
     assert read(text) == ServerEntries(
         problems=(
-            "MCP_SERVERS: it is no JSON. An administrator can correct it in the valves "
+            "MCP_SERVERS_JSON: it is no JSON. An administrator can correct it in the valves "
             "of this pipeline; until then, chats go on without.",
         )
     )
@@ -184,7 +179,7 @@ def test_wrong_entry_is_left_out_alone(case: str) -> None:
 
     assert [entry.label for entry in found.entries] == ["web", "last"]
     [sentence] = found.problems
-    assert sentence.startswith(f"MCP_SERVERS: {why}")
+    assert sentence.startswith(f"MCP_SERVERS_JSON: {why}")
     assert CANARY not in sentence
 
 

@@ -7,7 +7,8 @@ import pytest
 from aiohttp import web
 
 from mcp_fake import OPENED, TOOL, FakeMcp, result
-from toolbox.tool_servers import ToolServers, ToolServerSettings
+from toolbox.server_entries import ToolServerSettings
+from toolbox.tool_servers import ToolServers
 from upstream import Upstream, free_port, silence
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

@@ -18,7 +18,8 @@ from openai_responses.errors import InvalidRequest
 from toolbox.sandbox.backend import MEBIBYTE, SandboxLimits
 from toolbox.sandbox.tools import SandboxTools
 from toolbox.sandbox.workspaces import SandboxFile
-from toolbox.tool_servers import ToolServers, ToolServerSettings
+from toolbox.server_entries import ToolServerSettings
+from toolbox.tool_servers import ToolServers
 
 
 @dataclass(frozen=True, slots=True)

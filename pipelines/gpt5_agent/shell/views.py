@@ -75,13 +75,13 @@ def _build_metadata_chunk(metadata: RunMetadata) -> Chunk:
 
 def _build_status_chunk(line: str, action: str, more: Mapping[str, Any]) -> Chunk:
     data = {"description": line, "done": True, "action": action, **more}
-    return host_event({"type": "status", "data": data})
+    return host_event("status", data)
 
 
 def _build_step_chunk(step: StepStarted | StepEnded) -> Chunk:
     """Return a step of the log; the host stores the ends as status lines."""
     if isinstance(step, StepStarted):
-        return host_event({"type": "agent:log", "data": _step_fields(step)})
+        return host_event("agent:log", _step_fields(step))
     return _build_status_chunk(format_step(step), "agent_log", _step_fields(step))
 
 
@@ -167,9 +167,7 @@ class HostRenderer:
         self._queue_event("state_change", {"state": state})
 
     def _queue_event(self, name: str, told: Mapping[str, Any]) -> None:
-        self._interface_chunks.append(
-            host_event({"type": f"agent:{name}", "data": dict(told)})
-        )
+        self._interface_chunks.append(host_event(f"agent:{name}", dict(told)))
 
     def _start_step(self, step: StepStarted) -> Chunk:
         if step.kind == "round":

@@ -30,7 +30,8 @@ from gpt5_agent.terminal.listeners import HttpListener, StdinListener
 from gpt5_agent.terminal.session import Session
 from openai_responses.errors import InvalidRequest
 from openai_responses.transport.connections import Connections
-from toolbox.tool_servers import ToolServers, ToolServerSettings
+from toolbox.server_entries import ToolServerSettings
+from toolbox.tool_servers import ToolServers
 
 _TOKEN_VARIABLE = "GPT5_AGENT_TOKEN"
 

@@ -5,20 +5,14 @@ server has forgotten is opened again once.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping
-from contextlib import aclosing, suppress
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from functools import partial
 from itertools import count
 from typing import Any
 
-from toolbox.mcp.http import McpHttpTransport
-from toolbox.mcp.messages import (
-    McpTransport,
-    RpcMessage,
-    SessionExpired,
-    build_rpc_notification,
-    build_rpc_request,
-)
+from toolbox.mcp.http import McpHttpTransport, SessionExpired
+from toolbox.mcp.messages import RpcMessage, build_rpc_message
 from toolbox.mcp.stdio import McpStdioTransport
 from toolbox.remote_tools import (
     MAX_TOOLS_PER_SERVER,
@@ -45,21 +39,26 @@ _INITIALIZE_PARAMS: Mapping[str, Any] = {
 }
 _MAX_PAGES = 20
 _SESSION_CLOSE_SECONDS = 5.0
-"""How long the last words to a server may take."""
+_MAX_ERROR_CHARACTERS = 500
+_MCP_CONTENT_TYPES = frozenset({"text", "image", "audio", "resource", "resource_link"})
+"""What MCP knows; other parts mean something to the agent, which a server must not
+say: `file` names one of ours."""
 
 
 class _RpcError(Exception):
     """The server answered with an error; the text is the server's."""
 
 
-class _McpSession:
-    """One session; several calls can run in it at once."""
+class McpClient:
+    """One server, for one run, in one session; several calls can run at once."""
 
-    def __init__(self, entry: ServerEntry, wire: McpTransport) -> None:
+    def __init__(self, entry: ServerEntry) -> None:
         """Open nothing yet."""
         self._entry = entry
         self._name = f"The MCP server {entry.label}"
-        self._transport = wire
+        self._transport: McpStdioTransport | McpHttpTransport = (
+            McpStdioTransport(entry) if entry.command else McpHttpTransport(entry)
+        )
         self._numbers = count(1)
         self._open_lock = asyncio.Lock()
         self._open_count = 0
@@ -67,31 +66,30 @@ class _McpSession:
         self._has_tools = False
         self._cancellations: set[asyncio.Task[None]] = set()
 
-    async def list_tools(self) -> AsyncGenerator[Mapping[str, Any], None]:
-        """Yield the tools as the server describes them, up to a limit; raises
-        RemoteError.
-        """
+    async def list_tools(self) -> tuple[RemoteToolSpec, ...]:
+        """Return what the server offers, each name once; raises RemoteError."""
         await self._open()
+        found: dict[str, RemoteToolSpec] = {}
         params: dict[str, Any] = {}
         for _ in range(_MAX_PAGES if self._has_tools else 0):
-            page = await self._request_with_retry("tools/list", params)
-            rows = page.get("tools")
-            for row in (rows if isinstance(rows, list) else [])[:MAX_TOOLS_PER_SERVER]:
-                if isinstance(row, Mapping):
-                    yield row
+            try:
+                page = await self._request_with_retry("tools/list", params)
+            except _RpcError:
+                raise RemoteError(f"{self._name} does not list its tools.") from None
+            for spec in _read_tool_specs(page.get("tools")):
+                if is_tool_allowed(self._entry.allowed, spec.own_name):
+                    found.setdefault(spec.own_name, spec)
             cursor = page.get("nextCursor")
-            if not isinstance(cursor, str) or not cursor:
-                return
+            is_last = not isinstance(cursor, str) or not cursor
+            if is_last or len(found) >= MAX_TOOLS_PER_SERVER:
+                break
             params = {"cursor": cursor}
+        return tuple(found.values())[:MAX_TOOLS_PER_SERVER]
 
-    async def call_tool(
-        self, name: str, arguments: Mapping[str, Any]
-    ) -> Mapping[str, Any]:
-        """Return the result of a tool; raises RemoteError, _RpcError."""
-        await self._open()
-        return await self._request_with_retry(
-            "tools/call", {"name": name, "arguments": arguments}
-        )
+    def make_tool(self, spec: RemoteToolSpec) -> RemoteTool:
+        """Return a tool that the server runs."""
+        run = partial(self._call, spec.own_name)
+        return make_remote_tool(self._entry.label, spec, run)
 
     async def close(self) -> None:
         """Send what is pending, then end the session, both within a time limit."""
@@ -104,6 +102,18 @@ class _McpSession:
             with suppress(TimeoutError):
                 async with asyncio.timeout(_SESSION_CLOSE_SECONDS):
                     await self._transport.close()
+
+    async def _call(self, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        await self._open()
+        try:
+            return _read_tool_result(
+                await self._request_with_retry(
+                    "tools/call", {"name": name, "arguments": arguments}
+                )
+            )
+        except _RpcError as refused:
+            reason = truncate_text(str(refused), _MAX_ERROR_CHARACTERS)
+            return build_error_result(reason)
 
     async def _open(self) -> None:
         async with self._open_lock:
@@ -119,7 +129,7 @@ class _McpSession:
             if version not in _SUPPORTED_VERSIONS:
                 raise RemoteError(f"{self._name} speaks another version of MCP.")
             self._transport.version = str(version)
-            ready = build_rpc_notification("notifications/initialized")
+            ready = build_rpc_message("notifications/initialized")
             await run_with_timeout(
                 self._transport.notify(ready), self._entry.seconds, self._name
             )
@@ -152,13 +162,15 @@ class _McpSession:
         """Return the result of a request; an abandoned request is cancelled at the
         server.
         """
-        request = build_rpc_request(next(self._numbers), method, params)
+        request = build_rpc_message(method, params, next(self._numbers))
         try:
             asking = self._transport.request(request)
             answer = await run_with_timeout(asking, self._entry.seconds, self._name)
         except (RemoteTimeout, asyncio.CancelledError):
-            if method != "initialize":  # which must not be called back
-                self._cancel_request(request)
+            if method != "initialize":  # the protocol forbids to cancel it
+                parting = asyncio.create_task(self._cancel_request(request["id"]))
+                self._cancellations.add(parting)
+                parting.add_done_callback(self._cancellations.discard)
             raise
         error = answer.get("error")
         if isinstance(error, Mapping):
@@ -168,99 +180,33 @@ class _McpSession:
             raise RemoteError(f"{self._name} gave an answer without a result.")
         return result
 
-    def _cancel_request(self, request: RpcMessage) -> None:
-        """Tell the server in the background that nobody waits for an answer."""
-        parting = asyncio.create_task(self._notify_cancelled(request["id"]))
-        self._cancellations.add(parting)
-        parting.add_done_callback(self._cancellations.discard)
-
-    async def _notify_cancelled(self, number: int) -> None:
+    async def _cancel_request(self, number: int) -> None:
+        """Tell the server that nobody waits for an answer."""
+        cancelled = build_rpc_message("notifications/cancelled", {"requestId": number})
         with suppress(RemoteError, SessionExpired):
-            await self._transport.notify(
-                build_rpc_notification("notifications/cancelled", requestId=number)
-            )
+            await self._transport.notify(cancelled)
 
 
-_MAX_ERROR_CHARACTERS = 500
-_MCP_CONTENT_TYPES = frozenset({"text", "image", "audio", "resource", "resource_link"})
-"""What MCP knows; other parts mean something to the agent, which a server must not
-say: `file` names one of ours."""
-
-
-class McpClient:
-    """One server, for one run; everything is opened on first use."""
-
-    def __init__(self, entry: ServerEntry) -> None:
-        """Open nothing yet."""
-        self._entry = entry
-        wire: McpTransport = (
-            McpStdioTransport(entry) if entry.command else McpHttpTransport(entry)
-        )
-        self._session = _McpSession(entry, wire)
-
-    async def list_tools(self) -> tuple[RemoteToolSpec, ...]:
-        """Return what the server offers, each name once; raises RemoteError."""
-        found: dict[str, RemoteToolSpec] = {}
-        try:
-            async with aclosing(self._session.list_tools()) as rows:
-                async for row in rows:
-                    spec = _read_tool_spec(row)
-                    if spec and is_tool_allowed(self._entry.allowed, spec.own_name):
-                        found.setdefault(spec.own_name, spec)
-                    if len(found) == MAX_TOOLS_PER_SERVER:
-                        break
-        except _RpcError:
-            label = self._entry.label
-            raise RemoteError(
-                f"The MCP server {label} does not list its tools."
-            ) from None
-        return tuple(found.values())
-
-    def make_tool(self, spec: RemoteToolSpec) -> RemoteTool:
-        """Return a tool that the server runs."""
-        return make_remote_tool(
-            self._entry.label, spec, partial(self._call, spec.own_name)
-        )
-
-    async def close(self) -> None:
-        """End the session."""
-        await self._session.close()
-
-    async def _call(self, name: str, arguments: dict[str, Any]) -> Any:
-        try:
-            return _read_tool_result(await self._session.call_tool(name, arguments))
-        except _RpcError as refused:
-            reason = truncate_text(str(refused), _MAX_ERROR_CHARACTERS)
-            return build_error_result(reason)
-
-
-def _read_tool_spec(row: Mapping[str, Any]) -> RemoteToolSpec | None:
-    name, schema = row.get("name"), row.get("inputSchema")
-    if not isinstance(name, str) or not name:
-        return None
-    if not isinstance(schema, dict) or not is_schema_small(schema):
-        return None
-    args = {"type": "object", "properties": {}, **schema}
-    return RemoteToolSpec(
-        name, str(row.get("description") or row.get("title") or ""), args
-    )
+def _read_tool_specs(rows: object) -> Iterator[RemoteToolSpec]:
+    """Yield the tools of a page, up to a limit; what is no tool is skipped."""
+    for row in rows[:MAX_TOOLS_PER_SERVER] if isinstance(rows, list) else ():
+        match row:
+            case {"name": str(name), "inputSchema": dict(schema)} if name:
+                if is_schema_small(schema):
+                    args = {"type": "object", "properties": {}, **schema}
+                    text = str(row.get("description") or row.get("title") or "")
+                    yield RemoteToolSpec(name, text, args)
 
 
 def _read_tool_result(result: Mapping[str, Any]) -> dict[str, Any]:
     """Return a result with the parts that MCP defines."""
     content = result.get("content")
-    rows = content if isinstance(content, list) else []
     parts = [
-        _read_content_part(row)
-        for row in rows
+        {**row, "type": "blob" if row["type"] == "audio" else row["type"]}
+        for row in (content if isinstance(content, list) else [])
         if isinstance(row, Mapping) and row.get("type") in _MCP_CONTENT_TYPES
     ]
     if not parts and result.get("structuredContent") is not None:
         parts = [{"type": "json", "json": result["structuredContent"]}]
     told = parts or [{"type": "text", "text": "The tool has run; it returned nothing."}]
     return {"isError": result.get("isError") is True, "content": told}
-
-
-def _read_content_part(row: Mapping[str, Any]) -> dict[str, Any]:
-    kind = "blob" if row["type"] == "audio" else row["type"]
-    return {**row, "type": kind}

@@ -9,25 +9,25 @@ from openai_responses.transport.stream import EventStreamDecoder
 from toolbox.mcp.messages import (
     MAX_UNRELATED_MESSAGES,
     RpcMessage,
-    SessionExpired,
     build_rpc_reply,
     encode_rpc_message,
-    is_response_to,
     parse_rpc_messages,
 )
-from toolbox.remote_tools import (
-    MAX_REMOTE_BYTES,
-    RemoteConnection,
-    RemoteError,
-    redact_secrets,
-)
+from toolbox.remote_tools import RemoteConnection, RemoteError
 from toolbox.server_entries import ServerEntry
 
 _SESSION_HEADER = "Mcp-Session-Id"
 
 
+class SessionExpired(Exception):
+    """The server has forgotten the session and did nothing of the message."""
+
+
 class McpHttpTransport:
-    """One session with a server, if the server has sessions."""
+    """One session with a server, if the server has sessions.
+
+    `version` is what was agreed on in the handshake, empty before it.
+    """
 
     def __init__(self, entry: ServerEntry) -> None:
         """Open nothing yet."""
@@ -42,14 +42,19 @@ class McpHttpTransport:
         self.version = self._session_id = ""
 
     async def request(self, request: RpcMessage) -> RpcMessage:
-        """Post a request; its answer comes as JSON, or in a stream."""
+        """Return the answer to a request; raises RemoteError, SessionExpired.
+
+        Requests of the server are answered meanwhile.
+        """
         async with self._post(request) as response:
             if request["method"] == "initialize":
                 self._session_id = response.headers.get(_SESSION_HEADER, "")
             asides = 0
             async with aclosing(self._read_messages(response)) as messages:
                 async for message in messages:
-                    if is_response_to(message, request):
+                    number = message.get("id")
+                    is_ours = isinstance(number, int) and number == request["id"]
+                    if is_ours and "method" not in message:
                         return message
                     asides += 1
                     if asides > MAX_UNRELATED_MESSAGES:
@@ -58,7 +63,7 @@ class McpHttpTransport:
         raise RemoteError(f"{self._name} gave no answer to a request.")
 
     async def notify(self, notification: RpcMessage) -> None:
-        """Post a message that has no answer."""
+        """Post a message that has no answer; raises RemoteError, SessionExpired."""
         async with self._post(notification):
             pass
 
@@ -87,9 +92,13 @@ class McpHttpTransport:
         url, headers = self._entry.url, self._headers()
         body = encode_rpc_message(message)
         async with self._connection.send("POST", url, headers, body) as response:
-            if response.status == 404 and _SESSION_HEADER in headers:
+            status = response.status
+            if status == 404 and _SESSION_HEADER in headers:
                 raise SessionExpired
-            self._check_status(response)
+            if status in (401, 403):
+                raise RemoteError(f"{self._name} does not let us in (HTTP {status}).")
+            if not 200 <= status < 300:
+                raise RemoteError(f"{self._name} refused a request (HTTP {status}).")
             yield response
 
     def _headers(self) -> dict[str, str]:
@@ -103,38 +112,24 @@ class McpHttpTransport:
             ours[_SESSION_HEADER] = self._session_id
         return {**ours, **dict(self._entry.headers)}
 
-    def _check_status(self, response: aiohttp.ClientResponse) -> None:
-        status = response.status
-        if status in (401, 403):
-            raise RemoteError(f"{self._name} does not let us in (HTTP {status}).")
-        if not 200 <= status < 300:
-            raise RemoteError(f"{self._name} refused a request (HTTP {status}).")
-
     async def _read_messages(
         self, response: aiohttp.ClientResponse
     ) -> AsyncGenerator[RpcMessage, None]:
-        async with aclosing(self._read_texts(response)) as texts:
-            async for text in texts:
-                try:
-                    messages = parse_rpc_messages(
-                        redact_secrets(text, self._entry.secrets)
-                    )
-                except ValueError:
-                    raise RemoteError(f"{self._name} does not speak MCP.") from None
-                for message in messages:
-                    yield message
-
-    async def _read_texts(
-        self, response: aiohttp.ClientResponse
-    ) -> AsyncGenerator[str, None]:
         if response.content_type != "text/event-stream":
-            body = await self._connection.read_body(response, MAX_REMOTE_BYTES)
-            yield body.decode("utf-8", "replace")
+            body = await self._connection.read_body(response)
+            for message in self._parse(body.decode("utf-8", "replace")):
+                yield message
             return
         decoder = EventStreamDecoder()
-        chunks = self._connection.read_chunks(response, MAX_REMOTE_BYTES)
-        async with aclosing(chunks):
+        async with aclosing(self._connection.read_chunks(response)) as chunks:
             async for chunk in chunks:
                 for event in decoder.feed(chunk):
-                    yield event.data
+                    for message in self._parse(event.data):
+                        yield message
         # The decoder is not closed: an event that the end cut off is not an answer.
+
+    def _parse(self, text: str) -> list[RpcMessage]:
+        try:
+            return parse_rpc_messages(text, self._entry.secrets)
+        except ValueError:
+            raise RemoteError(f"{self._name} does not speak MCP.") from None

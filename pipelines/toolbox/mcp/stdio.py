@@ -8,7 +8,7 @@ variables may hold keys.
 import asyncio
 import os
 import signal
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 
 from toolbox.mcp.messages import (
@@ -18,7 +18,7 @@ from toolbox.mcp.messages import (
     encode_rpc_message,
     parse_rpc_messages,
 )
-from toolbox.remote_tools import MAX_REMOTE_BYTES, RemoteError, redact_secrets
+from toolbox.remote_tools import MAX_REMOTE_BYTES, RemoteError
 from toolbox.server_entries import ServerEntry
 
 _CHILD_EXIT_SECONDS = 2.0
@@ -27,15 +27,14 @@ _STDOUT = 1
 _INHERITED_VARIABLES = ("PATH", "HOME", "LANG")
 """What a program gets of our environment; the rest may hold keys."""
 
-_LineCallback = Callable[[bytes], bool]
-"""Takes a line; False says that enough is enough."""
-
 
 class _ChildProcess(asyncio.SubprocessProtocol):
     """One running program; `is_over` says that no more output can come."""
 
-    def __init__(self, take: _LineCallback, ended: Callable[[], object]) -> None:
-        """Give each line to `take`, and call `ended` once after the last."""
+    def __init__(
+        self, take: Callable[[bytes], bool], ended: Callable[[], object]
+    ) -> None:
+        """Give each line to `take`, which returns False to end; call `ended` last."""
         self.is_over = False
         self._on_line = take
         self._on_end = ended
@@ -106,26 +105,11 @@ class _ChildProcess(asyncio.SubprocessProtocol):
         return stdin if isinstance(stdin, asyncio.WriteTransport) else None
 
 
-async def _start_child_process(
-    child: _ChildProcess, command: Sequence[str], environment: Mapping[str, str]
-) -> None:
-    """Start a program; raises OSError, ValueError."""
-    inherited = {
-        name: os.environ[name] for name in _INHERITED_VARIABLES if name in os.environ
-    }
-    await asyncio.get_running_loop().subprocess_exec(
-        lambda: child,
-        *command,
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.DEVNULL,
-        env={**inherited, **environment},
-        start_new_session=True,
-    )
-
-
 class McpStdioTransport:
-    """One program, which lives as long as the session."""
+    """One program, which lives as long as the session.
+
+    `version` is what was agreed on in the handshake.
+    """
 
     def __init__(self, entry: ServerEntry) -> None:
         """Start nothing yet."""
@@ -138,17 +122,28 @@ class McpStdioTransport:
         self._end_reason = "has ended"
 
     async def open(self) -> None:
-        """Start the program; an earlier one is ended."""
+        """Start the program, end an earlier one; raises RemoteError."""
         await self.close()
-        self._child = _ChildProcess(self._receive_line, self._fail_waiting)
-        environment = dict(self._entry.environment)
+        child = self._child = _ChildProcess(self._receive_line, self._fail_waiting)
+        known = os.environ
+        inherited = {
+            name: known[name] for name in _INHERITED_VARIABLES if name in known
+        }
         try:
-            await _start_child_process(self._child, self._entry.command, environment)
+            await asyncio.get_running_loop().subprocess_exec(
+                lambda: child,
+                *self._entry.command,
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.DEVNULL,
+                env={**inherited, **dict(self._entry.environment)},
+                start_new_session=True,
+            )
         except (OSError, ValueError):
             raise RemoteError(f"{self._name} cannot be started.") from None
 
     async def request(self, request: RpcMessage) -> RpcMessage:
-        """Write a request, wait for the line that answers it."""
+        """Return the answer to a request; raises RemoteError."""
         answer: asyncio.Future[RpcMessage] = asyncio.get_running_loop().create_future()
         self._waiting[request["id"]] = answer
         try:
@@ -158,7 +153,7 @@ class McpStdioTransport:
             del self._waiting[request["id"]]
 
     async def notify(self, notification: RpcMessage) -> None:
-        """Write a line."""
+        """Send a message that has no answer; raises RemoteError."""
         if self._child is None or self._child.is_over:
             raise RemoteError(f"{self._name} {self._end_reason}.")
         self._child.write(encode_rpc_message(notification))
@@ -171,13 +166,10 @@ class McpStdioTransport:
     def _receive_line(self, line: bytes) -> bool:
         """Read a line of the program; a line that is no message is ignored."""
         self._unrelated_messages += 1
-        text = redact_secrets(line.decode("utf-8", "replace"), self._entry.secrets)
-        try:
-            messages = parse_rpc_messages(text)
-        except ValueError:
-            messages = []
-        for message in messages:
-            self._receive_message(message)
+        text = line.decode("utf-8", "replace")
+        with suppress(ValueError):
+            for message in parse_rpc_messages(text, self._entry.secrets):
+                self._receive_message(message)
         if self._unrelated_messages <= MAX_UNRELATED_MESSAGES:
             return True
         self._end_reason = "wrote too much and was ended"

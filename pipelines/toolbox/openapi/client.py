@@ -1,23 +1,19 @@
-"""The tools of a server with an OpenAPI document."""
+"""The tools of a server with an OpenAPI document, each call one HTTP request."""
 
+import base64
 import json
+from collections.abc import Iterator, Mapping
 from functools import partial
-from typing import Any
-from urllib.parse import urljoin
+from typing import Any, NamedTuple
+from urllib.parse import quote, urlencode, urljoin, urlsplit
 
 import aiohttp
 
-from toolbox.openapi.calls import (
-    InvalidOpenApiArgument,
-    OpenApiRequest,
-    OpenApiResponse,
-    build_openapi_request,
-    is_text_type,
-)
 from toolbox.openapi.document import (
-    InvalidOpenApiSchema,
+    PATH_PARAMETER,
     OpenApiDocument,
     OpenApiOperation,
+    OpenApiParameter,
     web_origin,
 )
 from toolbox.remote_tools import (
@@ -31,13 +27,29 @@ from toolbox.remote_tools import (
     make_remote_tool,
     redact_secrets,
     run_with_timeout,
+    truncate_text,
 )
 from toolbox.server_entries import ServerEntry
 
 _MAX_REDIRECTED_REQUESTS = 4
 _MAX_TEXT_BYTES = 1024 * 1024
+_MAX_HTTP_ERROR_CHARACTERS = 2_000
 _METHOD_PRESERVING_STATUSES = (307, 308)
 _REDIRECT_STATUSES = (301, 302, *_METHOD_PRESERVING_STATUSES)
+_STYLE_SEPARATORS: Mapping[str, str] = {"spaceDelimited": " ", "pipeDelimited": "|"}
+
+
+class _InvalidArgument(Exception):
+    """An argument cannot be sent; the text is for the model."""
+
+
+class _OpenApiRequest(NamedTuple):
+    """A request without our headers."""
+
+    method: str
+    url: str
+    headers: Mapping[str, str]
+    body: bytes | None
 
 
 class OpenApiClient:
@@ -57,13 +69,12 @@ class OpenApiClient:
         try:
             content = json.loads(body)
             document = OpenApiDocument(content, self._entry.url, self._entry.base_url)
-            allowed = self._entry.allowed
             found = [
                 one
                 for one in document.operations()
-                if is_tool_allowed(allowed, one.spec.own_name)
+                if is_tool_allowed(self._entry.allowed, one.spec.own_name)
             ]
-        except (ValueError, RecursionError, InvalidOpenApiSchema):
+        except (ValueError, RecursionError):
             raise RemoteError(
                 f"{self._name} has no OpenAPI document of version 3, as JSON, at its "
                 "address."
@@ -81,29 +92,27 @@ class OpenApiClient:
 
     async def _load_document(self) -> bytes:
         url = self._entry.url
-        async with self._connection.send(
-            "GET", url, self._headers_for(url)
-        ) as response:
+        headers = self._headers_for(url)
+        async with self._connection.send("GET", url, headers) as response:
             if response.status != 200:
+                status = f"HTTP {response.status}"
                 raise RemoteError(
-                    f"{self._name} does not give its document "
-                    f"(HTTP {response.status})."
+                    f"{self._name} does not give its document ({status})."
                 )
-            return await self._connection.read_body(response, MAX_REMOTE_BYTES)
+            return await self._connection.read_body(response)
 
     async def _call(
         self, operation: OpenApiOperation, arguments: dict[str, Any]
-    ) -> Any:
+    ) -> dict[str, Any]:
         try:
-            request = build_openapi_request(operation, arguments)
-        except InvalidOpenApiArgument as unusable:
+            request = _build_openapi_request(operation, arguments)
+        except _InvalidArgument as unusable:
             return build_error_result(f"The call was not made: {unusable}.")
-        answering = self._send(request)
-        answer = await run_with_timeout(answering, self._entry.seconds, self._name)
-        return answer.as_tool_result()
+        sending = self._send(request)
+        return await run_with_timeout(sending, self._entry.seconds, self._name)
 
-    async def _send(self, request: OpenApiRequest) -> OpenApiResponse:
-        """Send a request; follow redirections on the same host."""
+    async def _send(self, request: _OpenApiRequest) -> dict[str, Any]:
+        """Return the result of a request; follow redirections on the same host."""
         url = request.url
         for _ in range(_MAX_REDIRECTED_REQUESTS):
             headers = {**request.headers, **self._headers_for(url)}
@@ -111,24 +120,37 @@ class OpenApiClient:
             async with sent as response:
                 place = response.headers.get("Location", "")
                 if not place or not _should_follow(response.status, request.method):
-                    return await self._read_response(response)
+                    return await self._read_result(response)
             target = urljoin(url, place)
             if web_origin(target) != web_origin(url):
                 raise RemoteError(f"{self._name} sends calls on to another host.")
             url = target
         raise RemoteError(f"{self._name} sends calls round in circles.")
 
-    async def _read_response(self, response: aiohttp.ClientResponse) -> OpenApiResponse:
-        """Return an answer: the beginning of a text, or a whole file."""
-        status, kind = response.status, response.content_type
-        if not is_text_type(kind):
-            content = await self._connection.read_body(response, MAX_REMOTE_BYTES)
-            return OpenApiResponse(status, kind, content=content)
-        start, is_whole = await self._connection.read_beginning(
-            response, _MAX_TEXT_BYTES
-        )
-        text = redact_secrets(start.decode("utf-8", "replace"), self._entry.secrets)
-        return OpenApiResponse(status, kind, text=text, is_whole=is_whole)
+    async def _read_result(self, response: aiohttp.ClientResponse) -> dict[str, Any]:
+        """Return the result for the model, in MCP's form."""
+        kind = response.content_type
+        is_text = kind.startswith("text/") or kind.endswith(("json", "xml"))
+        most = _MAX_TEXT_BYTES if is_text else MAX_REMOTE_BYTES
+        content = await self._connection.read_body(response, most)
+        text = content[:most].decode("utf-8", "replace") if is_text else ""
+        text = redact_secrets(text, self._entry.secrets)
+        status = f"HTTP {response.status}"
+        if response.status >= 300:
+            reason = truncate_text(text, _MAX_HTTP_ERROR_CHARACTERS)
+            return build_error_result(f"{status}: {reason or 'no reason given'}")
+        if content and not is_text:
+            encoded = base64.b64encode(content).decode("ascii")
+            return {"content": [{"type": "blob", "data": encoded, "mimeType": kind}]}
+        if kind.endswith("json") and len(content) <= most:
+            try:
+                # A part of its own: a list of parts could name our files.
+                return {"content": [{"type": "json", "json": json.loads(text)}]}
+            except (ValueError, RecursionError):
+                pass
+        told = text or f"{status}, with no content."
+        cut = "" if len(content) <= most else "\n[the rest is left out]"
+        return {"content": [{"type": "text", "text": told + cut}]}
 
     def _headers_for(self, url: str) -> dict[str, str]:
         """Return our headers, for our host only."""
@@ -142,3 +164,83 @@ def _should_follow(status: int, method: str) -> bool:
     return status in _METHOD_PRESERVING_STATUSES or (
         method == "GET" and status in _REDIRECT_STATUSES
     )
+
+
+def _build_openapi_request(
+    operation: OpenApiOperation, arguments: Mapping[str, Any]
+) -> _OpenApiRequest:
+    """Return the request of a call; raises _InvalidArgument."""
+    query: list[tuple[str, str]] = []
+    path: dict[str, str] = {}
+    headers: dict[str, str] = {}
+    for parameter in operation.parameters:
+        value = arguments.get(parameter.argument)
+        if value is None:
+            continue
+        if parameter.location == "query":
+            query += _query_pairs(parameter, value)
+        elif parameter.location == "path":
+            path[parameter.name] = quote(
+                _serialize_parameter(parameter, value), safe=""
+            )
+        else:
+            headers[parameter.name] = _serialize_parameter(parameter, value)
+    url = _fill_path(operation.url, path)
+    for name, text in headers.items():
+        if not (text.isascii() and text.isprintable()):
+            raise _InvalidArgument(f"{name} holds what no header can")
+    if query:
+        url = f"{url}?{urlencode(query, quote_via=quote)}"
+    body = None
+    if operation.body and operation.body in arguments:
+        body = json.dumps(arguments[operation.body], ensure_ascii=False).encode()
+        headers["Content-Type"] = "application/json"
+    return _OpenApiRequest(operation.method, url, headers, body)
+
+
+def _fill_path(url: str, texts: Mapping[str, str]) -> str:
+    """Return the URL with its path parameters.
+
+    Each stays inside its own segment: `..` would lead to another operation.
+    """
+    for name in PATH_PARAMETER.findall(url):
+        if not texts.get(name):
+            raise _InvalidArgument(f"{name} must not be empty")
+    filled = PATH_PARAMETER.sub(lambda braced: texts[braced[1]], url)
+    if {".", ".."} & set(urlsplit(filled).path.split("/")):
+        raise _InvalidArgument("a part of the path must not be . or ..")
+    return filled
+
+
+def _query_pairs(parameter: OpenApiParameter, value: Any) -> Iterator[tuple[str, str]]:
+    """Yield a value as pairs of a query (OpenAPI 3.1, Parameter Object)."""
+    match value:
+        case dict() if parameter.style == "deepObject":
+            for key, one in value.items():
+                yield f"{parameter.name}[{key}]", _serialize_scalar(one)
+        case dict() if parameter.explodes and parameter.style == "form":
+            for key, one in value.items():
+                yield key, _serialize_scalar(one)
+        case list() if parameter.explodes and parameter.style != "json":
+            for one in value:
+                yield parameter.name, _serialize_scalar(one)
+        case _:
+            yield parameter.name, _serialize_parameter(parameter, value)
+
+
+def _serialize_parameter(parameter: OpenApiParameter, value: Any) -> str:
+    if parameter.style == "json":
+        return json.dumps(value)
+    between = _STYLE_SEPARATORS.get(parameter.style, ",")
+    if isinstance(value, list):
+        return between.join(map(_serialize_scalar, value))
+    if isinstance(value, dict):
+        sign = "=" if parameter.explodes else between
+        return between.join(
+            f"{key}{sign}{_serialize_scalar(one)}" for key, one in value.items()
+        )
+    return _serialize_scalar(value)
+
+
+def _serialize_scalar(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

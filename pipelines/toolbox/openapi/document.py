@@ -19,10 +19,6 @@ _MAX_REFERENCE_HOPS = 10
 _INVALID_NAME_CHARACTER = re.compile(r"[^A-Za-z0-9._-]")
 
 
-class InvalidOpenApiSchema(Exception):
-    """A schema has an unknown reference, or is too large."""
-
-
 def _resolve_openapi_reference(
     node: object, document: Mapping[str, Any]
 ) -> Mapping[str, Any]:
@@ -33,18 +29,18 @@ def _resolve_openapi_reference(
         if "$ref" not in node:
             return node
         node = _follow_pointer(node["$ref"], document)
-    raise InvalidOpenApiSchema
+    raise ValueError
 
 
 def _follow_pointer(reference: object, document: Mapping[str, Any]) -> Any:
     """Return the target of a reference (RFC 6901) inside the document."""
     if not isinstance(reference, str) or not reference.startswith("#/"):
-        raise InvalidOpenApiSchema
+        raise ValueError
     node: Any = document
     for step in unquote(reference[2:]).split("/"):
         name = step.replace("~1", "/").replace("~0", "~")
         if not isinstance(node, Mapping) or name not in node:
-            raise InvalidOpenApiSchema
+            raise ValueError
         node = node[name]
     return node
 
@@ -61,12 +57,9 @@ class _OpenApiSchemas:
     def make_standalone(
         self, node: Any, levels: int = _MAX_OPENAPI_SCHEMA_DEPTH
     ) -> Any:
-        """Return a schema whose references lead to `definitions`.
-
-        Raises InvalidOpenApiSchema.
-        """
+        """Return a schema whose references lead to `definitions`; raises ValueError."""
         if levels == 0:
-            raise InvalidOpenApiSchema
+            raise ValueError
         if isinstance(node, list):
             return [self.make_standalone(one, levels - 1) for one in node]
         if not isinstance(node, Mapping):
@@ -82,7 +75,7 @@ class _OpenApiSchemas:
         """Copy a referenced schema to `definitions`; return its name there."""
         if reference not in self._names:
             if len(self._names) == _MAX_DEFINITIONS:
-                raise InvalidOpenApiSchema
+                raise ValueError
             last = _INVALID_NAME_CHARACTER.sub("_", reference.rpartition("/")[2])
             taken = last in self._names.values()
             name = f"{last}_{len(self._names)}" if taken else last
@@ -138,10 +131,7 @@ class _OpenApiArguments:
         }
 
     def add_parameters(self, rows: object) -> None:
-        """Add parameters; an operation's replaces its path's.
-
-        Raises InvalidOpenApiSchema.
-        """
+        """Add parameters, an operation's in place of its path's; raises ValueError."""
         for row in rows if isinstance(rows, list) else []:
             said = _resolve_openapi_reference(row, self._document)
             place, name = str(said.get("in")), str(said.get("name"))
@@ -149,7 +139,7 @@ class _OpenApiArguments:
                 self._add_parameter(place, name, said)
 
     def add_body(self, body: object) -> None:
-        """Add a JSON body; raises InvalidOpenApiSchema if another one is required."""
+        """Add a JSON body; raises ValueError if another one is required."""
         if body is None:
             return
         said = _resolve_openapi_reference(body, self._document)
@@ -160,7 +150,7 @@ class _OpenApiArguments:
             self._properties[self.body] = schema
         if said.get("required") is True:
             if media is None:
-                raise InvalidOpenApiSchema
+                raise ValueError
             self._required[self.body] = None
 
     def _is_model_argument(self, place: str, name: str) -> bool:
@@ -205,7 +195,7 @@ def _api_key_parameters(document: Mapping[str, Any]) -> Iterator[tuple[str, str]
     try:
         parts = _resolve_openapi_reference(document.get("components"), document)
         schemes = _resolve_openapi_reference(parts.get("securitySchemes"), document)
-    except InvalidOpenApiSchema:
+    except ValueError:
         return
     for scheme in schemes.values():
         if isinstance(scheme, Mapping) and scheme.get("type") == "apiKey":
@@ -214,7 +204,7 @@ def _api_key_parameters(document: Mapping[str, Any]) -> Iterator[tuple[str, str]
 
 _METHODS = ("get", "put", "post", "delete", "patch")
 _PATH_PATTERN = re.compile(r"(?:/[^?#]*)+")
-_PATH_PARAMETER = re.compile(r"\{([^{}]*)\}")
+PATH_PARAMETER = re.compile(r"\{([^{}]*)\}")
 
 
 class OpenApiOperation(NamedTuple):
@@ -238,21 +228,20 @@ class OpenApiDocument(NamedTuple):
     base_url: str = ""
 
     def operations(self) -> Iterator[OpenApiOperation]:
-        """Yield the usable operations; raises InvalidOpenApiSchema.
+        """Yield the usable operations; raises ValueError.
 
         Operations on other hosts, or with a body that is not JSON, are left out.
         """
-        if not isinstance(self.content, Mapping):
-            raise InvalidOpenApiSchema
-        paths = self.content.get("paths")
-        is_known = str(self.content.get("openapi")).startswith("3.")
+        said = self.content if isinstance(self.content, Mapping) else {}
+        paths = said.get("paths")
+        is_known = str(said.get("openapi")).startswith("3.")
         if not is_known or not isinstance(paths, Mapping):
-            raise InvalidOpenApiSchema
+            raise ValueError("no OpenAPI document of version 3")
         for path, item in paths.items():
             for method in _METHODS if _PATH_PATTERN.fullmatch(path) else ():
                 try:
                     operation = self._operation(path, method, item)
-                except InvalidOpenApiSchema:
+                except ValueError:
                     continue
                 if operation is not None:
                     yield operation
@@ -270,10 +259,10 @@ class OpenApiDocument(NamedTuple):
         arguments.add_body(said.get("requestBody"))
         schema = arguments.build_schema()
         known = {name for place, name in arguments.parameters if place == "path"}
-        if not known.issuperset(_PATH_PARAMETER.findall(path)) or not is_schema_small(
+        if not known.issuperset(PATH_PARAMETER.findall(path)) or not is_schema_small(
             schema
         ):
-            raise InvalidOpenApiSchema
+            raise ValueError
         name = said.get("operationId") or f"{method}_{path.strip('/')}"
         return OpenApiOperation(
             RemoteToolSpec(str(name), _operation_description(said), schema),
@@ -284,24 +273,20 @@ class OpenApiDocument(NamedTuple):
         )
 
     def _base_url(self, *holders: Mapping[str, Any]) -> str:
-        """Return the base of an operation; raises InvalidOpenApiSchema for another
-        host.
+        """Return the base of an operation; raises ValueError for another host.
 
         Only the path comes from the document; an administrator chose the host.
         """
-        if self.base_url:
-            return _replace_path(self.base_url, urlsplit(self.base_url).path)
         lists = [holder.get("servers") for holder in (*holders, self.content)]
         servers: list[Any] = next(
             (one for one in lists if isinstance(one, list) and one), [{}]
         )
-        try:
-            base = urljoin(self.url, _server_url(servers[0]))
-        except ValueError:  # brackets without an address
-            raise InvalidOpenApiSchema from None
-        if web_origin(base) != web_origin(self.url):
-            raise InvalidOpenApiSchema
-        return _replace_path(self.url, urlsplit(base).path)
+        home = self.base_url or self.url
+        base = self.base_url or urljoin(home, _server_url(servers[0]))
+        if web_origin(base) != web_origin(home):
+            raise ValueError
+        parts = urlsplit(home)
+        return f"{parts.scheme}://{parts.netloc}{urlsplit(base).path.rstrip('/')}"
 
 
 def web_origin(url: str) -> tuple[str, str, int]:
@@ -312,11 +297,6 @@ def web_origin(url: str) -> tuple[str, str, int]:
     except ValueError:
         return ("", "", 0)
     return (parts.scheme, parts.hostname or "", port)
-
-
-def _replace_path(url: str, path: str) -> str:
-    parts = urlsplit(url)
-    return f"{parts.scheme}://{parts.netloc}{path.rstrip('/')}"
 
 
 def _server_url(server: object) -> str:

@@ -36,7 +36,7 @@ _MEMORY_FIELDS = ("RssAnon:", "RssShmem:")
 """What a process holds of memory; the pages of files could be dropped at any time."""
 
 
-class BubblewrapProcess:
+class _BubblewrapProcess:
     """One run; bubblewrap writes the id of the first process inside to `told`."""
 
     def __init__(self, process: Process, told: int) -> None:
@@ -135,7 +135,7 @@ class BubblewrapBackend:
         self._python = python
         self._wheels = wheels
 
-    async def start(self, program: str, limits: SandboxLimits) -> BubblewrapProcess:
+    async def start(self, program: str, limits: SandboxLimits) -> _BubblewrapProcess:
         """Start a program in its own sandbox; raises SandboxUnavailable."""
         command = [_find_bwrap(), *self._options(limits)]
         user = NOBODY_UID if os.geteuid() == 0 else None
@@ -155,7 +155,7 @@ class BubblewrapBackend:
                 group=user,
                 extra_groups=None if user is None else [],
             )
-            return BubblewrapProcess(process, os.dup(told))
+            return _BubblewrapProcess(process, os.dup(told))
 
     def _options(self, limits: SandboxLimits) -> Iterator[str]:
         """Yield the contents of the sandbox; the last option makes its root read-only."""

@@ -1,17 +1,227 @@
-"""Source text of the sandboxed program, second half: running code, and the main function.
+"""Source text of the program that runs inside the sandbox.
 
-The program reads one JSON line with the operation, then the stored workspace. It
-answers with one JSON line, then the new workspace if it may have changed.
+It is text because it runs in another interpreter that has none of our modules. It reads
+one JSON line with the operation, then the stored workspace. It answers with one JSON
+line, then the new workspace if it may have changed. What it answers is not trusted.
+
+A workspace is a JSON line (kind, path, mode, size or link target of each entry, folders
+before what is in them), then the bytes of the files. `unpack` restores it and returns
+the stamps of its files. `Survey` reads the new one, and `changed` returns path, place in
+the archive and size of each file whose stamp is another.
+
+A `ChildJob` is a child process with three pipes: stdout, stderr, and `RESULT`. `wait`
+returns the limit that it exceeds, or nothing. `finish` ends all processes but the first
+and returns the child's status and outputs. `install` becomes pip, run from its own
+wheel, which reads one folder only. `execute` runs the code like an interactive shell:
+the value of a last expression is the result.
 """
 
-from toolbox.sandbox.program_files import ARCHIVE_SOURCE, FILES_SOURCE
+SANDBOX_PROGRAM = r'''"""What a run does inside the sandbox."""
 
-_CODE_SOURCE = r'''
+import _ast
+import json
+import os
+import resource
+import select
+import signal
+import stat
+import sys
+import time
+from collections.abc import Callable
+from io import BufferedReader, BufferedWriter
+
+WORK = "/work"
+PACKAGES = "/packages"
+CHUNK_BYTES = 1 << 18
+MAX_PATH_BYTES = 1000
+MAX_LISTED = 20
+RESULT = 3
+Stamp = tuple[int, int, int]
+
+
+class Refused(Exception):
+    """An operation is not done; the text says why."""
+
+
+def unpack(source: BufferedReader) -> dict[str, Stamp]:
+    stamps = {}
+    for kind, path, mode, rest in json.loads(source.readline() or b"[]"):
+        place = os.path.join(WORK, path)
+        if kind == "folder":
+            os.mkdir(place)
+        elif kind == "link":
+            os.symlink(rest, place)
+        else:
+            with open(place, "wb") as file:
+                copy(source, file, rest)
+            os.chmod(place, mode)
+            stamps[path] = stamp(os.lstat(place))
+    return stamps
+
+
+def copy(source: BufferedReader, target: BufferedWriter, size: int) -> None:
+    for done in range(0, size, CHUNK_BYTES):
+        target.write(source.read(min(CHUNK_BYTES, size - done)))
+
+
+def stamp(status: os.stat_result) -> Stamp:
+    return status.st_ino, status.st_size, status.st_ctime_ns
+
+
+def kind_of(status: os.stat_result) -> str:
+    kinds = {stat.S_IFDIR: "folder", stat.S_IFREG: "file", stat.S_IFLNK: "link"}
+    return kinds.get(stat.S_IFMT(status.st_mode), "other")
+
+
+class Survey:
+    """The contents of the workspace."""
+
+    def __init__(self, limits: dict) -> None:
+        self.limits = limits
+        self.manifest: list[tuple] = []
+        self.stamps: dict[str, Stamp] = {}
+        self.dropped: list[str] = []
+        self.size = 0
+        folders = [""]
+        while folders:
+            folders += self.read_folder(folders.pop())
+
+    def read_folder(self, folder: str) -> list[str]:
+        os.chmod(os.path.join(WORK, folder), 0o700)
+        inner = []
+        with os.scandir(os.path.join(WORK, folder)) as entries:
+            for entry in entries:
+                path = os.path.join(folder, entry.name)
+                status = entry.stat(follow_symlinks=False)
+                self.add_entry(path, status)
+                if kind_of(status) == "folder":
+                    inner.append(path)
+        return inner
+
+    def add_entry(self, path: str, status: os.stat_result) -> None:
+        place, kind = os.path.join(WORK, path), kind_of(status)
+        if kind == "folder":
+            self.manifest.append((kind, path, 0, 0))
+        elif kind == "link":
+            self.manifest.append((kind, path, 0, os.readlink(place)))
+        elif kind == "file":
+            mode = status.st_mode & 0o777 | 0o600
+            self.stamps[path] = stamp(status)
+            os.chmod(place, mode)
+            self.manifest.append((kind, path, mode, status.st_size))
+            self.size += status.st_size
+        else:
+            self.dropped.append(path)
+        files, disk = self.limits["files"], self.limits["disk"]
+        if len(self.manifest) > files:
+            raise Refused(f"it holds more than {files} files and folders")
+        if self.size > disk:
+            raise Refused(f"its files have more than {disk} bytes")
+        if len(os.fsencode(path)) > MAX_PATH_BYTES:
+            raise Refused("a path in it is too long")
+
+    def changed(self, before: dict[str, Stamp]) -> list[tuple[str, int, int]]:
+        found, offset = [], 0
+        for kind, path, _, size in self.manifest:
+            if kind == "file":
+                if self.stamps[path] != before.get(path):
+                    found.append((path, offset, size))
+                offset += size
+        return sorted(found)
+
+    def write(self, target: BufferedWriter) -> None:
+        target.write(encode_line(self.manifest))
+        for kind, path, _, size in self.manifest:
+            if kind == "file":
+                with open(os.path.join(WORK, path), "rb") as file:
+                    copy(file, target, size)
+
+
+def encode_line(value: object) -> bytes:
+    return json.dumps(value).encode() + b"\n"
+
+
+def resolve_path(path: str, follow: bool = True) -> str:
+    if "\0" in path:
+        raise Refused("A path has no zero bytes.")
+    place = os.path.normpath(os.path.join(WORK, path))
+    if follow:
+        real = os.path.realpath(place)
+    else:  # the link itself is meant
+        folder, name = os.path.split(place)
+        real = os.path.join(os.path.realpath(folder), name)
+    if os.path.commonpath((WORK, real)) != WORK:
+        raise Refused(f"{path!r} is not in the workspace.")
+    return real
+
+
+def list_folder(request: dict) -> dict:
+    with os.scandir(resolve_path(request["path"])) as entries:
+        found = sorted(entries, key=lambda one: one.name)
+    listed = []
+    for entry in found[: request["limits"]["files"]]:
+        status = entry.stat(follow_symlinks=False)
+        kind = kind_of(status)
+        size = {"size": status.st_size} if kind == "file" else {}
+        listed.append(dict(name=entry.name, kind=kind, **size))
+    return {"listed": listed, "more": len(found) - len(listed)}
+
+
+def read_file(request: dict) -> dict:
+    limit = request["limits"]["output"]
+    place = resolve_path(request["path"])
+    with open(place, "rb") as file:  # a FIFO would block, but none was kept
+        size = os.fstat(file.fileno()).st_size
+        content = file.read(limit)
+    whole = size <= limit
+    try:
+        text = content.decode("utf-8", "strict" if whole else "ignore")
+    except UnicodeDecodeError:
+        text = "\0"
+    if "\0" in text:
+        return {"given": os.path.relpath(place, WORK), "size": size}
+    return {"text": text, "whole": whole, "size": size}
+
+
+def write_file(request: dict) -> dict:
+    place = resolve_path(request["path"])
+    os.makedirs(os.path.dirname(place), exist_ok=True)
+    content = request["content"].encode("utf-8", "replace")
+    with open(place, "wb") as file:
+        file.write(content)
+    return {"done": f"Wrote {len(content)} bytes."}
+
+
+def make_folder(request: dict) -> dict:
+    os.makedirs(resolve_path(request["path"]), exist_ok=True)
+    return {"done": "The folder is there."}
+
+
+def remove(request: dict) -> dict:
+    place = resolve_path(request["path"], follow=False)
+    if place == WORK:
+        raise Refused("The workspace itself stays; name what is in it.")
+    if os.path.isdir(place) and not os.path.islink(place):
+        remove_folder(place)
+    else:
+        os.remove(place)
+    return {"done": "Removed."}
+
+
+def remove_folder(folder: str) -> None:
+    for place, folders, files in os.walk(folder, topdown=False):
+        for name in files:
+            os.remove(os.path.join(place, name))
+        for name in folders:
+            inner = os.path.join(place, name)
+            (os.remove if os.path.islink(inner) else os.rmdir)(inner)
+    os.rmdir(folder)
+
 
 class ChildJob:
-    """A child process with its three pipes: stdout, stderr, result."""
+    """A child process with its three pipes."""
 
-    def __init__(self, job: Callable[[int], int], limit: int) -> None:
+    def __init__(self, job: Callable[[], int], limit: int) -> None:
         self.limit = limit
         pipes = [os.pipe() for _ in range(3)]
         self.child = os.fork()
@@ -23,7 +233,6 @@ class ChildJob:
         self.open_pipes = set(self.outputs)
 
     def wait(self, deadline: float) -> str:
-        """Wait for the end; return the limit that it exceeds, or nothing."""
         ending = os.pidfd_open(self.child)
         poll = select.poll()
         for descriptor in (ending, *self.outputs):
@@ -36,13 +245,10 @@ class ChildJob:
             for descriptor in self.open_pipes.intersection(ready):
                 if not self.read_pipe(descriptor):
                     poll.unregister(descriptor)
-            if self.exceeds_limit():
+            if any(len(written) > self.limit for written in self.outputs.values()):
                 return "output"
             if ending in ready:
                 return ""
-
-    def exceeds_limit(self) -> bool:
-        return any(len(written) > self.limit for written in self.outputs.values())
 
     def read_pipe(self, descriptor: int) -> bool:
         piece = os.read(descriptor, CHUNK_BYTES)
@@ -52,7 +258,6 @@ class ChildJob:
         return bool(piece)
 
     def finish(self) -> tuple[int, list[str]]:
-        """End all other processes in here; return the child's status and outputs."""
         status = -1
         try:
             os.kill(-1, signal.SIGKILL)
@@ -72,19 +277,16 @@ class ChildJob:
         return status, [text.decode("utf-8", "replace") for text in texts]
 
 
-def run_job(job: Callable[[int], int], pipes: list[int]) -> None:
-    """Run a job in this process, which was just forked."""
-    output, complaints, result = pipes
-    os.dup2(output, 1)
-    os.dup2(complaints, 2)
-    os.dup2(result, 3)
+def run_job(job: Callable[[], int], pipes: list[int]) -> None:
+    for number, pipe in enumerate(pipes, 1):
+        os.dup2(pipe, number)
     os.closerange(4, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
-    os.set_inheritable(3, False)
+    os.set_inheritable(RESULT, False)
     os.nice(10)  # the server comes first
     signal.signal(signal.SIGINT, signal.default_int_handler)
     sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
     try:
-        status = job(3)
+        status = job()
     except OSError as error:
         raise SystemExit(str(error)) from None
     raise SystemExit(status)
@@ -94,13 +296,13 @@ def run_code(request: dict) -> dict:
     limits = request["limits"]
     deadline = time.monotonic() + limits["seconds"]
     if request["dependencies"]:
-        installing = ChildJob(lambda _: install(request["dependencies"]), CHUNK_BYTES)
+        installing = ChildJob(lambda: install(request["dependencies"]), CHUNK_BYTES)
         stopped = installing.wait(deadline)
         status, (_, complaints, _) = installing.finish()
         if stopped or status:
             raise Refused("The dependencies were not installed. " + complaints[-2000:])
         sys.path.insert(0, PACKAGES)
-    running = ChildJob(lambda result: execute(request, result), limits["output"])
+    running = ChildJob(lambda: execute(request), limits["output"])
     stopped = running.wait(deadline)
     status, (output, complaints, result) = running.finish()
     return {
@@ -113,19 +315,19 @@ def run_code(request: dict) -> dict:
 
 
 def install(dependencies: list[str]) -> int:
-    """Become pip, run from its own wheel; it reads one folder only."""
     wheels = sorted(name for name in os.listdir("/wheels") if name.startswith("pip-"))
     if not wheels:
         raise SystemExit("The folder of wheels has no wheel of pip.")
     pip = f"/wheels/{wheels[-1]}/pip"
-    options = "--quiet --no-input --no-index --no-cache-dir --no-compile"
-    command = [sys.executable, "-I", pip, "install", *options.split()]
-    command += ["--disable-pip-version-check", "--only-binary", ":all:"]
-    command += ["--find-links", "/wheels", "--target", PACKAGES, "--", *dependencies]
-    os.execv(sys.executable, command)
+    options = (
+        "--quiet --no-input --no-index --no-cache-dir --no-compile "
+        "--disable-pip-version-check --only-binary :all: --find-links /wheels --target"
+    )
+    command = [sys.executable, "-I", pip, "install", *options.split(), PACKAGES]
+    os.execv(sys.executable, [*command, "--", *dependencies])
 
 
-def execute(request: dict, result: int) -> int:
+def execute(request: dict) -> int:
     module = type(sys)("__main__")
     sys.modules["__main__"] = module
     sys.argv[:] = ["code"]
@@ -139,7 +341,7 @@ def execute(request: dict, result: int) -> int:
         if isinstance(last, _ast.Expr):
             expression = compile(_ast.Expression(last.value), "code", "eval")
             value = eval(expression, module.__dict__)
-            write_result(value, result, request["limits"]["output"])
+            write_result(value, request["limits"]["output"])
     except Exception as error:
         print_error(error, request["code"])
         return 1
@@ -157,7 +359,7 @@ def print_error(error: Exception, code: str) -> None:
     traceback.print_exception(type(error), error, frames)
 
 
-def write_result(value: object, result: int, limit: int) -> None:
+def write_result(value: object, limit: int) -> None:
     if value is None:
         return
     try:
@@ -166,12 +368,9 @@ def write_result(value: object, result: int, limit: int) -> None:
         told = json.dumps({"repr": repr(value)})
     if len(told) > limit:  # a character of the repr may take twelve in JSON
         told = json.dumps({"repr": repr(value)[: limit // 12] + "..."})
-    with open(result, "w") as target:
+    with open(RESULT, "w") as target:
         target.write(told)
-'''
 
-
-_MAIN_SOURCE = r'''
 
 def set_limits(limits: dict) -> None:
     for name, limit in (
@@ -230,14 +429,14 @@ def main() -> int:
     try:
         before = unpack(source)
     except Exception:  # code can have written it, if it took us over
-        return send(target, {"damaged": True}, None)
+        return send(target, {"damaged": True})
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     operation, writes = OPERATIONS[request["operation"]]
     answer = run_operation(operation, request)
     if "given" in answer:
         before.pop(answer["given"], None)  # it is handed out as if it were new
     elif not writes or "refused" in answer:
-        return send(target, answer, None)
+        return send(target, answer)
     return send(target, answer, survey_changes(answer, before, request["limits"]))
 
 
@@ -253,7 +452,6 @@ def run_operation(operation: Callable[[dict], dict], request: dict) -> dict:
 
 
 def survey_changes(answer: dict, before: dict, limits: dict) -> "Survey | None":
-    """Add the changes to the answer; return the workspace if it can be kept."""
     try:
         survey = Survey(limits)
     except (Refused, OSError) as error:
@@ -266,7 +464,7 @@ def survey_changes(answer: dict, before: dict, limits: dict) -> "Survey | None":
     return survey
 
 
-def send(target: BufferedWriter, answer: dict, survey: "Survey | None") -> int:
+def send(target: BufferedWriter, answer: dict, survey: "Survey | None" = None) -> int:
     target.write(encode_line(answer))
     if survey is not None:
         survey.write(target)
@@ -277,6 +475,4 @@ def send(target: BufferedWriter, answer: dict, survey: "Survey | None") -> int:
 if __name__ == "__main__":
     os._exit(main())
 '''
-
-SANDBOX_PROGRAM = (ARCHIVE_SOURCE + FILES_SOURCE + _CODE_SOURCE + _MAIN_SOURCE).lstrip()
 """What `python -c` runs."""

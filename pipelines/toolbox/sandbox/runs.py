@@ -29,7 +29,7 @@ _MAX_JSON_CHARACTER_BYTES = 12
 
 
 class SandboxReplyMissing(Exception):
-    """The sandbox ended without a valid answer."""
+    """The sandbox ended without a valid answer; the text is its error output."""
 
 
 class FileSlice(NamedTuple):
@@ -41,33 +41,26 @@ class FileSlice(NamedTuple):
 
 
 class SandboxReply(NamedTuple):
-    """A valid answer; `archive` is where the workspace begins in the file, if it is
-    there.
-    """
+    """A valid answer; `archive` is where the workspace begins, if it is there."""
 
     answer: Mapping[str, Any]
     archive: int | None
     changed: tuple[FileSlice, ...] = ()
 
 
-def max_reply_bytes(limits: SandboxLimits) -> int:
-    """Return the largest size of a valid answer with the workspace."""
-    return _max_line_bytes(limits) + limits.disk + 16 * MEBIBYTE
-
-
 def _max_line_bytes(limits: SandboxLimits) -> int:
     return 3 * _MAX_JSON_CHARACTER_BYTES * limits.output + 4 * MEBIBYTE
 
 
-def read_reply(path: Path, limits: SandboxLimits) -> SandboxReply:
-    """Return the answer in a file; raises SandboxReplyMissing."""
+def _read_reply(path: Path, limits: SandboxLimits) -> SandboxReply | None:
+    """Return the answer in a file, or None for anything else."""
     with path.open("rb") as file:
         try:
             answer = json.loads(file.readline(_max_line_bytes(limits)))
         except (ValueError, RecursionError):
-            raise SandboxReplyMissing from None
+            return None
         if not isinstance(answer, dict):
-            raise SandboxReplyMissing
+            return None
         archive = file.tell()
         has_archive = bool(file.readline())
         begin, end = file.tell(), path.stat().st_size
@@ -90,13 +83,6 @@ _MEMORY_CHECK_SECONDS = 0.05
 _READ_BYTES = 256 * 1024
 _STDERR_BYTES = 2_000
 
-_STOP_CAUSES = {
-    "memory": "its processes and files held more than {0.memory} bytes of memory",
-    "seconds": "it did not end within {0.seconds:g} s",
-    "reply": "it wrote more than fits into the workspace",
-    "unwatched": "its memory cannot be read on this server",
-}
-
 
 class RunStopped(Exception):
     """The sandbox was stopped before it answered; the text says why."""
@@ -110,11 +96,11 @@ class WorkspaceArchive(NamedTuple):
 
 
 class Sandbox:
-    """A backend with its limits."""
+    """Runs requests in the sandboxes of a backend."""
 
     def __init__(self, backend: SandboxBackend, limits: SandboxLimits) -> None:
         """Start nothing yet."""
-        self.backend = backend
+        self._backend = backend
         self._limits = limits
         self._processes: set[SandboxProcess] = set()
         self._is_stopped = False
@@ -122,13 +108,12 @@ class Sandbox:
     async def run(
         self, request: Mapping[str, Any], archive: WorkspaceArchive | None, spool: Path
     ) -> SandboxReply:
-        """Return the answer, which `spool` stores.
+        """Return the answer, which `spool` stores; the sandbox is gone then.
 
-        Raises RunStopped, SandboxReplyMissing, or SandboxUnavailable. Nothing of the
-        run is left in any case.
+        Raises RunStopped, SandboxReplyMissing, or SandboxUnavailable.
         """
         line = json.dumps({**request, "limits": asdict(self._limits)}).encode() + b"\n"
-        cell = await self.backend.start(SANDBOX_PROGRAM, self._limits)
+        cell = await self._backend.start(SANDBOX_PROGRAM, self._limits)
         self._processes.add(cell)
         talk = _SandboxRun(cell, self._limits)
         try:
@@ -138,17 +123,15 @@ class Sandbox:
         finally:
             self._processes.discard(cell)
             await talk.end()
-        try:
-            return read_reply(spool, self._limits)
-        except SandboxReplyMissing:
-            raise SandboxReplyMissing(talk.stderr_text()) from None
+        reply = _read_reply(spool, self._limits)
+        if reply is None:
+            raise SandboxReplyMissing(talk.stderr_text())
+        return reply
 
     async def stop(self) -> None:
         """End all that runs or begins; callers get SandboxReplyMissing."""
         self._is_stopped = True
-        while (
-            self._processes
-        ):  # those in here are open, and hold what they are killed by
+        while self._processes:  # not closed yet, so they can be killed
             await self._processes.pop().kill()
 
 
@@ -165,7 +148,7 @@ class _SandboxRun:
         self._stderr = process.stderr
         self._stderr_text = b""
         self._tasks: list[Task[None]] = []
-        self._stderr_task: Task[None] | None = None
+        self._stderr_task = asyncio.create_task(self._read_stderr())
 
     async def communicate(
         self, line: bytes, archive: WorkspaceArchive | None, spool: Path
@@ -176,27 +159,30 @@ class _SandboxRun:
         answering = asyncio.create_task(self._read_stdout(spool))
         telling = asyncio.create_task(_send_request(self._stdin, line, archive))
         self._tasks = [answering, telling]
-        self._stderr_task = asyncio.create_task(self._read_stderr())
         while not (await asyncio.wait({answering}, timeout=_MEMORY_CHECK_SECONDS))[0]:
             if loop.time() > deadline:
-                raise self._stop_error("seconds")
-            if self._measure_memory() > self._limits.memory:
-                raise self._stop_error("memory")
+                raise RunStopped(f"it did not end within {self._limits.seconds:g} s")
+            self._check_memory()
         answering.result()
 
-    def _measure_memory(self) -> int:
+    def _check_memory(self) -> None:
+        most = self._limits.memory
         try:
-            return self._process.measure_memory()
+            size = self._process.measure_memory()
         except PermissionError:
-            raise self._stop_error("unwatched") from None
+            raise RunStopped("its memory cannot be read on this server") from None
+        if size > most:
+            raise RunStopped(
+                f"its processes and files held more than {most} bytes of memory"
+            )
 
     async def _read_stdout(self, spool: Path) -> None:
-        left = max_reply_bytes(self._limits)
+        left = _max_line_bytes(self._limits) + self._limits.disk + 16 * MEBIBYTE
         with spool.open("wb") as file:
             while piece := await self._stdout.read(_READ_BYTES):
                 left -= file.write(piece)
                 if left < 0:
-                    raise self._stop_error("reply")
+                    raise RunStopped("it wrote more than fits into the workspace")
 
     async def _read_stderr(self) -> None:
         """Keep the beginning; the sandbox waits if there is more."""
@@ -204,9 +190,6 @@ class _SandboxRun:
             if not (piece := await self._stderr.read(_STDERR_BYTES)):
                 return
             self._stderr_text += piece
-
-    def _stop_error(self, reason: str) -> RunStopped:
-        return RunStopped(_STOP_CAUSES[reason].format(self._limits))
 
     async def end(self) -> None:
         """End the sandbox, and wait until it is gone."""
@@ -216,8 +199,7 @@ class _SandboxRun:
                 task.cancel()
             await asyncio.gather(*self._tasks, return_exceptions=True)
             self._stdin.close()
-            if self._stderr_task is not None:
-                await self._stderr_task  # there may be a word that we have not read
+            await self._stderr_task  # there may be a word that we have not read
             # The process counts as ended only when its pipes are empty.
             await asyncio.gather(_drain(self._stdout), _drain(self._stderr))
             await self._process.process.wait()
@@ -261,9 +243,7 @@ _EXPECTED_CONFINEMENT = {
 async def find_sandbox(
     backends: Iterable[SandboxBackend], limits: SandboxLimits, spool: Path
 ) -> Sandbox:
-    """Return the first sandbox that confines; raises SandboxUnavailable with all
-    reasons.
-    """
+    """Return the first sandbox that confines; raises SandboxUnavailable."""
     reasons = []
     for backend in backends:
         sandbox = Sandbox(backend, limits)
@@ -291,10 +271,8 @@ async def _check_confinement(sandbox: Sandbox, spool: Path) -> None:
 
 
 def _find_confinement_gaps(found: Mapping[str, Any]) -> Iterator[str]:
-    yield from (
-        name
-        for name, value in _EXPECTED_CONFINEMENT.items()
-        if found.get(name) != value
-    )
+    for name, value in _EXPECTED_CONFINEMENT.items():
+        if found.get(name) != value:
+            yield name
     if not found.get("user"):
         yield "user"

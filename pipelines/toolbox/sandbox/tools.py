@@ -28,73 +28,68 @@ from toolbox.sandbox.workspaces import (
 _SandboxToolSpec = dict[str, Any]
 
 
-class _InvalidSandboxCall(Exception):
-    """The arguments of a call are invalid."""
+class _SandboxCallFailed(Exception):
+    """A call has no result; the text says why, for the model."""
 
 
 _WORKSPACE_NOTE = (
     "The workspace is the folder /work. It lives as long as the chat is used and is "
     "shared by all tools whose names begin with python_ or sandbox_."
 )
-_PATH_SCHEMA = {
-    "type": "string",
-    "description": "A path in the workspace, like plots/a.png.",
-}
-_CODE_SCHEMA = {"type": "string", "description": "The Python code."}
-_DEPENDENCIES_SCHEMA = {
-    "type": "array",
-    "items": {"type": "string"},
-    "description": "Packages to install for this run, like numpy or pandas==2.2.",
-}
-_CONTENT_SCHEMA = {"type": "string", "description": "The whole new text of the file."}
-
 _RUN_DESCRIPTION = (
     "Runs Python code in a sandbox without network. Each run is a fresh process: only "
     "files in the workspace, which is the current folder, outlive it. Returns JSON with "
     "what was printed (stdout, stderr), the value of the last expression (result), and "
     "the files that were written, which the user is shown. " + _WORKSPACE_NOTE
 )
+_CODE = {"code": {"type": "string", "description": "The Python code."}}
+_DEPENDENCIES = {
+    "dependencies": {
+        "type": "array",
+        "items": {"type": "string"},
+        "description": "Packages to install for this run, like numpy or pandas==2.2.",
+    }
+}
+_PATH = {
+    "path": {
+        "type": "string",
+        "description": "A path in the workspace, like plots/a.png.",
+    }
+}
+_CONTENT = {
+    "content": {"type": "string", "description": "The whole new text of the file."}
+}
 _FILE_TOOLS = {
-    "sandbox_fs_list": (
-        "list",
-        "Lists a folder of the workspace.",
-        {"path": _PATH_SCHEMA},
-    ),
+    "sandbox_fs_list": ("Lists a folder of the workspace.", _PATH),
     "sandbox_fs_read": (
-        "read",
         "Reads a text file of the workspace; any other file is shown to the user.",
-        {"path": _PATH_SCHEMA},
+        _PATH,
     ),
     "sandbox_fs_write": (
-        "write",
         "Writes a text file in the workspace, with the folders above it.",
-        {"path": _PATH_SCHEMA, "content": _CONTENT_SCHEMA},
+        {**_PATH, **_CONTENT},
     ),
     "sandbox_fs_mkdir": (
-        "mkdir",
         "Makes a folder in the workspace, with those above it.",
-        {"path": _PATH_SCHEMA},
+        _PATH,
     ),
     "sandbox_fs_remove": (
-        "remove",
         "Removes a file of the workspace, or a folder with all that it holds.",
-        {"path": _PATH_SCHEMA},
+        _PATH,
     ),
 }
 
 
-def build_sandbox_specs(with_dependencies: bool) -> list[_SandboxToolSpec]:
+def _build_sandbox_specs(with_dependencies: bool) -> list[_SandboxToolSpec]:
     """Return name, description and parameters of each tool."""
-    run = {
-        "code": _CODE_SCHEMA,
-        **({"dependencies": _DEPENDENCIES_SCHEMA} if with_dependencies else {}),
-    }
-    specs = [_build_sandbox_spec("python_execute", _RUN_DESCRIPTION, run, ["code"])]
-    for name, (_, description, properties) in _FILE_TOOLS.items():
-        specs.append(
+    run = {**_CODE, **(_DEPENDENCIES if with_dependencies else {})}
+    return [
+        _build_sandbox_spec("python_execute", _RUN_DESCRIPTION, run, ["code"]),
+        *(
             _build_sandbox_spec(name, description, properties, list(properties))
-        )
-    return specs
+            for name, (description, properties) in _FILE_TOOLS.items()
+        ),
+    ]
 
 
 def _build_sandbox_spec(
@@ -112,17 +107,16 @@ def _build_sandbox_spec(
 def _build_sandbox_request(
     name: str, arguments: Mapping[str, Any], with_dependencies: bool
 ) -> dict[str, Any]:
-    """Return the request to the sandbox; raises _InvalidSandboxCall."""
+    """Return the request to the sandbox; raises _SandboxCallFailed."""
     if name == "python_execute":
         return _build_run_request(arguments, with_dependencies)
     if name not in _FILE_TOOLS:
-        raise _InvalidSandboxCall(f"There is no tool named {name}.")
-    operation, _, properties = _FILE_TOOLS[name]
-    given = {key: arguments.get(key) for key in properties}
+        raise _SandboxCallFailed(f"There is no tool named {name}.")
+    given = {key: arguments.get(key) for key in _FILE_TOOLS[name][1]}
     for key, value in given.items():
         if not isinstance(value, str):
-            raise _InvalidSandboxCall(f"{name} needs {key}, a text.")
-    return {"operation": operation, **given}
+            raise _SandboxCallFailed(f"{name} needs {key}, a text.")
+    return {"operation": name.removeprefix("sandbox_fs_"), **given}
 
 
 def _build_run_request(
@@ -130,13 +124,13 @@ def _build_run_request(
 ) -> dict[str, Any]:
     code, dependencies = arguments.get("code"), arguments.get("dependencies") or []
     if not isinstance(code, str):
-        raise _InvalidSandboxCall("python_execute needs code, a text.")
+        raise _SandboxCallFailed("python_execute needs code, a text.")
     if not isinstance(dependencies, list) or not all(
         isinstance(one, str) for one in dependencies
     ):
-        raise _InvalidSandboxCall("dependencies is a list of names.")
+        raise _SandboxCallFailed("dependencies is a list of names.")
     if dependencies and not with_dependencies:
-        raise _InvalidSandboxCall("No packages can be installed here; do without.")
+        raise _SandboxCallFailed("No packages can be installed here; do without.")
     return {"operation": "run", "code": code, "dependencies": dependencies}
 
 
@@ -154,22 +148,17 @@ class SandboxResult(NamedTuple):
     files: tuple[SandboxFile, ...] = ()
 
 
-def _build_sandbox_error(sentence: str) -> SandboxResult:
-    """Return the answer of a failed call."""
-    return SandboxResult(f"Error: {sentence}", failed=True)
-
-
-def build_sandbox_result(
+def _build_sandbox_result(
     reply: SandboxReply, files: tuple[SandboxFile, ...], limits: SandboxLimits
 ) -> SandboxResult:
-    """Return the tool's answer for a reply of the sandbox."""
+    """Return the tool's answer for a reply; raises _SandboxCallFailed."""
     answer = reply.answer
     notes = " ".join(_list_notes(answer, limits))
     match answer:
         case {"refused": str(reason)}:
-            return _build_sandbox_error(reason)
+            raise _SandboxCallFailed(reason)
         case {"damaged": _}:
-            return _build_sandbox_error(
+            raise _SandboxCallFailed(
                 "An earlier run damaged the workspace, which is empty now. Call again."
             )
         case {"stdout": _, "stderr": _, "result": _, "status": int(status)}:
@@ -185,7 +174,7 @@ def build_sandbox_result(
         case {"done": str(done)}:
             failed = "unkept" in answer
             return SandboxResult(notes if failed else done, failed)
-    return _build_sandbox_error("The sandbox gave an answer that makes no sense.")
+    raise _SandboxCallFailed("The sandbox gave an answer that makes no sense.")
 
 
 def _describe_run(reply: SandboxReply, notes: str) -> str:
@@ -235,16 +224,14 @@ def _dump_json(value: object) -> str:
 _CONTAINER_IMAGE = "python:3.12-slim"
 
 
-def list_default_backends(
-    wheels: str = "", image: str = _CONTAINER_IMAGE
-) -> list[SandboxBackend]:
-    """Return the backends in the order in which they are tried.
-
-    `image` is a local container image with a `python3` in it.
-    """
+def _list_default_backends(wheels: str) -> list[SandboxBackend]:
+    """Return the backends in the order in which they are tried."""
     return [
         *(BubblewrapBackend(python, wheels) for python in find_interpreters()),
-        *(ContainerBackend(client, image, wheels) for client in ("docker", "podman")),
+        *(
+            ContainerBackend(client, _CONTAINER_IMAGE, wheels)
+            for client in ("docker", "podman")
+        ),
     ]
 
 
@@ -265,7 +252,9 @@ class SandboxTools:
         self._limits = limits or SandboxLimits()
         self._with_dependencies = bool(wheels)
         self._log = log
-        self._backends = list_default_backends(wheels) if backends is None else backends
+        self._backends = (
+            _list_default_backends(wheels) if backends is None else backends
+        )
         self._workspaces = WorkspacePool(self._limits)
         self._slots = asyncio.Semaphore(self._limits.concurrency)
         self._probe_lock = asyncio.Lock()
@@ -278,7 +267,7 @@ class SandboxTools:
         The first call looks for a sandbox; the log says once why there is none.
         """
         has_sandbox = await self._find_sandbox() is not None
-        return build_sandbox_specs(self._with_dependencies) if has_sandbox else []
+        return _build_sandbox_specs(self._with_dependencies) if has_sandbox else []
 
     async def call(
         self, chat_id: str, name: str, arguments: Mapping[str, Any]
@@ -288,20 +277,21 @@ class SandboxTools:
             request = _build_sandbox_request(name, arguments, self._with_dependencies)
             sandbox = await self._find_sandbox()
             if sandbox is None:
-                return _build_sandbox_error("There is no sandbox on this server.")
+                raise _SandboxCallFailed("There is no sandbox on this server.")
             async with self._workspaces.acquire(chat_id) as workspace, self._slots:
                 return await self._run(sandbox, request, workspace)
-        except _InvalidSandboxCall as bad:
-            return _build_sandbox_error(str(bad))
+        except _SandboxCallFailed as failed:
+            reason = str(failed)
         except SandboxClosed:
-            return _build_sandbox_error("The sandbox was closed.")
+            reason = "The sandbox was closed."
         except RunStopped as stopped:
-            return _build_sandbox_error(
+            reason = (
                 f"The run was stopped, because {stopped}. The workspace is as it was."
             )
         except (SandboxUnavailable, SandboxReplyMissing, OSError) as silent:
             self._log(f"A run in the sandbox gave no answer: {silent}")
-            return _build_sandbox_error("The run ended without an answer.")
+            reason = "The run ended without an answer."
+        return SandboxResult(f"Error: {reason}", failed=True)
 
     async def close(self) -> None:
         """End what runs, then remove all workspaces."""
@@ -321,7 +311,7 @@ class SandboxTools:
             workspace.store_archive(spool, reply)
             if "damaged" in reply.answer:
                 workspace.clear()
-            return build_sandbox_result(reply, files, self._limits)
+            return _build_sandbox_result(reply, files, self._limits)
 
     async def _find_sandbox(self) -> Sandbox | None:
         async with self._probe_lock:

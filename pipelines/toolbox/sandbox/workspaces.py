@@ -23,7 +23,7 @@ from toolbox.sandbox.runs import FileSlice, SandboxReply, WorkspaceArchive
 _ROOT_PREFIX = "sandbox-workspaces-"
 
 
-class WorkspaceRoot:
+class _WorkspaceRoot:
     """A new folder that only its owner can read."""
 
     def __init__(self) -> None:
@@ -150,7 +150,7 @@ class WorkspacePool:
     def __init__(self, limits: SandboxLimits) -> None:
         """Create nothing yet."""
         self._limits = limits
-        self._root: WorkspaceRoot | None = None
+        self._root: _WorkspaceRoot | None = None
         self._workspaces: dict[Hashable, Workspace] = {}
         self._timers: dict[Hashable, asyncio.TimerHandle] = {}
         self._numbers = count(1)
@@ -181,7 +181,7 @@ class WorkspacePool:
         return workspace
 
     def _new_workspace(self) -> Workspace:
-        self._root = self._root or WorkspaceRoot()
+        self._root = self._root or _WorkspaceRoot()
         folder = self._root.path / str(next(self._numbers))
         folder.mkdir()
         return Workspace(folder, self._limits)

@@ -21,16 +21,18 @@ from typing import Any, NamedTuple
 
 from openai_responses.items import Item, content_parts, part_text
 from openai_responses.json_input import as_list, as_mapping, as_text
-from openai_responses.models.catalog import CATALOG_ROWS
-from openai_responses.models.resolve import ResolvedModel, resolve_model
+from openai_responses.models.resolve import (
+    CATALOG_FACTS,
+    ResolvedModel,
+    resolve_model,
+)
 
 _VERSIONED_ID = re.compile(r"gpt-(\d+(?:\.\d+)?)(?:-([a-z]+))?$")
-_CHAT_ID = re.compile(r"(?:gpt-\d|o\d|chatgpt-|gpt-[a-z]+-)[a-z0-9.\-]*$")
 _NO_CHAT = re.compile(
     r"audio|realtime|transcribe|tts|image|embedding|moderation|search|live|instruct"
     r"|gpt-3|gpt-4-|gpt-4$|computer|translate"
+    r"|^(?:text-|whisper|dall-e|davinci|babbage|sora|omni-)"
 )
-_OTHER_KINDS = ("text-", "whisper", "dall-e", "davinci", "babbage", "sora", "omni-")
 _CLOSED_CIRCLES = frozenset({"cyber", "rosalind"})
 
 
@@ -46,11 +48,7 @@ def _is_chat_model(name: str) -> bool:
 
     Ids of other servers, which follow no rule of OpenAI's, count as such.
     """
-    if name in CATALOG_ROWS:
-        return True
-    if not name or _NO_CHAT.search(name):
-        return False
-    return bool(_CHAT_ID.match(name)) or not name.startswith(_OTHER_KINDS)
+    return name in CATALOG_FACTS or bool(name and not _NO_CHAT.search(name))
 
 
 def newest_models(today: str, usable: Collection[str] | None = None) -> list[str]:
@@ -59,7 +57,7 @@ def newest_models(today: str, usable: Collection[str] | None = None) -> list[str
     `today` is an ISO date; `usable` holds the ids that the key can use, None if
     unknown.
     """
-    known = CATALOG_ROWS if usable is None else usable
+    known = CATALOG_FACTS if usable is None else usable
     names = [name for name in known if _is_offered(name, today)]
     newest: dict[str, str] = {}
     for name in sorted(names, key=_version):
@@ -68,7 +66,7 @@ def newest_models(today: str, usable: Collection[str] | None = None) -> list[str
 
 
 def _is_offered(name: str, today: str) -> bool:
-    row = CATALOG_ROWS.get(name)
+    row = CATALOG_FACTS.get(name)
     retired = bool(row and (row.successor or (row.shutdown or "9") <= today))
     closed = _family(name) in _CLOSED_CIRCLES
     return not retired and not closed and bool(_VERSIONED_ID.match(name))
@@ -96,12 +94,9 @@ def retirement_notice(model: ResolvedModel, today: date) -> str:
         return ""
     when = "is switched off on" if today < ending else "was switched off on"
     sentence = f"{model.name} {when} {ending.isoformat()}."
-    successor = model.facts.successor
-    return (
-        f"{sentence} Use {resolve_model(successor).name} instead."
-        if successor
-        else sentence
-    )
+    if successor := model.facts.successor:
+        sentence += f" Use {resolve_model(successor).name} instead."
+    return sentence
 
 
 def _date(text: str | None) -> date | None:
@@ -111,51 +106,38 @@ def _date(text: str | None) -> date | None:
         return None
 
 
-class AutoModel(NamedTuple):
-    """Two models of one family."""
-
-    small: str
-    large: str
-
-
-AUTO_MODELS: Mapping[str, AutoModel] = {
-    "gpt-5-auto": AutoModel("gpt-6.1-terra", "gpt-6.1-sol")
-}
-"""The candidates for each automatic name."""
+_AUTO_MODELS = {"gpt-5-auto": ("gpt-6.1-terra", "gpt-6.1-sol")}
+"""The small and the large model for each automatic name."""
 
 _LONG_QUESTION = 600
 _ATTACHED = ("input_file", "input_image")
 
 
-class ModelChoice(NamedTuple):
-    """A model, and the reason for the choice as the end of a sentence."""
-
+class _ModelChoice(NamedTuple):
     model: str
     why: str
 
 
 def choose_auto_model(
     name: str, first: Mapping[str, Any] | None, tools: bool, earlier: Collection[str]
-) -> ModelChoice | None:
-    """Return the choice for an automatic name, None for any other name.
+) -> _ModelChoice | None:
+    """Return the choice for an automatic name, and why; None for any other name.
 
     `first` is the user's first message, `tools` says whether the user chose some,
     `earlier` holds the families of the models that answered in this chat.
     """
-    candidates = AUTO_MODELS.get(name)
-    if candidates is None:
+    if name not in _AUTO_MODELS:
         return None
-    for model in candidates:
+    small, large = _AUTO_MODELS[name]
+    for model in (small, large):
         if model in earlier:
-            return ModelChoice(model, "it began this chat")
+            return _ModelChoice(model, "it began this chat")
     if first is None:
-        return ModelChoice(candidates.large, "there is no question to judge by")
+        return _ModelChoice(large, "there is no question to judge by")
     reason = _reason_for_large(first, tools)
     if reason:
-        return ModelChoice(candidates.large, reason)
-    return ModelChoice(
-        candidates.small, "the question is short, without files or tools"
-    )
+        return _ModelChoice(large, reason)
+    return _ModelChoice(small, "the question is short, without files or tools")
 
 
 def _reason_for_large(first: Mapping[str, Any], tools: bool) -> str:

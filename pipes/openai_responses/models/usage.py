@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from openai_responses.errors import valve_error
-from openai_responses.items import ITEM_KINDS, Item, item_type, kind_of
+from openai_responses.items import Item, item_type, kind_of
 from openai_responses.json_input import as_mapping, parse_json_object
 from openai_responses.models.resolve import ModelPrices
 
@@ -103,13 +103,13 @@ def _cost_of_tokens(usage: Usage, prices: ModelPrices) -> float | None:
 
 
 def _cost_of_tools(output: Iterable[Item]) -> float:
-    paid = {
-        (item_type(item), item.get(kind.fee_field) if kind.fee_field else place)
+    fees = {
+        (item_type(item), item.get(kind.fee_field) if kind.fee_field else place): kind
         for place, item in enumerate(output)
         if (kind := kind_of(item)).fee
     }
-    counts = Counter(name for name, _ in paid)
-    return sum(ITEM_KINDS[name].fee * count for name, count in counts.items())
+    counts = Counter(kind.fee for kind in fees.values())
+    return sum(fee * count for fee, count in counts.items())
 
 
 def _read_row(row: object) -> ModelPrices:

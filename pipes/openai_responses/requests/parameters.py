@@ -59,7 +59,7 @@ def read_bool(name: str, value: object) -> bool:
             return True
         if value in (False, "false", "0"):
             return False
-    raise InvalidRequest(_cannot_be_sent(name, "it must be true or false"))
+    raise parameter_error(name, "it must be true or false")
 
 
 def _reasoning_parameter(given: dict[str, Any]) -> dict[str, Any]:
@@ -83,7 +83,7 @@ def _text_parameter(given: dict[str, Any]) -> dict[str, Any]:
 def _own_object(given: Mapping[str, Any], key: str) -> dict[str, Any]:
     value = given.get(key, {})
     if not isinstance(value, Mapping):
-        raise InvalidRequest(_cannot_be_sent(key, "it must be a JSON object"))
+        raise parameter_error(key, "it must be a JSON object")
     return {name: inner for name, inner in value.items() if inner is not None}
 
 
@@ -91,7 +91,7 @@ def _word(name: str, value: object) -> str:
     word = value.strip().lower() if isinstance(value, str) else ""
     if word not in _WORDS[name]:
         words = ", ".join(_WORDS[name])
-        raise InvalidRequest(_cannot_be_sent(name, f"it must be one of {words}"))
+        raise parameter_error(name, f"it must be one of {words}")
     return word
 
 
@@ -102,9 +102,7 @@ def _format(asked: object, beside: object) -> dict[str, Any] | None:
         return None
     if kind not in _ANSWER_FORMATS:
         words = ", ".join(_ANSWER_FORMATS)
-        raise InvalidRequest(
-            _cannot_be_sent("response_format", f"it is none of {words}")
-        )
+        raise parameter_error("response_format", f"it is none of {words}")
     if kind == "json_object":
         return {"type": kind}
     nested = form.get("json_schema", beside)
@@ -124,5 +122,6 @@ def _schema_fields(value: object) -> dict[str, Any]:
     return fields
 
 
-def _cannot_be_sent(name: str, why: str) -> str:
-    return f"The setting {name} cannot be sent: {why}."
+def parameter_error(name: str, why: str) -> InvalidRequest:
+    """Return the error of a parameter that cannot be sent."""
+    return InvalidRequest(f"The setting {name} cannot be sent: {why}.")

@@ -9,12 +9,12 @@ from openai_responses.items import (
     has_image,
     image_url,
     is_call,
-    is_call_output,
     is_commentary,
     is_reasoning,
     item_texts,
     item_type,
     message_text,
+    open_calls,
 )
 from openai_responses.loop.events import RunDone, ToolOutput
 from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
@@ -52,8 +52,7 @@ class ChunkRenderer:
         self._open_calls: dict[str, Item] = {}
         self._held = HoldbackBuffer(OPEN_TRACKING)
         self._length = 0  # of the text so far
-        self._last_part: tuple[int, int] | None = None
-        self._last_index: int | None = None
+        self._places: dict[str, object] = {}
         self._commentary: dict[int, Item] = {}
 
     def render(self, event: AnswerEvent) -> Iterator[Chunk]:
@@ -63,9 +62,13 @@ class ChunkRenderer:
                 self._commentary[event.output_index] = event.item
             case TextDelta(kind="text" | "refusal"):
                 shown = strip_tracking(self._held.feed(event.text))
-                yield from self._grow(event, shown)
+                if event.output_index in self._commentary:
+                    yield from self._think(event, shown)
+                else:
+                    gap = self._gap("text", event.output_index)
+                    yield from self._add_text(gap + shown)
             case TextDelta(kind="summary" | "reasoning"):
-                yield from self._add_reasoning(self._reasoning_gap(event) + event.text)
+                yield from self._think(event, event.text)
             case ItemDone() if has_image(event.item):
                 yield self._chunk({"images": [_chat_image(event.item)]})
             case ItemDone() if item_type(event.item) == "message":
@@ -79,11 +82,9 @@ class ChunkRenderer:
                 yield from self._add_closing(closing_commentary(event.output))
                 yield from self._end(event)
 
-    def _grow(self, event: TextDelta, shown: str) -> Iterator[Chunk]:
-        if event.output_index in self._commentary:
-            yield from self._add_reasoning(self._reasoning_gap(event) + shown)
-        else:
-            yield from self._add_text(self._gap(event) + shown)
+    def _think(self, event: TextDelta, text: str) -> Iterator[Chunk]:
+        gap = self._gap("reasoning", (event.output_index, event.part))
+        yield from self._add_reasoning(gap + text)
 
     def _end_message(self, event: ItemDone) -> Iterator[Chunk]:
         rest = strip_tracking(self._held.rest())
@@ -91,20 +92,16 @@ class ChunkRenderer:
             self._commentary[event.output_index] = event.item
             yield from self._add_reasoning(rest)
         else:
-            yield from self._end_answer(event, rest)
+            yield from self._add_text(rest)
+            before = self._length - len(_clean_text(event.item))
+            if cited := chat_annotations(event.item, before):
+                yield self._chunk({"annotations": cited})
         yield from self._add_text(file_lines(event.card))
-
-    def _end_answer(self, event: ItemDone, rest: str) -> Iterator[Chunk]:
-        yield from self._add_text(rest)
-        length = len(strip_tracking(message_text(event.item)))
-        cited = chat_annotations(event.item, self._length - length)
-        if cited:
-            yield self._chunk({"annotations": cited})
 
     def _add_closing(self, commentary: Item | None) -> Iterator[Chunk]:
         if commentary is not None and commentary in self._commentary.values():
             gap = _GAP if self._length else ""
-            yield from self._add_text(gap + strip_tracking(message_text(commentary)))
+            yield from self._add_text(gap + _clean_text(commentary))
 
     def _add_text(self, text: str) -> Iterator[Chunk]:
         self._length += len(text)
@@ -119,26 +116,22 @@ class ChunkRenderer:
         choice = {"index": 0, "delta": delta, "finish_reason": finish}
         return {**self._head, "choices": [choice]}
 
-    def _gap(self, event: TextDelta) -> str:
-        before, self._last_index = self._last_index, event.output_index
-        return "" if before in (None, event.output_index) else _GAP
-
-    def _reasoning_gap(self, event: TextDelta) -> str:
-        place = (event.output_index, event.part)
-        before, self._last_part = self._last_part, place
-        return "" if before in (None, place) else _GAP
+    def _gap(self, kind: str, place: object) -> str:
+        """Return the blank line before a text that has another place than the last."""
+        before = self._places.get(kind, place)
+        self._places[kind] = place
+        return "" if before == place else _GAP
 
     def _end(self, event: RunDone) -> Iterator[Chunk]:
         for index, call in enumerate(self._open_calls.values()):
             tool_call = {"index": index, **chat_tool_call(call)}
             yield self._chunk({"tool_calls": [tool_call]})
-        if event.ending.is_failure and event.ending.kind != "incomplete":
-            yield error_chunk(event.ending.sentence)
+        if error := _error(event.ending):
+            yield error
         else:
-            yield self._chunk({}, finish_reason(event.ending, bool(self._open_calls)))
-        if event.usage:
-            usage = host_usage(event.usage, event.last_usage, event.cost)
-            yield {**self._head, "choices": [], "usage": usage}
+            yield self._chunk({}, _finish_reason(event.ending, bool(self._open_calls)))
+        if usage := host_usage(event):
+            yield {**self._head, "choices": [], **usage}
 
 
 def _chat_image(item: Item) -> dict[str, Any]:
@@ -154,8 +147,13 @@ def chat_tool_call(item: dict[str, Any]) -> dict[str, Any]:
     return {"id": item.get("call_id"), "type": "function", "function": function}
 
 
-def finish_reason(ending: Ending, has_calls: bool) -> str:
-    """Return Chat Completions' word for the ending of an answer."""
+def _error(ending: Ending) -> Chunk:
+    """Return the chunk of an error; empty if an answer has a finish reason."""
+    failed = ending.is_failure and ending.kind != "incomplete"
+    return error_chunk(ending.sentence) if failed else {}
+
+
+def _finish_reason(ending: Ending, has_calls: bool) -> str:
     if ending.kind == "incomplete":
         return _FINISH_REASONS.get(ending.code or "", "stop")
     return "tool_calls" if has_calls else "stop"
@@ -169,22 +167,18 @@ def completion(
     Text that arrived before a failure is included; without any, there is only the
     error.
     """
-    failed = ended.ending.is_failure and ended.ending.kind != "incomplete"
-    error = error_chunk(ended.ending.sentence) if failed else {}
-    if failed and not ended.output:
+    error = _error(ended.ending)
+    if error and not ended.output:
         return error
     message = _message(ended)
-    finish = finish_reason(ended.ending, "tool_calls" in message)
-    usage = (
-        host_usage(ended.usage, ended.last_usage, ended.cost) if ended.usage else None
-    )
+    finish = _finish_reason(ended.ending, "tool_calls" in message)
     return {
         "id": completion_id,
         "object": "chat.completion",
         "created": created,
         "model": model,
         "choices": [{"index": 0, "message": message, "finish_reason": finish}],
-        **({"usage": usage} if usage else {}),
+        **host_usage(ended),
         **error,
     }
 
@@ -222,7 +216,7 @@ def _message(ended: RunDone) -> dict[str, Any]:
         "reasoning_content": _progress(ended),
         "annotations": _annotations(ended),
         "images": [_chat_image(i) for i in ended.output if has_image(i)],
-        "tool_calls": _open_calls(ended),
+        "tool_calls": [chat_tool_call(call) for call in open_calls(ended.output)],
     }
     said = {"role": "assistant", "content": completion_text(ended)}
     return said | {name: value for name, value in further.items() if value}
@@ -238,9 +232,3 @@ def _progress(ended: RunDone) -> str:
     ]
     texts = (text for item in steps for _, text in item_texts(item) if text)
     return strip_tracking(_GAP.join(texts))
-
-
-def _open_calls(ended: RunDone) -> list[dict[str, Any]]:
-    answered = {i["call_id"] for i in ended.output if is_call_output(i)}
-    calls = [item for item in ended.output if is_call(item)]
-    return [chat_tool_call(i) for i in calls if i.get("call_id") not in answered]

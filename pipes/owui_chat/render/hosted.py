@@ -17,6 +17,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from openai_responses.items import Item, image_url, search_pages, search_queries
+from openai_responses.json_input import as_mapping
 from openai_responses.loop.events import RunDone, RunEvent, ToolOutput
 from openai_responses.requests.replay import remote_call, remote_failed, remote_output
 from openai_responses.transport.stream import (
@@ -27,7 +28,7 @@ from openai_responses.transport.stream import (
 )
 from owui_chat.citations import strip_tracking
 from owui_chat.code import CODE_CARD, code_host_item, replay_code
-from owui_chat.render.chunks import Chunk, host_event, pages_chunk, status_chunk
+from owui_chat.render.chunks import Chunk, host_event, status_chunk
 from owui_chat.render.items import OutputItems, output_host_item
 
 
@@ -60,7 +61,8 @@ class _ImageHostItem(HostedItem):
                 yield status_chunk("Drawing a picture")
             case PartialImage():
                 sketch = {"result": event.image, "output_format": event.form}
-                yield _on_the_page(self._shown, [_file(image_url(sketch))])
+                picture = {"type": "image", "url": image_url(sketch)}
+                yield _on_the_page(self._shown, [picture])
             case ItemDone():
                 yield from self._end(event)
                 yield from show_files(self._shown, event.card)
@@ -92,10 +94,10 @@ def show_files(shown: OutputItems, card: Mapping[str, Any]) -> Iterator[Chunk]:
     files = card.get("files")
     if not files:
         return
-    yield host_event({"type": "files", "data": {"files": files}})
-    before, shown.files = bool(shown.files), [*shown.files, *files]
-    if before:
-        yield _on_the_page(shown, [])
+    yield host_event("files", {"files": files})
+    if shown.files:
+        yield _on_the_page(shown, files)
+    shown.files += files
 
 
 def _on_the_page(shown: OutputItems, more: list[Item]) -> Chunk:
@@ -104,17 +106,12 @@ def _on_the_page(shown: OutputItems, more: list[Item]) -> Chunk:
     It has no choice: otherwise the host would send the pictures to the page twice
     (docs/reference/open-webui.md, "What a pipe yields").
     """
-    data = {"files": [*shown.files, *more]}
-    return {**host_event({"type": "chat:message:files", "data": data}), "choices": []}
-
-
-def _file(url: str) -> Item:
-    return {"type": "image", "url": url}
+    event = host_event("chat:message:files", {"files": [*shown.files, *more]})
+    return {**event, "choices": []}
 
 
 def _failure(item: Item) -> str:
-    error = item.get("error")
-    code = error.get("code") if isinstance(error, Mapping) else None
+    code = as_mapping(item.get("error")).get("code")
     return _REFUSED if code == "moderation_blocked" else _FAILED
 
 
@@ -129,11 +126,8 @@ class _CodeHostItem(HostedItem):
     def render(self, event: RunEvent) -> Iterator[Chunk]:
         match event:
             case ItemAdded():
-                card = {
-                    **code_host_item({**event.item, "code": ""}),
-                    "status": "in_progress",
-                }
-                yield self._shown.begin(card)
+                begun = {**event.item, "code": "", "status": "in_progress"}
+                yield self._shown.begin(code_host_item(begun))
             case TextDelta():
                 self._code.append(event.text)
                 yield self._shown.grow(self._place, event.kind, event.text)
@@ -141,10 +135,8 @@ class _CodeHostItem(HostedItem):
                 yield self._shown.end(self._place, code_host_item(event.item))
                 yield from show_files(self._shown, event.card)
             case _:
-                begun = self._shown.items[self._place]
                 code = replay_code({"code": "".join(self._code)}, _BROKEN_CODE)
-                broken = {**begun, "status": "incomplete", "code": code}
-                yield self._shown.end(self._place, broken)
+                yield self._shown.update(self._place, status="incomplete", code=code)
 
 
 def end_after_code(shown: OutputItems) -> Iterator[Chunk]:
@@ -164,18 +156,24 @@ class _SearchHostItem(HostedItem):
     def render(self, event: RunEvent) -> Iterator[Chunk]:
         match event:
             case ItemAdded():
-                yield self._shown.begin(
-                    {**_search_host_item(event.item), "status": "in_progress"}
-                )
+                begun = {**event.item, "status": "in_progress"}
+                yield self._shown.begin(_search_host_item(begun))
             case ItemDone():
                 yield self._shown.end(self._place, _search_host_item(event.item))
-                pages = map(strip_tracking, search_pages(event.item))
-                unique = list(dict.fromkeys(pages))
-                if unique:
-                    yield pages_chunk(search_queries(event.item), unique)
+                if search_pages(event.item):
+                    yield _pages_chunk(event.item)
             case RunDone():
-                card = {**self._shown.items[self._place], "status": "incomplete"}
-                yield self._shown.end(self._place, card)
+                yield self._shown.update(self._place, status="incomplete")
+
+
+def _pages_chunk(item: Item) -> Chunk:
+    """Return a status line that opens to the pages that a search found."""
+    pages = list(dict.fromkeys(map(strip_tracking, search_pages(item))))
+    queries = ", ".join(search_queries(item))
+    sites = "1 site" if len(pages) == 1 else f"{len(pages)} sites"
+    sought = f" for {queries}" if queries else ""
+    head = {"action": "web_search", "description": f"Searched {sites}{sought}"}
+    return host_event("status", {**head, "urls": pages, "done": True})
 
 
 def _search_host_item(item: Item) -> Item:
@@ -199,29 +197,19 @@ class _McpCallHostItem(HostedItem):
     def render(self, event: RunEvent) -> Iterator[Chunk]:
         match event:
             case ItemAdded():
-                begun = {
-                    **_mcp_call_host_item(event.item, "in_progress"),
-                    "arguments": "",
-                }
-                yield self._shown.begin(begun)
+                begun = _mcp_call_host_item(event.item, "in_progress")
+                yield self._shown.begin({**begun, "arguments": ""})
             case TextDelta():
                 yield self._shown.grow(self._place, event.kind, event.text)
             case ItemDone():
-                failed = remote_failed(event.item)
+                failed, output = remote_failed(event.item), remote_output(event.item)
                 status = "failed" if failed else "completed"
-                yield self._shown.end(
-                    self._place, _mcp_call_host_item(event.item, status)
-                )
-                answer = ToolOutput(
-                    event.output_index, remote_output(event.item), failed
-                )
+                card = _mcp_call_host_item(event.item, status)
+                yield self._shown.end(self._place, card)
+                answer = ToolOutput(event.output_index, output, failed)
                 yield from self._shown.add(output_host_item(answer))
             case RunDone():
-                call = self._shown.items[self._place]
-                yield self._shown.end(self._place, {**call, "status": "incomplete"})
-                unknown = {"call_id": call["call_id"], "output": _UNKNOWN_OUTCOME}
-                answer = ToolOutput(self._place, unknown, failed=True)
-                yield from self._shown.add(output_host_item(answer))
+                yield from self._shown.break_off(self._place, _UNKNOWN_OUTCOME)
 
 
 class _McpListHostItem(HostedItem):

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator
 from openai_responses.items import (
     CALL_OUTPUTS,
     Item,
-    is_call,
     is_commentary,
     item_type,
     open_calls,
@@ -42,9 +41,7 @@ from owui_chat.render.chunks import (
 from owui_chat.render.commentary import Commentary
 from owui_chat.render.hosted import HOSTED_ITEMS, HostedItem, end_after_code, show_files
 from owui_chat.render.items import (
-    OpenCalls,
     OutputItems,
-    RecordItems,
     begun_host_item,
     call_host_item,
     message_host_item,
@@ -52,7 +49,7 @@ from owui_chat.render.items import (
 )
 
 
-def closing_line(seconds: float, ended: RunDone) -> str:
+def _closing_line(seconds: float, ended: RunDone) -> str:
     """Return the last status line: time, tokens and cost, as far as they are known."""
     parts = [f"Finished in {_duration(seconds)}"]
     if ended.usage:
@@ -87,17 +84,12 @@ class NativeRenderer:
     """Shows one run."""
 
     def __init__(self, now: Callable[[], float], *, closes: bool = True) -> None:
-        """Take `now`, a clock in seconds, to measure the time of reasoning.
-
-        `closes` says whether a last status line is shown.
-        """
+        """Take a clock in seconds; `closes` says whether a last status line is shown."""
         self._closes = closes
         self._now = now
         self._began = now()
         self._shown = OutputItems()
         self._commentary = Commentary(self._shown)
-        self._calls = OpenCalls(self._shown)
-        self._records = RecordItems(self._shown)
         self._hosted: dict[int, HostedItem] = {}
         self._places: dict[int, int] = {}
         self._marker = ""
@@ -128,7 +120,7 @@ class NativeRenderer:
             case Marker():
                 self._marker = event.text
             case ToolOutput():
-                yield from self._calls.answer(event)
+                yield from self._shown.answer(event)
             case RunDone():
                 yield from self._end_run(event)
             case _:
@@ -159,14 +151,14 @@ class NativeRenderer:
         """Yield the chunks for events that are not items of the run."""
         match event:
             case SourceCited():
-                yield host_event({"type": "source", "data": event.source})
+                yield host_event("source", event.source)
             case Status():
                 yield status_chunk(event.sentence)
             case StoredRecord():
                 places = self._places | self._commentary.indexes
-                yield from self._records.add_record(event, places)
+                yield from self._shown.add_record(event, places)
             case TurnDetails():
-                yield from self._records.add_details(event)
+                yield from self._shown.add_details(event)
 
     def _take_marker(self) -> str:
         marker, self._marker = self._marker, ""
@@ -178,19 +170,20 @@ class NativeRenderer:
             yield from hosted.render(event)
         yield from self._commentary.end_run(event.output)
         if failed:
-            yield from self._calls.break_off()
+            yield from self._shown.break_off_calls()
         if marker := self._take_marker():
             yield from self._shown.add_marker(marker)
         yield from end_after_code(self._shown)
         if self._closes and not failed and not open_calls(event.output):
-            yield status_chunk(closing_line(self._now() - self._began, event))
-        yield from _end_of_run(event)
+            yield status_chunk(_closing_line(self._now() - self._began, event))
+        if usage := host_usage(event):
+            yield {"choices": [{"index": 0, "delta": {}}], **usage}
+        if failed:
+            yield error_chunk(event.ending.sentence)
 
     def _start(self, event: ItemAdded) -> Chunk:
-        place = self._places[event.output_index] = len(self.items)
+        self._places[event.output_index] = len(self.items)
         self._started[event.output_index] = self._now()
-        if is_call(event.item):
-            self._calls.note(event.item, place)
         return self._shown.begin(begun_host_item(event.item))
 
     def _grow(self, event: TextDelta) -> Iterator[Chunk]:
@@ -227,11 +220,3 @@ class NativeRenderer:
 
 def _is_shown(item: Item) -> bool:
     return item_type(item) in _SHOWN_TYPES and not is_commentary(item)
-
-
-def _end_of_run(event: RunDone) -> Iterator[Chunk]:
-    if event.usage:
-        usage = host_usage(event.usage, event.last_usage, event.cost)
-        yield {"choices": [{"index": 0, "delta": {}}], "usage": usage}
-    if event.ending.is_failure:
-        yield error_chunk(event.ending.sentence)

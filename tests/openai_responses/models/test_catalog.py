@@ -9,18 +9,15 @@ import black
 import pytest
 
 from catalog.generate import CATALOG_FILE, FACTS_FILE, merge_facts, render_catalog
-from openai_responses.models.catalog import (
-    CATALOG_ALIASES,
-    CATALOG_ROWS,
-    CATALOG_SERVED_AS,
-    CatalogRow,
+from openai_responses.models.catalog import CATALOG_ALIASES, CATALOG_SERVED_AS
+from openai_responses.models.resolve import (
+    CATALOG_FACTS,
+    REASONING_EFFORTS,
+    resolve_model,
 )
-from openai_responses.models.resolve import REASONING_EFFORTS, resolve_model
 
 FACTS: dict[str, Any] = json.loads(Path(FACTS_FILE).read_text("utf-8"))
-ROWS = sorted(CATALOG_ROWS.items())
-ROW_IDS = [model for model, _ in ROWS]
-each_row = pytest.mark.parametrize(("model", "row"), ROWS, ids=ROW_IDS)
+each_model = pytest.mark.parametrize("model", sorted(CATALOG_FACTS))
 
 
 def said_of(model: str) -> dict[str, Any]:
@@ -56,7 +53,7 @@ def test_module_is_small() -> None:
 
 def test_ids_are_sorted() -> None:
     """A new model makes one new line in the difference."""
-    assert list(CATALOG_ROWS) == sorted(CATALOG_ROWS)
+    assert list(CATALOG_FACTS) == sorted(CATALOG_FACTS)
 
 
 @pytest.mark.parametrize("model", sorted(FACTS["models"]))
@@ -78,7 +75,7 @@ def test_facts_are_those_of_the_sources(model: str) -> None:
 
 def test_every_row_has_sources() -> None:
     """Nothing is in the table that models.json does not have, and the reverse."""
-    assert CATALOG_ROWS.keys() == FACTS["models"].keys()
+    assert CATALOG_FACTS.keys() == FACTS["models"].keys()
 
 
 def test_every_source_is_dated() -> None:
@@ -92,36 +89,38 @@ def test_every_source_is_dated() -> None:
         assert re.fullmatch(r"\d{4}-\d{2}-\d{2}", source["date"])
 
 
-@each_row
-def test_efforts_agree(model: str, row: CatalogRow) -> None:
+@each_model
+def test_efforts_agree(model: str) -> None:
     """Efforts rise, the default is one of them, and only `none` allows sampling."""
-    efforts = row.efforts.split()
+    facts = CATALOG_FACTS[model]
+    efforts = list(facts.efforts)
     assert efforts == [effort for effort in REASONING_EFFORTS if effort in efforts]
-    assert row.default_effort is None or row.default_effort in efforts
-    assert (row.sampling == "with_none") == ("none" in efforts)
-    if "reasoning" in row.traits.split():
-        assert row.sampling != "always"
+    assert facts.default_effort is None or facts.default_effort in efforts
+    assert (facts.sampling == "with_none") == ("none" in efforts)
+    if facts.reasoning:
+        assert facts.sampling != "always"
     else:
         assert not efforts
-        assert "summary" not in row.traits.split()
+        assert not facts.summary
 
 
-@each_row
-def test_successor_is_there_to_stay(model: str, row: CatalogRow) -> None:
+@each_model
+def test_successor_is_there_to_stay(model: str) -> None:
     """A model that ends names one that does not; one that stays names none."""
-    if row.shutdown is None:
-        assert row.successor is None
+    facts = CATALOG_FACTS[model]
+    if facts.shutdown is None:
+        assert facts.successor is None
     else:
-        assert row.successor is not None
-        assert CATALOG_ROWS[row.successor].shutdown is None
+        assert facts.successor is not None
+        assert CATALOG_FACTS[facts.successor].shutdown is None
 
 
 @pytest.mark.parametrize("names", [CATALOG_ALIASES, CATALOG_SERVED_AS])
 def test_names_lead_to_lasting_models(names: dict[str, str]) -> None:
     """An alias is no id of its own, and its model is in the table and active."""
     for name, model in names.items():
-        assert name not in CATALOG_ROWS
-        assert CATALOG_ROWS[model].shutdown is None
+        assert name not in CATALOG_FACTS
+        assert CATALOG_FACTS[model].shutdown is None
 
 
 def test_a_fact_is_said_once() -> None:

@@ -2,8 +2,8 @@
 
 import pytest
 
-from openai_responses.models.catalog import CATALOG_ROWS
 from openai_responses.models.choice import list_ids, newest_models
+from openai_responses.models.resolve import CATALOG_FACTS
 
 TODAY = "2026-11-22"
 
@@ -35,7 +35,7 @@ def test_a_key_that_may_use_nothing() -> None:
 
 def test_a_closed_circle_is_not_offered() -> None:
     """Even to a key that may use it: an administrator lists such a model."""
-    assert "gpt-6-cyber" in CATALOG_ROWS
+    assert "gpt-6-cyber" in CATALOG_FACTS
     assert newest_models(TODAY, {"gpt-6-cyber", "gpt-7-cyber"}) == []
 
 

@@ -8,8 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from catalog.generate import FACTS_FILE
-from openai_responses.models.catalog import CATALOG_ROWS
-from openai_responses.models.resolve import REASONING_EFFORTS, ModelFacts, resolve_model
+from openai_responses.models.resolve import (
+    CATALOG_FACTS,
+    REASONING_EFFORTS,
+    ResolvedModel,
+    resolve_model,
+)
 
 SNAPSHOTS = [
     (model, f"{model}-{date}")
@@ -75,7 +79,7 @@ def test_other_names_are_sent_as_they_are(name: str) -> None:
     assert (model.id, model.effort) == (name, None)
 
 
-@pytest.mark.parametrize("model_id", sorted(CATALOG_ROWS))
+@pytest.mark.parametrize("model_id", sorted(CATALOG_FACTS))
 def test_a_real_id_wins(model_id: str) -> None:
     """Each id of the catalog is itself, and takes just its own efforts as a suffix."""
     model = resolve_model(model_id)
@@ -83,7 +87,7 @@ def test_a_real_id_wins(model_id: str) -> None:
     for effort in REASONING_EFFORTS:
         suffixed = resolve_model(f"{model_id}-{effort}")
         was_read = (suffixed.id, suffixed.effort) == (model_id, effort)
-        is_a_model = f"{model_id}-{effort}" in CATALOG_ROWS
+        is_a_model = f"{model_id}-{effort}" in CATALOG_FACTS
         unclear = f"{model_id}-{effort}".endswith("-codex-max")
         assert was_read == (
             model.takes_effort(effort) and not is_a_model and not unclear
@@ -132,8 +136,9 @@ def test_the_short_id_has_the_facts_of_what_serves_it() -> None:
     assert model.facts == resolve_model("gpt-5.6-sol").facts
 
 
-def traits(facts: ModelFacts) -> str:
+def traits(model: ResolvedModel) -> str:
     """The traits of a model as words."""
+    facts = model.facts
     names = ("reasoning", "summary", "verbosity", "phase", "functions", "vision")
     words = [name for name in (*names, "prefix_bound") if getattr(facts, name)]
     return " ".join((facts.sampling, *words))
@@ -161,9 +166,9 @@ def traits(facts: ModelFacts) -> str:
 )
 def test_unknown_ids_of_known_families(name: str, expected: str) -> None:
     """A model newer than the catalog works by the rules of its family."""
-    facts = resolve_model(name).facts
-    assert traits(facts) == expected
-    assert facts.known_family
+    model = resolve_model(name)
+    assert traits(model) == expected
+    assert model.facts.known_family
 
 
 @pytest.mark.parametrize(
@@ -172,7 +177,7 @@ def test_unknown_ids_of_known_families(name: str, expected: str) -> None:
 def test_ids_that_say_nothing(name: str) -> None:
     """Nothing is sent that a plain model refuses, but an effort may be tried."""
     model = resolve_model(name)
-    assert traits(model.facts) == "always functions vision"
+    assert traits(model) == "always functions vision"
     assert not model.facts.known_family
     assert model.takes_effort("high")
     assert model.lowest_effort() is None
@@ -189,11 +194,10 @@ def test_ids_that_say_nothing(name: str) -> None:
 )
 def test_wrapped_ids_have_the_facts_of_what_they_wrap(name: str, like: str) -> None:
     """All but the prices, which are the tuner's or the router's own."""
-    facts = resolve_model(name).facts
-    expected = resolve_model(like).facts
+    assert traits(resolve_model(name)) == traits(resolve_model(like))
+    facts, expected = resolve_model(name).facts, resolve_model(like).facts
     assert facts.prices is None
     assert expected.prices is not None
-    assert traits(facts) == traits(expected)
     assert facts.efforts == expected.efforts
     assert facts.shutdown == expected.shutdown
 
@@ -267,7 +271,7 @@ PIECES = st.sampled_from(
     (
         *("gpt-", "o", "5", ".", "9" * 5000, "-", "thinking", "mini", "high", "max"),
         *("ft:", "openai/", "-2025-08-07", "instant", "\n", "\u0663", "\u00e9", ":"),
-        *CATALOG_ROWS,
+        *CATALOG_FACTS,
     )
 )
 
@@ -276,7 +280,7 @@ PIECES = st.sampled_from(
 def test_no_name_raises(name: str) -> None:
     """Whatever an administrator types is read as a known model or sent as it is."""
     model = resolve_model(name)
-    if model.effort is None and model.id not in CATALOG_ROWS:
+    if model.effort is None and model.id not in CATALOG_FACTS:
         assert model.id == name
     else:
         assert model.effort in (None, *REASONING_EFFORTS)

@@ -6,11 +6,7 @@ from typing import Any
 import pytest
 
 from openai_responses.errors import InvalidRequest
-from openai_responses.models.resolve import (
-    read_overrides,
-    resolve_model,
-    resolve_with_overrides,
-)
+from openai_responses.models.resolve import read_overrides, resolve_model
 
 
 def overrides(**rows: Any) -> Any:
@@ -21,7 +17,7 @@ def overrides(**rows: Any) -> Any:
 
 def test_a_model_like_another() -> None:
     """Its own id is sent, its reasoning is its own, the facts are the other's."""
-    model = resolve_with_overrides("my-gpt", overrides(my_gpt={"like": "gpt-5.2"}))
+    model = resolve_model("my-gpt", overrides(my_gpt={"like": "gpt-5.2"}))
 
     assert (model.id, model.family, model.name) == ("my-gpt", "my-gpt", "my-gpt")
     assert model.facts == resolve_model("gpt-5.2").facts
@@ -30,7 +26,7 @@ def test_a_model_like_another() -> None:
 def test_facts_are_replaced_one_by_one() -> None:
     """What is not said stays as the catalog has it."""
     said = overrides(gpt_5={"efforts": ["low"], "summary": False, "name": "Ours"})
-    model, before = resolve_with_overrides("gpt-5", said), resolve_model("gpt-5")
+    model, before = resolve_model("gpt-5", said), resolve_model("gpt-5")
 
     assert model.facts.efforts == ("low",)
     assert not model.facts.summary
@@ -43,15 +39,15 @@ def test_an_effort_at_the_end_of_an_own_name() -> None:
     """It counts if the model takes it; otherwise the name means what it always did."""
     said = overrides(my_gpt={"like": "gpt-5.2", "name": "Ours"})
 
-    assert resolve_with_overrides("my-gpt-high", said).effort == "high"
-    assert resolve_with_overrides("my-gpt-high", said).name == "Ours (high)"
-    assert resolve_with_overrides("my-gpt-minimal", said).id == "my-gpt-minimal"
+    assert resolve_model("my-gpt-high", said).effort == "high"
+    assert resolve_model("my-gpt-high", said).name == "Ours (high)"
+    assert resolve_model("my-gpt-minimal", said).id == "my-gpt-minimal"
 
 
 def test_other_models_stay_as_they_are() -> None:
     """Nothing is said of them."""
     said = overrides(my_gpt={"like": "gpt-5.2"})
-    assert resolve_with_overrides("gpt-5-high", said) == resolve_model("gpt-5-high")
+    assert resolve_model("gpt-5-high", said) == resolve_model("gpt-5-high")
     assert read_overrides("") == {}
 
 
@@ -70,7 +66,7 @@ def test_other_models_stay_as_they_are() -> None:
 def test_every_yes_or_no_can_be_said(fact: str) -> None:
     """Also of an id that nobody knows."""
     for value in (True, False):
-        model = resolve_with_overrides("x", overrides(x={fact: value}))
+        model = resolve_model("x", overrides(x={fact: value}))
         assert getattr(model.facts, fact) is value
 
 

@@ -416,3 +416,24 @@ def test_minimal_effort_leaves_the_searches_out(effort: str, searches: bool) -> 
     assert sent["tools"] == (tools if searches else tools[1:])
     asked = ["web_search_call.action.sources"] if searches else []
     assert sent["include"] == ["reasoning.encrypted_content", *asked]
+
+
+def test_tools_that_minimal_refuses_are_left_out() -> None:
+    """Others stay, and so do all at any other effort."""
+    kinds = ["web_search", "function", "file_search", "image_generation", "mcp"]
+    tools = tuple({"type": kind} for kind in kinds)
+
+    at_minimal = payload(THINKING, Settings("minimal", tools=tools))
+    assert [t["type"] for t in at_minimal["tools"]] == ["function", "mcp"]
+    for effort in ("low", None):
+        assert payload(THINKING, Settings(effort, tools=tools))["tools"] == [*tools]
+
+
+def test_what_a_viewer_needs_is_asked_for() -> None:
+    """Only of tools that are offered."""
+    tools = ({"type": "function"}, {"type": "web_search"})
+
+    assert payload(PLAIN, Settings(tools=tools))["include"] == [
+        "web_search_call.action.sources"
+    ]
+    assert "include" not in payload(PLAIN)

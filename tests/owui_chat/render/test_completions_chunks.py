@@ -19,7 +19,7 @@ from openai_responses.models.usage import Usage
 from openai_responses.transport.stream import ItemDone
 from owui_chat.citations import strip_tracking
 from owui_chat.render.chunks import error_chunk
-from owui_chat.render.completions import ChunkRenderer, chat_tool_call, finish_reason
+from owui_chat.render.completions import ChunkRenderer, chat_tool_call
 from run_sample import (
     TRANSCRIPTS,
     call,
@@ -235,7 +235,11 @@ def test_reason_is_a_word_of_chat_completions(
     ending: Ending, has_calls: bool, reason: str
 ) -> None:
     """For every way to end that is no failure."""
-    assert finish_reason(ending, has_calls) == reason
+    items = run_of(call("1"))[:-1] if has_calls else []
+
+    *_, last = chunks_of([*items, RunDone(ending)])
+
+    assert last["choices"][0]["finish_reason"] == reason
 
 
 def test_failure_is_an_error_without_a_reason() -> None:

@@ -348,20 +348,22 @@ def test_item_without_a_status_is_complete_when_it_ends() -> None:
 
 def test_usage_is_for_billing_and_for_compaction() -> None:
     """Sums, and the last turn's size of the chat."""
-    assert host_usage(TWO, ONE) == {
-        "input_tokens": 30,
-        "output_tokens": 7,
-        "total_tokens": 37,
-        "prompt_tokens": 10,
-        "completion_tokens": 5,
-        "input_tokens_details": {"cached_tokens": 4, "cache_write_tokens": 2},
-        "output_tokens_details": {"reasoning_tokens": 5},
+    assert host_usage(RunDone(CUT, TWO, ONE)) == {
+        "usage": {
+            "input_tokens": 30,
+            "output_tokens": 7,
+            "total_tokens": 37,
+            "prompt_tokens": 10,
+            "completion_tokens": 5,
+            "input_tokens_details": {"cached_tokens": 4, "cache_write_tokens": 2},
+            "output_tokens_details": {"reasoning_tokens": 5},
+        }
     }
 
 
 def test_usage_of_one_turn_is_its_own_last() -> None:
     """Where nobody told which was the last."""
-    assert host_usage(ONE, None)["prompt_tokens"] == 10
+    assert host_usage(RunDone(CUT, ONE))["usage"]["prompt_tokens"] == 10
 
 
 def test_usage_and_error_both_come() -> None:
@@ -371,7 +373,10 @@ def test_usage_and_error_both_come() -> None:
     chunks = list(view.render(RunDone(CUT, ONE, ONE)))
 
     assert chunks == [
-        {"choices": [{"index": 0, "delta": {}}], "usage": host_usage(ONE, ONE)},
+        {
+            "choices": [{"index": 0, "delta": {}}],
+            **host_usage(RunDone(CUT, ONE, ONE)),
+        },
         {"error": {"message": CUT.sentence}},
     ]
 

@@ -5,9 +5,16 @@ import pytest
 from openai_responses.endings import COMPLETED
 from openai_responses.loop.events import RunDone
 from openai_responses.models.usage import Usage
-from owui_chat.render.native import closing_line
+from owui_chat.render.native import NativeRenderer
 
 USED = Usage(input=4000, output=560, total=4560, cached=3100)
+
+
+def closing_line(seconds: float, ended: RunDone) -> str:
+    """What the first status of the end says, so long after the beginning."""
+    times = iter([100.0, 100.0 + seconds])
+    [status, *_] = NativeRenderer(lambda: next(times)).render(ended)
+    return str(status["event"]["data"]["description"])
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from owui_chat.messages import (
     ToolMessage,
     UserMessage,
 )
-from owui_chat.render.items import OutputItems, RecordItems
+from owui_chat.render.items import OutputItems
 from owui_chat.storage.markers import format_marker, strip_markers
 from owui_chat.storage.output_carrier import (
     COMMENTARY_TYPE,
@@ -178,12 +178,11 @@ def test_values_are_read_as_those_of_keys() -> None:
 def test_record_that_is_kept_again_replaces_itself() -> None:
     """At its place, with the link to its text."""
     shown = OutputItems()
-    cards = RecordItems(shown)
     [*_] = shown.add(message("1", "Rain."))
 
     for value in ({"__v": 4}, {"__v": 5}):
-        [*_] = cards.add_record(StoredRecord(A, value, 3), {3: 0})
-    [*_] = cards.add_record(StoredRecord(B, {}), {3: 0})
+        [*_] = shown.add_record(StoredRecord(A, value, 3), {3: 0})
+    [*_] = shown.add_record(StoredRecord(B, {}), {3: 0})
 
     assert shown.items[1:] == [kept(A, "msg_1", {"__v": 5}), kept(B, "", {})]
 

@@ -13,7 +13,8 @@ import pytest
 
 from mcp_official import NAMES, PIXEL, OverHttp, official_http
 from toolbox.remote_tools import RemoteTool
-from toolbox.tool_servers import AvailableTools, ToolServers, ToolServerSettings
+from toolbox.server_entries import ToolServerSettings
+from toolbox.tool_servers import ToolServers
 from upstream import until
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -41,14 +42,9 @@ async def lent(named: ToolServerSettings) -> AsyncIterator[dict[str, RemoteTool]
     try:
         async with servers.open_tools(named) as found:
             assert found.problems == ()
-            yield by_name(found)
+            yield {tool.name.removeprefix("web_"): tool for tool in found.tools}
     finally:
         await servers.close()
-
-
-def by_name(found: AvailableTools) -> dict[str, RemoteTool]:
-    """The tools by the names that their server gives them."""
-    return {tool.name.removeprefix("web_"): tool for tool in found.tools}
 
 
 @asynccontextmanager
@@ -204,7 +200,7 @@ async def test_tools_are_remembered_and_a_session_is_begun_for_a_call_alone() ->
 
         async with servers.open_tools(named) as second:
             assert len(official.requests) == asked
-            await by_name(second)["weather"].execute({"city": "Bern"})
+            await second.tools[0].execute({"city": "Bern"})
         await servers.close()
         assert len(official.sessions) == 2
         assert official.noted.count("list 0") == 1

@@ -11,7 +11,7 @@ import pytest
 
 from pretended_sandbox import Pretended, answering
 from toolbox.sandbox.backend import SandboxLimits, start_process
-from toolbox.sandbox.bubblewrap import BubblewrapProcess
+from toolbox.sandbox.bubblewrap import _BubblewrapProcess
 from toolbox.sandbox.runs import (
     RunStopped,
     Sandbox,
@@ -140,7 +140,7 @@ async def test_memory_of_the_host_is_not_counted() -> None:
     """Until the sandbox has a root of its own, its processes are not in sight."""
     process = await start_process(sys.executable, "-c", "input()", stdin=PIPE)
     told, telling = os.pipe()
-    cell = BubblewrapProcess(process, told)
+    cell = _BubblewrapProcess(process, told)
     sizes = [cell.measure_memory()]
 
     os.write(telling, json.dumps({"child-pid": process.pid}).encode())

@@ -10,7 +10,7 @@ import pytest
 
 from pretended_sandbox import CONFINED, Pretended, answering
 from toolbox.sandbox.bubblewrap import BubblewrapBackend, find_interpreters
-from toolbox.sandbox.tools import SandboxTools, list_default_backends
+from toolbox.sandbox.tools import SandboxTools
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -93,12 +93,24 @@ async def test_without_a_sandbox_nothing_runs() -> None:
     assert await tools.specs() == []
 
 
-async def test_usual_order() -> None:
+async def test_usual_order(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Bubblewrap before containers; the server's own interpreter before the system's."""
-    names = [backend.name for backend in list_default_backends()]
+    monkeypatch.setenv("PATH", str(tmp_path))
+    log: list[str] = []
+    tools = SandboxTools(log=log.append)
 
-    wrapped = [f"bubblewrap with {python}" for python in find_interpreters()]
-    assert names == [*wrapped, "docker", "podman"]
+    assert await tools.specs() == []
+
+    await tools.close()
+    missing = [
+        *(
+            f"bubblewrap with {python}: bwrap is not installed"
+            for python in find_interpreters()
+        ),
+        "docker: docker is not installed",
+        "podman: podman is not installed",
+    ]
+    assert log == [f"The tools of the sandbox are not offered: {'; '.join(missing)}."]
 
 
 # ---------------------------------------------------------------- bubblewrap itself

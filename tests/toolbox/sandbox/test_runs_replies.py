@@ -5,15 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from pretended_sandbox import Pretended, confined_answering
 from toolbox.sandbox.backend import SandboxLimits
-from toolbox.sandbox.runs import (
-    FileSlice,
-    SandboxReply,
-    SandboxReplyMissing,
-    max_reply_bytes,
-    read_reply,
-)
-from toolbox.sandbox.tools import SandboxResult, build_sandbox_result
+from toolbox.sandbox.runs import FileSlice, Sandbox, SandboxReply, SandboxReplyMissing
+from toolbox.sandbox.tools import SandboxResult, SandboxTools
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 LIMITS = SandboxLimits(output=100, disk=1000)
 MANIFEST = b'[["file", "a.txt", 384, 5]]\n'
@@ -25,48 +22,65 @@ def spool(tmp_path: Path) -> Path:
     return tmp_path / "spool"
 
 
-def read(spool: Path, answer: object, rest: bytes = b"") -> SandboxReply:
+async def read(spool: Path, answer: object, rest: bytes = b"") -> SandboxReply:
     """Read an answer with what follows it."""
-    spool.write_bytes(json.dumps(answer).encode() + b"\n" + rest)
-    return read_reply(spool, LIMITS)
+    return await read_bytes(spool, json.dumps(answer).encode() + b"\n" + rest)
 
 
-def test_answer_with_a_workspace(spool: Path) -> None:
+async def read_bytes(spool: Path, content: bytes) -> SandboxReply:
+    """Read whatever a sandbox writes."""
+    program = f"import sys\nsys.stdout.buffer.write({compact(content)})"
+    return await Sandbox(Pretended(program), LIMITS).run({}, None, spool)
+
+
+def content_of(spool: Path) -> bytes:
+    """Return what was stored of an answer."""
+    return spool.read_bytes()
+
+
+def compact(content: bytes) -> str:
+    """Return an expression for bytes; a command has no room for many."""
+    first = content[:1]
+    is_long = len(content) > 50_000 and content == first * len(content)
+    return f"{first!r} * {len(content)}" if is_long else repr(content)
+
+
+async def test_answer_with_a_workspace(spool: Path) -> None:
     """Where it begins, and where the changed files are in it."""
     answer = {"done": "x", "changed": [["a.txt", 0, 5]]}
 
-    reply = read(spool, answer, MANIFEST + b"bytes")
+    reply = await read(spool, answer, MANIFEST + b"bytes")
 
     begin = len(json.dumps(answer)) + 1
     assert reply.archive == begin
     [changed] = reply.changed
     assert changed == FileSlice("a.txt", begin + len(MANIFEST), 5)
-    assert spool.read_bytes()[changed.start :][: changed.size] == b"bytes"
+    assert content_of(spool)[changed.start :][: changed.size] == b"bytes"
 
 
-def test_answer_without_a_workspace(spool: Path) -> None:
+async def test_answer_without_a_workspace(spool: Path) -> None:
     """What was kept before stays."""
-    assert read(spool, {"text": "x"}) == SandboxReply({"text": "x"}, None)
+    assert await read(spool, {"text": "x"}) == SandboxReply({"text": "x"}, None)
 
 
 @pytest.mark.parametrize(
     "content",
     [b"", b"\n", b"no json\n", b"[]\n", b'"text"\n', b"[" * 100_000, b"\xff\n"],
 )
-def test_what_is_no_answer(spool: Path, content: bytes) -> None:
+async def test_what_is_no_answer(spool: Path, content: bytes) -> None:
     """Silence, whatever it was meant to be."""
-    spool.write_bytes(content)
+    with pytest.raises(SandboxReplyMissing):
+        await read_bytes(spool, content)
+
+
+async def test_endless_line_is_no_answer(spool: Path) -> None:
+    """Only so much of it is read, though as much may be written."""
+    program = "print('{\"text\": \"' + 'x' * (5 << 20) + '\"}')"
 
     with pytest.raises(SandboxReplyMissing):
-        read_reply(spool, LIMITS)
+        await Sandbox(Pretended(program), LIMITS).run({}, None, spool)
 
-
-def test_endless_line_is_no_answer(spool: Path) -> None:
-    """Only so much of it is read."""
-    spool.write_bytes(b'{"text": "' + b"x" * max_reply_bytes(LIMITS) + b'"}\n')
-
-    with pytest.raises(SandboxReplyMissing):
-        read_reply(spool, LIMITS)
+    assert len(content_of(spool)) > 5 << 20
 
 
 @pytest.mark.parametrize(
@@ -77,11 +91,13 @@ def test_endless_line_is_no_answer(spool: Path) -> None:
         *([["a", 0.5, 1]], [["a", "0", 1]], [["a", 10**30, 1]], None),
     ],
 )
-def test_files_outside_the_workspace_are_no_files(spool: Path, changed: object) -> None:
+async def test_files_outside_the_workspace_are_no_files(
+    spool: Path, changed: object
+) -> None:
     """Neither before it nor behind its end."""
     answer = {"done": "x", "changed": changed}
 
-    assert read(spool, answer, MANIFEST + b"bytes").changed == ()
+    assert (await read(spool, answer, MANIFEST + b"bytes")).changed == ()
 
 
 RUN = {"stdout": "", "stderr": "", "result": "", "status": 0}
@@ -107,23 +123,31 @@ RUN = {"stdout": "", "stderr": "", "result": "", "status": 0}
         ),
     ],
 )
-def test_senseless_answers_are_told_all_the_same(
+async def test_senseless_answers_are_told_all_the_same(
     answer: dict[str, object], told: str
 ) -> None:
     """Nothing raises, and nothing in them is a format."""
-    found = build_sandbox_result(SandboxReply(answer, None), (), LIMITS)
-
-    assert found.text == told
+    assert (await called(answer)).text == told
 
 
-def test_answer_of_a_run(spool: Path) -> None:
+async def called(answer: object, rest: bytes = b"") -> SandboxResult:
+    """Call a tool of a sandbox that gives an answer."""
+    backends = [Pretended(confined_answering(answer, rest))]
+    tools = SandboxTools(LIMITS, backends=backends)
+    result = await tools.call("a chat", "python_execute", {"code": ""})
+    await tools.close()
+    return result
+
+
+async def test_answer_of_a_run() -> None:
     """The names come from what was found to be true."""
-    answer = {**RUN, "stdout": "é", "result": '{"json": [1]}', "changed": [["a", 0, 9]]}
+    changed = [["a", 0, 9], ["b/ü", 1, 2]]
+    answer = {**RUN, "stdout": "é", "result": '{"json": [1]}', "changed": changed}
 
-    found = build_sandbox_result(
-        SandboxReply(answer, None, (FileSlice("b/ü", 1, 2),)), (), LIMITS
-    )
+    found = await called(answer, MANIFEST + b"abc")
 
-    assert found == SandboxResult(
-        '{"stdout": "é", "stderr": "", "result": [1], "files": ["b/ü"]}'
+    assert (
+        found.text == '{"stdout": "é", "stderr": "", "result": [1], "files": ["b/ü"]}'
     )
+    assert [file.name for file in found.files] == ["ü"]
+    assert not found.failed

@@ -14,8 +14,9 @@ import pytest
 
 from openai_responses.loop.arguments import argument_error
 from openai_responses.requests.json_schema import strict_schema
+from pretended_sandbox import CONFINED, Pretended, answering
 from sandbox_sample import TIGHT, Chat, sandboxed
-from toolbox.sandbox.tools import build_sandbox_specs
+from toolbox.sandbox.tools import SandboxTools
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -291,9 +292,14 @@ async def test_wrong_paths_are_said(
 async def test_tools_are_described(chat: Chat) -> None:
     """Names that the API takes, schemas that have a strict form, no dependencies."""
     specs = await chat.tools.specs()
+    backends = [Pretended(answering(CONFINED))]
+    installing = SandboxTools(wheels="/wheels", backends=backends)
+    more = await installing.specs()
+    await installing.close()
 
     assert [spec["name"] for spec in specs] == NAMES
-    for spec in (*specs, *build_sandbox_specs(with_dependencies=True)):
+    assert [spec["name"] for spec in more] == NAMES
+    for spec in (*specs, *more):
         assert strict_schema(spec["parameters"]) is not None
         assert spec["description"]
     assert specs[0]["parameters"]["properties"].keys() == {"code"}

@@ -11,12 +11,8 @@ from pathlib import Path
 import pytest
 
 from sandbox_sample import CANARY, TIGHT, Chat, Ran, sandboxed, sandboxed_processes
-from toolbox.sandbox.backend import SandboxLimits
-from toolbox.sandbox.bubblewrap import (
-    BubblewrapBackend,
-    BubblewrapProcess,
-    find_interpreters,
-)
+from toolbox.sandbox.backend import SandboxLimits, SandboxProcess
+from toolbox.sandbox.bubblewrap import BubblewrapBackend, find_interpreters
 from toolbox.sandbox.tools import SandboxTools
 from upstream import until
 
@@ -156,7 +152,7 @@ class Meeting:
 class MeetingCell:
     """A cell that says when it is closed."""
 
-    def __init__(self, cell: BubblewrapProcess, meeting: Meeting) -> None:
+    def __init__(self, cell: SandboxProcess, meeting: Meeting) -> None:
         self._cell, self._meeting = cell, meeting
         self.process, self.measure_memory, self.kill = (
             cell.process,

@@ -10,12 +10,7 @@ import pytest
 from skipping_loop import run_skipping
 from toolbox.sandbox.backend import SandboxLimits
 from toolbox.sandbox.runs import FileSlice, SandboxReply
-from toolbox.sandbox.workspaces import (
-    SandboxClosed,
-    SandboxFile,
-    WorkspacePool,
-    WorkspaceRoot,
-)
+from toolbox.sandbox.workspaces import SandboxClosed, SandboxFile, WorkspacePool
 
 LIMITS = SandboxLimits(disk=10, idle_seconds=60.0, chats=3)
 
@@ -198,33 +193,53 @@ def test_names_are_only_for_people(name: str, shown: str) -> None:
 # ---------------------------------------------------------------- the folder
 
 
+async def opened() -> WorkspacePool:
+    """Return a pool that has its folder."""
+    workspaces = WorkspacePool(LIMITS)
+    await keep(workspaces, "a", b"a")
+    return workspaces
+
+
+async def open_and_close() -> None:
+    """Let a server begin and end."""
+    await (await opened()).close()
+
+
 def test_root_is_private(folder: Path) -> None:
     """Nobody else reads what the chats keep."""
-    root = WorkspaceRoot()
 
-    assert root.path.stat().st_mode & 0o077 == 0
-    root.close()
+    async def scene() -> None:
+        workspaces = await opened()
+        [root] = os.listdir(folder)
+        assert os.stat(folder / root).st_mode & 0o077 == 0
+        await workspaces.close()
+
+    run_skipping(scene())
 
 
 def test_what_is_not_ours_is_not_swept(folder: Path) -> None:
     """A link, a file, a folder with another name, one in use."""
-    living = WorkspaceRoot()
-    target = folder / "target"
-    target.mkdir()
-    (folder / "sandbox-workspaces-link").symlink_to(target)
-    (folder / "sandbox-workspaces-file").touch()
-    foreign = folder / "sandbox-workspaces-foreign"
-    foreign.mkdir()
-    if os.geteuid() == 0:
-        os.chown(foreign, 12_345, 12_345)
-    else:
-        foreign.rmdir()
-    before = set(folder.iterdir())
 
-    WorkspaceRoot().close()
+    async def scene() -> None:
+        living = await opened()
+        target = folder / "target"
+        target.mkdir()
+        (folder / "sandbox-workspaces-link").symlink_to(target)
+        (folder / "sandbox-workspaces-file").touch()
+        foreign = folder / "sandbox-workspaces-foreign"
+        foreign.mkdir()
+        if os.geteuid() == 0:
+            os.chown(foreign, 12_345, 12_345)
+        else:
+            foreign.rmdir()
+        before = set(os.listdir(folder))
 
-    assert set(folder.iterdir()) == before
-    living.close()
+        await open_and_close()
+
+        assert set(os.listdir(folder)) == before
+        await living.close()
+
+    run_skipping(scene())
 
 
 def test_abandoned_folder_is_swept(folder: Path) -> None:
@@ -233,7 +248,7 @@ def test_abandoned_folder_is_swept(folder: Path) -> None:
     left.mkdir()
     (left / "kept").touch()
 
-    WorkspaceRoot().close()
+    run_skipping(open_and_close())
 
     assert not left.exists()
 
@@ -245,7 +260,6 @@ def test_folder_that_another_server_sweeps_is_no_failure(
     gone = folder / "sandbox-workspaces-gone"
     monkeypatch.setattr(Path, "glob", lambda *_: iter([gone]))
 
-    root = WorkspaceRoot()
+    run_skipping(open_and_close())
 
-    assert root.path.is_dir()
-    root.close()
+    assert os.listdir(folder) == []
