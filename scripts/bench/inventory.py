@@ -5,6 +5,7 @@ A function for Open WebUI: `soak.py` installs it beside the pipe and asks it bet
 rounds. It only looks; the pipe that is measured does not know of it.
 """
 
+import _sqlite3
 import asyncio
 import ctypes
 import gc
@@ -51,7 +52,8 @@ def _count(owner: str) -> dict[str, Any]:
     return {
         "resident": _resident(),
         "blocks": sys.getallocatedblocks(),
-        "malloc": _allocated(),
+        "malloc": _allocated() - _sqlite_memory(),
+        "sqlite": _sqlite_memory(),
         "descriptors": len(os.listdir("/proc/self/fd")) - 1,  # its own
         "idle": sum(map(_idle_sockets, sessions)),
         "tasks": tasks.total(),
@@ -59,7 +61,6 @@ def _count(owner: str) -> dict[str, Any]:
         "threads": threading.active_count(),
         "objects": sum(theirs.values()),
         "copies": len({kind.partition(".")[0] for kind in theirs}),
-        "python": len(held),
         "names": {"tasks": tasks, "python": _without_copies(kinds)},
     }
 
@@ -109,6 +110,13 @@ def _allocated() -> int:
     libc.mallinfo2.restype = _MallInfo
     found = libc.mallinfo2()
     return int(found.uordblks + found.hblkhd) // 1000
+
+
+def _sqlite_memory() -> int:
+    """Return what SQLite holds for all connections of the server, in kB."""
+    library = ctypes.CDLL(_sqlite3.__file__)
+    library.sqlite3_memory_used.restype = ctypes.c_int64
+    return int(library.sqlite3_memory_used()) // 1000
 
 
 def _resident() -> int:
