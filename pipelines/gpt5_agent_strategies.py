@@ -15,8 +15,8 @@ Built by scripts/bundle.py from pipes/ and pipelines/; do not edit. In reading o
                       requests.tools, requests.replay, loop.tools, loop.run
     owui_chat  host_tools, storage.markers, storage.records, storage.details_carrier,
                code, messages, input.history, events, files, citations, render.chunks,
-               storage.output_carrier, render.completions, render.items, render.hosted,
-               render.commentary, render.native, input.tasks
+               storage.output_carrier, render.completions, render.items,
+               render.commentary, render.hosted, render.native, input.tasks
     toolbox  sandbox.backend, sandbox.seccomp, sandbox.bubblewrap, sandbox.containers,
              sandbox.program, sandbox.runs, sandbox.workspaces, sandbox.tools,
              server_entries, remote_tools, mcp.messages, mcp.http, mcp.stdio,
@@ -83,7 +83,7 @@ from fnmatch import fnmatchcase
 from functools import partial
 from hashlib import sha256
 from importlib import import_module
-from itertools import count, groupby
+from itertools import chain, count, groupby
 from mimetypes import guess_type
 from operator import attrgetter, itemgetter
 from os.path import basename, commonpath, getsize, isabs, isfile, join, realpath
@@ -127,6 +127,7 @@ from pydantic import (
     ValidatorFunctionWrapHandler,
     field_validator,
 )
+from pydantic.alias_generators import to_camel
 
 # ==== openai_responses.json_input: JSON that people and models wrote, which may be invalid.
 
@@ -5040,16 +5041,12 @@ _FOREIGN = (
     r"(?m:^[ \t]*\[(?:[0-9A-Z]{20}|P:[a-z_]+|openrouter:v1:[^\]\n]+)\]:[ \t]*\#[ \t]*$)"
 )
 _MARKER = re.compile(f"{_V2}|{_V1}|{_ZERO_WIDTH}|{_FOREIGN}", re.IGNORECASE)
+# A text without any of these has no marker; searching for them is cheap.
 _SIGNS = ("openai_responses:v", "\u2060", "]: #")
-"""A text without any of these has no marker; searching for them is cheap."""
 
 
 class MarkedText(NamedTuple):
-    """A piece of text, and the id in the marker before it.
-
-    `ulid` is empty for text before the first marker, and behind a removed line of
-    another pipe.
-    """
+    """A piece of text, and the id in the marker before it; empty without a marker."""
 
     ulid: str
     text: str
@@ -5060,17 +5057,12 @@ def format_marker(kind: str, ulid: str) -> str:
     return f"\n\n[openai_responses:v2:{kind}:{ulid}]: #\n\n"
 
 
-def has_marker(text: str) -> bool:
-    """Say whether `text` holds a marker of any writer."""
+def _has_marker(text: str) -> bool:
     return any(sign in text for sign in _SIGNS) and bool(_MARKER.search(text))
 
 
 def split_at_markers(text: str) -> Iterator[MarkedText]:
-    """Yield the pieces of `text`, each with the marker before it.
-
-    White space at the ends of a piece comes from the writer or the host, not from the
-    model: texts of a model that begin or end with white space are stored whole.
-    """
+    """Yield the pieces of `text` without white space at their ends."""
     if not any(sign in text for sign in _SIGNS):
         yield MarkedText("", text.strip())
         return
@@ -5088,7 +5080,7 @@ def split_at_markers(text: str) -> Iterator[MarkedText]:
 def strip_markers(text: str) -> str:
     """Return `text` as a person reads it."""
     # Repeated, because a line of another pipe may become a line of its own only now.
-    while has_marker(text):
+    while _has_marker(text):
         pieces = (piece.text for piece in split_at_markers(text))
         text = "\n\n".join(piece for piece in pieces if piece)
     return text
@@ -5167,9 +5159,9 @@ def write_details(
     origin: Origin,
     notes: Mapping[str, Any],
 ) -> list[Item]:
-    """Return the entries of a response, from its items and the text shown for each.
+    """Return the entries of a response from its items and the text shown for each.
 
-    `name` distinguishes the response from others of its message.
+    `name` is unique among the responses of its message.
     """
     head = {"type": _TURN, "origin": origin.wire(), "notes": dict(notes)}
     entries = [
@@ -5185,12 +5177,10 @@ def write_details(
 
 def read_details(message: Mapping[str, Any]) -> list[DetailTurn]:
     """Return the responses that a message of the host carries, in order."""
-    details = message.get("reasoning_details")
-    entries = [e for e in details if _is_entry(e)] if isinstance(details, list) else []
-    order = list(dict.fromkeys(entry["turn"] for entry in entries))
-    entries.sort(key=lambda entry: (order.index(entry["turn"]), entry["index"]))
-    groups = groupby(entries, lambda entry: entry["turn"])
-    return [_turn(list(group)) for _, group in groups]
+    turns: dict[str, list[Item]] = {}
+    for entry in filter(_is_entry, as_list(message.get("reasoning_details"))):
+        turns.setdefault(entry["turn"], []).append(entry)
+    return [_turn(sorted(turn, key=itemgetter("index"))) for turn in turns.values()]
 
 
 def _entry(item: Item, shown: str) -> Item:
@@ -5216,24 +5206,18 @@ def _is_entry(entry: object) -> bool:
         return False
     if not (isinstance(entry.get("turn"), str) and isinstance(entry.get("index"), int)):
         return False
-    match entry.get("type"):
-        case "reasoning.encrypted":
-            return isinstance(entry.get("item"), dict) and bool(entry.get("data"))
-        case "openai_responses.item":
-            return isinstance(entry.get("item"), dict) and "type" in entry["item"]
-    return entry.get("type") == _TURN
+    kind, item = entry.get("type"), entry.get("item")
+    if kind == _TURN:
+        return True
+    needed = entry.get("data") if kind == _REASONING else "type" in as_mapping(item)
+    return kind in (_REASONING, _ITEM) and isinstance(item, dict) and bool(needed)
 
 
 def _turn(entries: Sequence[Item]) -> DetailTurn:
-    heads = [entry for entry in entries if entry["type"] == _TURN]
-    head = heads[0] if heads else {}
+    head = next((entry for entry in entries if entry["type"] == _TURN), {})
     items = tuple(_detail_item(entry) for entry in entries if entry["type"] != _TURN)
-    notes = head.get("notes")
-    return DetailTurn(
-        items,
-        read_origin(head.get("origin"), ""),
-        notes if isinstance(notes, Mapping) else {},
-    )
+    origin = read_origin(head.get("origin"), "")
+    return DetailTurn(items, origin, as_mapping(head.get("notes")))
 
 
 def _detail_item(entry: Item) -> _DetailItem:
@@ -5246,9 +5230,28 @@ def _detail_item(entry: Item) -> _DetailItem:
 def restore_from_details(
     messages: Sequence[Mapping[str, Any]],
 ) -> tuple[list[Mapping[str, Any]], dict[str, Record]]:
-    """Return the messages with markers for their entries, and the records by id."""
-    reading = _Reading()
-    return reading.marked(messages), reading.records
+    """Return the messages with markers for their entries, and the records by id.
+
+    Markers without a text stand at the end of their run.
+    """
+    records: dict[str, Record] = {}
+    found, textless = list[Mapping[str, Any]](), ""
+    for message in messages:
+        known = as_mapping(message)  # the reader reports what is none
+        if known.get("role") == "user":
+            found += _marker_message(textless)
+            textless = ""
+        if turns := read_details(known):
+            text, markers = _mark_text(as_text(known.get("content")), turns, records)
+            found.append({**known, "content": text})
+            textless += markers
+        else:
+            found.append(message)
+    return [*found, *_marker_message(textless)], records
+
+
+def _marker_message(text: str) -> list[Item]:
+    return [{"role": "assistant", "content": text}] if text else []
 
 
 class _Span(NamedTuple):
@@ -5261,51 +5264,26 @@ class _Span(NamedTuple):
         return self.items[-1]
 
 
-class _Reading:
+def _mark_text(
+    content: str, turns: Sequence[DetailTurn], records: dict[str, Record]
+) -> tuple[str, str]:
+    spans = [one for turn in turns for one in _spans_of(turn)]
+    texts, marked, textless = _split_text(content, spans), "", ""
+    for span in spans:
+        marker = _add_record(span, records)
+        if span.last.shown and texts:
+            marked += marker + _own_text(span.last, texts.pop(0))
+        else:
+            textless += marker
+    return "".join([marked, *texts]), textless
 
-    def __init__(self) -> None:
-        self.records: dict[str, Record] = {}
-        self._textless: list[str] = []
 
-    def marked(self, messages: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-        found: list[Mapping[str, Any]] = []
-        for message in messages:
-            is_message = isinstance(message, Mapping)  # else the reader says so
-            if is_message and message.get("role") == "user":
-                found += self._rest()
-            turns = read_details(message) if is_message else []
-            found.append(self._message(message, turns) if turns else message)
-        return [*found, *self._rest()]
-
-    def _rest(self) -> list[Mapping[str, Any]]:
-        content = "".join(self._textless)
-        self._textless = []
-        return [{"role": "assistant", "content": content}] if content else []
-
-    def _message(
-        self, message: Mapping[str, Any], turns: Sequence[DetailTurn]
-    ) -> Mapping[str, Any]:
-        content = message.get("content")
-        spans = [one for turn in turns for one in _spans_of(turn)]
-        texts = _split_text(content if isinstance(content, str) else "", spans)
-        pieces: list[str] = []
-        for span in spans:
-            line = self._marker(span)
-            if span.last.shown and texts:
-                pieces += [line, _own_text(span.last, texts.pop(0))]
-            else:
-                self._textless.append(line)
-        return {**message, "content": "".join([*pieces, *texts])}
-
-    def _marker(self, span: _Span) -> str:
-        ulid = f"{len(self.records):026d}"
-        payload = tuple(detail.item for detail in span.items)
-        record = Record(ulid, "", 0, payload, "", span.origin)
-        if span.last.shown:
-            shown = text_digest(message_text(span.last.item))
-            record = record._replace(shown=shown)
-        self.records[ulid] = record
-        return format_marker(record.kind, ulid)
+def _add_record(span: _Span, records: dict[str, Record]) -> str:
+    ulid, last = f"{len(records):026d}", span.last
+    payload = tuple(detail.item for detail in span.items)
+    shown = text_digest(message_text(last.item)) if last.shown else ""
+    records[ulid] = record = Record(ulid, "", 0, payload, "", span.origin, shown)
+    return format_marker(record.kind, ulid)
 
 
 def _spans_of(turn: DetailTurn) -> list[_Span]:
@@ -5320,7 +5298,8 @@ def _spans_of(turn: DetailTurn) -> list[_Span]:
 
 
 def _split_text(content: str, spans: Sequence[_Span]) -> list[str]:
-    lengths = [_shown_length(one.last) for one in spans if one.last.shown]
+    shown = (span.last.shown for span in spans if span.last.shown)
+    lengths = [one if isinstance(one, int) else len(one) for one in shown]
     texts, rest = list[str](), content
     for length in lengths[:-1]:
         if rest[length : length + 1] != "\n":
@@ -5328,10 +5307,6 @@ def _split_text(content: str, spans: Sequence[_Span]) -> list[str]:
         texts.append(rest[:length])
         rest = rest[length + 1 :]
     return [*texts, rest] if rest else texts
-
-
-def _shown_length(detail: _DetailItem) -> int:
-    return detail.shown if isinstance(detail.shown, int) else len(detail.shown)
 
 
 def _own_text(detail: _DetailItem, text: str) -> str:
@@ -5353,11 +5328,7 @@ def is_code(item: Mapping[str, Any]) -> bool:
 
 
 def code_host_item(item: Mapping[str, Any]) -> Item:
-    """Return code and its output as the host's own item.
-
-    The host runs only code with `attributes` (docs/reference/open-webui.md, "Rounds of
-    tools").
-    """
+    """Return code and its output as the host's own item."""
     outputs = content_parts(item.get("outputs"))
     printed = "".join(str(part.get("logs") or "") for part in outputs)
     failed = item.get("status") in ("failed", "incomplete")
@@ -5371,25 +5342,22 @@ def code_host_item(item: Mapping[str, Any]) -> Item:
 
 
 def replay_code(item: Mapping[str, Any], printed: str) -> str:
-    """Return code as the page draws it, with its output in a block below.
-
-    The page draws the code between two fences and does not draw `output` (observed on
-    0.12.4). So the text closes the first block and opens a second one, which the page's
-    last fence closes.
-    """
+    """Return code as the page draws it, with its output in a block below."""
     code = str(item.get("code") or "")
     shown = printed.strip("\n").replace("```", "'''")
     return f"{code}\n```\n```text\n{shown}" if shown else code
 
 
 def remove_code(text: str, item: Mapping[str, Any]) -> str | None:
-    """Return `text` without the part that the host inserted for stored code.
+    """Return `text` without what the host inserted for stored code.
 
-    None if there is no such part: somebody has deleted the card.
+    None if that is not in it: somebody has deleted the card.
     """
     code = code_host_item(item)["code"]
-    told = f"<code_interpreter>\n{code}\n</code_interpreter>" if code else ""
-    before, found, after = text.partition(told) if told else (text, "nothing", "")
+    if not code:
+        return text.strip()
+    told = f"<code_interpreter>\n{code}\n</code_interpreter>"
+    before, found, after = text.partition(told)
     return f"{before}{after}".strip() if found else None
 
 
@@ -5416,8 +5384,7 @@ class StoredMessage(NamedTuple):
     @property
     def words(self) -> str:
         """What the user wrote."""
-        content = self.row.get("content")
-        return content if isinstance(content, str) else ""
+        return as_text(self.row.get("content"))
 
 
 class UserMessage(NamedTuple):
@@ -5427,11 +5394,6 @@ class UserMessage(NamedTuple):
     """An input message, ready to be sent."""
     stored: StoredMessage | None = None
     attachments: Sequence[Attachment] = ()
-
-    @property
-    def is_from_user(self) -> bool:
-        """Whether it is no instruction."""
-        return self.item.get("role") == "user"
 
     @property
     def content(self) -> list[Item]:
@@ -5473,9 +5435,9 @@ def parse_messages(
 ) -> tuple[str, list[ChatPart]]:
     """Return the instructions and the parts of a chat.
 
-    The system messages at the head, in order, are the instructions; later ones stand
-    at their place. Pictures without a `detail` get this one. Raises InvalidRequest for
-    what the API cannot take.
+    The system messages at the head are the instructions; later ones stay at their
+    place. Pictures without a `detail` get this one. Raises InvalidRequest for what the
+    API cannot take.
     """
     if not all(isinstance(message, Mapping) for message in messages):
         raise InvalidRequest("A message of this chat is not an object with a role.")
@@ -5510,9 +5472,8 @@ def _chat_parts(message: Mapping[str, Any], detail: str) -> Iterator[ChatPart]:
 
 
 def _calls(tool_calls: object) -> Iterator[ToolCall]:
-    for call in tool_calls if isinstance(tool_calls, list) else ():
-        wire = call if isinstance(call, Mapping) else {}
-        call_id, function, custom = map(wire.get, ("id", "function", "custom"))
+    for call in map(as_mapping, as_list(tool_calls)):
+        call_id, function, custom = map(call.get, ("id", "function", "custom"))
         if isinstance(function, Mapping):
             arguments = str(function.get("arguments") or "{}")
             yield ToolCall(str(call_id), str(function.get("name")), arguments)
@@ -5559,15 +5520,12 @@ def _image_part(wire: Mapping[str, Any], default: str) -> Item:
 
 
 def _given(wire: object) -> Item:
-    fields = wire if isinstance(wire, Mapping) else {}
-    return {str(key): value for key, value in fields.items() if value is not None}
+    return {str(k): v for k, v in as_mapping(wire).items() if v is not None}
 
 
 def _plain_text(content: object) -> str:
-    if isinstance(content, list):
-        texts = (p.get("text") for p in content if isinstance(p, Mapping))
-        return "".join(text for text in texts if isinstance(text, str))
-    return content if isinstance(content, str) else ""
+    texts = (as_text(as_mapping(part).get("text")) for part in as_list(content))
+    return "".join(texts) or as_text(content)
 
 
 # ==== owui_chat.input.history: The input items of a chat's history.
@@ -5580,8 +5538,7 @@ _BLOCK = re.compile(
 )
 
 
-def strip_old_blocks(text: str) -> str:
-    """Return `text` without such blocks; a block that is not closed stays as text."""
+def _strip_old_blocks(text: str) -> str:
     if _SIGN not in text or "</details>" not in text:
         return text  # below, only the text before the last end is read, once
     end = text.rindex("</details>") + len("</details>\n")
@@ -5602,7 +5559,7 @@ def build_input(
     content and directly before its product.
     """
     items: list[Item] = []
-    run: list[AssistantText | ToolCall | ToolMessage] = []
+    run: list[ChatPart] = []
     for part in parts:
         if isinstance(part, UserMessage):
             past = _RunHistory(run, records, reader).items()
@@ -5631,22 +5588,22 @@ class _RunHistory:
 
     def __init__(
         self,
-        run: Sequence[AssistantText | ToolCall | ToolMessage],
+        run: Sequence[ChatPart],
         records: Mapping[str, Record],
         reader: Origin | None,
     ) -> None:
-        self._pieces = [_split(part) for part in run]
+        self._pieces = [piece for part in run for piece in _split(part)]
         self._reader = reader
         self._records = {
             piece.ulid: records[piece.ulid]
-            for pieces in self._pieces
-            if isinstance(pieces, list)
-            for piece in pieces
-            if piece.ulid in records
+            for piece in self._pieces
+            if isinstance(piece, MarkedText) and piece.ulid in records
         }
         self._waiting = {
             ulid: [
-                strip_for_replay(item) for item in record.payload if is_replayed(item)
+                item
+                for item in map(strip_for_replay, filter(is_replayed, record.payload))
+                if not is_code(item) or self._take_out(item)
             ]
             for ulid, record in self._records.items()
         }
@@ -5657,31 +5614,25 @@ class _RunHistory:
             if is_call(item)
         }
 
-        for waiting in self._waiting.values():
-            for item in filter(is_code, list(waiting)):
-                if not self._takes_out(item):
-                    waiting.remove(item)
-
-    def _takes_out(self, code: Item) -> bool:
-        for pieces in [found for found in self._pieces if isinstance(found, list)]:
-            for place, piece in enumerate(pieces):
+    def _take_out(self, code: Item) -> bool:
+        for place, piece in enumerate(self._pieces):
+            if isinstance(piece, MarkedText):
                 rest = remove_code(piece.text, code)
                 if rest is not None:
-                    pieces[place] = piece._replace(text=rest)
+                    self._pieces[place] = piece._replace(text=rest)
                     return True
         return False
 
     def items(self) -> list[Item]:
         items: list[Item] = []
-        for part in self._pieces:
-            match part:
+        for piece in self._pieces:
+            match piece:
+                case MarkedText():
+                    items += self._text(piece)
                 case ToolCall():
-                    items += self._call(part)
+                    items += self._call(piece)
                 case ToolMessage():
-                    items.append(tool_message_item(part, items))
-                case _:
-                    for piece in part:
-                        items += self._piece(piece)
+                    items.append(tool_message_item(piece, items))
         return items
 
     def _call(self, call: ToolCall) -> list[Item]:
@@ -5693,23 +5644,23 @@ class _RunHistory:
                 return self._allowed(ulid, waiting[: place + 1])
         return [_call_item(call)]
 
-    def _piece(self, piece: MarkedText) -> list[Item]:
-        kept = self._allowed(piece.ulid, self._waiting.pop(piece.ulid, []))
-        message = kept.pop() if kept and _is_answer(kept[-1]) else None
-        record = self._records.get(piece.ulid)
-        if message and record and not record.shown and _is_whole_commentary(message):
-            kept, message = [*kept, message], None
-        if not piece.text:
-            return kept
-        if message and record and record.shown == text_digest(piece.text):
-            return [*kept, message]
-        return [*kept, _message_item(message, piece.text)]
+    def _text(self, piece: MarkedText) -> list[Item]:
+        items, message = (
+            self._allowed(piece.ulid, self._waiting.pop(piece.ulid, [])),
+            None,
+        )
+        if items and _is_answer(items[-1]):
+            last, shown = items[-1], self._records[piece.ulid].shown
+            if piece.text and shown == text_digest(piece.text):
+                return items
+            # The host does not return the text of commentary.
+            if shown or not (is_commentary(last) and message_text(last)):
+                message = items.pop()
+        return [*items, _message_item(message, piece.text)] if piece.text else items
 
     def _allowed(self, ulid: str, items: Sequence[Item]) -> list[Item]:
-        if not items:
-            return []
-        reader = self._reader
-        readable = bool(reader and reader.can_decrypt(self._records[ulid].origin))
+        reader, record = self._reader, self._records.get(ulid)
+        readable = reader and record and reader.can_decrypt(record.origin)
         return [
             item
             for item in items
@@ -5725,20 +5676,14 @@ def _call_item(call: ToolCall) -> Item:
     return {**head, key: call.arguments}
 
 
-def _split(
-    part: AssistantText | ToolCall | ToolMessage,
-) -> list[MarkedText] | ToolCall | ToolMessage:
+def _split(part: ChatPart) -> Iterable[MarkedText | ChatPart]:
     if isinstance(part, AssistantText):
-        return list(split_at_markers(strip_old_blocks(part.text)))
-    return part
+        return split_at_markers(_strip_old_blocks(part.text))
+    return [part]
 
 
 def _is_answer(item: Item) -> bool:
     return item_type(item) == "message" and item.get("role") == "assistant"
-
-
-def _is_whole_commentary(item: Item) -> bool:
-    return is_commentary(item) and bool(message_text(item))
 
 
 def _message_item(kept: Item | None, shown: str) -> Item:
@@ -5747,15 +5692,11 @@ def _message_item(kept: Item | None, shown: str) -> Item:
         return {"type": "message", "role": "assistant", "content": [part]}
     if message_text(kept).strip() == shown:
         return kept
-    parts = kept.get("content")
-    if isinstance(parts, list) and len(parts) == 1 and _is_text_part(parts[0]):
+    parts = as_list(kept.get("content"))
+    if [as_mapping(one).get("type") for one in parts] == ["output_text"]:
         is_edited = "text" in parts[0]  # the annotations' positions are no longer valid
         part = {**parts[0], "text": shown, **({"annotations": []} if is_edited else {})}
     return {**kept, "content": [part]}
-
-
-def _is_text_part(part: object) -> bool:
-    return isinstance(part, Mapping) and part.get("type") == "output_text"
 
 
 # ==== owui_chat.events: The events of an answer: those of its run, with what is shown and stored of it.
@@ -5809,9 +5750,7 @@ def link_files(text: str, card: Mapping[str, Any]) -> str:
 
 
 def file_lines(card: Mapping[str, Any]) -> str:
-    """Return the lines for a reader who has already got the text with its own
-    addresses.
-    """
+    """Return the links and notes of a card, for a text that was shown without them."""
     links = (card.get("links") or {}).items()
     lines = [
         f"[{PurePosixPath(unquote(address)).name}]({url})" for address, url in links
@@ -5826,10 +5765,10 @@ _LABEL = r"[^\[\]\n]{0,300}"
 _PLAIN = r"[^\s()]{0,1000}"
 _URL = rf"https?://{_PLAIN}(?:\({_PLAIN}\){_PLAIN})?"
 
+# A Markdown link, with the parentheses directly around it.
 _LINK = re.compile(
     rf"(?P<open>\()?\[(?P<label>{_LABEL})\]\((?P<url>{_URL})\)(?(open)\))"
 )
-"""A Markdown link, with the parentheses directly around it."""
 
 # Every alternative begins with one plain character, so that `re` skips all others three
 # times as fast.
@@ -5843,7 +5782,7 @@ _TRACKING = re.compile(rf"\?{_TRACKED}&|[?&]{_TRACKED}(?![\w-])")
 
 _OPEN_LINK = re.compile(f"{_UNFINISHED_LINK}|{_UNFINISHED_TRACKING}")
 OPEN_TRACKING = re.compile(_UNFINISHED_TRACKING)
-"""The end of a text that may continue as a tracking parameter."""
+"""The end of a text that may become a tracking parameter."""
 
 
 class HoldbackBuffer:
@@ -5885,7 +5824,7 @@ class Citations:
         self._numbers = {key: number for number, key in enumerate(known, 1)}
         self._names: dict[str, str] = {}
         self._waiting: list[str] = []  # sources that the page does not know yet
-        self._growing: dict[tuple[int, int], HoldbackBuffer] = {}
+        self._growing: dict[int, tuple[int, HoldbackBuffer]] = {}
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -5916,7 +5855,7 @@ class Citations:
                 yield from self._sources(ended=True)  # before the numbers that follow
                 yield from self._host_sources(event.card.get("sources", ()))
             case RunDone():
-                for index in dict.fromkeys(index for index, _ in self._growing):
+                for index in [*self._growing]:
                     yield from self._rest(index)
                 yield from self._sources(ended=True)
                 yield event
@@ -5935,10 +5874,8 @@ class Citations:
             yield TextDelta(index, "text", 0, text)
 
     def _take_held(self, index: int) -> str:
-        places = sorted(place for place in self._growing if place[0] == index)
-        return "".join(
-            self._linked(self._growing.pop(place).rest()) for place in places
-        )
+        _, held = self._growing.pop(index, (0, None))
+        return self._linked(held.rest()) if held else ""
 
     def _shown_text(self, ended: ItemDone) -> str:
         content = ended.item.get("content")
@@ -5955,12 +5892,12 @@ class Citations:
             yield SourceCited({**head, "metadata": [{"source": key, "name": name}]})
 
     def _grow(self, event: TextDelta) -> str:
-        place = (event.output_index, event.part)
-        before = ""
-        if place not in self._growing:
-            before = self._take_held(event.output_index)
-            self._growing[place] = HoldbackBuffer(_OPEN_LINK)
-        return before + self._linked(self._growing[place].feed(event.text))
+        index, before = event.output_index, ""
+        part, held = self._growing.get(index, (None, None))
+        if held is None or part != event.part:
+            before, held = self._take_held(index), HoldbackBuffer(_OPEN_LINK)
+            self._growing[index] = (event.part, held)
+        return before + self._linked(held.feed(event.text))
 
     def _linked(self, text: str) -> str:
         if "](" in text:
@@ -6084,12 +6021,7 @@ Chunk = dict[str, Any]
 
 
 def host_usage(ended: RunDone) -> Chunk:
-    """Return the field `usage` as the host stores it; empty if nothing was counted.
-
-    The sums are for billing. The host's compaction reads `prompt_tokens` as the size of
-    the chat, so `prompt_tokens` and `completion_tokens` are those of the last response
-    (docs/reference/open-webui.md, "Usage").
-    """
+    """Return the field `usage` as the host stores it; empty if nothing was counted."""
     usage, cost = ended.usage, ended.cost
     if usage is None:
         return {}
@@ -6111,10 +6043,7 @@ def host_usage(ended: RunDone) -> Chunk:
 
 
 def error_chunk(sentence: str) -> Chunk:
-    """Return the chunk that marks the message as failed and keeps its text.
-
-    It has no `choices`, because with them the host ignores `error`.
-    """
+    """Return the chunk that marks the message as failed and keeps its text."""
     return {"error": {"message": sentence}}
 
 
@@ -6142,10 +6071,7 @@ COMMENTARY_TYPE = "openai_responses:remark"
 
 
 def closing_commentary(output: Sequence[Item]) -> Item | None:
-    """Return the commentary that is the last output of a run, if there is one.
-
-    The same holds for the last response of a run.
-    """
+    """Return the commentary that is the last output of a run or of its last response."""
     if open_calls(output):
         return None
     for item in reversed(output):
@@ -6176,16 +6102,11 @@ _FINISH_REASONS = {"max_output_tokens": "length", "content_filter": "content_fil
 
 
 class ChunkRenderer:
-    """Shows one run as growing text and reasoning.
-
-    Open calls are for the client; they come at the end. Commentary is shown as
-    reasoning, so that the text is only the answer. If a run ends with commentary, it is
-    repeated as the answer.
-    """
+    """Shows one run as growing text and reasoning, which includes commentary."""
 
     def __init__(self, completion_id: str, created: int, model: str) -> None:
         """Take the fields of every chunk: its id, its time in seconds, the model."""
-        self._head = {
+        self.head = {
             "id": completion_id,
             "object": "chat.completion.chunk",
             "created": created,
@@ -6256,7 +6177,7 @@ class ChunkRenderer:
 
     def _chunk(self, delta: dict[str, Any], finish: str | None = None) -> Chunk:
         choice = {"index": 0, "delta": delta, "finish_reason": finish}
-        return {**self._head, "choices": [choice]}
+        return {**self.head, "choices": [choice]}
 
     def _gap(self, kind: str, place: object) -> str:
         before = self._places.get(kind, place)
@@ -6272,7 +6193,7 @@ class ChunkRenderer:
         else:
             yield self._chunk({}, _finish_reason(event.ending, bool(self._open_calls)))
         if usage := host_usage(event):
-            yield {**self._head, "choices": [], **usage}
+            yield {**self.head, "choices": [], **usage}
 
 
 def _chat_image(item: Item) -> dict[str, Any]:
@@ -6302,11 +6223,7 @@ def _finish_reason(ending: Ending, has_calls: bool) -> str:
 def completion(
     ended: RunDone, completion_id: str, created: int, model: str
 ) -> dict[str, Any]:
-    """Return the `chat.completion` of a run, with the error if it failed.
-
-    Text that arrived before a failure is included; without any, there is only the
-    error.
-    """
+    """Return the `chat.completion` of a run; only the error if it failed at once."""
     error = _error(ended.ending)
     if error and not ended.output:
         return error
@@ -6324,10 +6241,7 @@ def completion(
 
 
 def completion_text(ended: RunDone) -> str:
-    """Return the text of an answer, with a blank line between its messages.
-
-    Commentary is not part of it, unless the run ends with it or has no other text.
-    """
+    """Return the text of an answer: without commentary, unless that is all or the end."""
     return _GAP.join(map(_clean_text, _messages(ended)))
 
 
@@ -6377,10 +6291,7 @@ def _progress(ended: RunDone) -> str:
 
 
 def call_host_item(item: Item) -> Item:
-    """Return a call in the host's form; the text of a custom call is an argument.
-
-    The host would leave a call without a status out of the next turn.
-    """
+    """Return a call in the host's form; the text of a custom call is an argument."""
     shown = {"status": "completed", **_without_secrets(item)}
     if item_type(item) == "custom_tool_call":
         text = json.dumps({"input": shown.pop("input", "")}, ensure_ascii=False)
@@ -6504,6 +6415,19 @@ class OutputItems:
         grown = {"item_id": item_id, part: 0, "delta": text}
         return _native(_DELTA_TYPES[kind], place, **grown)
 
+    def add_files(self, card: Mapping[str, Any]) -> Iterator[Chunk]:
+        """Yield the files of a card; the page gets those of earlier cards again."""
+        if files := card.get("files"):
+            yield host_event("files", {"files": files})
+            if self.files:
+                yield self.show_files(files)
+            self.files += files
+
+    def show_files(self, more: Sequence[Item] = ()) -> Chunk:
+        """Return the chunk that shows files on the page only, with some `more`."""
+        event = host_event("chat:message:files", {"files": [*self.files, *more]})
+        return {**event, "choices": []}
+
     def answer(self, event: ToolOutput) -> Iterator[Chunk]:
         """Yield the output of a call in the form in which the host would store it."""
         place = self._open_calls().get(event.item["call_id"])
@@ -6533,7 +6457,7 @@ class OutputItems:
     def add_record(
         self, stored: StoredRecord, places: Mapping[int, int]
     ) -> Iterator[Chunk]:
-        """Yield the events of a record; one that was shown before is replaced.
+        """Yield the events of a record, which may replace an earlier one.
 
         `places` are those of the run's items.
         """
@@ -6561,18 +6485,115 @@ def _native(kind: str, place: int, **fields: Any) -> Chunk:
     return {**head, **fields, "choices": [{"index": 0, "delta": {}}]}
 
 
+# ==== owui_chat.render.commentary: Commentary of the model, shown as progress beside the answer.
+
+
+class Commentary:
+    """Shows one message of commentary; `place` is that of its item."""
+
+    def __init__(self, shown: OutputItems) -> None:
+        """Begin at the next place."""
+        self.place = len(shown.items)
+        self._shown = shown
+        self._quoted = ""
+        self._stored = 0  # how much of it the host has
+        self._ended: ItemDone | None = None
+        self._marker = (self.place, "")
+
+    def render(self, event: ItemEvent, marker: str) -> Iterator[Chunk]:
+        """Yield the chunks for an event of the item; its marker comes at its end."""
+        match event:
+            case ItemAdded():
+                yield self._shown.begin(_commentary_item(event.item, "", "in_progress"))
+            case TextDelta():
+                yield from self._grow(event.text)
+            case ItemDone():
+                yield from self._end(event, marker)
+                yield from self._shown.add_files(event.card)
+
+    def break_off(self) -> Iterator[Chunk]:
+        """Yield the end of commentary that the run did not end."""
+        if self._ended is None:
+            yield self._whole("incomplete")
+
+    def become_answer(self, closing: Item | None) -> Iterator[Chunk]:
+        """Yield the text as a message, behind its marker, if this is `closing`."""
+        if self._ended is None or self._ended.item != closing:
+            return
+        place, marker = self._marker
+        if marker:
+            item = self._shown.items[self.place]
+            yield self._shown.end(self.place, _commentary_item(item, "", "completed"))
+        head = {"id": self._shown.items[place].get("id")}
+        item = message_host_item(head, marker + self._ended.shown)
+        yield self._shown.end(place, item)
+
+    def _grow(self, text: str) -> Iterator[Chunk]:
+        if not text:
+            return
+        more = text.replace("\n", "\n> ") if self._quoted else _quotation(text)
+        self._quoted += more
+        if len(self._quoted) < 2 * self._stored:
+            yield self._shown.grow(self.place, "text", more)
+        else:
+            yield self._whole("in_progress")
+
+    def _whole(self, status: str) -> Chunk:
+        self._stored = len(self._quoted)
+        item = _commentary_item(self._shown.items[self.place], self._quoted, status)
+        return self._shown.end(self.place, item)
+
+    def _end(self, event: ItemDone, marker: str) -> Iterator[Chunk]:
+        self._ended = event
+        card = _commentary_item(event.item, _quotation(event.shown), "completed")
+        yield self._shown.end(self.place, card)
+        if marker:
+            self._marker = (len(self._shown.items), marker)
+            yield from self._shown.add_marker(marker)
+
+
+def _quotation(text: str) -> str:
+    return "> " + text.replace("\n", "\n> ") if text else ""
+
+
+def _commentary_item(item: Item, text: str, status: str) -> Item:
+    content = [{"type": "output_text", "text": text}] if text else []
+    head = {"type": COMMENTARY_TYPE, "id": item.get("id") or ""}
+    return {**head, "status": status, "content": content}
+
+
 # ==== owui_chat.render.hosted: What the page shows of the items that OpenAI's own tools make.
 
 
-class HostedItem(ABC):
-    """Shows one item.
-
-    It gets the item's own events, from ItemAdded to ItemDone, and RunDone if the run
-    ended before the item.
-    """
+class HostedItems:
+    """Shows the items of one run; a type without a card is not shown."""
 
     def __init__(self, shown: OutputItems) -> None:
-        """Take the list of items that this one joins."""
+        """Take the list of items that they join."""
+        self._shown = shown
+        self._open: dict[int, _HostedItem] = {}
+
+    def render(self, event: ItemEvent) -> Iterator[Chunk]:
+        """Yield the chunks for an event of an item."""
+        index = event.output_index
+        if isinstance(event, ItemAdded):
+            card = _HOSTED_ITEMS.get(item_type(event.item))
+            if card:
+                self._open[index] = card(self._shown)
+        if index in self._open:
+            yield from self._open[index].render(event)
+        if isinstance(event, ItemDone):
+            self._open.pop(index, None)
+
+    def break_off(self, event: RunDone) -> Iterator[Chunk]:
+        """Yield the chunks for items that the run did not end."""
+        for item in self._open.values():
+            yield from item.render(event)
+
+
+class _HostedItem(ABC):
+
+    def __init__(self, shown: OutputItems) -> None:
         self._shown = shown
         self._place = len(shown.items)
 
@@ -6586,7 +6607,7 @@ _FAILED = "The picture could not be drawn."
 _BROKE_OFF = "The answer broke off before the picture was finished."
 
 
-class _ImageHostItem(HostedItem):
+class _ImageHostItem(_HostedItem):
     def render(self, event: RunEvent) -> Iterator[Chunk]:
         match event:
             case ItemAdded():
@@ -6594,13 +6615,13 @@ class _ImageHostItem(HostedItem):
             case PartialImage():
                 sketch = {"result": event.image, "output_format": event.form}
                 picture = {"type": "image", "url": image_url(sketch)}
-                yield _on_the_page(self._shown, [picture])
+                yield self._shown.show_files([picture])
             case ItemDone():
                 yield from self._end(event)
-                yield from show_files(self._shown, event.card)
+                yield from self._shown.add_files(event.card)
             case _:
                 yield from self._note(_BROKE_OFF)
-                yield _on_the_page(self._shown, [])
+                yield self._shown.show_files()
 
     def _end(self, event: ItemDone) -> Iterator[Chunk]:
         notes = event.card.get("notes", ())
@@ -6616,26 +6637,6 @@ class _ImageHostItem(HostedItem):
         yield from self._shown.add({**note, "content": [part]})
 
 
-def show_files(shown: OutputItems, card: Mapping[str, Any]) -> Iterator[Chunk]:
-    """Yield the files of a card.
-
-    If a message has several, the page would show only the last one, although the host
-    stores all of them.
-    """
-    files = card.get("files")
-    if not files:
-        return
-    yield host_event("files", {"files": files})
-    if shown.files:
-        yield _on_the_page(shown, files)
-    shown.files += files
-
-
-def _on_the_page(shown: OutputItems, more: list[Item]) -> Chunk:
-    event = host_event("chat:message:files", {"files": [*shown.files, *more]})
-    return {**event, "choices": []}
-
-
 def _failure(item: Item) -> str:
     code = as_mapping(item.get("error")).get("code")
     return _REFUSED if code == "moderation_blocked" else _FAILED
@@ -6644,7 +6645,7 @@ def _failure(item: Item) -> str:
 _BROKEN_CODE = "The answer broke off before the code had run."
 
 
-class _CodeHostItem(HostedItem):
+class _CodeHostItem(_HostedItem):
     def __init__(self, shown: OutputItems) -> None:
         super().__init__(shown)
         self._code: list[str] = []
@@ -6659,18 +6660,14 @@ class _CodeHostItem(HostedItem):
                 yield self._shown.grow(self._place, event.kind, event.text)
             case ItemDone():
                 yield self._shown.end(self._place, code_host_item(event.item))
-                yield from show_files(self._shown, event.card)
+                yield from self._shown.add_files(event.card)
             case _:
                 code = replay_code({"code": "".join(self._code)}, _BROKEN_CODE)
                 yield self._shown.update(self._place, status="incomplete", code=code)
 
 
 def end_after_code(shown: OutputItems) -> Iterator[Chunk]:
-    """Yield an invisible item if code would be the last item of a run.
-
-    In its older mode of tools the host would take the code for a request to run it, and
-    call the pipe again (docs/reference/open-webui.md, "Rounds of tools").
-    """
+    """Yield an invisible item if code would be the last item of a run."""
     last = shown.items[-1] if shown.items else {}
     if last.get("type") == CODE_CARD:
         yield from shown.add(
@@ -6678,7 +6675,7 @@ def end_after_code(shown: OutputItems) -> Iterator[Chunk]:
         )
 
 
-class _SearchHostItem(HostedItem):
+class _SearchHostItem(_HostedItem):
     def render(self, event: RunEvent) -> Iterator[Chunk]:
         match event:
             case ItemAdded():
@@ -6715,7 +6712,7 @@ def _search_host_item(item: Item) -> Item:
 _UNKNOWN_OUTCOME = "Error: the answer broke off. The server may have made this call."
 
 
-class _McpCallHostItem(HostedItem):
+class _McpCallHostItem(_HostedItem):
     def render(self, event: RunEvent) -> Iterator[Chunk]:
         match event:
             case ItemAdded():
@@ -6734,7 +6731,7 @@ class _McpCallHostItem(HostedItem):
                 yield from self._shown.break_off(self._place, _UNKNOWN_OUTCOME)
 
 
-class _McpListHostItem(HostedItem):
+class _McpListHostItem(_HostedItem):
 
     def render(self, event: RunEvent) -> Iterator[Chunk]:
         if isinstance(event, ItemDone):
@@ -6753,7 +6750,7 @@ def _list_sentence(item: Item) -> str:
     return f"{label} offers {len(tools)} tool{'' if len(tools) == 1 else 's'}."
 
 
-HOSTED_ITEMS: Mapping[str, type[HostedItem]] = {
+_HOSTED_ITEMS: Mapping[str, type[_HostedItem]] = {
     "web_search_call": _SearchHostItem,
     "file_search_call": _SearchHostItem,
     "mcp_call": _McpCallHostItem,
@@ -6761,94 +6758,6 @@ HOSTED_ITEMS: Mapping[str, type[HostedItem]] = {
     "code_interpreter_call": _CodeHostItem,
     "image_generation_call": _ImageHostItem,
 }
-"""Cards by the type of the item; an item without a card is not shown."""
-
-
-# ==== owui_chat.render.commentary: Commentary of the model, shown as progress beside the answer.
-
-
-class Commentary:
-    """Shows the commentary of one run; `indexes` are those of its items."""
-
-    def __init__(self, shown: OutputItems) -> None:
-        """Take the list of items."""
-        self.indexes: dict[int, int] = {}
-        self._shown = shown
-        self._quoted: dict[int, str] = {}
-        self._stored: dict[int, int] = {}  # how much of it the host has
-        self._ended: dict[int, tuple[Item, str]] = {}
-        self._markers: dict[int, tuple[int, str]] = {}
-
-    def begin(self, index: int) -> None:
-        """Take a new item at the next place."""
-        self.indexes[index] = len(self._shown.items)
-        self._quoted[index] = ""
-
-    def render(self, event: ItemEvent, marker: str) -> Iterator[Chunk]:
-        """Yield the chunks for an event of commentary; its marker comes at its end."""
-        match event:
-            case ItemAdded():
-                yield self._shown.begin(_commentary_item(event.item, "", "in_progress"))
-            case TextDelta():
-                yield from self._grow(event.output_index, event.text)
-            case ItemDone():
-                yield from self._end(event, marker)
-                yield from show_files(self._shown, event.card)
-
-    def end_run(self, output: Sequence[Item]) -> Iterator[Chunk]:
-        """Yield the end of broken commentary, and commentary that is the answer."""
-        for index in self.indexes.keys() - self._ended.keys():
-            yield self._whole(index, "incomplete")
-        closing = closing_commentary(output)
-        for index, (item, text) in self._ended.items():
-            if item == closing:
-                yield from self._become_answer(index, text)
-
-    def _grow(self, index: int, text: str) -> Iterator[Chunk]:
-        if not text:
-            return
-        place, before = self.indexes[index], self._quoted[index]
-        more = text.replace("\n", "\n> ") if before else _quotation(text)
-        self._quoted[index] = before + more
-        if len(before + more) < 2 * self._stored.get(index, 0):
-            yield self._shown.grow(place, "text", more)
-            return
-        yield self._whole(index, "in_progress")
-
-    def _whole(self, index: int, status: str) -> Chunk:
-        place, quoted = self.indexes[index], self._quoted[index]
-        self._stored[index] = len(quoted)
-        return self._shown.end(
-            place, _commentary_item(self._shown.items[place], quoted, status)
-        )
-
-    def _end(self, event: ItemDone, marker: str) -> Iterator[Chunk]:
-        text = event.shown
-        self._ended[event.output_index] = (event.item, text)
-        card = _commentary_item(event.item, _quotation(text), "completed")
-        yield self._shown.end(self.indexes[event.output_index], card)
-        if marker:
-            self._markers[event.output_index] = (len(self._shown.items), marker)
-            yield from self._shown.add_marker(marker)
-
-    def _become_answer(self, index: int, text: str) -> Iterator[Chunk]:
-        place = self.indexes[index]
-        item = self._shown.items[place]
-        if index in self._markers:
-            yield self._shown.end(place, _commentary_item(item, "", "completed"))
-            place, marker = self._markers[index]
-            item, text = self._shown.items[place], marker + text
-        yield self._shown.end(place, message_host_item({"id": item.get("id")}, text))
-
-
-def _quotation(text: str) -> str:
-    return "> " + text.replace("\n", "\n> ") if text else ""
-
-
-def _commentary_item(item: Item, text: str, status: str) -> Item:
-    content = [{"type": "output_text", "text": text}] if text else []
-    head = {"type": COMMENTARY_TYPE, "id": item.get("id") or ""}
-    return {**head, "status": status, "content": content}
 
 
 # ==== owui_chat.render.native: Run events as Open WebUI's native events, and the last status line of an answer.
@@ -6892,8 +6801,8 @@ class NativeRenderer:
         self._now = now
         self._began = now()
         self._shown = OutputItems()
-        self._commentary = Commentary(self._shown)
-        self._hosted: dict[int, HostedItem] = {}
+        self._commentary: dict[int, Commentary] = {}
+        self._hosted = HostedItems(self._shown)
         self._places: dict[int, int] = {}
         self._marker = ""
         self._markers: dict[int, str] = {}
@@ -6933,21 +6842,12 @@ class NativeRenderer:
         self, event: ItemAdded | TextDelta | PartialImage | ItemDone
     ) -> Iterator[Chunk]:
         index = event.output_index
-        if isinstance(event, ItemAdded):
-            self._begin_other(event)
-        if index in self._commentary.indexes:
-            yield from self._commentary.render(event, self._take_marker())
-        elif index in self._hosted:
-            yield from self._hosted[index].render(event)
-        if isinstance(event, ItemDone):
-            self._hosted.pop(index, None)
-
-    def _begin_other(self, event: ItemAdded) -> None:
-        kind = item_type(event.item)
-        if is_commentary(event.item):
-            self._commentary.begin(event.output_index)
-        elif kind in HOSTED_ITEMS:
-            self._hosted[event.output_index] = HOSTED_ITEMS[kind](self._shown)
+        if isinstance(event, ItemAdded) and is_commentary(event.item):
+            self._commentary[index] = Commentary(self._shown)
+        if index in self._commentary:
+            yield from self._commentary[index].render(event, self._take_marker())
+        else:
+            yield from self._hosted.render(event)
 
     def _render_beside(self, event: AnswerEvent) -> Iterator[Chunk]:
         match event:
@@ -6956,8 +6856,8 @@ class NativeRenderer:
             case Status():
                 yield status_chunk(event.sentence)
             case StoredRecord():
-                places = self._places | self._commentary.indexes
-                yield from self._shown.add_record(event, places)
+                places = {i: remark.place for i, remark in self._commentary.items()}
+                yield from self._shown.add_record(event, self._places | places)
             case TurnDetails():
                 yield from self._shown.add_details(event)
 
@@ -6967,9 +6867,12 @@ class NativeRenderer:
 
     def _end_run(self, event: RunDone) -> Iterator[Chunk]:
         failed = event.ending.is_failure
-        for hosted in self._hosted.values():
-            yield from hosted.render(event)
-        yield from self._commentary.end_run(event.output)
+        yield from self._hosted.break_off(event)
+        for commentary in self._commentary.values():
+            yield from commentary.break_off()
+        closing = closing_commentary(event.output)
+        for commentary in self._commentary.values():
+            yield from commentary.become_answer(closing)
         if failed:
             yield from self._shown.break_off_calls()
         if marker := self._take_marker():
@@ -7012,7 +6915,7 @@ class NativeRenderer:
             case _:
                 item = call_host_item(event.item)
         yield self._shown.end(self._places[index], item)
-        yield from show_files(self._shown, event.card)
+        yield from self._shown.add_files(event.card)
 
 
 def _is_shown(item: Item) -> bool:
@@ -7035,11 +6938,9 @@ _TASK_OBJECTS: Mapping[str, tuple[str, dict[str, Any]]] = {
 (docs/reference/open-webui.md, "Tasks")."""
 
 
-_ANSWER_KEYS = frozenset(
-    {
-        *("tools", "tool_choice", "parallel_tool_calls", "reasoning"),
-        *("reasoning_effort", "text", "verbosity", "response_format"),
-    }
+_ANSWER_KEYS = (
+    *("tools", "tool_choice", "parallel_tool_calls", "reasoning"),
+    *("reasoning_effort", "text", "verbosity", "response_format"),
 )
 """What is chosen for answers, but not for tasks."""
 
@@ -7055,10 +6956,10 @@ def task_request(
     If the host reads the answer as JSON, the model is held to that form. Raises
     InvalidRequest.
     """
-    messages = task_messages(messages)
+    messages = [{**m, "content": _clean(m.get("content"))} for m in messages]
     instructions, parts = parse_messages(messages)
     given = {k: v for k, v in body.items() if k not in _ANSWER_KEYS}
-    form = task_format(task, messages)
+    form = _task_format(task, messages)
     if form and model.facts.known_family:
         given["text"] = {"format": form}
     settings = Settings(
@@ -7068,20 +6969,9 @@ def task_request(
     return build_request(model, instructions, items, given, settings)
 
 
-def task_messages(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return the messages of a task without the markers of the quoted chat."""
-    return [
-        {**message, "content": _clean(message.get("content"))} for message in messages
-    ]
-
-
-def task_format(
+def _task_format(
     task: str, messages: Sequence[Mapping[str, Any]]
 ) -> dict[str, Any] | None:
-    """Return the `text.format` of a task whose answer the host reads as JSON, or None.
-
-    An administrator's own prompt may ask for something else, so the key must be in it.
-    """
     key, value = _TASK_OBJECTS.get(task, ("", {}))
     if not key or not any(f'"{key}"' in str(m.get("content")) for m in messages):
         return None
@@ -7095,10 +6985,7 @@ def task_format(
 
 
 def task_result(text: str, model: str) -> dict[str, Any]:
-    """Return the answer of a task; an empty one if it failed.
-
-    The host would use the text of an error as the title.
-    """
+    """Return the answer of a task; its text must be empty if the task failed."""
     message = {"role": "assistant", "content": text}
     return {
         "object": "chat.completion",
@@ -10378,20 +10265,20 @@ AgentState = Literal[
     "idle",
     "failed",
 ]
-"""What an agent is doing: `waiting_for_tools` is the host's turn,
-`waiting_for_confirmation` a person's; `idle` and `failed` are ends."""
+"""`waiting_for_tools` is the host's turn, `waiting_for_confirmation` a person's; `idle`
+and `failed` are ends."""
 
 StepKind = Literal["round", "model", "tool"]
 
 
 class StateChanged(NamedTuple):
-    """The agent does something else now."""
+    """The agent is doing something else now."""
 
     state: AgentState
 
 
 class StepStarted(NamedTuple):
-    """A step of the log began; `parent` is the step that contains it, or empty.
+    """A step of the log began; `parent` is the id of its outer step, or empty.
 
     `may_call` says whether the model may call tools in this round. `detail` is for
     debugging only.
@@ -10408,9 +10295,7 @@ class StepStarted(NamedTuple):
 class StepEnded(NamedTuple):
     """A step of the log ended; `usage` are the tokens that the model reported."""
 
-    id: str
-    kind: StepKind
-    label: str
+    step: StepStarted
     seconds: float
     usage: Usage | None = None
     failed: bool = False
@@ -10439,10 +10324,7 @@ class ContextSource(NamedTuple):
 
 
 class ToolCallRequested(NamedTuple):
-    """A call that waits for approval (`onToolCallRequest`).
-
-    `security_warning` is set when the call can do harm.
-    """
+    """A call that waits for approval; `security_warning` is set if it can do harm."""
 
     tool_name: str
     args: Mapping[str, Any]
@@ -10451,7 +10333,7 @@ class ToolCallRequested(NamedTuple):
 
 
 class NewMessage(NamedTuple):
-    """The complete answer (`onNewMessage`)."""
+    """The complete answer."""
 
     content: str
     format: Literal["markdown", "text"] = "markdown"
@@ -10489,13 +10371,13 @@ class RunMetadata(NamedTuple):
 
 
 class ExecutionEnded(NamedTuple):
-    """The whole answer has ended; comes once."""
+    """The whole answer has ended."""
 
     metadata: RunMetadata
 
 
 class ReadyForInput(NamedTuple):
-    """The agent accepts the next message (`onReadyForInput`)."""
+    """The agent accepts the next message."""
 
 
 AgentOnlyEvent = (
@@ -10509,32 +10391,11 @@ AgentOnlyEvent = (
     | ExecutionEnded
     | ReadyForInput
 )
-"""What only an agent reports."""
 
 AgentEvent = RunEvent | AgentOnlyEvent
 
 
 # ==== gpt5_agent.ports: The interfaces that connect the agent to users, tools, models, listeners and presets.
-
-
-class UserInterface(Protocol):
-    """Shows a person what the agent does.
-
-    The person's input goes to `Session.submit_user_input` and
-    `Session.provide_confirmation`.
-    """
-
-    def on_new_message(self, message: NewMessage) -> None:
-        """Show a complete answer."""
-
-    def on_tool_call_request(self, request: ToolCallRequested) -> None:
-        """Ask whether a call may be made."""
-
-    def on_ready_for_input(self) -> None:
-        """Let the person write."""
-
-    def on_agent_state_change(self, state: AgentState) -> None:
-        """Show what the agent is doing."""
 
 
 class Tool(Protocol):
@@ -10577,37 +10438,21 @@ class Provider(Protocol):
         """Yield what happens, then the answer; without `tools` none may be called."""
 
 
-class Guide(Protocol):
-    """Who the agent is, and what it remembers."""
+class Guide(BaseModel):
+    """Who the agent is, and what it remembers before a chat begins.
 
-    @property
-    def system_prompt(self) -> str:
-        """What the agent is told about itself."""
+    `memory_policy` says how much of a chat it remembers: all, or a `sliding-window` of
+    turns. In a file the keys are in camel case or snake case.
+    """
 
-    @property
-    def temperature(self) -> float | None:
-        """The sampling temperature; None leaves it to the model."""
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, populate_by_name=True, alias_generator=to_camel
+    )
 
-    @property
-    def memory_policy(self) -> str:
-        """How much of a chat it remembers: all, or a `sliding-window` of turns."""
-
-    @property
-    def initial_memories(self) -> Sequence[str]:
-        """What it remembers before the chat begins."""
-
-
-def notify_interface(event: AgentEvent, interface: UserInterface) -> None:
-    """Call the method for an event; events without a method are left out."""
-    match event:
-        case NewMessage():
-            interface.on_new_message(event)
-        case ToolCallRequested():
-            interface.on_tool_call_request(event)
-        case StateChanged():
-            interface.on_agent_state_change(event.state)
-        case ReadyForInput():
-            interface.on_ready_for_input()
+    system_prompt: str
+    temperature: float | None = Field(default=None, ge=0, le=2, allow_inf_nan=False)
+    memory_policy: str = ""
+    initial_memories: tuple[str, ...] = ()
 
 
 # ==== gpt5_agent.request: The question to the agent, with its settings.
@@ -10615,27 +10460,23 @@ def notify_interface(event: AgentEvent, interface: UserInterface) -> None:
 Message = Mapping[str, Any]
 """A message of a chat, as the host sends it."""
 
-
 PolicyStyle = Literal["full", "lean", "auto"]
-
-
-_MAX_ITERATIONS = 30
+ChosenStyle = Literal["full", "lean"]
 
 
 class Persona(NamedTuple):
-    """Who the agent is: its instruction, the policies, a guide."""
+    """Who the agent is: its instruction, changes of the policies, a guide."""
 
     instruction: str = ""
     overrides: str = ""
     style: PolicyStyle = "full"
-    guide: Guide | None = None
+    guide: Guide = Guide(system_prompt="")
 
 
 class AgentLimits(NamedTuple):
     """When the agent has to answer; 0 is no limit.
 
-    `iterations` are rounds of the model; `seconds` are those of the model and of the
-    tools that run here.
+    `seconds` are those of the model and of the tools that run here.
     """
 
     iterations: int = 6
@@ -10645,16 +10486,15 @@ class AgentLimits(NamedTuple):
     @property
     def rounds(self) -> int:
         """How many rounds may call tools, 1 to 30."""
-        return max(1, min(self.iterations, _MAX_ITERATIONS))
+        return max(1, min(self.iterations, 30))
 
 
 class OwnToolSettings(NamedTuple):
     """The tools that run here.
 
     With `asks_in_chat` an approval is requested through the host, which shows a card
-    and calls the agent again; without, `approver.ask` is awaited, and without an
-    explicit approval the call is denied. Tools' files are read below `files_root` only;
-    empty is none.
+    and calls the agent again; without, `approver.ask` is awaited. Tools' files are read
+    below `files_root` only; empty is none.
     """
 
     tools: Sequence[Tool] = ()
@@ -10662,10 +10502,6 @@ class OwnToolSettings(NamedTuple):
     limits: CallLimits = CallLimits()
     asks_in_chat: bool = False
     files_root: str = ""
-
-
-def _ignore_metadata(_: RunMetadata) -> None:
-    """Leave an ending without a listener."""
 
 
 class AgentRequest(NamedTuple):
@@ -10689,10 +10525,9 @@ class AgentRequest(NamedTuple):
     own_tools: OwnToolSettings = OwnToolSettings()
     query: str = ""
     context: object = None
-    prices: ModelPrices | None = None
     log: Callable[[str], object] = str
     debug: bool = False
-    on_end: Callable[[RunMetadata], object] = _ignore_metadata
+    on_end: Callable[[RunMetadata], object] = repr
 
 
 # ==== gpt5_agent.agent.accounting: What a run has used: tokens, seconds, rounds and calls, and the log of its steps.
@@ -10706,26 +10541,26 @@ _ITERATION_LIMIT_TEXT = (
 class RunTotals:
     """The sums of a run; earlier rounds of the same answer are added."""
 
-    def __init__(self, budget: AgentLimits, now: Callable[[], float]) -> None:
-        """Start now; `now` is a monotonic clock in seconds."""
+    def __init__(self, budget: AgentLimits) -> None:
+        """Start the clock."""
         self.rounds = 0
         self.calls = 0
         self.usage: Usage | None = None
         self.last_usage: Usage | None = None
-        self.earlier_usage: Usage | None = None
+        self._earlier_usage: Usage | None = None
         self._budget = budget
-        self._now = now
-        self._started_at = now()
+        self._now = asyncio.get_running_loop().time
+        self._started_at = self._now()
 
     @property
     def seconds(self) -> float:
-        """The time that the agent took."""
+        """The time so far, earlier rounds included."""
         return self._now() - self._started_at
 
     @property
     def total_usage(self) -> Usage:
         """The tokens of all rounds, earlier ones included."""
-        return add_usage(self.earlier_usage, self.usage) or Usage()
+        return add_usage(self._earlier_usage, self.usage) or Usage()
 
     @property
     def seconds_left(self) -> float | None:
@@ -10736,8 +10571,8 @@ class RunTotals:
     def add_earlier(
         self, rounds: int, calls: int, usage: Usage | None, seconds: float
     ) -> None:
-        """Add what earlier rounds took."""
-        self.rounds, self.calls, self.earlier_usage = rounds, calls, usage
+        """Add the sums of earlier rounds."""
+        self.rounds, self.calls, self._earlier_usage = rounds, calls, usage
         self._started_at -= seconds
 
     def add_turn(self, usage: Usage | None) -> None:
@@ -10747,7 +10582,7 @@ class RunTotals:
 
     @contextmanager
     def pause(self) -> Iterator[None]:
-        """Count no time while a person is asked."""
+        """Count no time while a person decides."""
         began = self._now()
         try:
             yield
@@ -10771,53 +10606,23 @@ class RunTotals:
         return used_up and f"{used_up} Cannot call tool '{{tool}}'."
 
     def _exhausted_limit(self) -> str:
-        budget = self._budget
+        _, seconds, tokens = self._budget
         if self.seconds_left == 0:
-            return f"Time limit ({budget.seconds:g} s) reached."
-        if 0 < budget.tokens <= self.total_usage.total:
-            return f"Token limit ({budget.tokens}) reached."
+            return f"Time limit ({seconds:g} s) reached."
+        if 0 < tokens <= self.total_usage.total:
+            return f"Token limit ({tokens}) reached."
         return ""
-
-    def metadata(
-        self, strategy: str, model: str, ending: str, prices: ModelPrices | None
-    ) -> RunMetadata:
-        """Return what the whole answer took."""
-        usage = self.total_usage
-        price = cost_of_run(usage, prices, ()) or 0.0
-        return RunMetadata(
-            strategy,
-            model,
-            ending,
-            rounds=self.rounds,
-            tool_calls=self.calls,
-            latency=self.seconds,
-            price=price,
-            usage=usage,
-        )
-
-
-def dump_usage(usage: Usage | None) -> dict[str, int]:
-    """Return the counts as they are noted."""
-    return usage._asdict() if usage else {}
-
-
-def read_usage_note(wire: object) -> Usage | None:
-    """Return stored counts; None for anything else."""
-    given = as_mapping(wire)
-    counts = {name: given.get(name) for name in Usage._fields}
-    numbers = {k: v for k, v in counts.items() if isinstance(v, int) and v >= 0}
-    return Usage(**numbers) if numbers else None
 
 
 class StepLog:
-    """Makes the events of the step log; writes a line for each end."""
+    """Makes the events of the step log; writes a line for each end.
 
-    def __init__(
-        self, log: Callable[[str], object], now: Callable[[], float], *, debug: bool
-    ) -> None:
-        """With `debug` the events contain arguments and outputs."""
+    With `debug` the events contain arguments and outputs.
+    """
+
+    def __init__(self, log: Callable[[str], object], *, debug: bool) -> None:
+        """Start without steps."""
         self._log = log
-        self._now = now
         self._debug = debug
         self._started: dict[str, tuple[StepStarted, float]] = {}
 
@@ -10832,9 +10637,9 @@ class StepLog:
     ) -> StepStarted:
         """Return the event of a step that begins."""
         name = f"{parent}/{len(self._started) + 1}" if parent else label
-        shown = detail if self._debug else ""
-        step = StepStarted(name, parent, kind, label, may_call, shown)
-        self._started[name] = (step, self._now())
+        detail = detail if self._debug else ""
+        step = StepStarted(name, parent, kind, label, may_call, detail)
+        self._started[name] = (step, monotonic_seconds())
         return step
 
     def end(
@@ -10846,28 +10651,20 @@ class StepLog:
         detail: str = "",
     ) -> StepEnded:
         """Return the event of a step that ended."""
-        _, began = self._started[step.id]
-        ended = StepEnded(
-            step.id,
-            step.kind,
-            step.label,
-            self._now() - began,
-            usage,
-            failed,
-            detail if self._debug else "",
-        )
+        seconds = monotonic_seconds() - self._started[step.id][1]
+        ended = StepEnded(step, seconds, usage, failed, detail if self._debug else "")
         parent = self._started.get(step.parent)
-        within = f"{parent[0].label} > " if parent else ""
-        self._log(f"{within}{format_step(ended)}{step.detail and f' {step.detail}'}")
+        prefix = f"{parent[0].label} > " if parent else ""
+        self._log(f"{prefix}{format_step(ended)}{step.detail and f' {step.detail}'}")
         return ended
 
 
-def format_step(step: StepEnded) -> str:
+def format_step(ended: StepEnded) -> str:
     """Return a step as one line: label, duration, tokens."""
-    notes = [f"{step.seconds:.1f} s"]
-    notes += [f"{step.usage.total} tokens"] if step.usage else []
-    notes += ["failed"] if step.failed else []
-    return f"{step.label}: {', '.join(notes)}"
+    notes = [f"{ended.seconds:.1f} s"]
+    notes += [f"{ended.usage.total} tokens"] if ended.usage else []
+    notes += ["failed"] if ended.failed else []
+    return f"{ended.step.label}: {', '.join(notes)}"
 
 
 # ==== gpt5_agent.agent.memory: What the model reads beside its instruction: context, memories, a window of the chat.
@@ -10880,52 +10677,41 @@ _URL_KEYS = ("url", "link", "uri")
 def read_context(context: object) -> list[ContextSource]:
     """Return the entries of a context, each once: a text, an object, or a list."""
     rows = context if isinstance(context, list) else [context]
-    found = [one for one in map(_read_entry, _number_unique(rows)) if one.text.strip()]
-    return list(dict.fromkeys(found))
+    unique: list[Any] = []
+    for row in rows:
+        if row not in unique and row is not None:
+            unique.append(row)
+    found = [_read_entry(f"Context {n}", row) for n, row in enumerate(unique, 1)]
+    return list(dict.fromkeys(source for source in found if source.text.strip()))
 
 
 def format_context(entries: list[ContextSource]) -> str:
     """Return the entries as the model reads them."""
     if not entries:
         return ""
-    texts = (f'<entry name="{one.name}">\n{one.text}\n</entry>' for one in entries)
+    texts = (f'<entry name="{e.name}">\n{e.text}\n</entry>' for e in entries)
     return "<context>\n" + "\n".join(texts) + "\n</context>"
 
 
-def _number_unique(rows: list[Any]) -> Iterator[tuple[int, Any]]:
-    unique: list[Any] = []
-    for row in rows:
-        if row not in unique and row is not None:
-            unique.append(row)
-    yield from enumerate(unique, 1)
-
-
-def _read_entry(numbered: tuple[int, Any]) -> ContextSource:
-    number, row = numbered
-    usual = f"Context {number}"
-    if not isinstance(row, Mapping):
-        return ContextSource(usual, row if isinstance(row, str) else _dump_entry(row))
-    more = {**as_mapping(row.get("metadata")), **row}
-    text = _first_text_field(row, _TEXT_KEYS) or _dump_entry(row)
+def _read_entry(default_name: str, row: object) -> ContextSource:
+    if isinstance(row, str):
+        return ContextSource(default_name, row)
+    entry = as_mapping(row)
+    more = {**as_mapping(entry.get("metadata")), **entry}
     return ContextSource(
-        _first_text_field(more, _NAME_KEYS) or usual,
-        text,
+        _first_text_field(more, _NAME_KEYS) or default_name,
+        _first_text_field(entry, _TEXT_KEYS)
+        or json.dumps(row, ensure_ascii=False, default=str),
         _first_text_field(more, _URL_KEYS),
     )
 
 
 def _first_text_field(row: Mapping[str, Any], keys: tuple[str, ...]) -> str:
-    texts = (row[key] for key in keys if isinstance(row.get(key), str))
+    texts = (as_text(row.get(key)) for key in keys)
     return next((text for text in texts if text.strip()), "")
 
 
-def _dump_entry(row: object) -> str:
-    return json.dumps(row, ensure_ascii=False, default=str)
-
-
-DEFAULT_WINDOW_TURNS = 10
-"""How many turns a `sliding-window` keeps that does not say."""
-
+_DEFAULT_WINDOW_TURNS = 10
 _WINDOW_PATTERN = re.compile(r"sliding-window(?::([1-9]\d{0,3}))?")
 
 
@@ -10942,13 +10728,11 @@ def apply_memory_policy(messages: Sequence[Message], policy: str) -> _MemoryWind
     first turn stay. Raises InvalidRequest for an unknown policy.
     """
     most = _parse_window(policy.strip())
-    starts = [
-        place for place, _ in enumerate(messages) if is_turn_start(messages, place)
-    ]
+    starts = find_turn_starts(messages)
     if not most or len(starts) <= most:
         return _MemoryWindow(messages)
     first, kept_from = starts[0], starts[-most]
-    head = [one for one in messages[:first] if one.get("role") == "system"]
+    head = [each for each in messages[:first] if each.get("role") == "system"]
     dropped = len(starts) - most
     turns = "1 earlier turn was" if dropped == 1 else f"{dropped} earlier turns were"
     return _MemoryWindow(
@@ -10970,24 +10754,25 @@ def build_memory_items(guide: Guide) -> list[Item]:
     return [{"type": "message", "role": "developer", "content": [part]}]
 
 
-def is_turn_start(messages: Sequence[Message], place: int) -> bool:
-    """Say whether the user wrote a message.
+def find_turn_starts(messages: Sequence[Message]) -> list[int]:
+    """Return the places of the messages that the user wrote.
 
     After tools with images the host adds a user message of its own.
     """
-    if messages[place].get("role") != "user":
-        return False
-    after_tool = place > 0 and messages[place - 1].get("role") == "tool"
-    return not (
-        after_tool and _read_first_text(messages[place]).startswith(TOOL_IMAGES_PREFIX)
-    )
+    places = enumerate(messages)
+    return [
+        place
+        for place, message in places
+        if message.get("role") == "user"
+        and not (place > 0 and _has_tool_images(messages[place - 1], message))
+    ]
 
 
-def _read_first_text(message: Message) -> str:
+def _has_tool_images(previous: Message, message: Message) -> bool:
     content = message.get("content")
     part = content[0] if isinstance(content, list) and content else content
-    text = part.get("text") if isinstance(part, Mapping) else part
-    return as_text(text)
+    text = as_text(part.get("text") if isinstance(part, Mapping) else part)
+    return previous.get("role") == "tool" and text.startswith(TOOL_IMAGES_PREFIX)
 
 
 def _parse_window(policy: str) -> int:
@@ -10995,7 +10780,7 @@ def _parse_window(policy: str) -> int:
         return 0
     match = _WINDOW_PATTERN.fullmatch(policy)
     if match:
-        return int(match[1] or DEFAULT_WINDOW_TURNS)
+        return int(match[1] or _DEFAULT_WINDOW_TURNS)
     if policy == "vector-db":
         raise InvalidRequest(
             "The preset asks for the memory policy vector-db, which would need a "
@@ -11011,8 +10796,6 @@ def _parse_window(policy: str) -> int:
 
 # ==== gpt5_agent.tools.guard: Decides whether a call may be made: a known tool, valid arguments, no repeated failure.
 
-_CALL_TOOL_KEYS = {"tool_name", "params"}
-
 
 def resolve_host_call(call: Item) -> Item:
     """Return a call as one of the tool that the host would run.
@@ -11023,7 +10806,7 @@ def resolve_host_call(call: Item) -> Item:
         return call
     given = parse_json_object(call.get("arguments")) or {}
     name = given.get("tool_name")
-    if given.keys() != _CALL_TOOL_KEYS or read_call_tool(given) is None:
+    if given.keys() != {"tool_name", "params"} or read_call_tool(given) is None:
         return call
     if not isinstance(name, str):
         return call
@@ -11031,46 +10814,45 @@ def resolve_host_call(call: Item) -> Item:
 
 
 TOOL_FAILED_TEXT = "tool invoke error: failed to execute tool"
-TOOL_REPEATED_TEXT = (
+_TOOL_REPEATED_TEXT = (
     "tool invoke error: repeated failure detected; skipped duplicate call"
 )
 
-_FindSchema = Callable[[str], Mapping[str, Any] | None]
-"""Gives the schema of a tool's arguments, or None for no such tool."""
 
+class GuardedTools:
+    """Tools whose calls are checked; a failure has one fixed text, and is not repeated.
 
-class CallGuard:
-    """Checks each call of a run."""
+    `schemas` holds the arguments of each tool by its name. `run_tool` runs one, and
+    `log` gets the cause of each failure.
+    """
 
-    def __init__(self, schemas: _FindSchema) -> None:
-        """`schemas` gives the schema of a tool's arguments."""
+    def __init__(
+        self,
+        schemas: Mapping[str, Mapping[str, Any]],
+        run_tool: Callable[[str, dict[str, Any]], Awaitable[ToolResult]],
+        log: Callable[[str], object],
+    ) -> None:
+        """Start without failures."""
         self._schemas = schemas
+        self._run_tool = run_tool
+        self._log = log
         self._failed: dict[str, Item] = {}
 
     def refusal(self, call: Item) -> str | None:
         """Return the error text of a call that may not be made, or None."""
         name = str(call.get("name") or "")
-        schema = self._schemas(name)
+        schema = self._schemas.get(name)
         if schema is None:
             return f"there is not a tool named {name}"
         try:
             arguments = parse_arguments(call)
         except (ValueError, RecursionError) as error:
             return f"tool arguments parse error: {error}"
-        misfit = _option_error(arguments, schema) or argument_error(arguments, schema)
-        if misfit:
-            return f"tool arguments validation error: {misfit}"
-        return TOOL_REPEATED_TEXT if self.has_failed(name, arguments) else None
-
-    def has_failed(self, name: str, arguments: Mapping[str, Any]) -> bool:
-        """Say whether the same call failed before."""
-        return self._signature(name, arguments) in self._failed
-
-    def record_failure(self, name: str, arguments: Mapping[str, Any]) -> None:
-        """Remember that a call failed."""
-        text = json.dumps(arguments, ensure_ascii=False, default=str)
-        call = {"name": name, "arguments": text}
-        self._failed[self._signature(name, arguments)] = call
+        problem = _option_error(arguments, schema) or argument_error(arguments, schema)
+        if problem:
+            return f"tool arguments validation error: {problem}"
+        has_failed = self._signature(name, arguments) in self._failed
+        return _TOOL_REPEATED_TEXT if has_failed else None
 
     def failed_calls(self) -> list[Item]:
         """Return the calls that failed, for later rounds."""
@@ -11079,46 +10861,30 @@ class CallGuard:
     def record_failed_call(self, call: Item) -> None:
         """Remember a call that failed in an earlier round."""
         with suppress(ValueError, RecursionError):
-            self.record_failure(str(call.get("name") or ""), parse_arguments(call))
-
-    def _signature(self, name: str, arguments: Mapping[str, Any]) -> str:
-        given = drop_optional_nulls(arguments, self._schemas(name) or {})
-        return f"{name} {json.dumps(given, sort_keys=True, default=str)}"
-
-
-class GuardedTools:
-    """Tools whose failures have one fixed text and are not repeated."""
-
-    def __init__(
-        self, tools: CallableTools, guard: CallGuard, log: Callable[[str], object]
-    ) -> None:
-        """Wrap `tools`; `log` gets the cause of each failure."""
-        self._tools = tools
-        self._guard = guard
-        self._log = log
+            self._record_failure(str(call.get("name") or ""), parse_arguments(call))
 
     def parameters(self, name: str) -> Mapping[str, Any] | None:
-        """Return the schema of a tool's arguments."""
-        return self._tools.parameters(name)
+        """Return the schema of a tool's arguments, None for an unknown tool."""
+        return self._schemas.get(name)
 
     def resolve_call(
         self, name: str, arguments: dict[str, Any]
     ) -> tuple[str, dict[str, Any]] | None:
-        """Return the tool that a call is for."""
-        return self._tools.resolve_call(name, arguments)
+        """Return the call unchanged: no tool stands for another."""
+        return name, arguments
 
-    def is_interactive(self, name: str) -> bool:
-        """Say whether a tool waits for a person."""
-        return self._tools.is_interactive(name)
+    def is_interactive(self, _name: str) -> bool:
+        """Say that no tool waits for a person."""
+        return False
 
     async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
         """Run a tool; one that takes too long, or is stopped, has failed too."""
-        if self._guard.has_failed(name, arguments):
-            return ToolResult(TOOL_REPEATED_TEXT, failed=True)
+        if self._signature(name, arguments) in self._failed:
+            return ToolResult(_TOOL_REPEATED_TEXT, failed=True)
         succeeded = False
         try:
-            answer = await self._tools.call(name, arguments)
-            succeeded = not answer.failed
+            result = await self._run_tool(name, arguments)
+            succeeded = not result.failed
         except (Exception, SystemExit, asyncio.CancelledError) as error:
             task = asyncio.current_task()
             if isinstance(error, asyncio.CancelledError) and task and task.cancelling():
@@ -11127,8 +10893,17 @@ class GuardedTools:
             return ToolResult(TOOL_FAILED_TEXT, failed=True)
         finally:
             if not succeeded:
-                self._guard.record_failure(name, arguments)
-        return answer
+                self._record_failure(name, arguments)
+        return result
+
+    def _record_failure(self, name: str, arguments: Mapping[str, Any]) -> None:
+        text = json.dumps(arguments, ensure_ascii=False, default=str)
+        call = {"name": name, "arguments": text}
+        self._failed[self._signature(name, arguments)] = call
+
+    def _signature(self, name: str, arguments: Mapping[str, Any]) -> str:
+        given = drop_optional_nulls(arguments, self._schemas.get(name) or {})
+        return f"{name} {json.dumps(given, sort_keys=True, default=str)}"
 
 
 def parse_arguments(call: Item) -> dict[str, Any]:
@@ -11145,19 +10920,18 @@ def parse_arguments(call: Item) -> dict[str, Any]:
 
 
 def _option_error(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
-    known = as_mapping(schema.get("properties"))
+    properties = as_mapping(schema.get("properties"))
     for name, value in arguments.items():
-        options = _read_options(known.get(name))
+        options = _read_options(properties.get(name))
         if options and value is not None and _option_text(value) not in options:
             return f"parameter '{name}' value {_option_text(value)!r} not in options {options}"
     return ""
 
 
 def _read_options(node: object) -> list[str]:
-    if not isinstance(node, Mapping):
-        return []
-    options = node.get("enum") or node.get("options")
-    return [_option_text(one) for one in as_list(options)]
+    schema = as_mapping(node)
+    options = schema.get("enum") or schema.get("options")
+    return list(map(_option_text, as_list(options)))
 
 
 def _option_text(value: Any) -> str:
@@ -11180,9 +10954,9 @@ _HARMFUL_WORDS: Mapping[str, str] = {
 
 def find_security_warning(name: str) -> Mapping[str, str] | None:
     """Return the warning for a tool whose name contains a word that means harm."""
-    spaced = (f" {one.lower()}" if one.isupper() else one for one in name)
-    letters = (one if one.isalnum() else " " for one in "".join(spaced))
-    for word in "".join(letters).split():
+    spaced = "".join(f" {sign.lower()}" if sign.isupper() else sign for sign in name)
+    words_only = "".join(sign if sign.isalnum() else " " for sign in spaced)
+    for word in words_only.split():
         for reason, words in _HARMFUL_WORDS.items():
             if word in words.split():
                 return {"level": "high", "reason": reason}
@@ -11200,58 +10974,35 @@ _CONFIRMATION_PREFIX = "call_confirm_"
 _ALLOW, _DENY = "Allow", "Deny"
 
 
-class Confirmations:
-    """A person's answers, each of which counts once."""
-
-    def __init__(self, answers: Mapping[str, bool]) -> None:
-        """Take the answers by confirmation id."""
-        self._answers = dict(answers)
-
-    def has_answer(self, call_id: str, name: str, arguments: Mapping[str, Any]) -> bool:
-        """Say whether a person answered for this very call."""
-        return compute_confirmation_id(call_id, name, arguments) in self._answers
-
-    def consume(self, call_id: str, name: str, arguments: Mapping[str, Any]) -> bool:
-        """Return whether the answer was an approval; it is used up then."""
-        return self._answers.pop(
-            compute_confirmation_id(call_id, name, arguments), False
-        )
-
-
 def compute_confirmation_id(
     call_id: str, name: str, arguments: Mapping[str, Any]
 ) -> str:
     """Return the id of the confirmation that a call needs."""
-    bound = json.dumps(
-        [call_id, name, _without_nulls(arguments)], sort_keys=True, default=str
-    )
-    return hashlib.sha256(bound.encode()).hexdigest()[:32]
+    call = [call_id, name, _without_nulls(arguments)]
+    text = json.dumps(call, sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
 def build_confirmation_request(call: Item) -> ToolCallRequested:
     """Return the question whether a call may be made."""
-    call_id, name = str(call["call_id"]), str(call["name"])
-    arguments = parse_arguments(call)
-    return ToolCallRequested(
-        name,
-        arguments,
-        compute_confirmation_id(call_id, name, arguments),
-        find_security_warning(name),
-    )
+    name, arguments = str(call["name"]), parse_arguments(call)
+    confirmation = compute_confirmation_id(str(call["call_id"]), name, arguments)
+    warning = find_security_warning(name)
+    return ToolCallRequested(name, arguments, confirmation, warning)
 
 
 def build_question_call(requests: Sequence[ToolCallRequested]) -> Item:
     """Return the call of `ask_user` that asks a person for each of the calls."""
-    questions = [_build_question(request) for request in requests]
+    questions = list(map(_build_question, requests))
     ids = "".join(request.confirmation_id for request in requests)
     name = hashlib.sha256(ids.encode()).hexdigest()[:24]
-    asked = {"questions": questions, "allow_other": False}
+    arguments = {"questions": questions, "allow_other": False}
     return {
         "type": "function_call",
         "id": f"fc_{name}",
         "call_id": f"{_CONFIRMATION_PREFIX}{name}",
         "name": _ASK_USER,
-        "arguments": json.dumps(asked, ensure_ascii=False),
+        "arguments": json.dumps(arguments, ensure_ascii=False),
         "status": "completed",
     }
 
@@ -11261,35 +11012,36 @@ def read_confirmations(messages: Iterable[Message]) -> dict[str, bool]:
 
     Anything but a clear yes is a no: another answer, a timeout, a rejection.
     """
-    asked: dict[str, list[str]] = {}
-    answers: dict[str, bool] = {}
+    questions: dict[str, list[str]] = {}
+    approvals: dict[str, bool] = {}
     for message in messages:
         for call in filter(_is_confirmation_call, read_tool_calls(message)):
-            asked[str(call["id"])] = _read_question_ids(call)
-        told = parse_json_object(message.get("content")) or {}
-        given = told.get("answers") if told.get("status") == "answered" else None
-        chosen = as_mapping(given)
-        for one in asked.pop(str(message.get("tool_call_id")), ()):
-            answers[one] = _is_approval(chosen.get(one))
-    return answers
+            questions[str(call["id"])] = _read_question_ids(call)
+        output = parse_json_object(message.get("content")) or {}
+        is_answered = output.get("status") == "answered"
+        answers = as_mapping(output.get("answers") if is_answered else None)
+        for question in questions.pop(str(message.get("tool_call_id")), ()):
+            approvals[question] = _is_approval(answers.get(question))
+    return approvals
 
 
 def drop_question_calls(messages: Sequence[Message]) -> list[Message]:
     """Return the messages without our questions and their answers."""
-    found: list[Message] = []
+    kept: list[Message] = []
     for message in messages:
         calls = read_tool_calls(message)
-        left = [call for call in calls if not _is_confirmation_call(call)]
-        if str(message.get("tool_call_id") or "").startswith(_CONFIRMATION_PREFIX):
-            continue
-        found.append(message if left == calls else {**message, "tool_calls": left})
-    return found
+        others = [call for call in calls if not _is_confirmation_call(call)]
+        if not str(message.get("tool_call_id") or "").startswith(_CONFIRMATION_PREFIX):
+            kept.append(
+                message if others == calls else {**message, "tool_calls": others}
+            )
+    return kept
 
 
 def read_tool_calls(message: Message) -> list[Mapping[str, Any]]:
     """Return the tool calls of a message."""
     calls = as_list(message.get("tool_calls"))
-    return [one for one in calls if isinstance(one, Mapping)]
+    return [call for call in calls if isinstance(call, Mapping)]
 
 
 def _without_nulls(value: Any) -> Any:
@@ -11303,15 +11055,8 @@ def _without_nulls(value: Any) -> Any:
 def _build_question(request: ToolCallRequested) -> dict[str, Any]:
     arguments = json.dumps(request.args, ensure_ascii=False, default=str)
     warning = request.security_warning or {}
-    text = " ".join(
-        part
-        for part in (
-            f"May {request.tool_name} be called?",
-            warning.get("reason", ""),
-            f"With: {arguments}",
-        )
-        if part
-    )
+    reason = f"{warning['reason']} " if warning else ""
+    text = f"May {request.tool_name} be called? {reason}With: {arguments}"
     allow = {"label": _ALLOW, "description": "Make this call, once."}
     deny = {"label": _DENY, "description": "Do not make this call."}
     return {
@@ -11336,8 +11081,8 @@ def _is_confirmation_call(call: Mapping[str, Any]) -> bool:
 
 
 def _read_question_ids(call: Mapping[str, Any]) -> list[str]:
-    given = as_mapping(call.get("function")).get("arguments")
-    rows = as_list((parse_json_object(given) or {}).get("questions"))
+    text = as_mapping(call.get("function")).get("arguments")
+    rows = as_list((parse_json_object(text) or {}).get("questions"))
     return [str(row.get("id")) for row in rows if isinstance(row, Mapping)]
 
 
@@ -11347,8 +11092,6 @@ def _is_approval(answer: object) -> bool:
 
 
 # ==== gpt5_agent.agent.earlier_rounds: What earlier rounds of an answer left in the messages.
-
-ChosenStyle = Literal["full", "lean"]
 
 _REFUSAL_PREFIXES = (
     "error: tool call rejected by user.",
@@ -11384,7 +11127,8 @@ class EarlierRounds(NamedTuple):
 
 def read_earlier_rounds(messages: Sequence[Message]) -> EarlierRounds:
     """Return what the messages after the user's last one contain."""
-    run = _messages_since_user(messages)
+    starts = find_turn_starts(messages)
+    run = messages[starts[-1] + 1 :] if starts else messages
     turns = [turn for message in run for turn in read_details(message)]
     answers = read_confirmations(run)
     left = drop_question_calls(run)
@@ -11408,19 +11152,14 @@ def read_chat_style(messages: Sequence[Message]) -> ChosenStyle | None:
     turns = (turn for message in messages for turn in read_details(message))
     styles: tuple[ChosenStyle, ...] = ("full", "lean")
     noted = (turn.notes.get("style") for turn in turns)
-    return next((style for said in noted for style in styles if style == said), None)
-
-
-def _messages_since_user(messages: Sequence[Message]) -> Sequence[Message]:
-    places = range(len(messages) - 1, -1, -1)
-    last = next((place for place in places if is_turn_start(messages, place)), -1)
-    return messages[last + 1 :]
+    return next((style for note in noted for style in styles if style == note), None)
 
 
 def _read_outputs(messages: Sequence[Message]) -> dict[str, str]:
-    returned = (one for one in messages if one.get("role") == "tool")
     return {
-        str(one.get("tool_call_id")): str(one.get("content") or "") for one in returned
+        str(message.get("tool_call_id")): str(message.get("content") or "")
+        for message in messages
+        if message.get("role") == "tool"
     }
 
 
@@ -11438,7 +11177,10 @@ def _find_open_turn(
 def _sum_usage(turns: Sequence[DetailTurn]) -> Usage | None:
     usage: Usage | None = None
     for turn in turns:
-        usage = add_usage(usage, read_usage_note(turn.notes.get("usage")))
+        given = as_mapping(turn.notes.get("usage"))
+        fields = ((name, given.get(name)) for name in Usage._fields)
+        counts = {k: v for k, v in fields if isinstance(v, int) and v >= 0}
+        usage = add_usage(usage, Usage(**counts) if counts else None)
     return usage
 
 
@@ -11450,19 +11192,15 @@ def _read_seconds(turn: DetailTurn) -> float:
 def _find_failed_calls(
     groups: Sequence[Sequence[Mapping[str, Any]]], outputs: Mapping[str, str]
 ) -> Iterator[Item]:
-    for call in (call for calls in groups for call in calls):
-        function = call.get("function")
-        if isinstance(function, Mapping) and _is_failed_output(
-            outputs.get(str(call.get("id")), "")
-        ):
-            yield {"name": function.get("name"), "arguments": function.get("arguments")}
+    for call in chain.from_iterable(groups):
+        function = as_mapping(call.get("function"))
+        if function and _is_failed_output(outputs.get(str(call.get("id")), "")):
+            yield {key: function.get(key) for key in ("name", "arguments")}
 
 
 def _read_failed_calls(turns: Sequence[DetailTurn]) -> Iterator[Item]:
-    for turn in turns:
-        for call in as_list(turn.notes.get("failed")):
-            if isinstance(call, dict):
-                yield call
+    rows = chain.from_iterable(as_list(turn.notes.get("failed")) for turn in turns)
+    return (row for row in rows if isinstance(row, dict))
 
 
 def _is_failed_output(text: str) -> bool:
@@ -11476,10 +11214,9 @@ def _is_failed_output(text: str) -> bool:
 
 # ==== gpt5_agent.agent.policy: The system instruction: policy blocks, and presets that describe the agent.
 
-DEFAULT_INSTRUCTION = "You are a helpful GPT-5 agent."
-"""What stands for an instruction that is empty."""
+_DEFAULT_INSTRUCTION = "You are a helpful GPT-5 agent."
 
-POLICY_TAGS: Mapping[str, str] = {
+_POLICY_TAGS: Mapping[str, str] = {
     "persistence_policy": "persistence",
     "context_gathering_policy": "context_gathering",
     "uncertainty_policy": "uncertainty_and_ambiguity",
@@ -11536,21 +11273,18 @@ _GPT_PATTERN = re.compile(r"gpt-(\d)(?:\.(\d{1,2}))?(?!\d)")  # Azure spells 3.5
 def build_system_instruction(
     base_instruction: str,
     prompt_policy_overrides: str = "",
-    style: Literal["full", "lean"] = "full",
+    style: ChosenStyle = "full",
 ) -> str:
     """Return the instruction, the four blocks, then what the overrides add.
 
     Overrides are a JSON object that replaces blocks by their keys, or another text,
     which is added unchanged.
     """
-    changed = _read_policy_overrides(prompt_policy_overrides)
-    texts = _FULL_POLICIES if style == "full" else _LEAN_POLICIES
-    blocks = [
-        _wrap_in_tag(changed.get(key, texts[key]), tag)
-        for key, tag in POLICY_TAGS.items()
-    ]
-    instruction = base_instruction.strip() or DEFAULT_INSTRUCTION
-    parts = [instruction, *blocks, changed.get("extra_policy", "")]
+    standard = _FULL_POLICIES if style == "full" else _LEAN_POLICIES
+    texts = {**standard, **_read_policy_overrides(prompt_policy_overrides)}
+    blocks = [_wrap_in_tag(texts[key], tag) for key, tag in _POLICY_TAGS.items()]
+    instruction = base_instruction.strip() or _DEFAULT_INSTRUCTION
+    parts = [instruction, *blocks, texts.get("extra_policy", "")]
     return "\n\n".join(part for part in parts if part.strip())
 
 
@@ -11562,22 +11296,18 @@ def _read_policy_overrides(text: str) -> dict[str, str]:
         return {"extra_policy": text}
     return {
         key: given[key]
-        for key in (*POLICY_TAGS, "extra_policy")
-        if _is_nonempty_text(given.get(key))
+        for key in (*_POLICY_TAGS, "extra_policy")
+        if as_text(given.get(key)).strip()
     }
 
 
-def choose_style(style: PolicyStyle, family: str) -> Literal["full", "lean"]:
+def choose_style(style: PolicyStyle, family: str) -> ChosenStyle:
     """Return the style for a family of models; only newer GPTs get `lean`."""
     if style != "auto":
         return style
     match = _GPT_PATTERN.match(family)
     version = (int(match[1]), int(match[2] or 0)) if match else (0, 0)
     return "lean" if version >= _FIRST_LEAN_VERSION else "full"
-
-
-def _is_nonempty_text(value: Any) -> bool:
-    return isinstance(value, str) and bool(value.strip())
 
 
 def _wrap_in_tag(text: str, tag: str) -> str:
@@ -11589,63 +11319,43 @@ def _wrap_in_tag(text: str, tag: str) -> str:
 
 _MAX_PRESET_CHARACTERS = 1_000_000
 
-
-class Preset(NamedTuple):
-    """A built-in guide."""
-
-    system_prompt: str
-    temperature: float | None = None
-    memory_policy: str = ""
-    initial_memories: tuple[str, ...] = ()
-
-
-class _PresetFile(BaseModel):
-
-    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
-
-    system_prompt: str = Field(alias="systemPrompt")
-    temperature: float | None = Field(None, ge=0, le=2, allow_inf_nan=False)
-    memory_policy: str = Field("", alias="memoryPolicy")
-    initial_memories: tuple[str, ...] = Field((), alias="initialMemories")
-
-
-PRESETS: Mapping[str, Preset] = {
-    "researcher": Preset(
-        "You find things out. Prefer primary and recent sources, compare at least two "
-        "of them for every claim that matters, and name the source beside the claim. "
-        "Separate what is established from what is disputed."
+_PRESETS: Mapping[str, Guide] = {
+    "researcher": Guide(
+        system_prompt="You find things out. Prefer primary and recent sources, compare "
+        "at least two of them for every claim that matters, and name the source beside "
+        "the claim. Separate what is established from what is disputed."
     ),
-    "engineer": Preset(
-        "You are an experienced software engineer. Read before you write, change as "
-        "little as solves the problem, keep to the style of what is there, and say how "
-        "you checked that it works. Show code in fenced blocks.",
+    "engineer": Guide(
+        system_prompt="You are an experienced software engineer. Read before you "
+        "write, change as little as solves the problem, keep to the style of what is "
+        "there, and say how you checked that it works. Show code in fenced blocks.",
         temperature=0.2,
     ),
-    "companion": Preset(
-        "You help with everyday questions in plain, friendly words. Answer first, then "
-        "explain, and keep it short unless more is asked for.",
+    "companion": Guide(
+        system_prompt="You help with everyday questions in plain, friendly words. "
+        "Answer first, then explain, and keep it short unless more is asked for.",
         memory_policy="sliding-window",
     ),
 }
 
 
-def find_preset(name: str, folder: str = "") -> Guide | None:
+def find_preset(name: str, folder: str = "") -> Guide:
     """Return the guide of that name; one in `folder` wins over a built-in one.
 
     Raises InvalidRequest for an unknown name and for an invalid file.
     """
-    wanted = name.strip()
-    if not wanted:
-        return None
-    path = _find_preset_file(wanted, folder)
+    name = name.strip()
+    if not name:
+        return Guide(system_prompt="")
+    path = _find_preset_file(name, folder)
     try:
-        return _read_preset_file(path) if path else PRESETS[wanted]
+        return _read_preset_file(path) if path else _PRESETS[name]
     except (OSError, ValueError):
         problem = "cannot be read as a preset"
     except KeyError:
-        problem = f"is neither a file of PRESETS_DIR nor one of {', '.join(PRESETS)}"
+        problem = f"is neither a file of PRESETS_DIR nor one of {', '.join(_PRESETS)}"
     raise InvalidRequest(
-        f"The preset {wanted} {problem}. An administrator has to correct PRESET in the "
+        f"The preset {name} {problem}. An administrator has to correct PRESET in the "
         "valves, or the file."
     )
 
@@ -11662,9 +11372,9 @@ def _find_preset_file(name: str, folder: str) -> str:
     return path if commonpath((home, path)) == home else ""
 
 
-def _read_preset_file(path: str) -> _PresetFile:
+def _read_preset_file(path: str) -> Guide:
     with open(path, encoding="utf-8") as file:
-        return _PresetFile.model_validate_json(file.read(_MAX_PRESET_CHARACTERS))
+        return Guide.model_validate_json(file.read(_MAX_PRESET_CHARACTERS))
 
 
 # ==== gpt5_agent.tools.execution: Runs the agent's own tools and converts their results for the model and the page.
@@ -11673,12 +11383,7 @@ MAX_TOOL_FILE_BYTES = 5 * 1024 * 1024
 _FILES_PREFIX = "/files"
 
 
-def read_tool_file(path: str, root: str) -> bytes:
-    """Return the bytes of a file; raises InvalidRequest.
-
-    A tool names it as `/files/...`, which stands for `root`, or by its path in there.
-    The size is checked before and after, because a file may grow while it is read.
-    """
+def _read_tool_file(path: str, root: str) -> bytes:
     if not root.strip():
         raise InvalidRequest("files cannot be read here: FILES_ROOT is not set")
     try:
@@ -11705,14 +11410,12 @@ def _check_size(size: int) -> None:
         raise InvalidRequest("the file is larger than 5 MB")
 
 
-IMAGE_SENT_TEXT = "image generated and sent to user. Tell user to review it now."
+_IMAGE_SENT_TEXT = "image generated and sent to user. Tell user to review it now."
 
 _TOOL_IMAGE_TYPES = ("image/png", "image/jpeg", "image/gif", "image/webp")
-_PART_TYPES = frozenset(
-    {
-        *("text", "json", "link", "image_link", "image"),
-        *("blob", "file", "resource", "resource_link"),
-    }
+_PART_TYPES = (
+    *("text", "json", "link", "image_link", "image"),
+    *("blob", "file", "resource", "resource_link"),
 )
 
 
@@ -11720,42 +11423,35 @@ class _ResultPart(NamedTuple):
 
     text: str
     image: str = ""
-    file: Mapping[str, Any] = MappingProxyType({})
+    file: Mapping[str, Any] = NO_CARD
 
 
-_ReadFile = Callable[[str], bytes]
-"""Gives the bytes of a file that a tool names; raises InvalidRequest."""
-
-
-def build_own_result(result: object, read_file: _ReadFile) -> ToolResult:
-    """Convert what a tool returned; raises InvalidRequest for an invalid file."""
+def _build_result(result: object, root: str) -> ToolResult:
     failed, content = False, result
     if isinstance(result, Mapping) and isinstance(result.get("content"), list):
         failed, content = result.get("isError") is True, result["content"]
-    parts = _read_known_parts(content)
-    if not parts:
+    rows = as_list(content)
+    if not rows or not all(map(_is_part, rows)):
         text = result if isinstance(result, str) else _format_response(result)
         return ToolResult(text, failed)
-    told = [_convert_part(part, read_file) for part in parts]
-    images = [one.image for one in told if one.image]
-    files = [one.file for one in told if one.file]
+    parts = [_convert_part(row, root) for row in rows]
+    images = [part.image for part in parts if part.image]
+    files = [part.file for part in parts if part.file]
     card = {"images": images, "files": files}
-    text = "\n".join(one.text for one in told)
+    text = "\n".join(part.text for part in parts)
     return ToolResult(text, failed, {k: v for k, v in card.items() if v})
 
 
-def _read_known_parts(value: object) -> list[Mapping[str, Any]]:
-    rows = as_list(value)
-    parts = [row for row in rows if isinstance(row, Mapping)]
-    known = [part for part in parts if part.get("type") in _PART_TYPES]
-    return known if len(known) == len(rows) else []
+def _is_part(row: object) -> bool:
+    return isinstance(row, Mapping) and row.get("type") in _PART_TYPES
 
 
 def _format_response(value: object) -> str:
     return f"tool response: {json.dumps(value, ensure_ascii=False, default=str)}."
 
 
-def _convert_part(part: Mapping[str, Any], read_file: _ReadFile) -> _ResultPart:
+def _convert_part(part: Mapping[str, Any], root: str) -> _ResultPart:
+    name, mime = _read_text_field(part, "name"), _read_text_field(part, "mimeType")
     match part["type"]:
         case "text":
             return _ResultPart(_read_text_field(part, "text"))
@@ -11766,20 +11462,15 @@ def _convert_part(part: Mapping[str, Any], read_file: _ReadFile) -> _ResultPart:
         case "resource_link":
             return _build_link_part(part.get("uri"))
         case "image_link":
-            return _ResultPart(IMAGE_SENT_TEXT, image=_read_text_field(part, "url"))
+            return _ResultPart(_IMAGE_SENT_TEXT, image=_read_text_field(part, "url"))
+        case "resource":
+            return _build_resource_part(as_mapping(part.get("resource")))
         case "file":
             path = _read_text_field(part, "path")
-            name = _read_text_field(part, "name") or path
-            return _build_file_part(
-                read_file(path), _read_text_field(part, "mimeType"), name
-            )
-        case "resource":
-            return _build_resource_part(part.get("resource"))
-    kind = "image/png" if part["type"] == "image" else ""
-    mime = _read_text_field(part, "mimeType") or kind
-    return _build_file_part(
-        _decode_base64(part.get("data")), mime, _read_text_field(part, "name")
-    )
+            return _build_file_part(_read_tool_file(path, root), mime, name or path)
+        case "image":
+            mime = mime or "image/png"
+    return _build_file_part(_decode_base64(part.get("data")), mime, name)
 
 
 def _read_text_field(part: Mapping[str, Any], key: str) -> str:
@@ -11790,22 +11481,21 @@ def _build_link_part(url: object) -> _ResultPart:
     return _ResultPart(f"result link: {url}. please tell user to check it.")
 
 
-def _build_resource_part(resource: object) -> _ResultPart:
-    found = as_mapping(resource)
-    if isinstance(found.get("text"), str):
-        return _ResultPart(found["text"])
-    mime, uri = _read_text_field(found, "mimeType"), _read_text_field(found, "uri")
-    return _build_file_part(_decode_base64(found.get("blob")), mime, uri)
+def _build_resource_part(resource: Mapping[str, Any]) -> _ResultPart:
+    text = resource.get("text")
+    if isinstance(text, str):
+        return _ResultPart(text)
+    mime, uri = (_read_text_field(resource, key) for key in ("mimeType", "uri"))
+    return _build_file_part(_decode_base64(resource.get("blob")), mime, uri)
 
 
 def _build_file_part(content: bytes, mime: str, name: str) -> _ResultPart:
-    if len(content) > MAX_TOOL_FILE_BYTES:
-        raise InvalidRequest("the file is larger than 5 MB")
+    _check_size(len(content))
     own = basename(name) or "file"
     kind = mime or guess_type(own)[0] or "application/octet-stream"
     url = f"data:{kind};base64,{base64.b64encode(content).decode('ascii')}"
     if kind in _TOOL_IMAGE_TYPES:
-        return _ResultPart(IMAGE_SENT_TEXT, image=url)
+        return _ResultPart(_IMAGE_SENT_TEXT, image=url)
     text = f"Generated file {own} ({kind}, {len(content)} bytes) is sent to the user."
     return _ResultPart(text, file={"type": "file", "name": own, "url": url})
 
@@ -11818,38 +11508,19 @@ def _decode_base64(data: object) -> bytes:
 
 
 class OwnTools:
-    """The agent's own tools by name."""
+    """The agent's own tools; `schemas` holds the arguments of each by its name."""
 
     def __init__(self, tools: Sequence[Tool], root: str) -> None:
         """Read files that a tool names below `root` only."""
+        self.schemas = {tool.name: tool.args for tool in tools}
         self._tools = {tool.name: tool for tool in tools}
-        self._read_file = partial(read_tool_file, root=root)
-
-    @property
-    def names(self) -> frozenset[str]:
-        """The names of the tools."""
-        return frozenset(self._tools)
-
-    def parameters(self, name: str) -> Mapping[str, Any] | None:
-        """Return the schema of a tool's arguments, None for an unknown tool."""
-        tool = self._tools.get(name)
-        return None if tool is None else tool.args
-
-    def resolve_call(
-        self, name: str, arguments: dict[str, Any]
-    ) -> tuple[str, dict[str, Any]] | None:
-        """Return the call unchanged: no tool stands for another."""
-        return name, arguments
-
-    def is_interactive(self, _name: str) -> bool:
-        """Say that no tool waits for a person."""
-        return False
+        self._root = root
 
     async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
         """Run a tool; a file that may not be read is a failure of the tool."""
         result = await self._tools[name].execute(arguments)
         try:
-            return build_own_result(result, self._read_file)
+            return _build_result(result, self._root)
         except InvalidRequest as refused:
             return ToolResult(f"tool invoke error: {refused}", failed=True)
 
@@ -11884,41 +11555,39 @@ class PreparedRun(NamedTuple):
     note: str
 
 
-class _OfferedFunctions(NamedTuple):
-    tools: Sequence[Item]
-    names: ToolNames
-    choice: object
-
-
-def prepare_run(asked: AgentRequest) -> PreparedRun:
+def prepare_run(request: AgentRequest) -> PreparedRun:
     """Return what the agent begins with; raises InvalidRequest."""
-    model = _resolve_calling_model(asked.model)
-    if not all(isinstance(message, Mapping) for message in asked.messages):
+    model = _resolve_calling_model(request.model)
+    if not all(isinstance(message, Mapping) for message in request.messages):
         raise InvalidRequest("A message of this chat is not an object with a role.")
-    earlier = read_earlier_rounds(asked.messages)
-    style = read_chat_style(asked.messages) or choose_style(
-        asked.persona.style, model.family
+    earlier, persona = read_earlier_rounds(request.messages), request.persona
+    style = read_chat_style(request.messages) or choose_style(
+        persona.style, model.family
     )
-    guide = asked.persona.guide
-    memory = apply_memory_policy(asked.messages, guide.memory_policy if guide else "")
-    reader = origin_at(model.family, asked.endpoint)
-    said, items = _build_history(
-        _replace_query(memory.messages, asked.query), reader, earlier
+    memory = apply_memory_policy(request.messages, persona.guide.memory_policy)
+    messages = _replace_query(memory.messages, request.query)
+    system_text, items = _build_history(
+        messages, origin_at(model.family, request.endpoint), earlier
     )
-    sources = read_context(asked.context)
-    offer = _offer_functions(asked)
-    request = build_request(
+    sources = read_context(request.context)
+    tools, names = _offer_functions(request)
+    built = build_request(
         model,
-        _build_instructions(asked, style, said, sources),
-        [*(build_memory_items(guide) if guide else ()), *items],
-        _merge_body(asked, offer),
-        asked.settings._replace(tools=offer.tools),
+        _build_instructions(persona, style, system_text, sources),
+        [*build_memory_items(persona.guide), *items],
+        _merge_body(request, tools, names),
+        request.settings._replace(tools=tools),
     )
-    own = OwnTools(asked.own_tools.tools, asked.own_tools.files_root)
-    schemas = _read_host_schemas(offer, own)
+    own = OwnTools(request.own_tools.tools, request.own_tools.files_root)
+    named = ((names.own_name(str(tool["name"])), tool) for tool in tools)
+    host_schemas = {
+        name: tool.get("parameters") or {}
+        for name, tool in named
+        if name not in own.schemas
+    }
     shown = () if earlier.is_continuation else sources
     return PreparedRun(
-        model, request, offer.names, own, schemas, earlier, style, shown, memory.note
+        model, built, names, own, host_schemas, earlier, style, shown, memory.note
     )
 
 
@@ -11937,81 +11606,67 @@ def _build_history(
 ) -> tuple[str, list[Item]]:
     closed = _drop_last_turn_details(messages) if earlier.open_turn else messages
     marked, records = restore_from_details(drop_question_calls(closed))
-    said, stretches = parse_messages(marked)
-    items = build_input(stretches, records, reader)
+    system_text, parts = parse_messages(marked)
+    items = build_input(parts, records, reader)
     maker = earlier.open_origin
     readable = maker is not None and reader.can_decrypt(maker)
-    return said, [*items, *replay_output(earlier.open_turn, with_reasoning=readable)]
+    open_items = replay_output(earlier.open_turn, with_reasoning=readable)
+    return system_text, [*items, *open_items]
 
 
 def _drop_last_turn_details(messages: Sequence[Message]) -> list[Message]:
-    carriers = [place for place, one in enumerate(messages) if read_details(one)]
-    last = messages[carriers[-1]]
-    bare = {k: v for k, v in last.items() if k != "reasoning_details"}
-    return [*messages[: carriers[-1]], bare, *messages[carriers[-1] + 1 :]]
+    last = max(place for place, each in enumerate(messages) if read_details(each))
+    bare = {k: v for k, v in messages[last].items() if k != "reasoning_details"}
+    return [*messages[:last], bare, *messages[last + 1 :]]
 
 
 def _replace_query(messages: Sequence[Message], query: str) -> Sequence[Message]:
     if not query.strip():
         return messages
-    places = [
-        place for place, _ in enumerate(messages) if is_turn_start(messages, place)
-    ]
-    if not places:
+    starts = find_turn_starts(messages)
+    if not starts:
         return [*messages, {"role": "user", "content": query}]
-    last = places[-1]
-    rows = as_list(messages[last].get("content"))
+    last = starts[-1]
     others = [
-        row
-        for row in rows
-        if not isinstance(row, Mapping) or row.get("type") not in ("text", "input_text")
+        part
+        for part in as_list(messages[last].get("content"))
+        if as_mapping(part).get("type") not in ("text", "input_text")
     ]
     text: Any = [{"type": "text", "text": query}, *others] if others else query
     return [*messages[:last], {"role": "user", "content": text}, *messages[last + 1 :]]
 
 
 def _build_instructions(
-    asked: AgentRequest, style: ChosenStyle, said: str, sources: list[ContextSource]
+    persona: Persona,
+    style: ChosenStyle,
+    system_text: str,
+    sources: list[ContextSource],
 ) -> str:
-    persona = asked.persona
-    guide = persona.guide.system_prompt if persona.guide else ""
-    parts = [part.strip() for part in (guide, persona.instruction, said)]
-    base = "\n\n".join(part for part in parts if part)
+    texts = (persona.guide.system_prompt, persona.instruction, system_text)
+    base = "\n\n".join(filter(None, map(str.strip, texts)))
     text = build_system_instruction(base, persona.overrides, style)
-    given = format_context(sources)
-    return f"{text}\n\n{given}" if given else text
+    return "\n\n".join(filter(None, (text, format_context(sources))))
 
 
-def _offer_functions(asked: AgentRequest) -> _OfferedFunctions:
-    hosts = responses_tools(as_list(asked.body.get("tools")))
-    ours = responses_tools([describe_tool(tool) for tool in asked.own_tools.tools])
+def _offer_functions(request: AgentRequest) -> tuple[Sequence[Item], ToolNames]:
+    hosts = responses_tools(as_list(request.body.get("tools")))
+    ours = responses_tools(list(map(describe_tool, request.own_tools.tools)))
     functions = [
         tool
         for tool in merge_tools(hosts, ours)
         if tool.get("type") in ("function", "custom")
     ]
     names = ToolNames(tuple(str(tool["name"]) for tool in functions))
-    tools = names.rename_tools(functions)
-    choice = responses_tool_choice(asked.body.get("tool_choice"), tools, names=names)
-    return _OfferedFunctions(tools, names, choice if tools else None)
+    return names.rename_tools(functions), names
 
 
-def _read_host_schemas(
-    offer: _OfferedFunctions, own: OwnTools
-) -> dict[str, Mapping[str, Any]]:
-    named = ((offer.names.own_name(str(one["name"])), one) for one in offer.tools)
-    return {
-        name: tool.get("parameters") or {}
-        for name, tool in named
-        if name not in own.names
-    }
-
-
-def _merge_body(asked: AgentRequest, offer: _OfferedFunctions) -> dict[str, Any]:
-    guide = asked.persona.guide
-    usual = {"temperature": guide.temperature} if guide else {}
-    given = {k: v for k, v in asked.body.items() if v is not None}
-    return {**usual, **given, "tool_choice": offer.choice}
+def _merge_body(
+    request: AgentRequest, tools: Sequence[Item], names: ToolNames
+) -> dict[str, Any]:
+    given = {k: v for k, v in request.body.items() if v is not None}
+    choice = responses_tool_choice(request.body.get("tool_choice"), tools, names=names)
+    default = {"temperature": request.persona.guide.temperature}
+    return {**default, **given, "tool_choice": choice if tools else None}
 
 
 # ==== gpt5_agent.agent.transcript: The items of one run: checked as they arrive, and kept as history for the next request.
@@ -12038,31 +11693,21 @@ class AnswerEvents:
 
     def process(self, event: RunEvent) -> Iterator[RunEvent]:
         """Yield what is passed on of an event."""
-        match event:
-            case (
-                ItemAdded()
-                | TextDelta()
-                | AnnotationAdded()
-                | PartialImage()
-                | ItemDone()
-            ):
-                moved = event._replace(output_index=self._first + event.output_index)
-                self.next_index = max(self.next_index, moved.output_index + 1)
-                sound = self._check_event(moved)
-                if self.held_events or (self._holds_calls and self._is_call(sound)):
-                    self.held_events += [sound] if sound else []
-                elif sound:
-                    yield sound
-            case ToolOutput():
-                moved_answer = event._replace(
-                    output_index=self._first + event.output_index
-                )
-                self.next_index = max(self.next_index, moved_answer.output_index + 1)
-                yield moved_answer
-            case ResponseDone() if self.held_events:
-                self.held_events.append(event)
-            case _:
-                yield event
+        if isinstance(event, ItemEvent):
+            index = self._first + event.output_index
+            self.next_index = max(self.next_index, index + 1)
+            checked = self._check_event(event._replace(output_index=index))
+            if checked is None:
+                return
+            begins_call = isinstance(checked, ItemAdded) and is_call(checked.item)
+            if self.held_events or (self._holds_calls and begins_call):
+                self.held_events.append(checked)
+            else:
+                yield checked
+        elif isinstance(event, ResponseDone) and self.held_events:
+            self.held_events.append(event)
+        else:
+            yield event
 
     def held_without_calls(self) -> list[RunEvent]:
         """Return the held events without those of calls."""
@@ -12070,15 +11715,10 @@ class AnswerEvents:
         return [
             event
             for event in self.held_events
-            if not isinstance(
-                event, ItemAdded | TextDelta | AnnotationAdded | PartialImage | ItemDone
-            )
-            or event.output_index not in calls
+            if not (isinstance(event, ItemEvent) and event.output_index in calls)
         ]
 
-    def _check_event(
-        self, event: ItemAdded | TextDelta | AnnotationAdded | PartialImage | ItemDone
-    ) -> RunEvent | None:
+    def _check_event(self, event: ItemEvent) -> ItemEvent | None:
         if isinstance(event, ItemAdded) and is_call(event.item):
             return self._begin_call(event)
         if not isinstance(event, ItemDone):
@@ -12092,7 +11732,7 @@ class AnswerEvents:
         self.items[place] = event.item
         return event._replace(output_index=place, item=self._rename_call(event.item))
 
-    def _begin_call(self, event: ItemAdded) -> RunEvent | None:
+    def _begin_call(self, event: ItemAdded) -> ItemAdded | None:
         call_id = event.item.get("call_id")
         if call_id and event.item.get("name") and call_id not in self._calls:
             self._calls[str(call_id)] = event.output_index
@@ -12103,15 +11743,12 @@ class AnswerEvents:
     def _rename_call(self, call: Item) -> Item:
         return {**call, "name": self._original_name(str(call["name"]))}
 
-    def _is_call(self, event: RunEvent | None) -> bool:
-        return isinstance(event, ItemAdded) and is_call(event.item)
-
 
 class Transcript:
     """The history of a run: answers of the model and outputs of calls."""
 
     def __init__(self, history: Iterable[Item]) -> None:
-        """Begin with what was said before."""
+        """Begin with the history of the chat."""
         self.history = list(history)
         self.output: list[Item] = []
         self.next_index = 0
@@ -12121,19 +11758,21 @@ class Transcript:
         self.output += items
         self.history += replay_output(items, with_reasoning=True)
 
-    def add_output(self, call: Item, answer: ToolResult) -> ToolOutput:
+    def add_output(self, call: Item, result: ToolResult) -> ToolOutput:
         """Add the output of a call; return its event."""
-        item = output_item(call, answer)
+        item = output_item(call, result)
         self.output.append(item)
         self.history.append(item)
-        self.next_index += 1
-        return ToolOutput(self.next_index - 1, item, answer.failed, answer.card)
+        return ToolOutput(self._take_index(), item, result.failed, result.card)
 
     def build_call_events(self, call: Item) -> tuple[ItemAdded, ItemDone]:
         """Return the events of a call that no answer of this run contained."""
-        self.next_index += 1
-        index = self.next_index - 1
+        index = self._take_index()
         return ItemAdded(index, call), ItemDone(index, call)
+
+    def _take_index(self) -> int:
+        self.next_index += 1
+        return self.next_index - 1
 
 
 # ==== gpt5_agent.agent.calls: The calls of one round: refused, put to a person, run here, or left to the host.
@@ -12167,36 +11806,46 @@ class CallDecisions(NamedTuple):
 
 
 class RoundCalls:
-    """Decides about the calls of a run, and runs those that are ours."""
+    """Decides about the calls of a run, runs those that are ours, and reports them."""
 
     def __init__(
-        self, asked: AgentRequest, prepared: PreparedRun, totals: RunTotals
+        self,
+        request: AgentRequest,
+        prepared: PreparedRun,
+        totals: RunTotals,
+        steps: StepLog,
+        transcript: Transcript,
     ) -> None:
         """Start with the failures and the approvals of earlier rounds."""
-        self._own = asked.own_tools
-        self._log = asked.log
-        self._tools = prepared.own_tools
-        self._host_schemas = prepared.host_schemas
+        own, earlier = request.own_tools, prepared.earlier_rounds
+        self._settings = own
+        self._log = request.log
+        self._own_names = prepared.own_tools.schemas.keys()
+        self._host_names = prepared.host_schemas.keys()
         self._totals = totals
-        self._confirmations = Confirmations(prepared.earlier_rounds.answers)
-        self._guard = CallGuard(self._schema)
-        for call in prepared.earlier_rounds.failed:
-            self._guard.record_failed_call(call)
-        self._approver = replace(
-            asked.own_tools.approver, ask=self._ask_person, log=asked.log
+        self._steps = steps
+        self._transcript = transcript
+        self._approvals = dict(earlier.answers)
+        self._tools = GuardedTools(
+            {**prepared.host_schemas, **prepared.own_tools.schemas},
+            prepared.own_tools.call,
+            request.log,
         )
+        for call in earlier.failed:
+            self._tools.record_failed_call(call)
+        self._approver = replace(own.approver, ask=self._ask_person, log=request.log)
 
     @property
     def may_ask(self) -> bool:
         """Whether a call may need an approval that the host asks for."""
-        names = (*self._tools.names, *self._host_schemas)
-        passes_on = CALL_TOOL in self._host_schemas and self._approver.may_ask
+        names = (*self._own_names, *self._host_names)
+        passes_on = CALL_TOOL in self._host_names and self._approver.may_ask
         asks = passes_on or any(map(self._needs_approval, names))
-        return self._own.asks_in_chat and asks
+        return self._settings.asks_in_chat and asks
 
     def failed_calls(self) -> list[Item]:
         """Return the calls that failed, for later rounds."""
-        return self._guard.failed_calls()
+        return self._tools.failed_calls()
 
     async def decide(self, calls: Sequence[Item], limit: str) -> CallDecisions:
         """Return what happens to the calls; with a `limit` all are refused.
@@ -12205,55 +11854,78 @@ class RoundCalls:
         """
         refused: dict[str, ToolResult] = {}
         for call in calls:
-            why = limit.replace("{tool}", call["name"]) or self._guard.refusal(call)
+            why = limit.replace("{tool}", call["name"]) or self._tools.refusal(call)
             if why:
                 refused[call["call_id"]] = ToolResult(why, failed=True)
         open_calls = [call for call in calls if call["call_id"] not in refused]
-        judged = [self._resolve_for_rules(call) for call in open_calls]
-        questions = [call for call in judged if self._must_ask(call)]
+        questions = list(
+            filter(self._must_ask, map(self._resolve_for_rules, open_calls))
+        )
         if questions:
-            shown = tuple(questions[:MAX_QUESTIONS])
-            return CallDecisions(tuple(calls), refused, frozenset(), shown)
-        left = [call for call in open_calls if call["name"] not in self._tools.names]
-        for call in map(self._resolve_for_rules, left):
+            first = tuple(questions[:MAX_QUESTIONS])
+            return CallDecisions(tuple(calls), refused, frozenset(), first)
+        host_calls = [one for one in open_calls if one["name"] not in self._own_names]
+        for call in map(self._resolve_for_rules, host_calls):
             why = await self._approver.refusal(
                 call["call_id"], call["name"], parse_arguments(call)
             )
             if why:
                 refused[call["call_id"]] = tool_error(why)
-        ids = frozenset(call["call_id"] for call in left) - refused.keys()
+        ids = frozenset(call["call_id"] for call in host_calls) - refused.keys()
         return CallDecisions(tuple(calls), refused, ids)
 
+    def ask(self, decisions: CallDecisions) -> Iterator[AgentEvent]:
+        """Yield the approval requests; the host shows a card for them."""
+        requests = [build_confirmation_request(call) for call in decisions.questions]
+        yield from requests
+        yield from self._transcript.build_call_events(build_question_call(requests))
+        yield StateChanged("waiting_for_confirmation")
+
     async def run(
-        self, found: CallDecisions
-    ) -> AsyncGenerator[tuple[Item, ToolResult], None]:
-        """Yield the calls that are answered here with their results, in their order."""
-        async with aclosing(run_calls(found.made_calls, self._toolset())) as running:
-            for call in found.own_calls:
-                refused = found.refusals.get(call["call_id"])
-                if refused is not None:
-                    yield call, refused
-                else:
-                    yield await anext(running)
+        self, decisions: CallDecisions, round_step: StepStarted
+    ) -> AsyncGenerator[AgentEvent, None]:
+        """Answer our calls in their order; yield each with its step of the log."""
+        self._totals.calls += len(decisions.calls)
+        steps: dict[str, StepStarted] = {}
+        calls = decisions.made_calls
+        if calls:
+            yield StateChanged("executing_tool")
+        for call in calls:
+            steps[call["call_id"]] = self._start_step(call, round_step)
+            yield steps[call["call_id"]]
+        async with aclosing(run_calls(calls, self._toolset())) as results:
+            for call in decisions.own_calls:
+                refused = decisions.refusals.get(call["call_id"])
+                result = refused or (await anext(results))[1]
+                yield self._transcript.add_output(call, result)
+                if not refused:
+                    step, output = steps[call["call_id"]], str(result.output)
+                    yield self._steps.end(step, failed=result.failed, detail=output)
+        if decisions.host_call_ids:
+            yield StateChanged("waiting_for_tools")
+
+    def _start_step(self, call: Item, round_step: StepStarted) -> StepStarted:
+        label, detail = f"CALL {call['name']}", str(call.get("arguments", ""))
+        return self._steps.start("tool", label, parent=round_step.id, detail=detail)
 
     def _toolset(self) -> Toolset:
-        limits, left = self._own.limits, self._totals.seconds_left
+        limits, left = self._settings.limits, self._totals.seconds_left
         if left is not None:
             limits = limits._replace(batch_seconds=min(limits.batch_seconds, left))
-        tools = GuardedTools(self._tools, self._guard, self._log)
-        return Toolset(tools, self._approver, limits, self._log)
+        return Toolset(self._tools, self._approver, limits, self._log)
 
     async def _ask_person(
         self, call_id: str, name: str, arguments: Mapping[str, Any]
     ) -> bool:
-        if self._own.asks_in_chat:
-            return self._confirmations.consume(call_id, name, arguments)
-        ask = self._own.approver.ask
+        if self._settings.asks_in_chat:
+            confirmation = compute_confirmation_id(call_id, name, arguments)
+            return self._approvals.pop(confirmation, False)  # it counts once
+        ask = self._settings.approver.ask
         with self._totals.pause():
             return ask is not None and await ask(call_id, name, arguments)
 
     def _resolve_for_rules(self, call: Item) -> Item:
-        if call["name"] in self._tools.names:
+        if call["name"] in self._own_names:
             return call
         return max(resolve_host_call(call), call, key=self._strictness)
 
@@ -12261,168 +11933,60 @@ class RoundCalls:
         return _RULES_BY_STRICTNESS.index(self._approver.rule_for(call["name"]))
 
     def _must_ask(self, call: Item) -> bool:
-        if not (self._own.asks_in_chat and self._needs_approval(call["name"])):
+        if not (self._settings.asks_in_chat and self._needs_approval(call["name"])):
             return False
-        arguments = parse_arguments(call)
-        return not self._confirmations.has_answer(
-            call["call_id"], call["name"], arguments
-        )
+        return build_confirmation_request(call).confirmation_id not in self._approvals
 
     def _needs_approval(self, name: str) -> bool:
-        return self._own.approver.rule_for(name) == "ask"
-
-    def _schema(self, name: str) -> Mapping[str, Any] | None:
-        own = self._tools.parameters(name)
-        return self._host_schemas.get(name) if own is None else own
-
-
-class CallEvents:
-    """Answers calls and reports each of them."""
-
-    def __init__(
-        self,
-        round_calls: RoundCalls,
-        steps: StepLog,
-        transcript: Transcript,
-        totals: RunTotals,
-    ) -> None:
-        """Write outputs to `transcript`, their number to `totals`."""
-        self._round_calls = round_calls
-        self._steps = steps
-        self._transcript = transcript
-        self._totals = totals
-
-    def ask(self, found: CallDecisions) -> Iterator[AgentEvent]:
-        """Yield the approval requests; the host shows a card for them."""
-        requests = [build_confirmation_request(call) for call in found.questions]
-        yield from requests
-        yield from self._transcript.build_call_events(build_question_call(requests))
-        yield StateChanged("waiting_for_confirmation")
-
-    def show_calls(self, found: CallDecisions) -> Iterator[AgentEvent]:
-        """Yield the calls that the host was not shown before."""
-        for call in found.calls:
-            yield from self._transcript.build_call_events(call)
-
-    async def run(
-        self, found: CallDecisions, round_step: StepStarted
-    ) -> AsyncGenerator[AgentEvent, None]:
-        """Answer our calls; yield each with its step of the log."""
-        self._totals.calls += len(found.calls)
-        if found.made_calls:
-            yield StateChanged("executing_tool")
-        steps: dict[str, StepStarted] = {}
-        for call in found.made_calls:
-            step = self._steps.start(
-                "tool",
-                f"CALL {call['name']}",
-                parent=round_step.id,
-                detail=str(call.get("arguments", "")),
-            )
-            steps[call["call_id"]] = step
-            yield step
-        async with aclosing(self._round_calls.run(found)) as answers:
-            async for call, answer in answers:
-                yield self._transcript.add_output(call, answer)
-                if call["call_id"] in steps:
-                    yield self._steps.end(
-                        steps[call["call_id"]],
-                        failed=answer.failed,
-                        detail=str(answer.output),
-                    )
-        if found.host_call_ids:
-            yield StateChanged("waiting_for_tools")
+        return self._approver.rule_for(name) == "ask"
 
 
 # ==== gpt5_agent.agent.thoughts: Converts run events so that thoughts are shown as reasoning, or left out.
 
-_THINK_OPEN, _THINK_CLOSE = "<think>", "</think>"
+_TAG = re.compile(r"(?<!`)<(/?)think>", re.ASCII | re.IGNORECASE)
+_TAG_START = re.compile(r"</?(?:t(?:h(?:i(?:nk?)?)?)?)?\Z", re.ASCII | re.IGNORECASE)
 
 
-class ThinkSpan(NamedTuple):
-    """A piece of text, and whether it is a thought."""
-
+class _TextSpan(NamedTuple):
     is_thought: bool
     text: str
 
 
-class ThinkTagParser:
-    """Splits a text that comes in pieces at its think tags."""
+class _ThinkTagParser:
 
     def __init__(self) -> None:
-        """Begin outside of a thought."""
         self._is_thought = False
-        self._buffer = ""
-        self._previous_character = ""
+        self._previous = ""
+        self._held = ""
 
-    def feed(self, text: str) -> list[ThinkSpan]:
-        """Take a piece; return the spans that are certain now."""
-        self._buffer += text
-        return _merge_spans(self._complete_spans(at_end=False))
-
-    def close(self) -> list[ThinkSpan]:
-        """Return the rest, which could have been the beginning of a tag."""
-        return _merge_spans(self._complete_spans(at_end=True))
-
-    def _complete_spans(self, *, at_end: bool) -> Iterator[ThinkSpan]:
-        while self._buffer:
-            place, tag = _find_tag(self._buffer)
-            if not tag:
-                place = len(self._buffer) - (
-                    0 if at_end else _count_partial_tag(self._buffer)
-                )
-                if place:
-                    yield self._take_span(place)
-                return
-            before = self._buffer[place - 1] if place else self._previous_character
-            if before == "`":
-                yield self._take_span(place + len(tag))
-                continue
-            if place:
-                yield self._take_span(place)
-            self._buffer = self._buffer[len(tag) :]
-            self._is_thought = tag == _THINK_OPEN
-
-    def _take_span(self, length: int) -> ThinkSpan:
-        taken, self._buffer = self._buffer[:length], self._buffer[length:]
-        self._previous_character = taken[-1]
-        return ThinkSpan(self._is_thought, taken)
+    def feed(self, text: str, *, at_end: bool = False) -> list[_TextSpan]:
+        text, start = self._previous + self._held + text, len(self._previous)
+        partial = None if at_end else _TAG_START.search(text, start)
+        end = partial.start() if partial else len(text)
+        spans: list[_TextSpan] = []
+        for tag in _TAG.finditer(text, start):
+            spans.append(_TextSpan(self._is_thought, text[start : tag.start()]))
+            start, self._is_thought = tag.end(), not tag[1]
+        spans.append(_TextSpan(self._is_thought, text[start:end]))
+        self._previous, self._held = text[:end][-1:], text[end:]
+        groups = groupby(
+            (span for span in spans if span.text), attrgetter("is_thought")
+        )
+        return [
+            _TextSpan(kind, "".join(one.text for one in group))
+            for kind, group in groups
+        ]
 
 
-def parse_think_spans(text: str) -> list[ThinkSpan]:
-    """Return the spans of a whole text."""
-    reader = ThinkTagParser()
-    return _merge_spans([*reader.feed(text), *reader.close()])
-
-
-def _merge_spans(spans: Iterator[ThinkSpan] | list[ThinkSpan]) -> list[ThinkSpan]:
-    groups = groupby(spans, attrgetter("is_thought"))
-    return [
-        ThinkSpan(kind, "".join(one.text for one in group)) for kind, group in groups
-    ]
-
-
-def _find_tag(text: str) -> tuple[int, str]:
-    lowered = text.lower()
-    found = [(lowered.find(tag), tag) for tag in (_THINK_OPEN, _THINK_CLOSE)]
-    return min([one for one in found if one[0] >= 0], default=(-1, ""))
-
-
-def _count_partial_tag(text: str) -> int:
-    lowered = text[-len(_THINK_CLOSE) :].lower()
-    for length in range(min(len(lowered), len(_THINK_CLOSE) - 1), 0, -1):
-        if any(
-            tag.startswith(lowered[-length:]) for tag in (_THINK_OPEN, _THINK_CLOSE)
-        ):
-            return length
-    return 0
+def _parse_spans(text: str) -> list[_TextSpan]:
+    return _ThinkTagParser().feed(text, at_end=True)
 
 
 @dataclass(slots=True)
 class _ShownPart:
 
     index: int
-    name: str
+    id: str
     is_thought: bool
     text: str = ""
 
@@ -12436,80 +12000,77 @@ class _ShownPart:
     def end_event(self) -> ItemDone:
         return ItemDone(self.index, self._item("completed", self.text.rstrip()))
 
+    def events(self, text: str) -> Iterator[RunEvent]:
+        yield self.start_event()
+        if text:
+            yield self.add_text(text)
+        yield self.end_event()
+
     def _item(self, status: str, text: str) -> Item:
         if self.is_thought:
             summary = [{"type": "summary_text", "text": text}] if text else []
-            return _build_thought_item(self.name, summary, status)
+            head = {"id": f"rs_{self.id}", "type": "reasoning"}
+            return {**head, "summary": summary, "status": status}
         part = {"type": "output_text", "text": text, "annotations": []}
-        head = {"id": self.name, "type": "message", "role": "assistant"}
+        head = {"id": self.id, "type": "message", "role": "assistant"}
         return {**head, "status": status, "content": [part]}
 
 
 class _MessageParts:
 
     def __init__(
-        self,
-        item: Item,
-        new_index: Callable[[], int],
-        *,
-        emits: bool,
-        is_thought: bool,
-        is_held: bool,
+        self, item: Item, new_index: Callable[[], int], *, emits: bool, is_thought: bool
     ) -> None:
         self.is_thought = is_thought
-        self.is_held = is_held
-        self.is_commentary = item.get("phase") == "commentary"
+        self.is_held = False
+        self.is_commentary = is_commentary(item)
         self._item = item
         self._new_index = new_index
         self._shows_thoughts = emits
-        self._reader = ThinkTagParser()
-        self._held: list[ThinkSpan] = []
-        self._pieces: list[_ShownPart] = []
+        self._parser = _ThinkTagParser()
+        self._held: list[_TextSpan] = []
+        self._parts: list[_ShownPart] = []
         self._is_complete = False
 
     @property
     def text(self) -> str:
-        return "\n".join(one.text for one in self._pieces if not one.is_thought)
+        return "\n".join(part.text for part in self._parts if not part.is_thought)
 
     @property
     def is_shown(self) -> bool:
-        return bool(self._pieces)
+        return bool(self._parts)
 
     def add_text(self, text: str) -> Iterator[RunEvent]:
-        yield from self._process_spans(self._reader.feed(text))
+        yield from self._show_spans(self._parser.feed(text))
+
+    def close(self) -> Iterator[RunEvent]:
+        yield from self._show_spans(self._parser.feed("", at_end=True))
 
     def end(self, item: Item) -> Iterator[RunEvent]:
         self._item, self._is_complete = item, True
-        yield from self._process_spans(self._reader.close())
+        yield from self.close()
         yield from self._end_last()
 
     def become_thought(self) -> Iterator[RunEvent]:
         self.is_thought, self._held = True, []
-        for piece in self._pieces if self._shows_thoughts else ():
-            if not piece.is_thought:
-                piece.is_thought = True
-                yield piece.end_event()
+        for part in self._parts if self._shows_thoughts else ():
+            if not part.is_thought:
+                part.is_thought = True
+                yield part.end_event()
 
     def release(self) -> Iterator[RunEvent]:
         self.is_held, held, self._held = False, self._held, []
-        yield from self._process_spans(held)
+        yield from self._show_spans(held)
         yield from self.close()
         if self._is_complete:
             yield from self._end_last()
 
     def repeat_as_answer(self) -> Iterator[RunEvent]:
-        spans = parse_think_spans(message_text(self._item))
-        text = "".join(span.text for span in spans if not span.is_thought).strip()
+        text = _answer_text(self._item)
         if text and not self.text:
-            piece = self._start_part(is_thought=False)
-            yield piece.start_event()
-            yield piece.add_text(text)
-            yield piece.end_event()
+            yield from self._add_part(is_thought=False).events(text)
 
-    def close(self) -> Iterator[RunEvent]:
-        yield from self._process_spans(self._reader.close())
-
-    def _process_spans(self, spans: list[ThinkSpan]) -> Iterator[RunEvent]:
+    def _show_spans(self, spans: list[_TextSpan]) -> Iterator[RunEvent]:
         for span in spans:
             is_thought = span.is_thought or self.is_thought
             if self.is_held:
@@ -12518,44 +12079,32 @@ class _MessageParts:
                 yield from self._show(span.text, is_thought)
 
     def _show(self, text: str, is_thought: bool) -> Iterator[RunEvent]:
-        last = self._pieces[-1] if self._pieces else None
+        last = self._parts[-1] if self._parts else None
         if last is None or last.is_thought is not is_thought:
             text = text.lstrip()  # blank lines between a thought and an answer
             if not text:
                 return
             if last:
                 yield last.end_event()
-            last = self._start_part(is_thought)
+            last = self._add_part(is_thought)
             yield last.start_event()
         yield last.add_text(text)
 
-    def _start_part(self, is_thought: bool) -> _ShownPart:
+    def _add_part(self, is_thought: bool) -> _ShownPart:
         index, own = self._new_index(), str(self._item.get("id") or "")
-        name = own if own and not self._pieces else f"{own or 'msg'}_{index}"
-        piece = _ShownPart(index, name, is_thought)
-        self._pieces.append(piece)
-        return piece
+        id_ = own if own and not self._parts else f"{own or 'msg'}_{index}"
+        self._parts.append(_ShownPart(index, id_, is_thought))
+        return self._parts[-1]
 
     def _end_last(self) -> Iterator[RunEvent]:
-        if not self._pieces:
+        if not self._parts:
             return
-        last, own = self._pieces[-1], message_text(self._item)
-        if not last.is_thought and parse_think_spans(own) == [ThinkSpan(False, own)]:
+        last, own = self._parts[-1], message_text(self._item)
+        if not last.is_thought and _parse_spans(own) == [_TextSpan(False, own)]:
             last.text = own
             yield ItemDone(last.index, self._item)
         else:
             yield last.end_event()
-
-
-def _build_thought_item(
-    name: str, summary: list[Item], status: str = "completed"
-) -> Item:
-    return {
-        "id": f"rs_{name}",
-        "type": "reasoning",
-        "summary": summary,
-        "status": status,
-    }
 
 
 class ThoughtFilter:
@@ -12570,7 +12119,6 @@ class ThoughtFilter:
         self._next = 0
         self._indexes: dict[int, int] = {}
         self._messages: dict[int, _MessageParts] = {}
-        self._texts: dict[int, str] = {}
 
     def begin_round(self, *, may_call: bool) -> None:
         """Prepare for another answer of the model."""
@@ -12579,8 +12127,9 @@ class ThoughtFilter:
         self._messages = {}
 
     def get_text(self, index: int) -> str:
-        """Return what is shown as an answer of the run's message at `index`."""
-        return self._texts.get(index, "")
+        """Return the shown answer of this round's message at `index`."""
+        message = self._messages.get(index)
+        return message.text if message else ""
 
     def show(self, event: RunEvent) -> Iterator[RunEvent]:
         """Yield the events that replace an event."""
@@ -12604,59 +12153,43 @@ class ThoughtFilter:
     def build_carrier(self) -> Iterator[RunEvent]:
         """Yield an empty thought to which details can be attached."""
         index = self._new_index()
-        yield from _build_thought_events(index, f"carrier_{index}", "")
+        yield from _ShownPart(index, f"carrier_{index}", is_thought=True).events("")
 
     def _start_message(self, item: Item) -> _MessageParts:
-        comments = item.get("phase") == "commentary"
-        is_thought = self._has_called or (self._shows_thoughts and comments)
-        may_end_in_call = self._may_call and item.get("phase") != "final_answer"
-        hides = not self._shows_thoughts and (may_end_in_call or comments)
-        return _MessageParts(
-            item,
-            self._new_index,
-            emits=self._shows_thoughts,
-            is_thought=is_thought,
-            is_held=hides and not is_thought,
+        emits, comments = self._shows_thoughts, is_commentary(item)
+        is_thought = self._has_called or (emits and comments)
+        message = _MessageParts(
+            item, self._new_index, emits=emits, is_thought=is_thought
         )
+        may_end_in_call = self._may_call and item.get("phase") != "final_answer"
+        message.is_held = not (emits or is_thought) and (may_end_in_call or comments)
+        return message
 
-    def _show_other(
-        self,
-        event: (
-            ItemAdded
-            | TextDelta
-            | PartialImage
-            | AnnotationAdded
-            | ItemDone
-            | ToolOutput
-        ),
-    ) -> Iterator[RunEvent]:
+    def _show_other(self, event: ItemEvent | ToolOutput) -> Iterator[RunEvent]:
         if isinstance(event, ItemAdded) and is_call(event.item):
-            yield from self._handle_call(event.item)
+            yield from self._show_call(event.item)
         if isinstance(event, TextDelta) and event.kind in ("summary", "reasoning"):
             self._has_thought = True
         if event.output_index not in self._indexes:
             self._indexes[event.output_index] = self._new_index()
         yield event._replace(output_index=self._indexes[event.output_index])
 
-    def _handle_call(self, call: Item) -> Iterator[RunEvent]:
-        for message in self._messages.values():
+    def _show_call(self, call: Item) -> Iterator[RunEvent]:
+        messages = self._messages.values()
+        for message in messages:
             yield from message.become_thought()
-        self._store_texts()
-        heard = any(message.is_shown for message in self._messages.values())
-        if self._shows_thoughts and not (
-            self._has_called or self._has_thought or heard
-        ):
+        has_text = self._has_thought or any(message.is_shown for message in messages)
+        if self._shows_thoughts and not (self._has_called or has_text):
             name = call.get("name")
             asks = name == "ask_user"
             sentence = "I have a question." if asks else f"I am going to use {name}."
-            yield from _build_thought_events(
-                self._new_index(), str(call.get("call_id")), sentence
-            )
+            thought = _ShownPart(self._new_index(), str(call.get("call_id")), True)
+            yield from thought.events(sentence)
         self._has_called = True
 
     def _close(self) -> Iterator[RunEvent]:
         messages = list(self._messages.values())
-        has_answer = any(not one.is_commentary for one in messages)
+        has_answer = any(not message.is_commentary for message in messages)
         for message in messages:
             if not message.is_held:
                 yield from message.close()
@@ -12664,10 +12197,6 @@ class ThoughtFilter:
                 yield from message.release()
         if self._shows_thoughts and messages and not (self._has_called or has_answer):
             yield from messages[-1].repeat_as_answer()
-        self._store_texts()
-
-    def _store_texts(self) -> None:
-        self._texts |= {index: one.text for index, one in self._messages.items()}
 
     def _new_index(self) -> int:
         self._next += 1
@@ -12677,50 +12206,26 @@ class ThoughtFilter:
 def read_answer_text(output: Iterable[Item]) -> str:
     """Return the answer of a round without calls: no thoughts, no commentary."""
     messages = [item for item in output if item_type(item) == "message"]
-    final = [item for item in messages if item.get("phase") != "commentary"]
-    texts = [
-        "".join(
-            span.text
-            for span in parse_think_spans(message_text(item))
-            if not span.is_thought
-        )
-        for item in final or messages
-    ]
-    return "\n\n".join(text.strip() for text in texts if text.strip())
+    final = [item for item in messages if not is_commentary(item)]
+    return "\n\n".join(filter(None, map(_answer_text, final or messages)))
 
 
-def _build_thought_events(index: int, name: str, text: str) -> Iterator[RunEvent]:
-    thought = _ShownPart(index, name, is_thought=True)
-    yield thought.start_event()
-    if text:
-        yield thought.add_text(text)
-    yield thought.end_event()
+def _answer_text(message: Item) -> str:
+    spans = _parse_spans(message_text(message))
+    return "".join(span.text for span in spans if not span.is_thought).strip()
 
 
 # ==== gpt5_agent.agent.provider: The Responses API as the agent's provider.
 
 
-class ProviderConfig(NamedTuple):
-    """What all requests of a run share.
-
-    `tools_ran` says that tools ran before: nothing is then sent twice.
-    """
-
-    request: ResponsesRequest
-    endpoint: Endpoint
-    connections: Connections
-    limits: Limits
-    tools_ran: bool = False
-
-
 class ResponsesProvider:
     """Continues a history, one answer of the model at a time."""
 
-    def __init__(self, config: ProviderConfig) -> None:
-        """Send nothing yet."""
-        self._config = config
-        self._request = config.request
-        self._has_run = config.tools_ran
+    def __init__(self, request: AgentRequest, prepared: PreparedRun) -> None:
+        """Send nothing yet; after tools ran, nothing is sent twice."""
+        self._settings = request
+        self._request = prepared.request
+        self._tools_ran = prepared.earlier_rounds.is_continuation
         self._invalid_reasoning: list[Item] = []
 
     async def generate(
@@ -12731,45 +12236,41 @@ class ResponsesProvider:
         Tools stay in the request when none may be called: the prompt cache depends on
         them.
         """
-        config, sent = self._config, [
-            one for one in history if one not in self._invalid_reasoning
-        ]
-        limits = config.limits
-        if self._has_run:
+        settings, limits = self._settings, self._settings.limits
+        sent = [item for item in history if item not in self._invalid_reasoning]
+        if self._tools_ran:
             limits = limits._replace(retries=RetryPolicy(0))
+        choice = self._tool_choice(bool(tools))
         request = self._request.model_copy(
-            update={"input": sent, "tool_choice": self._tool_choice(bool(tools))}
+            update={"input": sent, "tool_choice": choice}
         )
-        events = run(request, config.endpoint, config.connections, limits)
+        events = run(request, settings.endpoint, settings.connections, limits)
         async with aclosing(events):
             async for event in events:
-                match event:
-                    case Status():
-                        self._apply_fallback(event.cause, sent)
-                        yield event
-                    case RunDone():
-                        yield _build_model_answer(event)
-                    case _:
-                        yield event
-        self._has_run = True
+                if isinstance(event, Status):
+                    self._apply_fallback(event.cause, sent)
+                if isinstance(event, RunDone):
+                    yield _build_model_answer(event)
+                else:
+                    yield event
+        self._tools_ran = True
 
     def _tool_choice(self, may_call: bool) -> object:
         choice = self._request.tool_choice
         if not may_call:
             return "none" if self._request.tools else None
-        return next_tool_choice(choice) if self._has_run else choice
+        return next_tool_choice(choice) if self._tools_ran else choice
 
     def _apply_fallback(self, cause: str, sent: Sequence[Item]) -> None:
+        update: dict[str, object] = {}
         match cause:
             case "reasoning":
                 self._invalid_reasoning += filter(is_reasoning, sent)
             case "stream":
-                self._request = self._request.model_copy(update={"stream": False})
+                update = {"stream": False}
             case "summary":
-                reasoning = drop_summary(self._request.reasoning)
-                self._request = self._request.model_copy(
-                    update={"reasoning": reasoning}
-                )
+                update = {"reasoning": drop_summary(self._request.reasoning)}
+        self._request = self._request.model_copy(update=update)
 
 
 def _build_model_answer(ended: RunDone) -> ModelAnswer:
@@ -12780,44 +12281,35 @@ def _build_model_answer(ended: RunDone) -> ModelAnswer:
 # ==== gpt5_agent.agent.loop: The agent's loop: the model answers, its calls are run, until there are no more calls.
 
 
-class Agent:
-    """One run of the loop.
-
-    `is_over` says whether the answer is complete; if not, the host calls again.
-    `answer` holds the items of the last round.
-    """
+class _Agent:
 
     def __init__(
         self,
-        asked: AgentRequest,
+        request: AgentRequest,
         prepared: PreparedRun,
         provider: Provider,
         totals: RunTotals,
     ) -> None:
-        """Send nothing yet."""
         self.is_over = True
         self.answer: list[Item] = []
         self._prepared = prepared
         self._provider = provider
         self._totals = totals
-        self._steps = StepLog(asked.log, monotonic_seconds, debug=asked.debug)
+        self._steps = StepLog(request.log, debug=request.debug)
         self._transcript = Transcript(prepared.request.input)
-        self._round_calls = RoundCalls(asked, prepared, totals)
-        self._call_events = CallEvents(
-            self._round_calls, self._steps, self._transcript, totals
+        self._round_calls = RoundCalls(
+            request, prepared, totals, self._steps, self._transcript
         )
         self._continues = True
         self._round_began = 0.0
         self._run_end = RunDone(COMPLETED)
 
     def build_run_end(self) -> RunDone:
-        """Return how the run ended, with all its output."""
         totals, last = self._totals, self._run_end
         output = tuple(self._transcript.output)
         return RunDone(last.ending, totals.usage, totals.last_usage, output, last.trace)
 
     async def run(self) -> AsyncGenerator[AgentEvent, None]:
-        """Run round after round; yield what happens."""
         if self._prepared.note:
             yield Status(self._prepared.note)
         for source in self._prepared.sources:
@@ -12834,16 +12326,16 @@ class Agent:
         number = self._totals.rounds
         step = self._steps.start("round", f"ROUND {number}")
         yield step
-        found = await self._decide_calls(
-            self._prepared.earlier_rounds.open_turn, number
-        )
-        if found.questions:
-            for event in self._call_events.ask(found):
+        open_turn = self._prepared.earlier_rounds.open_turn
+        decisions = await self._decide_calls(open_turn, number)
+        if decisions.questions:
+            for event in self._round_calls.ask(decisions):
                 yield event
         else:
-            for event in self._call_events.show_calls(found):
-                yield event
-            async with aclosing(self._call_events.run(found, step)) as events:
+            for call in decisions.calls:  # the host was not shown them before
+                for event in self._transcript.build_call_events(call):
+                    yield event
+            async with aclosing(self._round_calls.run(decisions, step)) as events:
                 async for event in events:
                     yield event
         yield self._steps.end(step)
@@ -12857,126 +12349,114 @@ class Agent:
         step = self._steps.start("round", f"ROUND {number}", may_call=self._continues)
         yield StateChanged("thinking")
         yield step
-        sound = AnswerEvents(
+        answer = AnswerEvents(
             self._transcript.next_index,
             self._prepared.names.own_name,
             holds_calls=self._continues and self._round_calls.may_ask,
         )
-        async with aclosing(self._run_model(step, sound)) as events:
-            async for event in events:
-                yield event
-        async with aclosing(self._run_calls(step, sound)) as events:
-            async for event in events:
-                yield event
+        for part in (self._run_model(step, answer), self._run_calls(step, answer)):
+            async with aclosing(part) as events:
+                async for event in events:
+                    yield event
         yield self._steps.end(step, failed=self._run_end.ending.is_failure)
 
     async def _run_model(
-        self, round_step: StepStarted, sound: AnswerEvents
+        self, round_step: StepStarted, answer: AnswerEvents
     ) -> AsyncGenerator[AgentEvent, None]:
         label = f"{self._prepared.model.id} Thought"
         step = self._steps.start("model", label, parent=round_step.id)
         yield step
-        offered = self._prepared.request.tools or ()
-        tools = offered if round_step.may_call else ()
-        events = self._provider.generate(self._transcript.history, tools)
+        tools = self._prepared.request.tools if round_step.may_call else None
+        events = self._provider.generate(self._transcript.history, tools or ())
         async with aclosing(events):
             async for event in events:
                 if isinstance(event, ModelAnswer):
                     self._run_end = event.run_end
                 else:
-                    for passed in sound.process(event):
+                    for passed in answer.process(event):
                         yield passed
         usage, failed = self._run_end.usage, self._run_end.ending.is_failure
         self._totals.add_turn(usage)
         yield self._steps.end(step, usage=usage, failed=failed)
 
     async def _run_calls(
-        self, step: StepStarted, sound: AnswerEvents
+        self, step: StepStarted, answer: AnswerEvents
     ) -> AsyncGenerator[AgentEvent, None]:
-        self.answer = [sound.items[index] for index in sorted(sound.items)]
+        self.answer = [answer.items[index] for index in sorted(answer.items)]
         self._transcript.add_answer(self.answer)
-        self._transcript.next_index = sound.next_index
+        self._transcript.next_index = answer.next_index
         if self._run_end.ending.is_failure:
             self._continues = False
-            for held in sound.held_events:
+            for held in answer.held_events:
                 yield held
             return
-        found = await self._decide_calls(self.answer, self._totals.rounds)
-        self._continues = self._continues and bool(found.calls)
-        for released in self._release_held(sound, found):
+        decisions = await self._decide_calls(self.answer, self._totals.rounds)
+        self._continues = self._continues and bool(decisions.calls)
+        for released in self._release_held(answer, decisions):
             yield released
-        yield self._build_round_end(sound)
-        if found.questions:
+        yield self._build_round_end(answer)
+        if decisions.questions:
             return
-        async with aclosing(self._call_events.run(found, step)) as events:
+        async with aclosing(self._round_calls.run(decisions, step)) as events:
             async for event in events:
                 yield event
-        if found.host_call_ids and found.own_calls:
-            yield self._build_round_end(sound)
+        if decisions.host_call_ids and decisions.own_calls:
+            yield self._build_round_end(answer)
 
     async def _decide_calls(self, items: Iterable[Item], number: int) -> CallDecisions:
-        original = self._prepared.names.own_name
+        own_name = self._prepared.names.own_name
         calls = [
-            {**item, "name": original(str(item["name"]))}
+            {**item, "name": own_name(str(item["name"]))}
             for item in items
             if is_call(item)
         ]
-        found = await self._round_calls.decide(calls, self._totals.limit_error(number))
-        if found.questions or found.host_call_ids:
+        limit = self._totals.limit_error(number)
+        decisions = await self._round_calls.decide(calls, limit)
+        if decisions.questions or decisions.host_call_ids:
             self.is_over = self._continues = False
-        return found
+        return decisions
 
     def _release_held(
-        self, sound: AnswerEvents, found: CallDecisions
+        self, answer: AnswerEvents, decisions: CallDecisions
     ) -> Iterator[AgentEvent]:
-        if not found.questions:
-            yield from sound.held_events
+        if not decisions.questions:
+            yield from answer.held_events
             return
-        for event in sound.held_without_calls():
+        for event in answer.held_without_calls():
             if isinstance(event, ResponseDone):
-                yield from self._call_events.ask(found)
+                yield from self._round_calls.ask(decisions)
             yield event
 
-    def _build_round_end(self, sound: AnswerEvents) -> RoundEnded:
+    def _build_round_end(self, answer: AnswerEvents) -> RoundEnded:
+        usage = self._run_end.usage
         notes = {
             "style": self._prepared.style,
-            "usage": dump_usage(self._run_end.usage),
+            "usage": usage._asdict() if usage else {},
             "seconds": round(self._totals.seconds - self._round_began, 3),
             "failed": self._round_calls.failed_calls(),
         }
-        name, items = str(self._totals.rounds), tuple(sorted(sound.items.items()))
-        return RoundEnded(name, items, notes, goes_on=not self.is_over)
+        items = tuple(sorted(answer.items.items()))
+        return RoundEnded(
+            str(self._totals.rounds), items, notes, goes_on=not self.is_over
+        )
 
 
 MakeProvider = Callable[[AgentRequest, PreparedRun], Provider]
 
 
-def make_responses_provider(asked: AgentRequest, prepared: PreparedRun) -> Provider:
-    """Return the Responses API as a provider."""
-    return ResponsesProvider(
-        ProviderConfig(
-            prepared.request,
-            asked.endpoint,
-            asked.connections,
-            asked.limits,
-            tools_ran=prepared.earlier_rounds.is_continuation,
-        )
-    )
-
-
 async def run_agent(
-    asked: AgentRequest, make_provider: MakeProvider = make_responses_provider
+    request: AgentRequest, make_provider: MakeProvider = ResponsesProvider
 ) -> AsyncGenerator[AgentEvent, None]:
     """Answer a question; yield what happens.
 
-    Raises nothing of ours: what cannot be asked is an ending. Exactly one RunDone
-    comes; ReadyForInput is the last event, unless the host has to go on first.
+    An invalid request is an ending, not an exception. Exactly one RunDone comes;
+    ReadyForInput is the last event, unless the host has to go on first.
     """
-    totals = RunTotals(asked.budget, asyncio.get_running_loop().time)
+    totals = RunTotals(request.budget)
     agent, kind = None, "cancelled"
     try:
         try:
-            agent = _start_agent(asked, make_provider, totals)
+            agent = _start_agent(request, make_provider, totals)
         except ResponsesError as refused:
             ended = RunDone(ending_of_exception(refused, has_begun=False))
         else:
@@ -12986,22 +12466,22 @@ async def run_agent(
             ended = agent.build_run_end()
         kind = ended.ending.kind
         text = read_answer_text(agent.answer) if agent else ""
-        metadata = _build_metadata(asked, totals, kind)
+        metadata = _build_metadata(request, totals, kind)
         over = agent is None or agent.is_over
         for last in _final_events(ended, text, metadata) if over else (ended,):
             yield last
     finally:
         if agent is None or agent.is_over:
-            asked.on_end(_build_metadata(asked, totals, kind))
+            request.on_end(_build_metadata(request, totals, kind))
 
 
 def _start_agent(
-    asked: AgentRequest, make_provider: MakeProvider, totals: RunTotals
-) -> Agent:
-    prepared = prepare_run(asked)
+    request: AgentRequest, make_provider: MakeProvider, totals: RunTotals
+) -> _Agent:
+    prepared = prepare_run(request)
     earlier = prepared.earlier_rounds
     totals.add_earlier(earlier.rounds, earlier.calls, earlier.usage, earlier.seconds)
-    return Agent(asked, prepared, make_provider(asked, prepared), totals)
+    return _Agent(request, prepared, make_provider(request, prepared), totals)
 
 
 def _final_events(
@@ -13016,18 +12496,21 @@ def _final_events(
     yield ReadyForInput()
 
 
-def _build_metadata(asked: AgentRequest, totals: RunTotals, ending: str) -> RunMetadata:
-    model = resolve_model(asked.model)
-    prices = asked.prices or model.facts.prices
-    return totals.metadata(asked.strategy, model.id, ending, prices)
+def _build_metadata(
+    request: AgentRequest, totals: RunTotals, ending: str
+) -> RunMetadata:
+    model, usage = resolve_model(request.model), totals.total_usage
+    price = cost_of_run(usage, model.facts.prices, ()) or 0.0
+    used = (totals.rounds, totals.calls, totals.seconds, price, usage)
+    return RunMetadata(request.strategy, model.id, ending, *used)
 
 
 # ==== gpt5_agent.shell.bridge: Makes an async iterator a plain iterator for a server's threads.
 
 AnswerPiece = dict[str, Any] | str
-Result = TypeVar("Result")
+_Result = TypeVar("_Result")
 
-KEEPALIVE_CHUNK: AnswerPiece = {"choices": []}
+_KEEPALIVE_CHUNK: AnswerPiece = {"choices": []}
 """Open WebUI passes over it, as every reader of chat chunks does."""
 
 _BRIDGE_CLOSE_SECONDS = 5.0
@@ -13038,44 +12521,36 @@ class BridgeClosed(Exception):
     """The bridge was closed: nothing more is answered."""
 
 
-class AnswerReader:
-    """One answer, read piece by piece from any thread.
-
-    An iterator and not a generator: the server adds an end of its own to generators.
-    """
+class _AnswerReader:
 
     def __init__(self, lease_seconds: float, beat_seconds: float) -> None:
-        """Begin with a lease for the reader that is about to come."""
         self._lease_seconds = lease_seconds
         self._beat_seconds = beat_seconds
         self._pieces: SimpleQueue[AnswerPiece | None] = SimpleQueue()
         self._last_read_at: float | None = monotonic_seconds()
-        self._ended = False
+        self._has_ended = False
 
     def __iter__(self) -> Self:
-        """Return itself."""
         return self
 
     def __next__(self) -> AnswerPiece:
-        """Return the next piece; a keepalive chunk if none comes in time."""
-        if self._ended:
+        if self._has_ended:
             raise StopIteration
         self._last_read_at = None
         try:
             piece = self._pieces.get(timeout=self._beat_seconds)
         except Empty:
-            piece = KEEPALIVE_CHUNK
+            piece = _KEEPALIVE_CHUNK
         self._last_read_at = monotonic_seconds()
         if piece is None:
-            self._ended = True
+            self._has_ended = True
             raise StopIteration
         return piece
 
     async def consume(
         self, pieces: AsyncGenerator[AnswerPiece, None], last: AnswerPiece
     ) -> None:
-        """Queue all pieces while they are read; queue `last` if cancelled."""
-        watching = asyncio.create_task(self._watch(asyncio.current_task()))
+        watcher = asyncio.create_task(self._watch(asyncio.current_task()))
         try:
             async with aclosing(pieces):
                 async for piece in pieces:
@@ -13084,10 +12559,10 @@ class AnswerReader:
             self._pieces.put(last)
             raise
         finally:
-            watching.cancel()
+            watcher.cancel()
             self._pieces.put(None)
 
-    async def _watch(self, filling: asyncio.Task[Any] | None) -> None:
+    async def _watch(self, task: asyncio.Task[Any] | None) -> None:
         rest = self._lease_seconds
         while rest > 0:
             await asyncio.sleep(rest)
@@ -13096,8 +12571,8 @@ class AnswerReader:
                 rest = self._beat_seconds
             else:
                 rest = left_at + self._lease_seconds - monotonic_seconds()
-        if filling is not None:
-            filling.cancel()
+        if task is not None:
+            task.cancel()
 
 
 class AsyncBridge:
@@ -13110,10 +12585,7 @@ class AsyncBridge:
         lease_seconds: float = 5.0,
         beat_seconds: float = 1.0,
     ) -> None:
-        """Start nothing.
-
-        `last` ends an open answer when we close; then `at_end` is awaited.
-        """
+        """Start nothing; at `close`, `last` ends an open answer; then comes `at_end`."""
         self._last = last
         self._on_close = at_end
         self._lease_seconds = lease_seconds
@@ -13124,13 +12596,15 @@ class AsyncBridge:
         self._closing = asyncio.Event()
         self._is_closed = False
 
-    def stream(self, pieces: AsyncGenerator[AnswerPiece, None]) -> AnswerReader:
+    def stream(
+        self, pieces: AsyncGenerator[AnswerPiece, None]
+    ) -> Iterator[AnswerPiece]:
         """Return `pieces` as a plain iterator; raises BridgeClosed."""
-        reading = AnswerReader(self._lease_seconds, self._beat_seconds)
-        self._submit(reading.consume(pieces, self._last))
-        return reading
+        reader = _AnswerReader(self._lease_seconds, self._beat_seconds)
+        self._submit(reader.consume(pieces, self._last))
+        return reader
 
-    def run(self, work: Coroutine[Any, Any, Result]) -> Result:
+    def run(self, work: Coroutine[Any, Any, _Result]) -> _Result:
         """Return the result of `work`; raises BridgeClosed, also while it runs."""
         try:
             return self._submit(work).result()
@@ -13146,7 +12620,7 @@ class AsyncBridge:
             loop.call_soon_threadsafe(self._closing.set)
             thread.join(_BRIDGE_CLOSE_SECONDS)
 
-    def _submit(self, work: Coroutine[Any, Any, Result]) -> Future[Result]:
+    def _submit(self, work: Coroutine[Any, Any, _Result]) -> Future[_Result]:
         with self._lock:
             if self._is_closed:
                 work.close()
@@ -13156,15 +12630,17 @@ class AsyncBridge:
             return asyncio.run_coroutine_threadsafe(work, self._loop)
 
     def _start_thread(self) -> asyncio.AbstractEventLoop:
-        begun: SimpleQueue[asyncio.AbstractEventLoop] = SimpleQueue()
+        started: SimpleQueue[asyncio.AbstractEventLoop] = SimpleQueue()
         self._thread = Thread(
-            target=lambda: asyncio.run(self._run_loop(begun)), name="agent", daemon=True
+            target=lambda: asyncio.run(self._run_loop(started)),
+            name="agent",
+            daemon=True,
         )
         self._thread.start()
-        return begun.get()
+        return started.get()
 
-    async def _run_loop(self, begun: SimpleQueue[asyncio.AbstractEventLoop]) -> None:
-        begun.put(asyncio.get_running_loop())
+    async def _run_loop(self, started: SimpleQueue[asyncio.AbstractEventLoop]) -> None:
+        started.put(asyncio.get_running_loop())
         await self._closing.wait()
         tasks = asyncio.all_tasks() - {asyncio.current_task()}
         for task in tasks:
@@ -13180,16 +12656,16 @@ _LOGGER = logging.getLogger("gpt5_agent_strategies")
 
 
 class AgentLog:
-    """The log of one answer; can be used from any thread."""
+    """The log of one answer, for any thread; `run_id` is in front of every line."""
 
     def __init__(self, run_id: str) -> None:
-        """`run_id` stands in front of every line."""
+        """Know no secrets yet."""
         self.run_id = run_id
         self._secrets: tuple[str, ...] = ()
 
     def hide(self, secrets: Iterable[str]) -> None:
-        """Remove these texts from every line from now on."""
-        self._secrets = tuple(secrets)
+        """Remove these texts too from every line from now on."""
+        self._secrets = (*self._secrets, *secrets)
 
     def line(self, text: str) -> None:
         """Write `text` as one line."""
@@ -13202,18 +12678,14 @@ class AgentLog:
     def _write(self, level: int, text: str) -> None:
         _LOGGER.log(level, "%s %s", self.run_id, redact_line(text, self._secrets))
 
-    def with_error_id(self, sentence: str) -> str:
-        """Return a sentence with the id of this answer in the log."""
-        return f"{sentence} (Error id: {self.run_id})"
-
 
 # ==== gpt5_agent.shell.sealing: Secrets in the valves: named by a reference, or encrypted.
 
 SECRET_FORMS = "`env:NAME` or `file:PATH`; what is typed in plainly is sealed at once."
-"""How a secret is entered, in the words that the valves say it with."""
 
-SEALED_PREFIX = "sealed:"
-_SECRET_PREFIXES = ("env:", "file:", SEALED_PREFIX)
+_SEALED_PREFIX = "sealed:"
+_SECRET_PREFIXES = ("env:", "file:", _SEALED_PREFIX)
+_FERNET = "cryptography.fernet"  # the Pipelines server's requirements bring it
 _KEY_FILE = "gpt5_agent.key"
 _MAX_SECRET_CHARACTERS = 65_536
 _PUBLIC_SERVER_KEYS = frozenset(
@@ -13225,28 +12697,22 @@ _PUBLIC_SERVER_KEYS = frozenset(
 def seal_secret(typed: str) -> str:
     """Return a secret in a form that may be shown; a reference stays as it is.
 
-    If it cannot be encrypted it is dropped: nothing follows the prefix.
+    If it cannot be encrypted, nothing follows the prefix.
     """
     text = typed.strip()
     if not text or text.startswith(_SECRET_PREFIXES):
         return text
-    package = _import_fernet()
-    if package is None:
-        return SEALED_PREFIX
     try:
-        _write_sealing_key(package.Fernet.generate_key())
-        return SEALED_PREFIX + str(
-            package.Fernet(_read_sealing_key()).encrypt(text.encode()).decode()
-        )
-    except (OSError, ValueError):
-        return SEALED_PREFIX
+        fernet = import_module(_FERNET).Fernet
+        _write_sealing_key(fernet.generate_key())
+        token = fernet(_read_sealing_key()).encrypt(text.encode())
+    except (ImportError, OSError, ValueError):
+        return _SEALED_PREFIX
+    return f"{_SEALED_PREFIX}{token.decode()}"
 
 
 def seal_values(typed: str) -> str:
-    """Return a JSON object with its texts sealed; anything else is sealed as a whole.
-
-    The names stay legible, so that an administrator can see what is set.
-    """
+    """Return a JSON object with its texts sealed; other text is sealed as a whole."""
     given = parse_json_object(typed)
     if given is None:
         return seal_secret(typed)
@@ -13317,20 +12783,14 @@ def _read_secret_file(path: str) -> str:
 
 
 def _decrypt(token: str) -> str:
-    package = _import_fernet()
-    if package is None:
+    try:
+        package = import_module(_FERNET)
+    except ImportError:
         return ""
     try:
         return str(package.Fernet(_read_sealing_key()).decrypt(token.encode()).decode())
     except (OSError, ValueError, package.InvalidToken):
         return ""
-
-
-def _import_fernet() -> Any:
-    try:
-        return import_module("cryptography.fernet")
-    except ImportError:
-        return None
 
 
 def _read_sealing_key() -> bytes:
@@ -13343,13 +12803,11 @@ def _sealing_key_path() -> str:
 
 
 def _write_sealing_key(key: bytes) -> None:
-    try:
-        place = os.open(
-            _sealing_key_path(), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600
-        )
-    except FileExistsError:
-        return
-    with open(place, "wb") as file:
+    opener = partial(os.open, mode=0o600)
+    with (
+        suppress(FileExistsError),
+        open(_sealing_key_path(), "xb", opener=opener) as file,
+    ):
         file.write(key)
 
 
@@ -13647,40 +13105,33 @@ class Valves(BaseModel):
 # ==== gpt5_agent.shell.own_tools: The agent's own tools for one answer: tools of other servers, tools of the sandbox.
 
 
-@dataclass(frozen=True, slots=True)
-class SandboxTool:
-    """One tool of the sandbox; `chat` selects the workspace."""
+class _SandboxTool(NamedTuple):
 
     name: str
     description: str
     args: Mapping[str, Any]
-    sandbox: SandboxTools = field(repr=False)
-    chat: str = field(repr=False)
+    sandbox: SandboxTools
+    chat: str
 
     async def execute(self, args: dict[str, Any]) -> dict[str, Any]:
-        """Run it; return the text, then the files."""
-        answer = await self.sandbox.call(self.chat, self.name, args)
-        parts = [
-            {"type": "text", "text": answer.text},
-            *_build_file_parts(answer.files),
-        ]
-        return {"isError": answer.failed, "content": parts}
+        result = await self.sandbox.call(self.chat, self.name, args)
+        text = {"type": "text", "text": result.text}
+        content = [text, *_build_file_parts(result.files)]
+        return {"isError": result.failed, "content": content}
 
 
-def _build_file_parts(files: Iterable[SandboxFile]) -> list[dict[str, Any]]:
-    parts: list[dict[str, Any]] = []
+def _build_file_parts(files: Iterable[SandboxFile]) -> Iterator[dict[str, Any]]:
     left = MAX_TOOL_FILE_BYTES
     for file in files:
         content = _read_content(file, left)
         if content is None:
-            told = f"{file.name} is not shown: files of one call may have 5 MB in all."
-            parts.append({"type": "text", "text": told})
+            text = f"{file.name} is not shown: files of one call may have 5 MB in all."
+            yield {"type": "text", "text": text}
             continue
         left -= len(content)
         encoded = base64.b64encode(content).decode("ascii")
         part = {"type": "blob", "data": encoded, "mimeType": file.media_type}
-        parts.append({**part, "name": file.name})
-    return parts
+        yield {**part, "name": file.name}
 
 
 def _read_content(file: SandboxFile, most: int) -> bytes | None:
@@ -13692,8 +13143,8 @@ def _read_content(file: SandboxFile, most: int) -> bytes | None:
     return content if len(content) <= most else None
 
 
-def build_server_settings(
-    mcp: str, openapi: str, *, allows_programs: bool = False
+def read_server_settings(
+    mcp: str, openapi: str, *, allows_programs: bool
 ) -> ToolServerSettings:
     """Return the servers; raises InvalidRequest if a whole valve cannot be read."""
     return ToolServerSettings(
@@ -13711,80 +13162,66 @@ def _reveal_or_none(text: str) -> str | None:
         return None
 
 
-_SandboxKey = tuple[SandboxLimits, str]
-
-
 class OwnToolPool:
     """What all answers of a pipeline share; everything is opened on first use."""
 
     def __init__(self) -> None:
         """Open nothing yet."""
         self._servers = ToolServers()
-        self._sandboxes: dict[_SandboxKey, SandboxTools] = {}
+        self._sandboxes: dict[tuple[SandboxLimits, str], SandboxTools] = {}
 
     @asynccontextmanager
     async def open_tools(
         self, valves: Valves, chat: str, log: AgentLog
     ) -> AsyncGenerator[tuple[Tool, ...], None]:
-        """Lend the tools of an answer; raises InvalidRequest.
+        """Lend the tools of an answer; `log` hides secrets. Raises InvalidRequest.
 
         Problems of a server are logged, and the answer goes on without it.
         """
-        sandboxed = await self._sandbox_tools(valves, chat)
-        taken = {tool.name for tool in sandboxed}
-        async with self._servers.open_tools(read_server_settings(valves)) as lent:
-            for complaint in lent.problems:
-                log.warn(complaint)
-            remote = [tool for tool in lent.tools if tool.name not in taken]
-            yield (*remote, *sandboxed)
+        servers = read_server_settings(
+            valves.MCP_SERVERS_JSON,
+            valves.OPENAPI_SERVERS_JSON,
+            allows_programs=valves.ALLOW_STDIO,
+        )
+        entries = (entry for read in servers.read_entries() for entry in read.entries)
+        log.hide(secret for entry in entries for secret in entry.secrets)
+        sandbox_tools = await self._sandbox_tools(valves, chat)
+        names = {tool.name for tool in sandbox_tools}
+        async with self._servers.open_tools(servers) as opened:
+            for problem in opened.problems:
+                log.warn(problem)
+            remote = [tool for tool in opened.tools if tool.name not in names]
+            yield (*remote, *sandbox_tools)
 
     async def close(self) -> None:
-        """End what runs, close the sessions, remove the files of the chats."""
+        """End all runs and sessions, and remove the files of the chats."""
         for sandbox in self._sandboxes.values():
             await sandbox.close()
         await self._servers.close()
 
-    async def _sandbox_tools(self, valves: Valves, chat: str) -> list[SandboxTool]:
+    async def _sandbox_tools(self, valves: Valves, chat: str) -> list[_SandboxTool]:
         if not valves.SANDBOX:
             return []
-        wish = (_build_sandbox_limits(valves), valves.SANDBOX_WHEELS.strip())
-        if wish not in self._sandboxes:
-            log = AgentLog("sandbox")  # it outlives the answer that wished for it
-            self._sandboxes[wish] = SandboxTools(*wish, log.warn)
-        sandbox = self._sandboxes[wish]
+        key = (_build_sandbox_limits(valves), valves.SANDBOX_WHEELS.strip())
+        if key not in self._sandboxes:
+            log = AgentLog("sandbox")  # it outlives the answer that needed it first
+            self._sandboxes[key] = SandboxTools(*key, log.warn)
+        sandbox = self._sandboxes[key]
         return [
-            SandboxTool(
-                str(spec["name"]),
-                str(spec["description"]),
-                spec["parameters"],
-                sandbox,
-                chat,
+            _SandboxTool(
+                spec["name"], spec["description"], spec["parameters"], sandbox, chat
             )
             for spec in await sandbox.specs()
         ]
 
 
-def read_server_settings(valves: Valves) -> ToolServerSettings:
-    """Return the servers that the valves name; raises InvalidRequest."""
-    return build_server_settings(
-        valves.MCP_SERVERS_JSON,
-        valves.OPENAPI_SERVERS_JSON,
-        allows_programs=valves.ALLOW_STDIO,
-    )
-
-
-def list_server_secrets(servers: ToolServerSettings) -> list[str]:
-    """Return what is sent to servers and must be in no line of the log."""
-    found = [entry for read in servers.read_entries() for entry in read.entries]
-    return [secret for entry in found for secret in entry.secrets]
-
-
 def _build_sandbox_limits(valves: Valves) -> SandboxLimits:
+    disk = valves.SANDBOX_DISK_MB * MEBIBYTE
     return SandboxLimits(
         seconds=valves.SANDBOX_SECONDS,
         memory=valves.SANDBOX_MEMORY_MB * MEBIBYTE,
-        disk=valves.SANDBOX_DISK_MB * MEBIBYTE,
-        file=valves.SANDBOX_DISK_MB * MEBIBYTE,
+        disk=disk,
+        file=disk,
         output=valves.TOOL_OUTPUT_CHARACTERS,
     )
 
@@ -13796,10 +13233,7 @@ _CONTEXT_IDS = ("chat_id", "message_id", "user_id", "task")
 
 
 class PipelineCaller(NamedTuple):
-    """Which message of which chat is answered, or which task of the host.
-
-    `model` is the id that the caller asked for.
-    """
+    """Which message of which chat is answered, or which task of the host."""
 
     model: str = ""
     chat_id: str = ""
@@ -13815,7 +13249,7 @@ class PipelineCaller(NamedTuple):
 
     @property
     def can_ask(self) -> bool:
-        """Whether an approval can be asked for: without a stream no card is shown."""
+        """Whether the host can show a card: it needs a stream."""
         return self.is_host and self.streams
 
     @property
@@ -13825,13 +13259,13 @@ class PipelineCaller(NamedTuple):
 
 
 def read_inlet_context(body: Mapping[str, Any]) -> dict[str, str]:
-    """Return what an inlet's body says of the chat."""
+    """Return the ids of the chat that an inlet's body names."""
     metadata = as_mapping(body.get("metadata"))
     return {key: str(metadata[key]) for key in _CONTEXT_IDS if metadata.get(key)}
 
 
 def read_caller(body: Mapping[str, Any]) -> PipelineCaller:
-    """Return who asks; a body that passed no inlet is a plain client's."""
+    """Return who calls; a body that passed no inlet is a plain client's."""
     context = as_mapping(body.get(CONTEXT_KEY))
     return PipelineCaller(
         model=str(body.get("model") or ""),
@@ -13841,10 +13275,7 @@ def read_caller(body: Mapping[str, Any]) -> PipelineCaller:
 
 
 class AgentInput(NamedTuple):
-    """One call of the pipeline: the agent, the messages, the rest of the body.
-
-    `can_ask` says whether approvals can be asked for in the chat; `tools` run here.
-    """
+    """One question: `can_ask` allows approvals in the chat, `tools` run here."""
 
     strategy: str
     messages: Sequence[Mapping[str, Any]]
@@ -13854,7 +13285,7 @@ class AgentInput(NamedTuple):
     tools: Sequence[Tool] = ()
 
     def choose_text(self, key: str, otherwise: str) -> str:
-        """Return a text of the request, or that of the valves."""
+        """Return a text of the request; an object or list in it as JSON."""
         given = self.body.get(key)
         if isinstance(given, Mapping | list):
             return json.dumps(given)
@@ -13865,26 +13296,39 @@ def build_agent_request(
     question: AgentInput, endpoint: Endpoint, connections: Connections, log: AgentLog
 ) -> AgentRequest:
     """Return the request to the agent; raises InvalidRequest."""
-    valves, body = question.valves, question.body
+    valves, body, choose_text = question.valves, question.body, question.choose_text
+    iterations = body.get("maximum_iterations")
     return AgentRequest(
         strategy=question.strategy,
-        model=question.choose_text("agent_model", valves.MODEL),
+        model=choose_text("agent_model", valves.MODEL),
         messages=question.messages,
         body=body,
         endpoint=endpoint,
         connections=connections,
         limits=_build_run_limits(valves),
         settings=_build_request_settings(valves, streams=bool(body.get("stream"))),
-        persona=_build_persona(question),
+        persona=Persona(
+            choose_text("instruction", valves.INSTRUCTION),
+            choose_text("prompt_policy_overrides", valves.PROMPT_POLICY_OVERRIDES),
+            valves.POLICY_STYLE,
+            find_preset(valves.PRESET, valves.PRESETS_DIR),
+        ),
         budget=AgentLimits(
-            clamp_number(
-                body.get("maximum_iterations"), 1, 30, valves.MAXIMUM_ITERATIONS
-            ),
+            clamp_number(iterations, 1, 30, valves.MAXIMUM_ITERATIONS),
             valves.MAXIMUM_SECONDS,
             valves.MAXIMUM_TOKENS,
         ),
-        own_tools=_build_own_tool_settings(question),
-        query=question.choose_text("query", ""),
+        own_tools=OwnToolSettings(
+            question.tools,
+            Approver(read_rules(valves.TOOL_APPROVAL)),
+            CallLimits(
+                seconds=valves.TOOL_TIMEOUT_SECONDS,
+                characters=valves.TOOL_OUTPUT_CHARACTERS,
+            ),
+            question.can_ask,
+            valves.FILES_ROOT.strip(),
+        ),
+        query=choose_text("query", ""),
         context=body.get("context") or valves.CONTEXT or None,
         log=log.line,
         debug=valves.DEBUG,
@@ -13894,14 +13338,14 @@ def build_agent_request(
 
 def shows_thoughts(question: AgentInput) -> bool:
     """Say whether thoughts between the rounds are shown; raises InvalidRequest."""
-    given = question.body.get("emit_intermediate_thoughts")
-    if given is None:
-        return question.valves.EMIT_INTERMEDIATE_THOUGHTS
-    return read_bool("emit_intermediate_thoughts", given)
+    name = "emit_intermediate_thoughts"
+    given = question.body.get(name)
+    default = question.valves.EMIT_INTERMEDIATE_THOUGHTS
+    return default if given is None else read_bool(name, given)
 
 
-def build_endpoint(valves: Valves) -> Endpoint:
-    """Return where requests go; raises InvalidRequest."""
+def build_endpoint(valves: Valves, log: AgentLog) -> Endpoint:
+    """Return where requests go; `log` hides its secrets. Raises InvalidRequest."""
     key = reveal_secret(valves.API_KEY, "API_KEY")
     key = key or os.environ.get("OPENAI_API_KEY", "").strip()
     if not key:
@@ -13909,25 +13353,18 @@ def build_endpoint(valves: Valves) -> Endpoint:
             "This pipeline has no API key yet. An administrator has to set API_KEY in "
             "its valves (Admin Panel > Settings > Pipelines)."
         )
+    headers = _read_extra_headers(valves.EXTRA_HEADERS)
+    proxy = reveal_secret(valves.PROXY, "PROXY")
+    log.hide(connection_secrets(headers.values(), proxy, key))
     return Endpoint(
         base_url=valves.BASE_URL,
         api_key=key,
         organization=valves.ORGANIZATION.strip(),
         project=valves.PROJECT.strip(),
-        extra_headers=_read_extra_headers(valves.EXTRA_HEADERS),
-        network=Network(
-            valves.VERIFY_SSL,
-            valves.CA_BUNDLE.strip(),
-            reveal_secret(valves.PROXY, "PROXY"),
-        ),
+        extra_headers=headers,
+        network=Network(valves.VERIFY_SSL, valves.CA_BUNDLE.strip(), proxy),
         strict=valves.COMPATIBILITY == "strict",
     )
-
-
-def valve_secrets(endpoint: Endpoint) -> tuple[str, ...]:
-    """Return the texts that must be in no line of the log."""
-    headers, proxy = endpoint.extra_headers.values(), endpoint.network.proxy
-    return connection_secrets(headers, proxy, endpoint.api_key)
 
 
 def _read_extra_headers(stored: str) -> Mapping[str, str]:
@@ -13959,41 +13396,22 @@ def _build_request_settings(valves: Valves, *, streams: bool) -> Settings:
     )
 
 
-def _build_persona(question: AgentInput) -> Persona:
-    valves = question.valves
-    return Persona(
-        instruction=question.choose_text("instruction", valves.INSTRUCTION),
-        overrides=question.choose_text(
-            "prompt_policy_overrides", valves.PROMPT_POLICY_OVERRIDES
-        ),
-        style=valves.POLICY_STYLE,
-        guide=find_preset(valves.PRESET, valves.PRESETS_DIR),
-    )
-
-
-def _build_own_tool_settings(question: AgentInput) -> OwnToolSettings:
-    valves = question.valves
-    return OwnToolSettings(
-        tools=question.tools,
-        approver=Approver(read_rules(valves.TOOL_APPROVAL)),
-        limits=CallLimits(
-            seconds=valves.TOOL_TIMEOUT_SECONDS,
-            characters=valves.TOOL_OUTPUT_CHARACTERS,
-        ),
-        asks_in_chat=question.can_ask,
-        files_root=valves.FILES_ROOT.strip(),
-    )
-
-
 # ==== gpt5_agent.shell.views: Renders agent events: native events for Open WebUI, chunks for plain HTTP clients.
+
+_LISTENER_EVENTS: Mapping[type, str] = {
+    NewMessage: "new_message",
+    ToolCallRequested: "tool_call_request",
+    ReadyForInput: "ready_for_input",
+    StateChanged: "state_change",
+}
 
 
 def _metadata_fields(metadata: RunMetadata | None) -> dict[str, Any]:
     return {"execution_metadata": metadata.wire()} if metadata else {}
 
 
-def _build_image_chunks(event: ToolOutput) -> Iterator[Chunk]:
-    urls = event.card.get("images", ())
+def _build_image_chunks(event: RunEvent) -> Iterator[Chunk]:
+    urls = event.card.get("images", ()) if isinstance(event, ToolOutput) else ()
     images = [{"type": "image_url", "image_url": {"url": url}} for url in urls]
     if images:
         yield {"choices": [{"index": 0, "delta": {"images": images}}]}
@@ -14002,8 +13420,8 @@ def _build_image_chunks(event: ToolOutput) -> Iterator[Chunk]:
 def _build_source_chunk(source: ContextSource) -> Chunk:
     chunk = source_chunk(source.name, source.text)
     if source.url:
-        chunk["event"]["data"]["source"]["url"] = source.url
-        chunk["event"]["data"]["metadata"][0]["source"] = source.url
+        data = chunk["event"]["data"]
+        data["source"]["url"] = data["metadata"][0]["source"] = source.url
     return chunk
 
 
@@ -14015,9 +13433,7 @@ def _build_metadata_chunk(metadata: RunMetadata) -> Chunk:
     )
     if metadata.price:
         line += f", ${metadata.price:.4f}"
-    return _build_status_chunk(
-        line, "execution_metadata", {"execution_metadata": metadata.wire()}
-    )
+    return _build_status_chunk(line, "execution_metadata", _metadata_fields(metadata))
 
 
 def _build_status_chunk(line: str, action: str, more: Mapping[str, Any]) -> Chunk:
@@ -14025,50 +13441,37 @@ def _build_status_chunk(line: str, action: str, more: Mapping[str, Any]) -> Chun
     return host_event("status", data)
 
 
-def _build_step_chunk(step: StepStarted | StepEnded) -> Chunk:
-    if isinstance(step, StepStarted):
-        return host_event("agent:log", _step_fields(step))
-    return _build_status_chunk(format_step(step), "agent_log", _step_fields(step))
-
-
-def _step_fields(step: StepStarted | StepEnded) -> dict[str, Any]:
-    told = {"id": step.id, "kind": step.kind, "label": step.label}
-    if isinstance(step, StepStarted):
-        told |= {"parent": step.parent, "status": "start"}
-        return told | ({"detail": step.detail} if step.detail else {})
-    tokens = {"tokens": step.usage.total} if step.usage else {}
-    more = {"detail": step.detail} if step.detail else {}
-    return {
-        **told,
-        "status": "finish",
-        "seconds": round(step.seconds, 3),
-        **tokens,
-        **more,
-    }
+def _build_step_chunk(event: StepStarted | StepEnded) -> Chunk:
+    step = event.step if isinstance(event, StepEnded) else event
+    fields: dict[str, Any] = {"id": step.id, "kind": step.kind, "label": step.label}
+    detail = {"detail": event.detail} if event.detail else {}
+    if isinstance(event, StepStarted):
+        data = {**fields, "parent": step.parent, "status": "start", **detail}
+        return host_event("agent:log", data)
+    fields |= {"status": "finish", "seconds": round(event.seconds, 3)}
+    tokens = {"tokens": event.usage.total} if event.usage else {}
+    more = {**fields, **tokens, **detail}
+    return _build_status_chunk(format_step(event), "agent_log", more)
 
 
 class HostRenderer:
-    """Shows a run in Open WebUI; a user interface of the agent."""
+    """Shows a run in Open WebUI."""
 
-    def __init__(
-        self, now: Callable[[], float], emits_thoughts: bool, origin: Origin
-    ) -> None:
-        """`now` is in seconds; `origin` made the reasoning that is carried."""
-        self._native = NativeRenderer(now, closes=False)
+    def __init__(self, emits_thoughts: bool, origin: Origin) -> None:
+        """`origin` made the reasoning that is carried."""
+        self._native = NativeRenderer(monotonic_seconds, closes=False)
         self._citations = Citations()
         self._thoughts = ThoughtFilter(emits=emits_thoughts)
         self._origin = origin
         self._first_place = 0
-        self._interface_chunks: list[Chunk] = []
         self._run_end = RunDone(CUT)
         self._metadata: RunMetadata | None = None
 
     def show(self, event: AgentEvent) -> Iterator[Chunk]:
         """Yield the chunks to send."""
         match event:
-            case StepStarted():
-                yield self._start_step(event)
-            case StepEnded():
+            case StepStarted() | StepEnded():
+                self._begin_step(event)
                 yield _build_step_chunk(event)
             case RoundEnded():
                 yield from self._attach_details(event)
@@ -14078,9 +13481,8 @@ class HostRenderer:
                 self._metadata = event.metadata
                 yield _build_metadata_chunk(event.metadata)
             case StateChanged() | ToolCallRequested() | NewMessage() | ReadyForInput():
-                notify_interface(event, self)
-                told, self._interface_chunks = self._interface_chunks, []
-                yield from told
+                name = f"agent:{_LISTENER_EVENTS[type(event)]}"
+                yield host_event(name, event._asdict())
             case _:
                 yield from self._render_run_event(event)
 
@@ -14096,48 +13498,26 @@ class HostRenderer:
         stored = {"output": items} if items else {}
         return {**result, **early, **stored, **_metadata_fields(self._metadata)}
 
-    def on_new_message(self, message: NewMessage) -> None:
-        """Report a complete answer."""
-        self._queue_event("new_message", message._asdict())
-
-    def on_tool_call_request(self, request: ToolCallRequested) -> None:
-        """Report a call that waits for approval; the host shows a card for it."""
-        self._queue_event("tool_call_request", request._asdict())
-
-    def on_ready_for_input(self) -> None:
-        """Report that the next message can come."""
-        self._queue_event("ready_for_input", {})
-
-    def on_agent_state_change(self, state: AgentState) -> None:
-        """Report what the agent does now."""
-        self._queue_event("state_change", {"state": state})
-
-    def _queue_event(self, name: str, told: Mapping[str, Any]) -> None:
-        self._interface_chunks.append(host_event(f"agent:{name}", dict(told)))
-
-    def _start_step(self, step: StepStarted) -> Chunk:
-        if step.kind == "round":
-            self._thoughts.begin_round(may_call=step.may_call)
+    def _begin_step(self, event: StepStarted | StepEnded) -> None:
+        if isinstance(event, StepStarted) and event.kind == "round":
+            self._thoughts.begin_round(may_call=event.may_call)
             self._first_place = len(self._native.items)
-        return _build_step_chunk(step)
 
     def _render_run_event(self, event: RunEvent) -> Iterator[Chunk]:
         if isinstance(event, RunDone):
             self._run_end = event
-        for shown in self._thoughts.show(event):
-            yield from self._render_cited(shown)
-        if isinstance(event, ToolOutput):
-            yield from _build_image_chunks(event)
+        yield from self._render_shown(self._thoughts.show(event))
+        yield from _build_image_chunks(event)
 
-    def _render_cited(self, event: RunEvent) -> Iterator[Chunk]:
-        for cited in self._citations.feed(event):
-            yield from self._native.render(cited)
+    def _render_shown(self, events: Iterator[RunEvent]) -> Iterator[Chunk]:
+        for event in events:
+            for cited in self._citations.feed(event):
+                yield from self._native.render(cited)
 
     def _attach_details(self, event: RoundEnded) -> Iterator[Chunk]:
         place = self._thought_place()
         if place is None and event.goes_on:
-            for shown in self._thoughts.build_carrier():
-                yield from self._render_cited(shown)
+            yield from self._render_shown(self._thoughts.build_carrier())
             place = self._thought_place()
         if place is not None:
             pairs = [
@@ -14157,7 +13537,7 @@ class ClientRenderer:
     """Shows a run as chunks of a chat completion."""
 
     def __init__(
-        self, completion_id: str, created: int, model: str, emits_thoughts: bool
+        self, emits_thoughts: bool, completion_id: str, created: int, model: str
     ) -> None:
         """Take the fields that every chunk repeats."""
         self._chunks = ChunkRenderer(completion_id, created, model)
@@ -14165,12 +13545,6 @@ class ClientRenderer:
         self._items: dict[int, Item] = {}
         self._run_end = RunDone(CUT)
         self._metadata: RunMetadata | None = None
-        self._head = {
-            "id": completion_id,
-            "object": "chat.completion.chunk",
-            "created": created,
-            "model": model,
-        }
 
     def show(self, event: AgentEvent) -> Iterator[Chunk]:
         """Yield the chunks to send."""
@@ -14179,15 +13553,14 @@ class ClientRenderer:
                 self._thoughts.begin_round(may_call=event.may_call)
             case ExecutionEnded():
                 self._metadata = event.metadata
-                more = _metadata_fields(event.metadata)
-                yield {**self._head, "choices": [], **more}
+                fields = _metadata_fields(event.metadata)
+                yield {**self._chunks.head, "choices": [], **fields}
             case _ if not isinstance(event, AgentOnlyEvent):
                 for shown in self._thoughts.show(event):
                     self._store_item(shown)
                     yield from self._chunks.render(shown)
-                if isinstance(event, ToolOutput):
-                    for chunk in _build_image_chunks(event):
-                        yield {**self._head, **chunk}
+                for chunk in _build_image_chunks(event):
+                    yield {**self._chunks.head, **chunk}
 
     def result(self, completion_id: str, created: int, model: str) -> Chunk:
         """Return the whole answer at once."""
@@ -14205,18 +13578,15 @@ class ClientRenderer:
 
 # ==== gpt5_agent.shell.answers: Answers one call of the pipeline: a chat as a stream or as one result, or a task.
 
-
-def build_task_request(asked: AgentRequest, task: str) -> ResponsesRequest:
-    """Return the request for a task; raises InvalidRequest."""
-    return task_request(resolve_model(asked.model), asked.messages, asked.body, task)
-
-
 DONE_LINE = "data: [DONE]"
 
 _INTERNAL_ERROR = (
     "Something in this pipeline went wrong. Try again; if it lasts, give an "
     "administrator the error id."
 )
+
+_Events = AsyncGenerator[AgentEvent, None]
+_Renderer = HostRenderer | ClientRenderer
 
 
 class PipelineCall(NamedTuple):
@@ -14225,91 +13595,76 @@ class PipelineCall(NamedTuple):
     question: AgentInput
     caller: PipelineCaller
     connections: Connections
-    workbench: OwnToolPool
+    own_tools: OwnToolPool
+    log: AgentLog
 
 
 async def stream_answer(call: PipelineCall) -> AsyncGenerator[AnswerPiece, None]:
     """Yield the answer in the reader's form, closed by an end marker."""
-    log = AgentLog(new_ulid()[-10:])
     try:
         if call.caller.task:
-            yield _convert_to_chunk(await _run_task(call, log))
+            yield _convert_to_chunk(await _run_task(call))
         else:
-            async with aclosing(_stream_chunks(call, log)) as chunks:
-                async for chunk in chunks:
-                    yield chunk
+            async with _open_run(call) as (events, renderer):
+                async for event in events:
+                    for chunk in renderer.show(event):
+                        yield chunk
     except Exception as error:  # raised, it would take away what has been shown
-        yield error_chunk(_report_exception(error, log))
+        yield error_chunk(_report_exception(error, call.log))
     yield DONE_LINE
 
 
 async def answer_once(call: PipelineCall) -> Chunk:
     """Return the complete answer as one result."""
-    log = AgentLog(new_ulid()[-10:])
     try:
         if call.caller.task:
-            return await _run_task(call, log)
-        async with _open_own_tools(call, log) as lent:
-            asked, view = _choose_view(lent, log)
-            async with aclosing(run_agent(asked)) as events:
-                async for event in events:
-                    for _ in view.show(event):
-                        pass
-            return view.result(*_make_completion_fields(call.caller))
+            return await _run_task(call)
+        async with _open_run(call) as (events, renderer):
+            async for event in events:
+                for _ in renderer.show(event):
+                    pass
+        return renderer.result(*_make_completion_fields(call.caller))
     except Exception as error:  # raised, it would be no answer, only HTTP 500
-        return error_chunk(_report_exception(error, log))
+        return error_chunk(_report_exception(error, call.log))
 
 
 @asynccontextmanager
-async def _open_own_tools(
-    call: PipelineCall, log: AgentLog
-) -> AsyncGenerator[PipelineCall, None]:
-    valves = call.question.valves
-    log.hide(
-        (
-            *valve_secrets(build_endpoint(valves)),
-            *list_server_secrets(read_server_settings(valves)),
+async def _open_run(
+    call: PipelineCall,
+) -> AsyncGenerator[tuple[_Events, _Renderer], None]:
+    question, caller, log = call.question, call.caller, call.log
+    endpoint = build_endpoint(question.valves, log)
+    workspace = caller.workspace or log.run_id
+    async with call.own_tools.open_tools(question.valves, workspace, log) as tools:
+        request = build_agent_request(
+            question._replace(tools=tools), endpoint, call.connections, log
         )
-    )
-    workspace = call.caller.workspace or log.run_id
-    async with call.workbench.open_tools(valves, workspace, log) as tools:
-        yield call._replace(question=call.question._replace(tools=tools))
+        renderer = _choose_renderer(request, caller, shows_thoughts(question))
+        async with aclosing(run_agent(request)) as events:
+            yield events, renderer
 
 
-def _choose_view(
-    call: PipelineCall, log: AgentLog
-) -> tuple[AgentRequest, HostRenderer | ClientRenderer]:
-    asked, caller = _build_agent_request(call, log), call.caller
-    emits = shows_thoughts(call.question)
+def _choose_renderer(
+    request: AgentRequest, caller: PipelineCaller, emits: bool
+) -> _Renderer:
     if not caller.is_host:
-        return asked, ClientRenderer(*_make_completion_fields(caller), emits)
-    origin = origin_at(resolve_model(asked.model).family, asked.endpoint)
-    return asked, HostRenderer(monotonic_seconds, emits, origin)
+        return ClientRenderer(emits, *_make_completion_fields(caller))
+    family = resolve_model(request.model).family
+    return HostRenderer(emits, origin_at(family, request.endpoint))
 
 
-def _build_agent_request(call: PipelineCall, log: AgentLog) -> AgentRequest:
-    endpoint = build_endpoint(call.question.valves)
-    return build_agent_request(call.question, endpoint, call.connections, log)
-
-
-async def _stream_chunks(
-    call: PipelineCall, log: AgentLog
-) -> AsyncGenerator[Chunk, None]:
-    async with _open_own_tools(call, log) as lent:
-        asked, view = _choose_view(lent, log)
-        async with aclosing(run_agent(asked)) as events:
-            async for event in events:
-                for chunk in view.show(event):
-                    yield chunk
-
-
-async def _run_task(call: PipelineCall, log: AgentLog) -> Chunk:
-    text = ""
+async def _run_task(call: PipelineCall) -> Chunk:
+    text, log = "", call.log
     try:
-        log.hide(valve_secrets(build_endpoint(call.question.valves)))
-        asked = _build_agent_request(call, log)
-        request = build_task_request(asked, call.caller.task)
-        events = run(request, asked.endpoint, asked.connections, asked.limits)
+        endpoint = build_endpoint(call.question.valves, log)
+        settings = build_agent_request(call.question, endpoint, call.connections, log)
+        request = task_request(
+            resolve_model(settings.model),
+            settings.messages,
+            settings.body,
+            call.caller.task,
+        )
+        events = run(request, endpoint, call.connections, settings.limits)
         async with aclosing(events):
             async for event in events:
                 if isinstance(event, RunDone):
@@ -14337,15 +13692,17 @@ def _make_completion_fields(caller: PipelineCaller) -> tuple[str, int, str]:
 
 def _report_exception(error: Exception, log: AgentLog) -> str:
     if isinstance(error, ResponsesError):
-        log.warn(f"nothing was sent: {error}")
-        return log.with_error_id(str(error))
-    log.warn(describe_exception(error))
-    return log.with_error_id(_INTERNAL_ERROR)
+        sentence = str(error)
+        log.warn(f"nothing was sent: {sentence}")
+    else:
+        sentence = _INTERNAL_ERROR
+        log.warn(describe_exception(error))
+    return f"{sentence} (Error id: {log.run_id})"
 
 
 # ==== gpt5_agent.pipeline: The story of a question, from the Pipelines server's call to the last piece.
 
-_STRATEGY_NAMES: Mapping[str, str] = {
+STRATEGY_NAMES: Mapping[str, str] = {
     "gpt5_function_calling": "GPT-5 Function Calling",
     "gpt5_react": "GPT-5 ReAct",
 }
@@ -14370,19 +13727,19 @@ class Pipeline:
     Valves = Valves
 
     def __init__(self) -> None:
-        """Open and start nothing: the server creates one at every load."""
+        """Open nothing: the server creates one at every load."""
         self.type = "manifold"
         self.valves = self.Valves()
         self._connections = Connections()
-        self._workbench = OwnToolPool()
+        self._own_tools = OwnToolPool()
         self._bridge = AsyncBridge(error_chunk(_STOPPED_TEXT), self._close_all)
 
     def pipelines(self) -> list[dict[str, str]]:
         """Return the agents as models."""
-        return [{"id": id_, "name": name} for id_, name in _STRATEGY_NAMES.items()]
+        return [{"id": id_, "name": name} for id_, name in STRATEGY_NAMES.items()]
 
     async def on_startup(self) -> None:
-        """Let more answers wait at once; called in the server's own event loop."""
+        """Let more answers wait at once."""
         _raise_thread_limit()
 
     async def on_shutdown(self) -> None:
@@ -14392,7 +13749,7 @@ class Pipeline:
     async def inlet(
         self, body: dict[str, Any], user: dict[str, Any] | None = None
     ) -> dict[str, Any]:
-        """Keep in the body what the pipe would not learn of the chat."""
+        """Put the ids of the chat into the body: `pipe` gets no metadata."""
         del user
         return {**body, CONTEXT_KEY: read_inlet_context(body)}
 
@@ -14403,11 +13760,12 @@ class Pipeline:
         messages: Sequence[Mapping[str, Any]],
         body: dict[str, Any],
     ) -> Iterator[AnswerPiece] | dict[str, Any]:
-        """Answer: an iterator when the caller streams, else one complete result."""
+        """Return an iterator if the caller streams, else one complete result."""
         del user_message  # the last message of the user, which `messages` has
         caller = read_caller(body)
-        asked = AgentInput(model_id, messages, body, self.valves, caller.can_ask)
-        call = PipelineCall(asked, caller, self._connections, self._workbench)
+        question = AgentInput(model_id, messages, body, self.valves, caller.can_ask)
+        log = AgentLog(new_ulid()[-10:])
+        call = PipelineCall(question, caller, self._connections, self._own_tools, log)
         try:
             if caller.streams:
                 return self._bridge.stream(stream_answer(call))
@@ -14417,7 +13775,7 @@ class Pipeline:
             return iter((error, DONE_LINE)) if caller.streams else error
 
     async def _close_all(self) -> None:
-        await self._workbench.close()
+        await self._own_tools.close()
         await self._connections.close()
 
 

@@ -17,7 +17,7 @@ Built by scripts/bundle.py from pipes/; do not edit. In reading order
                       requests.mcp_servers, audit
     owui_chat  events, code, messages, storage.markers, storage.records, input.history,
                input.tasks, render.chunks, files, citations, storage.output_carrier,
-               render.completions, render.items, render.hosted, render.commentary,
+               render.completions, render.items, render.commentary, render.hosted,
                render.native, storage.details_carrier, storage.images, storage.recorder,
                host_tools, input.attachments, input.directive_words, input.directives,
                input.prefix
@@ -69,7 +69,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from fnmatch import fnmatchcase
-from functools import cache, partial
+from functools import partial
 from hashlib import sha256
 from importlib import import_module
 from io import BytesIO
@@ -92,14 +92,7 @@ from urllib.parse import (
 from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Field,
-    TypeAdapter,
-    ValidationError,
-    field_validator,
-)
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 # ==== openai_responses.clock: The time, random numbers, and ids made of both.
 
@@ -525,6 +518,14 @@ def parse_json_object(text: object) -> dict[str, Any] | None:
     except (ValueError, RecursionError):  # the latter for thousands of brackets
         return None
     return found if isinstance(found, dict) else None
+
+
+def parse_string_map(text: str) -> Mapping[str, str] | None:
+    """Return the JSON object of a text whose values are texts; {} for no text."""
+    found = parse_json_object(text.strip() or "{}")
+    if found is None or not all(isinstance(one, str) for one in found.values()):
+        return None
+    return found
 
 
 def clamp_number(value: object, least: int, most: int, default: int) -> int:
@@ -5553,11 +5554,7 @@ def is_code(item: Mapping[str, Any]) -> bool:
 
 
 def code_host_item(item: Mapping[str, Any]) -> Item:
-    """Return code and its output as the host's own item.
-
-    The host runs only code with `attributes` (docs/reference/open-webui.md, "Rounds of
-    tools").
-    """
+    """Return code and its output as the host's own item."""
     outputs = content_parts(item.get("outputs"))
     printed = "".join(str(part.get("logs") or "") for part in outputs)
     failed = item.get("status") in ("failed", "incomplete")
@@ -5571,25 +5568,22 @@ def code_host_item(item: Mapping[str, Any]) -> Item:
 
 
 def replay_code(item: Mapping[str, Any], printed: str) -> str:
-    """Return code as the page draws it, with its output in a block below.
-
-    The page draws the code between two fences and does not draw `output` (observed on
-    0.12.4). So the text closes the first block and opens a second one, which the page's
-    last fence closes.
-    """
+    """Return code as the page draws it, with its output in a block below."""
     code = str(item.get("code") or "")
     shown = printed.strip("\n").replace("```", "'''")
     return f"{code}\n```\n```text\n{shown}" if shown else code
 
 
 def remove_code(text: str, item: Mapping[str, Any]) -> str | None:
-    """Return `text` without the part that the host inserted for stored code.
+    """Return `text` without what the host inserted for stored code.
 
-    None if there is no such part: somebody has deleted the card.
+    None if that is not in it: somebody has deleted the card.
     """
     code = code_host_item(item)["code"]
-    told = f"<code_interpreter>\n{code}\n</code_interpreter>" if code else ""
-    before, found, after = text.partition(told) if told else (text, "nothing", "")
+    if not code:
+        return text.strip()
+    told = f"<code_interpreter>\n{code}\n</code_interpreter>"
+    before, found, after = text.partition(told)
     return f"{before}{after}".strip() if found else None
 
 
@@ -5616,8 +5610,7 @@ class StoredMessage(NamedTuple):
     @property
     def words(self) -> str:
         """What the user wrote."""
-        content = self.row.get("content")
-        return content if isinstance(content, str) else ""
+        return as_text(self.row.get("content"))
 
 
 class UserMessage(NamedTuple):
@@ -5627,11 +5620,6 @@ class UserMessage(NamedTuple):
     """An input message, ready to be sent."""
     stored: StoredMessage | None = None
     attachments: Sequence[Attachment] = ()
-
-    @property
-    def is_from_user(self) -> bool:
-        """Whether it is no instruction."""
-        return self.item.get("role") == "user"
 
     @property
     def content(self) -> list[Item]:
@@ -5673,9 +5661,9 @@ def parse_messages(
 ) -> tuple[str, list[ChatPart]]:
     """Return the instructions and the parts of a chat.
 
-    The system messages at the head, in order, are the instructions; later ones stand
-    at their place. Pictures without a `detail` get this one. Raises InvalidRequest for
-    what the API cannot take.
+    The system messages at the head are the instructions; later ones stay at their
+    place. Pictures without a `detail` get this one. Raises InvalidRequest for what the
+    API cannot take.
     """
     if not all(isinstance(message, Mapping) for message in messages):
         raise InvalidRequest("A message of this chat is not an object with a role.")
@@ -5710,9 +5698,8 @@ def _chat_parts(message: Mapping[str, Any], detail: str) -> Iterator[ChatPart]:
 
 
 def _calls(tool_calls: object) -> Iterator[ToolCall]:
-    for call in tool_calls if isinstance(tool_calls, list) else ():
-        wire = call if isinstance(call, Mapping) else {}
-        call_id, function, custom = map(wire.get, ("id", "function", "custom"))
+    for call in map(as_mapping, as_list(tool_calls)):
+        call_id, function, custom = map(call.get, ("id", "function", "custom"))
         if isinstance(function, Mapping):
             arguments = str(function.get("arguments") or "{}")
             yield ToolCall(str(call_id), str(function.get("name")), arguments)
@@ -5759,24 +5746,21 @@ def _image_part(wire: Mapping[str, Any], default: str) -> Item:
 
 
 def _given(wire: object) -> Item:
-    fields = wire if isinstance(wire, Mapping) else {}
-    return {str(key): value for key, value in fields.items() if value is not None}
+    return {str(k): v for k, v in as_mapping(wire).items() if v is not None}
 
 
 def _plain_text(content: object) -> str:
-    if isinstance(content, list):
-        texts = (p.get("text") for p in content if isinstance(p, Mapping))
-        return "".join(text for text in texts if isinstance(text, str))
-    return content if isinstance(content, str) else ""
+    texts = (as_text(as_mapping(part).get("text")) for part in as_list(content))
+    return "".join(texts) or as_text(content)
 
 
-def user_messages(parts: Sequence[ChatPart]) -> list[int]:
-    """Return where the messages of the user are among the parts."""
-    return [
-        place
+def user_messages(parts: Sequence[ChatPart]) -> dict[int, UserMessage]:
+    """Return the messages of the user by their places among the parts."""
+    return {
+        place: part
         for place, part in enumerate(parts)
-        if isinstance(part, UserMessage) and part.is_from_user
-    ]
+        if isinstance(part, UserMessage) and part.item.get("role") == "user"
+    }
 
 
 def attach_stored_messages(
@@ -5784,18 +5768,15 @@ def attach_stored_messages(
 ) -> list[ChatPart]:
     """Return a chat in which each message of the user has its stored one.
 
-    `rows` are the messages of the chat's row, by id. The host may have left out the
-    oldest messages: they are paired from the end.
+    `rows` are the messages of the chat's row, by id.
     """
-    result, places = list(parts), user_messages(parts)
-    if metadata.get("regeneration_message_id"):
-        places = places[:-1]  # how to answer again is in the request alone
+    result, users = list(parts), user_messages(parts)
+    if metadata.get("regeneration_message_id") and users:
+        users.popitem()  # how to answer again is in the request alone
     asked, answer = map(metadata.get, ("user_message_id", "message_id"))
     branch = _stored_branch(rows, str(asked or ""), str(answer or ""))
-    for place, stored in zip(reversed(places), branch, strict=False):
-        part = result[place]
-        if isinstance(part, UserMessage):
-            result[place] = part._replace(stored=stored)
+    for place, stored in zip(reversed(users), branch, strict=False):
+        result[place] = users[place]._replace(stored=stored)
     return result
 
 
@@ -5835,16 +5816,12 @@ _FOREIGN = (
     r"(?m:^[ \t]*\[(?:[0-9A-Z]{20}|P:[a-z_]+|openrouter:v1:[^\]\n]+)\]:[ \t]*\#[ \t]*$)"
 )
 _MARKER = re.compile(f"{_V2}|{_V1}|{_ZERO_WIDTH}|{_FOREIGN}", re.IGNORECASE)
+# A text without any of these has no marker; searching for them is cheap.
 _SIGNS = ("openai_responses:v", "\u2060", "]: #")
-"""A text without any of these has no marker; searching for them is cheap."""
 
 
 class MarkedText(NamedTuple):
-    """A piece of text, and the id in the marker before it.
-
-    `ulid` is empty for text before the first marker, and behind a removed line of
-    another pipe.
-    """
+    """A piece of text, and the id in the marker before it; empty without a marker."""
 
     ulid: str
     text: str
@@ -5855,17 +5832,12 @@ def format_marker(kind: str, ulid: str) -> str:
     return f"\n\n[openai_responses:v2:{kind}:{ulid}]: #\n\n"
 
 
-def has_marker(text: str) -> bool:
-    """Say whether `text` holds a marker of any writer."""
+def _has_marker(text: str) -> bool:
     return any(sign in text for sign in _SIGNS) and bool(_MARKER.search(text))
 
 
 def split_at_markers(text: str) -> Iterator[MarkedText]:
-    """Yield the pieces of `text`, each with the marker before it.
-
-    White space at the ends of a piece comes from the writer or the host, not from the
-    model: texts of a model that begin or end with white space are stored whole.
-    """
+    """Yield the pieces of `text` without white space at their ends."""
     if not any(sign in text for sign in _SIGNS):
         yield MarkedText("", text.strip())
         return
@@ -5883,7 +5855,7 @@ def split_at_markers(text: str) -> Iterator[MarkedText]:
 def strip_markers(text: str) -> str:
     """Return `text` as a person reads it."""
     # Repeated, because a line of another pipe may become a line of its own only now.
-    while has_marker(text):
+    while _has_marker(text):
         pieces = (piece.text for piece in split_at_markers(text))
         text = "\n\n".join(piece for piece in pieces if piece)
     return text
@@ -5900,8 +5872,7 @@ def _named(match: re.Match[str]) -> str:
 
 # ==== owui_chat.storage.records: Records: what of an answer is stored in the chat, and how the chat stays small.
 
-SEED_KEY = "openai_responses_pipe"
-_VERSION = 4
+_SEED_KEY = "openai_responses_pipe"
 
 
 class Record(NamedTuple):
@@ -5938,7 +5909,7 @@ def text_digest(text: str) -> str:
 
 def message_key(message_id: str) -> str:
     """Return the top-level key that holds the records of one message."""
-    return f"{SEED_KEY}:{message_id}"
+    return f"{_SEED_KEY}:{message_id}"
 
 
 def write_records(
@@ -5946,20 +5917,17 @@ def write_records(
 ) -> dict[str, Any]:
     """Return the JSON value for the key of one message."""
     items = {ulid: _wire(record) for ulid, record in records.items()}
-    value: dict[str, Any] = {"__v": _VERSION, "items": items}
+    value: dict[str, Any] = {"__v": 4, "items": items}
     return {**value, "dead": sorted(dead)} if dead else value
 
 
 def is_pipe_key(key: str) -> bool:
     """Say whether a top-level key of a chat holds records, of any writer."""
-    return key == SEED_KEY or key.startswith(f"{SEED_KEY}:")
+    return key == _SEED_KEY or key.startswith(f"{_SEED_KEY}:")
 
 
 def read_records(chat: Mapping[str, Any]) -> dict[str, Record]:
-    """Return every readable record of a chat's JSON, by id.
-
-    A record in an unknown form is ignored; its marker then names nothing.
-    """
+    """Return every record of a chat's JSON that can be read, by id."""
     values = [value for key, value in chat.items() if is_pipe_key(key)]
     dead = {ulid for value in values for ulid in invalid_ids(value)}
     found = (record for value in values for record in _records_in(value))
@@ -5968,12 +5936,7 @@ def read_records(chat: Mapping[str, Any]) -> dict[str, Record]:
 
 def invalid_ids(value: object) -> list[str]:
     """Return the ids that the value of one key lists as dead."""
-    dead = value.get("dead") if isinstance(value, Mapping) else None
-    return [str(ulid) for ulid in dead] if isinstance(dead, list) else []
-
-
-def _created_in(value: object) -> int:
-    return min((record.created_at for record in _records_in(value)), default=0)
+    return list(map(str, as_list(as_mapping(value).get("dead"))))
 
 
 def _invalidated(record: Record) -> Record:
@@ -5982,10 +5945,9 @@ def _invalidated(record: Record) -> Record:
 
 
 def _records_in(value: object) -> Iterator[Record]:
-    items = value.get("items") if isinstance(value, Mapping) else None
-    for ulid, wire in (items if isinstance(items, Mapping) else {}).items():
-        payload = _payload(wire.get("payload")) if isinstance(wire, Mapping) else ()
-        if payload:
+    for ulid, stored in as_mapping(as_mapping(value).get("items")).items():
+        wire = as_mapping(stored)
+        if payload := _payload(wire.get("payload")):
             yield _record(str(ulid).upper(), wire, payload)
 
 
@@ -6020,36 +5982,35 @@ def _wire(record: Record) -> dict[str, Any]:
     }
 
 
-MAX_STORED_KB = 4096
-"""The most stored in one chat: the host reads and writes it whole at every answer."""
+MAX_STORED_KB = 4096  # in one chat: the host reads and writes it at every answer
 
 _KEPT_SHARE = 0.75  # so that not every answer changes the beginning of the next request
 _SHORT = 500
 _STAYS = ("__v", "dead")
 
-Values = Mapping[str, Any]
+_Values = Mapping[str, Any]
 
 
 def prune(
-    values: Values, messages: Mapping[str, Any], own: str, most: int
+    values: _Values, messages: Mapping[str, Any], own: str, most: int
 ) -> dict[str, Any]:
     """Return the values to write in addition to that of the key `own`.
 
-    `messages` are those of the chat; without any, nothing is known about them. Answers
-    that are still growing are not touched, because others write them. The remaining
-    values have at most `most` characters.
+    `messages` are those of the chat; without any, all count as present. Answers that
+    are still growing are not touched, because others write them. The remaining values
+    have at most `most` characters.
     """
     present = set(map(message_key, messages)) if messages else set(values)
     growing = {message_key(id) for id, message in messages.items() if _grows(message)}
     ours = {
         key: value
         for key, value in values.items()
-        if key not in (own, SEED_KEY) and isinstance(value, Mapping)
+        if key not in (own, _SEED_KEY) and isinstance(value, Mapping)
     }
-    gone = {k: _without_kept(v) for k, v in ours.items() if k not in present}
-    gone = {key: value for key, value in gone.items() if value != ours[key]}
+    now = {k: _without_kept(v) for k, v in ours.items() if k not in present}
     left = {k: v for k, v in ours.items() if k in present and k not in growing}
-    return gone | _prune_values(left, most)
+    now |= _prune_values(left, most)
+    return {key: value for key, value in now.items() if value != ours[key]}
 
 
 def stored_size(value: object) -> int:
@@ -6058,29 +6019,25 @@ def stored_size(value: object) -> int:
 
 
 def _grows(message: object) -> bool:
-    return isinstance(message, Mapping) and message.get("done") is False
+    return as_mapping(message).get("done") is False
 
 
-def _has(value: Values) -> bool:
-    items = value.get("items")
-    return isinstance(items, Mapping) and bool(items)
-
-
-def _without_kept(value: Values) -> dict[str, Any]:
+def _without_kept(value: _Values) -> dict[str, Any]:
     return {name: inner for name, inner in value.items() if name in _STAYS}
 
 
-def _empty_value(value: Values) -> dict[str, Any]:
+def _empty_value(value: _Values) -> dict[str, Any]:
     return {name: inner for name, inner in value.items() if name != "items"}
 
 
-def _prune_values(values: Values, most: int) -> dict[str, Any]:
+def _prune_values(values: _Values, most: int) -> dict[str, Any]:
     over = sum(map(stored_size, values.values())) - most
     if over <= 0:
         return {}
     over += int(most * (1 - _KEPT_SHARE))
     now = dict(values)
-    oldest = sorted(filter(lambda key: _has(values[key]), values), key=_age(values))
+    filled = (key for key in values if as_mapping(values[key].get("items")))
+    oldest = sorted(filled, key=lambda key: _oldest_time(values[key]))
     for shrink in (_with_short_outputs, _empty_value):
         for key in oldest:
             if over <= 0:
@@ -6088,14 +6045,14 @@ def _prune_values(values: Values, most: int) -> dict[str, Any]:
             smaller = shrink(now[key])
             over -= stored_size(now[key]) - stored_size(smaller)
             now[key] = smaller
-    return {key: value for key, value in now.items() if value != values[key]}
+    return now
 
 
-def _age(values: Values) -> Callable[[str], int]:
-    return lambda key: _created_in(values[key])
+def _oldest_time(value: object) -> int:
+    return min((record.created_at for record in _records_in(value)), default=0)
 
 
-def _with_short_outputs(value: Values) -> dict[str, Any]:
+def _with_short_outputs(value: _Values) -> dict[str, Any]:
     items = {ulid: _short_record(wire) for ulid, wire in value["items"].items()}
     return {**value, "items": items}
 
@@ -6104,9 +6061,9 @@ def _short_record(wire: Any) -> Any:
     if not isinstance(wire, Mapping):
         return wire
     payload = wire.get("payload")
-    rows = payload if isinstance(payload, list) else None
-    short = list(map(_short_item, rows)) if rows is not None else _short_item(payload)
-    return {**wire, "payload": short}
+    if isinstance(payload, list):
+        return {**wire, "payload": list(map(_short_item, payload))}
+    return {**wire, "payload": _short_item(payload)}
 
 
 def _short_item(item: Any) -> Any:
@@ -6116,14 +6073,13 @@ def _short_item(item: Any) -> Any:
     if isinstance(item.get("output"), str):
         short["output"] = _cut(item["output"])
     if isinstance(item.get("outputs"), list):
-        short["outputs"] = list(_short_logs(item["outputs"]))
+        short["outputs"] = list(map(_short_logs, content_parts(item["outputs"])))
     return {**item, **short}
 
 
-def _short_logs(outputs: Iterable[Any]) -> Iterable[Item]:
-    for part in content_parts(list(outputs)):
-        logs = part.get("logs")
-        yield {**part, "logs": _cut(logs)} if isinstance(logs, str) else part
+def _short_logs(part: Item) -> Item:
+    logs = part.get("logs")
+    return {**part, "logs": _cut(logs)} if isinstance(logs, str) else part
 
 
 def _cut(text: str) -> str:
@@ -6140,8 +6096,7 @@ _BLOCK = re.compile(
 )
 
 
-def strip_old_blocks(text: str) -> str:
-    """Return `text` without such blocks; a block that is not closed stays as text."""
+def _strip_old_blocks(text: str) -> str:
     if _SIGN not in text or "</details>" not in text:
         return text  # below, only the text before the last end is read, once
     end = text.rindex("</details>") + len("</details>\n")
@@ -6162,7 +6117,7 @@ def build_input(
     content and directly before its product.
     """
     items: list[Item] = []
-    run: list[AssistantText | ToolCall | ToolMessage] = []
+    run: list[ChatPart] = []
     for part in parts:
         if isinstance(part, UserMessage):
             past = _RunHistory(run, records, reader).items()
@@ -6191,22 +6146,22 @@ class _RunHistory:
 
     def __init__(
         self,
-        run: Sequence[AssistantText | ToolCall | ToolMessage],
+        run: Sequence[ChatPart],
         records: Mapping[str, Record],
         reader: Origin | None,
     ) -> None:
-        self._pieces = [_split(part) for part in run]
+        self._pieces = [piece for part in run for piece in _split(part)]
         self._reader = reader
         self._records = {
             piece.ulid: records[piece.ulid]
-            for pieces in self._pieces
-            if isinstance(pieces, list)
-            for piece in pieces
-            if piece.ulid in records
+            for piece in self._pieces
+            if isinstance(piece, MarkedText) and piece.ulid in records
         }
         self._waiting = {
             ulid: [
-                strip_for_replay(item) for item in record.payload if is_replayed(item)
+                item
+                for item in map(strip_for_replay, filter(is_replayed, record.payload))
+                if not is_code(item) or self._take_out(item)
             ]
             for ulid, record in self._records.items()
         }
@@ -6217,31 +6172,25 @@ class _RunHistory:
             if is_call(item)
         }
 
-        for waiting in self._waiting.values():
-            for item in filter(is_code, list(waiting)):
-                if not self._takes_out(item):
-                    waiting.remove(item)
-
-    def _takes_out(self, code: Item) -> bool:
-        for pieces in [found for found in self._pieces if isinstance(found, list)]:
-            for place, piece in enumerate(pieces):
+    def _take_out(self, code: Item) -> bool:
+        for place, piece in enumerate(self._pieces):
+            if isinstance(piece, MarkedText):
                 rest = remove_code(piece.text, code)
                 if rest is not None:
-                    pieces[place] = piece._replace(text=rest)
+                    self._pieces[place] = piece._replace(text=rest)
                     return True
         return False
 
     def items(self) -> list[Item]:
         items: list[Item] = []
-        for part in self._pieces:
-            match part:
+        for piece in self._pieces:
+            match piece:
+                case MarkedText():
+                    items += self._text(piece)
                 case ToolCall():
-                    items += self._call(part)
+                    items += self._call(piece)
                 case ToolMessage():
-                    items.append(tool_message_item(part, items))
-                case _:
-                    for piece in part:
-                        items += self._piece(piece)
+                    items.append(tool_message_item(piece, items))
         return items
 
     def _call(self, call: ToolCall) -> list[Item]:
@@ -6253,23 +6202,23 @@ class _RunHistory:
                 return self._allowed(ulid, waiting[: place + 1])
         return [_call_item(call)]
 
-    def _piece(self, piece: MarkedText) -> list[Item]:
-        kept = self._allowed(piece.ulid, self._waiting.pop(piece.ulid, []))
-        message = kept.pop() if kept and _is_answer(kept[-1]) else None
-        record = self._records.get(piece.ulid)
-        if message and record and not record.shown and _is_whole_commentary(message):
-            kept, message = [*kept, message], None
-        if not piece.text:
-            return kept
-        if message and record and record.shown == text_digest(piece.text):
-            return [*kept, message]
-        return [*kept, _message_item(message, piece.text)]
+    def _text(self, piece: MarkedText) -> list[Item]:
+        items, message = (
+            self._allowed(piece.ulid, self._waiting.pop(piece.ulid, [])),
+            None,
+        )
+        if items and _is_answer(items[-1]):
+            last, shown = items[-1], self._records[piece.ulid].shown
+            if piece.text and shown == text_digest(piece.text):
+                return items
+            # The host does not return the text of commentary.
+            if shown or not (is_commentary(last) and message_text(last)):
+                message = items.pop()
+        return [*items, _message_item(message, piece.text)] if piece.text else items
 
     def _allowed(self, ulid: str, items: Sequence[Item]) -> list[Item]:
-        if not items:
-            return []
-        reader = self._reader
-        readable = bool(reader and reader.can_decrypt(self._records[ulid].origin))
+        reader, record = self._reader, self._records.get(ulid)
+        readable = reader and record and reader.can_decrypt(record.origin)
         return [
             item
             for item in items
@@ -6285,20 +6234,14 @@ def _call_item(call: ToolCall) -> Item:
     return {**head, key: call.arguments}
 
 
-def _split(
-    part: AssistantText | ToolCall | ToolMessage,
-) -> list[MarkedText] | ToolCall | ToolMessage:
+def _split(part: ChatPart) -> Iterable[MarkedText | ChatPart]:
     if isinstance(part, AssistantText):
-        return list(split_at_markers(strip_old_blocks(part.text)))
-    return part
+        return split_at_markers(_strip_old_blocks(part.text))
+    return [part]
 
 
 def _is_answer(item: Item) -> bool:
     return item_type(item) == "message" and item.get("role") == "assistant"
-
-
-def _is_whole_commentary(item: Item) -> bool:
-    return is_commentary(item) and bool(message_text(item))
 
 
 def _message_item(kept: Item | None, shown: str) -> Item:
@@ -6307,15 +6250,11 @@ def _message_item(kept: Item | None, shown: str) -> Item:
         return {"type": "message", "role": "assistant", "content": [part]}
     if message_text(kept).strip() == shown:
         return kept
-    parts = kept.get("content")
-    if isinstance(parts, list) and len(parts) == 1 and _is_text_part(parts[0]):
+    parts = as_list(kept.get("content"))
+    if [as_mapping(one).get("type") for one in parts] == ["output_text"]:
         is_edited = "text" in parts[0]  # the annotations' positions are no longer valid
         part = {**parts[0], "text": shown, **({"annotations": []} if is_edited else {})}
     return {**kept, "content": [part]}
-
-
-def _is_text_part(part: object) -> bool:
-    return isinstance(part, Mapping) and part.get("type") == "output_text"
 
 
 # ==== owui_chat.input.tasks: Small jobs that the host gives a model: titles, tags, follow-up questions.
@@ -6334,11 +6273,9 @@ _TASK_OBJECTS: Mapping[str, tuple[str, dict[str, Any]]] = {
 (docs/reference/open-webui.md, "Tasks")."""
 
 
-_ANSWER_KEYS = frozenset(
-    {
-        *("tools", "tool_choice", "parallel_tool_calls", "reasoning"),
-        *("reasoning_effort", "text", "verbosity", "response_format"),
-    }
+_ANSWER_KEYS = (
+    *("tools", "tool_choice", "parallel_tool_calls", "reasoning"),
+    *("reasoning_effort", "text", "verbosity", "response_format"),
 )
 """What is chosen for answers, but not for tasks."""
 
@@ -6354,10 +6291,10 @@ def task_request(
     If the host reads the answer as JSON, the model is held to that form. Raises
     InvalidRequest.
     """
-    messages = task_messages(messages)
+    messages = [{**m, "content": _clean(m.get("content"))} for m in messages]
     instructions, parts = parse_messages(messages)
     given = {k: v for k, v in body.items() if k not in _ANSWER_KEYS}
-    form = task_format(task, messages)
+    form = _task_format(task, messages)
     if form and model.facts.known_family:
         given["text"] = {"format": form}
     settings = Settings(
@@ -6367,20 +6304,9 @@ def task_request(
     return build_request(model, instructions, items, given, settings)
 
 
-def task_messages(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return the messages of a task without the markers of the quoted chat."""
-    return [
-        {**message, "content": _clean(message.get("content"))} for message in messages
-    ]
-
-
-def task_format(
+def _task_format(
     task: str, messages: Sequence[Mapping[str, Any]]
 ) -> dict[str, Any] | None:
-    """Return the `text.format` of a task whose answer the host reads as JSON, or None.
-
-    An administrator's own prompt may ask for something else, so the key must be in it.
-    """
     key, value = _TASK_OBJECTS.get(task, ("", {}))
     if not key or not any(f'"{key}"' in str(m.get("content")) for m in messages):
         return None
@@ -6394,10 +6320,7 @@ def task_format(
 
 
 def task_result(text: str, model: str) -> dict[str, Any]:
-    """Return the answer of a task; an empty one if it failed.
-
-    The host would use the text of an error as the title.
-    """
+    """Return the answer of a task; its text must be empty if the task failed."""
     message = {"role": "assistant", "content": text}
     return {
         "object": "chat.completion",
@@ -6426,12 +6349,7 @@ Chunk = dict[str, Any]
 
 
 def host_usage(ended: RunDone) -> Chunk:
-    """Return the field `usage` as the host stores it; empty if nothing was counted.
-
-    The sums are for billing. The host's compaction reads `prompt_tokens` as the size of
-    the chat, so `prompt_tokens` and `completion_tokens` are those of the last response
-    (docs/reference/open-webui.md, "Usage").
-    """
+    """Return the field `usage` as the host stores it; empty if nothing was counted."""
     usage, cost = ended.usage, ended.cost
     if usage is None:
         return {}
@@ -6453,10 +6371,7 @@ def host_usage(ended: RunDone) -> Chunk:
 
 
 def error_chunk(sentence: str) -> Chunk:
-    """Return the chunk that marks the message as failed and keeps its text.
-
-    It has no `choices`, because with them the host ignores `error`.
-    """
+    """Return the chunk that marks the message as failed and keeps its text."""
     return {"error": {"message": sentence}}
 
 
@@ -6507,9 +6422,7 @@ def link_files(text: str, card: Mapping[str, Any]) -> str:
 
 
 def file_lines(card: Mapping[str, Any]) -> str:
-    """Return the lines for a reader who has already got the text with its own
-    addresses.
-    """
+    """Return the links and notes of a card, for a text that was shown without them."""
     links = (card.get("links") or {}).items()
     lines = [
         f"[{PurePosixPath(unquote(address)).name}]({url})" for address, url in links
@@ -6524,10 +6437,10 @@ _LABEL = r"[^\[\]\n]{0,300}"
 _PLAIN = r"[^\s()]{0,1000}"
 _URL = rf"https?://{_PLAIN}(?:\({_PLAIN}\){_PLAIN})?"
 
+# A Markdown link, with the parentheses directly around it.
 _LINK = re.compile(
     rf"(?P<open>\()?\[(?P<label>{_LABEL})\]\((?P<url>{_URL})\)(?(open)\))"
 )
-"""A Markdown link, with the parentheses directly around it."""
 
 # Every alternative begins with one plain character, so that `re` skips all others three
 # times as fast.
@@ -6541,7 +6454,7 @@ _TRACKING = re.compile(rf"\?{_TRACKED}&|[?&]{_TRACKED}(?![\w-])")
 
 _OPEN_LINK = re.compile(f"{_UNFINISHED_LINK}|{_UNFINISHED_TRACKING}")
 OPEN_TRACKING = re.compile(_UNFINISHED_TRACKING)
-"""The end of a text that may continue as a tracking parameter."""
+"""The end of a text that may become a tracking parameter."""
 
 
 class HoldbackBuffer:
@@ -6583,7 +6496,7 @@ class Citations:
         self._numbers = {key: number for number, key in enumerate(known, 1)}
         self._names: dict[str, str] = {}
         self._waiting: list[str] = []  # sources that the page does not know yet
-        self._growing: dict[tuple[int, int], HoldbackBuffer] = {}
+        self._growing: dict[int, tuple[int, HoldbackBuffer]] = {}
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -6614,7 +6527,7 @@ class Citations:
                 yield from self._sources(ended=True)  # before the numbers that follow
                 yield from self._host_sources(event.card.get("sources", ()))
             case RunDone():
-                for index in dict.fromkeys(index for index, _ in self._growing):
+                for index in [*self._growing]:
                     yield from self._rest(index)
                 yield from self._sources(ended=True)
                 yield event
@@ -6633,10 +6546,8 @@ class Citations:
             yield TextDelta(index, "text", 0, text)
 
     def _take_held(self, index: int) -> str:
-        places = sorted(place for place in self._growing if place[0] == index)
-        return "".join(
-            self._linked(self._growing.pop(place).rest()) for place in places
-        )
+        _, held = self._growing.pop(index, (0, None))
+        return self._linked(held.rest()) if held else ""
 
     def _shown_text(self, ended: ItemDone) -> str:
         content = ended.item.get("content")
@@ -6653,12 +6564,12 @@ class Citations:
             yield SourceCited({**head, "metadata": [{"source": key, "name": name}]})
 
     def _grow(self, event: TextDelta) -> str:
-        place = (event.output_index, event.part)
-        before = ""
-        if place not in self._growing:
-            before = self._take_held(event.output_index)
-            self._growing[place] = HoldbackBuffer(_OPEN_LINK)
-        return before + self._linked(self._growing[place].feed(event.text))
+        index, before = event.output_index, ""
+        part, held = self._growing.get(index, (None, None))
+        if held is None or part != event.part:
+            before, held = self._take_held(index), HoldbackBuffer(_OPEN_LINK)
+            self._growing[index] = (event.part, held)
+        return before + self._linked(held.feed(event.text))
 
     def _linked(self, text: str) -> str:
         if "](" in text:
@@ -6782,10 +6693,7 @@ COMMENTARY_TYPE = "openai_responses:remark"
 
 
 def closing_commentary(output: Sequence[Item]) -> Item | None:
-    """Return the commentary that is the last output of a run, if there is one.
-
-    The same holds for the last response of a run.
-    """
+    """Return the commentary that is the last output of a run or of its last response."""
     if open_calls(output):
         return None
     for item in reversed(output):
@@ -6794,18 +6702,6 @@ def closing_commentary(output: Sequence[Item]) -> Item | None:
         if item_type(item) == "message" and message_text(item).strip():
             return item if is_commentary(item) else None
     return None
-
-
-def returned_texts(turn: Sequence[tuple[Item, str]]) -> list[tuple[Item, str]]:
-    """Return the items of a response with the texts that the host returns for them.
-
-    `turn` has the shown text of each item; the host does not return that of commentary.
-    """
-    closing = closing_commentary([item for item, _ in turn])
-    return [
-        (item, "" if is_commentary(item) and item != closing else text)
-        for item, text in turn
-    ]
 
 
 _RECORD_TYPE = "openai_responses:kept"
@@ -6821,16 +6717,11 @@ def record_item(stored: StoredRecord, before: str) -> Item:
     return {**head, "kept": dict(stored.value)}
 
 
-_Answer = list[AssistantText | ToolCall | ToolMessage]
-_Place = tuple[int, int]
-"""The number of a part, and where in its text."""
+_Place = tuple[int, int]  # the number of a part, and where in its text
 
 
 def output_values(messages: Mapping[str, Any]) -> dict[str, Any]:
-    """Return all values that are stored in the outputs of a chat's messages.
-
-    They have the form of message keys' values, under keys that no message has.
-    """
+    """Return the values in the outputs of a chat's messages, in the form of its keys."""
     items = (item for message in messages.values() for item in _output_of(message))
     return {
         message_key(_item_id(item)): item.get("kept")
@@ -6863,33 +6754,31 @@ def restore_from_outputs(
 ) -> list[ChatPart]:
     """Return a chat with markers for the records in its `runs`.
 
-    Matched from the end, because the host may have left out the oldest messages. A run
-    that differs from the stored chat is not changed.
+    A run that differs from the stored chat is not changed.
     """
-    waiting = list(runs)
-    answers: list[list[ChatPart]] = []
-    for is_said, group in groupby(
-        reversed(parts), lambda part: isinstance(part, UserMessage)
-    ):
+    waiting, result = list(runs), list[ChatPart]()
+    grouped = groupby(reversed(parts), lambda part: isinstance(part, UserMessage))
+    for is_said, group in grouped:
         found = [*group][::-1]
-        answers.insert(0, found if is_said else _merge_output(found, waiting))
-    return [part for answer in answers for part in answer]
+        result[:0] = found if is_said else _merge_output(found, waiting)
+    return result
 
 
 def _merge_output(
-    parts: Sequence[ChatPart], waiting: list[Sequence[Item]]
+    answer: list[ChatPart], waiting: list[Sequence[Item]]
 ) -> list[ChatPart]:
-    answer: _Answer = [part for part in parts if not isinstance(part, UserMessage)]
     for number in reversed(range(len(waiting))):
         places = _places(answer, waiting[number])
         if places is not None:
             kept = list(filter(_is_record, waiting[number]))
             del waiting[number:]
             return [*_with_markers(answer, kept, places)]
-    return list(parts)
+    return answer
 
 
-def _places(answer: _Answer, run: Sequence[Item]) -> dict[str, _Place] | None:
+def _places(
+    answer: Sequence[ChatPart], run: Sequence[Item]
+) -> dict[str, _Place] | None:
     found: dict[str, _Place] = {}
     place, has_text = (0, 0), False
     for item in run:
@@ -6903,10 +6792,10 @@ def _places(answer: _Answer, run: Sequence[Item]) -> dict[str, _Place] | None:
                 return None
             found[_item_id(item)], has_text = at, True
             place = (at[0], at[1] + len(text))
-    return found if has_text or _call_ids(answer, run) else None
+    return found if has_text or _has_call(answer, run) else None
 
 
-def _find_text(answer: _Answer, place: _Place, text: str) -> _Place | None:
+def _find_text(answer: Sequence[ChatPart], place: _Place, text: str) -> _Place | None:
     first, start = place
     for number, part in enumerate(answer[first:], first):
         if isinstance(part, AssistantText):
@@ -6916,20 +6805,20 @@ def _find_text(answer: _Answer, place: _Place, text: str) -> _Place | None:
     return None
 
 
-def _behind_output(answer: _Answer, item: Item) -> _Place:
+def _behind_output(answer: Sequence[ChatPart], item: Item) -> _Place:
     for number, part in enumerate(answer):
         if isinstance(part, ToolMessage) and part.call_id == item.get("call_id"):
             return number + 1, 0
     return 0, 0
 
 
-def _call_ids(answer: _Answer, run: Sequence[Item]) -> set[str]:
-    shown = {part.call_id for part in answer if isinstance(part, ToolCall)}
-    return shown & {str(item.get("call_id")) for item in run if is_call(item)}
+def _has_call(answer: Sequence[ChatPart], run: Sequence[Item]) -> bool:
+    call_ids = {str(item.get("call_id")) for item in run if is_call(item)}
+    return any(isinstance(p, ToolCall) and p.call_id in call_ids for p in answer)
 
 
 def _with_markers(
-    answer: _Answer, kept: Sequence[Item], places: Mapping[str, _Place]
+    answer: Sequence[ChatPart], kept: Sequence[Item], places: Mapping[str, _Place]
 ) -> Iterator[ChatPart]:
     lines: dict[_Place, str] = {}
     for item in kept:
@@ -6937,11 +6826,15 @@ def _with_markers(
         if place is None and item.get("before"):
             continue  # its text is gone
         place = place or (len(answer), 0)
-        lines[place] = lines.get(place, "") + format_marker("items", _ulid(item))
+        ulid = _item_id(item).removeprefix(_RECORD_ID)
+        lines[place] = lines.get(place, "") + format_marker("items", ulid)
     for number, part in enumerate(answer):
         here = {at: line for (n, at), line in lines.items() if n == number}
         if isinstance(part, AssistantText):
-            yield _with_lines(part, here)
+            text = part.text
+            for at in sorted(here, reverse=True):
+                text = text[:at] + here[at] + text[at:]
+            yield AssistantText(text)
         else:
             yield from map(AssistantText, here.values())
             yield part
@@ -6949,29 +6842,18 @@ def _with_markers(
         yield AssistantText(last)
 
 
-def _with_lines(answered: AssistantText, lines: Mapping[int, str]) -> AssistantText:
-    text = answered.text
-    for at in sorted(lines, reverse=True):
-        text = text[:at] + lines[at] + text[at:]
-    return AssistantText(text)
-
-
 def _output_of(message: object) -> list[Item]:
-    return content_parts(message.get("output")) if isinstance(message, Mapping) else []
+    return content_parts(as_mapping(message).get("output"))
 
 
 def _given_text(item: Item) -> str:
     parts = content_parts(item.get("content"))
     texts = (p.get("text") for p in parts if p.get("type") == "output_text")
-    return "".join(text for text in texts if isinstance(text, str))
+    return "".join(map(as_text, texts))
 
 
 def _is_record(item: Item) -> bool:
     return item.get("type") == _RECORD_TYPE and _item_id(item).startswith(_RECORD_ID)
-
-
-def _ulid(item: Item) -> str:
-    return _item_id(item).removeprefix(_RECORD_ID)
 
 
 def _item_id(item: Item) -> str:
@@ -6985,16 +6867,11 @@ _FINISH_REASONS = {"max_output_tokens": "length", "content_filter": "content_fil
 
 
 class ChunkRenderer:
-    """Shows one run as growing text and reasoning.
-
-    Open calls are for the client; they come at the end. Commentary is shown as
-    reasoning, so that the text is only the answer. If a run ends with commentary, it is
-    repeated as the answer.
-    """
+    """Shows one run as growing text and reasoning, which includes commentary."""
 
     def __init__(self, completion_id: str, created: int, model: str) -> None:
         """Take the fields of every chunk: its id, its time in seconds, the model."""
-        self._head = {
+        self.head = {
             "id": completion_id,
             "object": "chat.completion.chunk",
             "created": created,
@@ -7065,7 +6942,7 @@ class ChunkRenderer:
 
     def _chunk(self, delta: dict[str, Any], finish: str | None = None) -> Chunk:
         choice = {"index": 0, "delta": delta, "finish_reason": finish}
-        return {**self._head, "choices": [choice]}
+        return {**self.head, "choices": [choice]}
 
     def _gap(self, kind: str, place: object) -> str:
         before = self._places.get(kind, place)
@@ -7081,7 +6958,7 @@ class ChunkRenderer:
         else:
             yield self._chunk({}, _finish_reason(event.ending, bool(self._open_calls)))
         if usage := host_usage(event):
-            yield {**self._head, "choices": [], **usage}
+            yield {**self.head, "choices": [], **usage}
 
 
 def _chat_image(item: Item) -> dict[str, Any]:
@@ -7111,11 +6988,7 @@ def _finish_reason(ending: Ending, has_calls: bool) -> str:
 def completion(
     ended: RunDone, completion_id: str, created: int, model: str
 ) -> dict[str, Any]:
-    """Return the `chat.completion` of a run, with the error if it failed.
-
-    Text that arrived before a failure is included; without any, there is only the
-    error.
-    """
+    """Return the `chat.completion` of a run; only the error if it failed at once."""
     error = _error(ended.ending)
     if error and not ended.output:
         return error
@@ -7133,10 +7006,7 @@ def completion(
 
 
 def completion_text(ended: RunDone) -> str:
-    """Return the text of an answer, with a blank line between its messages.
-
-    Commentary is not part of it, unless the run ends with it or has no other text.
-    """
+    """Return the text of an answer: without commentary, unless that is all or the end."""
     return _GAP.join(map(_clean_text, _messages(ended)))
 
 
@@ -7186,10 +7056,7 @@ def _progress(ended: RunDone) -> str:
 
 
 def call_host_item(item: Item) -> Item:
-    """Return a call in the host's form; the text of a custom call is an argument.
-
-    The host would leave a call without a status out of the next turn.
-    """
+    """Return a call in the host's form; the text of a custom call is an argument."""
     shown = {"status": "completed", **_without_secrets(item)}
     if item_type(item) == "custom_tool_call":
         text = json.dumps({"input": shown.pop("input", "")}, ensure_ascii=False)
@@ -7313,6 +7180,19 @@ class OutputItems:
         grown = {"item_id": item_id, part: 0, "delta": text}
         return _native(_DELTA_TYPES[kind], place, **grown)
 
+    def add_files(self, card: Mapping[str, Any]) -> Iterator[Chunk]:
+        """Yield the files of a card; the page gets those of earlier cards again."""
+        if files := card.get("files"):
+            yield host_event("files", {"files": files})
+            if self.files:
+                yield self.show_files(files)
+            self.files += files
+
+    def show_files(self, more: Sequence[Item] = ()) -> Chunk:
+        """Return the chunk that shows files on the page only, with some `more`."""
+        event = host_event("chat:message:files", {"files": [*self.files, *more]})
+        return {**event, "choices": []}
+
     def answer(self, event: ToolOutput) -> Iterator[Chunk]:
         """Yield the output of a call in the form in which the host would store it."""
         place = self._open_calls().get(event.item["call_id"])
@@ -7342,7 +7222,7 @@ class OutputItems:
     def add_record(
         self, stored: StoredRecord, places: Mapping[int, int]
     ) -> Iterator[Chunk]:
-        """Yield the events of a record; one that was shown before is replaced.
+        """Yield the events of a record, which may replace an earlier one.
 
         `places` are those of the run's items.
         """
@@ -7370,18 +7250,115 @@ def _native(kind: str, place: int, **fields: Any) -> Chunk:
     return {**head, **fields, "choices": [{"index": 0, "delta": {}}]}
 
 
+# ==== owui_chat.render.commentary: Commentary of the model, shown as progress beside the answer.
+
+
+class Commentary:
+    """Shows one message of commentary; `place` is that of its item."""
+
+    def __init__(self, shown: OutputItems) -> None:
+        """Begin at the next place."""
+        self.place = len(shown.items)
+        self._shown = shown
+        self._quoted = ""
+        self._stored = 0  # how much of it the host has
+        self._ended: ItemDone | None = None
+        self._marker = (self.place, "")
+
+    def render(self, event: ItemEvent, marker: str) -> Iterator[Chunk]:
+        """Yield the chunks for an event of the item; its marker comes at its end."""
+        match event:
+            case ItemAdded():
+                yield self._shown.begin(_commentary_item(event.item, "", "in_progress"))
+            case TextDelta():
+                yield from self._grow(event.text)
+            case ItemDone():
+                yield from self._end(event, marker)
+                yield from self._shown.add_files(event.card)
+
+    def break_off(self) -> Iterator[Chunk]:
+        """Yield the end of commentary that the run did not end."""
+        if self._ended is None:
+            yield self._whole("incomplete")
+
+    def become_answer(self, closing: Item | None) -> Iterator[Chunk]:
+        """Yield the text as a message, behind its marker, if this is `closing`."""
+        if self._ended is None or self._ended.item != closing:
+            return
+        place, marker = self._marker
+        if marker:
+            item = self._shown.items[self.place]
+            yield self._shown.end(self.place, _commentary_item(item, "", "completed"))
+        head = {"id": self._shown.items[place].get("id")}
+        item = message_host_item(head, marker + self._ended.shown)
+        yield self._shown.end(place, item)
+
+    def _grow(self, text: str) -> Iterator[Chunk]:
+        if not text:
+            return
+        more = text.replace("\n", "\n> ") if self._quoted else _quotation(text)
+        self._quoted += more
+        if len(self._quoted) < 2 * self._stored:
+            yield self._shown.grow(self.place, "text", more)
+        else:
+            yield self._whole("in_progress")
+
+    def _whole(self, status: str) -> Chunk:
+        self._stored = len(self._quoted)
+        item = _commentary_item(self._shown.items[self.place], self._quoted, status)
+        return self._shown.end(self.place, item)
+
+    def _end(self, event: ItemDone, marker: str) -> Iterator[Chunk]:
+        self._ended = event
+        card = _commentary_item(event.item, _quotation(event.shown), "completed")
+        yield self._shown.end(self.place, card)
+        if marker:
+            self._marker = (len(self._shown.items), marker)
+            yield from self._shown.add_marker(marker)
+
+
+def _quotation(text: str) -> str:
+    return "> " + text.replace("\n", "\n> ") if text else ""
+
+
+def _commentary_item(item: Item, text: str, status: str) -> Item:
+    content = [{"type": "output_text", "text": text}] if text else []
+    head = {"type": COMMENTARY_TYPE, "id": item.get("id") or ""}
+    return {**head, "status": status, "content": content}
+
+
 # ==== owui_chat.render.hosted: What the page shows of the items that OpenAI's own tools make.
 
 
-class HostedItem(ABC):
-    """Shows one item.
-
-    It gets the item's own events, from ItemAdded to ItemDone, and RunDone if the run
-    ended before the item.
-    """
+class HostedItems:
+    """Shows the items of one run; a type without a card is not shown."""
 
     def __init__(self, shown: OutputItems) -> None:
-        """Take the list of items that this one joins."""
+        """Take the list of items that they join."""
+        self._shown = shown
+        self._open: dict[int, _HostedItem] = {}
+
+    def render(self, event: ItemEvent) -> Iterator[Chunk]:
+        """Yield the chunks for an event of an item."""
+        index = event.output_index
+        if isinstance(event, ItemAdded):
+            card = _HOSTED_ITEMS.get(item_type(event.item))
+            if card:
+                self._open[index] = card(self._shown)
+        if index in self._open:
+            yield from self._open[index].render(event)
+        if isinstance(event, ItemDone):
+            self._open.pop(index, None)
+
+    def break_off(self, event: RunDone) -> Iterator[Chunk]:
+        """Yield the chunks for items that the run did not end."""
+        for item in self._open.values():
+            yield from item.render(event)
+
+
+class _HostedItem(ABC):
+
+    def __init__(self, shown: OutputItems) -> None:
         self._shown = shown
         self._place = len(shown.items)
 
@@ -7395,7 +7372,7 @@ _FAILED = "The picture could not be drawn."
 _BROKE_OFF = "The answer broke off before the picture was finished."
 
 
-class _ImageHostItem(HostedItem):
+class _ImageHostItem(_HostedItem):
     def render(self, event: RunEvent) -> Iterator[Chunk]:
         match event:
             case ItemAdded():
@@ -7403,13 +7380,13 @@ class _ImageHostItem(HostedItem):
             case PartialImage():
                 sketch = {"result": event.image, "output_format": event.form}
                 picture = {"type": "image", "url": image_url(sketch)}
-                yield _on_the_page(self._shown, [picture])
+                yield self._shown.show_files([picture])
             case ItemDone():
                 yield from self._end(event)
-                yield from show_files(self._shown, event.card)
+                yield from self._shown.add_files(event.card)
             case _:
                 yield from self._note(_BROKE_OFF)
-                yield _on_the_page(self._shown, [])
+                yield self._shown.show_files()
 
     def _end(self, event: ItemDone) -> Iterator[Chunk]:
         notes = event.card.get("notes", ())
@@ -7425,26 +7402,6 @@ class _ImageHostItem(HostedItem):
         yield from self._shown.add({**note, "content": [part]})
 
 
-def show_files(shown: OutputItems, card: Mapping[str, Any]) -> Iterator[Chunk]:
-    """Yield the files of a card.
-
-    If a message has several, the page would show only the last one, although the host
-    stores all of them.
-    """
-    files = card.get("files")
-    if not files:
-        return
-    yield host_event("files", {"files": files})
-    if shown.files:
-        yield _on_the_page(shown, files)
-    shown.files += files
-
-
-def _on_the_page(shown: OutputItems, more: list[Item]) -> Chunk:
-    event = host_event("chat:message:files", {"files": [*shown.files, *more]})
-    return {**event, "choices": []}
-
-
 def _failure(item: Item) -> str:
     code = as_mapping(item.get("error")).get("code")
     return _REFUSED if code == "moderation_blocked" else _FAILED
@@ -7453,7 +7410,7 @@ def _failure(item: Item) -> str:
 _BROKEN_CODE = "The answer broke off before the code had run."
 
 
-class _CodeHostItem(HostedItem):
+class _CodeHostItem(_HostedItem):
     def __init__(self, shown: OutputItems) -> None:
         super().__init__(shown)
         self._code: list[str] = []
@@ -7468,18 +7425,14 @@ class _CodeHostItem(HostedItem):
                 yield self._shown.grow(self._place, event.kind, event.text)
             case ItemDone():
                 yield self._shown.end(self._place, code_host_item(event.item))
-                yield from show_files(self._shown, event.card)
+                yield from self._shown.add_files(event.card)
             case _:
                 code = replay_code({"code": "".join(self._code)}, _BROKEN_CODE)
                 yield self._shown.update(self._place, status="incomplete", code=code)
 
 
 def end_after_code(shown: OutputItems) -> Iterator[Chunk]:
-    """Yield an invisible item if code would be the last item of a run.
-
-    In its older mode of tools the host would take the code for a request to run it, and
-    call the pipe again (docs/reference/open-webui.md, "Rounds of tools").
-    """
+    """Yield an invisible item if code would be the last item of a run."""
     last = shown.items[-1] if shown.items else {}
     if last.get("type") == CODE_CARD:
         yield from shown.add(
@@ -7487,7 +7440,7 @@ def end_after_code(shown: OutputItems) -> Iterator[Chunk]:
         )
 
 
-class _SearchHostItem(HostedItem):
+class _SearchHostItem(_HostedItem):
     def render(self, event: RunEvent) -> Iterator[Chunk]:
         match event:
             case ItemAdded():
@@ -7524,7 +7477,7 @@ def _search_host_item(item: Item) -> Item:
 _UNKNOWN_OUTCOME = "Error: the answer broke off. The server may have made this call."
 
 
-class _McpCallHostItem(HostedItem):
+class _McpCallHostItem(_HostedItem):
     def render(self, event: RunEvent) -> Iterator[Chunk]:
         match event:
             case ItemAdded():
@@ -7543,7 +7496,7 @@ class _McpCallHostItem(HostedItem):
                 yield from self._shown.break_off(self._place, _UNKNOWN_OUTCOME)
 
 
-class _McpListHostItem(HostedItem):
+class _McpListHostItem(_HostedItem):
 
     def render(self, event: RunEvent) -> Iterator[Chunk]:
         if isinstance(event, ItemDone):
@@ -7562,7 +7515,7 @@ def _list_sentence(item: Item) -> str:
     return f"{label} offers {len(tools)} tool{'' if len(tools) == 1 else 's'}."
 
 
-HOSTED_ITEMS: Mapping[str, type[HostedItem]] = {
+_HOSTED_ITEMS: Mapping[str, type[_HostedItem]] = {
     "web_search_call": _SearchHostItem,
     "file_search_call": _SearchHostItem,
     "mcp_call": _McpCallHostItem,
@@ -7570,94 +7523,6 @@ HOSTED_ITEMS: Mapping[str, type[HostedItem]] = {
     "code_interpreter_call": _CodeHostItem,
     "image_generation_call": _ImageHostItem,
 }
-"""Cards by the type of the item; an item without a card is not shown."""
-
-
-# ==== owui_chat.render.commentary: Commentary of the model, shown as progress beside the answer.
-
-
-class Commentary:
-    """Shows the commentary of one run; `indexes` are those of its items."""
-
-    def __init__(self, shown: OutputItems) -> None:
-        """Take the list of items."""
-        self.indexes: dict[int, int] = {}
-        self._shown = shown
-        self._quoted: dict[int, str] = {}
-        self._stored: dict[int, int] = {}  # how much of it the host has
-        self._ended: dict[int, tuple[Item, str]] = {}
-        self._markers: dict[int, tuple[int, str]] = {}
-
-    def begin(self, index: int) -> None:
-        """Take a new item at the next place."""
-        self.indexes[index] = len(self._shown.items)
-        self._quoted[index] = ""
-
-    def render(self, event: ItemEvent, marker: str) -> Iterator[Chunk]:
-        """Yield the chunks for an event of commentary; its marker comes at its end."""
-        match event:
-            case ItemAdded():
-                yield self._shown.begin(_commentary_item(event.item, "", "in_progress"))
-            case TextDelta():
-                yield from self._grow(event.output_index, event.text)
-            case ItemDone():
-                yield from self._end(event, marker)
-                yield from show_files(self._shown, event.card)
-
-    def end_run(self, output: Sequence[Item]) -> Iterator[Chunk]:
-        """Yield the end of broken commentary, and commentary that is the answer."""
-        for index in self.indexes.keys() - self._ended.keys():
-            yield self._whole(index, "incomplete")
-        closing = closing_commentary(output)
-        for index, (item, text) in self._ended.items():
-            if item == closing:
-                yield from self._become_answer(index, text)
-
-    def _grow(self, index: int, text: str) -> Iterator[Chunk]:
-        if not text:
-            return
-        place, before = self.indexes[index], self._quoted[index]
-        more = text.replace("\n", "\n> ") if before else _quotation(text)
-        self._quoted[index] = before + more
-        if len(before + more) < 2 * self._stored.get(index, 0):
-            yield self._shown.grow(place, "text", more)
-            return
-        yield self._whole(index, "in_progress")
-
-    def _whole(self, index: int, status: str) -> Chunk:
-        place, quoted = self.indexes[index], self._quoted[index]
-        self._stored[index] = len(quoted)
-        return self._shown.end(
-            place, _commentary_item(self._shown.items[place], quoted, status)
-        )
-
-    def _end(self, event: ItemDone, marker: str) -> Iterator[Chunk]:
-        text = event.shown
-        self._ended[event.output_index] = (event.item, text)
-        card = _commentary_item(event.item, _quotation(text), "completed")
-        yield self._shown.end(self.indexes[event.output_index], card)
-        if marker:
-            self._markers[event.output_index] = (len(self._shown.items), marker)
-            yield from self._shown.add_marker(marker)
-
-    def _become_answer(self, index: int, text: str) -> Iterator[Chunk]:
-        place = self.indexes[index]
-        item = self._shown.items[place]
-        if index in self._markers:
-            yield self._shown.end(place, _commentary_item(item, "", "completed"))
-            place, marker = self._markers[index]
-            item, text = self._shown.items[place], marker + text
-        yield self._shown.end(place, message_host_item({"id": item.get("id")}, text))
-
-
-def _quotation(text: str) -> str:
-    return "> " + text.replace("\n", "\n> ") if text else ""
-
-
-def _commentary_item(item: Item, text: str, status: str) -> Item:
-    content = [{"type": "output_text", "text": text}] if text else []
-    head = {"type": COMMENTARY_TYPE, "id": item.get("id") or ""}
-    return {**head, "status": status, "content": content}
 
 
 # ==== owui_chat.render.native: Run events as Open WebUI's native events, and the last status line of an answer.
@@ -7701,8 +7566,8 @@ class NativeRenderer:
         self._now = now
         self._began = now()
         self._shown = OutputItems()
-        self._commentary = Commentary(self._shown)
-        self._hosted: dict[int, HostedItem] = {}
+        self._commentary: dict[int, Commentary] = {}
+        self._hosted = HostedItems(self._shown)
         self._places: dict[int, int] = {}
         self._marker = ""
         self._markers: dict[int, str] = {}
@@ -7742,21 +7607,12 @@ class NativeRenderer:
         self, event: ItemAdded | TextDelta | PartialImage | ItemDone
     ) -> Iterator[Chunk]:
         index = event.output_index
-        if isinstance(event, ItemAdded):
-            self._begin_other(event)
-        if index in self._commentary.indexes:
-            yield from self._commentary.render(event, self._take_marker())
-        elif index in self._hosted:
-            yield from self._hosted[index].render(event)
-        if isinstance(event, ItemDone):
-            self._hosted.pop(index, None)
-
-    def _begin_other(self, event: ItemAdded) -> None:
-        kind = item_type(event.item)
-        if is_commentary(event.item):
-            self._commentary.begin(event.output_index)
-        elif kind in HOSTED_ITEMS:
-            self._hosted[event.output_index] = HOSTED_ITEMS[kind](self._shown)
+        if isinstance(event, ItemAdded) and is_commentary(event.item):
+            self._commentary[index] = Commentary(self._shown)
+        if index in self._commentary:
+            yield from self._commentary[index].render(event, self._take_marker())
+        else:
+            yield from self._hosted.render(event)
 
     def _render_beside(self, event: AnswerEvent) -> Iterator[Chunk]:
         match event:
@@ -7765,8 +7621,8 @@ class NativeRenderer:
             case Status():
                 yield status_chunk(event.sentence)
             case StoredRecord():
-                places = self._places | self._commentary.indexes
-                yield from self._shown.add_record(event, places)
+                places = {i: remark.place for i, remark in self._commentary.items()}
+                yield from self._shown.add_record(event, self._places | places)
             case TurnDetails():
                 yield from self._shown.add_details(event)
 
@@ -7776,9 +7632,12 @@ class NativeRenderer:
 
     def _end_run(self, event: RunDone) -> Iterator[Chunk]:
         failed = event.ending.is_failure
-        for hosted in self._hosted.values():
-            yield from hosted.render(event)
-        yield from self._commentary.end_run(event.output)
+        yield from self._hosted.break_off(event)
+        for commentary in self._commentary.values():
+            yield from commentary.break_off()
+        closing = closing_commentary(event.output)
+        for commentary in self._commentary.values():
+            yield from commentary.become_answer(closing)
         if failed:
             yield from self._shown.break_off_calls()
         if marker := self._take_marker():
@@ -7821,7 +7680,7 @@ class NativeRenderer:
             case _:
                 item = call_host_item(event.item)
         yield self._shown.end(self._places[index], item)
-        yield from show_files(self._shown, event.card)
+        yield from self._shown.add_files(event.card)
 
 
 def _is_shown(item: Item) -> bool:
@@ -7857,9 +7716,9 @@ def write_details(
     origin: Origin,
     notes: Mapping[str, Any],
 ) -> list[Item]:
-    """Return the entries of a response, from its items and the text shown for each.
+    """Return the entries of a response from its items and the text shown for each.
 
-    `name` distinguishes the response from others of its message.
+    `name` is unique among the responses of its message.
     """
     head = {"type": _TURN, "origin": origin.wire(), "notes": dict(notes)}
     entries = [
@@ -7875,12 +7734,10 @@ def write_details(
 
 def read_details(message: Mapping[str, Any]) -> list[DetailTurn]:
     """Return the responses that a message of the host carries, in order."""
-    details = message.get("reasoning_details")
-    entries = [e for e in details if _is_entry(e)] if isinstance(details, list) else []
-    order = list(dict.fromkeys(entry["turn"] for entry in entries))
-    entries.sort(key=lambda entry: (order.index(entry["turn"]), entry["index"]))
-    groups = groupby(entries, lambda entry: entry["turn"])
-    return [_turn(list(group)) for _, group in groups]
+    turns: dict[str, list[Item]] = {}
+    for entry in filter(_is_entry, as_list(message.get("reasoning_details"))):
+        turns.setdefault(entry["turn"], []).append(entry)
+    return [_turn(sorted(turn, key=itemgetter("index"))) for turn in turns.values()]
 
 
 def _entry(item: Item, shown: str) -> Item:
@@ -7906,24 +7763,18 @@ def _is_entry(entry: object) -> bool:
         return False
     if not (isinstance(entry.get("turn"), str) and isinstance(entry.get("index"), int)):
         return False
-    match entry.get("type"):
-        case "reasoning.encrypted":
-            return isinstance(entry.get("item"), dict) and bool(entry.get("data"))
-        case "openai_responses.item":
-            return isinstance(entry.get("item"), dict) and "type" in entry["item"]
-    return entry.get("type") == _TURN
+    kind, item = entry.get("type"), entry.get("item")
+    if kind == _TURN:
+        return True
+    needed = entry.get("data") if kind == _REASONING else "type" in as_mapping(item)
+    return kind in (_REASONING, _ITEM) and isinstance(item, dict) and bool(needed)
 
 
 def _turn(entries: Sequence[Item]) -> DetailTurn:
-    heads = [entry for entry in entries if entry["type"] == _TURN]
-    head = heads[0] if heads else {}
+    head = next((entry for entry in entries if entry["type"] == _TURN), {})
     items = tuple(_detail_item(entry) for entry in entries if entry["type"] != _TURN)
-    notes = head.get("notes")
-    return DetailTurn(
-        items,
-        read_origin(head.get("origin"), ""),
-        notes if isinstance(notes, Mapping) else {},
-    )
+    origin = read_origin(head.get("origin"), "")
+    return DetailTurn(items, origin, as_mapping(head.get("notes")))
 
 
 def _detail_item(entry: Item) -> _DetailItem:
@@ -7936,9 +7787,28 @@ def _detail_item(entry: Item) -> _DetailItem:
 def restore_from_details(
     messages: Sequence[Mapping[str, Any]],
 ) -> tuple[list[Mapping[str, Any]], dict[str, Record]]:
-    """Return the messages with markers for their entries, and the records by id."""
-    reading = _Reading()
-    return reading.marked(messages), reading.records
+    """Return the messages with markers for their entries, and the records by id.
+
+    Markers without a text stand at the end of their run.
+    """
+    records: dict[str, Record] = {}
+    found, textless = list[Mapping[str, Any]](), ""
+    for message in messages:
+        known = as_mapping(message)  # the reader reports what is none
+        if known.get("role") == "user":
+            found += _marker_message(textless)
+            textless = ""
+        if turns := read_details(known):
+            text, markers = _mark_text(as_text(known.get("content")), turns, records)
+            found.append({**known, "content": text})
+            textless += markers
+        else:
+            found.append(message)
+    return [*found, *_marker_message(textless)], records
+
+
+def _marker_message(text: str) -> list[Item]:
+    return [{"role": "assistant", "content": text}] if text else []
 
 
 class _Span(NamedTuple):
@@ -7951,51 +7821,26 @@ class _Span(NamedTuple):
         return self.items[-1]
 
 
-class _Reading:
+def _mark_text(
+    content: str, turns: Sequence[DetailTurn], records: dict[str, Record]
+) -> tuple[str, str]:
+    spans = [one for turn in turns for one in _spans_of(turn)]
+    texts, marked, textless = _split_text(content, spans), "", ""
+    for span in spans:
+        marker = _add_record(span, records)
+        if span.last.shown and texts:
+            marked += marker + _own_text(span.last, texts.pop(0))
+        else:
+            textless += marker
+    return "".join([marked, *texts]), textless
 
-    def __init__(self) -> None:
-        self.records: dict[str, Record] = {}
-        self._textless: list[str] = []
 
-    def marked(self, messages: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-        found: list[Mapping[str, Any]] = []
-        for message in messages:
-            is_message = isinstance(message, Mapping)  # else the reader says so
-            if is_message and message.get("role") == "user":
-                found += self._rest()
-            turns = read_details(message) if is_message else []
-            found.append(self._message(message, turns) if turns else message)
-        return [*found, *self._rest()]
-
-    def _rest(self) -> list[Mapping[str, Any]]:
-        content = "".join(self._textless)
-        self._textless = []
-        return [{"role": "assistant", "content": content}] if content else []
-
-    def _message(
-        self, message: Mapping[str, Any], turns: Sequence[DetailTurn]
-    ) -> Mapping[str, Any]:
-        content = message.get("content")
-        spans = [one for turn in turns for one in _spans_of(turn)]
-        texts = _split_text(content if isinstance(content, str) else "", spans)
-        pieces: list[str] = []
-        for span in spans:
-            line = self._marker(span)
-            if span.last.shown and texts:
-                pieces += [line, _own_text(span.last, texts.pop(0))]
-            else:
-                self._textless.append(line)
-        return {**message, "content": "".join([*pieces, *texts])}
-
-    def _marker(self, span: _Span) -> str:
-        ulid = f"{len(self.records):026d}"
-        payload = tuple(detail.item for detail in span.items)
-        record = Record(ulid, "", 0, payload, "", span.origin)
-        if span.last.shown:
-            shown = text_digest(message_text(span.last.item))
-            record = record._replace(shown=shown)
-        self.records[ulid] = record
-        return format_marker(record.kind, ulid)
+def _add_record(span: _Span, records: dict[str, Record]) -> str:
+    ulid, last = f"{len(records):026d}", span.last
+    payload = tuple(detail.item for detail in span.items)
+    shown = text_digest(message_text(last.item)) if last.shown else ""
+    records[ulid] = record = Record(ulid, "", 0, payload, "", span.origin, shown)
+    return format_marker(record.kind, ulid)
 
 
 def _spans_of(turn: DetailTurn) -> list[_Span]:
@@ -8010,7 +7855,8 @@ def _spans_of(turn: DetailTurn) -> list[_Span]:
 
 
 def _split_text(content: str, spans: Sequence[_Span]) -> list[str]:
-    lengths = [_shown_length(one.last) for one in spans if one.last.shown]
+    shown = (span.last.shown for span in spans if span.last.shown)
+    lengths = [one if isinstance(one, int) else len(one) for one in shown]
     texts, rest = list[str](), content
     for length in lengths[:-1]:
         if rest[length : length + 1] != "\n":
@@ -8018,10 +7864,6 @@ def _split_text(content: str, spans: Sequence[_Span]) -> list[str]:
         texts.append(rest[:length])
         rest = rest[length + 1 :]
     return [*texts, rest] if rest else texts
-
-
-def _shown_length(detail: _DetailItem) -> int:
-    return detail.shown if isinstance(detail.shown, int) else len(detail.shown)
 
 
 def _own_text(detail: _DetailItem, text: str) -> str:
@@ -8055,17 +7897,15 @@ def stored_image_ids(
     parts: Iterable[ChatPart], records: Mapping[str, Record]
 ) -> list[str]:
     """Return the ids of the stored pictures in the answers of a chat."""
-    drawn = {ulid for ulid, record in records.items() if _has_stored_image(record)}
-    if not drawn:
+    drawn = {
+        ulid: [item["stored"] for item in record.payload if is_stored_image(item)]
+        for ulid, record in records.items()
+    }
+    if not any(drawn.values()):
         return []
     texts = (p.text for p in parts if isinstance(p, AssistantText))
     named = {piece.ulid for text in texts for piece in split_at_markers(text)}
-    return [
-        item["stored"]
-        for ulid in drawn & named
-        for item in records[ulid].payload
-        if is_stored_image(item)
-    ]
+    return [file_id for ulid in named for file_id in drawn.get(ulid, ())]
 
 
 def restore_images(
@@ -8075,16 +7915,10 @@ def restore_images(
 
     A picture that the user may no longer read is left out.
     """
-    filled = {
+    return {
         ulid: record._replace(payload=tuple(_fill_images(record.payload, pictures)))
         for ulid, record in records.items()
-        if _has_stored_image(record)
     }
-    return {**records, **filled}
-
-
-def _has_stored_image(record: Record) -> bool:
-    return any(map(is_stored_image, record.payload))
 
 
 def _fill_images(
@@ -8100,12 +7934,9 @@ def _fill_images(
 
 # ==== owui_chat.storage.recorder: Decides what of a run is recorded, and where its marker stands.
 
+# A part without text: its text is the one behind the marker.
 _UNSHOWN_TEXT: Item = {"type": "output_text", "annotations": []}
-"""A part without text; its text is the one behind the marker."""
-
-_EARLIER = -1
-"""The index of items of earlier rounds, which come before all others."""
-
+_EARLIER = -1  # the index of items of earlier rounds, before all others
 
 Carrier = Literal["markers", "output", "details"]
 
@@ -8125,17 +7956,14 @@ class RecordScope(NamedTuple):
 
 
 class NewRecord(NamedTuple):
-    """A record to write before the events that follow are shown.
-
-    A record with the id of an earlier one replaces it.
-    """
+    """A record to write before the next events; it may replace one with the same id."""
 
     record: Record
     output_index: int | None
     """The item whose text follows the record, None for the end of the run."""
 
 
-RecorderEvent = CitedEvent | Marker | TurnDetails | NewRecord
+_RecorderEvent = CitedEvent | Marker | TurnDetails | NewRecord
 
 
 class Recorder:
@@ -8147,10 +7975,7 @@ class Recorder:
         new_record: Callable[[], tuple[str, int]],
         pending: Iterable[Item] = (),
     ) -> None:
-        """Begin with the items that earlier rounds of the run left `pending`.
-
-        `new_record` gives the id and the time of a new record.
-        """
+        """Take what gives a new record its id and time, and items of earlier rounds."""
         self._scope = scope
         self._new_record = new_record
         self._pending = [(_EARLIER, item) for item in pending]
@@ -8166,15 +7991,15 @@ class Recorder:
         """The items that still wait for their marker, in the order of the wire."""
         return [item for _, item in self._pending]
 
-    def feed(self, event: CitedEvent) -> Iterable[RecorderEvent]:
-        """Return the event, after the records, markers and details that precede it."""
+    def feed(self, event: CitedEvent) -> Iterable[_RecorderEvent]:
+        """Return the event behind the records, markers and details that precede it."""
         if isinstance(event, TextDelta) and event.output_index not in self._messages:
             return (event,)
         if self._scope.carrier == "details":
             return (*self._collect_turn(event), event)
         return (*self._collect(event), event)
 
-    def _collect(self, event: CitedEvent) -> Iterator[RecorderEvent]:
+    def _collect(self, event: CitedEvent) -> Iterator[_RecorderEvent]:
         match event:
             case ItemAdded() if is_commentary(event.item):
                 self._commentary.add(event.output_index)
@@ -8194,17 +8019,17 @@ class Recorder:
             case RunDone():
                 yield from self._close(event)
 
-    def _collect_turn(self, event: CitedEvent) -> Iterator[RecorderEvent]:
+    def _collect_turn(self, event: CitedEvent) -> Iterator[_RecorderEvent]:
         if isinstance(event, ItemDone):
             self._turn[event.output_index] = (stored_item(event), event.shown)
         elif isinstance(event, ResponseDone | RunDone) and self._turn:
             pairs = [self._turn[index] for index in sorted(self._turn)]
             self._turn = {}
             name, _ = self._new_record()
-            entries = returned_texts(pairs)
+            entries = _returned_texts(pairs)
             yield TurnDetails(write_details(name, entries, self._scope.origin, {}))
 
-    def _close(self, event: RunDone) -> Iterator[RecorderEvent]:
+    def _close(self, event: RunDone) -> Iterator[_RecorderEvent]:
         if self._last_commentary:
             ended, record = self._last_commentary
             if ended.item == closing_commentary(event.output):
@@ -8230,7 +8055,7 @@ class Recorder:
         whole_call = is_call(item) and item.get("status") != "incomplete"
         return whole_call or is_kept_hosted(item) or is_stored_image(item)
 
-    def _begin(self, index: int, item: Item) -> Iterator[RecorderEvent]:
+    def _begin(self, index: int, item: Item) -> Iterator[_RecorderEvent]:
         is_marked = self._scope.cites or item.get("phase") or self._after_message
         if not (self._pending or is_marked):
             return
@@ -8240,23 +8065,22 @@ class Recorder:
         self._records[index] = self._record(() if plain else (stub,))
         yield from self._with_marker(self._records[index], index)
 
-    def _amend(self, ended: ItemDone) -> Iterator[RecorderEvent]:
+    def _amend(self, ended: ItemDone) -> Iterator[_RecorderEvent]:
         record = self._records.pop(ended.output_index, None)
         if record is None:
             return
         before = tuple(i for i in record.payload if item_type(i) != "message")
-        if ended.shown != message_text(ended.item):
-            payload = (*before, _stored_message(ended.item))
-            record = record._replace(payload=payload, shown=text_digest(ended.shown))
-            yield NewRecord(record, ended.output_index)
-            return
-        kept = _without_shown_text(ended.item)
-        is_plain = not kept.get("phase") and kept.get("content") == [_UNSHOWN_TEXT]
-        payload = before if before and is_plain else (*before, kept)
-        if payload != record.payload:
-            yield NewRecord(record._replace(payload=payload), ended.output_index)
+        shown = text_digest(ended.shown)
+        payload = (*before, _stored_message(ended.item))
+        if ended.shown == message_text(ended.item):
+            kept, shown = _without_shown_text(ended.item), ""
+            is_plain = not kept.get("phase") and kept.get("content") == [_UNSHOWN_TEXT]
+            payload = before if before and is_plain else (*before, kept)
+        again = record._replace(payload=payload, shown=shown)
+        if again != record:
+            yield NewRecord(again, ended.output_index)
 
-    def _add_commentary(self, ended: ItemDone) -> Iterator[RecorderEvent]:
+    def _add_commentary(self, ended: ItemDone) -> Iterator[_RecorderEvent]:
         if message_text(ended.item).strip():
             self._after_message = True
             record = self._record((_stored_message(ended.item),))
@@ -8265,7 +8089,7 @@ class Recorder:
 
     def _with_marker(
         self, record: Record, index: int | None
-    ) -> Iterator[RecorderEvent]:
+    ) -> Iterator[_RecorderEvent]:
         yield NewRecord(record, index)
         if self._scope.carrier == "markers":
             yield Marker(format_marker(record.kind, record.ulid))
@@ -8281,8 +8105,16 @@ class Recorder:
 
 
 def leaves_calls(ended: RunDone) -> bool:
-    """Say whether a run ended in good order with calls that somebody else answers."""
+    """Say whether a run ended without a failure and with calls for somebody else."""
     return bool(open_calls(ended.output)) and not ended.ending.is_failure
+
+
+def _returned_texts(turn: Sequence[tuple[Item, str]]) -> list[tuple[Item, str]]:
+    closing = closing_commentary([item for item, _ in turn])
+    return [
+        (item, "" if is_commentary(item) and item != closing else text)
+        for item, text in turn
+    ]
 
 
 def _stored_message(item: Item) -> Item:
@@ -8291,8 +8123,7 @@ def _stored_message(item: Item) -> Item:
 
 def _without_shown_text(item: Item) -> Item:
     kept = _stored_message(item)
-    text, content = message_text(item), kept.get("content")
-    parts = content if isinstance(content, list) else []
+    text, parts = message_text(item), content_parts(kept.get("content"))
     one_text = [part.get("type") for part in parts] == ["output_text"]
     if not one_text or not text or text != text.strip():
         return kept
@@ -8324,11 +8155,8 @@ _SIGNATURES = (
     (b"\xff\xd8\xff", "image/jpeg"),
     (b"GIF8", "image/gif"),
 )
-_HEAD = 24
-"""The number of base64 characters that contain every signature."""
-
-_GIF_FRAME = b"\x00\x21\xf9\x04"
-"""The bytes before each frame of an animated GIF."""
+_HEAD = 24  # base64 characters that contain every signature
+_GIF_FRAME = b"\x00\x21\xf9\x04"  # before each frame of an animated GIF
 
 
 def _image_type(content: bytes) -> str:
@@ -8395,11 +8223,7 @@ _PLAIN_TEXT = (
 
 
 def document_type(name: str, declared: str) -> str:
-    """Return the media type of a document that the API reads, else an empty text.
-
-    The name counts first, because the type that browsers declare differs between
-    systems.
-    """
+    """Return the media type of a document; empty if the API cannot read it."""
     suffix = name.rpartition(".")[2].lower()
     if suffix in _PLAIN_TEXT.split():
         return "text/plain"
@@ -8431,38 +8255,29 @@ def attach_files(
 ) -> list[ChatPart]:
     """Return a chat in which the user's messages have the files they came with.
 
-    `rows` are the messages of the chat's row. A chat without a row tells the files of
-    its last message apart from all others; those are put at the first one.
+    `rows` are the messages of the chat's row. Without a row only the files of the last
+    message are known as such; all others are put at the first one.
     """
-    result, places = list(parts), user_messages(parts)
-    if not rows:
+    result, users = list(parts), user_messages(parts)
+    files = {
+        place: _read_attachments(part.stored.row.get("files"))
+        for place, part in users.items()
+        if part.stored and rows
+    }
+    if users and not rows:
         own, others = _files_without_row(metadata)
-        _add_files(result, places[-1:], own)
-        _add_files(result, places[:1], others)
-        return result
-    for place in places:
-        part = result[place]
-        if isinstance(part, UserMessage) and part.stored:
-            _add_files(result, [place], _read_attachments(part.stored.row.get("files")))
+        first, last = min(users), max(users)
+        files = {last: own, first: others + (own if first == last else [])}
+    for place, attachments in files.items():
+        result[place] = users[place]._replace(attachments=attachments)
     return result
 
 
-def _add_files(
-    parts: list[ChatPart], places: Sequence[int], files: Sequence[Attachment]
-) -> None:
-    for place in places:
-        part = parts[place]
-        if isinstance(part, UserMessage):
-            parts[place] = part._replace(attachments=(*files, *part.attachments))
-
-
 def _read_attachments(files: object) -> list[Attachment]:
-    rows = files if isinstance(files, list) else []
     return [
         _attachment(row)
-        for row in rows
-        if isinstance(row, Mapping)
-        and row.get("type") in ("file", "image")
+        for row in map(as_mapping, as_list(files))
+        if row.get("type") in ("file", "image")
         and row.get("id")
         and not row.get("knowledge")
     ]
@@ -8471,18 +8286,13 @@ def _read_attachments(files: object) -> list[Attachment]:
 def resolve_images(parts: Sequence[ChatPart]) -> list[ChatPart]:
     """Return a chat in which the API can read every picture of a message.
 
-    Raises InvalidRequest, with the file's name, for an unreadable one in the current
-    message.
+    Raises InvalidRequest for an unreadable one in the message that is asked.
     """
-    question = question_index(parts)
-    return [
-        (
-            _with_readable(part, is_asked=place == question)
-            if isinstance(part, UserMessage)
-            else part
-        )
-        for place, part in enumerate(parts)
-    ]
+    question, result = question_index(parts), list(parts)
+    for place, part in enumerate(parts):
+        if isinstance(part, UserMessage):
+            result[place] = _with_readable(part, is_asked=place == question)
+    return result
 
 
 def question_index(parts: Sequence[ChatPart]) -> int:
@@ -8503,7 +8313,7 @@ def check_input_size(items: Sequence[Item]) -> None:
     """Raise InvalidRequest for more pictures or bytes than a request may have."""
     contents = [item.get("content") or item.get("output") for item in items]
     parts = [part for content in contents for part in content_parts(content)]
-    pictures = sum(item_type(part) == "input_image" for part in parts)
+    pictures = _count_images(parts)
     held = sum(
         len(part.get("image_url") or part.get("file_data") or "") for part in parts
     )
@@ -8518,10 +8328,7 @@ def check_input_size(items: Sequence[Item]) -> None:
 def _files_without_row(
     metadata: Mapping[str, Any],
 ) -> tuple[list[Attachment], list[Attachment]]:
-    message = metadata.get("user_message")
-    own = _read_attachments(
-        message.get("files") if isinstance(message, Mapping) else None
-    )
+    own = _read_attachments(as_mapping(metadata.get("user_message")).get("files"))
     knowledge = _knowledge_ids(metadata.get("model"))
     others = [
         found
@@ -8534,9 +8341,8 @@ def _files_without_row(
 def _knowledge_ids(model: object) -> set[str]:
     found = model
     for key in ("info", "meta", "knowledge"):
-        found = found.get(key) if isinstance(found, Mapping) else None
-    rows = found if isinstance(found, list) else []
-    return {str(row.get("id")) for row in rows if isinstance(row, Mapping)}
+        found = as_mapping(found).get(key)
+    return {str(as_mapping(row).get("id")) for row in as_list(found)}
 
 
 def _attachment(row: Mapping[str, Any]) -> Attachment:
@@ -8549,19 +8355,14 @@ def _attachment(row: Mapping[str, Any]) -> Attachment:
 
 def _with_readable(message: UserMessage, *, is_asked: bool) -> UserMessage:
     parts = message.content
-    shown = [part for part in parts if part.get("image_url")]
+    shown = [place for place, part in enumerate(parts) if part.get("image_url")]
     names = [found.name for found in message.attachments if found.is_image]
-    named = iter(names if len(names) == len(shown) else ())
-    return message.with_content(
-        [
-            (
-                part_or_note(_readable_part(part, next(named, "")), is_asked=is_asked)
-                if part.get("image_url")
-                else part
-            )
-            for part in parts
-        ]
-    )
+    if len(names) != len(shown):
+        names = [""] * len(shown)
+    for place, name in zip(shown, names, strict=True):
+        found = _readable_part(parts[place], name)
+        parts[place] = part_or_note(found, is_asked=is_asked)
+    return message.with_content(parts)
 
 
 def _readable_part(part: Item, name: str) -> Item | str:
@@ -8583,18 +8384,17 @@ def add_tool_images(
 ) -> list[ChatPart]:
     """Return a chat without the host's own messages, their pictures at their outputs.
 
-    `rows` are the messages of the chat's row: they tell how many pictures belong to
-    each output of ours. Of the host's outputs, whose round goes on before it is stored,
-    the last one has them all.
+    `rows` are the messages of the chat's row.
     """
     result: list[ChatPart] = []
-    counts = _image_counts(rows)
-    for part in parts:
-        urls, outputs = _tool_image_urls(part), _last_outputs(result)
-        if not urls or not outputs:
+    counts, users = _image_counts(rows), user_messages(parts)
+    for place, part in enumerate(parts):
+        urls = _tool_image_urls(users[place]) if place in users else []
+        outputs = _last_outputs(result) if urls else []
+        if outputs:
+            result[-len(outputs) :] = _assign_images(outputs, urls, counts)
+        else:
             result.append(part)
-            continue
-        result[-len(outputs) :] = _assign_images(outputs, urls, counts)
     return result
 
 
@@ -8610,10 +8410,8 @@ def append_images(text: str, images: Sequence[Item]) -> str | list[Item]:
     return [{"type": "input_text", "text": text}, *images] if images else text
 
 
-def _tool_image_urls(part: ChatPart) -> list[str]:
-    if not isinstance(part, UserMessage) or not part.is_from_user:
-        return []
-    first, *images = part.content or [{}]
+def _tool_image_urls(message: UserMessage) -> list[str]:
+    first, *images = message.content or [{}]
     is_made = first.get("text") == _HOST_PROMPT
     if not is_made or not all(image.get("image_url") for image in images):
         return []
@@ -8645,18 +8443,17 @@ def _assign_images(
 
 
 def _image_counts(rows: Mapping[str, Any]) -> dict[str, int]:
-    outputs = (row.get("output") for row in rows.values() if isinstance(row, Mapping))
+    outputs = (as_mapping(row).get("output") for row in rows.values())
     items = [item for output in outputs for item in content_parts(output)]
     return {
-        str(item.get("call_id")): _image_count(item)
+        str(item.get("call_id")): _count_images(content_parts(item.get("output")))
         for item in items
         if item.get("id") == f"fco_{item.get('call_id')}"  # as our cards have it
     }
 
 
-def _image_count(item: Item) -> int:
-    parts = content_parts(item.get("output"))
-    return sum(part.get("type") == "input_image" for part in parts)
+def _count_images(parts: Sequence[Item]) -> int:
+    return sum(item_type(part) == "input_image" for part in parts)
 
 
 # ==== owui_chat.input.directive_words: What Open WebUI's page says for two wishes, in each of its languages.
@@ -8684,12 +8481,10 @@ f59e1a9e f7c9fea5 fd7fb473
 
 # ==== owui_chat.input.directives: The wishes "Add Details" and "More Concise" for a new version of an answer.
 
-DIGITS = 8
-
 
 def words_digest(words: str) -> str:
     """Return the key of the table for words of the page."""
-    return sha256(words.strip().encode("utf-8", "surrogatepass")).hexdigest()[:DIGITS]
+    return sha256(words.strip().encode("utf-8", "surrogatepass")).hexdigest()[:8]
 
 
 def take_directive(
@@ -8698,21 +8493,18 @@ def take_directive(
     """Return the chat up to its question, and the requested verbosity.
 
     Without such a wish the chat is unchanged and the verbosity empty. `is_guided` says
-    that the host announced a wish; an older host does not, but puts the wish directly
-    behind the question. A wish in a person's own words is left to the model.
+    that the host announced a wish, as hosts do from 0.12 on.
     """
     users = user_messages(parts)
-    question, wish = users[-2:] if len(users) > 1 else (0, 0)
-    verbosity = _requested_verbosity(parts[wish]) if wish else ""
+    question, wish = [*users][-2:] if len(users) > 1 else (0, 0)
+    verbosity = _requested_verbosity(users[wish]) if wish else ""
     if not verbosity or not (is_guided or wish == question + 1):
         return list(parts), ""
     return [*parts[: question + 1], *parts[wish + 1 :]], verbosity
 
 
-def _requested_verbosity(part: ChatPart) -> str:
-    digest = words_digest(
-        message_text(part.item) if isinstance(part, UserMessage) else ""
-    )
+def _requested_verbosity(message: UserMessage) -> str:
+    digest = words_digest(message_text(message.item))
     if digest in DETAILED.split():
         return "high"
     return "low" if digest in CONCISE.split() else ""
@@ -8720,31 +8512,21 @@ def _requested_verbosity(part: ChatPart) -> str:
 
 # ==== owui_chat.input.prefix: Everything that was sent before and around earlier messages, sent again unchanged.
 
-_MOST_CHARACTERS = 200_000
-"""The most that is stored of one message; a chat's row is read and written whole."""
-
+_MOST_CHARACTERS = 200_000  # of one message: a chat's row is read and written whole
 _Text = str | tuple[str, str]
 
 
-class InjectedContext(NamedTuple):
-    """The texts of a message as it was sent; the one with the words, cut around them.
-
-    `words` is the digest of the user's words. If they were edited, the message is sent
-    as the host has it.
-    """
+class _InjectedContext(NamedTuple):
 
     words: str
     texts: tuple[_Text, ...]
 
     def wire(self) -> dict[str, Any]:
-        """Return the stored form."""
         return {"words": self.words, "texts": list(self.texts)}
 
 
-def _find_injected_context(
-    message: UserMessage, stored: StoredMessage
-) -> InjectedContext | None:
-    words = stored.words
+def _find_injected_context(message: UserMessage) -> _InjectedContext | None:
+    words = message.stored.words if message.stored else ""
     texts: list[_Text] = [p["text"] for p in message.content if _is_input_text(p)]
     size = sum(map(len, texts)) - len(words)
     for place, text in enumerate(texts):
@@ -8752,12 +8534,12 @@ def _find_injected_context(
             before, _, after = text.rpartition(words) if words else (text, "", "")
             texts[place] = (before, after)
             fits = 0 < size <= _MOST_CHARACTERS
-            return InjectedContext(text_digest(words), tuple(texts)) if fits else None
+            return _InjectedContext(text_digest(words), tuple(texts)) if fits else None
     return None
 
 
 def _apply_injected_context(
-    message: UserMessage, words: str, injected: InjectedContext | None
+    message: UserMessage, words: str, injected: _InjectedContext | None
 ) -> UserMessage:
     if injected is None or injected.words != text_digest(words):
         return message
@@ -8772,12 +8554,12 @@ def _apply_injected_context(
     return message.with_content([*texts, *others])
 
 
-def _read_injected_context(wire: object) -> InjectedContext | None:
-    rows = wire.get("texts") if isinstance(wire, Mapping) else None
-    if not isinstance(wire, Mapping) or not isinstance(rows, list):
+def _read_injected_context(wire: object) -> _InjectedContext | None:
+    stored = as_mapping(wire)
+    rows = stored.get("texts")
+    if not isinstance(rows, list):
         return None
-    texts = tuple(_read_text(row) for row in rows)
-    return InjectedContext(str(wire.get("words")), texts)
+    return _InjectedContext(str(stored.get("words")), tuple(map(_read_text, rows)))
 
 
 def _read_text(row: object) -> _Text:
@@ -8800,7 +8582,7 @@ class SentContext(NamedTuple):
     that were `new` compared with the earlier ones, and those that were `gone`.
     """
 
-    injected: InjectedContext | None = None
+    injected: _InjectedContext | None = None
     instructions: str | None = None
     new: tuple[str, ...] = ()
     gone: tuple[str, ...] = ()
@@ -8832,7 +8614,7 @@ def read_sent_context(chat: Mapping[str, Any]) -> dict[str, SentContext]:
     prefix = message_key("")
     found: dict[str, SentContext] = {}
     for key, value in chat.items():
-        wire = value.get(_SENT_KEY) if isinstance(value, Mapping) else None
+        wire = as_mapping(value).get(_SENT_KEY)
         if key.startswith(prefix) and isinstance(wire, Mapping):
             # In an answer's own output the key is not the key of the message.
             owner = str(value.get("message_id") or key.removeprefix(prefix))
@@ -8850,14 +8632,12 @@ def capture_sent_context(
     `instructions` are None if they may change from turn to turn.
     """
     messages = (part for part in reversed(parts) if isinstance(part, UserMessage))
-    injected = next(
-        (_find_injected_context(m, m.stored) for m in messages if m.stored), None
-    )
-    if instructions is None:
-        return SentContext(injected)
-    if first_instructions(parts, sent) is None:
+    injected = next((_find_injected_context(m) for m in messages if m.stored), None)
+    if instructions is None or (first := first_instructions(parts, sent)) is None:
         return SentContext(injected, instructions)
-    told, given = _told_lines(parts, sent), _lines(instructions)
+    told, given = _lines(first), _lines(instructions)
+    for one in _in_order(parts, sent):
+        told = [line for line in told if line not in one.gone] + [*one.new]
     new = tuple(line for line in given if line not in told)
     gone = tuple(line for line in told if line not in given)
     return SentContext(injected, new=new, gone=gone)
@@ -8898,16 +8678,6 @@ def _news(sent: SentContext) -> list[ChatPart]:
     return [UserMessage({"type": "message", "role": "developer", "content": [part]})]
 
 
-def _told_lines(
-    parts: Sequence[ChatPart], sent: Mapping[str, SentContext]
-) -> list[str]:
-    told = _lines(first_instructions(parts, sent) or "")
-    for one in _in_order(parts, sent):
-        told = [line for line in told if line not in one.gone]
-        told += one.new
-    return told
-
-
 def _in_order(
     parts: Sequence[ChatPart], sent: Mapping[str, SentContext]
 ) -> list[SentContext]:
@@ -8929,12 +8699,14 @@ def _read_context(wire: Mapping[str, Any]) -> SentContext:
 
 
 def _read_lines(rows: object) -> tuple[str, ...]:
-    return tuple(map(str, rows)) if isinstance(rows, list) else ()
+    return tuple(map(str, as_list(rows)))
 
 
 # ==== owui_manifold.valves: The valves of the pipe: what an administrator can set, and what a user can.
 
-LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"]
+_LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"]
+_Summary = Literal["auto", "concise", "detailed", "disabled"]
+_Tier = Literal["auto", "default", "flex", "priority"]
 _Choice = Literal["inherit", "on", "off"]
 
 
@@ -8943,14 +8715,13 @@ def _valve(
 ) -> Any:
     return Field(
         default=default,
-        description=f"{description} {default_sentence(default)}",
+        description=f"{description} {_default_sentence(default)}",
         json_schema_extra={"input": {"type": "password"}} if secret else None,
         **limits,
     )
 
 
-def default_sentence(default: object) -> str:
-    """Return the last sentence of a description."""
+def _default_sentence(default: object) -> str:
     if isinstance(default, bool):
         return f"Default: {'on' if default else 'off'}."
     return f"Default: `{default}`." if default != "" else "Default: empty."
@@ -8959,30 +8730,27 @@ def default_sentence(default: object) -> str:
 class Valves(BaseModel):
     """Settings of the administrator, in the order of the page."""
 
+    model_config = ConfigDict(allow_inf_nan=False)
+
     # Key and address
     API_KEY: str = _valve(
         "",
-        "API key. Empty: the environment variable `OPENAI_API_KEY` of Open WebUI.",
+        "Empty: the environment variable `OPENAI_API_KEY` of Open WebUI.",
         secret=True,
     )
     BASE_URL: str = _valve(
-        DEFAULT_BASE_URL,
-        "Address of the Responses API, with or without `/v1`.",
+        DEFAULT_BASE_URL, "Address of the Responses API, with or without `/v1`."
     )
-    ORGANIZATION: str = _valve(
-        "", "Organization to bill, if the key belongs to several."
-    )
-    PROJECT: str = _valve("", "Project to bill, if the key belongs to several.")
+    ORGANIZATION: str = _valve("", "Organization to bill, if the key has several.")
+    PROJECT: str = _valve("", "Project to bill, if the key has several.")
     EXTRA_HEADERS: str = _valve(
         "",
-        'More headers for every request, as a JSON object: `{"X-Team": "blue"}`. They '
-        "replace headers of the same name.",
+        'Headers to add or replace, as a JSON object: `{"X-Team": "blue"}`.',
         secret=True,
     )
     COMPATIBILITY: Literal["openai", "strict"] = _valve(
         "openai",
-        "`strict` sends only what every server knows: for servers other than OpenAI "
-        "and Azure.",
+        "`strict` sends only what every server knows: for others than OpenAI and Azure.",
     )
 
     # Models
@@ -8992,12 +8760,11 @@ class Valves(BaseModel):
         "lists the newest of each family, `gpt-5-auto` chooses a model for each chat.",
     )
     FETCH_MODELS: bool = _valve(
-        True,
-        "For `auto` in MODEL_ID: list only models that the server offers for this key.",
+        True, "`auto` in MODEL_ID lists only what the server offers for this key."
     )
     MODEL_OVERRIDES_JSON: str = _valve(
         "",
-        "Corrections to what this pipe knows about models, as a JSON object: "
+        "Corrections to what this pipe knows about models: "
         '`{"my-deployment": {"like": "gpt-5.2", "name": "Our GPT"}}`.',
     )
     TASK_MODEL: str = _valve(
@@ -9017,33 +8784,28 @@ class Valves(BaseModel):
         False, "Offer OpenAI's web search in every chat. Each search is billed."
     )
     MAP_WEB_SEARCH: bool = _valve(
-        True,
-        "The Web Search switch of the page means OpenAI's search, not Open WebUI's.",
+        True, "The page's Web Search switch means OpenAI's search, not Open WebUI's."
     )
     WEB_SEARCH_CONTEXT_SIZE: Literal["low", "medium", "high"] = _valve(
-        "medium",
-        "How much of the pages found the model reads. More costs more.",
+        "medium", "How much of the pages found the model reads. More costs more."
     )
     WEB_SEARCH_USER_LOCATION: str = _valve(
         "",
-        "Where users are, as `city, region, country, timezone` or as a JSON object of "
-        "these. Example: `Bern, BE, CH, Europe/Zurich`.",
+        "`city, region, country, timezone` (`Bern, BE, CH, Europe/Zurich`), or a JSON "
+        "object of these.",
     )
     WEB_SEARCH_ALLOWED_DOMAINS: str = _valve(
-        "",
-        "Search only these domains and their subdomains, separated by commas. Empty: "
-        "all.",
+        "", "Domains to search, with subdomains, separated by commas. Empty: all."
     )
     # ... pictures
     ENABLE_IMAGE_GENERATION: bool = _valve(
         False,
-        "Let the model draw pictures with OpenAI's tool; each is billed and stored as a "
-        "file of the user.",
+        "Let the model draw pictures; each is billed and stored as a file of the user.",
     )
     IMAGE_GENERATION_OPTIONS: str = _valve(
         '{"partial_images": 2}',
-        "Options of that tool, as a JSON object: `quality`, `size`, `background`, "
-        "`output_format`, `model`, `partial_images` (previews, 0 to 3).",
+        "A JSON object: `quality`, `size`, `background`, `output_format`, `model`, "
+        "`partial_images` (previews, 0 to 3).",
     )
     IMAGE_DETAIL: Literal["auto", "low", "high"] = _valve(
         "auto",
@@ -9053,8 +8815,7 @@ class Valves(BaseModel):
     # ... code
     ENABLE_CODE_INTERPRETER: bool = _valve(
         False,
-        "Let the model run Python in a billed container at OpenAI. Its files are stored "
-        "as files of the user.",
+        "Let the model run Python in a billed container at OpenAI. Its files are stored.",
     )
     # ... files
     FILE_SEARCH_VECTOR_STORES: str = _valve(
@@ -9069,18 +8830,18 @@ class Valves(BaseModel):
     # ... remote servers
     REMOTE_MCP_SERVERS_JSON: str = _valve(
         "",
-        "Remote MCP servers that OpenAI calls, as a JSON list of objects: "
-        "`server_label`, `server_url` or `connector_id`, `authorization`, `headers`, "
-        "`allowed_tools`, `require_approval`, `server_description`. Users are asked "
-        "unless `require_approval` is `never`.",
+        "Servers that OpenAI calls, as a JSON list of objects: `server_label`, "
+        "`server_url` or `connector_id`, `authorization`, `headers`, `allowed_tools`, "
+        "`require_approval` (users are asked unless it is `never`), "
+        "`server_description`.",
         secret=True,
     )
 
     # Reasoning and history
-    REASONING_SUMMARY: Literal["auto", "concise", "detailed", "disabled"] = _valve(
+    REASONING_SUMMARY: _Summary = _valve(
         "auto",
-        "Show a summary of the reasoning. OpenAI gives it to verified organizations "
-        "only; choose `disabled` if yours is not.",
+        "OpenAI gives summaries to verified organizations only; choose `disabled` if "
+        "yours is not.",
     )
     PERSIST_REASONING_TOKENS: Literal["disabled", "response", "conversation"] = _valve(
         "conversation",
@@ -9095,8 +8856,8 @@ class Valves(BaseModel):
     HISTORY_CARRIER: Literal["markers", "output"] = _valve(
         "markers",
         "Where a chat keeps what it does not show: under its own keys, with invisible "
-        "lines in the answers, or in Open WebUI's stored output of each answer, without "
-        "such lines. Both are always read.",
+        "lines in the answers, or in Open WebUI's stored output of each answer. Both "
+        "are always read.",
     )
     STORE_ENCRYPTION: Literal["off", "on"] = _valve(
         "off",
@@ -9105,8 +8866,8 @@ class Valves(BaseModel):
     )
     STORE_ENCRYPTION_KEY: str = _valve(
         "",
-        "A long random text, the key for STORE_ENCRYPTION; after a change, reasoning "
-        "stored before is lost. Empty: the server's WEBUI_SECRET_KEY.",
+        "A long random text; after a change, reasoning stored before is lost. Empty: "
+        "the server's WEBUI_SECRET_KEY.",
         secret=True,
     )
     STABLE_INSTRUCTIONS: Literal["auto", "on", "off"] = _valve(
@@ -9132,24 +8893,21 @@ class Valves(BaseModel):
         ge=0,
     )
     MAX_OUTPUT_TOKENS: int = _valve(
-        0,
-        "Most tokens of one answer, reasoning included. 0: the limit of the model.",
-        ge=0,
+        0, "Limit of one answer, reasoning included. 0: that of the model.", ge=0
     )
 
     # Open WebUI's tools
     TOOL_EXECUTION: Literal["pipe", "open_webui"] = _valve(
         "pipe",
-        "Who runs Open WebUI's tools: this pipe, in parallel and within limits, or Open "
-        "WebUI, one after the other with its own lasting approvals.",
+        "Who runs the tools: this pipe, in parallel and within limits, or Open WebUI, "
+        "one after the other with its own lasting approvals.",
     )
     PARALLEL_TOOL_CALLS: bool = _valve(
         True, "Let the model call several tools at once."
     )
     MAX_FUNCTION_CALL_LOOPS: int = _valve(
         10,
-        "Most rounds of tool calls in one answer. After them the model answers with "
-        "what it has.",
+        "Most rounds of tool calls in one answer; then the model answers as it can.",
         ge=1,
     )
     MAX_TOOL_CALLS: int = _valve(100, "Most tool calls in one answer.", ge=1)
@@ -9158,12 +8916,10 @@ class Valves(BaseModel):
         "Time limit of one tool call; calls made at once have five times as long "
         "together. Time that people take does not count.",
         gt=0,
-        allow_inf_nan=False,
     )
     TOOL_OUTPUT_CHARACTERS: int = _valve(
         100_000,
-        "Longest tool output that the model gets. Of a longer one it gets the beginning "
-        "and the end.",
+        "Of a longer tool output the model gets the beginning and the end.",
         ge=1000,
     )
     TOOL_APPROVAL: str = _valve(
@@ -9174,12 +8930,10 @@ class Valves(BaseModel):
     )
     AUTO_NATIVE_TOOLS: bool = _valve(
         False,
-        "When somebody uses a model whose Function Calling is Legacy, set it to Native "
-        "in the settings of that model.",
+        "Set the Function Calling of a model to Native when it is used with Legacy.",
     )
     ENABLE_STRICT_TOOL_CALLING: bool = _valve(
-        False,
-        "Have OpenAI enforce the schemas of tools, where a schema has a strict form.",
+        False, "Have OpenAI enforce the schemas of tools that have a strict form."
     )
 
     # Users
@@ -9191,22 +8945,22 @@ class Valves(BaseModel):
     )
     USER_API_KEYS: Literal["off", "allowed", "required"] = _valve(
         "off",
-        "Whether users can, or must, set an API key of their own, also for their tasks. "
+        "Whether users can, or must, set a key of their own, also for their tasks. "
         "Administrators may always use the key of this pipe.",
     )
 
     # Cost
     SHOW_COST: bool = _valve(
         False,
-        "Show the cost of an answer in its last status line and its usage, at the "
-        "prices of the standard tier.",
+        "Show the cost of an answer in its last status line and its usage, for the "
+        "standard tier.",
     )
     CUSTOM_MODEL_PRICING_JSON: str = _valve(
         "",
-        "Prices in US dollars per million tokens that replace those of this pipe, as a "
-        'JSON object: `{"my-model": {"input": 2, "cached": 0.5, "output": 8}}`.',
+        "US dollars per million tokens, instead of the prices of this pipe: "
+        '`{"my-model": {"input": 2, "cached": 0.5, "output": 8}}`.',
     )
-    SERVICE_TIER: Literal["auto", "default", "flex", "priority"] = _valve(
+    SERVICE_TIER: _Tier = _valve(
         "auto",
         "`flex` is cheaper and slower, `priority` faster and more expensive, if the "
         "model and the project have them.",
@@ -9215,53 +8969,41 @@ class Valves(BaseModel):
     # Network
     ENABLE_STREAM: bool = _valve(
         True,
-        "Stream answers from the server. Off: each answer comes as a whole, for servers "
-        "or organizations that may not stream.",
+        "Off: each answer comes as a whole, for servers or organizations that may not "
+        "stream.",
     )
     MAX_RETRIES: int = _valve(
-        1,
-        "How often a request is sent again that failed before any text was shown, 0 to "
-        "5.",
+        1, "How often a request that failed before any text is sent again, 0 to 5."
     )
     MAX_RETRY_WAIT_SECONDS: float = _valve(
-        60,
-        "Longest wait before a retry. If the server asks for a longer one, the error is "
-        "shown at once.",
-        ge=0,
-        allow_inf_nan=False,
+        60, "If the server asks for a longer wait, the error is shown at once.", ge=0
     )
     CONNECT_TIMEOUT_SECONDS: float = _valve(
-        30, "Time limit for opening a connection.", gt=0, allow_inf_nan=False
+        30, "Time limit for opening a connection.", gt=0
     )
     FIRST_EVENT_TIMEOUT_SECONDS: float = _valve(
-        300, "Time limit for the first event of an answer, 30 to 900."
+        300, "Longest wait for the beginning of an answer, 30 to 900."
     )
     IDLE_TIMEOUT_SECONDS: float = _valve(
         300,
-        "Longest silence within an answer, 30 to 900. Long reasoning without a summary "
-        "is silent for minutes.",
+        "Longest silence within an answer, 30 to 900. Reasoning without a summary can "
+        "be silent for minutes.",
     )
     TOTAL_TIMEOUT_SECONDS: float = _valve(
-        0,
-        "Time limit for a whole answer, without the time of tools and of people. 0: "
-        "none.",
-        ge=0,
-        allow_inf_nan=False,
+        0, "Limit of an answer, without the time of tools and people. 0: none.", ge=0
     )
     VERIFY_SSL: bool = _valve(
         True,
-        "Check the certificate of the server. Turn it off for tests only: others on the "
-        "network can then read the key.",
+        "Check the server's certificate. Off is for tests only: others on the network "
+        "can then read the key.",
     )
     CA_BUNDLE: str = _valve(
-        "",
-        "Path of a file with the certificates to trust instead of the system's, for "
-        "example those of a company proxy.",
+        "", "Path of a file with the certificates to trust instead of the system's."
     )
     PROXY: str = _valve(
         "",
-        "Address of an HTTP proxy, with user and password if it needs them. Empty: "
-        "HTTPS_PROXY and NO_PROXY of the environment.",
+        "Address of an HTTP proxy, also with user and password. Empty: HTTPS_PROXY and "
+        "NO_PROXY of the environment.",
         secret=True,
     )
 
@@ -9271,10 +9013,9 @@ class Valves(BaseModel):
         "Log one JSON line per request, success and error, without any text of the "
         "chat. `OPENAI_GPT5_AUDIT_LOG=true` in the environment does the same.",
     )
-    LOG_LEVEL: LogLevel = _valve(
+    LOG_LEVEL: _LogLevel = _valve(
         "INFO",
-        "Lowest level that this pipe writes to the server's log. Keys and texts of the "
-        "chat are never written.",
+        "Lowest level in the server's log, which never has keys or texts of a chat.",
     )
 
     @field_validator("PROMPT_CACHE_KEY", mode="before")
@@ -9295,7 +9036,7 @@ class Valves(BaseModel):
         return clamp_number(value, 30, 900, 300)
 
     def effective_key(self) -> str:
-        """Return the key to use, or nothing."""
+        """Return the key to use; empty if there is none."""
         # As the default of the field it would stand in the schema of the page.
         return self.API_KEY.strip() or os.environ.get("OPENAI_API_KEY", "").strip()
 
@@ -9320,11 +9061,10 @@ class UserValves(BaseModel):
         "inherit", "none", "minimal", "low", "medium", "high", "xhigh", "max"
     ] = _valve(
         "inherit",
-        "How long a reasoning model thinks. An effort that the model does not have is "
-        "not sent.",
+        "How long a model thinks. An effort that it does not have is not sent.",
     )
-    REASONING_SUMMARY: Literal["inherit", "auto", "concise", "detailed", "disabled"] = (
-        _valve("inherit", "Show a summary of the reasoning.")
+    REASONING_SUMMARY: Literal["inherit", _Summary] = _valve(
+        "inherit", "Show a summary of the reasoning."
     )
     VERBOSITY: Literal["inherit", "low", "medium", "high"] = _valve(
         "inherit", "How long answers are."
@@ -9334,13 +9074,12 @@ class UserValves(BaseModel):
         "inherit", "Let the model draw pictures with OpenAI."
     )
     CODE_INTERPRETER: _Choice = _valve("inherit", "Let the model run Python at OpenAI.")
-    SERVICE_TIER: Literal["inherit", "auto", "default", "flex", "priority"] = _valve(
-        "inherit",
-        "`flex` is cheaper and slower, `priority` faster and more expensive.",
+    SERVICE_TIER: Literal["inherit", _Tier] = _valve(
+        "inherit", "`flex` is cheaper and slower, `priority` faster and more expensive."
     )
     SHOW_COST: _Choice = _valve("inherit", "Show the cost of an answer.")
-    LOG_LEVEL: Literal["inherit", "DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"] = (
-        _valve("inherit", "What the pipe writes to the server's log about your chats.")
+    LOG_LEVEL: Literal["inherit", _LogLevel] = _valve(
+        "inherit", "What the pipe writes to the server's log about your chats."
     )
     API_KEY: str = _valve(
         "",
@@ -9356,9 +9095,6 @@ class UserValves(BaseModel):
 
 # ==== owui_manifold.config: What the valves come to for one call: they are read once, into a `Config`.
 
-_Value = TypeVar("_Value")
-_Headers = Mapping[str, str]
-
 
 class Config(NamedTuple):
     """What holds for one call; a user's choice replaces the administrator's."""
@@ -9369,18 +9105,14 @@ class Config(NamedTuple):
     problems: tuple[str, ...]
     """Sentences for administrators; the call works without what they name."""
 
-    endpoint: Endpoint | InvalidRequest
     own_key: str
     """The user's own API key, if the administrator permits one."""
     overrides: Mapping[str, ResolvedModel] | InvalidRequest
-    prices: Mapping[str, ModelPrices] | InvalidRequest
-    rules: Sequence[tuple[str, Approval]] | InvalidRequest
+    """An error is raised only where a model is resolved."""
     remote: RemoteServers
-    location: Mapping[str, str] | InvalidRequest
-    image_options: Item | InvalidRequest
 
     effort: str | None
-    summary: str | None
+    summary: str
     verbosity: str | None
     service_tier: str
     web_search: bool
@@ -9393,13 +9125,6 @@ class Config(NamedTuple):
     log_level: str
 
 
-def usable(value: _Value | InvalidRequest) -> _Value:
-    """Return a value of the `Config`; raises InvalidRequest if it cannot be used."""
-    if isinstance(value, InvalidRequest):
-        raise value
-    return value
-
-
 def read_config(
     valves: Valves,
     user: Mapping[str, Any] | None = None,
@@ -9410,29 +9135,23 @@ def read_config(
     is_admin = person.get("role") == "admin"
     stored = person.get("valves")
     given = stored if isinstance(stored, UserValves) else UserValves()
-    own = _allowed_choices(_with_switches(given, host), valves, is_admin)
+    wanted, filter_error = _with_switches(given, host.get(_FILTER_KEY))
+    own = _allowed_choices(wanted, valves, is_admin)
     own_key = own.API_KEY.strip() if valves.USER_API_KEYS != "off" else ""
-    headers = _attempt(lambda: _extra_headers(valves))
     remote = read_servers(valves.REMOTE_MCP_SERVERS_JSON)
-    features = host.get("features")
-    switches = features if isinstance(features, Mapping) else {}
+    switches = as_mapping(host.get("features"))
     replaces_search = valves.MAP_WEB_SEARCH and bool(switches.get("web_search"))
     searches = valves.ENABLE_WEB_SEARCH or replaces_search
     return Config(
         valves=valves,
-        secrets=_secrets(valves, headers, own.API_KEY.strip(), *remote.secrets),
-        problems=tuple(filter(None, (_permission_error(valves), _filter_error(host)))),
-        endpoint=_attempt(lambda: _user_endpoint(valves, headers, own_key, is_admin)),
+        secrets=_secrets(valves, own.API_KEY.strip(), *remote.secrets),
+        problems=tuple(filter(None, (_permission_error(valves), filter_error))),
         own_key=own_key,
-        overrides=_attempt(lambda: read_overrides(valves.MODEL_OVERRIDES_JSON)),
-        prices=_attempt(lambda: read_prices(valves.CUSTOM_MODEL_PRICING_JSON)),
-        rules=_attempt(lambda: read_rules(valves.TOOL_APPROVAL)),
+        overrides=_overrides(valves),
         remote=remote,
-        location=_attempt(lambda: _location(valves.WEB_SEARCH_USER_LOCATION)),
-        image_options=_attempt(lambda: _image_options(valves)),
-        effort=_inherit(own.REASONING_EFFORT, None),
+        effort=_inherit(own.REASONING_EFFORT, "") or None,
         summary=_inherit(own.REASONING_SUMMARY, valves.REASONING_SUMMARY),
-        verbosity=_inherit(own.VERBOSITY, None),
+        verbosity=_inherit(own.VERBOSITY, "") or None,
         service_tier=_inherit(own.SERVICE_TIER, valves.SERVICE_TIER),
         web_search=_is_on(own.WEB_SEARCH, searches),
         replaces_search=replaces_search,
@@ -9444,24 +9163,21 @@ def read_config(
     )
 
 
-def _secrets(
-    valves: Valves, headers: _Headers | InvalidRequest, *others: str
-) -> tuple[str, ...]:
-    values: Iterable[str] = [valves.EXTRA_HEADERS]
-    if not isinstance(headers, InvalidRequest):
-        values = headers.values()
+def _secrets(valves: Valves, *others: str) -> tuple[str, ...]:
+    headers = parse_string_map(valves.EXTRA_HEADERS)
+    values = [valves.EXTRA_HEADERS] if headers is None else headers.values()
     keys = (valves.effective_key(), valves.STORE_ENCRYPTION_KEY)
     return connection_secrets(values, valves.PROXY, *keys, *others)
 
 
-def _attempt(read: Callable[[], _Value]) -> _Value | InvalidRequest:
+def _overrides(valves: Valves) -> Mapping[str, ResolvedModel] | InvalidRequest:
     try:
-        return read()
+        return read_overrides(valves.MODEL_OVERRIDES_JSON)
     except InvalidRequest as error:
         return error
 
 
-def _inherit(own: str, default: _Value) -> str | _Value:
+def _inherit(own: str, default: str) -> str:
     return default if own == "inherit" else own
 
 
@@ -9494,20 +9210,15 @@ _CHOICES: Mapping[str, str] = {
 """The words of USER_MAY_CHANGE, with the user valve that each allows."""
 
 
-def _with_switches(user: UserValves, metadata: Mapping[str, Any]) -> UserValves:
-    given = metadata.get(_FILTER_KEY)
-    if not isinstance(given, Mapping) or given.get("version") != _FILTER_VERSION:
-        return user
+def _with_switches(user: UserValves, given: object) -> tuple[UserValves, str]:
+    if not isinstance(given, Mapping):
+        return user, ""
+    if given.get("version") != _FILTER_VERSION:
+        return user, _OTHER_FILTER_VERSION
     changed = {valve: "on" for switch, valve in _SWITCHES.items() if given.get(switch)}
     if given.get("thinking") in REASONING_EFFORTS:
         changed["REASONING_EFFORT"] = str(given["thinking"])
-    return user.model_copy(update=changed)
-
-
-def _filter_error(metadata: Mapping[str, Any]) -> str:
-    given = metadata.get(_FILTER_KEY)
-    is_other = isinstance(given, Mapping) and given.get("version") != _FILTER_VERSION
-    return _OTHER_FILTER_VERSION if is_other else ""
+    return user.model_copy(update=changed), ""
 
 
 def _allowed_choices(user: UserValves, valves: Valves, is_admin: bool) -> UserValves:
@@ -9533,59 +9244,10 @@ def _permitted_words(valves: Valves) -> set[str]:
     return set(comma_list(valves.USER_MAY_CHANGE.lower()))
 
 
-# Single valves
-
-
 def comma_list(text: str) -> list[str]:
     """Return the words of a list separated by commas, each of them once."""
     words = (word.strip() for word in text.split(","))
     return list(dict.fromkeys(word for word in words if word))
-
-
-@cache
-def _adapter(form: Any) -> TypeAdapter[Any]:
-    return TypeAdapter(form)  # at first use: it is not free, and few valves are set
-
-
-def _json_value(form: Any, text: str, problem: str, example: str) -> Any:
-    try:
-        return _adapter(form).validate_json(text.strip() or "{}", strict=True)
-    except ValidationError:
-        raise valve_error(problem, example, place=PIPE_VALVES) from None
-
-
-def _extra_headers(valves: Valves) -> _Headers:
-    problem = "EXTRA_HEADERS is not a JSON object of texts"
-    example = '{"X-Team": "blue"}'
-    text = valves.EXTRA_HEADERS
-    headers: _Headers = _json_value(dict[str, str], text, problem, example)
-    return headers
-
-
-def _image_options(valves: Valves) -> Item:
-    problem = "IMAGE_GENERATION_OPTIONS is not a JSON object"
-    example = '{"quality": "high"}'
-    text = valves.IMAGE_GENERATION_OPTIONS
-    options: Item = _json_value(dict[str, Any], text, problem, example)
-    return options
-
-
-_PLACE = ("city", "region", "country", "timezone")
-
-
-def _location(text: str) -> Mapping[str, str]:
-    problem = "WEB_SEARCH_USER_LOCATION is neither a JSON object nor a place"
-    example = "Bern, BE, CH, Europe/Zurich (city, region, country, timezone)"
-    words = [word.strip() for word in text.split(",")]
-    if text.strip().startswith("{"):
-        given = _json_value(dict[str, Any], text, problem, example)
-    elif len(words) <= len(_PLACE):
-        given = dict(zip(_PLACE, words, strict=False))
-    else:
-        raise valve_error(problem, example, place=PIPE_VALVES)
-    if not all(isinstance(given.get(key, ""), str) for key in _PLACE):
-        raise valve_error(problem, example, place=PIPE_VALVES)
-    return {key: given[key] for key in _PLACE if given.get(key)}
 
 
 # The endpoint
@@ -9594,45 +9256,37 @@ _NO_OWN_KEY = (
     "This pipe wants an OpenAI API key of your own. Set API_KEY in your settings of "
     "this pipe: the slider icon beside the chat input, or Controls > Valves."
 )
-_BILLED_HEADERS = frozenset(
-    {"authorization", "api-key", "openai-organization", "openai-project"}
+_NO_KEY = (
+    "This pipe has no API key yet. An administrator has to set API_KEY in the valves "
+    "of this pipe (Admin Panel > Functions > the gear beside it)."
 )
+_BILLED_HEADERS = ("authorization", "api-key", "openai-organization", "openai-project")
 
 
-def build_endpoint(valves: Valves) -> Endpoint:
-    """Return where requests with the pipe's own key go; raises InvalidRequest."""
-    headers = _attempt(lambda: _extra_headers(valves))
-    return _endpoint(valves, valves.effective_key(), headers)
-
-
-def _user_endpoint(
-    valves: Valves, headers: _Headers | InvalidRequest, own_key: str, is_admin: bool
+def build_endpoint(
+    valves: Valves, own_key: str = "", *, is_admin: bool = True
 ) -> Endpoint:
-    if not own_key:
-        if valves.USER_API_KEYS == "required" and not is_admin:
-            raise InvalidRequest(_NO_OWN_KEY)
-        return _endpoint(valves, valves.effective_key(), headers)
-    endpoint = _endpoint(valves, own_key, headers)
-    rest = {
-        name: text
-        for name, text in endpoint.extra_headers.items()
-        if name.lower() not in _BILLED_HEADERS
-    }
-    return replace(endpoint, organization="", project="", extra_headers=rest)
+    """Return where requests go, with a user's own key if there is one.
 
-
-def _endpoint(valves: Valves, key: str, headers: _Headers | InvalidRequest) -> Endpoint:
+    Organization, project and billed headers belong to the administrator's account, so
+    they are not sent with a user's own key. Raises InvalidRequest for unusable valves.
+    """
+    if not own_key and valves.USER_API_KEYS == "required" and not is_admin:
+        raise InvalidRequest(_NO_OWN_KEY)
+    key = own_key or valves.effective_key()
     if not key:
-        raise InvalidRequest(
-            "This pipe has no API key yet. An administrator has to set API_KEY in the "
-            "valves of this pipe (Admin Panel > Functions > the gear beside it)."
-        )
+        raise InvalidRequest(_NO_KEY)
+    headers = parse_string_map(valves.EXTRA_HEADERS)
+    if headers is None:
+        problem = "EXTRA_HEADERS is not a JSON object of texts"
+        raise valve_error(problem, '{"X-Team": "blue"}', place=PIPE_VALVES)
+    billed = _BILLED_HEADERS if own_key else ()
     return Endpoint(
         base_url=valves.BASE_URL,
         api_key=key,
-        organization=valves.ORGANIZATION.strip(),
-        project=valves.PROJECT.strip(),
-        extra_headers=usable(headers),
+        organization="" if own_key else valves.ORGANIZATION.strip(),
+        project="" if own_key else valves.PROJECT.strip(),
+        extra_headers={k: v for k, v in headers.items() if k.lower() not in billed},
         network=Network(
             valves.VERIFY_SSL, valves.CA_BUNDLE.strip(), valves.PROXY.strip()
         ),
@@ -9640,11 +9294,8 @@ def _endpoint(valves: Valves, key: str, headers: _Headers | InvalidRequest) -> E
     )
 
 
-class Capabilities(NamedTuple):
-    """Refusals that hold for every request: of summaries, of streams."""
-
-    summary: bool = False
-    stream: bool = False
+_LASTING_REFUSALS = ("summary", "stream")
+"""Causes of refusals that hold for every request; others concern only one."""
 
 
 class AccountCapabilities:
@@ -9652,12 +9303,12 @@ class AccountCapabilities:
 
     def __init__(self) -> None:
         """Start without any known refusal."""
-        self._by_account: dict[str, Capabilities] = {}
+        self._refused: dict[str, set[str]] = {}
         self._mentioned: set[str] = set()
 
-    def of(self, endpoint: Endpoint) -> Capabilities:
-        """Return what this key has been refused at this address."""
-        return self._by_account.get(endpoint.account(), Capabilities())
+    def refused(self, endpoint: Endpoint) -> Collection[str]:
+        """Return the causes that every request of this key to this address avoids."""
+        return self._refused.get(endpoint.account(), ())
 
     def first_time(self, text: str) -> bool:
         """Say whether `text` is asked about for the first time."""
@@ -9666,82 +9317,9 @@ class AccountCapabilities:
         return is_new
 
     def note(self, endpoint: Endpoint, cause: str) -> None:
-        """Remember a refusal by its cause; others concern only one request."""
-        if cause in Capabilities._fields:
-            known = self.of(endpoint)._replace(**{cause: True})
-            self._by_account[endpoint.account()] = known
-
-
-# A request
-
-_LEAST_THRESHOLD = 1000
-"""A smaller threshold would compact every answer."""
-
-_BATCH_SHARE = 5
-"""Calls made at once run in parallel, but not all of them."""
-
-
-def default_parameters(config: Config, user_id: str, chat_id: str) -> dict[str, Any]:
-    """Return parameters of the API; the caller's own replace them.
-
-    The same chat and user always get the same values, because the prompt cache and,
-    from gpt-6.2 on, encrypted reasoning depend on them
-    (docs/reference/responses-api.md, "Changed beginnings").
-    """
-    valves, tier = config.valves, config.service_tier
-    threshold = max(valves.COMPACTION_TOKENS, _LEAST_THRESHOLD)
-    compaction = [{"type": "compaction", "compact_threshold": threshold}]
-    chosen = {
-        "safety_identifier": _hash_id("user", user_id),
-        "prompt_cache_key": _cache_key(valves.PROMPT_CACHE_KEY, user_id, chat_id),
-        "service_tier": tier if tier != "auto" else None,
-        "truncation": valves.TRUNCATION if valves.TRUNCATION != "disabled" else None,
-        "max_output_tokens": valves.MAX_OUTPUT_TOKENS or None,
-        "context_management": compaction if valves.COMPACTION_TOKENS else None,
-    }
-    return {name: value for name, value in chosen.items() if value is not None}
-
-
-def _cache_key(kind: str, user_id: str, chat_id: str) -> str | None:
-    if kind == "off":
-        return None
-    chat = _hash_id("chat", chat_id) if kind == "chat" else None
-    return chat or _hash_id("cache", user_id)
-
-
-def _hash_id(kind: str, value: str) -> str | None:
-    text = f"openai_responses:{kind}:{value}"
-    return sha256(text.encode()).hexdigest()[:48] if value else None
-
-
-def request_settings(
-    config: Config,
-    *,
-    streams: bool,
-    tools: Sequence[Item],
-    refused: Capabilities,
-    defaults: Mapping[str, Any],
-) -> Settings:
-    """Return the settings of a request, without what the server `refused` before."""
-    valves, summary = config.valves, config.summary
-    return Settings(
-        effort=config.effort,
-        summary=None if summary == "disabled" or refused.summary else summary,
-        verbosity=config.verbosity,
-        stream=streams and valves.ENABLE_STREAM and not refused.stream,
-        encrypted_reasoning=valves.carries_reasoning(),
-        tools=tools,
-        parallel_tool_calls=None if valves.PARALLEL_TOOL_CALLS else False,
-        defaults=defaults,
-    )
-
-
-def is_background_model(valves: Valves, names: Iterable[str]) -> bool:
-    """Say whether BACKGROUND_MODELS matches one of a model's names."""
-    if valves.COMPATIBILITY == "strict":  # such servers do not store responses
-        return False
-    patterns = comma_list(valves.BACKGROUND_MODELS.lower())
-    return any(fnmatchcase(n.lower(), p) for n in names for p in patterns)
+        """Remember the cause of a refusal, if it is a lasting one."""
+        if cause in _LASTING_REFUSALS:
+            self._refused.setdefault(endpoint.account(), set()).add(cause)
 
 
 def run_limits(valves: Valves, *, tools_ran: bool) -> Limits:
@@ -9759,87 +9337,38 @@ def run_limits(valves: Valves, *, tools_ran: bool) -> Limits:
     )
 
 
-def build_toolset(
-    valves: Valves,
-    tools: CallableTools,
-    approver: Approver,
-    log: Callable[[str], object],
-    *,
-    runs_calls: bool = True,
-) -> Toolset:
-    """Return what a run needs to answer calls itself, or to leave them to others."""
-    return Toolset(
-        tools,
-        approver,
-        CallLimits(
-            seconds=valves.TOOL_TIMEOUT_SECONDS,
-            batch_seconds=_BATCH_SHARE * valves.TOOL_TIMEOUT_SECONDS,
-            characters=valves.TOOL_OUTPUT_CHARACTERS,
-        ),
-        log,
-        rounds=valves.MAX_FUNCTION_CALL_LOOPS,
-        most_calls=valves.MAX_TOOL_CALLS,
-        carries_reasoning=valves.carries_reasoning(),
-        runs_calls=runs_calls,
-    )
-
-
 # ==== owui_manifold.log: Lines in the server's log, without secrets; the newest of each run are kept in memory.
 
 _LOGGER = logging.getLogger("openai_responses_manifold")
 
-_LEVELS: Mapping[str, int] = {
-    "DEBUG": logging.DEBUG,
-    "INFO": logging.INFO,
-    "WARNING": logging.WARNING,
-    "ERROR": logging.ERROR,
-    "CRITICAL": logging.CRITICAL,
-}
+_LEVELS = {"DEBUG": 10, "INFO": 20, "WARNING": 30, "ERROR": 40, "CRITICAL": 50}
+"""The numbers that `logging` has for them."""
 
 _KEPT_LINES = 2000
-
-
-class LogLine(NamedTuple):
-    """One line of a run: its time, its level, its text."""
-
-    seconds: int
-    level: str
-    text: str
-
-    def __str__(self) -> str:
-        """Return the line as it is shown, with its time in UTC."""
-        time = datetime.fromtimestamp(self.seconds, UTC)
-        return f"{time:%Y-%m-%d %H:%M:%S} {self.level:<8} {self.text}"
 
 
 class RunLog:
     """The log of one run; can be used from other threads."""
 
-    def __init__(
-        self,
-        threshold: str,
-        secrets: Iterable[str],
-        run_id: str,
-        now: Callable[[], int] = unix_seconds,
-    ) -> None:
+    def __init__(self, threshold: str, secrets: Iterable[str], run_id: str) -> None:
         """Start empty; lines from `threshold` on are written to the server's log."""
         self.run_id = run_id
-        self._threshold = _level_number(threshold)
+        self._threshold = _LEVELS.get(threshold, logging.INFO)
         self._secrets = tuple(secrets)
-        self._now = now
-        self._lines: deque[LogLine] = deque(maxlen=_KEPT_LINES)
+        self._lines: deque[str] = deque(maxlen=_KEPT_LINES)
         self._lock = Lock()
 
     def line(self, level: str, text: str) -> None:
-        """Keep `text` as one line; also write it, with the run's id, if its level is
-        enough.
+        """Keep `text` as one line, with its time in UTC; also write it, with the run's
+        id, if its level is enough.
 
         An unknown level counts as INFO.
         """
         known = level if level in _LEVELS else "INFO"
         one_line = redact_line(text, self._secrets)
+        time = datetime.fromtimestamp(unix_seconds(), UTC)
         with self._lock:
-            self._lines.append(LogLine(self._now(), known, one_line))
+            self._lines.append(f"{time:%Y-%m-%d %H:%M:%S} {known:<8} {one_line}")
         if _LEVELS[known] >= self._threshold:
             _write(known, f"{self.run_id} {one_line}")
 
@@ -9847,18 +9376,10 @@ class RunLog:
         """Write a line of the audit log, which has its own valve."""
         _write("INFO", redact(line, self._secrets))
 
-    def lines(self) -> list[LogLine]:
+    def text(self) -> str:
         """Return the newest lines, oldest first."""
         with self._lock:
-            return list(self._lines)
-
-    def text(self) -> str:
-        """Return these lines as they are shown."""
-        return "\n".join(map(str, self.lines()))
-
-
-def _level_number(name: str) -> int:
-    return _LEVELS.get(name, logging.INFO)
+            return "\n".join(self._lines)
 
 
 def _write(level: str, line: str) -> None:
@@ -9874,12 +9395,11 @@ EventCall = Callable[[dict[str, Any]], Awaitable[Any]]
 
 
 class HostContext(NamedTuple):
-    """What the host passes beside the chat, for the tools that are run."""
+    """What the host passes beside the chat."""
 
     tools: Mapping[str, Mapping[str, Any]]
     request: Any
     metadata: Mapping[str, Any]
-    body: Mapping[str, Any]
     event_call: EventCall | None
     event_emitter: Any
 
@@ -9947,7 +9467,7 @@ def read_caller(
 
 
 class PipeCall(NamedTuple):
-    """One call of the pipe: what the host passes, and where log lines go."""
+    """One call of the pipe, and what it shares with others."""
 
     body: Mapping[str, Any]
     caller: Caller
@@ -9968,8 +9488,13 @@ class PipeCall(NamedTuple):
     @property
     def messages(self) -> list[dict[str, Any]]:
         """The messages of the body; none if it has no list of them."""
-        messages = self.body.get("messages")
-        return messages if isinstance(messages, list) else []
+        return as_list(self.body.get("messages"))
+
+    @property
+    def endpoint(self) -> Endpoint:
+        """Where its requests go; raises InvalidRequest for unusable valves."""
+        config, is_admin = self.config, self.caller.is_admin
+        return build_endpoint(config.valves, config.own_key, is_admin=is_admin)
 
     @property
     def model(self) -> ResolvedModel:
@@ -9978,7 +9503,9 @@ class PipeCall(NamedTuple):
 
     def resolve(self, name: str) -> ResolvedModel:
         """Return a model with the administrator's overrides; raises InvalidRequest."""
-        return resolve_model(name, usable(self.config.overrides))
+        if isinstance(self.config.overrides, InvalidRequest):
+            raise self.config.overrides
+        return resolve_model(name, self.config.overrides)
 
 
 # ==== owui_manifold.host: The only module that uses `open_webui`; every name of the host is looked up here.
@@ -10074,38 +9601,29 @@ async def update_tool(function: Any, messages: list[Any], files: list[Any]) -> A
     return await update(function=function, extra_params=fresh)
 
 
-def terminal_file(
-    name: str, params: Mapping[str, Any], result: Any, tool: Any, metadata: Any
-) -> Any:
-    """Return the content to show for a terminal's file, or None for other results."""
-    build = _host_name("utils.middleware", "build_terminal_file_tool_result")
-    return build(name, dict(params), result, tool, metadata)
-
-
 async def process_tool_result(
-    request: Any,
-    name: str,
-    result: Any,
-    tool: Mapping[str, Any],
-    metadata: Any,
+    host: HostContext,
     user: Any,
+    name: str,
+    tool: Mapping[str, Any],
+    params: Mapping[str, Any],
+    result: Any,
 ) -> tuple[str, list[dict[str, Any]], list[Any]]:
-    """Return a tool's result as text, its files and its embeds, as the host does."""
+    """Return a tool's result as text, its files and its embeds, as the host does.
+
+    The page is told about the result of a terminal tool.
+    """
+    build = _host_name("utils.middleware", "build_terminal_file_tool_result")
     process = _host_name("utils.middleware", "process_tool_result")
+    shown = build(name, dict(params), result, tool, host.metadata) or result
     kind, direct = tool.get("type", ""), bool(tool.get("direct"))
     text, files, embeds = await process(
-        request, name, result, kind, direct, metadata, user
+        host.request, name, shown, kind, direct, host.metadata, user
     )
-    return str(text or ""), files, embeds
-
-
-async def tell_terminal(
-    name: str, params: Mapping[str, Any], text: str, emitter: Any
-) -> None:
-    """Tell the page about the result of a terminal tool."""
-    if emitter is not None:
+    if host.event_emitter is not None:
         tell = _host_name("utils.middleware", "terminal_event_handler")
-        await tell(name, dict(params), text, emitter)
+        await tell(name, dict(params), str(text or ""), host.event_emitter)
+    return str(text or ""), files, embeds
 
 
 def citation_sources(
@@ -10119,10 +9637,10 @@ def citation_sources(
     return found
 
 
-async def stored_image(request: Any, metadata: Any, user: Any, url: str) -> str:
+async def stored_image(host: HostContext, user: Any, url: str) -> str:
     """Store a tool's picture; return the address of the file."""
     store = _host_name("utils.middleware", "store_tool_result_image")
-    return str(await store(request, url, metadata, user))
+    return str(await store(host.request, url, host.metadata, user))
 
 
 async def store_file(
@@ -10187,8 +9705,7 @@ async def _read_file(row: Any, make: Callable[[bytes], _Made]) -> _Made | None:
         return None
 
 
-async def read_tool_image(address: str, user: Any) -> Item:
-    """Return a tool's picture in the same bytes as the next turn will read it."""
+async def _read_tool_image(address: str, user: Any) -> Item:
     match = _STORED_ADDRESS.match(address)
     row = await file_row(match[1], user) if match else None
     held = await _read_file(row, image_data_url) if row else address
@@ -10227,8 +9744,8 @@ class _DocumentReader:
         row = await file_row(file.file_id, self._user)
         name = file.name or (row.filename if row else "")
         meta = (row.meta if row else None) or {}
-        kind = self._kind(name, file.content_type or str(meta.get("content_type")))
-        if not kind:
+        kind = document_type(name, file.content_type or str(meta.get("content_type")))
+        if not kind or (kind != PDF_TYPE and self._wanted != "all"):
             return None
         if row is None:
             return GONE_FILE.format(name)
@@ -10248,61 +9765,42 @@ class _DocumentReader:
         self._left -= size
         return part
 
-    def _kind(self, name: str, declared: str) -> str:
-        kind = document_type(name, declared)
-        return kind if self._wanted == "all" or kind == PDF_TYPE else ""
-
 
 _File = Mapping[str, Any]
 _StoreImage = Callable[[str], Awaitable[str]]
 
 
-@dataclass(frozen=True, slots=True)
-class ResultFiles:
-    """Pictures for the model and for the chat, and the files that are shown.
-
-    `unreadable` is the number of pictures that the model cannot read.
-    """
-
-    for_model: list[Item] = field(default_factory=list)
-    stored: list[Item] = field(default_factory=list)
-    shown: list[_File] = field(default_factory=list)
-    unreadable: list[str] = field(default_factory=list)
-
-    def output(self, text: str) -> str | list[Item]:
-        """Return the output of the tool: its text, and the pictures for the model."""
-        return append_images("\n".join([text, *self.unreadable]), self.for_model)
-
-
 async def split_result_files(
-    files: Iterable[_File], store: _StoreImage, user: Any, *, has_row: bool
-) -> ResultFiles:
-    """Return the files of a result; `store` gives a picture an address.
+    files: Iterable[_File], text: str, store: _StoreImage, user: Any, *, has_row: bool
+) -> tuple[str | list[Item], dict[str, Any]]:
+    """Return the output of a tool with its pictures, and the files of its card.
 
-    A picture that came with an address is shown on the card, too
-    (docs/reference/open-webui.md, "Tools of the host"). A picture that could not be
-    stored is not written to a chat's row.
+    `store` gives a picture an address. A picture that came with an address is shown on
+    the card, too (docs/reference/open-webui.md, "Tools of the host"). A picture that
+    could not be stored is not written to a chat's row.
     """
-    shared = ResultFiles()
+    images: list[Item] = []
+    shown: list[_File] = []
+    stored: list[_File] = []
     for file in files:
         url = str(file.get("url") or "")
         if file.get("type") != "image" or not url:
-            shared.shown.append(file)
+            shown.append(file)
             continue
         address = await store(url) if url.startswith("data:") else url
-        part = await read_tool_image(address, user)
+        part = await _read_tool_image(address, user)
         is_readable = item_type(part) == "input_image"
         if is_readable:
-            shared.for_model.append(part)
+            images.append(part)
         else:
-            shared.unreadable.append(UNREADABLE_IMAGE)
+            text += f"\n{part['text']}"
         if has_row and address.startswith("data:"):
             continue
         if is_readable:
-            shared.stored.append({"type": "input_image", "image_url": address})
+            stored.append({"type": "input_image", "image_url": address})
         if address == url or not is_readable:
-            shared.shown.append({**file, "url": address})
-    return shared
+            shown.append({**file, "url": address})
+    return append_images(text, images), {"files": shown, "stored": stored}
 
 
 async def load_stored_images(
@@ -10317,48 +9815,42 @@ async def load_stored_images(
     pictures: dict[str, str] = {}
     for file_id in dict.fromkeys(wanted):
         row = await file_row(file_id, user)
-        held = await _read_file(row, _encoded) if row else None
+        held = await _read_file(row, base64.b64encode) if row else None
         if held:
-            pictures[file_id] = held
+            pictures[file_id] = held.decode()
     return restore_images(records, pictures)
-
-
-def _encoded(content: bytes) -> str:
-    return base64.b64encode(content).decode()
 
 
 # ==== owui_manifold.host_tools: Runs Open WebUI's tools in the same way as the host does.
 
 
-def build_approver(
-    config: Config, host: HostContext, log: Callable[[str], object] = str
-) -> Approver:
+def build_approver(call: PipeCall, log: Callable[[str], object] = str) -> Approver:
     """Return who decides about the calls of a request.
 
     The rules of the valve come first; for other tools the host's own mode counts.
+    Raises InvalidRequest for unusable rules.
     """
-    params = host.metadata.get("params")
-    mode = params.get("tool_approval_mode") if isinstance(params, Mapping) else None
+    host = call.host
+    params = as_mapping(host.metadata.get("params"))
     return Approver(
         # `ask_user` only asks a question, so it needs no approval.
-        rules=[*usable(config.rules), ("ask_user", "auto")],
-        default_rule="ask" if mode == "ask" else "auto",
+        rules=[*read_rules(call.valves.TOOL_APPROVAL), ("ask_user", "auto")],
+        default_rule="ask" if params.get("tool_approval_mode") == "ask" else "auto",
         ask=_ask_in_page(host.event_call) if host.event_call else None,
         log=log,
     )
 
 
-def withheld_tools(
-    config: Config, tools: Mapping[str, Mapping[str, Any]]
-) -> frozenset[str]:
-    """Return the names of the denied ones of the host's `tools`: it has no such rules.
+def withheld_tools(call: PipeCall) -> set[str]:
+    """Return the names of the host's tools that are denied: it has no such rules.
 
-    The builtin tool that runs any other by its name goes with them.
+    The builtin tool that runs any other by its name goes with them. Raises
+    InvalidRequest for unusable rules.
     """
-    approver = Approver(usable(config.rules))
+    tools, approver = call.host.tools, Approver(read_rules(call.valves.TOOL_APPROVAL))
     denied = {name for name in tools if approver.rule_for(name) == "deny"}
     runs_any = {n for n in tools if tools[n].get("tool_id") == "builtin:call_tool"}
-    return frozenset(denied | runs_any if denied else ())
+    return denied | runs_any if denied else denied
 
 
 def _ask_in_page(event_call: EventCall) -> Ask:
@@ -10388,9 +9880,9 @@ _CITED = frozenset(
 
 
 def _cites(name: str, metadata: Mapping[str, Any]) -> bool:
-    found: Any = metadata.get("model")
+    found = metadata.get("model")
     for key in ("info", "meta", "capabilities", "citations"):
-        found = found.get(key) if isinstance(found, Mapping) else None
+        found = as_mapping(found).get(key)
     return name in _CITED and found is not False
 
 
@@ -10411,11 +9903,11 @@ _DISPATCHERS = (CALL_TOOL, "search_tools")
 class HostTools:
     """The tools of one request, by the names that the model was given."""
 
-    def __init__(self, host: HostContext, names: ToolNames, threads: Executor) -> None:
-        """Run sync tools on `threads`, so that none of them blocks the server."""
-        self._host = host
+    def __init__(self, call: PipeCall, names: ToolNames) -> None:
+        """Run the tools that the host passed with `call`."""
+        self._call = call
+        self._host = call.host
         self._names = names
-        self._threads = threads
 
     def parameters(self, name: str) -> Mapping[str, Any] | None:
         """Return the schema of a tool's arguments, or None for no such tool."""
@@ -10461,8 +9953,7 @@ class HostTools:
         if tool.get("direct"):
             return await self._in_the_browser(name, tool, params)
         files = self._host.metadata.get("files") or []
-        messages = self._host.body.get("messages") or []
-        function = await update_tool(tool["callable"], messages, files)
+        function = await update_tool(tool["callable"], self._call.messages, files)
         if tool.get("type") == "mcp":
             return await _server_result(function, params)
         bare = getattr(function, "__function__", None)
@@ -10472,7 +9963,8 @@ class HostTools:
         # loop they would block every chat. A thread that exceeds its limit cannot be
         # stopped; it keeps its place in `threads` until it ends.
         work = partial(copy_context().run, _run_at_once, function, params)
-        return await asyncio.get_running_loop().run_in_executor(self._threads, work)
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._call.threads, work)
 
     async def _in_the_browser(
         self, name: str, tool: Mapping[str, Any], params: dict[str, Any]
@@ -10492,22 +9984,21 @@ class HostTools:
         self, name: str, tool: Mapping[str, Any], params: dict[str, Any], result: Any
     ) -> ToolResult:
         host = self._host
-        shown = terminal_file(name, params, result, tool, host.metadata) or result
         user = await user_model(str(host.metadata.get("user_id") or ""))
         text, files, embeds = await process_tool_result(
-            host.request, name, shown, tool, host.metadata, user
+            host, user, name, tool, params, result
         )
-        await tell_terminal(name, params, text, host.event_emitter)
         cited = _cites(name, host.metadata) and text
         tool_id = str(tool.get("tool_id") or "")
         sources = citation_sources(name, params, text, tool_id) if cited else []
-        store = partial(stored_image, host.request, host.metadata, user)
+        store = partial(stored_image, host, user)
         has_row = names_a_row(str(host.metadata.get("chat_id") or ""))
-        shared = await split_result_files(files, store, user, has_row=has_row)
-        card = {"files": shared.shown, "stored": shared.stored}
+        output, card = await split_result_files(
+            files, text, store, user, has_row=has_row
+        )
         card |= {"embeds": embeds, "sources": sources}
         filled = {key: value for key, value in card.items() if value}
-        return ToolResult(shared.output(text), _is_error_text(text), filled)
+        return ToolResult(output, _is_error_text(text), filled)
 
 
 async def _server_result(
@@ -10538,53 +10029,64 @@ def _run_at_once(
 _HOST_SEARCH_TOOLS = frozenset({"search_web", "fetch_url"})
 """Open WebUI's own tools for the web, which its Web Search switch adds."""
 
-
-class HostedTools(NamedTuple):
-    """Tools in the API's form, and the names of the host's tools that they replace."""
-
-    items: tuple[Item, ...] = ()
-    replaced: frozenset[str] = frozenset()
+_PLACE = ("city", "region", "country", "timezone")
 
 
-_NO_HOSTED_TOOLS = HostedTools()
-
-
-def hosted_tools(config: Config, model: ResolvedModel) -> HostedTools:
-    """Return the hosted tools of a request; none if the model does not support them.
+def hosted_tools(config: Config, model: ResolvedModel) -> tuple[list[Item], set[str]]:
+    """Return OpenAI's tools of a request, and the names of the host's they replace.
 
     Their order is always the same, because the prompt cache depends on it. Raises
     InvalidRequest for unusable valves.
     """
+    made, replaced = list[Item](), set[str]()
     if not model.facts.hosted:
-        return _NO_HOSTED_TOOLS
-    valves, made = config.valves, list[Item]()
+        return made, replaced
     # Open WebUI's tools for the same purpose go: offering both would be ambiguous.
-    replaced = set[str]()
     if config.code_interpreter:
         made.append({"type": "code_interpreter", "container": {"type": "auto"}})
         replaced.add("execute_code")
     if config.image_generation:
-        made.append({**usable(config.image_options), "type": "image_generation"})
+        made.append({**_image_options(config.valves), "type": "image_generation"})
         replaced |= {"generate_image", "edit_image"}
     if config.replaces_search:
         replaced |= _HOST_SEARCH_TOOLS
     searches = [_web_search(config)] if config.web_search else []
-    if stores := comma_list(valves.FILE_SEARCH_VECTOR_STORES):
+    if stores := comma_list(config.valves.FILE_SEARCH_VECTOR_STORES):
         searches.append({"type": "file_search", "vector_store_ids": stores})
-    items = (*searches, *config.remote.tools, *made)
-    return HostedTools(items, frozenset(replaced))
+    return [*searches, *config.remote.tools, *made], replaced
+
+
+def _image_options(valves: Valves) -> Item:
+    options = parse_json_object(valves.IMAGE_GENERATION_OPTIONS.strip() or "{}")
+    if options is None:
+        problem = "IMAGE_GENERATION_OPTIONS is not a JSON object"
+        raise valve_error(problem, '{"quality": "high"}', place=PIPE_VALVES)
+    return options
 
 
 def _web_search(config: Config) -> Item:
     tool: Item = {
         "type": "web_search",
         "search_context_size": config.valves.WEB_SEARCH_CONTEXT_SIZE,
-        "user_location": {"type": "approximate", **usable(config.location)},
+        "user_location": {"type": "approximate", **_location(config.valves)},
     }
     addresses = comma_list(config.valves.WEB_SEARCH_ALLOWED_DOMAINS)
     # The API takes domains only, people paste addresses.
     domains = [a.rpartition("://")[2].partition("/")[0] for a in addresses]
     return {**tool, "filters": {"allowed_domains": domains}} if domains else tool
+
+
+def _location(valves: Valves) -> Mapping[str, str]:
+    text = valves.WEB_SEARCH_USER_LOCATION.strip()
+    words = [word.strip() for word in text.split(",")]
+    given = parse_json_object(text)
+    if not text.startswith("{") and len(words) <= len(_PLACE):
+        given = dict(zip(_PLACE, words, strict=False))
+    if given is None or not all(isinstance(given.get(k, ""), str) for k in _PLACE):
+        problem = "WEB_SEARCH_USER_LOCATION is neither a JSON object nor a place"
+        example = "Bern, BE, CH, Europe/Zurich (city, region, country, timezone)"
+        raise valve_error(problem, example, place=PIPE_VALVES)
+    return {key: given[key] for key in _PLACE if given.get(key)}
 
 
 class OfferedTools(NamedTuple):
@@ -10599,7 +10101,7 @@ def offer_tools(
     body: Mapping[str, Any],
     model: ResolvedModel,
     valves: Valves,
-    hosted: HostedTools = _NO_HOSTED_TOOLS,
+    hosted: Sequence[Item] = (),
     withheld: Collection[str] = (),
 ) -> OfferedTools:
     """Return the tools of a chat: OpenAI's, the host's, then those that filters added.
@@ -10608,14 +10110,10 @@ def offer_tools(
     `withheld` ones are left out. Raises InvalidRequest for a tool without a name, and
     for a choice that names no tool.
     """
-    groups = [body.get(key) for key in ("tools", "extra_tools")]
-    specs = [spec for group in groups if isinstance(group, list) for spec in group]
+    specs = as_list(body.get("tools")) + as_list(body.get("extra_tools"))
     own = responses_tools(specs, strict=valves.ENABLE_STRICT_TOOL_CALLING)
-    if not model.facts.functions:
-        own = []
-    tools = merge_tools(hosted.items, own)
-    dropped = {*hosted.replaced, *withheld}
-    tools = [tool for tool in tools if tool.get("name") not in dropped]
+    tools = merge_tools(hosted, own if model.facts.functions else [])
+    tools = [tool for tool in tools if tool.get("name") not in withheld]
     if not tools:
         return OfferedTools()
     called = [tool for tool in tools if tool.get("type") in ("function", "custom")]
@@ -10657,17 +10155,6 @@ def load_round(state: Any, message_id: str) -> DelegatedRound | None:
     return found if isinstance(found, DelegatedRound) else None
 
 
-def known_sources(
-    state: Any, message_id: str, metadata: Mapping[str, Any]
-) -> Sequence[str]:
-    """Return the keys of the sources that the page has of a message already.
-
-    Sources that the host retrieved come first.
-    """
-    before = load_round(state, message_id)
-    return before.cited if before else source_keys(metadata.get("sources") or ())
-
-
 def continue_input(
     ended: DelegatedRound, parts: Sequence[ChatPart]
 ) -> list[Item] | None:
@@ -10690,11 +10177,15 @@ _PURPOSE = b"openai_responses_pipe kept items\x00"
 this text is used, so the derived key is useless for sessions."""
 
 
-class Encryption:
-    """Encrypts and decrypts the values of message keys."""
+class _Encryption:
 
-    def __init__(self, secret: str) -> None:
-        """Derive the key from `secret`; raises InvalidRequest if it cannot."""
+    def __init__(self, valves: Valves) -> None:
+        secret = valves.STORE_ENCRYPTION_KEY.strip() or server_secret()
+        if not secret:
+            raise InvalidRequest(
+                "STORE_ENCRYPTION needs a key. An administrator has to set "
+                "STORE_ENCRYPTION_KEY in the valves of this pipe."
+            )
         try:
             fernet = import_module("cryptography.fernet")
         except ImportError:
@@ -10708,13 +10199,11 @@ class Encryption:
         self._unreadable = fernet.InvalidToken
 
     def encrypt(self, value: Mapping[str, Any]) -> dict[str, Any]:
-        """Return `value` in its stored form."""
         token = self._fernet.encrypt(json.dumps(value).encode("utf-8"))
         return {"__v": value.get("__v"), _ENCRYPTED: token.decode("ascii")}
 
     def decrypt(self, value: object) -> object:
-        """Return a stored value decrypted; empty if it has another key."""
-        if not is_encrypted_value(value):
+        if not _is_encrypted_value(value):
             return value
         try:
             return json.loads(self._fernet.decrypt(str(value[_ENCRYPTED]).encode()))
@@ -10722,8 +10211,7 @@ class Encryption:
             return {}
 
 
-def is_encrypted_value(value: object) -> TypeGuard[Mapping[str, Any]]:
-    """Say whether a stored value is encrypted."""
+def _is_encrypted_value(value: object) -> TypeGuard[Mapping[str, Any]]:
     return isinstance(value, Mapping) and _ENCRYPTED in value
 
 
@@ -10737,20 +10225,20 @@ class ChatStore:
     The first write also cleans up the values of older messages.
 
     `messages` are those of the chat as the host stores them, by id. `sent` is what
-    earlier runs sent in addition, by the ids of the answers. `writes_markers` says
-    whether a marker names what was written.
+    earlier runs sent in addition, by the ids of the answers.
     """
 
-    marks = True
+    carrier: Carrier = "markers"
 
     def __init__(
-        self, caller: Caller, chat: Mapping[str, Any], seal: Encryption | None = None
+        self, caller: Caller, chat: Mapping[str, Any], seal: _Encryption | None = None
     ) -> None:
         """Begin with what `chat` holds; with a `seal`, what is written is encrypted."""
         self.records = read_records(chat)
         self.messages = _messages_of(chat)
         self.sent = read_sent_context(chat)
         self._is_behind = False
+        self._unshown: list[StoredRecord] = []
         self._caller = caller
         self._seal = seal
         self._key = message_key(caller.message_id)
@@ -10794,7 +10282,11 @@ class ChatStore:
 
     async def invalidate_reasoning(self) -> None:
         """Note that the stored reasoning of this chat is not sent again."""
-        dying = _encrypted_ids(self.records)
+        dying = {
+            ulid
+            for ulid, record in self.records.items()
+            if any(map(is_encrypted, record.payload))
+        }
         if dying:
             self._dead |= dying
             await self._write()
@@ -10816,8 +10308,9 @@ class ChatStore:
         return self._seal.encrypt(value) if self._seal else value
 
     def take_unsent(self) -> list[StoredRecord]:
-        """Return the records that the answer's own output still needs."""
-        return []
+        """Return the records that the answer's own output still needs, each once."""
+        given, self._unshown = self._unshown, []
+        return given
 
     def restore(self, parts: list[ChatPart], replaced_id: str) -> list[ChatPart]:
         """Return a chat with the outputs that earlier answers of its branch stored.
@@ -10830,31 +10323,13 @@ class ChatStore:
 
 class _OutputStore(ChatStore):
 
-    marks = False
-
-    def __init__(
-        self, caller: Caller, chat: Mapping[str, Any], seal: Encryption | None = None
-    ) -> None:
-        super().__init__(caller, chat, seal)
-        self._unshown: list[StoredRecord] = []
+    carrier = "output"
 
     async def write(self, record: Record, output_index: int | None = None) -> None:
         self._give(record.ulid, {record.ulid: record}, output_index)
 
-    async def flush(self) -> bool:
-        if self._is_behind:
-            self._give(new_ulid(), {})
-        return True
-
-    async def invalidate_reasoning(self) -> None:
-        dying = _encrypted_ids(self.records)
-        self._dead |= dying
-        if dying:
-            self._give(new_ulid(), {})
-
-    def take_unsent(self) -> list[StoredRecord]:
-        given, self._unshown = self._unshown, []
-        return given
+    async def _write(self) -> None:
+        self._give(new_ulid(), {})
 
     def _give(
         self, ulid: str, records: Mapping[str, Record], index: int | None = None
@@ -10877,45 +10352,29 @@ async def open_store(caller: Caller, valves: Valves) -> ChatStore | None:
     kept |= output_values(_messages_of(chat))
     store = _OutputStore if valves.HISTORY_CARRIER == "output" else ChatStore
     if valves.STORE_ENCRYPTION == "on":
-        seal = _encryption(valves)
+        seal = _Encryption(valves)
         return store(caller, _decrypt_values(kept, seal), seal)
-    if not any(map(is_encrypted_value, kept.values())):
-        return store(caller, kept)
-    try:
-        return store(caller, _decrypt_values(kept, _encryption(valves)))
-    except InvalidRequest:  # unreadable items must not stop a chat
-        return store(caller, kept)
-
-
-def _encrypted_ids(records: Mapping[str, Record]) -> set[str]:
-    return {
-        ulid
-        for ulid, record in records.items()
-        if any(map(is_encrypted, record.payload))
-    }
+    if any(map(_is_encrypted_value, kept.values())):
+        with suppress(InvalidRequest):  # unreadable items must not stop a chat
+            kept = _decrypt_values(kept, _Encryption(valves))
+    return store(caller, kept)
 
 
 def _messages_of(chat: Mapping[str, Any]) -> Mapping[str, Any]:
-    history = chat.get(_HISTORY)
-    messages = history.get("messages") if isinstance(history, Mapping) else None
-    return messages if isinstance(messages, Mapping) else {}
+    return as_mapping(as_mapping(chat.get(_HISTORY)).get("messages"))
 
 
-def _decrypt_values(kept: Mapping[str, Any], seal: Encryption) -> dict[str, Any]:
+def _decrypt_values(kept: Mapping[str, Any], seal: _Encryption) -> dict[str, Any]:
     return {key: seal.decrypt(value) for key, value in kept.items()}
 
 
-def _encryption(valves: Valves) -> Encryption:
-    secret = valves.STORE_ENCRYPTION_KEY.strip() or server_secret()
-    if not secret:
-        raise InvalidRequest(
-            "STORE_ENCRYPTION needs a key. An administrator has to set "
-            "STORE_ENCRYPTION_KEY in the valves of this pipe."
-        )
-    return Encryption(secret)
-
-
 # ==== owui_manifold.chat: Builds the request for a chat or a task.
+
+_LEAST_THRESHOLD = 1000
+"""A smaller threshold would compact every answer."""
+
+_BATCH_SHARE = 5
+"""Calls made at once run in parallel, but not all of them."""
 
 
 class PreparedRequest(NamedTuple):
@@ -10936,9 +10395,10 @@ class PreparedRequest(NamedTuple):
     """Sentences for the person who asked."""
 
     @property
-    def runs_tools(self) -> bool:
-        """Whether calls are answered here; otherwise the host runs them."""
-        return self.toolset is not None and self.toolset.runs_calls
+    def delegates(self) -> bool:
+        """Whether the host runs the tools and calls the pipe again."""
+        runs_here = self.toolset is not None and self.toolset.runs_calls
+        return bool(not runs_here and self.call.caller.host_reads and self.call.state)
 
 
 class _Chat(NamedTuple):
@@ -10960,7 +10420,7 @@ class _Chat(NamedTuple):
 async def build_chat_request(call: PipeCall) -> PreparedRequest:
     """Return the request for a chat; raises InvalidRequest for what cannot be sent."""
     require_floor()
-    endpoint = usable(call.config.endpoint)
+    endpoint = call.endpoint
     messages, records = restore_from_details(call.messages)
     instructions, parts = parse_messages(messages, call.valves.IMAGE_DETAIL)
     store = await open_store(call.caller, call.valves)
@@ -10994,8 +10454,7 @@ async def build_chat_request(call: PipeCall) -> PreparedRequest:
 def _choose_model(
     call: PipeCall, parts: Sequence[ChatPart], store: ChatStore | None
 ) -> tuple[ResolvedModel, str]:
-    users = (p for p in parts if isinstance(p, UserMessage) and p.is_from_user)
-    question = next(users, None)
+    question = next(iter(user_messages(parts).values()), None)
     choice = choose_auto_model(
         call.caller.model,
         question.item if question else None,
@@ -11070,18 +10529,16 @@ def _body(chat: _Chat, tools: OfferedTools) -> dict[str, Any]:
     choice = next_tool_choice(tools.choice) if chat.round else tools.choice
     body = {**chat.call.body, "tool_choice": choice}
     if chat.verbosity:
-        text = body.get("text")
-        own = dict(text) if isinstance(text, Mapping) else {}
-        body["text"] = {**own, "verbosity": chat.verbosity}
+        body["text"] = {**as_mapping(body.get("text")), "verbosity": chat.verbosity}
     return body
 
 
 def _offered_tools(call: PipeCall, model: ResolvedModel) -> OfferedTools:
-    hosted = hosted_tools(call.config, model)
-    offered = offer_tools(call.body, model, call.valves, hosted)
+    hosted, replaced = hosted_tools(call.config, model)
+    offered = offer_tools(call.body, model, call.valves, hosted, replaced)
     if _runs_calls(call, offered):
         return offered
-    withheld = withheld_tools(call.config, call.host.tools)
+    withheld = replaced | withheld_tools(call)
     return offer_tools(call.body, model, call.valves, hosted, withheld)
 
 
@@ -11094,32 +10551,79 @@ def _runs_calls(call: PipeCall, offered: OfferedTools) -> bool:
 def _settings(
     call: PipeCall, endpoint: Endpoint, tools: OfferedTools, model: ResolvedModel
 ) -> Settings:
-    config, caller = call.config, call.caller
-    defaults = default_parameters(config, caller.user_id, caller.chat_id)
-    if endpoint.is_azure:  # it does not support compaction
-        defaults.pop("context_management", None)
-    if any(map(is_hosted_tool, tools.items)):  # the API counts only their calls
-        defaults["max_tool_calls"] = config.valves.MAX_TOOL_CALLS
-    names = (model.id, model.family, caller.model)
-    background = is_background_model(config.valves, names)
+    config, valves, summary = call.config, call.valves, call.config.summary
+    refused = call.capabilities.refused(endpoint)
+    names = (model.id, model.family, call.caller.model)
+    background = _is_background_model(valves, names)
     # Without a stream a background answer has no encrypted reasoning.
-    settings = request_settings(
-        config,
-        streams=caller.streams or background,
+    streams = call.caller.streams or background
+    return Settings(
+        effort=config.effort,
+        summary=None if summary == "disabled" or "summary" in refused else summary,
+        verbosity=config.verbosity,
+        stream=streams and valves.ENABLE_STREAM and "stream" not in refused,
+        background=background,
+        encrypted_reasoning=valves.carries_reasoning(),
         tools=tools.items,
-        refused=call.capabilities.of(endpoint),
-        defaults=defaults,
+        parallel_tool_calls=None if valves.PARALLEL_TOOL_CALLS else False,
+        defaults=_default_parameters(call, endpoint, tools.items),
     )
-    return settings._replace(background=background)
+
+
+def _is_background_model(valves: Valves, names: Sequence[str]) -> bool:
+    if valves.COMPATIBILITY == "strict":  # such servers do not store responses
+        return False
+    patterns = comma_list(valves.BACKGROUND_MODELS.lower())
+    return any(fnmatchcase(n.lower(), p) for n in names for p in patterns)
+
+
+def _default_parameters(
+    call: PipeCall, endpoint: Endpoint, tools: Sequence[Item]
+) -> dict[str, Any]:
+    caller, valves, tier = call.caller, call.valves, call.config.service_tier
+    threshold = max(valves.COMPACTION_TOKENS, _LEAST_THRESHOLD)
+    compaction = [{"type": "compaction", "compact_threshold": threshold}]
+    compacts = valves.COMPACTION_TOKENS and not endpoint.is_azure
+    chosen = {
+        "safety_identifier": _hash_id("user", caller.user_id),
+        "prompt_cache_key": _cache_key(valves.PROMPT_CACHE_KEY, caller),
+        "service_tier": tier if tier != "auto" else None,
+        "truncation": valves.TRUNCATION if valves.TRUNCATION != "disabled" else None,
+        "max_output_tokens": valves.MAX_OUTPUT_TOKENS or None,
+        "context_management": compaction if compacts else None,
+    }
+    if any(map(is_hosted_tool, tools)):  # the API counts only their calls
+        chosen["max_tool_calls"] = valves.MAX_TOOL_CALLS
+    return {name: value for name, value in chosen.items() if value is not None}
+
+
+def _cache_key(kind: str, caller: Caller) -> str | None:
+    if kind == "off":
+        return None
+    chat = _hash_id("chat", caller.chat_id) if kind == "chat" else None
+    return chat or _hash_id("cache", caller.user_id)
+
+
+def _hash_id(kind: str, value: str) -> str | None:
+    text = f"openai_responses:{kind}:{value}"
+    return sha256(text.encode()).hexdigest()[:48] if value else None
 
 
 def _toolset(call: PipeCall, offered: OfferedTools) -> Toolset:
-    log = partial(call.log.line, "DEBUG")
-    return build_toolset(
-        call.valves,
-        HostTools(call.host, offered.names, call.threads),
-        build_approver(call.config, call.host, log),
+    valves, log = call.valves, partial(call.log.line, "DEBUG")
+    seconds = valves.TOOL_TIMEOUT_SECONDS
+    return Toolset(
+        HostTools(call, offered.names),
+        build_approver(call, log),
+        CallLimits(
+            seconds=seconds,
+            batch_seconds=_BATCH_SHARE * seconds,
+            characters=valves.TOOL_OUTPUT_CHARACTERS,
+        ),
         log,
+        rounds=valves.MAX_FUNCTION_CALL_LOOPS,
+        most_calls=valves.MAX_TOOL_CALLS,
+        carries_reasoning=valves.carries_reasoning(),
         runs_calls=_runs_calls(call, offered),
     )
 
@@ -11131,7 +10635,7 @@ _NOT_FOR_TASKS = ("reasoning_summary", "json_schema")
 def build_task_request(call: PipeCall) -> PreparedRequest:
     """Return the request for a title, tags or the like; raises InvalidRequest."""
     require_floor()
-    endpoint = usable(call.config.endpoint)
+    endpoint = call.endpoint
     model = _task_model(call, endpoint)
     body = {k: v for k, v in call.body.items() if k not in _NOT_FOR_TASKS}
     request = task_request(model, call.messages, body, call.caller.task)
@@ -11253,7 +10757,7 @@ class ArtifactStore:
         )
 
     async def _store(self, file: NewFile) -> Item | None:
-        digest = await asyncio.to_thread(_fingerprint, file.content)
+        digest = (await asyncio.to_thread(hashlib.sha256, file.content)).hexdigest()
         if digest not in self._stored:
             caller, host = self._prepared.call.caller, self._prepared.call.host
             place = {"chat_id": caller.chat_id, "message_id": caller.message_id}
@@ -11267,10 +10771,6 @@ class ArtifactStore:
 
 def _made_card(**held: object) -> Mapping[str, Any]:
     return {name: value for name, value in held.items() if value}
-
-
-def _fingerprint(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()
 
 
 def _read_data_url(url: str) -> tuple[str, bytes]:
@@ -11290,6 +10790,10 @@ _UNAUTHORIZED = 401
 _WRONG_OWN_KEY = (
     "OpenAI does not accept your own API key. Check API_KEY in your settings of this "
     "pipe: the slider icon beside the chat input, or Controls > Valves."
+)
+_INTERNAL_ERROR = (
+    "Something in this pipe went wrong. Try again; if it lasts, give an administrator "
+    "the error id."
 )
 
 
@@ -11313,22 +10817,8 @@ def report_request(prepared: PreparedRequest) -> None:
         call.log.audit(audit_request(payload, prepared.endpoint.host, call.log.run_id))
 
 
-def report_note(prepared: PreparedRequest, note: Status) -> None:
-    """Log what was done to get an answer after all."""
-    prepared.call.log.line("WARNING", note.sentence)
-
-
-def report_write_failure(prepared: PreparedRequest) -> None:
-    """Log that later turns will miss something; the answer itself is complete."""
-    prepared.call.log.line(
-        "WARNING",
-        "Open WebUI refused to store the items that this chat does not show: later "
-        "turns go on without them. Its database may be locked or full.",
-    )
-
-
 def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
-    """Log how a run ended; return it with the error id of a failure in its sentence."""
+    """Log how a run ended; return it with its cost, a failure with its error id."""
     call, trace = prepared.call, ended.trace
     if call.valves.writes_audit_log():
         call.log.audit(_audit_end(prepared, ended))
@@ -11336,7 +10826,7 @@ def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
     if not ended.ending.is_failure:
         used = f", {ended.usage.total} tokens" if ended.usage else ""
         call.log.line("DEBUG", f"completed{used}, request id {trace.request_id}")
-        return ended
+        return _add_cost(prepared, ended)
     error = trace.error
     code, kind, param = map(api_word, (error.code, error.type, error.param))
     call.log.line(
@@ -11346,18 +10836,20 @@ def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
     )
     own_key_is_wrong = trace.status == _UNAUTHORIZED and call.config.own_key
     sentence = _WRONG_OWN_KEY if own_key_is_wrong else ended.ending.sentence
-    ending = ended.ending._replace(sentence=with_error_id(call, sentence))
-    return ended._replace(ending=ending)
+    ending = ended.ending._replace(sentence=_with_error_id(call, sentence))
+    return _add_cost(prepared, ended._replace(ending=ending))
 
 
-def report_refusal(call: PipeCall, sentence: str) -> str:
-    """Log why nothing was sent; return the sentence with its error id."""
-    call.log.line("WARNING", f"nothing was sent: {sentence}")
-    return with_error_id(call, sentence)
+def report_exception(call: PipeCall, error: Exception) -> str:
+    """Log why there is no answer; return the sentence to show, with its error id."""
+    if isinstance(error, ResponsesError):
+        call.log.line("WARNING", f"nothing was sent: {error}")
+        return _with_error_id(call, str(error))
+    call.log.line("ERROR", describe_exception(error))
+    return _with_error_id(call, _INTERNAL_ERROR)
 
 
-def with_error_id(call: PipeCall, sentence: str) -> str:
-    """Return a sentence with the id that the log has for the run."""
+def _with_error_id(call: PipeCall, sentence: str) -> str:
     return f"{sentence} (Error id: {call.log.run_id})"
 
 
@@ -11389,15 +10881,14 @@ def _audit_end(prepared: PreparedRequest, ended: RunDone) -> str:
 _STANDARD_TIERS = (None, "auto", "default")
 
 
-def add_cost(prepared: PreparedRequest, ended: RunDone) -> RunDone:
-    """Return the end of a run with its cost, if it is shown and can be known."""
+def _add_cost(prepared: PreparedRequest, ended: RunDone) -> RunDone:
     call, request = prepared.call, prepared.request
     if not call.config.shows_cost or ended.usage is None:
         return ended
     if request.service_tier not in _STANDARD_TIERS:
         return ended
     try:
-        own = usable(call.config.prices)
+        own = read_prices(call.valves.CUSTOM_MODEL_PRICING_JSON)
         facts = call.resolve(request.model).facts
     except InvalidRequest as error:  # the answer is there, so only the log says it
         call.log.line("WARNING", str(error))
@@ -11417,12 +10908,9 @@ _ADVICE = (
 _DONE = " AUTO_NATIVE_TOOLS has set it to Native, from the next message on."
 
 
-async def legacy_notices(call: PipeCall) -> list[str]:
-    """Tell an administrator once about a model with legacy function calling."""
-    metadata, capabilities = call.host.metadata, call.capabilities
-    params = metadata.get("params")
-    way = params.get("function_calling") if isinstance(params, Mapping) else None
-    if call.caller.task or way != "legacy":
+async def _legacy_notices(call: PipeCall) -> list[str]:
+    metadata = call.host.metadata
+    if as_mapping(metadata.get("params")).get("function_calling") != "legacy":
         return []
     model_id = str(metadata.get("model_id") or call.caller.host_model)
     row = await legacy_model(model_id)
@@ -11430,25 +10918,22 @@ async def legacy_notices(call: PipeCall) -> list[str]:
         return []
     changed = call.valves.AUTO_NATIVE_TOOLS and await make_native(row)
     notice = _HOW + (_DONE if changed else _ADVICE)
-    if capabilities.first_time(f"log: {model_id}: {notice}"):
-        call.log.line("WARNING", f"{model_id}: {notice}")
-    is_shown = call.caller.is_admin and capabilities.first_time(
-        f"chat: {model_id}: {notice}"
-    )
-    return [notice] if is_shown else []
+    return [notice] if _tell_once(call, f"{model_id}: {notice}") else []
 
 
-def _remote_notices(prepared: PreparedRequest) -> list[str]:
-    call, servers = prepared.call, prepared.call.config.remote
-    is_new, is_admin = call.capabilities.first_time, call.caller.is_admin
-    shown = [*servers.complaints] if is_admin else []
-    written = [*servers.complaints]
-    for note in servers.notes:
-        written += [note] if is_new(f"log: {note}") else []
-        shown += [note] if is_admin and is_new(f"chat: {note}") else []
-    for line in written:
-        call.log.line("WARNING", line)
-    return shown
+def _remote_notices(call: PipeCall) -> list[str]:
+    servers = call.config.remote
+    for complaint in servers.complaints:
+        call.log.line("WARNING", complaint)
+    notes = [note for note in servers.notes if _tell_once(call, note)]
+    return [*(servers.complaints if call.caller.is_admin else ()), *notes]
+
+
+def _tell_once(call: PipeCall, notice: str) -> bool:
+    is_new = call.capabilities.first_time
+    if is_new(f"log: {notice}"):
+        call.log.line("WARNING", notice)
+    return call.caller.is_admin and is_new(f"chat: {notice}")
 
 
 async def notices_of(prepared: PreparedRequest) -> list[str]:
@@ -11460,13 +10945,18 @@ async def notices_of(prepared: PreparedRequest) -> list[str]:
     return [
         *prepared.notices,
         *([retirement] if retirement else []),
-        *_remote_notices(prepared),
-        *await legacy_notices(call),
+        *_remote_notices(call),
+        *await _legacy_notices(call),
         *(call.config.problems if call.caller.is_admin else ()),
     ]
 
 
 # ==== owui_manifold.answer: Runs a prepared request and yields its events, with the markers of stored items.
+
+_NOT_WRITTEN = (
+    "Open WebUI refused to store the items that this chat does not show: later turns go "
+    "on without them. Its database may be locked or full."
+)
 
 
 async def answer_events(
@@ -11478,8 +10968,7 @@ async def answer_events(
     them. A marker comes only after the host was asked to store what it names.
     """
     call, recorder = prepared.call, _recorder(prepared)
-    known = known_sources(call.state, call.caller.message_id, call.host.metadata)
-    citations = Citations(known)
+    citations = Citations(_known_sources(prepared))
     report_request(prepared)
     for notice in await notices_of(prepared):
         yield Status(notice)
@@ -11494,22 +10983,23 @@ async def answer_events(
     async with aclosing(events):
         async for arrived in events:
             event = await artifacts.stored(arrived)
+            if event is None:
+                continue
             if isinstance(event, Status):
                 prepared = await _apply_fallback(prepared, event)
-            for cited in _cite(prepared, citations, event):
+            # Other clients get the model's texts.
+            for cited in citations.feed(event) if call.caller.host_reads else (event,):
                 for shown in await _write_records(prepared, recorder, cited):
                     yield shown
             if isinstance(event, RunDone):
                 _hand_over(prepared, recorder, citations, event)
-                yield add_cost(prepared, report_end(prepared, event))
+                yield report_end(prepared, event)
 
 
-def _cite(
-    prepared: PreparedRequest, citations: Citations, event: RunEvent | None
-) -> Iterable[CitedEvent]:
-    if event is None:
-        return ()
-    return citations.feed(event) if prepared.call.caller.host_reads else (event,)
+def _known_sources(prepared: PreparedRequest) -> Sequence[str]:
+    if prepared.round:
+        return prepared.round.cited
+    return source_keys(prepared.call.host.metadata.get("sources") or ())
 
 
 async def _write_records(
@@ -11522,40 +11012,26 @@ async def _write_records(
         elif isinstance(recorded, NewRecord) and store:
             await store.write(*recorded)
     if isinstance(event, RunDone) and store and not await store.flush():
-        report_write_failure(prepared)
+        prepared.call.log.line("WARNING", _NOT_WRITTEN)
     return [*(store.take_unsent() if store else ()), *shown]
 
 
 def _recorder(prepared: PreparedRequest) -> Recorder | None:
-    call, scope = prepared.call, _record_scope(prepared)
-    if prepared.store:
-        carrier: Carrier = "markers" if prepared.store.marks else "output"
-        pending = prepared.round.pending if prepared.round else ()
-        return Recorder(scope._replace(carrier=carrier), _new_record, pending)
-    is_chat = call.caller.host_reads and not call.caller.task
-    if is_chat and scope.keeps_reasoning:
-        return Recorder(scope._replace(carrier="details"), _new_record)
-    return None
-
-
-def _record_scope(prepared: PreparedRequest) -> RecordScope:
-    caller, remembers = (
-        prepared.call.caller,
-        prepared.call.valves.remembers_reasoning(),
-    )
-    return RecordScope(
+    caller, store = prepared.call.caller, prepared.store
+    remembers = prepared.call.valves.remembers_reasoning()
+    if not store and not (remembers and caller.host_reads and not caller.task):
+        return None
+    scope = RecordScope(
         caller.host_model,
         caller.message_id,
         prepared.origin,
         remembers,
         cites=any(tool_kind(tool).is_cited for tool in prepared.request.tools or ()),
-        delegates=_delegates(prepared),
+        delegates=prepared.delegates,
+        carrier=store.carrier if store else "details",
     )
-
-
-def _delegates(prepared: PreparedRequest) -> bool:
-    call = prepared.call
-    return bool(not prepared.runs_tools and call.caller.host_reads and call.state)
+    pending = prepared.round.pending if store and prepared.round else ()
+    return Recorder(scope, _new_record, pending)
 
 
 def _new_record() -> tuple[str, int]:
@@ -11563,7 +11039,7 @@ def _new_record() -> tuple[str, int]:
 
 
 async def _apply_fallback(prepared: PreparedRequest, note: Status) -> PreparedRequest:
-    report_note(prepared, note)
+    prepared.call.log.line("WARNING", note.sentence)
     prepared.call.capabilities.note(prepared.endpoint, note.cause)
     if note.cause != "reasoning":
         return prepared
@@ -11581,7 +11057,7 @@ def _hand_over(
     citations: Citations,
     ended: RunDone,
 ) -> None:
-    if not (_delegates(prepared) and leaves_calls(ended)):
+    if not (prepared.delegates and leaves_calls(ended)):
         return
     call = prepared.call
     within_run = call.valves.carries_reasoning()
@@ -11619,49 +11095,30 @@ async def fetch_models(endpoint: Endpoint, connections: Connections) -> list[str
         raise UnreadableAnswer("The server's list of models cannot be read.") from None
 
 
-@dataclass(slots=True)
-class _Known:
-
-    ids: list[str] | None = None
-    until: float = 0.0
-
-
 class Listing:
     """What each key may use, as far as it is known."""
 
-    def __init__(self, fresh_seconds: float = _FRESH_SECONDS) -> None:
-        """Know nothing yet; ask again after `fresh_seconds`."""
-        self._fresh = fresh_seconds
-        self._known: dict[str, _Known] = {}
+    def __init__(self) -> None:
+        """Know nothing yet."""
+        self._known: dict[str, list[str]] = {}
+        self._next_request: dict[str, float] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
     def usable(self, endpoint: Endpoint, connections: Connections) -> list[str] | None:
         """Return what is known now, None for nothing; ask for newer if it is old."""
-        known = self._known.setdefault(endpoint.account(), _Known())
-        if monotonic_seconds() >= known.until:
-            known.until = monotonic_seconds() + _PAUSE_SECONDS
-            task = asyncio.get_running_loop().create_task(
-                self._refresh(known, endpoint, connections)
-            )
+        account, now = endpoint.account(), monotonic_seconds()
+        if now >= self._next_request.get(account, 0.0):
+            self._next_request[account] = now + _PAUSE_SECONDS
+            task = asyncio.create_task(self._refresh(endpoint, connections))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
-        return known.ids
+        return self._known.get(account)
 
-    async def settled(self) -> None:
-        """Wait until nobody is being asked."""
-        await asyncio.gather(*self._tasks)
-
-    async def _refresh(
-        self, known: _Known, endpoint: Endpoint, connections: Connections
-    ) -> None:
-        try:
-            known.ids = await fetch_models(endpoint, connections)
-            known.until = monotonic_seconds() + self._fresh
-        except ResponsesError:
-            return  # what was known stays
-
-
-_AUTO = "auto"
+    async def _refresh(self, endpoint: Endpoint, connections: Connections) -> None:
+        account = endpoint.account()
+        with suppress(ResponsesError):  # what was known stays
+            self._known[account] = await fetch_models(endpoint, connections)
+            self._next_request[account] = monotonic_seconds() + _FRESH_SECONDS
 
 
 def list_models(
@@ -11678,116 +11135,71 @@ def list_models(
         overrides = {}  # the chat shows the mistake
     names: list[str] = []
     for name in comma_list(valves.MODEL_ID):
-        names += _newest(valves, listing, connections) if name == _AUTO else [name]
+        names += _newest(valves, listing, connections) if name == "auto" else [name]
     return {name: resolve_model(name, overrides) for name in names}
 
 
-def configured_models(
-    valves: Valves, overrides: Mapping[str, ResolvedModel]
-) -> list[ResolvedModel]:
-    """Return the models that the administrator wrote into MODEL_ID."""
-    names = [name for name in comma_list(valves.MODEL_ID) if name != _AUTO]
-    return [resolve_model(name, overrides) for name in names]
-
-
 def _newest(valves: Valves, listing: Listing, connections: Connections) -> list[str]:
-    today = utc_today().isoformat()
-    usable = None
+    today, usable = utc_today().isoformat(), None
     if valves.FETCH_MODELS:
-        try:
+        with suppress(ResponsesError):  # without a key there is nothing to ask
             usable = listing.usable(build_endpoint(valves), connections)
-        except ResponsesError:
-            usable = None  # without a key there is nothing to ask
     # A server whose list holds none of ours, as Azure's, does not tell what it serves.
     return newest_models(today, usable) or newest_models(today)
 
 
 # ==== owui_manifold.checkup: The `/check` command: tests an administrator's set-up and says what works.
 
-_CHECK_COMMAND = "/check"
 _FEWEST_TOKENS = 16
 _PING: Item = {
     "type": "message",
     "role": "user",
     "content": [{"type": "input_text", "text": "ping"}],
 }
-_WORKS, _FAILS, _OPEN = "✅", "❌", "⚠️"
 
 
-class Diagnostics:
-    """One model of the pipe at its server, tried out piece by piece."""
+class _Diagnostics:
 
-    def __init__(
-        self,
-        model: ResolvedModel,
-        endpoint: Endpoint,
-        connections: Connections,
-        limits: Limits,
-    ) -> None:
-        """Nothing is sent twice: a failure is what is looked for."""
-        self._model = model
-        self._endpoint = endpoint
+    def __init__(self, call: PipeCall, connections: Connections) -> None:
+        self._model = call.model
+        self._hosted, _ = hosted_tools(call.config, self._model)
+        self._endpoint = call.endpoint
+        names = comma_list(call.valves.MODEL_ID)
+        self._listed = [call.resolve(name).id for name in names if name != "auto"]
         self._connections = connections
-        self._limits = limits._replace(retries=RetryPolicy(0))
+        # Nothing is sent twice: a failure is what is looked for.
+        self._limits = run_limits(call.valves, tools_ran=True)
 
-    async def events(
-        self, listed: Sequence[ResolvedModel], hosted: Sequence[Item]
-    ) -> AsyncGenerator[RunEvent, None]:
-        """Tell the findings as an answer, a line at a time.
-
-        `listed` are the models that the pipe offers, `hosted` the tools that are on.
-        """
-        message: Item = {"type": "message", "role": "assistant", "content": []}
-        yield ItemAdded(0, message)
-        text = ""
-        async with aclosing(self._lines(listed, hosted)) as lines:
-            async for line in lines:
-                text += line + "\n"
-                yield TextDelta(0, "text", 0, line + "\n")
-        content = [{"type": "output_text", "text": text, "annotations": []}]
-        whole = {**message, "content": content}
-        yield ItemDone(0, whole, shown=text)
-        yield RunDone(COMPLETED, output=(whole,))
-
-    async def _lines(
-        self, listed: Sequence[ResolvedModel], hosted: Sequence[Item]
-    ) -> AsyncGenerator[str, None]:
+    async def lines(self) -> AsyncGenerator[str, None]:
         yield f"The set-up of this pipe, tried with {self._model.name}:\n"
-        yield await self._models_line(listed)
+        yield await self._models_line()
         complaint = await self._complaint()
+        yield _finding("A small request", "The model answers.", complaint)
         if complaint:
-            yield _finding(_FAILS, "A small request", complaint)
             return
-        yield _finding(_WORKS, "A small request", "The model answers.")
         yield await self._line_of("Streaming", "Answers can be streamed.", stream=True)
         if self._model.facts.summary:
             works = "Summaries of the reasoning can be shown."
             reasoning = {"summary": "auto"}
             yield await self._line_of("Summaries", works, reasoning=reasoning)
-        for tool in hosted:
+        for tool in self._hosted:
             name = str(tool.get("server_label") or tool.get("type"))
             works = "The model can be given this tool."
             asked_tool = {"tools": [tool], "tool_choice": "none"}
             yield await self._line_of(name, works, **asked_tool)
 
-    async def _models_line(self, listed: Sequence[ResolvedModel]) -> str:
+    async def _models_line(self) -> str:
         try:
             usable = await fetch_models(self._endpoint, self._connections)
         except ResponsesError as error:
-            return _finding(_OPEN, "The list of models", str(error))
-        missing = [model.id for model in listed if model.id not in usable]
-        if not missing:
-            return _finding(_WORKS, "The key", "It is accepted, for all models listed.")
-        names = ", ".join(missing)
-        return _finding(_OPEN, "The key", f"It is accepted, but not listed: {names}.")
+            return f"- ⚠️ **The list of models**: {error}"
+        missing = ", ".join(name for name in self._listed if name not in usable)
+        if missing:
+            return f"- ⚠️ **The key**: It is accepted, but not listed: {missing}."
+        return _finding("The key", "It is accepted, for all models listed.", "")
 
     async def _line_of(self, what: str, works: str, **more: Any) -> str:
-        complaint = await self._complaint(**more)
-        return (
-            _finding(_FAILS, what, complaint)
-            if complaint
-            else _finding(_WORKS, what, works)
-        )
+        return _finding(what, works, await self._complaint(**more))
 
     async def _complaint(self, **more: Any) -> str:
         small = {"max_output_tokens": _FEWEST_TOKENS, "stream": False, **more}
@@ -11803,31 +11215,36 @@ class Diagnostics:
         return remedy if answered else ended.ending.sentence
 
 
-def _finding(sign: str, what: str, sentence: str) -> str:
-    return f"- {sign} **{what}**: {sentence}"
+def _finding(what: str, works: str, complaint: str) -> str:
+    return f"- {'❌' if complaint else '✅'} **{what}**: {complaint or works}"
 
 
 def is_check_command(call: PipeCall) -> bool:
     """Say whether an administrator asks for a check; others talk to the model."""
-    messages = call.messages
-    last: Mapping[str, Any] = messages[-1] if messages else {}
-    said = last.get("content")
-    is_command = isinstance(said, str) and said.strip() == _CHECK_COMMAND
+    last: Mapping[str, Any] = call.messages[-1] if call.messages else {}
+    is_command = as_text(last.get("content")).strip() == "/check"
     return is_command and last.get("role") == "user" and call.caller.is_admin
 
 
 async def run_diagnostics(
     call: PipeCall, connections: Connections
-) -> AsyncGenerator[AnswerEvent, None]:
-    """Yield the events of a check; raises InvalidRequest for unusable settings."""
-    config, model = call.config, call.model
-    hosted = hosted_tools(config, model)
-    limits = run_limits(config.valves, tools_ran=False)
-    checkup = Diagnostics(model, usable(config.endpoint), connections, limits)
-    listed = configured_models(config.valves, usable(config.overrides))
-    async with aclosing(checkup.events(listed, hosted.items)) as events:
-        async for event in events:
-            yield event
+) -> AsyncGenerator[RunEvent, None]:
+    """Tell the findings of a check as an answer, a line at a time.
+
+    Raises InvalidRequest for unusable settings.
+    """
+    diagnostics = _Diagnostics(call, connections)
+    message: Item = {"type": "message", "role": "assistant", "content": []}
+    yield ItemAdded(0, message)
+    text = ""
+    async with aclosing(diagnostics.lines()) as lines:
+        async for line in lines:
+            text += line + "\n"
+            yield TextDelta(0, "text", 0, line + "\n")
+    content = [{"type": "output_text", "text": text, "annotations": []}]
+    whole = {**message, "content": content}
+    yield ItemDone(0, whole, shown=text)
+    yield RunDone(COMPLETED, output=(whole,))
 
 
 # ==== owui_manifold.pipe: How a request is handled, from Open WebUI's call to the last chunk.
@@ -11880,7 +11297,6 @@ class Pipe:
                 tools=__tools__ or {},
                 request=__request__,
                 metadata=__metadata__ or {},
-                body=body,
                 event_call=__event_call__,
                 event_emitter=__event_emitter__,
             ),
@@ -11899,23 +11315,23 @@ class Pipe:
             view = ChunkRenderer(*_response_head(call))
         failed = True
         try:
-            async with aclosing(self._answer(call)) as events:
+            async with aclosing(await self._answer(call)) as events:
                 async for event in events:
                     for chunk in view.render(event):
                         yield chunk
                     if isinstance(event, RunDone):
                         failed = event.ending.is_failure
         except Exception as error:  # raised, it would remove the text that was shown
-            yield error_chunk(_sentence_of(call, error))
+            yield error_chunk(report_exception(call, error))
         if failed and call.config.shows_log and call.caller.host_reads:
             yield source_chunk("Log of this answer", call.log.text())
 
     async def _complete(self, call: PipeCall) -> Chunk:
         view = NativeRenderer(monotonic_seconds)
         try:
-            ended = await self._watch(call, self._answer(call), view)
+            ended = await self._watch(call, await self._answer(call), view)
         except Exception as error:  # raised, the host would show its text
-            return error_chunk(_sentence_of(call, error))
+            return error_chunk(report_exception(call, error))
         result = completion(ended, *_response_head(call))
         if not call.caller.host_reads:
             return result
@@ -11931,17 +11347,13 @@ class Pipe:
             ended = await self._watch(call, events, view)
             text = "" if ended.ending.is_failure else completion_text(ended)
         except Exception as error:  # a failed title must not make the chat fail
-            _sentence_of(call, error)
+            report_exception(call, error)
         return task_result(text, call.caller.host_model)
 
     async def _answer(self, call: PipeCall) -> AsyncGenerator[AnswerEvent, None]:
         if is_check_command(call):
-            events = run_diagnostics(call, self._connections)
-        else:
-            events = answer_events(await build_chat_request(call), self._connections)
-        async with aclosing(events):
-            async for event in events:
-                yield event
+            return run_diagnostics(call, self._connections)
+        return answer_events(await build_chat_request(call), self._connections)
 
     async def _watch(
         self,
@@ -11966,14 +11378,3 @@ async def _tell_page(call: PipeCall, chunk: Chunk) -> None:
 
 def _response_head(call: PipeCall) -> tuple[str, int, str]:
     return f"chatcmpl-{new_ulid()}", unix_seconds(), call.caller.host_model
-
-
-def _sentence_of(call: PipeCall, error: Exception) -> str:
-    if isinstance(error, ResponsesError):
-        return report_refusal(call, str(error))
-    call.log.line("ERROR", describe_exception(error))
-    return with_error_id(
-        call,
-        "Something in this pipe went wrong. Try again; if it lasts, give an "
-        "administrator the error id.",
-    )

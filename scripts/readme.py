@@ -20,11 +20,7 @@ sys.path[:0] = [str(ROOT / "pipes"), str(ROOT / "pipelines")]
 
 from gpt5_agent.shell.valves import Valves as AgentValves  # noqa: E402 - the path first
 from openai_responses.endings import SENTENCES  # noqa: E402
-from owui_manifold.valves import (  # noqa: E402
-    UserValves,
-    Valves,
-    default_sentence,
-)
+from owui_manifold.valves import UserValves, Valves  # noqa: E402
 
 README = ROOT / "README.md"
 _PLACE = re.compile(r"\{(\w+)\}")
@@ -110,8 +106,8 @@ def shown_sentence(sentence: str) -> str:
 
 def shown_description(field: FieldInfo) -> str:
     """What the page says, without the default, which has a column of its own."""
-    told = default_sentence(field.default)
-    return (field.description or "").removesuffix(told).strip()
+    told, _, _ = (field.description or "").partition(" Default: ")
+    return told
 
 
 def shown_default(field: FieldInfo) -> str:

@@ -22,6 +22,7 @@ CITY: Json = {
     "properties": {"city": {"type": "string"}},
     "required": ["city"],
 }
+REPEATED = "tool invoke error: repeated failure detected; skipped duplicate call"
 ENDPOINT = Endpoint("http://127.0.0.1:9/v1", "sk-agent-1")
 
 

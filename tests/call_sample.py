@@ -94,7 +94,6 @@ def host_context(
     given: Json = {
         "request": SimpleNamespace(),
         "metadata": {"user_id": "user-1", **IDS},
-        "body": {},
         "event_call": None,
         "event_emitter": None,
     }

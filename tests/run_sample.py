@@ -34,7 +34,8 @@ from owui_chat.events import (
     TurnDetails,
 )
 from owui_chat.render.native import NativeRenderer
-from owui_chat.storage.recorder import NewRecord, Recorder, RecorderEvent, RecordScope
+from owui_chat.storage.markers import strip_markers
+from owui_chat.storage.recorder import NewRecord, Recorder, RecordScope
 from owui_chat.storage.records import Record, write_records
 
 STREAMS = Path(__file__).parent / "streams"
@@ -302,7 +303,9 @@ def tell(
     return told
 
 
-def recorded(events: Iterable[RunEvent], recorder: Recorder) -> Iterator[RecorderEvent]:
+def recorded(
+    events: Iterable[RunEvent], recorder: Recorder
+) -> Iterator[AnswerEvent | NewRecord]:
     """The events of a run behind citations and recorder.
 
     After a question of the API the run goes on.
@@ -316,6 +319,11 @@ def recorded(events: Iterable[RunEvent], recorder: Recorder) -> Iterator[Recorde
 def _asks(event: CitedEvent) -> bool:
     output = event.output if isinstance(event, RunDone) else ()
     return any(map(is_approval_request, output))
+
+
+def has_marker(text: str) -> bool:
+    """Say whether a text holds a marker of any writer."""
+    return strip_markers(text) != text
 
 
 def texts_of(events: Iterable[RunEvent]) -> dict[int, str]:

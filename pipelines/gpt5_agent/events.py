@@ -15,20 +15,20 @@ AgentState = Literal[
     "idle",
     "failed",
 ]
-"""What an agent is doing: `waiting_for_tools` is the host's turn,
-`waiting_for_confirmation` a person's; `idle` and `failed` are ends."""
+"""`waiting_for_tools` is the host's turn, `waiting_for_confirmation` a person's; `idle`
+and `failed` are ends."""
 
 StepKind = Literal["round", "model", "tool"]
 
 
 class StateChanged(NamedTuple):
-    """The agent does something else now."""
+    """The agent is doing something else now."""
 
     state: AgentState
 
 
 class StepStarted(NamedTuple):
-    """A step of the log began; `parent` is the step that contains it, or empty.
+    """A step of the log began; `parent` is the id of its outer step, or empty.
 
     `may_call` says whether the model may call tools in this round. `detail` is for
     debugging only.
@@ -45,9 +45,7 @@ class StepStarted(NamedTuple):
 class StepEnded(NamedTuple):
     """A step of the log ended; `usage` are the tokens that the model reported."""
 
-    id: str
-    kind: StepKind
-    label: str
+    step: StepStarted
     seconds: float
     usage: Usage | None = None
     failed: bool = False
@@ -76,10 +74,7 @@ class ContextSource(NamedTuple):
 
 
 class ToolCallRequested(NamedTuple):
-    """A call that waits for approval (`onToolCallRequest`).
-
-    `security_warning` is set when the call can do harm.
-    """
+    """A call that waits for approval; `security_warning` is set if it can do harm."""
 
     tool_name: str
     args: Mapping[str, Any]
@@ -88,7 +83,7 @@ class ToolCallRequested(NamedTuple):
 
 
 class NewMessage(NamedTuple):
-    """The complete answer (`onNewMessage`)."""
+    """The complete answer."""
 
     content: str
     format: Literal["markdown", "text"] = "markdown"
@@ -126,13 +121,13 @@ class RunMetadata(NamedTuple):
 
 
 class ExecutionEnded(NamedTuple):
-    """The whole answer has ended; comes once."""
+    """The whole answer has ended."""
 
     metadata: RunMetadata
 
 
 class ReadyForInput(NamedTuple):
-    """The agent accepts the next message (`onReadyForInput`)."""
+    """The agent accepts the next message."""
 
 
 AgentOnlyEvent = (
@@ -146,6 +141,5 @@ AgentOnlyEvent = (
     | ExecutionEnded
     | ReadyForInput
 )
-"""What only an agent reports."""
 
 AgentEvent = RunEvent | AgentOnlyEvent

@@ -14,6 +14,7 @@ from typing import Any
 
 from gpt5_agent.shell.answers import DONE_LINE, PipelineCall, answer_once, stream_answer
 from gpt5_agent.shell.bridge import AnswerPiece, AsyncBridge, BridgeClosed
+from gpt5_agent.shell.log import AgentLog
 from gpt5_agent.shell.own_tools import OwnToolPool
 from gpt5_agent.shell.settings import (
     CONTEXT_KEY,
@@ -22,10 +23,11 @@ from gpt5_agent.shell.settings import (
     read_inlet_context,
 )
 from gpt5_agent.shell.valves import Valves
+from openai_responses.clock import new_ulid
 from openai_responses.transport.connections import Connections
 from owui_chat.render.chunks import error_chunk
 
-_STRATEGY_NAMES: Mapping[str, str] = {
+STRATEGY_NAMES: Mapping[str, str] = {
     "gpt5_function_calling": "GPT-5 Function Calling",
     "gpt5_react": "GPT-5 ReAct",
 }
@@ -52,19 +54,19 @@ class Pipeline:
     Valves = Valves
 
     def __init__(self) -> None:
-        """Open and start nothing: the server creates one at every load."""
+        """Open nothing: the server creates one at every load."""
         self.type = "manifold"
         self.valves = self.Valves()
         self._connections = Connections()
-        self._workbench = OwnToolPool()
+        self._own_tools = OwnToolPool()
         self._bridge = AsyncBridge(error_chunk(_STOPPED_TEXT), self._close_all)
 
     def pipelines(self) -> list[dict[str, str]]:
         """Return the agents as models."""
-        return [{"id": id_, "name": name} for id_, name in _STRATEGY_NAMES.items()]
+        return [{"id": id_, "name": name} for id_, name in STRATEGY_NAMES.items()]
 
     async def on_startup(self) -> None:
-        """Let more answers wait at once; called in the server's own event loop."""
+        """Let more answers wait at once."""
         _raise_thread_limit()
 
     async def on_shutdown(self) -> None:
@@ -74,7 +76,7 @@ class Pipeline:
     async def inlet(
         self, body: dict[str, Any], user: dict[str, Any] | None = None
     ) -> dict[str, Any]:
-        """Keep in the body what the pipe would not learn of the chat."""
+        """Put the ids of the chat into the body: `pipe` gets no metadata."""
         del user
         return {**body, CONTEXT_KEY: read_inlet_context(body)}
 
@@ -85,11 +87,12 @@ class Pipeline:
         messages: Sequence[Mapping[str, Any]],
         body: dict[str, Any],
     ) -> Iterator[AnswerPiece] | dict[str, Any]:
-        """Answer: an iterator when the caller streams, else one complete result."""
+        """Return an iterator if the caller streams, else one complete result."""
         del user_message  # the last message of the user, which `messages` has
         caller = read_caller(body)
-        asked = AgentInput(model_id, messages, body, self.valves, caller.can_ask)
-        call = PipelineCall(asked, caller, self._connections, self._workbench)
+        question = AgentInput(model_id, messages, body, self.valves, caller.can_ask)
+        log = AgentLog(new_ulid()[-10:])
+        call = PipelineCall(question, caller, self._connections, self._own_tools, log)
         try:
             if caller.streams:
                 return self._bridge.stream(stream_answer(call))
@@ -99,7 +102,7 @@ class Pipeline:
             return iter((error, DONE_LINE)) if caller.streams else error
 
     async def _close_all(self) -> None:
-        await self._workbench.close()
+        await self._own_tools.close()
         await self._connections.close()
 
 

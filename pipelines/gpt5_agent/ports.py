@@ -3,6 +3,9 @@
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.alias_generators import to_camel
+
 from gpt5_agent.events import (
     AgentEvent,
     AgentState,
@@ -79,7 +82,7 @@ class AgentContext(Protocol):
     """Takes the signals of a listener."""
 
     async def emit_input(self, text: str) -> None:
-        """Take what was heard; returns once it is answered."""
+        """Take an input; returns once it is answered."""
 
 
 class Listener(Protocol):
@@ -96,24 +99,21 @@ class Listener(Protocol):
         """Stop and close everything."""
 
 
-class Guide(Protocol):
-    """Who the agent is, and what it remembers."""
+class Guide(BaseModel):
+    """Who the agent is, and what it remembers before a chat begins.
 
-    @property
-    def system_prompt(self) -> str:
-        """What the agent is told about itself."""
+    `memory_policy` says how much of a chat it remembers: all, or a `sliding-window` of
+    turns. In a file the keys are in camel case or snake case.
+    """
 
-    @property
-    def temperature(self) -> float | None:
-        """The sampling temperature; None leaves it to the model."""
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, populate_by_name=True, alias_generator=to_camel
+    )
 
-    @property
-    def memory_policy(self) -> str:
-        """How much of a chat it remembers: all, or a `sliding-window` of turns."""
-
-    @property
-    def initial_memories(self) -> Sequence[str]:
-        """What it remembers before the chat begins."""
+    system_prompt: str
+    temperature: float | None = Field(default=None, ge=0, le=2, allow_inf_nan=False)
+    memory_policy: str = ""
+    initial_memories: tuple[str, ...] = ()
 
 
 def notify_interface(event: AgentEvent, interface: UserInterface) -> None:

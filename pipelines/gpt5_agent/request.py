@@ -8,34 +8,29 @@ from gpt5_agent.ports import Guide, Tool
 from openai_responses.endpoint import Endpoint
 from openai_responses.loop.attempts import Limits
 from openai_responses.loop.tools import Approver, CallLimits
-from openai_responses.models.resolve import ModelPrices
 from openai_responses.requests.build import Settings
 from openai_responses.transport.connections import Connections
 
 Message = Mapping[str, Any]
 """A message of a chat, as the host sends it."""
 
-
 PolicyStyle = Literal["full", "lean", "auto"]
-
-
-_MAX_ITERATIONS = 30
+ChosenStyle = Literal["full", "lean"]
 
 
 class Persona(NamedTuple):
-    """Who the agent is: its instruction, the policies, a guide."""
+    """Who the agent is: its instruction, changes of the policies, a guide."""
 
     instruction: str = ""
     overrides: str = ""
     style: PolicyStyle = "full"
-    guide: Guide | None = None
+    guide: Guide = Guide(system_prompt="")
 
 
 class AgentLimits(NamedTuple):
     """When the agent has to answer; 0 is no limit.
 
-    `iterations` are rounds of the model; `seconds` are those of the model and of the
-    tools that run here.
+    `seconds` are those of the model and of the tools that run here.
     """
 
     iterations: int = 6
@@ -45,16 +40,15 @@ class AgentLimits(NamedTuple):
     @property
     def rounds(self) -> int:
         """How many rounds may call tools, 1 to 30."""
-        return max(1, min(self.iterations, _MAX_ITERATIONS))
+        return max(1, min(self.iterations, 30))
 
 
 class OwnToolSettings(NamedTuple):
     """The tools that run here.
 
     With `asks_in_chat` an approval is requested through the host, which shows a card
-    and calls the agent again; without, `approver.ask` is awaited, and without an
-    explicit approval the call is denied. Tools' files are read below `files_root` only;
-    empty is none.
+    and calls the agent again; without, `approver.ask` is awaited. Tools' files are read
+    below `files_root` only; empty is none.
     """
 
     tools: Sequence[Tool] = ()
@@ -62,10 +56,6 @@ class OwnToolSettings(NamedTuple):
     limits: CallLimits = CallLimits()
     asks_in_chat: bool = False
     files_root: str = ""
-
-
-def _ignore_metadata(_: RunMetadata) -> None:
-    """Leave an ending without a listener."""
 
 
 class AgentRequest(NamedTuple):
@@ -89,7 +79,6 @@ class AgentRequest(NamedTuple):
     own_tools: OwnToolSettings = OwnToolSettings()
     query: str = ""
     context: object = None
-    prices: ModelPrices | None = None
     log: Callable[[str], object] = str
     debug: bool = False
-    on_end: Callable[[RunMetadata], object] = _ignore_metadata
+    on_end: Callable[[RunMetadata], object] = repr

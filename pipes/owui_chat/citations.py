@@ -28,10 +28,10 @@ _LABEL = r"[^\[\]\n]{0,300}"
 _PLAIN = r"[^\s()]{0,1000}"
 _URL = rf"https?://{_PLAIN}(?:\({_PLAIN}\){_PLAIN})?"
 
+# A Markdown link, with the parentheses directly around it.
 _LINK = re.compile(
     rf"(?P<open>\()?\[(?P<label>{_LABEL})\]\((?P<url>{_URL})\)(?(open)\))"
 )
-"""A Markdown link, with the parentheses directly around it."""
 
 # Every alternative begins with one plain character, so that `re` skips all others three
 # times as fast.
@@ -45,7 +45,7 @@ _TRACKING = re.compile(rf"\?{_TRACKED}&|[?&]{_TRACKED}(?![\w-])")
 
 _OPEN_LINK = re.compile(f"{_UNFINISHED_LINK}|{_UNFINISHED_TRACKING}")
 OPEN_TRACKING = re.compile(_UNFINISHED_TRACKING)
-"""The end of a text that may continue as a tracking parameter."""
+"""The end of a text that may become a tracking parameter."""
 
 
 class HoldbackBuffer:
@@ -87,7 +87,7 @@ class Citations:
         self._numbers = {key: number for number, key in enumerate(known, 1)}
         self._names: dict[str, str] = {}
         self._waiting: list[str] = []  # sources that the page does not know yet
-        self._growing: dict[tuple[int, int], HoldbackBuffer] = {}
+        self._growing: dict[int, tuple[int, HoldbackBuffer]] = {}
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -118,7 +118,7 @@ class Citations:
                 yield from self._sources(ended=True)  # before the numbers that follow
                 yield from self._host_sources(event.card.get("sources", ()))
             case RunDone():
-                for index in dict.fromkeys(index for index, _ in self._growing):
+                for index in [*self._growing]:
                     yield from self._rest(index)
                 yield from self._sources(ended=True)
                 yield event
@@ -137,10 +137,8 @@ class Citations:
             yield TextDelta(index, "text", 0, text)
 
     def _take_held(self, index: int) -> str:
-        places = sorted(place for place in self._growing if place[0] == index)
-        return "".join(
-            self._linked(self._growing.pop(place).rest()) for place in places
-        )
+        _, held = self._growing.pop(index, (0, None))
+        return self._linked(held.rest()) if held else ""
 
     def _shown_text(self, ended: ItemDone) -> str:
         content = ended.item.get("content")
@@ -161,12 +159,12 @@ class Citations:
             yield SourceCited({**head, "metadata": [{"source": key, "name": name}]})
 
     def _grow(self, event: TextDelta) -> str:
-        place = (event.output_index, event.part)
-        before = ""
-        if place not in self._growing:
-            before = self._take_held(event.output_index)
-            self._growing[place] = HoldbackBuffer(_OPEN_LINK)
-        return before + self._linked(self._growing[place].feed(event.text))
+        index, before = event.output_index, ""
+        part, held = self._growing.get(index, (None, None))
+        if held is None or part != event.part:
+            before, held = self._take_held(index), HoldbackBuffer(_OPEN_LINK)
+            self._growing[index] = (event.part, held)
+        return before + self._linked(held.feed(event.text))
 
     def _linked(self, text: str) -> str:
         """Return a text in which links to pages of a search are numbers."""

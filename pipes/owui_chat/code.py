@@ -2,7 +2,12 @@
 
 The host has a card for code and puts its content into the text of later turns
 (docs/reference/open-webui.md, "The stored output and the next turn"). There it takes
-the place of the stored item.
+the place of the stored item. The host runs only code with `attributes` (the same,
+"Rounds of tools").
+
+The page draws the code between two fences and does not draw `output` (observed on
+0.12.4). So the text of the code closes the first block and opens a second one with its
+output, which the page's last fence closes.
 """
 
 from collections.abc import Mapping
@@ -21,11 +26,7 @@ def is_code(item: Mapping[str, Any]) -> bool:
 
 
 def code_host_item(item: Mapping[str, Any]) -> Item:
-    """Return code and its output as the host's own item.
-
-    The host runs only code with `attributes` (docs/reference/open-webui.md, "Rounds of
-    tools").
-    """
+    """Return code and its output as the host's own item."""
     outputs = content_parts(item.get("outputs"))
     printed = "".join(str(part.get("logs") or "") for part in outputs)
     failed = item.get("status") in ("failed", "incomplete")
@@ -39,23 +40,20 @@ def code_host_item(item: Mapping[str, Any]) -> Item:
 
 
 def replay_code(item: Mapping[str, Any], printed: str) -> str:
-    """Return code as the page draws it, with its output in a block below.
-
-    The page draws the code between two fences and does not draw `output` (observed on
-    0.12.4). So the text closes the first block and opens a second one, which the page's
-    last fence closes.
-    """
+    """Return code as the page draws it, with its output in a block below."""
     code = str(item.get("code") or "")
     shown = printed.strip("\n").replace("```", "'''")
     return f"{code}\n```\n```text\n{shown}" if shown else code
 
 
 def remove_code(text: str, item: Mapping[str, Any]) -> str | None:
-    """Return `text` without the part that the host inserted for stored code.
+    """Return `text` without what the host inserted for stored code.
 
-    None if there is no such part: somebody has deleted the card.
+    None if that is not in it: somebody has deleted the card.
     """
     code = code_host_item(item)["code"]
-    told = f"<code_interpreter>\n{code}\n</code_interpreter>" if code else ""
-    before, found, after = text.partition(told) if told else (text, "nothing", "")
+    if not code:
+        return text.strip()
+    told = f"<code_interpreter>\n{code}\n</code_interpreter>"
+    before, found, after = text.partition(told)
     return f"{before}{after}".strip() if found else None

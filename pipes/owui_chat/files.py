@@ -40,9 +40,7 @@ def link_files(text: str, card: Mapping[str, Any]) -> str:
 
 
 def file_lines(card: Mapping[str, Any]) -> str:
-    """Return the lines for a reader who has already got the text with its own
-    addresses.
-    """
+    """Return the links and notes of a card, for a text that was shown without them."""
     links = (card.get("links") or {}).items()
     lines = [
         f"[{PurePosixPath(unquote(address)).name}]({url})" for address, url in links

@@ -3,7 +3,7 @@
 Open WebUI sends messages in the form of Chat Completions, without their ids. Texts of
 assistant messages stay as they are here, markers included; `input.history` reads those.
 Which stored message each one is, is found from the chat's row, which holds them as a
-tree.
+tree. They are paired from the end, because the host may have left out the oldest.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, Self
 
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item, content_parts
+from openai_responses.json_input import as_list, as_mapping, as_text
 
 
 class Attachment(NamedTuple):
@@ -33,8 +34,7 @@ class StoredMessage(NamedTuple):
     @property
     def words(self) -> str:
         """What the user wrote."""
-        content = self.row.get("content")
-        return content if isinstance(content, str) else ""
+        return as_text(self.row.get("content"))
 
 
 class UserMessage(NamedTuple):
@@ -44,11 +44,6 @@ class UserMessage(NamedTuple):
     """An input message, ready to be sent."""
     stored: StoredMessage | None = None
     attachments: Sequence[Attachment] = ()
-
-    @property
-    def is_from_user(self) -> bool:
-        """Whether it is no instruction."""
-        return self.item.get("role") == "user"
 
     @property
     def content(self) -> list[Item]:
@@ -90,9 +85,9 @@ def parse_messages(
 ) -> tuple[str, list[ChatPart]]:
     """Return the instructions and the parts of a chat.
 
-    The system messages at the head, in order, are the instructions; later ones stand
-    at their place. Pictures without a `detail` get this one. Raises InvalidRequest for
-    what the API cannot take.
+    The system messages at the head are the instructions; later ones stay at their
+    place. Pictures without a `detail` get this one. Raises InvalidRequest for what the
+    API cannot take.
     """
     if not all(isinstance(message, Mapping) for message in messages):
         raise InvalidRequest("A message of this chat is not an object with a role.")
@@ -127,9 +122,8 @@ def _chat_parts(message: Mapping[str, Any], detail: str) -> Iterator[ChatPart]:
 
 
 def _calls(tool_calls: object) -> Iterator[ToolCall]:
-    for call in tool_calls if isinstance(tool_calls, list) else ():
-        wire = call if isinstance(call, Mapping) else {}
-        call_id, function, custom = map(wire.get, ("id", "function", "custom"))
+    for call in map(as_mapping, as_list(tool_calls)):
+        call_id, function, custom = map(call.get, ("id", "function", "custom"))
         if isinstance(function, Mapping):
             arguments = str(function.get("arguments") or "{}")
             yield ToolCall(str(call_id), str(function.get("name")), arguments)
@@ -178,24 +172,21 @@ def _image_part(wire: Mapping[str, Any], default: str) -> Item:
 
 
 def _given(wire: object) -> Item:
-    fields = wire if isinstance(wire, Mapping) else {}
-    return {str(key): value for key, value in fields.items() if value is not None}
+    return {str(k): v for k, v in as_mapping(wire).items() if v is not None}
 
 
 def _plain_text(content: object) -> str:
-    if isinstance(content, list):
-        texts = (p.get("text") for p in content if isinstance(p, Mapping))
-        return "".join(text for text in texts if isinstance(text, str))
-    return content if isinstance(content, str) else ""
+    texts = (as_text(as_mapping(part).get("text")) for part in as_list(content))
+    return "".join(texts) or as_text(content)
 
 
-def user_messages(parts: Sequence[ChatPart]) -> list[int]:
-    """Return where the messages of the user are among the parts."""
-    return [
-        place
+def user_messages(parts: Sequence[ChatPart]) -> dict[int, UserMessage]:
+    """Return the messages of the user by their places among the parts."""
+    return {
+        place: part
         for place, part in enumerate(parts)
-        if isinstance(part, UserMessage) and part.is_from_user
-    ]
+        if isinstance(part, UserMessage) and part.item.get("role") == "user"
+    }
 
 
 def attach_stored_messages(
@@ -203,18 +194,15 @@ def attach_stored_messages(
 ) -> list[ChatPart]:
     """Return a chat in which each message of the user has its stored one.
 
-    `rows` are the messages of the chat's row, by id. The host may have left out the
-    oldest messages: they are paired from the end.
+    `rows` are the messages of the chat's row, by id.
     """
-    result, places = list(parts), user_messages(parts)
-    if metadata.get("regeneration_message_id"):
-        places = places[:-1]  # how to answer again is in the request alone
+    result, users = list(parts), user_messages(parts)
+    if metadata.get("regeneration_message_id") and users:
+        users.popitem()  # how to answer again is in the request alone
     asked, answer = map(metadata.get, ("user_message_id", "message_id"))
     branch = _stored_branch(rows, str(asked or ""), str(answer or ""))
-    for place, stored in zip(reversed(places), branch, strict=False):
-        part = result[place]
-        if isinstance(part, UserMessage):
-            result[place] = part._replace(stored=stored)
+    for place, stored in zip(reversed(users), branch, strict=False):
+        result[place] = users[place]._replace(stored=stored)
     return result
 
 

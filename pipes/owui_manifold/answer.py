@@ -1,34 +1,26 @@
 """Runs a prepared request and yields its events, with the markers of stored items."""
 
-from collections.abc import AsyncGenerator, Iterable
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 
 from openai_responses.clock import new_ulid, unix_seconds
 from openai_responses.items import is_encrypted, tool_kind
-from openai_responses.loop.events import RunDone, RunEvent, Status
+from openai_responses.loop.events import RunDone, Status
 from openai_responses.loop.run import run
 from openai_responses.requests.replay import replay_output
 from openai_responses.transport.connections import Connections
-from owui_chat.citations import Citations
+from owui_chat.citations import Citations, source_keys
 from owui_chat.events import AnswerEvent, CitedEvent
-from owui_chat.storage.recorder import (
-    Carrier,
-    NewRecord,
-    Recorder,
-    RecordScope,
-    leaves_calls,
-)
+from owui_chat.storage.recorder import NewRecord, Recorder, RecordScope, leaves_calls
 from owui_manifold.artifacts import ArtifactStore
 from owui_manifold.chat import PreparedRequest
-from owui_manifold.report import (
-    add_cost,
-    notices_of,
-    report_end,
-    report_note,
-    report_request,
-    report_write_failure,
+from owui_manifold.report import notices_of, report_end, report_request
+from owui_manifold.rounds import DelegatedRound, save_round
+
+_NOT_WRITTEN = (
+    "Open WebUI refused to store the items that this chat does not show: later turns go "
+    "on without them. Its database may be locked or full."
 )
-from owui_manifold.rounds import DelegatedRound, known_sources, save_round
 
 
 async def answer_events(
@@ -40,8 +32,7 @@ async def answer_events(
     them. A marker comes only after the host was asked to store what it names.
     """
     call, recorder = prepared.call, _recorder(prepared)
-    known = known_sources(call.state, call.caller.message_id, call.host.metadata)
-    citations = Citations(known)
+    citations = Citations(_known_sources(prepared))
     report_request(prepared)
     for notice in await notices_of(prepared):
         yield Status(notice)
@@ -56,23 +47,24 @@ async def answer_events(
     async with aclosing(events):
         async for arrived in events:
             event = await artifacts.stored(arrived)
+            if event is None:
+                continue
             if isinstance(event, Status):
                 prepared = await _apply_fallback(prepared, event)
-            for cited in _cite(prepared, citations, event):
+            # Other clients get the model's texts.
+            for cited in citations.feed(event) if call.caller.host_reads else (event,):
                 for shown in await _write_records(prepared, recorder, cited):
                     yield shown
             if isinstance(event, RunDone):
                 _hand_over(prepared, recorder, citations, event)
-                yield add_cost(prepared, report_end(prepared, event))
+                yield report_end(prepared, event)
 
 
-def _cite(
-    prepared: PreparedRequest, citations: Citations, event: RunEvent | None
-) -> Iterable[CitedEvent]:
-    """Return the event as Open WebUI shows it; other clients get the model's texts."""
-    if event is None:
-        return ()
-    return citations.feed(event) if prepared.call.caller.host_reads else (event,)
+def _known_sources(prepared: PreparedRequest) -> Sequence[str]:
+    """Return the keys of the sources that the page already has of the message."""
+    if prepared.round:
+        return prepared.round.cited
+    return source_keys(prepared.call.host.metadata.get("sources") or ())
 
 
 async def _write_records(
@@ -86,42 +78,27 @@ async def _write_records(
         elif isinstance(recorded, NewRecord) and store:
             await store.write(*recorded)
     if isinstance(event, RunDone) and store and not await store.flush():
-        report_write_failure(prepared)
+        prepared.call.log.line("WARNING", _NOT_WRITTEN)
     return [*(store.take_unsent() if store else ()), *shown]
 
 
 def _recorder(prepared: PreparedRequest) -> Recorder | None:
     """Return the recorder of a chat; None where nothing can be stored."""
-    call, scope = prepared.call, _record_scope(prepared)
-    if prepared.store:
-        carrier: Carrier = "markers" if prepared.store.marks else "output"
-        pending = prepared.round.pending if prepared.round else ()
-        return Recorder(scope._replace(carrier=carrier), _new_record, pending)
-    is_chat = call.caller.host_reads and not call.caller.task
-    if is_chat and scope.keeps_reasoning:
-        return Recorder(scope._replace(carrier="details"), _new_record)
-    return None
-
-
-def _record_scope(prepared: PreparedRequest) -> RecordScope:
-    caller, remembers = (
-        prepared.call.caller,
-        prepared.call.valves.remembers_reasoning(),
-    )
-    return RecordScope(
+    caller, store = prepared.call.caller, prepared.store
+    remembers = prepared.call.valves.remembers_reasoning()
+    if not store and not (remembers and caller.host_reads and not caller.task):
+        return None
+    scope = RecordScope(
         caller.host_model,
         caller.message_id,
         prepared.origin,
         remembers,
         cites=any(tool_kind(tool).is_cited for tool in prepared.request.tools or ()),
-        delegates=_delegates(prepared),
+        delegates=prepared.delegates,
+        carrier=store.carrier if store else "details",
     )
-
-
-def _delegates(prepared: PreparedRequest) -> bool:
-    """Say whether the host runs the tools and calls the pipe again."""
-    call = prepared.call
-    return bool(not prepared.runs_tools and call.caller.host_reads and call.state)
+    pending = prepared.round.pending if store and prepared.round else ()
+    return Recorder(scope, _new_record, pending)
 
 
 def _new_record() -> tuple[str, int]:
@@ -134,7 +111,7 @@ async def _apply_fallback(prepared: PreparedRequest, note: Status) -> PreparedRe
     Returns the request as it was changed, because the next round of tools begins
     with what is sent now.
     """
-    report_note(prepared, note)
+    prepared.call.log.line("WARNING", note.sentence)
     prepared.call.capabilities.note(prepared.endpoint, note.cause)
     if note.cause != "reasoning":
         return prepared
@@ -153,7 +130,7 @@ def _hand_over(
     ended: RunDone,
 ) -> None:
     """Leave the round for the call of the pipe that follows the host's tools."""
-    if not (_delegates(prepared) and leaves_calls(ended)):
+    if not (prepared.delegates and leaves_calls(ended)):
         return
     call = prepared.call
     within_run = call.valves.carries_reasoning()

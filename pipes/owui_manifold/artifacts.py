@@ -144,7 +144,7 @@ class ArtifactStore:
 
     async def _store(self, file: NewFile) -> Item | None:
         """Store a file; what a run made twice is stored and shown once."""
-        digest = await asyncio.to_thread(_fingerprint, file.content)
+        digest = (await asyncio.to_thread(hashlib.sha256, file.content)).hexdigest()
         if digest not in self._stored:
             caller, host = self._prepared.call.caller, self._prepared.call.host
             place = {"chat_id": caller.chat_id, "message_id": caller.message_id}
@@ -158,10 +158,6 @@ class ArtifactStore:
 
 def _made_card(**held: object) -> Mapping[str, Any]:
     return {name: value for name, value in held.items() if value}
-
-
-def _fingerprint(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()
 
 
 def _read_data_url(url: str) -> tuple[str, bytes]:

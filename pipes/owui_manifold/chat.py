@@ -6,13 +6,16 @@ titles, tags and the like: a small request without tools or stored items.
 """
 
 from collections.abc import Mapping, Sequence
+from fnmatch import fnmatchcase
 from functools import partial
+from hashlib import sha256
 from typing import Any, NamedTuple
 
 from openai_responses.endpoint import DEFAULT_BASE_URL, Endpoint
 from openai_responses.items import Item
+from openai_responses.json_input import as_mapping
 from openai_responses.loop.attempts import Limits
-from openai_responses.loop.tools import Toolset
+from openai_responses.loop.tools import CallLimits, Toolset
 from openai_responses.models.choice import choose_auto_model
 from openai_responses.models.resolve import ResolvedModel
 from openai_responses.requests.build import ResponsesRequest, Settings, build_request
@@ -38,24 +41,25 @@ from owui_chat.messages import (
     attach_stored_messages,
     parse_messages,
     stored_messages,
+    user_messages,
 )
 from owui_chat.storage.details_carrier import restore_from_details
 from owui_chat.storage.records import Record
-from owui_manifold.config import (
-    build_toolset,
-    default_parameters,
-    is_background_model,
-    request_settings,
-    run_limits,
-    usable,
-)
-from owui_manifold.context import PipeCall
+from owui_manifold.config import comma_list, run_limits
+from owui_manifold.context import Caller, PipeCall
 from owui_manifold.files import add_documents, load_stored_images
 from owui_manifold.host import require_floor, user_model
 from owui_manifold.host_tools import HostTools, build_approver, withheld_tools
 from owui_manifold.hosted_tools import OfferedTools, hosted_tools, offer_tools
 from owui_manifold.rounds import DelegatedRound, continue_input, load_round
 from owui_manifold.store import ChatStore, open_store
+from owui_manifold.valves import Valves
+
+_LEAST_THRESHOLD = 1000
+"""A smaller threshold would compact every answer."""
+
+_BATCH_SHARE = 5
+"""Calls made at once run in parallel, but not all of them."""
 
 
 class PreparedRequest(NamedTuple):
@@ -76,9 +80,10 @@ class PreparedRequest(NamedTuple):
     """Sentences for the person who asked."""
 
     @property
-    def runs_tools(self) -> bool:
-        """Whether calls are answered here; otherwise the host runs them."""
-        return self.toolset is not None and self.toolset.runs_calls
+    def delegates(self) -> bool:
+        """Whether the host runs the tools and calls the pipe again."""
+        runs_here = self.toolset is not None and self.toolset.runs_calls
+        return bool(not runs_here and self.call.caller.host_reads and self.call.state)
 
 
 class _Chat(NamedTuple):
@@ -102,7 +107,7 @@ class _Chat(NamedTuple):
 async def build_chat_request(call: PipeCall) -> PreparedRequest:
     """Return the request for a chat; raises InvalidRequest for what cannot be sent."""
     require_floor()
-    endpoint = usable(call.config.endpoint)
+    endpoint = call.endpoint
     messages, records = restore_from_details(call.messages)
     instructions, parts = parse_messages(messages, call.valves.IMAGE_DETAIL)
     store = await open_store(call.caller, call.valves)
@@ -137,8 +142,7 @@ def _choose_model(
     call: PipeCall, parts: Sequence[ChatPart], store: ChatStore | None
 ) -> tuple[ResolvedModel, str]:
     """Return the model, and the sentence that says why it was chosen, if any."""
-    users = (p for p in parts if isinstance(p, UserMessage) and p.is_from_user)
-    question = next(users, None)
+    question = next(iter(user_messages(parts).values()), None)
     choice = choose_auto_model(
         call.caller.model,
         question.item if question else None,
@@ -222,18 +226,16 @@ def _body(chat: _Chat, tools: OfferedTools) -> dict[str, Any]:
     choice = next_tool_choice(tools.choice) if chat.round else tools.choice
     body = {**chat.call.body, "tool_choice": choice}
     if chat.verbosity:
-        text = body.get("text")
-        own = dict(text) if isinstance(text, Mapping) else {}
-        body["text"] = {**own, "verbosity": chat.verbosity}
+        body["text"] = {**as_mapping(body.get("text")), "verbosity": chat.verbosity}
     return body
 
 
 def _offered_tools(call: PipeCall, model: ResolvedModel) -> OfferedTools:
-    hosted = hosted_tools(call.config, model)
-    offered = offer_tools(call.body, model, call.valves, hosted)
+    hosted, replaced = hosted_tools(call.config, model)
+    offered = offer_tools(call.body, model, call.valves, hosted, replaced)
     if _runs_calls(call, offered):
         return offered
-    withheld = withheld_tools(call.config, call.host.tools)
+    withheld = replaced | withheld_tools(call)
     return offer_tools(call.body, model, call.valves, hosted, withheld)
 
 
@@ -247,33 +249,88 @@ def _runs_calls(call: PipeCall, offered: OfferedTools) -> bool:
 def _settings(
     call: PipeCall, endpoint: Endpoint, tools: OfferedTools, model: ResolvedModel
 ) -> Settings:
-    config, caller = call.config, call.caller
-    defaults = default_parameters(config, caller.user_id, caller.chat_id)
-    if endpoint.is_azure:  # it does not support compaction
-        defaults.pop("context_management", None)
-    if any(map(is_hosted_tool, tools.items)):  # the API counts only their calls
-        defaults["max_tool_calls"] = config.valves.MAX_TOOL_CALLS
-    names = (model.id, model.family, caller.model)
-    background = is_background_model(config.valves, names)
+    """Return the settings of a request, without what the server refused before."""
+    config, valves, summary = call.config, call.valves, call.config.summary
+    refused = call.capabilities.refused(endpoint)
+    names = (model.id, model.family, call.caller.model)
+    background = _is_background_model(valves, names)
     # Without a stream a background answer has no encrypted reasoning.
-    settings = request_settings(
-        config,
-        streams=caller.streams or background,
+    streams = call.caller.streams or background
+    return Settings(
+        effort=config.effort,
+        summary=None if summary == "disabled" or "summary" in refused else summary,
+        verbosity=config.verbosity,
+        stream=streams and valves.ENABLE_STREAM and "stream" not in refused,
+        background=background,
+        encrypted_reasoning=valves.carries_reasoning(),
         tools=tools.items,
-        refused=call.capabilities.of(endpoint),
-        defaults=defaults,
+        parallel_tool_calls=None if valves.PARALLEL_TOOL_CALLS else False,
+        defaults=_default_parameters(call, endpoint, tools.items),
     )
-    return settings._replace(background=background)
+
+
+def _is_background_model(valves: Valves, names: Sequence[str]) -> bool:
+    if valves.COMPATIBILITY == "strict":  # such servers do not store responses
+        return False
+    patterns = comma_list(valves.BACKGROUND_MODELS.lower())
+    return any(fnmatchcase(n.lower(), p) for n in names for p in patterns)
+
+
+def _default_parameters(
+    call: PipeCall, endpoint: Endpoint, tools: Sequence[Item]
+) -> dict[str, Any]:
+    """Return parameters of the API; the caller's own replace them.
+
+    The same chat and user always get the same values, because the prompt cache and,
+    from gpt-6.2 on, encrypted reasoning depend on them
+    (docs/reference/responses-api.md, "Changed beginnings").
+    """
+    caller, valves, tier = call.caller, call.valves, call.config.service_tier
+    threshold = max(valves.COMPACTION_TOKENS, _LEAST_THRESHOLD)
+    compaction = [{"type": "compaction", "compact_threshold": threshold}]
+    compacts = valves.COMPACTION_TOKENS and not endpoint.is_azure
+    chosen = {
+        "safety_identifier": _hash_id("user", caller.user_id),
+        "prompt_cache_key": _cache_key(valves.PROMPT_CACHE_KEY, caller),
+        "service_tier": tier if tier != "auto" else None,
+        "truncation": valves.TRUNCATION if valves.TRUNCATION != "disabled" else None,
+        "max_output_tokens": valves.MAX_OUTPUT_TOKENS or None,
+        "context_management": compaction if compacts else None,
+    }
+    if any(map(is_hosted_tool, tools)):  # the API counts only their calls
+        chosen["max_tool_calls"] = valves.MAX_TOOL_CALLS
+    return {name: value for name, value in chosen.items() if value is not None}
+
+
+def _cache_key(kind: str, caller: Caller) -> str | None:
+    if kind == "off":
+        return None
+    chat = _hash_id("chat", caller.chat_id) if kind == "chat" else None
+    return chat or _hash_id("cache", caller.user_id)
+
+
+def _hash_id(kind: str, value: str) -> str | None:
+    """Return a stable name for an id, which is random and cannot be guessed."""
+    text = f"openai_responses:{kind}:{value}"
+    return sha256(text.encode()).hexdigest()[:48] if value else None
 
 
 def _toolset(call: PipeCall, offered: OfferedTools) -> Toolset:
     """Return what runs the calls here, unless others must run one of them."""
-    log = partial(call.log.line, "DEBUG")
-    return build_toolset(
-        call.valves,
-        HostTools(call.host, offered.names, call.threads),
-        build_approver(call.config, call.host, log),
+    valves, log = call.valves, partial(call.log.line, "DEBUG")
+    seconds = valves.TOOL_TIMEOUT_SECONDS
+    return Toolset(
+        HostTools(call, offered.names),
+        build_approver(call, log),
+        CallLimits(
+            seconds=seconds,
+            batch_seconds=_BATCH_SHARE * seconds,
+            characters=valves.TOOL_OUTPUT_CHARACTERS,
+        ),
         log,
+        rounds=valves.MAX_FUNCTION_CALL_LOOPS,
+        most_calls=valves.MAX_TOOL_CALLS,
+        carries_reasoning=valves.carries_reasoning(),
         runs_calls=_runs_calls(call, offered),
     )
 
@@ -285,7 +342,7 @@ _NOT_FOR_TASKS = ("reasoning_summary", "json_schema")
 def build_task_request(call: PipeCall) -> PreparedRequest:
     """Return the request for a title, tags or the like; raises InvalidRequest."""
     require_floor()
-    endpoint = usable(call.config.endpoint)
+    endpoint = call.endpoint
     model = _task_model(call, endpoint)
     body = {k: v for k, v in call.body.items() if k not in _NOT_FOR_TASKS}
     request = task_request(model, call.messages, body, call.caller.task)

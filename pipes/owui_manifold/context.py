@@ -4,8 +4,11 @@ from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import Executor
 from typing import Any, NamedTuple
 
+from openai_responses.endpoint import Endpoint
+from openai_responses.errors import InvalidRequest
+from openai_responses.json_input import as_list
 from openai_responses.models.resolve import ResolvedModel, resolve_model
-from owui_manifold.config import AccountCapabilities, Config, usable
+from owui_manifold.config import AccountCapabilities, Config, build_endpoint
 from owui_manifold.log import RunLog
 from owui_manifold.valves import Valves
 
@@ -13,12 +16,11 @@ EventCall = Callable[[dict[str, Any]], Awaitable[Any]]
 
 
 class HostContext(NamedTuple):
-    """What the host passes beside the chat, for the tools that are run."""
+    """What the host passes beside the chat."""
 
     tools: Mapping[str, Mapping[str, Any]]
     request: Any
     metadata: Mapping[str, Any]
-    body: Mapping[str, Any]
     event_call: EventCall | None
     event_emitter: Any
 
@@ -86,7 +88,7 @@ def read_caller(
 
 
 class PipeCall(NamedTuple):
-    """One call of the pipe: what the host passes, and where log lines go."""
+    """One call of the pipe, and what it shares with others."""
 
     body: Mapping[str, Any]
     caller: Caller
@@ -107,8 +109,13 @@ class PipeCall(NamedTuple):
     @property
     def messages(self) -> list[dict[str, Any]]:
         """The messages of the body; none if it has no list of them."""
-        messages = self.body.get("messages")
-        return messages if isinstance(messages, list) else []
+        return as_list(self.body.get("messages"))
+
+    @property
+    def endpoint(self) -> Endpoint:
+        """Where its requests go; raises InvalidRequest for unusable valves."""
+        config, is_admin = self.config, self.caller.is_admin
+        return build_endpoint(config.valves, config.own_key, is_admin=is_admin)
 
     @property
     def model(self) -> ResolvedModel:
@@ -117,4 +124,6 @@ class PipeCall(NamedTuple):
 
     def resolve(self, name: str) -> ResolvedModel:
         """Return a model with the administrator's overrides; raises InvalidRequest."""
-        return resolve_model(name, usable(self.config.overrides))
+        if isinstance(self.config.overrides, InvalidRequest):
+            raise self.config.overrides
+        return resolve_model(name, self.config.overrides)

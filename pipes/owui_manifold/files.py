@@ -9,14 +9,12 @@ import asyncio
 import base64
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from openai_responses.items import Item, item_type
 from owui_chat.input.attachments import (
     GONE_FILE,
     PDF_TYPE,
-    UNREADABLE_IMAGE,
     append_images,
     document_part,
     document_type,
@@ -54,7 +52,7 @@ async def _read_file(row: Any, make: Callable[[bytes], _Made]) -> _Made | None:
         return None
 
 
-async def read_tool_image(address: str, user: Any) -> Item:
+async def _read_tool_image(address: str, user: Any) -> Item:
     """Return a tool's picture in the same bytes as the next turn will read it."""
     match = _STORED_ADDRESS.match(address)
     row = await file_row(match[1], user) if match else None
@@ -98,8 +96,8 @@ class _DocumentReader:
         row = await file_row(file.file_id, self._user)
         name = file.name or (row.filename if row else "")
         meta = (row.meta if row else None) or {}
-        kind = self._kind(name, file.content_type or str(meta.get("content_type")))
-        if not kind:
+        kind = document_type(name, file.content_type or str(meta.get("content_type")))
+        if not kind or (kind != PDF_TYPE and self._wanted != "all"):
             return None
         if row is None:
             return GONE_FILE.format(name)
@@ -119,62 +117,42 @@ class _DocumentReader:
         self._left -= size
         return part
 
-    def _kind(self, name: str, declared: str) -> str:
-        """Return the type of a document that is wanted, else an empty text."""
-        kind = document_type(name, declared)
-        return kind if self._wanted == "all" or kind == PDF_TYPE else ""
-
 
 _File = Mapping[str, Any]
 _StoreImage = Callable[[str], Awaitable[str]]
 
 
-@dataclass(frozen=True, slots=True)
-class ResultFiles:
-    """Pictures for the model and for the chat, and the files that are shown.
-
-    `unreadable` is the number of pictures that the model cannot read.
-    """
-
-    for_model: list[Item] = field(default_factory=list)
-    stored: list[Item] = field(default_factory=list)
-    shown: list[_File] = field(default_factory=list)
-    unreadable: list[str] = field(default_factory=list)
-
-    def output(self, text: str) -> str | list[Item]:
-        """Return the output of the tool: its text, and the pictures for the model."""
-        return append_images("\n".join([text, *self.unreadable]), self.for_model)
-
-
 async def split_result_files(
-    files: Iterable[_File], store: _StoreImage, user: Any, *, has_row: bool
-) -> ResultFiles:
-    """Return the files of a result; `store` gives a picture an address.
+    files: Iterable[_File], text: str, store: _StoreImage, user: Any, *, has_row: bool
+) -> tuple[str | list[Item], dict[str, Any]]:
+    """Return the output of a tool with its pictures, and the files of its card.
 
-    A picture that came with an address is shown on the card, too
-    (docs/reference/open-webui.md, "Tools of the host"). A picture that could not be
-    stored is not written to a chat's row.
+    `store` gives a picture an address. A picture that came with an address is shown on
+    the card, too (docs/reference/open-webui.md, "Tools of the host"). A picture that
+    could not be stored is not written to a chat's row.
     """
-    shared = ResultFiles()
+    images: list[Item] = []
+    shown: list[_File] = []
+    stored: list[_File] = []
     for file in files:
         url = str(file.get("url") or "")
         if file.get("type") != "image" or not url:
-            shared.shown.append(file)
+            shown.append(file)
             continue
         address = await store(url) if url.startswith("data:") else url
-        part = await read_tool_image(address, user)
+        part = await _read_tool_image(address, user)
         is_readable = item_type(part) == "input_image"
         if is_readable:
-            shared.for_model.append(part)
+            images.append(part)
         else:
-            shared.unreadable.append(UNREADABLE_IMAGE)
+            text += f"\n{part['text']}"
         if has_row and address.startswith("data:"):
             continue
         if is_readable:
-            shared.stored.append({"type": "input_image", "image_url": address})
+            stored.append({"type": "input_image", "image_url": address})
         if address == url or not is_readable:
-            shared.shown.append({**file, "url": address})
-    return shared
+            shown.append({**file, "url": address})
+    return append_images(text, images), {"files": shown, "stored": stored}
 
 
 async def load_stored_images(
@@ -189,11 +167,7 @@ async def load_stored_images(
     pictures: dict[str, str] = {}
     for file_id in dict.fromkeys(wanted):
         row = await file_row(file_id, user)
-        held = await _read_file(row, _encoded) if row else None
+        held = await _read_file(row, base64.b64encode) if row else None
         if held:
-            pictures[file_id] = held
+            pictures[file_id] = held.decode()
     return restore_images(records, pictures)
-
-
-def _encoded(content: bytes) -> str:
-    return base64.b64encode(content).decode()

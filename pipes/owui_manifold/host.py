@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from openai_responses.errors import InvalidRequest
+from owui_manifold.context import HostContext
 
 _FLOOR = (0, 11, 4)
 """From this version on `Chats.update_chat_by_id` patches the top-level keys of a chat;
@@ -104,38 +105,29 @@ async def update_tool(function: Any, messages: list[Any], files: list[Any]) -> A
     return await update(function=function, extra_params=fresh)
 
 
-def terminal_file(
-    name: str, params: Mapping[str, Any], result: Any, tool: Any, metadata: Any
-) -> Any:
-    """Return the content to show for a terminal's file, or None for other results."""
-    build = _host_name("utils.middleware", "build_terminal_file_tool_result")
-    return build(name, dict(params), result, tool, metadata)
-
-
 async def process_tool_result(
-    request: Any,
-    name: str,
-    result: Any,
-    tool: Mapping[str, Any],
-    metadata: Any,
+    host: HostContext,
     user: Any,
+    name: str,
+    tool: Mapping[str, Any],
+    params: Mapping[str, Any],
+    result: Any,
 ) -> tuple[str, list[dict[str, Any]], list[Any]]:
-    """Return a tool's result as text, its files and its embeds, as the host does."""
+    """Return a tool's result as text, its files and its embeds, as the host does.
+
+    The page is told about the result of a terminal tool.
+    """
+    build = _host_name("utils.middleware", "build_terminal_file_tool_result")
     process = _host_name("utils.middleware", "process_tool_result")
+    shown = build(name, dict(params), result, tool, host.metadata) or result
     kind, direct = tool.get("type", ""), bool(tool.get("direct"))
     text, files, embeds = await process(
-        request, name, result, kind, direct, metadata, user
+        host.request, name, shown, kind, direct, host.metadata, user
     )
-    return str(text or ""), files, embeds
-
-
-async def tell_terminal(
-    name: str, params: Mapping[str, Any], text: str, emitter: Any
-) -> None:
-    """Tell the page about the result of a terminal tool."""
-    if emitter is not None:
+    if host.event_emitter is not None:
         tell = _host_name("utils.middleware", "terminal_event_handler")
-        await tell(name, dict(params), text, emitter)
+        await tell(name, dict(params), str(text or ""), host.event_emitter)
+    return str(text or ""), files, embeds
 
 
 def citation_sources(
@@ -149,10 +141,10 @@ def citation_sources(
     return found
 
 
-async def stored_image(request: Any, metadata: Any, user: Any, url: str) -> str:
+async def stored_image(host: HostContext, user: Any, url: str) -> str:
     """Store a tool's picture; return the address of the file."""
     store = _host_name("utils.middleware", "store_tool_result_image")
-    return str(await store(request, url, metadata, user))
+    return str(await store(host.request, url, host.metadata, user))
 
 
 async def store_file(

@@ -9,59 +9,53 @@ the same. Approvals are asked for through the event call as well.
 import asyncio
 import inspect
 from collections.abc import Callable, Coroutine, Mapping
-from concurrent.futures import Executor
 from contextvars import copy_context
 from functools import partial
 from typing import Any
 
 from openai_responses.clock import new_ulid
-from openai_responses.json_input import parse_json_object
-from openai_responses.loop.tools import Approver, Ask, ToolResult
+from openai_responses.json_input import as_mapping, parse_json_object
+from openai_responses.loop.tools import Approver, Ask, ToolResult, read_rules
 from openai_responses.requests.tools import ToolNames
 from owui_chat.host_tools import CALL_TOOL, HOST_ERROR_PREFIXES, read_call_tool
-from owui_manifold.config import Config, usable
-from owui_manifold.context import EventCall, HostContext, names_a_row
+from owui_manifold.context import EventCall, PipeCall, names_a_row
 from owui_manifold.files import split_result_files
 from owui_manifold.host import (
     citation_sources,
     process_tool_result,
     stored_image,
-    tell_terminal,
-    terminal_file,
     update_tool,
     user_model,
 )
 
 
-def build_approver(
-    config: Config, host: HostContext, log: Callable[[str], object] = str
-) -> Approver:
+def build_approver(call: PipeCall, log: Callable[[str], object] = str) -> Approver:
     """Return who decides about the calls of a request.
 
     The rules of the valve come first; for other tools the host's own mode counts.
+    Raises InvalidRequest for unusable rules.
     """
-    params = host.metadata.get("params")
-    mode = params.get("tool_approval_mode") if isinstance(params, Mapping) else None
+    host = call.host
+    params = as_mapping(host.metadata.get("params"))
     return Approver(
         # `ask_user` only asks a question, so it needs no approval.
-        rules=[*usable(config.rules), ("ask_user", "auto")],
-        default_rule="ask" if mode == "ask" else "auto",
+        rules=[*read_rules(call.valves.TOOL_APPROVAL), ("ask_user", "auto")],
+        default_rule="ask" if params.get("tool_approval_mode") == "ask" else "auto",
         ask=_ask_in_page(host.event_call) if host.event_call else None,
         log=log,
     )
 
 
-def withheld_tools(
-    config: Config, tools: Mapping[str, Mapping[str, Any]]
-) -> frozenset[str]:
-    """Return the names of the denied ones of the host's `tools`: it has no such rules.
+def withheld_tools(call: PipeCall) -> set[str]:
+    """Return the names of the host's tools that are denied: it has no such rules.
 
-    The builtin tool that runs any other by its name goes with them.
+    The builtin tool that runs any other by its name goes with them. Raises
+    InvalidRequest for unusable rules.
     """
-    approver = Approver(usable(config.rules))
+    tools, approver = call.host.tools, Approver(read_rules(call.valves.TOOL_APPROVAL))
     denied = {name for name in tools if approver.rule_for(name) == "deny"}
     runs_any = {n for n in tools if tools[n].get("tool_id") == "builtin:call_tool"}
-    return frozenset(denied | runs_any if denied else ())
+    return denied | runs_any if denied else denied
 
 
 def _ask_in_page(event_call: EventCall) -> Ask:
@@ -97,9 +91,9 @@ _CITED = frozenset(
 
 def _cites(name: str, metadata: Mapping[str, Any]) -> bool:
     """Say whether a tool's result names sources, as far as the model may have any."""
-    found: Any = metadata.get("model")
+    found = metadata.get("model")
     for key in ("info", "meta", "capabilities", "citations"):
-        found = found.get(key) if isinstance(found, Mapping) else None
+        found = as_mapping(found).get(key)
     return name in _CITED and found is not False
 
 
@@ -121,11 +115,11 @@ _DISPATCHERS = (CALL_TOOL, "search_tools")
 class HostTools:
     """The tools of one request, by the names that the model was given."""
 
-    def __init__(self, host: HostContext, names: ToolNames, threads: Executor) -> None:
-        """Run sync tools on `threads`, so that none of them blocks the server."""
-        self._host = host
+    def __init__(self, call: PipeCall, names: ToolNames) -> None:
+        """Run the tools that the host passed with `call`."""
+        self._call = call
+        self._host = call.host
         self._names = names
-        self._threads = threads
 
     def parameters(self, name: str) -> Mapping[str, Any] | None:
         """Return the schema of a tool's arguments, or None for no such tool."""
@@ -171,8 +165,7 @@ class HostTools:
         if tool.get("direct"):
             return await self._in_the_browser(name, tool, params)
         files = self._host.metadata.get("files") or []
-        messages = self._host.body.get("messages") or []
-        function = await update_tool(tool["callable"], messages, files)
+        function = await update_tool(tool["callable"], self._call.messages, files)
         if tool.get("type") == "mcp":
             return await _server_result(function, params)
         bare = getattr(function, "__function__", None)
@@ -182,7 +175,8 @@ class HostTools:
         # loop they would block every chat. A thread that exceeds its limit cannot be
         # stopped; it keeps its place in `threads` until it ends.
         work = partial(copy_context().run, _run_at_once, function, params)
-        return await asyncio.get_running_loop().run_in_executor(self._threads, work)
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._call.threads, work)
 
     async def _in_the_browser(
         self, name: str, tool: Mapping[str, Any], params: dict[str, Any]
@@ -203,22 +197,21 @@ class HostTools:
     ) -> ToolResult:
         """Return a result as the host would store and show it."""
         host = self._host
-        shown = terminal_file(name, params, result, tool, host.metadata) or result
         user = await user_model(str(host.metadata.get("user_id") or ""))
         text, files, embeds = await process_tool_result(
-            host.request, name, shown, tool, host.metadata, user
+            host, user, name, tool, params, result
         )
-        await tell_terminal(name, params, text, host.event_emitter)
         cited = _cites(name, host.metadata) and text
         tool_id = str(tool.get("tool_id") or "")
         sources = citation_sources(name, params, text, tool_id) if cited else []
-        store = partial(stored_image, host.request, host.metadata, user)
+        store = partial(stored_image, host, user)
         has_row = names_a_row(str(host.metadata.get("chat_id") or ""))
-        shared = await split_result_files(files, store, user, has_row=has_row)
-        card = {"files": shared.shown, "stored": shared.stored}
+        output, card = await split_result_files(
+            files, text, store, user, has_row=has_row
+        )
         card |= {"embeds": embeds, "sources": sources}
         filled = {key: value for key, value in card.items() if value}
-        return ToolResult(shared.output(text), _is_error_text(text), filled)
+        return ToolResult(output, _is_error_text(text), filled)
 
 
 async def _server_result(

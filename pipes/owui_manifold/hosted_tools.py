@@ -3,7 +3,9 @@
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from openai_responses.errors import PIPE_VALVES, valve_error
 from openai_responses.items import Item
+from openai_responses.json_input import as_list, parse_json_object
 from openai_responses.models.resolve import ResolvedModel
 from openai_responses.requests.tools import (
     ToolNames,
@@ -11,47 +13,45 @@ from openai_responses.requests.tools import (
     responses_tool_choice,
     responses_tools,
 )
-from owui_manifold.config import Config, comma_list, usable
+from owui_manifold.config import Config, comma_list
 from owui_manifold.valves import Valves
 
 _HOST_SEARCH_TOOLS = frozenset({"search_web", "fetch_url"})
 """Open WebUI's own tools for the web, which its Web Search switch adds."""
 
-
-class HostedTools(NamedTuple):
-    """Tools in the API's form, and the names of the host's tools that they replace."""
-
-    items: tuple[Item, ...] = ()
-    replaced: frozenset[str] = frozenset()
+_PLACE = ("city", "region", "country", "timezone")
 
 
-_NO_HOSTED_TOOLS = HostedTools()
-
-
-def hosted_tools(config: Config, model: ResolvedModel) -> HostedTools:
-    """Return the hosted tools of a request; none if the model does not support them.
+def hosted_tools(config: Config, model: ResolvedModel) -> tuple[list[Item], set[str]]:
+    """Return OpenAI's tools of a request, and the names of the host's they replace.
 
     Their order is always the same, because the prompt cache depends on it. Raises
     InvalidRequest for unusable valves.
     """
+    made, replaced = list[Item](), set[str]()
     if not model.facts.hosted:
-        return _NO_HOSTED_TOOLS
-    valves, made = config.valves, list[Item]()
+        return made, replaced
     # Open WebUI's tools for the same purpose go: offering both would be ambiguous.
-    replaced = set[str]()
     if config.code_interpreter:
         made.append({"type": "code_interpreter", "container": {"type": "auto"}})
         replaced.add("execute_code")
     if config.image_generation:
-        made.append({**usable(config.image_options), "type": "image_generation"})
+        made.append({**_image_options(config.valves), "type": "image_generation"})
         replaced |= {"generate_image", "edit_image"}
     if config.replaces_search:
         replaced |= _HOST_SEARCH_TOOLS
     searches = [_web_search(config)] if config.web_search else []
-    if stores := comma_list(valves.FILE_SEARCH_VECTOR_STORES):
+    if stores := comma_list(config.valves.FILE_SEARCH_VECTOR_STORES):
         searches.append({"type": "file_search", "vector_store_ids": stores})
-    items = (*searches, *config.remote.tools, *made)
-    return HostedTools(items, frozenset(replaced))
+    return [*searches, *config.remote.tools, *made], replaced
+
+
+def _image_options(valves: Valves) -> Item:
+    options = parse_json_object(valves.IMAGE_GENERATION_OPTIONS.strip() or "{}")
+    if options is None:
+        problem = "IMAGE_GENERATION_OPTIONS is not a JSON object"
+        raise valve_error(problem, '{"quality": "high"}', place=PIPE_VALVES)
+    return options
 
 
 def _web_search(config: Config) -> Item:
@@ -63,12 +63,26 @@ def _web_search(config: Config) -> Item:
     tool: Item = {
         "type": "web_search",
         "search_context_size": config.valves.WEB_SEARCH_CONTEXT_SIZE,
-        "user_location": {"type": "approximate", **usable(config.location)},
+        "user_location": {"type": "approximate", **_location(config.valves)},
     }
     addresses = comma_list(config.valves.WEB_SEARCH_ALLOWED_DOMAINS)
     # The API takes domains only, people paste addresses.
     domains = [a.rpartition("://")[2].partition("/")[0] for a in addresses]
     return {**tool, "filters": {"allowed_domains": domains}} if domains else tool
+
+
+def _location(valves: Valves) -> Mapping[str, str]:
+    """Return the place of WEB_SEARCH_USER_LOCATION, by the API's names."""
+    text = valves.WEB_SEARCH_USER_LOCATION.strip()
+    words = [word.strip() for word in text.split(",")]
+    given = parse_json_object(text)
+    if not text.startswith("{") and len(words) <= len(_PLACE):
+        given = dict(zip(_PLACE, words, strict=False))
+    if given is None or not all(isinstance(given.get(k, ""), str) for k in _PLACE):
+        problem = "WEB_SEARCH_USER_LOCATION is neither a JSON object nor a place"
+        example = "Bern, BE, CH, Europe/Zurich (city, region, country, timezone)"
+        raise valve_error(problem, example, place=PIPE_VALVES)
+    return {key: given[key] for key in _PLACE if given.get(key)}
 
 
 class OfferedTools(NamedTuple):
@@ -83,7 +97,7 @@ def offer_tools(
     body: Mapping[str, Any],
     model: ResolvedModel,
     valves: Valves,
-    hosted: HostedTools = _NO_HOSTED_TOOLS,
+    hosted: Sequence[Item] = (),
     withheld: Collection[str] = (),
 ) -> OfferedTools:
     """Return the tools of a chat: OpenAI's, the host's, then those that filters added.
@@ -92,14 +106,10 @@ def offer_tools(
     `withheld` ones are left out. Raises InvalidRequest for a tool without a name, and
     for a choice that names no tool.
     """
-    groups = [body.get(key) for key in ("tools", "extra_tools")]
-    specs = [spec for group in groups if isinstance(group, list) for spec in group]
+    specs = as_list(body.get("tools")) + as_list(body.get("extra_tools"))
     own = responses_tools(specs, strict=valves.ENABLE_STRICT_TOOL_CALLING)
-    if not model.facts.functions:
-        own = []
-    tools = merge_tools(hosted.items, own)
-    dropped = {*hosted.replaced, *withheld}
-    tools = [tool for tool in tools if tool.get("name") not in dropped]
+    tools = merge_tools(hosted, own if model.facts.functions else [])
+    tools = [tool for tool in tools if tool.get("name") not in withheld]
     if not tools:
         return OfferedTools()
     called = [tool for tool in tools if tool.get("type") in ("function", "custom")]

@@ -4,68 +4,43 @@ memory.
 
 import logging
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from threading import Lock
-from typing import NamedTuple
 
 from openai_responses.clock import unix_seconds
 from openai_responses.redaction import redact, redact_line
 
 _LOGGER = logging.getLogger("openai_responses_manifold")
 
-_LEVELS: Mapping[str, int] = {
-    "DEBUG": logging.DEBUG,
-    "INFO": logging.INFO,
-    "WARNING": logging.WARNING,
-    "ERROR": logging.ERROR,
-    "CRITICAL": logging.CRITICAL,
-}
+_LEVELS = {"DEBUG": 10, "INFO": 20, "WARNING": 30, "ERROR": 40, "CRITICAL": 50}
+"""The numbers that `logging` has for them."""
 
 _KEPT_LINES = 2000
-
-
-class LogLine(NamedTuple):
-    """One line of a run: its time, its level, its text."""
-
-    seconds: int
-    level: str
-    text: str
-
-    def __str__(self) -> str:
-        """Return the line as it is shown, with its time in UTC."""
-        time = datetime.fromtimestamp(self.seconds, UTC)
-        return f"{time:%Y-%m-%d %H:%M:%S} {self.level:<8} {self.text}"
 
 
 class RunLog:
     """The log of one run; can be used from other threads."""
 
-    def __init__(
-        self,
-        threshold: str,
-        secrets: Iterable[str],
-        run_id: str,
-        now: Callable[[], int] = unix_seconds,
-    ) -> None:
+    def __init__(self, threshold: str, secrets: Iterable[str], run_id: str) -> None:
         """Start empty; lines from `threshold` on are written to the server's log."""
         self.run_id = run_id
-        self._threshold = _level_number(threshold)
+        self._threshold = _LEVELS.get(threshold, logging.INFO)
         self._secrets = tuple(secrets)
-        self._now = now
-        self._lines: deque[LogLine] = deque(maxlen=_KEPT_LINES)
+        self._lines: deque[str] = deque(maxlen=_KEPT_LINES)
         self._lock = Lock()
 
     def line(self, level: str, text: str) -> None:
-        """Keep `text` as one line; also write it, with the run's id, if its level is
-        enough.
+        """Keep `text` as one line, with its time in UTC; also write it, with the run's
+        id, if its level is enough.
 
         An unknown level counts as INFO.
         """
         known = level if level in _LEVELS else "INFO"
         one_line = redact_line(text, self._secrets)
+        time = datetime.fromtimestamp(unix_seconds(), UTC)
         with self._lock:
-            self._lines.append(LogLine(self._now(), known, one_line))
+            self._lines.append(f"{time:%Y-%m-%d %H:%M:%S} {known:<8} {one_line}")
         if _LEVELS[known] >= self._threshold:
             _write(known, f"{self.run_id} {one_line}")
 
@@ -73,18 +48,10 @@ class RunLog:
         """Write a line of the audit log, which has its own valve."""
         _write("INFO", redact(line, self._secrets))
 
-    def lines(self) -> list[LogLine]:
+    def text(self) -> str:
         """Return the newest lines, oldest first."""
         with self._lock:
-            return list(self._lines)
-
-    def text(self) -> str:
-        """Return these lines as they are shown."""
-        return "\n".join(map(str, self.lines()))
-
-
-def _level_number(name: str) -> int:
-    return _LEVELS.get(name, logging.INFO)
+            return "\n".join(self._lines)
 
 
 def _write(level: str, line: str) -> None:

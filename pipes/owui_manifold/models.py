@@ -7,9 +7,7 @@ if the server cannot be reached.
 
 import asyncio
 import json
-from collections.abc import Mapping
-from contextlib import aclosing
-from dataclasses import dataclass
+from contextlib import aclosing, suppress
 
 from openai_responses.clock import monotonic_seconds, utc_today
 from openai_responses.endpoint import Endpoint
@@ -47,50 +45,30 @@ async def fetch_models(endpoint: Endpoint, connections: Connections) -> list[str
         raise UnreadableAnswer("The server's list of models cannot be read.") from None
 
 
-@dataclass(slots=True)
-class _Known:
-    """What was found for one key, and until when it is not asked for again."""
-
-    ids: list[str] | None = None
-    until: float = 0.0
-
-
 class Listing:
     """What each key may use, as far as it is known."""
 
-    def __init__(self, fresh_seconds: float = _FRESH_SECONDS) -> None:
-        """Know nothing yet; ask again after `fresh_seconds`."""
-        self._fresh = fresh_seconds
-        self._known: dict[str, _Known] = {}
+    def __init__(self) -> None:
+        """Know nothing yet."""
+        self._known: dict[str, list[str]] = {}
+        self._next_request: dict[str, float] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
     def usable(self, endpoint: Endpoint, connections: Connections) -> list[str] | None:
         """Return what is known now, None for nothing; ask for newer if it is old."""
-        known = self._known.setdefault(endpoint.account(), _Known())
-        if monotonic_seconds() >= known.until:
-            known.until = monotonic_seconds() + _PAUSE_SECONDS
-            task = asyncio.get_running_loop().create_task(
-                self._refresh(known, endpoint, connections)
-            )
+        account, now = endpoint.account(), monotonic_seconds()
+        if now >= self._next_request.get(account, 0.0):
+            self._next_request[account] = now + _PAUSE_SECONDS
+            task = asyncio.create_task(self._refresh(endpoint, connections))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
-        return known.ids
+        return self._known.get(account)
 
-    async def settled(self) -> None:
-        """Wait until nobody is being asked."""
-        await asyncio.gather(*self._tasks)
-
-    async def _refresh(
-        self, known: _Known, endpoint: Endpoint, connections: Connections
-    ) -> None:
-        try:
-            known.ids = await fetch_models(endpoint, connections)
-            known.until = monotonic_seconds() + self._fresh
-        except ResponsesError:
-            return  # what was known stays
-
-
-_AUTO = "auto"
+    async def _refresh(self, endpoint: Endpoint, connections: Connections) -> None:
+        account = endpoint.account()
+        with suppress(ResponsesError):  # what was known stays
+            self._known[account] = await fetch_models(endpoint, connections)
+            self._next_request[account] = monotonic_seconds() + _FRESH_SECONDS
 
 
 def list_models(
@@ -107,25 +85,14 @@ def list_models(
         overrides = {}  # the chat shows the mistake
     names: list[str] = []
     for name in comma_list(valves.MODEL_ID):
-        names += _newest(valves, listing, connections) if name == _AUTO else [name]
+        names += _newest(valves, listing, connections) if name == "auto" else [name]
     return {name: resolve_model(name, overrides) for name in names}
 
 
-def configured_models(
-    valves: Valves, overrides: Mapping[str, ResolvedModel]
-) -> list[ResolvedModel]:
-    """Return the models that the administrator wrote into MODEL_ID."""
-    names = [name for name in comma_list(valves.MODEL_ID) if name != _AUTO]
-    return [resolve_model(name, overrides) for name in names]
-
-
 def _newest(valves: Valves, listing: Listing, connections: Connections) -> list[str]:
-    today = utc_today().isoformat()
-    usable = None
+    today, usable = utc_today().isoformat(), None
     if valves.FETCH_MODELS:
-        try:
+        with suppress(ResponsesError):  # without a key there is nothing to ask
             usable = listing.usable(build_endpoint(valves), connections)
-        except ResponsesError:
-            usable = None  # without a key there is nothing to ask
     # A server whose list holds none of ours, as Azure's, does not tell what it serves.
     return newest_models(today, usable) or newest_models(today)

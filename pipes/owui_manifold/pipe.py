@@ -15,9 +15,7 @@ from typing import Any
 
 from openai_responses.clock import monotonic_seconds, new_ulid, unix_seconds
 from openai_responses.endings import CUT
-from openai_responses.errors import ResponsesError
 from openai_responses.loop.events import RunDone
-from openai_responses.redaction import describe_exception
 from openai_responses.transport.connections import Connections
 from owui_chat.events import AnswerEvent
 from owui_chat.input.tasks import task_result
@@ -31,7 +29,7 @@ from owui_manifold.config import AccountCapabilities, read_config
 from owui_manifold.context import HostContext, PipeCall, read_caller
 from owui_manifold.log import RunLog
 from owui_manifold.models import Listing, list_models
-from owui_manifold.report import report_refusal, with_error_id
+from owui_manifold.report import report_exception
 from owui_manifold.valves import UserValves, Valves
 
 _MOST_SYNC_TOOLS = 16
@@ -82,7 +80,6 @@ class Pipe:
                 tools=__tools__ or {},
                 request=__request__,
                 metadata=__metadata__ or {},
-                body=body,
                 event_call=__event_call__,
                 event_emitter=__event_emitter__,
             ),
@@ -106,14 +103,14 @@ class Pipe:
             view = ChunkRenderer(*_response_head(call))
         failed = True
         try:
-            async with aclosing(self._answer(call)) as events:
+            async with aclosing(await self._answer(call)) as events:
                 async for event in events:
                     for chunk in view.render(event):
                         yield chunk
                     if isinstance(event, RunDone):
                         failed = event.ending.is_failure
         except Exception as error:  # raised, it would remove the text that was shown
-            yield error_chunk(_sentence_of(call, error))
+            yield error_chunk(report_exception(call, error))
         if failed and call.config.shows_log and call.caller.host_reads:
             yield source_chunk("Log of this answer", call.log.text())
 
@@ -121,9 +118,9 @@ class Pipe:
         """Return the whole answer at once, with the output items for the host."""
         view = NativeRenderer(monotonic_seconds)
         try:
-            ended = await self._watch(call, self._answer(call), view)
+            ended = await self._watch(call, await self._answer(call), view)
         except Exception as error:  # raised, the host would show its text
-            return error_chunk(_sentence_of(call, error))
+            return error_chunk(report_exception(call, error))
         result = completion(ended, *_response_head(call))
         if not call.caller.host_reads:
             return result
@@ -140,18 +137,14 @@ class Pipe:
             ended = await self._watch(call, events, view)
             text = "" if ended.ending.is_failure else completion_text(ended)
         except Exception as error:  # a failed title must not make the chat fail
-            _sentence_of(call, error)
+            report_exception(call, error)
         return task_result(text, call.caller.host_model)
 
     async def _answer(self, call: PipeCall) -> AsyncGenerator[AnswerEvent, None]:
-        """Yield the events of a chat's answer, or of a check of the set-up."""
+        """Return the events of a chat's answer, or of a check of the set-up."""
         if is_check_command(call):
-            events = run_diagnostics(call, self._connections)
-        else:
-            events = answer_events(await build_chat_request(call), self._connections)
-        async with aclosing(events):
-            async for event in events:
-                yield event
+            return run_diagnostics(call, self._connections)
+        return answer_events(await build_chat_request(call), self._connections)
 
     async def _watch(
         self,
@@ -179,15 +172,3 @@ async def _tell_page(call: PipeCall, chunk: Chunk) -> None:
 def _response_head(call: PipeCall) -> tuple[str, int, str]:
     """Return the id, the time and the model that a result or its chunks carry."""
     return f"chatcmpl-{new_ulid()}", unix_seconds(), call.caller.host_model
-
-
-def _sentence_of(call: PipeCall, error: Exception) -> str:
-    """Log why there is no answer; return the sentence to show."""
-    if isinstance(error, ResponsesError):
-        return report_refusal(call, str(error))
-    call.log.line("ERROR", describe_exception(error))
-    return with_error_id(
-        call,
-        "Something in this pipe went wrong. Try again; if it lasts, give an "
-        "administrator the error id.",
-    )

@@ -9,13 +9,14 @@ from collections.abc import Mapping
 from openai_responses.audit import audit_error, audit_request, audit_success
 from openai_responses.clock import utc_today
 from openai_responses.endings import api_word
-from openai_responses.errors import InvalidRequest
-from openai_responses.loop.events import RunDone, Status
+from openai_responses.errors import InvalidRequest, ResponsesError
+from openai_responses.json_input import as_mapping
+from openai_responses.loop.events import RunDone
 from openai_responses.models.choice import retirement_notice
-from openai_responses.models.usage import cost_of_run
+from openai_responses.models.usage import cost_of_run, read_prices
+from openai_responses.redaction import describe_exception
 from openai_responses.requests.build import dropped_parameters
 from owui_manifold.chat import PreparedRequest
-from owui_manifold.config import usable
 from owui_manifold.context import PipeCall
 from owui_manifold.host import legacy_model, make_native
 
@@ -23,6 +24,10 @@ _UNAUTHORIZED = 401
 _WRONG_OWN_KEY = (
     "OpenAI does not accept your own API key. Check API_KEY in your settings of this "
     "pipe: the slider icon beside the chat input, or Controls > Valves."
+)
+_INTERNAL_ERROR = (
+    "Something in this pipe went wrong. Try again; if it lasts, give an administrator "
+    "the error id."
 )
 
 
@@ -46,22 +51,8 @@ def report_request(prepared: PreparedRequest) -> None:
         call.log.audit(audit_request(payload, prepared.endpoint.host, call.log.run_id))
 
 
-def report_note(prepared: PreparedRequest, note: Status) -> None:
-    """Log what was done to get an answer after all."""
-    prepared.call.log.line("WARNING", note.sentence)
-
-
-def report_write_failure(prepared: PreparedRequest) -> None:
-    """Log that later turns will miss something; the answer itself is complete."""
-    prepared.call.log.line(
-        "WARNING",
-        "Open WebUI refused to store the items that this chat does not show: later "
-        "turns go on without them. Its database may be locked or full.",
-    )
-
-
 def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
-    """Log how a run ended; return it with the error id of a failure in its sentence."""
+    """Log how a run ended; return it with its cost, a failure with its error id."""
     call, trace = prepared.call, ended.trace
     if call.valves.writes_audit_log():
         call.log.audit(_audit_end(prepared, ended))
@@ -69,7 +60,7 @@ def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
     if not ended.ending.is_failure:
         used = f", {ended.usage.total} tokens" if ended.usage else ""
         call.log.line("DEBUG", f"completed{used}, request id {trace.request_id}")
-        return ended
+        return _add_cost(prepared, ended)
     error = trace.error
     code, kind, param = map(api_word, (error.code, error.type, error.param))
     call.log.line(
@@ -79,18 +70,20 @@ def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
     )
     own_key_is_wrong = trace.status == _UNAUTHORIZED and call.config.own_key
     sentence = _WRONG_OWN_KEY if own_key_is_wrong else ended.ending.sentence
-    ending = ended.ending._replace(sentence=with_error_id(call, sentence))
-    return ended._replace(ending=ending)
+    ending = ended.ending._replace(sentence=_with_error_id(call, sentence))
+    return _add_cost(prepared, ended._replace(ending=ending))
 
 
-def report_refusal(call: PipeCall, sentence: str) -> str:
-    """Log why nothing was sent; return the sentence with its error id."""
-    call.log.line("WARNING", f"nothing was sent: {sentence}")
-    return with_error_id(call, sentence)
+def report_exception(call: PipeCall, error: Exception) -> str:
+    """Log why there is no answer; return the sentence to show, with its error id."""
+    if isinstance(error, ResponsesError):
+        call.log.line("WARNING", f"nothing was sent: {error}")
+        return _with_error_id(call, str(error))
+    call.log.line("ERROR", describe_exception(error))
+    return _with_error_id(call, _INTERNAL_ERROR)
 
 
-def with_error_id(call: PipeCall, sentence: str) -> str:
-    """Return a sentence with the id that the log has for the run."""
+def _with_error_id(call: PipeCall, sentence: str) -> str:
     return f"{sentence} (Error id: {call.log.run_id})"
 
 
@@ -124,7 +117,7 @@ def _audit_end(prepared: PreparedRequest, ended: RunDone) -> str:
 _STANDARD_TIERS = (None, "auto", "default")
 
 
-def add_cost(prepared: PreparedRequest, ended: RunDone) -> RunDone:
+def _add_cost(prepared: PreparedRequest, ended: RunDone) -> RunDone:
     """Return the end of a run with its cost, if it is shown and can be known."""
     call, request = prepared.call, prepared.request
     if not call.config.shows_cost or ended.usage is None:
@@ -132,7 +125,7 @@ def add_cost(prepared: PreparedRequest, ended: RunDone) -> RunDone:
     if request.service_tier not in _STANDARD_TIERS:
         return ended
     try:
-        own = usable(call.config.prices)
+        own = read_prices(call.valves.CUSTOM_MODEL_PRICING_JSON)
         facts = call.resolve(request.model).facts
     except InvalidRequest as error:  # the answer is there, so only the log says it
         call.log.line("WARNING", str(error))
@@ -152,12 +145,10 @@ _ADVICE = (
 _DONE = " AUTO_NATIVE_TOOLS has set it to Native, from the next message on."
 
 
-async def legacy_notices(call: PipeCall) -> list[str]:
+async def _legacy_notices(call: PipeCall) -> list[str]:
     """Tell an administrator once about a model with legacy function calling."""
-    metadata, capabilities = call.host.metadata, call.capabilities
-    params = metadata.get("params")
-    way = params.get("function_calling") if isinstance(params, Mapping) else None
-    if call.caller.task or way != "legacy":
+    metadata = call.host.metadata
+    if as_mapping(metadata.get("params")).get("function_calling") != "legacy":
         return []
     model_id = str(metadata.get("model_id") or call.caller.host_model)
     row = await legacy_model(model_id)
@@ -165,30 +156,28 @@ async def legacy_notices(call: PipeCall) -> list[str]:
         return []
     changed = call.valves.AUTO_NATIVE_TOOLS and await make_native(row)
     notice = _HOW + (_DONE if changed else _ADVICE)
-    if capabilities.first_time(f"log: {model_id}: {notice}"):
-        call.log.line("WARNING", f"{model_id}: {notice}")
-    is_shown = call.caller.is_admin and capabilities.first_time(
-        f"chat: {model_id}: {notice}"
-    )
-    return [notice] if is_shown else []
+    return [notice] if _tell_once(call, f"{model_id}: {notice}") else []
 
 
-def _remote_notices(prepared: PreparedRequest) -> list[str]:
+def _remote_notices(call: PipeCall) -> list[str]:
     """Log errors in the servers' descriptions; return the notices for this chat.
 
     Only administrators see any. Reasons that keep a server out are shown at every
     answer; fields that are not sent are mentioned once in the log and once in a chat.
     """
-    call, servers = prepared.call, prepared.call.config.remote
-    is_new, is_admin = call.capabilities.first_time, call.caller.is_admin
-    shown = [*servers.complaints] if is_admin else []
-    written = [*servers.complaints]
-    for note in servers.notes:
-        written += [note] if is_new(f"log: {note}") else []
-        shown += [note] if is_admin and is_new(f"chat: {note}") else []
-    for line in written:
-        call.log.line("WARNING", line)
-    return shown
+    servers = call.config.remote
+    for complaint in servers.complaints:
+        call.log.line("WARNING", complaint)
+    notes = [note for note in servers.notes if _tell_once(call, note)]
+    return [*(servers.complaints if call.caller.is_admin else ()), *notes]
+
+
+def _tell_once(call: PipeCall, notice: str) -> bool:
+    """Log a notice once; say whether to show it, once, to an administrator."""
+    is_new = call.capabilities.first_time
+    if is_new(f"log: {notice}"):
+        call.log.line("WARNING", notice)
+    return call.caller.is_admin and is_new(f"chat: {notice}")
 
 
 async def notices_of(prepared: PreparedRequest) -> list[str]:
@@ -200,7 +189,7 @@ async def notices_of(prepared: PreparedRequest) -> list[str]:
     return [
         *prepared.notices,
         *([retirement] if retirement else []),
-        *_remote_notices(prepared),
-        *await legacy_notices(call),
+        *_remote_notices(call),
+        *await _legacy_notices(call),
         *(call.config.problems if call.caller.is_admin else ()),
     ]

@@ -6,12 +6,11 @@ all these calls, but the messages are made anew each time (docs/reference/open-w
 one sent, what it received, and the outputs, reasoning included.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from openai_responses.items import Item, open_calls, since_compaction
 from openai_responses.requests.replay import drop_settled_approvals
-from owui_chat.citations import source_keys
 from owui_chat.input.history import tool_message_item
 from owui_chat.messages import ChatPart, ToolMessage
 
@@ -43,17 +42,6 @@ def load_round(state: Any, message_id: str) -> DelegatedRound | None:
     """Return what the round before left, if this call follows one."""
     found = getattr(state, _ATTRIBUTE, {}).get(message_id)
     return found if isinstance(found, DelegatedRound) else None
-
-
-def known_sources(
-    state: Any, message_id: str, metadata: Mapping[str, Any]
-) -> Sequence[str]:
-    """Return the keys of the sources that the page has of a message already.
-
-    Sources that the host retrieved come first.
-    """
-    before = load_round(state, message_id)
-    return before.cited if before else source_keys(metadata.get("sources") or ())
 
 
 def continue_input(

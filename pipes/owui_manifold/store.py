@@ -9,12 +9,14 @@ import base64
 import hashlib
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from importlib import import_module
 from typing import Any, TypeGuard
 
 from openai_responses.clock import new_ulid
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import is_encrypted
+from openai_responses.json_input import as_mapping
 from owui_chat.events import StoredRecord
 from owui_chat.input.prefix import SentContext, add_sent_context, read_sent_context
 from owui_chat.messages import ChatPart
@@ -23,6 +25,7 @@ from owui_chat.storage.output_carrier import (
     restore_from_outputs,
     stored_outputs,
 )
+from owui_chat.storage.recorder import Carrier
 from owui_chat.storage.records import (
     MAX_STORED_KB,
     Record,
@@ -44,11 +47,17 @@ _PURPOSE = b"openai_responses_pipe kept items\x00"
 this text is used, so the derived key is useless for sessions."""
 
 
-class Encryption:
+class _Encryption:
     """Encrypts and decrypts the values of message keys."""
 
-    def __init__(self, secret: str) -> None:
-        """Derive the key from `secret`; raises InvalidRequest if it cannot."""
+    def __init__(self, valves: Valves) -> None:
+        """Derive the key; raises InvalidRequest if there can be none."""
+        secret = valves.STORE_ENCRYPTION_KEY.strip() or server_secret()
+        if not secret:
+            raise InvalidRequest(
+                "STORE_ENCRYPTION needs a key. An administrator has to set "
+                "STORE_ENCRYPTION_KEY in the valves of this pipe."
+            )
         try:
             fernet = import_module("cryptography.fernet")
         except ImportError:
@@ -68,7 +77,7 @@ class Encryption:
 
     def decrypt(self, value: object) -> object:
         """Return a stored value decrypted; empty if it has another key."""
-        if not is_encrypted_value(value):
+        if not _is_encrypted_value(value):
             return value
         try:
             return json.loads(self._fernet.decrypt(str(value[_ENCRYPTED]).encode()))
@@ -76,7 +85,7 @@ class Encryption:
             return {}
 
 
-def is_encrypted_value(value: object) -> TypeGuard[Mapping[str, Any]]:
+def _is_encrypted_value(value: object) -> TypeGuard[Mapping[str, Any]]:
     """Say whether a stored value is encrypted."""
     return isinstance(value, Mapping) and _ENCRYPTED in value
 
@@ -91,20 +100,20 @@ class ChatStore:
     The first write also cleans up the values of older messages.
 
     `messages` are those of the chat as the host stores them, by id. `sent` is what
-    earlier runs sent in addition, by the ids of the answers. `writes_markers` says
-    whether a marker names what was written.
+    earlier runs sent in addition, by the ids of the answers.
     """
 
-    marks = True
+    carrier: Carrier = "markers"
 
     def __init__(
-        self, caller: Caller, chat: Mapping[str, Any], seal: Encryption | None = None
+        self, caller: Caller, chat: Mapping[str, Any], seal: _Encryption | None = None
     ) -> None:
         """Begin with what `chat` holds; with a `seal`, what is written is encrypted."""
         self.records = read_records(chat)
         self.messages = _messages_of(chat)
         self.sent = read_sent_context(chat)
         self._is_behind = False
+        self._unshown: list[StoredRecord] = []
         self._caller = caller
         self._seal = seal
         self._key = message_key(caller.message_id)
@@ -148,7 +157,11 @@ class ChatStore:
 
     async def invalidate_reasoning(self) -> None:
         """Note that the stored reasoning of this chat is not sent again."""
-        dying = _encrypted_ids(self.records)
+        dying = {
+            ulid
+            for ulid, record in self.records.items()
+            if any(map(is_encrypted, record.payload))
+        }
         if dying:
             self._dead |= dying
             await self._write()
@@ -170,8 +183,9 @@ class ChatStore:
         return self._seal.encrypt(value) if self._seal else value
 
     def take_unsent(self) -> list[StoredRecord]:
-        """Return the records that the answer's own output still needs."""
-        return []
+        """Return the records that the answer's own output still needs, each once."""
+        given, self._unshown = self._unshown, []
+        return given
 
     def restore(self, parts: list[ChatPart], replaced_id: str) -> list[ChatPart]:
         """Return a chat with the outputs that earlier answers of its branch stored.
@@ -185,36 +199,14 @@ class ChatStore:
 class _OutputStore(ChatStore):
     """Writes no row: records go into the answer's own output."""
 
-    marks = False
-
-    def __init__(
-        self, caller: Caller, chat: Mapping[str, Any], seal: Encryption | None = None
-    ) -> None:
-        """Begin with what `chat` holds, of either carrier."""
-        super().__init__(caller, chat, seal)
-        self._unshown: list[StoredRecord] = []
+    carrier = "output"
 
     async def write(self, record: Record, output_index: int | None = None) -> None:
         """Give `record` to the answer, before the text of an item."""
         self._give(record.ulid, {record.ulid: record}, output_index)
 
-    async def flush(self) -> bool:
-        """Give the answer everything that no record contained yet; always succeeds."""
-        if self._is_behind:
-            self._give(new_ulid(), {})
-        return True
-
-    async def invalidate_reasoning(self) -> None:
-        """Note in the answer that stored reasoning is not sent again."""
-        dying = _encrypted_ids(self.records)
-        self._dead |= dying
-        if dying:
-            self._give(new_ulid(), {})
-
-    def take_unsent(self) -> list[StoredRecord]:
-        """Return the records that were given since the last call."""
-        given, self._unshown = self._unshown, []
-        return given
+    async def _write(self) -> None:
+        self._give(new_ulid(), {})
 
     def _give(
         self, ulid: str, records: Mapping[str, Record], index: int | None = None
@@ -237,42 +229,18 @@ async def open_store(caller: Caller, valves: Valves) -> ChatStore | None:
     kept |= output_values(_messages_of(chat))
     store = _OutputStore if valves.HISTORY_CARRIER == "output" else ChatStore
     if valves.STORE_ENCRYPTION == "on":
-        seal = _encryption(valves)
+        seal = _Encryption(valves)
         return store(caller, _decrypt_values(kept, seal), seal)
-    if not any(map(is_encrypted_value, kept.values())):
-        return store(caller, kept)
-    try:
-        return store(caller, _decrypt_values(kept, _encryption(valves)))
-    except InvalidRequest:  # unreadable items must not stop a chat
-        return store(caller, kept)
-
-
-def _encrypted_ids(records: Mapping[str, Record]) -> set[str]:
-    """Return the ids of the records that only their maker can read."""
-    return {
-        ulid
-        for ulid, record in records.items()
-        if any(map(is_encrypted, record.payload))
-    }
+    if any(map(_is_encrypted_value, kept.values())):
+        with suppress(InvalidRequest):  # unreadable items must not stop a chat
+            kept = _decrypt_values(kept, _Encryption(valves))
+    return store(caller, kept)
 
 
 def _messages_of(chat: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the messages of a chat as the host stores them, by their ids."""
-    history = chat.get(_HISTORY)
-    messages = history.get("messages") if isinstance(history, Mapping) else None
-    return messages if isinstance(messages, Mapping) else {}
+    return as_mapping(as_mapping(chat.get(_HISTORY)).get("messages"))
 
 
-def _decrypt_values(kept: Mapping[str, Any], seal: Encryption) -> dict[str, Any]:
+def _decrypt_values(kept: Mapping[str, Any], seal: _Encryption) -> dict[str, Any]:
     return {key: seal.decrypt(value) for key, value in kept.items()}
-
-
-def _encryption(valves: Valves) -> Encryption:
-    """Return the seal of this server; raises InvalidRequest where there can be none."""
-    secret = valves.STORE_ENCRYPTION_KEY.strip() or server_secret()
-    if not secret:
-        raise InvalidRequest(
-            "STORE_ENCRYPTION needs a key. An administrator has to set "
-            "STORE_ENCRYPTION_KEY in the valves of this pipe."
-        )
-    return Encryption(secret)

@@ -3,12 +3,14 @@
 import os
 from typing import Any, Literal
 
-from pydantic import BaseModel, Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from openai_responses.endpoint import DEFAULT_BASE_URL
 from openai_responses.json_input import clamp_number
 
-LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"]
+_LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"]
+_Summary = Literal["auto", "concise", "detailed", "disabled"]
+_Tier = Literal["auto", "default", "flex", "priority"]
 _Choice = Literal["inherit", "on", "off"]
 
 
@@ -18,13 +20,13 @@ def _valve(
     """Return the field of a valve; the page shows `Default` instead of its default."""
     return Field(
         default=default,
-        description=f"{description} {default_sentence(default)}",
+        description=f"{description} {_default_sentence(default)}",
         json_schema_extra={"input": {"type": "password"}} if secret else None,
         **limits,
     )
 
 
-def default_sentence(default: object) -> str:
+def _default_sentence(default: object) -> str:
     """Return the last sentence of a description."""
     if isinstance(default, bool):
         return f"Default: {'on' if default else 'off'}."
@@ -34,30 +36,27 @@ def default_sentence(default: object) -> str:
 class Valves(BaseModel):
     """Settings of the administrator, in the order of the page."""
 
+    model_config = ConfigDict(allow_inf_nan=False)
+
     # Key and address
     API_KEY: str = _valve(
         "",
-        "API key. Empty: the environment variable `OPENAI_API_KEY` of Open WebUI.",
+        "Empty: the environment variable `OPENAI_API_KEY` of Open WebUI.",
         secret=True,
     )
     BASE_URL: str = _valve(
-        DEFAULT_BASE_URL,
-        "Address of the Responses API, with or without `/v1`.",
+        DEFAULT_BASE_URL, "Address of the Responses API, with or without `/v1`."
     )
-    ORGANIZATION: str = _valve(
-        "", "Organization to bill, if the key belongs to several."
-    )
-    PROJECT: str = _valve("", "Project to bill, if the key belongs to several.")
+    ORGANIZATION: str = _valve("", "Organization to bill, if the key has several.")
+    PROJECT: str = _valve("", "Project to bill, if the key has several.")
     EXTRA_HEADERS: str = _valve(
         "",
-        'More headers for every request, as a JSON object: `{"X-Team": "blue"}`. They '
-        "replace headers of the same name.",
+        'Headers to add or replace, as a JSON object: `{"X-Team": "blue"}`.',
         secret=True,
     )
     COMPATIBILITY: Literal["openai", "strict"] = _valve(
         "openai",
-        "`strict` sends only what every server knows: for servers other than OpenAI "
-        "and Azure.",
+        "`strict` sends only what every server knows: for others than OpenAI and Azure.",
     )
 
     # Models
@@ -67,12 +66,11 @@ class Valves(BaseModel):
         "lists the newest of each family, `gpt-5-auto` chooses a model for each chat.",
     )
     FETCH_MODELS: bool = _valve(
-        True,
-        "For `auto` in MODEL_ID: list only models that the server offers for this key.",
+        True, "`auto` in MODEL_ID lists only what the server offers for this key."
     )
     MODEL_OVERRIDES_JSON: str = _valve(
         "",
-        "Corrections to what this pipe knows about models, as a JSON object: "
+        "Corrections to what this pipe knows about models: "
         '`{"my-deployment": {"like": "gpt-5.2", "name": "Our GPT"}}`.',
     )
     TASK_MODEL: str = _valve(
@@ -92,33 +90,28 @@ class Valves(BaseModel):
         False, "Offer OpenAI's web search in every chat. Each search is billed."
     )
     MAP_WEB_SEARCH: bool = _valve(
-        True,
-        "The Web Search switch of the page means OpenAI's search, not Open WebUI's.",
+        True, "The page's Web Search switch means OpenAI's search, not Open WebUI's."
     )
     WEB_SEARCH_CONTEXT_SIZE: Literal["low", "medium", "high"] = _valve(
-        "medium",
-        "How much of the pages found the model reads. More costs more.",
+        "medium", "How much of the pages found the model reads. More costs more."
     )
     WEB_SEARCH_USER_LOCATION: str = _valve(
         "",
-        "Where users are, as `city, region, country, timezone` or as a JSON object of "
-        "these. Example: `Bern, BE, CH, Europe/Zurich`.",
+        "`city, region, country, timezone` (`Bern, BE, CH, Europe/Zurich`), or a JSON "
+        "object of these.",
     )
     WEB_SEARCH_ALLOWED_DOMAINS: str = _valve(
-        "",
-        "Search only these domains and their subdomains, separated by commas. Empty: "
-        "all.",
+        "", "Domains to search, with subdomains, separated by commas. Empty: all."
     )
     # ... pictures
     ENABLE_IMAGE_GENERATION: bool = _valve(
         False,
-        "Let the model draw pictures with OpenAI's tool; each is billed and stored as a "
-        "file of the user.",
+        "Let the model draw pictures; each is billed and stored as a file of the user.",
     )
     IMAGE_GENERATION_OPTIONS: str = _valve(
         '{"partial_images": 2}',
-        "Options of that tool, as a JSON object: `quality`, `size`, `background`, "
-        "`output_format`, `model`, `partial_images` (previews, 0 to 3).",
+        "A JSON object: `quality`, `size`, `background`, `output_format`, `model`, "
+        "`partial_images` (previews, 0 to 3).",
     )
     IMAGE_DETAIL: Literal["auto", "low", "high"] = _valve(
         "auto",
@@ -128,8 +121,7 @@ class Valves(BaseModel):
     # ... code
     ENABLE_CODE_INTERPRETER: bool = _valve(
         False,
-        "Let the model run Python in a billed container at OpenAI. Its files are stored "
-        "as files of the user.",
+        "Let the model run Python in a billed container at OpenAI. Its files are stored.",
     )
     # ... files
     FILE_SEARCH_VECTOR_STORES: str = _valve(
@@ -144,18 +136,18 @@ class Valves(BaseModel):
     # ... remote servers
     REMOTE_MCP_SERVERS_JSON: str = _valve(
         "",
-        "Remote MCP servers that OpenAI calls, as a JSON list of objects: "
-        "`server_label`, `server_url` or `connector_id`, `authorization`, `headers`, "
-        "`allowed_tools`, `require_approval`, `server_description`. Users are asked "
-        "unless `require_approval` is `never`.",
+        "Servers that OpenAI calls, as a JSON list of objects: `server_label`, "
+        "`server_url` or `connector_id`, `authorization`, `headers`, `allowed_tools`, "
+        "`require_approval` (users are asked unless it is `never`), "
+        "`server_description`.",
         secret=True,
     )
 
     # Reasoning and history
-    REASONING_SUMMARY: Literal["auto", "concise", "detailed", "disabled"] = _valve(
+    REASONING_SUMMARY: _Summary = _valve(
         "auto",
-        "Show a summary of the reasoning. OpenAI gives it to verified organizations "
-        "only; choose `disabled` if yours is not.",
+        "OpenAI gives summaries to verified organizations only; choose `disabled` if "
+        "yours is not.",
     )
     PERSIST_REASONING_TOKENS: Literal["disabled", "response", "conversation"] = _valve(
         "conversation",
@@ -170,8 +162,8 @@ class Valves(BaseModel):
     HISTORY_CARRIER: Literal["markers", "output"] = _valve(
         "markers",
         "Where a chat keeps what it does not show: under its own keys, with invisible "
-        "lines in the answers, or in Open WebUI's stored output of each answer, without "
-        "such lines. Both are always read.",
+        "lines in the answers, or in Open WebUI's stored output of each answer. Both "
+        "are always read.",
     )
     STORE_ENCRYPTION: Literal["off", "on"] = _valve(
         "off",
@@ -180,8 +172,8 @@ class Valves(BaseModel):
     )
     STORE_ENCRYPTION_KEY: str = _valve(
         "",
-        "A long random text, the key for STORE_ENCRYPTION; after a change, reasoning "
-        "stored before is lost. Empty: the server's WEBUI_SECRET_KEY.",
+        "A long random text; after a change, reasoning stored before is lost. Empty: "
+        "the server's WEBUI_SECRET_KEY.",
         secret=True,
     )
     STABLE_INSTRUCTIONS: Literal["auto", "on", "off"] = _valve(
@@ -207,24 +199,21 @@ class Valves(BaseModel):
         ge=0,
     )
     MAX_OUTPUT_TOKENS: int = _valve(
-        0,
-        "Most tokens of one answer, reasoning included. 0: the limit of the model.",
-        ge=0,
+        0, "Limit of one answer, reasoning included. 0: that of the model.", ge=0
     )
 
     # Open WebUI's tools
     TOOL_EXECUTION: Literal["pipe", "open_webui"] = _valve(
         "pipe",
-        "Who runs Open WebUI's tools: this pipe, in parallel and within limits, or Open "
-        "WebUI, one after the other with its own lasting approvals.",
+        "Who runs the tools: this pipe, in parallel and within limits, or Open WebUI, "
+        "one after the other with its own lasting approvals.",
     )
     PARALLEL_TOOL_CALLS: bool = _valve(
         True, "Let the model call several tools at once."
     )
     MAX_FUNCTION_CALL_LOOPS: int = _valve(
         10,
-        "Most rounds of tool calls in one answer. After them the model answers with "
-        "what it has.",
+        "Most rounds of tool calls in one answer; then the model answers as it can.",
         ge=1,
     )
     MAX_TOOL_CALLS: int = _valve(100, "Most tool calls in one answer.", ge=1)
@@ -233,12 +222,10 @@ class Valves(BaseModel):
         "Time limit of one tool call; calls made at once have five times as long "
         "together. Time that people take does not count.",
         gt=0,
-        allow_inf_nan=False,
     )
     TOOL_OUTPUT_CHARACTERS: int = _valve(
         100_000,
-        "Longest tool output that the model gets. Of a longer one it gets the beginning "
-        "and the end.",
+        "Of a longer tool output the model gets the beginning and the end.",
         ge=1000,
     )
     TOOL_APPROVAL: str = _valve(
@@ -249,12 +236,10 @@ class Valves(BaseModel):
     )
     AUTO_NATIVE_TOOLS: bool = _valve(
         False,
-        "When somebody uses a model whose Function Calling is Legacy, set it to Native "
-        "in the settings of that model.",
+        "Set the Function Calling of a model to Native when it is used with Legacy.",
     )
     ENABLE_STRICT_TOOL_CALLING: bool = _valve(
-        False,
-        "Have OpenAI enforce the schemas of tools, where a schema has a strict form.",
+        False, "Have OpenAI enforce the schemas of tools that have a strict form."
     )
 
     # Users
@@ -266,22 +251,22 @@ class Valves(BaseModel):
     )
     USER_API_KEYS: Literal["off", "allowed", "required"] = _valve(
         "off",
-        "Whether users can, or must, set an API key of their own, also for their tasks. "
+        "Whether users can, or must, set a key of their own, also for their tasks. "
         "Administrators may always use the key of this pipe.",
     )
 
     # Cost
     SHOW_COST: bool = _valve(
         False,
-        "Show the cost of an answer in its last status line and its usage, at the "
-        "prices of the standard tier.",
+        "Show the cost of an answer in its last status line and its usage, for the "
+        "standard tier.",
     )
     CUSTOM_MODEL_PRICING_JSON: str = _valve(
         "",
-        "Prices in US dollars per million tokens that replace those of this pipe, as a "
-        'JSON object: `{"my-model": {"input": 2, "cached": 0.5, "output": 8}}`.',
+        "US dollars per million tokens, instead of the prices of this pipe: "
+        '`{"my-model": {"input": 2, "cached": 0.5, "output": 8}}`.',
     )
-    SERVICE_TIER: Literal["auto", "default", "flex", "priority"] = _valve(
+    SERVICE_TIER: _Tier = _valve(
         "auto",
         "`flex` is cheaper and slower, `priority` faster and more expensive, if the "
         "model and the project have them.",
@@ -290,53 +275,41 @@ class Valves(BaseModel):
     # Network
     ENABLE_STREAM: bool = _valve(
         True,
-        "Stream answers from the server. Off: each answer comes as a whole, for servers "
-        "or organizations that may not stream.",
+        "Off: each answer comes as a whole, for servers or organizations that may not "
+        "stream.",
     )
     MAX_RETRIES: int = _valve(
-        1,
-        "How often a request is sent again that failed before any text was shown, 0 to "
-        "5.",
+        1, "How often a request that failed before any text is sent again, 0 to 5."
     )
     MAX_RETRY_WAIT_SECONDS: float = _valve(
-        60,
-        "Longest wait before a retry. If the server asks for a longer one, the error is "
-        "shown at once.",
-        ge=0,
-        allow_inf_nan=False,
+        60, "If the server asks for a longer wait, the error is shown at once.", ge=0
     )
     CONNECT_TIMEOUT_SECONDS: float = _valve(
-        30, "Time limit for opening a connection.", gt=0, allow_inf_nan=False
+        30, "Time limit for opening a connection.", gt=0
     )
     FIRST_EVENT_TIMEOUT_SECONDS: float = _valve(
-        300, "Time limit for the first event of an answer, 30 to 900."
+        300, "Longest wait for the beginning of an answer, 30 to 900."
     )
     IDLE_TIMEOUT_SECONDS: float = _valve(
         300,
-        "Longest silence within an answer, 30 to 900. Long reasoning without a summary "
-        "is silent for minutes.",
+        "Longest silence within an answer, 30 to 900. Reasoning without a summary can "
+        "be silent for minutes.",
     )
     TOTAL_TIMEOUT_SECONDS: float = _valve(
-        0,
-        "Time limit for a whole answer, without the time of tools and of people. 0: "
-        "none.",
-        ge=0,
-        allow_inf_nan=False,
+        0, "Limit of an answer, without the time of tools and people. 0: none.", ge=0
     )
     VERIFY_SSL: bool = _valve(
         True,
-        "Check the certificate of the server. Turn it off for tests only: others on the "
-        "network can then read the key.",
+        "Check the server's certificate. Off is for tests only: others on the network "
+        "can then read the key.",
     )
     CA_BUNDLE: str = _valve(
-        "",
-        "Path of a file with the certificates to trust instead of the system's, for "
-        "example those of a company proxy.",
+        "", "Path of a file with the certificates to trust instead of the system's."
     )
     PROXY: str = _valve(
         "",
-        "Address of an HTTP proxy, with user and password if it needs them. Empty: "
-        "HTTPS_PROXY and NO_PROXY of the environment.",
+        "Address of an HTTP proxy, also with user and password. Empty: HTTPS_PROXY and "
+        "NO_PROXY of the environment.",
         secret=True,
     )
 
@@ -346,10 +319,9 @@ class Valves(BaseModel):
         "Log one JSON line per request, success and error, without any text of the "
         "chat. `OPENAI_GPT5_AUDIT_LOG=true` in the environment does the same.",
     )
-    LOG_LEVEL: LogLevel = _valve(
+    LOG_LEVEL: _LogLevel = _valve(
         "INFO",
-        "Lowest level that this pipe writes to the server's log. Keys and texts of the "
-        "chat are never written.",
+        "Lowest level in the server's log, which never has keys or texts of a chat.",
     )
 
     @field_validator("PROMPT_CACHE_KEY", mode="before")
@@ -371,7 +343,7 @@ class Valves(BaseModel):
         return clamp_number(value, 30, 900, 300)
 
     def effective_key(self) -> str:
-        """Return the key to use, or nothing."""
+        """Return the key to use; empty if there is none."""
         # As the default of the field it would stand in the schema of the page.
         return self.API_KEY.strip() or os.environ.get("OPENAI_API_KEY", "").strip()
 
@@ -396,11 +368,10 @@ class UserValves(BaseModel):
         "inherit", "none", "minimal", "low", "medium", "high", "xhigh", "max"
     ] = _valve(
         "inherit",
-        "How long a reasoning model thinks. An effort that the model does not have is "
-        "not sent.",
+        "How long a model thinks. An effort that it does not have is not sent.",
     )
-    REASONING_SUMMARY: Literal["inherit", "auto", "concise", "detailed", "disabled"] = (
-        _valve("inherit", "Show a summary of the reasoning.")
+    REASONING_SUMMARY: Literal["inherit", _Summary] = _valve(
+        "inherit", "Show a summary of the reasoning."
     )
     VERBOSITY: Literal["inherit", "low", "medium", "high"] = _valve(
         "inherit", "How long answers are."
@@ -410,13 +381,12 @@ class UserValves(BaseModel):
         "inherit", "Let the model draw pictures with OpenAI."
     )
     CODE_INTERPRETER: _Choice = _valve("inherit", "Let the model run Python at OpenAI.")
-    SERVICE_TIER: Literal["inherit", "auto", "default", "flex", "priority"] = _valve(
-        "inherit",
-        "`flex` is cheaper and slower, `priority` faster and more expensive.",
+    SERVICE_TIER: Literal["inherit", _Tier] = _valve(
+        "inherit", "`flex` is cheaper and slower, `priority` faster and more expensive."
     )
     SHOW_COST: _Choice = _valve("inherit", "Show the cost of an answer.")
-    LOG_LEVEL: Literal["inherit", "DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"] = (
-        _valve("inherit", "What the pipe writes to the server's log about your chats.")
+    LOG_LEVEL: Literal["inherit", _LogLevel] = _valve(
+        "inherit", "What the pipe writes to the server's log about your chats."
     )
     API_KEY: str = _valve(
         "",

@@ -93,7 +93,7 @@ def _call(turns: int, said: list[dict[str, Any]]) -> PipeCall:
         SimpleNamespace(),
         AccountCapabilities(),
         RunLog("ERROR", [], "bench"),
-        HostContext({}, None, {"chat_id": "chat", **ids}, body, None, None),
+        HostContext({}, None, {"chat_id": "chat", **ids}, None, None),
         ThreadPoolExecutor(1),
     )
 

@@ -14,7 +14,6 @@ import pytest_asyncio
 
 from agent_sample import host_tool
 from gpt5_agent.pipeline import Pipeline
-from gpt5_agent.shell.bridge import KEEPALIVE_CHUNK
 from simulator import Simulator
 from upstream import free_port
 
@@ -80,7 +79,7 @@ async def pieces(
     """All that a stream yields, beats left out."""
     answer = await asked(pipeline, said(text), metadata, **more)
     pulled = await asyncio.to_thread(list, answer)
-    return [piece for piece in pulled if piece != KEEPALIVE_CHUNK]
+    return [piece for piece in pulled if piece != {"choices": []}]
 
 
 async def result(
@@ -239,7 +238,8 @@ async def test_a_task_is_answered_without_the_loop(
     metadata = {**METADATA, "task": "title_generation"}
     prompt = '### Task:\nA title.\n### Output:\nJSON format: { "title": "..." }'
 
-    answer = await asked(pipeline, said(prompt), metadata, stream=stream)
+    more = {"tools": [host_tool()], "agent_model": "gpt-5"}
+    answer = await asked(pipeline, said(prompt), metadata, stream=stream, **more)
 
     if stream:
         chunk, done = await asyncio.to_thread(list, answer)
@@ -250,7 +250,46 @@ async def test_a_task_is_answered_without_the_loop(
     assert json.loads(told["content"]) == {"title": "Talking to a Stand-in"}
     (request,) = sim.requests
     assert request.body["stream"] is False
-    assert "tools" not in request.body
+    assert not {"tools", "instructions", "include"} & request.body.keys()
+    assert request.body["reasoning"] == {"effort": "minimal"}
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("model", "prompt", "form"),
+    [
+        ("gpt-5", 'JSON format: { "title": "..." }', "json_schema"),
+        ("gpt-5", "A title, as plain text.", None),
+        ("somebody-s-own", 'JSON format: { "title": "..." }', None),
+    ],
+)
+async def test_a_task_that_is_read_as_json_is_held_to_it(
+    pipeline: Pipeline, sim: Simulator, model: str, prompt: str, form: str | None
+) -> None:
+    """What the chat wants of its answers, a title does not (R28)."""
+    metadata = {**METADATA, "task": "title_generation"}
+    more = {"response_format": {"type": "json_object"}, "verbosity": "high"}
+
+    await result(pipeline, prompt, metadata, agent_model=model, **more)
+
+    (request,) = sim.requests
+    text = request.body.get("text", {})
+    assert text.get("format", {}).get("type") == form
+    assert "verbosity" not in text
+
+
+@pytest.mark.asyncio
+async def test_a_task_without_messages_is_empty(
+    pipeline: Pipeline, sim: Simulator, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Nothing is sent; the log says why."""
+    metadata = {**METADATA, "task": "title_generation"}
+
+    answer = await asked(pipeline, [], metadata, stream=False)
+
+    assert answer["choices"][0]["message"]["content"] == ""
+    assert not sim.requests
+    assert "nothing was sent" in caplog.text
 
 
 @pytest.mark.asyncio

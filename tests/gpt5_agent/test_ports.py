@@ -15,7 +15,8 @@ from aiohttp import web
 
 from agent_sample import ScriptedProvider, calls, question
 from gpt5_agent.agent.policy import find_preset
-from gpt5_agent.agent.provider import ProviderConfig, ResponsesProvider
+from gpt5_agent.agent.preparation import prepare_run
+from gpt5_agent.agent.provider import ResponsesProvider
 from gpt5_agent.events import (
     AgentEvent,
     AgentState,
@@ -39,8 +40,6 @@ from gpt5_agent.tools.execution import OwnTools
 from mcp_fake import FakeMcp, result
 from openai_responses.endpoint import Endpoint
 from openai_responses.items import Item
-from openai_responses.loop.attempts import Limits
-from openai_responses.requests.build import ResponsesRequest
 from openai_responses.requests.replay import Origin
 from openai_responses.transport.connections import Connections
 from run_sample import message, reasoning
@@ -61,7 +60,7 @@ CITY = {"type": "object", "properties": {"city": {"type": "string"}}}
 
 def told_by_host(event: AgentEvent) -> str:
     """What Open WebUI is told."""
-    host = HostRenderer(lambda: 0.0, True, Origin("gpt-5", "here"))
+    host = HostRenderer(True, Origin("gpt-5", "here"))
     return json.dumps(list(host.show(event)))
 
 
@@ -170,16 +169,13 @@ async def api_provider() -> AsyncIterator[Provider]:
     connections = Connections()
     async with Simulator() as simulator:
         endpoint = Endpoint(simulator.base_url, simulator.api_key)
-        tool = {"type": "function", "name": "look", "strict": False}
-        request = ResponsesRequest(
-            model="gpt-5",
-            input=[],
-            tools=[{**tool, "parameters": CITY}],
-            include=["reasoning.encrypted_content"],
+        tool = {"name": "look", "parameters": CITY}
+        request = question(
+            body={"tools": [{"type": "function", "function": tool}]},
+            endpoint=endpoint,
+            connections=connections,
         )
-        yield ResponsesProvider(
-            ProviderConfig(request, endpoint, connections, Limits())
-        )
+        yield ResponsesProvider(request, prepare_run(request))
     await connections.close()
 
 
@@ -260,9 +256,8 @@ async def test_guide_says_who_the_agent_is(kind: str, tmp_path: Path) -> None:
     if kind == "file":
         (tmp_path / "researcher.json").write_text(json.dumps(own), "utf-8")
 
-    guide: Guide | None = find_preset("researcher", str(tmp_path))
+    guide: Guide = find_preset("researcher", str(tmp_path))
 
-    assert guide is not None
     assert guide.system_prompt.startswith("You find things out.")
     assert guide.temperature == (0.5 if kind == "file" else None)
     assert guide.memory_policy == ("sliding-window" if kind == "file" else "")

@@ -34,7 +34,6 @@ from owui_chat.input.prefix import (
     read_sent_context,
 )
 from owui_chat.messages import attach_stored_messages, parse_messages
-from owui_chat.storage.markers import has_marker
 from owui_chat.storage.output_carrier import (
     output_values,
     restore_from_outputs,
@@ -47,6 +46,7 @@ from run_sample import (
     Ids,
     call,
     ended_items,
+    has_marker,
     message,
     reasoning,
     refusal,

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from call_sample import MODEL, TOOL, call_of, chat, host_context, valves_for
+from call_sample import IDS, MODEL, TOOL, call_of, chat, host_context, valves_for
 from openai_responses.items import is_call
 from openai_responses.loop.events import RunDone, ToolOutput
 from openai_responses.requests.replay import strip_for_replay
@@ -19,7 +19,7 @@ from owui_chat.storage.records import message_key, read_records
 from owui_manifold.answer import answer_events
 from owui_manifold.chat import build_chat_request
 from owui_manifold.context import Caller, PipeCall
-from owui_manifold.rounds import load_round
+from owui_manifold.rounds import load_round, save_round
 from simulator import Simulator
 from stand_in_host import StandInHost, host_callable
 
@@ -253,6 +253,49 @@ async def test_answer_after_the_tools_names_all_that_waited(
     kinds = [item["type"] for item in record.payload]
     assert kinds[:3] == ["reasoning", "function_call", "reasoning"]
     assert len(markers_of(pairs)) == 1
+
+
+async def test_sources_of_the_round_before_are_counted(
+    sim: Simulator, host: StandInHost, connections: Connections
+) -> None:
+    """At first those that the host retrieved; it tells them again in every round."""
+    retrieved = {"document": ["x"], "metadata": [{"source": "kept.pdf"}]}
+    metadata = {"user_id": "user-1", **IDS, "sources": [retrieved]}
+    call = call_of(
+        chat("sim:tool", tools=[TOOL]),
+        valves_for(sim),
+        host=host_context(metadata=metadata),
+    )
+
+    await all_told(call, connections)
+    first = load_round(call.state, "m-1")
+    assert first is not None
+    assert [*first.cited] == ["kept.pdf"]
+
+    cited = ("kept.pdf", "https://a.example")
+    save_round(call.state, "m-1", first._replace(cited=cited))
+    await all_told(call, connections)
+    second = load_round(call.state, "m-1")
+    assert second is not None
+    assert tuple(second.cited) == cited
+
+
+async def test_message_without_sources(
+    sim: Simulator, host: StandInHost, connections: Connections
+) -> None:
+    """The host says so with a null."""
+    metadata = {"user_id": "user-1", **IDS, "sources": None}
+    call = call_of(
+        chat("sim:tool", tools=[TOOL]),
+        valves_for(sim),
+        host=host_context(metadata=metadata),
+    )
+
+    await all_told(call, connections)
+
+    ended = load_round(call.state, "m-1")
+    assert ended is not None
+    assert [*ended.cited] == []
 
 
 async def test_calls_of_a_plain_caller_are_the_callers(

@@ -12,7 +12,6 @@ from openai_responses.requests.replay import Origin, strip_for_replay
 from owui_chat.storage.markers import format_marker
 from owui_chat.storage.records import Record, message_key, write_records
 from owui_manifold.chat import build_chat_request, build_task_request
-from owui_manifold.config import Capabilities
 from owui_manifold.context import Caller
 from owui_manifold.rounds import DelegatedRound, save_round
 from owui_manifold.valves import UserValves, Valves
@@ -240,20 +239,19 @@ async def test_task_is_one_short_request(host: StandInHost) -> None:
 @pytest.mark.parametrize(
     ("refused", "summary", "stream"),
     [
-        (Capabilities(), "auto", True),
-        (Capabilities(summary=True), None, True),
-        (Capabilities(stream=True), "auto", False),
+        ([], "auto", True),
+        (["summary"], None, True),
+        (["stream"], "auto", False),
     ],
 )
 async def test_what_was_refused_before_is_not_asked_for(
-    refused: Capabilities, summary: str | None, stream: bool, host: StandInHost
+    refused: list[str], summary: str | None, stream: bool, host: StandInHost
 ) -> None:
     """By this key at this address."""
     asked = call_of(chat("Hi"), VALVES)
     endpoint = (await build_chat_request(asked)).endpoint
-    for cause in ("summary", "stream"):
-        if getattr(refused, cause):
-            asked.capabilities.note(endpoint, cause)
+    for cause in refused:
+        asked.capabilities.note(endpoint, cause)
 
     sent = (await build_chat_request(asked)).request.payload()
 
@@ -344,7 +342,7 @@ async def test_calls_are_run_here_when_all_tools_are_the_hosts(
 
     prepared = await build_chat_request(asked)
 
-    assert prepared.runs_tools is ours
+    assert prepared.delegates is not ours
 
 
 async def test_chat_without_tools_runs_none(host: StandInHost) -> None:
@@ -358,8 +356,8 @@ async def test_chat_without_tools_runs_none(host: StandInHost) -> None:
         call_of(chat("Hi"), VALVES, TASK, host=host_context(kept))
     )
 
-    assert not prepared.runs_tools
-    assert not task.runs_tools
+    assert prepared.delegates
+    assert task.toolset is None
 
 
 async def test_approval_that_is_no_rule_gives_a_sentence(host: StandInHost) -> None:

@@ -8,7 +8,6 @@ import pytest
 from call_sample import TOOL, call_of, chat, valves_for
 from openai_responses.requests.replay import strip_for_replay
 from owui_manifold.chat import build_chat_request
-from owui_manifold.config import default_parameters, read_config
 from owui_manifold.pipe import Pipe
 from owui_manifold.valves import Valves
 from pipe_calls import answering, chunks_of, errors, statuses, stored
@@ -161,18 +160,16 @@ async def test_own_rounds_and_the_next_turn_go_on_from_there(
 async def test_threshold_is_sent(host: StandInHost) -> None:
     """One that is too small is none; Azure gets none; and by default there is none."""
 
-    def asked(**valves: Any) -> Any:
-        config = read_config(Valves.model_validate(valves))
-        given = default_parameters(config, "user-1", "chat-1")
-        return given.get("context_management")
+    async def asked(**valves: Any) -> Any:
+        given = Valves.model_validate({"API_KEY": "k", **valves})
+        prepared = await build_chat_request(call_of(chat("Hi"), given))
+        return prepared.request.payload().get("context_management")
 
-    assert asked() is None
+    assert await asked() is None
     way = {"type": "compaction", "compact_threshold": 200000}
-    assert asked(COMPACTION_TOKENS=200000) == [way]
-    assert asked(COMPACTION_TOKENS=5)[0]["compact_threshold"] == 1000
+    assert await asked(COMPACTION_TOKENS=200000) == [way]
+    [least] = await asked(COMPACTION_TOKENS=5)
+    assert least["compact_threshold"] == 1000
 
-    azure = Valves(
-        BASE_URL="https://x.openai.azure.com", API_KEY="k", COMPACTION_TOKENS=5000
-    )
-    prepared = await build_chat_request(call_of(chat("Hi"), azure))
-    assert "context_management" not in prepared.request.payload()
+    azure = "https://x.openai.azure.com"
+    assert await asked(BASE_URL=azure, COMPACTION_TOKENS=5000) is None

@@ -1,36 +1,32 @@
 """The answer to `/check`: each piece of the set-up, tried out."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import pytest
 from aiohttp import web
 
-from openai_responses.endpoint import Endpoint
-from openai_responses.items import Item
-from openai_responses.loop.attempts import Limits
+from call_sample import call_of, chat
 from openai_responses.loop.events import RunDone
-from openai_responses.models.resolve import resolve_model
 from openai_responses.transport.connections import Connections
 from openai_responses.transport.stream import TextDelta
-from owui_manifold.checkup import Diagnostics
+from owui_manifold.checkup import run_diagnostics
+from owui_manifold.context import Caller
+from owui_manifold.valves import Valves
 from simulator import Simulator
-from upstream import Upstream
+from upstream import KEY, Upstream
 
 pytestmark = pytest.mark.asyncio
 
 MODEL = "gpt-5"
-SEARCH: Item = {"type": "web_search"}
+ADMIN = Caller(f"my_pipe.{MODEL}", "user-1", "chat-1", "m-1", is_admin=True)
 
 
-async def findings(
-    endpoint: Endpoint, hosted: Sequence[Item] = (), listed: Sequence[str] = (MODEL,)
-) -> str:
+async def findings(base_url: str, key: str, **valves: Any) -> str:
     """Return the text that an administrator reads."""
     connections = Connections()
-    model = resolve_model(MODEL)
-    checkup = Diagnostics(model, endpoint, connections, Limits())
-    events = checkup.events([resolve_model(name) for name in listed], hosted)
+    given = {"BASE_URL": base_url, "API_KEY": key, "MODEL_ID": f"auto, {MODEL}"}
+    call = call_of(chat("/check"), Valves.model_validate({**given, **valves}), ADMIN)
+    events = run_diagnostics(call, connections)
     shown = [event async for event in events]
     await connections.close()
     ended = shown[-1]
@@ -44,7 +40,7 @@ async def findings(
 async def test_a_set_up_that_works() -> None:
     """Every line says so, and what was sent is small and stored nowhere."""
     async with Simulator() as sim:
-        text = await findings(Endpoint(sim.base_url, sim.api_key), [SEARCH])
+        text = await findings(sim.base_url, sim.api_key, ENABLE_WEB_SEARCH=True)
         bodies = [request.body for request in sim.requests if request.body]
 
     lines = text.strip().splitlines()[2:]
@@ -65,8 +61,8 @@ async def test_a_set_up_that_works() -> None:
 async def test_models_that_the_key_may_not_use() -> None:
     """They are named, before a user finds out."""
     async with Simulator() as sim:
-        endpoint = Endpoint(sim.base_url, "sk-simulator-limited")
-        text = await findings(endpoint, listed=[MODEL, "gpt-6.1-sol"])
+        names = f"{MODEL}, gpt-6.1-sol"
+        text = await findings(sim.base_url, "sk-simulator-limited", MODEL_ID=names)
 
     assert "⚠️ **The key**: It is accepted, but not listed: gpt-6.1-sol." in text
 
@@ -74,7 +70,7 @@ async def test_models_that_the_key_may_not_use() -> None:
 async def test_a_wrong_key() -> None:
     """The sentence of a chat stands there, the key does not; nothing more is tried."""
     async with Simulator() as sim:
-        text = await findings(Endpoint(sim.base_url, "sk-wrong-CANARY"))
+        text = await findings(sim.base_url, "sk-wrong-CANARY")
 
     assert text.count("❌") == 1
     assert "API_KEY" in text
@@ -104,7 +100,7 @@ async def test_an_organisation_that_is_not_verified() -> None:
     """A chat goes on without summaries; the check says that they are missing."""
     answer = refusing("reasoning", "unsupported_value")
     async with Upstream(answer) as upstream:
-        text = await findings(upstream.endpoint)
+        text = await findings(upstream.base_url, KEY)
 
     assert "❌ **Summaries**" in text
     assert "✅ **A small request**" in text
@@ -115,7 +111,7 @@ async def test_an_organisation_that_may_not_stream() -> None:
     """The other lines still come."""
     answer = refusing("stream", "unsupported_value")
     async with Upstream(answer) as upstream:
-        text = await findings(upstream.endpoint)
+        text = await findings(upstream.base_url, KEY)
 
     assert "❌ **Streaming**" in text
     assert "✅ **Summaries**" in text
@@ -123,9 +119,10 @@ async def test_an_organisation_that_may_not_stream() -> None:
 
 async def test_a_hosted_tool_that_is_refused() -> None:
     """It is named by its type, a remote server by its label."""
-    tools: list[Item] = [SEARCH, {"type": "mcp", "server_label": "wiki"}]
+    servers = '{"server_label": "wiki", "server_url": "https://wiki.example/mcp"}'
+    tools = {"ENABLE_WEB_SEARCH": True, "REMOTE_MCP_SERVERS_JSON": servers}
     async with Upstream(refusing("tools", "invalid_value")) as upstream:
-        text = await findings(upstream.endpoint, tools)
+        text = await findings(upstream.base_url, KEY, **tools)
 
     assert "❌ **web_search**" in text
     assert "❌ **wiki**" in text
@@ -140,7 +137,7 @@ async def test_a_server_without_a_list() -> None:
         return web.json_response({"status": "completed", "output": []})
 
     async with Upstream(answer) as upstream:
-        text = await findings(upstream.endpoint)
+        text = await findings(upstream.base_url, KEY)
 
     assert "⚠️ **The list of models**" in text
     assert "✅ **A small request**" in text

@@ -4,24 +4,19 @@ from typing import Any
 
 import pytest
 
+from call_sample import MODEL, call_of, chat, host_context
 from openai_responses.endpoint import Network
 from openai_responses.errors import InvalidRequest
 from openai_responses.loop.recovery import RetryPolicy
-from openai_responses.loop.tools import Approver, CallLimits
-from openai_responses.requests.build import Settings
+from openai_responses.loop.tools import CallLimits, Toolset
+from openai_responses.requests.build import ResponsesRequest
 from openai_responses.transport.connections import Timeouts
-from owui_manifold.config import (
-    Capabilities,
-    build_endpoint,
-    build_toolset,
-    read_config,
-    request_settings,
-    run_limits,
-)
+from owui_manifold.chat import PreparedRequest, build_chat_request
+from owui_manifold.config import build_endpoint, read_config, run_limits
+from owui_manifold.context import Caller
 from owui_manifold.valves import UserValves, Valves
-from tool_sample import MemoryTools
 
-TOOL = {"type": "function", "name": "now"}
+TOOL = {"type": "function", "function": {"name": "now", "parameters": {}}}
 
 
 def valves(**given: Any) -> Valves:
@@ -29,21 +24,39 @@ def valves(**given: Any) -> Valves:
     return Valves.model_validate({"API_KEY": "sk-1", **given})
 
 
-def chosen(
+async def prepared(
     administrator: dict[str, Any],
     user: dict[str, Any] | None = None,
     streams: bool = True,
-    refused: Capabilities | None = None,
-) -> Settings:
-    """What holds for a request with one tool."""
-    own = UserValves.model_validate(user or {})
-    return request_settings(
-        read_config(Valves.model_validate(administrator), {"valves": own}),
-        streams=streams,
-        tools=[TOOL],
-        refused=refused or Capabilities(),
-        defaults={},
+    refused: str = "",
+) -> PreparedRequest:
+    """A request with one tool, after the server refused something."""
+    call = call_of(
+        chat("Hi", tools=[TOOL]),
+        valves(**administrator),
+        Caller(MODEL, "user-1", "chat-1", "m-1", streams=streams),
+        UserValves.model_validate(user or {}),
+        host=host_context({"now": {"spec": {}}}),
     )
+    call.capabilities.note(call.endpoint, refused)
+    return await build_chat_request(call)
+
+
+async def chosen(*given: Any, **more: Any) -> ResponsesRequest:
+    """What is asked for."""
+    return (await prepared(*given, **more)).request
+
+
+async def summary_of(*given: Any, **more: Any) -> object:
+    """Which summary of the reasoning is asked for."""
+    return ((await chosen(*given, **more)).reasoning or {}).get("summary")
+
+
+async def toolset_of(**given: Any) -> Toolset:
+    """What runs the calls."""
+    toolset = (await prepared(given)).toolset
+    assert toolset is not None
+    return toolset
 
 
 def secrets(valves: Valves, user: UserValves | None = None) -> list[str]:
@@ -172,19 +185,22 @@ def test_nothing_is_sent_again_after_a_tool_ran() -> None:
 # ---------------------------------------------------------------- what to ask for
 
 
-def test_user_who_inherits_gets_what_the_administrator_set() -> None:
+@pytest.mark.asyncio
+@pytest.mark.usefixtures("host")
+async def test_user_who_inherits_gets_what_the_administrator_set() -> None:
     """And leaves effort and verbosity to the model."""
-    assert chosen({"REASONING_SUMMARY": "concise"}) == Settings(
-        effort=None,
-        summary="concise",
-        verbosity=None,
-        stream=True,
-        encrypted_reasoning=True,
-        tools=[TOOL],
-    )
+    request = await chosen({"REASONING_SUMMARY": "concise"})
+
+    assert request.reasoning == {"summary": "concise"}
+    assert request.text is None
+    assert request.stream is True
+    assert request.include == ["reasoning.encrypted_content"]
+    assert [tool["name"] for tool in request.tools or ()] == ["now"]
 
 
-def test_users_own_choice_wins() -> None:
+@pytest.mark.asyncio
+@pytest.mark.usefixtures("host")
+async def test_users_own_choice_wins() -> None:
     """In everything that is the user's to choose."""
     user = {
         "REASONING_EFFORT": "high",
@@ -192,107 +208,123 @@ def test_users_own_choice_wins() -> None:
         "VERBOSITY": "low",
     }
 
-    settings = chosen({"REASONING_SUMMARY": "disabled"}, user)
+    request = await chosen({"REASONING_SUMMARY": "disabled"}, user)
 
-    assert settings.effort == "high"
-    assert settings.summary == "detailed"
-    assert settings.verbosity == "low"
+    assert request.reasoning == {"effort": "high", "summary": "detailed"}
+    assert request.text == {"verbosity": "low"}
 
 
 @pytest.mark.parametrize(
     ("administrator", "user"), [("disabled", "inherit"), ("auto", "disabled")]
 )
-def test_disabled_summary_is_not_asked_for(administrator: str, user: str) -> None:
+@pytest.mark.asyncio
+@pytest.mark.usefixtures("host")
+async def test_disabled_summary_is_not_asked_for(administrator: str, user: str) -> None:
     """Whoever disabled it."""
-    settings = chosen({"REASONING_SUMMARY": administrator}, {"REASONING_SUMMARY": user})
+    given = {"REASONING_SUMMARY": administrator}, {"REASONING_SUMMARY": user}
 
-    assert settings.summary is None
+    assert await summary_of(*given) is None
 
 
 @pytest.mark.parametrize(
     ("streams", "enabled", "refused", "stream"),
     [
-        (True, True, Capabilities(), True),
-        (True, True, Capabilities(summary=True), True),
-        (True, True, Capabilities(stream=True), False),
-        (True, False, Capabilities(), False),
-        (False, True, Capabilities(), False),
+        (True, True, "", True),
+        (True, True, "summary", True),
+        (True, True, "stream", False),
+        (True, False, "", False),
+        (False, True, "", False),
     ],
 )
-def test_stream_needs_the_caller_the_valve_and_the_server(
-    streams: bool, enabled: bool, refused: Capabilities, stream: bool
+@pytest.mark.asyncio
+@pytest.mark.usefixtures("host")
+async def test_stream_needs_the_caller_the_valve_and_the_server(
+    streams: bool, enabled: bool, refused: str, stream: bool
 ) -> None:
     """Two of them are not enough."""
-    settings = chosen({"ENABLE_STREAM": enabled}, streams=streams, refused=refused)
+    request = await chosen({"ENABLE_STREAM": enabled}, streams=streams, refused=refused)
 
-    assert settings.stream is stream
+    assert request.stream is stream
 
 
 @pytest.mark.parametrize(
     ("refused", "summary"),
-    [
-        (Capabilities(), "detailed"),
-        (Capabilities(summary=True), None),
-        (Capabilities(stream=True), "detailed"),
-    ],
+    [("", "detailed"), ("summary", None), ("stream", "detailed")],
 )
-def test_refused_summary_is_not_asked_for_again(
-    refused: Capabilities, summary: str | None
+@pytest.mark.asyncio
+@pytest.mark.usefixtures("host")
+async def test_refused_summary_is_not_asked_for_again(
+    refused: str, summary: str | None
 ) -> None:
     """Even where a user wants it."""
-    settings = chosen({}, {"REASONING_SUMMARY": "detailed"}, refused=refused)
+    user = {"REASONING_SUMMARY": "detailed"}
 
-    assert settings.summary == summary
+    assert await summary_of({}, user, refused=refused) == summary
 
 
 @pytest.mark.parametrize(
     ("persist", "asks"),
     [("disabled", False), ("response", True), ("conversation", True)],
 )
-def test_reasoning_is_asked_for_when_it_is_carried(persist: str, asks: bool) -> None:
+@pytest.mark.asyncio
+@pytest.mark.usefixtures("host")
+async def test_reasoning_is_asked_for_when_it_is_carried(
+    persist: str, asks: bool
+) -> None:
     """Between the rounds of one answer too."""
-    assert chosen({"PERSIST_REASONING_TOKENS": persist}).encrypted_reasoning is asks
+    request = await chosen({"PERSIST_REASONING_TOKENS": persist})
+
+    assert ("reasoning.encrypted_content" in (request.include or ())) is asks
 
 
 @pytest.mark.parametrize(("parallel", "sent"), [(True, None), (False, False)])
-def test_several_calls_at_once_are_the_apis_default(
+@pytest.mark.asyncio
+@pytest.mark.usefixtures("host")
+async def test_several_calls_at_once_are_the_apis_default(
     parallel: bool, sent: bool | None
 ) -> None:
     """Only the other choice has to be said."""
-    assert chosen({"PARALLEL_TOOL_CALLS": parallel}).parallel_tool_calls is sent
+    request = await chosen({"PARALLEL_TOOL_CALLS": parallel})
+
+    assert request.parallel_tool_calls is sent
 
 
-def test_toolset_is_what_the_valves_say() -> None:
-    """Limits, rounds and whether reasoning is carried between them."""
-    tools, approver, lines = MemoryTools(), Approver(default_rule="ask"), list[str]()
-    given = valves(
-        MAX_FUNCTION_CALL_LOOPS=3,
-        MAX_TOOL_CALLS=7,
-        TOOL_TIMEOUT_SECONDS=11,
-        TOOL_OUTPUT_CHARACTERS=1_700,
-    )
+@pytest.mark.asyncio
+@pytest.mark.usefixtures("host")
+async def test_toolset_is_what_the_valves_say() -> None:
+    """Limits, rounds, rules and the run's own log."""
+    given = {
+        "MAX_FUNCTION_CALL_LOOPS": 3,
+        "MAX_TOOL_CALLS": 7,
+        "TOOL_TIMEOUT_SECONDS": 11,
+        "TOOL_OUTPUT_CHARACTERS": 1_700,
+        "TOOL_APPROVAL": "now=ask",
+        "LOG_LEVEL": "DEBUG",
+    }
+    found = await prepared(given)
+    toolset = found.toolset
+    assert toolset is not None
 
-    toolset = build_toolset(given, tools, approver, lines.append)
-
-    assert toolset.tools is tools
-    assert toolset.approver is approver
+    assert toolset.tools.parameters("now") == {"type": "object", "properties": {}}
+    assert toolset.approver.rule_for("now") == "ask"
     assert toolset.limits == CallLimits(8, 11, 55, 1_700)
     assert (toolset.rounds, toolset.most_calls) == (3, 7)
+    assert toolset.runs_calls is True
     toolset.log("a line")
-    assert lines == ["a line"]
+    assert found.call.log.text().endswith("DEBUG    a line")
 
 
 @pytest.mark.parametrize(
     ("persist", "carries"),
     [("disabled", False), ("response", True), ("conversation", True)],
 )
-def test_reasoning_is_carried_between_rounds_unless_disabled(
+@pytest.mark.asyncio
+@pytest.mark.usefixtures("host")
+async def test_reasoning_is_carried_between_rounds_unless_disabled(
     persist: str, carries: bool
 ) -> None:
     """As it is asked for."""
-    given = valves(PERSIST_REASONING_TOKENS=persist)
-
-    toolset = build_toolset(given, MemoryTools(), Approver(), str)
+    toolset = await toolset_of(PERSIST_REASONING_TOKENS=persist)
 
     assert toolset.carries_reasoning is carries
 

@@ -5,36 +5,34 @@ from dataclasses import replace
 import pytest
 
 from openai_responses.endpoint import Endpoint
-from owui_manifold.config import AccountCapabilities, Capabilities
+from owui_manifold.config import AccountCapabilities
 
 ACCOUNT = Endpoint("https://api.openai.com/v1", "sk-canary-1", "org-1")
 
 
 def test_new_pipe_has_learned_nothing() -> None:
     """Everything is asked for."""
-    assert AccountCapabilities().of(ACCOUNT) == Capabilities(
-        summary=False, stream=False
-    )
+    assert set(AccountCapabilities().refused(ACCOUNT)) == set()
 
 
 @pytest.mark.parametrize(
     ("causes", "learned"),
     [
-        (["summary"], Capabilities(summary=True)),
-        (["stream"], Capabilities(stream=True)),
-        (["summary", "stream"], Capabilities(summary=True, stream=True)),
-        (["stream", "stream"], Capabilities(stream=True)),
-        (["reasoning", "effort", "", "unheard of"], Capabilities()),
+        (["summary"], {"summary"}),
+        (["stream"], {"stream"}),
+        (["summary", "stream"], {"summary", "stream"}),
+        (["stream", "stream"], {"stream"}),
+        (["reasoning", "effort", "", "unheard of"], set()),
     ],
 )
-def test_refusals_add_up(causes: list[str], learned: Capabilities) -> None:
+def test_refusals_add_up(causes: list[str], learned: set[str]) -> None:
     """Those that concern one request alone teach nothing."""
     lessons = AccountCapabilities()
 
     for cause in causes:
         lessons.note(ACCOUNT, cause)
 
-    assert lessons.of(ACCOUNT) == learned
+    assert set(lessons.refused(ACCOUNT)) == learned
 
 
 @pytest.mark.parametrize(
@@ -52,8 +50,8 @@ def test_another_account_is_asked_anew(other: Endpoint) -> None:
 
     lessons.note(ACCOUNT, "summary")
 
-    assert lessons.of(other) == Capabilities()
-    assert lessons.of(replace(ACCOUNT)) == Capabilities(summary=True)
+    assert set(lessons.refused(other)) == set()
+    assert set(lessons.refused(replace(ACCOUNT))) == {"summary"}
 
 
 def test_two_pipes_learn_apart() -> None:
@@ -62,7 +60,7 @@ def test_two_pipes_learn_apart() -> None:
 
     one.note(ACCOUNT, "stream")
 
-    assert other.of(ACCOUNT) == Capabilities()
+    assert set(other.refused(ACCOUNT)) == set()
 
 
 def test_no_key_is_remembered() -> None:

@@ -4,24 +4,32 @@ from typing import Any
 
 import pytest
 
-from owui_manifold.config import default_parameters, read_config
+from call_sample import call_of, chat
+from owui_manifold.chat import build_chat_request
 from owui_manifold.context import Caller
 from owui_manifold.valves import Valves
 
-CHAT = Caller("f.m", user_id="u-1", chat_id="c-1", message_id="m-1")
-ELSEWHERE = Caller("f.other", user_id="u-1", chat_id="c-2", message_id="m-2")
-SOMEBODY = Caller("f.m", user_id="u-2", chat_id="c-3", message_id="m-3")
+pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("host")]
+
+NAMES = ("safety_identifier", "prompt_cache_key", "service_tier", "truncation")
+CHAT = Caller("f.gpt-5.2", user_id="u-1", chat_id="c-1", message_id="m-1")
+ELSEWHERE = Caller("f.gpt-5.2", user_id="u-1", chat_id="c-2", message_id="m-2")
+SOMEBODY = Caller("f.gpt-5.2", user_id="u-2", chat_id="c-3", message_id="m-3")
 
 
-def defaults(caller: Caller = CHAT, **valves: Any) -> dict[str, Any]:
+async def defaults(caller: Caller = CHAT, **valves: Any) -> dict[str, Any]:
     """Return what is sent for a caller."""
-    config = read_config(Valves.model_validate(valves))
-    return default_parameters(config, caller.user_id, caller.chat_id)
+    given = Valves.model_validate({"API_KEY": "sk-1", **valves})
+    prepared = await build_chat_request(call_of(chat("Hi"), given, caller))
+    payload = prepared.request.payload()
+    wanted = (*NAMES, "max_output_tokens", "context_management")
+    return {name: payload[name] for name in wanted if name in payload}
 
 
-def test_a_user_is_one_stable_hash() -> None:
+async def test_a_user_is_one_stable_hash() -> None:
     """In every chat the same, of no other user, and not to be read."""
-    mine, mine_too, anothers = map(defaults, (CHAT, ELSEWHERE, SOMEBODY))
+    mine, mine_too = await defaults(), await defaults(ELSEWHERE)
+    anothers = await defaults(SOMEBODY)
     assert mine["safety_identifier"] == mine_too["safety_identifier"]
     assert mine["safety_identifier"] != anothers["safety_identifier"]
     assert "u-1" not in str(mine)
@@ -32,33 +40,35 @@ def test_a_user_is_one_stable_hash() -> None:
     ("kind", "same_user_shares", "is_sent"),
     [("chat", False, True), ("user", True, True), ("off", True, False)],
 )
-def test_the_cache_key(kind: str, same_user_shares: bool, is_sent: bool) -> None:
+async def test_the_cache_key(kind: str, same_user_shares: bool, is_sent: bool) -> None:
     """One for each chat, one for each user, or none."""
-    here = defaults(CHAT, PROMPT_CACHE_KEY=kind).get("prompt_cache_key")
-    there = defaults(ELSEWHERE, PROMPT_CACHE_KEY=kind).get("prompt_cache_key")
+    here = (await defaults(CHAT, PROMPT_CACHE_KEY=kind)).get("prompt_cache_key")
+    there = (await defaults(ELSEWHERE, PROMPT_CACHE_KEY=kind)).get("prompt_cache_key")
     assert (here == there) is same_user_shares
     assert (here is not None) is is_sent
-    other = defaults(SOMEBODY, PROMPT_CACHE_KEY=kind).get("prompt_cache_key")
+    other = (await defaults(SOMEBODY, PROMPT_CACHE_KEY=kind)).get("prompt_cache_key")
     assert not is_sent or here != other
 
 
 @pytest.mark.parametrize("word", ["id", "email"])
-def test_older_words_for_the_cache_key(word: str) -> None:
+async def test_older_words_for_the_cache_key(word: str) -> None:
     """Both mean the user; an address is never sent."""
     assert Valves.model_validate({"PROMPT_CACHE_KEY": word}).PROMPT_CACHE_KEY == "user"
 
 
-def test_without_a_chat_the_user_is_the_key() -> None:
+async def test_without_a_chat_the_user_is_the_key() -> None:
     """A plain HTTP client has no chat; without a user nothing is sent."""
-    plain = Caller("f.m", user_id="u-1")
-    assert defaults(plain) == defaults(plain, PROMPT_CACHE_KEY="user")
-    assert defaults(Caller("f.m")) == {}
+    plain = Caller("f.gpt-5.2", user_id="u-1")
+    assert await defaults(plain) == await defaults(plain, PROMPT_CACHE_KEY="user")
+    assert await defaults(Caller("f.gpt-5.2")) == {}
 
 
-def test_wishes_are_sent_when_there_are_some() -> None:
+async def test_wishes_are_sent_when_there_are_some() -> None:
     """The API's own defaults are not repeated."""
-    assert set(defaults()) == {"safety_identifier", "prompt_cache_key"}
-    wishes = defaults(SERVICE_TIER="flex", TRUNCATION="auto", MAX_OUTPUT_TOKENS=900)
+    assert set(await defaults()) == {"safety_identifier", "prompt_cache_key"}
+    wishes = await defaults(
+        SERVICE_TIER="flex", TRUNCATION="auto", MAX_OUTPUT_TOKENS=900
+    )
     assert wishes["service_tier"] == "flex"
     assert wishes["truncation"] == "auto"
     assert wishes["max_output_tokens"] == 900

@@ -6,7 +6,6 @@ import pytest
 
 from call_sample import MODEL, USER, call_of, chat
 from openai_responses.errors import InvalidRequest
-from owui_manifold.config import usable
 from owui_manifold.context import Caller
 from owui_manifold.pipe import Pipe
 from owui_manifold.valves import UserValves, Valves
@@ -30,7 +29,7 @@ def headers(kind: str, user: UserValves, *, is_admin: bool = False) -> dict[str,
     }
     caller = Caller(MODEL, "user-1", is_admin=is_admin)
     valves = Valves.model_validate(given)
-    return usable(call_of(chat("Hi"), valves, caller, user).config.endpoint).headers()
+    return call_of(chat("Hi"), valves, caller, user).endpoint.headers()
 
 
 @pytest.mark.parametrize(
@@ -64,7 +63,7 @@ def test_the_gateways_authorization_does_not_replace_a_users_key() -> None:
     """Other headers stay."""
     valves = Valves(API_KEY="sk-pipe", USER_API_KEYS="allowed", EXTRA_HEADERS=EXTRA)
     call = call_of(chat("Hi"), valves, user_valves=OWN)
-    sent = usable(call.config.endpoint).headers()
+    sent = call.endpoint.headers()
 
     assert sent["Authorization"] == "Bearer sk-own"
     assert sent["X-Team"] == "blue"

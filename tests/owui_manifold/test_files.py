@@ -12,7 +12,7 @@ from openai_responses.items import Item
 from owui_chat.messages import AssistantText, Attachment, ChatPart, UserMessage
 from owui_manifold.chat import build_chat_request
 from owui_manifold.context import Caller
-from owui_manifold.files import add_documents, read_tool_image
+from owui_manifold.files import add_documents, split_result_files
 from owui_manifold.valves import Valves
 from picture_sample import BMP, PDF, PIXEL, PNG, data_url
 from stand_in_host import Row, StandInHost
@@ -176,6 +176,20 @@ async def test_earlier_file_does_not_stop_the_chat(host: StandInHost) -> None:
 # ------------------------------------------------------------- pictures of tools
 
 
+async def picture_part(address: str) -> Item:
+    """What the model gets of a picture that came with this address."""
+
+    async def store(url: str) -> str:
+        return url
+
+    files = [{"type": "image", "url": address}]
+    output, _ = await split_result_files(files, "x", store, USER, has_row=True)
+    if isinstance(output, str):
+        return {"type": "input_text", "text": output}
+    _, part = output
+    return part
+
+
 async def test_stored_picture_is_read_back(host: StandInHost) -> None:
     """As the chat names it, also with more behind it."""
     file_id = host.files.add(PNG, "a.png")
@@ -183,8 +197,8 @@ async def test_stored_picture_is_read_back(host: StandInHost) -> None:
 
     for end in ("", "?v=1"):
         address = f"/api/v1/files/{file_id}/content{end}"
-        assert await read_tool_image(address, USER) == image
-    assert await read_tool_image(PIXEL, USER) == image
+        assert await picture_part(address) == image
+    assert await picture_part(PIXEL) == image
 
 
 @pytest.mark.parametrize(("content", "owner"), [(BMP, "user-1"), (PNG, "user-2")])
@@ -194,7 +208,7 @@ async def test_other_pictures_become_words(
     """A form that nobody reads, or a file of somebody else."""
     file_id = host.files.add(content, "a", owner=owner)
 
-    found = await read_tool_image(f"/api/v1/files/{file_id}/content", USER)
+    found = await picture_part(f"/api/v1/files/{file_id}/content")
 
     assert found["type"] == "input_text"
 

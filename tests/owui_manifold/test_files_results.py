@@ -6,22 +6,23 @@ from typing import Any
 import pytest
 
 from owui_chat.input.attachments import UNREADABLE_IMAGE
-from owui_manifold.files import ResultFiles, split_result_files
+from owui_manifold.files import split_result_files
 from picture_sample import BMP, JPEG, PIXEL, data_url
 from stand_in_host import StandInHost
 
 pytestmark = pytest.mark.asyncio
 
+Shared = tuple[str | list[Any], dict[str, Any]]
 USER = SimpleNamespace(id="user-1", role="user")
 
 
-async def shared_out(host: StandInHost, *files: Any, **more: Any) -> ResultFiles:
+async def shared_out(host: StandInHost, *files: Any, text: str = "x") -> Shared:
     """What becomes of these files in a stored chat."""
 
     async def store(url: str) -> str:
         return await host.results.store(None, url, {}, USER)
 
-    return await split_result_files(files, store, USER, **{"has_row": True, **more})
+    return await split_result_files(files, text, store, USER, has_row=True)
 
 
 async def keep_inline(url: str) -> str:
@@ -40,30 +41,29 @@ async def test_other_files_are_shown_alone(host: StandInHost) -> None:
 
     found = await shared_out(host, file, {"type": "image"})
 
-    assert found.output("x") == "x"
-    assert found.shown == [file, {"type": "image"}]
-    assert found.stored == []
+    assert found == ("x", {"files": [file, {"type": "image"}], "stored": []})
 
 
 async def test_picture_is_labelled_as_what_it_is(host: StandInHost) -> None:
     """So that the next turn, which reads the stored file, sends the same bytes."""
-    found = await shared_out(host, picture(data_url(JPEG, "image/png")))
+    output, _ = await shared_out(host, picture(data_url(JPEG, "image/png")))
 
-    (part,) = found.for_model
+    assert not isinstance(output, str)
+    _, part = output
     assert part["image_url"] == data_url(JPEG, "image/jpeg")
 
 
 async def test_picture_that_nobody_reads_is_told_of(host: StandInHost) -> None:
     """The API would refuse the whole request; the user sees it all the same."""
-    found = await shared_out(host, picture(data_url(BMP, "image/bmp")), picture(PIXEL))
+    files = picture(data_url(BMP, "image/bmp")), picture(PIXEL)
+    output, card = await shared_out(host, *files, text="A map")
 
-    output = found.output("A map")
     assert not isinstance(output, str)
     text, image = output
     assert text == {"type": "input_text", "text": f"A map\n{UNREADABLE_IMAGE}"}
     assert image["image_url"] == PIXEL
-    assert found.shown == [picture("/api/v1/files/file-1/content")]
-    assert [part["image_url"] for part in found.stored] == [
+    assert card["files"] == [picture("/api/v1/files/file-1/content")]
+    assert [part["image_url"] for part in card["stored"]] == [
         "/api/v1/files/file-2/content"
     ]
 
@@ -72,10 +72,9 @@ async def test_picture_of_somebody_else_is_not_read(host: StandInHost) -> None:
     """A tool names any address it likes."""
     file_id = host.files.add(JPEG, "secret.jpg", owner="user-2")
 
-    found = await shared_out(host, picture(f"/api/v1/files/{file_id}/content"))
+    output, _ = await shared_out(host, picture(f"/api/v1/files/{file_id}/content"))
 
-    assert found.for_model == []
-    assert found.output("x") == f"x\n{UNREADABLE_IMAGE}"
+    assert output == f"x\n{UNREADABLE_IMAGE}"
 
 
 @pytest.mark.parametrize("has_row", [True, False])
@@ -83,8 +82,12 @@ async def test_bytes_are_never_written_into_a_row(has_row: bool) -> None:
     """A temporary chat lives in the page alone: there they may stay."""
     files = [picture(PIXEL), picture(data_url(BMP, "image/bmp"))]
 
-    found = await split_result_files(files, keep_inline, USER, has_row=has_row)
+    output, card = await split_result_files(
+        files, "x", keep_inline, USER, has_row=has_row
+    )
 
-    assert [part["image_url"] for part in found.for_model] == [PIXEL]
-    assert len(found.stored) == (0 if has_row else 1)
-    assert len(found.shown) == (0 if has_row else 2)
+    assert not isinstance(output, str)
+    _, *images = output
+    assert [part["image_url"] for part in images] == [PIXEL]
+    assert len(card["stored"]) == (0 if has_row else 1)
+    assert len(card["files"]) == (0 if has_row else 2)

@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
-from call_sample import chat, host_context
+from call_sample import call_of, chat, host_context
 from openai_responses.loop.tools import Approver, CallLimits, ToolResult, Toolset
 from openai_responses.requests.tools import ToolNames
 from owui_manifold.host_tools import HostTools
+from owui_manifold.valves import Valves
 from picture_sample import PIXEL, PNG
 from stand_in_host import StandInHost, host_callable
 from tool_sample import CITY, answers_of, calling
@@ -51,11 +52,16 @@ def result(value: Any, **more: Any) -> Json:
 
 
 def host_tools(
-    tools: Json, threads: ThreadPoolExecutor | None = None, **more: Any
+    tools: Json,
+    threads: ThreadPoolExecutor | None = None,
+    body: Json | None = None,
+    **more: Any,
 ) -> HostTools:
     """Tools of one request, by the names that the model gets."""
     context = host_context(tools, **more)
-    return HostTools(context, ToolNames(tuple(tools)), threads or ThreadPoolExecutor(1))
+    call = call_of(body or {}, Valves(), host=context)
+    call = call._replace(threads=threads or call.threads)
+    return HostTools(call, ToolNames(tuple(tools)))
 
 
 async def answer(tools: HostTools, name: str = "look", **given: Any) -> ToolResult:

@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
-from call_sample import config_of, host_context
+from call_sample import call_of, host_context
 from openai_responses.errors import InvalidRequest
+from owui_manifold.context import PipeCall
 from owui_manifold.host_tools import build_approver, withheld_tools
 from owui_manifold.valves import Valves
 
@@ -30,12 +31,16 @@ class Page:
         return self.answer
 
 
+def ruled(rules: str, **host: Any) -> PipeCall:
+    """A call under the administrator's rules."""
+    return call_of({}, Valves(TOOL_APPROVAL=rules), host=host_context(**host))
+
+
 async def is_allowed(
     page: Page | None, metadata: Json, rules: str = "", name: str = "get_weather"
 ) -> bool:
     """Whether a call may run."""
-    config = config_of(Valves(TOOL_APPROVAL=rules))
-    approver = build_approver(config, host_context(metadata=metadata, event_call=page))
+    approver = build_approver(ruled(rules, metadata=metadata, event_call=page))
     return await approver.refusal("call_1", name, {"city": "Bern"}) is None
 
 
@@ -127,9 +132,7 @@ async def test_question_to_the_user_is_not_asked_about() -> None:
 async def test_rule_that_is_none_gives_a_sentence() -> None:
     """Before any tool runs."""
     with pytest.raises(InvalidRequest, match="TOOL_APPROVAL"):
-        build_approver(
-            config_of(Valves(TOOL_APPROVAL="shell=sometimes")), host_context()
-        )
+        build_approver(ruled("shell=sometimes"))
 
 
 @pytest.mark.parametrize(
@@ -152,4 +155,4 @@ async def test_what_is_denied_is_not_left_to_the_host(
         "call_tool": {"tool_id": "builtin:call_tool"},
     }
 
-    assert withheld_tools(config_of(Valves(TOOL_APPROVAL=rules)), tools) == withheld
+    assert withheld_tools(ruled(rules, tools=tools)) == withheld

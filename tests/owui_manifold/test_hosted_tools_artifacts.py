@@ -6,8 +6,9 @@ import pytest
 
 from call_sample import config_of
 from openai_responses.errors import InvalidRequest
+from openai_responses.items import Item
 from openai_responses.models.resolve import resolve_model
-from owui_manifold.hosted_tools import HostedTools, hosted_tools
+from owui_manifold.hosted_tools import hosted_tools
 from owui_manifold.valves import UserValves, Valves
 
 CODE = {"type": "code_interpreter", "container": {"type": "auto"}}
@@ -16,7 +17,9 @@ BOTH_ON = {"ENABLE_CODE_INTERPRETER": True, "ENABLE_IMAGE_GENERATION": True}
 BOTH_OFF = {"CODE_INTERPRETER": "off", "IMAGE_GENERATION": "off"}
 
 
-def hosted(valves: dict[str, Any], user: dict[str, Any] | None = None) -> HostedTools:
+def hosted(
+    valves: dict[str, Any], user: dict[str, Any] | None = None
+) -> tuple[list[Item], set[str]]:
     """The tools of a request, and what they replace."""
     chosen = UserValves.model_validate(user or {})
     config = config_of(Valves.model_validate(valves), chosen)
@@ -25,7 +28,7 @@ def hosted(valves: dict[str, Any], user: dict[str, Any] | None = None) -> Hosted
 
 def offered(valves: dict[str, Any], user: dict[str, Any] | None = None) -> list[Any]:
     """The tools of a request."""
-    return [*hosted(valves, user).items]
+    return hosted(valves, user)[0]
 
 
 def test_nothing_is_offered_unless_asked_for() -> None:
@@ -78,6 +81,6 @@ def test_options_that_are_none(text: str) -> None:
 def test_the_hosts_tools_for_the_same_are_left_out() -> None:
     """Of two the model would have to guess."""
     code, pictures = BOTH_ON
-    assert hosted({code: True}).replaced == {"execute_code"}
-    assert hosted({pictures: True}).replaced == {"generate_image", "edit_image"}
-    assert hosted({}).replaced == set()
+    assert hosted({code: True})[1] == {"execute_code"}
+    assert hosted({pictures: True})[1] == {"generate_image", "edit_image"}
+    assert hosted({})[1] == set()

@@ -10,14 +10,12 @@ from call_sample import config_of
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item
 from openai_responses.models.resolve import resolve_model
-from owui_manifold.hosted_tools import (
-    HostedTools,
-    hosted_tools,
-    offer_tools,
-)
+from owui_manifold.hosted_tools import hosted_tools, offer_tools
 from owui_manifold.valves import UserValves, Valves
 
 Json = dict[str, Any]
+Hosted = tuple[list[Item], set[str]]
+NOTHING: Hosted = ([], set())
 SWITCHED: Json = {"web_search": True, "voice": False}
 PLAIN = {
     "type": "web_search",
@@ -31,7 +29,7 @@ def hosted(
     user: str = "inherit",
     model: str = "gpt-5.6-sol",
     **valves: Any,
-) -> HostedTools:
+) -> Hosted:
     """What is offered under these settings."""
     own = UserValves.model_validate({"WEB_SEARCH": user})
     config = config_of(Valves.model_validate(valves), own, {"features": features})
@@ -40,14 +38,14 @@ def hosted(
 
 def search(**valves: Any) -> Item:
     """The search of the web that these valves make; the API's own type takes it."""
-    [tool] = hosted(ENABLE_WEB_SEARCH=True, **valves).items
+    [tool], _ = hosted(ENABLE_WEB_SEARCH=True, **valves)
     TypeAdapter(WebSearchToolParam).validate_python(tool)
     return tool
 
 
 def test_nothing_is_offered_unasked() -> None:
     """Searches cost money."""
-    assert hosted() == HostedTools()
+    assert hosted() == NOTHING
 
 
 def test_search_does_not_assume_the_united_states() -> None:
@@ -69,24 +67,24 @@ def test_who_turns_the_search_on(
     valve: bool, page: bool, user: str, searches: bool
 ) -> None:
     """The user's own choice wins over the valve and the switch."""
-    tools = hosted({"web_search": page}, user, ENABLE_WEB_SEARCH=valve)
+    tools, _ = hosted({"web_search": page}, user, ENABLE_WEB_SEARCH=valve)
 
-    assert tools.items == ((PLAIN,) if searches else ())
+    assert tools == ([PLAIN] if searches else [])
 
 
 def test_switch_stands_for_the_hosts_own_search_where_it_is_not_mapped() -> None:
     """Then it brings the host's tools, which stay."""
     mapped, not_mapped = (hosted(SWITCHED, MAP_WEB_SEARCH=on) for on in (True, False))
 
-    assert mapped == HostedTools((PLAIN,), frozenset({"search_web", "fetch_url"}))
-    assert not_mapped == HostedTools()
-    assert hosted(SWITCHED, "off").replaced == mapped.replaced
+    assert mapped == ([PLAIN], {"search_web", "fetch_url"})
+    assert not_mapped == NOTHING
+    assert hosted(SWITCHED, "off")[1] == mapped[1]
 
 
 @pytest.mark.parametrize("features", [None, [], "web_search", {"web_search": None}])
 def test_features_that_say_nothing_turn_nothing_on(features: object) -> None:
     """Callers over plain HTTP send none."""
-    assert hosted(features) == HostedTools()
+    assert hosted(features) == NOTHING
 
 
 @pytest.mark.parametrize(
@@ -133,9 +131,9 @@ def test_domains_are_those_of_copied_addresses() -> None:
 
 def test_file_search() -> None:
     """Behind the search of the web, always."""
-    web, files = hosted(
+    [web, files], _ = hosted(
         ENABLE_WEB_SEARCH=True, FILE_SEARCH_VECTOR_STORES="vs_1, vs_2,"
-    ).items
+    )
 
     TypeAdapter(FileSearchToolParam).validate_python(files)
     assert web == PLAIN
@@ -145,13 +143,13 @@ def test_file_search() -> None:
 @pytest.mark.parametrize("model", ["gpt-4.1-nano", "o3-mini", "gpt-4-turbo"])
 def test_model_without_hosted_tools_gets_none(model: str) -> None:
     """It would refuse the request; the host's own tools stay."""
-    assert hosted(SWITCHED, model=model, ENABLE_WEB_SEARCH=True) == HostedTools()
+    assert hosted(SWITCHED, model=model, ENABLE_WEB_SEARCH=True) == NOTHING
 
 
 @pytest.mark.parametrize("model", ["gpt-7", "my-deployment", "o5", "gpt-4.1"])
 def test_model_that_may_have_them_gets_them(model: str) -> None:
     """A deployment has any name: the administrator knows."""
-    assert hosted(model=model, ENABLE_WEB_SEARCH=True).items == (PLAIN,)
+    assert hosted(model=model, ENABLE_WEB_SEARCH=True) == ([PLAIN], set())
 
 
 # ---------------------------------------------------------------- among other tools
@@ -162,9 +160,9 @@ def function(name: str) -> Json:
     return {"type": "function", "function": {"name": name, "parameters": {}}}
 
 
-def offered(body: Json, tools: HostedTools) -> list[Any]:
+def offered(body: Json, tools: Hosted) -> list[Any]:
     """The names or types of all tools of a chat."""
-    found = offer_tools(body, resolve_model("gpt-5.6-sol"), Valves(), tools)
+    found = offer_tools(body, resolve_model("gpt-5.6-sol"), Valves(), *tools)
     return [tool.get("name") or tool["type"] for tool in found.items]
 
 
@@ -183,7 +181,7 @@ def test_search_of_a_filter_takes_the_place_of_ours() -> None:
     tools = hosted(ENABLE_WEB_SEARCH=True)
 
     found = offer_tools(
-        {"extra_tools": [own]}, resolve_model("gpt-5.6-sol"), Valves(), tools
+        {"extra_tools": [own]}, resolve_model("gpt-5.6-sol"), Valves(), *tools
     )
 
     assert found.items == [own]

@@ -1,5 +1,6 @@
 """Which models an administrator's MODEL_ID comes to."""
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -47,7 +48,7 @@ async def test_auto_hides_what_the_key_cannot_use() -> None:
         }
         valves = Valves.model_validate(given)
         first = list_models(valves, listing, connections)
-        await listing.settled()
+        await asyncio.gather(*listing._tasks)
         second = list_models(valves, listing, connections)
         await connections.close()
 

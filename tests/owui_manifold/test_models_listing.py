@@ -1,16 +1,24 @@
 """What a key may use, found in the background."""
 
+import asyncio
+
 import pytest
 from aiohttp import web
 
 from openai_responses.endpoint import Endpoint
 from openai_responses.errors import ResponsesError
 from openai_responses.transport.connections import Connections
+from owui_manifold import models
 from owui_manifold.models import Listing, fetch_models
 from simulator import Simulator
 from upstream import Upstream
 
 pytestmark = pytest.mark.asyncio
+
+
+async def settled(listing: Listing) -> None:
+    """Wait until nobody is being asked."""
+    await asyncio.gather(*listing._tasks)
 
 
 async def test_the_models_of_a_key() -> None:
@@ -33,9 +41,9 @@ async def test_a_list_is_answered_from_memory() -> None:
         endpoint = Endpoint(sim.base_url, sim.api_key)
 
         assert listing.usable(endpoint, connections) is None
-        await listing.settled()
+        await settled(listing)
         assert "gpt-6.1-sol" in (listing.usable(endpoint, connections) or [])
-        await listing.settled()
+        await settled(listing)
         await connections.close()
 
 
@@ -49,13 +57,15 @@ async def test_a_list_is_fetched_once_while_it_is_fresh() -> None:
         connections, listing = Connections(), Listing()
         for _ in range(5):
             listing.usable(upstream.endpoint, connections)
-            await listing.settled()
+            await settled(listing)
         await connections.close()
 
     assert len(upstream.requests) == 1
 
 
-async def test_what_was_known_stays_when_the_server_fails() -> None:
+async def test_what_was_known_stays_when_the_server_fails(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """An hour of trouble must not empty the list."""
     answers = [
         web.json_response({"data": [{"id": "gpt-5.2"}]}),
@@ -66,12 +76,13 @@ async def test_what_was_known_stays_when_the_server_fails() -> None:
         return answers.pop(0)
 
     async with Upstream(answer) as upstream:
-        connections, listing = Connections(), Listing(fresh_seconds=0)
-        for _ in range(2):
+        connections, listing = Connections(), Listing()
+        for seconds in (10_000.0, 20_000.0):
+            monkeypatch.setattr(models, "monotonic_seconds", lambda now=seconds: now)
             listing.usable(upstream.endpoint, connections)
-            await listing.settled()
+            await settled(listing)
         kept = listing.usable(upstream.endpoint, connections)
-        await listing.settled()
+        await settled(listing)
         await connections.close()
 
     assert answers == []

@@ -15,7 +15,7 @@ from call_sample import IDS, MODEL, TOOL, USER, chat, valves_for
 from hosts.offline import free_port
 from openai_responses.items import message_text
 from openai_responses.requests.replay import strip_for_replay
-from owui_chat.storage.markers import has_marker, strip_markers
+from owui_chat.storage.markers import strip_markers
 from owui_chat.storage.records import read_records
 from owui_manifold.pipe import Pipe
 from owui_manifold.valves import UserValves, Valves
@@ -32,6 +32,7 @@ from pipe_calls import (
     split_id,
     stored,
 )
+from run_sample import has_marker
 from simulator import Simulator
 from stand_in_host import StandInHost, host_callable
 

@@ -5,10 +5,11 @@ from typing import Any
 
 import pytest
 
-from call_sample import chat, valves_for
+from call_sample import call_of, chat, valves_for
 from openai_responses.requests.replay import strip_for_replay
 from owui_chat.storage.markers import strip_markers
-from owui_manifold.config import is_background_model
+from owui_manifold.chat import build_chat_request
+from owui_manifold.context import Caller
 from owui_manifold.pipe import Pipe
 from owui_manifold.valves import Valves
 from pipe_calls import (
@@ -37,28 +38,40 @@ def _in_background(pipe: Pipe, sim: Simulator) -> None:
     pipe.valves = valves_for(sim, BACKGROUND_MODELS="*-pro")
 
 
+async def runs_in_background(name: str, **valves: Any) -> bool:
+    """Whether a chat with this model is sent as a background request."""
+    caller = Caller(f"my_pipe.{name}", "user-1", "chat-1", "m-1", streams=True)
+    given = Valves.model_validate({"API_KEY": "sk-1", **valves})
+    prepared = await build_chat_request(call_of(chat("Hi"), given, caller))
+    return bool(prepared.request.background)
+
+
 @pytest.mark.parametrize(
-    ("listed", "names", "runs"),
+    ("listed", "name", "runs"),
     [
-        ("", ("gpt-5.2-pro",), False),
-        (" , ", ("gpt-5.2-pro",), False),
-        ("*-pro", ("gpt-5.2-pro",), True),
-        ("*-pro", ("gpt-5.2",), False),
-        ("o3-*, *-PRO ", ("GPT-5.2-Pro",), True),
-        ("gpt-5.2-pro", ("gpt-5.2-pro-2025-12-11", "gpt-5.2-pro"), True),
-        ("*-deep-research", ("o4-mini-deep-research",), True),
-        ("*", ("anything",), True),
+        ("", "gpt-5.2-pro", False),
+        (" , ", "gpt-5.2-pro", False),
+        ("*-pro", "gpt-5.2-pro", True),
+        ("*-pro", "gpt-5.2", False),
+        ("o3-*, *-PRO ", "GPT-5.2-Pro", True),
+        ("gpt-5.2-pro", "gpt-5.2-pro-2025-12-11", True),
+        ("*-deep-research", "o4-mini-deep-research", True),
+        ("*", "anything", True),
     ],
 )
-def test_which_models(listed: str, names: tuple[str, ...], runs: bool) -> None:
+@pytest.mark.asyncio
+@pytest.mark.usefixtures("host")
+async def test_which_models(listed: str, name: str, runs: bool) -> None:
     """Any name of a model may fit any of the patterns, in letters of any size."""
-    assert is_background_model(Valves(BACKGROUND_MODELS=listed), names) is runs
+    assert await runs_in_background(name, BACKGROUND_MODELS=listed) is runs
 
 
-def test_servers_that_store_nothing() -> None:
+@pytest.mark.asyncio
+@pytest.mark.usefixtures("host")
+async def test_servers_that_store_nothing() -> None:
     """They are never asked to."""
-    valves = Valves(BACKGROUND_MODELS="*", COMPATIBILITY="strict")
-    assert not is_background_model(valves, ["gpt-5.2-pro"])
+    given = {"BACKGROUND_MODELS": "*", "COMPATIBILITY": "strict"}
+    assert not await runs_in_background("gpt-5.2-pro", **given)
 
 
 def words(sim: Simulator) -> list[str]:

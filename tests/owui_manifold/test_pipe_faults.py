@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from call_sample import IDS, TOOL, USER, chat, valves_for
-from owui_chat.storage.markers import has_marker, strip_markers
+from owui_chat.storage.markers import strip_markers
 from owui_manifold.pipe import Pipe
 from owui_manifold.valves import UserValves
 from pipe_calls import (
@@ -28,6 +28,7 @@ from pipe_calls import (
     stored,
     usages,
 )
+from run_sample import has_marker
 from simulator import Simulator
 
 pytestmark = pytest.mark.asyncio
@@ -187,7 +188,8 @@ async def test_waiting_for_a_retry_shows_a_status_line(
     assert strip_markers(grown(chunks)).startswith("This is turn 1.")
     assert errors(chunks) == []
     assert [request.status for request in sim.requests] == [429, 200]
-    assert BUSY in caplog.text
+    levels = [r.levelname for r in caplog.records if BUSY in r.getMessage()]
+    assert levels == ["WARNING"]
 
 
 async def test_plain_caller_sees_nothing_of_a_retry(pipe: Pipe, sim: Simulator) -> None:

@@ -8,17 +8,15 @@ import pytest
 
 from call_sample import MODEL, RUN_ID, TOOL, call_of, chat
 from openai_responses.endings import COMPLETED, CUT, ending_of_failure
-from openai_responses.errors import ApiError
-from openai_responses.loop.events import RunDone, Status, Trace
+from openai_responses.errors import ApiError, InvalidRequest
+from openai_responses.loop.events import RunDone, Trace
 from openai_responses.models.usage import Usage
 from owui_manifold.chat import PreparedRequest, build_chat_request
 from owui_manifold.context import Caller, PipeCall
 from owui_manifold.report import (
     report_end,
-    report_note,
-    report_refusal,
+    report_exception,
     report_request,
-    with_error_id,
 )
 from owui_manifold.valves import UserValves, Valves
 from stand_in_host import StandInHost
@@ -51,7 +49,9 @@ async def job_of(valves: dict[str, Any] | None = None) -> PreparedRequest:
 
 def lines_of(prepared: PreparedRequest) -> list[tuple[str, str]]:
     """What the run keeps: level and text."""
-    return [(line.level, line.text) for line in prepared.call.log.lines()]
+    lines = prepared.call.log.text().splitlines()
+    found = [line.split(maxsplit=3)[2:] for line in lines]
+    return [(level, text) for level, text in found]
 
 
 def audited(caplog: pytest.LogCaptureFixture) -> list[dict[str, Any]]:
@@ -105,15 +105,6 @@ async def test_request_of_a_plain_caller(host: StandInHost) -> None:
 
     [(_, line)] = lines_of(prepared)
     assert line.endswith("1 tools, no stream, not kept, chunks")
-
-
-async def test_note_is_a_warning(host: StandInHost) -> None:
-    """As the person read it."""
-    prepared = await job_of()
-
-    report_note(prepared, Status("Trying again in 3 s."))
-
-    assert lines_of(prepared) == [("WARNING", "Trying again in 3 s.")]
 
 
 async def test_good_end_is_told_and_left_as_it_is(host: StandInHost) -> None:
@@ -201,9 +192,8 @@ async def test_refusal_of_ours_is_told_with_the_same_id(
     """In the chat and in the log."""
     question = asked()
 
-    sentence = report_refusal(question, "No key yet.")
+    sentence = report_exception(question, InvalidRequest("No key yet."))
 
-    assert sentence == with_error_id(question, "No key yet.")
     assert sentence == f"No key yet. (Error id: {RUN_ID})"
     [record] = caplog.records
     assert record.levelname == "WARNING"

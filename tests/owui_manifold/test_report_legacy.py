@@ -7,8 +7,9 @@ import pytest
 
 from call_sample import MODEL, call_of, chat, host_context
 from openai_responses.errors import InvalidRequest
+from owui_manifold.chat import build_chat_request, build_task_request
 from owui_manifold.context import Caller, PipeCall
-from owui_manifold.report import legacy_notices
+from owui_manifold.report import notices_of
 from owui_manifold.valves import Valves
 from stand_in_host import StandInHost
 
@@ -73,7 +74,14 @@ def asking(
     caller = Caller(MODEL, "user-1", "chat-1", "m-1", task, is_admin=admin)
     metadata = {"model_id": WORKSPACE, "params": {"function_calling": way}}
     context = host_context({}, metadata=metadata)
-    return call_of(chat("Hi"), Valves(**valves), caller, host=context)
+    return call_of(chat("Hi"), Valves(API_KEY="sk-1", **valves), caller, host=context)
+
+
+async def notices_for(call: PipeCall) -> list[str]:
+    """What is shown above the answer."""
+    if call.caller.task:
+        return await notices_of(build_task_request(call))
+    return await notices_of(await build_chat_request(call))
 
 
 async def test_an_administrator_is_told_once(host: StandInHost) -> None:
@@ -81,7 +89,7 @@ async def test_an_administrator_is_told_once(host: StandInHost) -> None:
     models = with_table(host, function_calling="legacy")
     call = asking()
 
-    first, second = await legacy_notices(call), await legacy_notices(call)
+    first, second = await notices_for(call), await notices_for(call)
 
     [notice] = first
     assert "AUTO_NATIVE_TOOLS" in notice
@@ -96,7 +104,7 @@ async def test_other_models_are_not_looked_up(
     way: str | None, host: StandInHost
 ) -> None:
     """Most requests cost nothing."""
-    assert await legacy_notices(asking(way, AUTO_NATIVE_TOOLS=True)) == []
+    assert await notices_for(asking(way, AUTO_NATIVE_TOOLS=True)) == []
 
 
 async def test_users_and_tasks_see_nothing(host: StandInHost) -> None:
@@ -104,7 +112,7 @@ async def test_users_and_tasks_see_nothing(host: StandInHost) -> None:
     with_table(host, function_calling="legacy")
     user, task = asking(admin=False), asking(task="title_generation")
 
-    assert await legacy_notices(user) == await legacy_notices(task) == []
+    assert await notices_for(user) == await notices_for(task) == []
     assert ("legacy way" in user.log.text(), task.log.text()) == (True, "")
 
 
@@ -115,7 +123,7 @@ async def test_the_valve_changes_one_word_of_the_record(
     """Whoever asks; all else of the record goes back as it was, grants untouched."""
     models = with_table(host, function_calling="legacy", temperature=0.5)
 
-    notices = await legacy_notices(asking(admin=admin, AUTO_NATIVE_TOOLS=True))
+    notices = await notices_for(asking(admin=admin, AUTO_NATIVE_TOOLS=True))
 
     form = SimpleNamespace(
         id=WORKSPACE,
@@ -136,7 +144,7 @@ async def test_a_users_own_choice_is_left_alone(
     """They set it in the controls of their chat; the record says otherwise."""
     models = with_table(host, **params)
 
-    assert await legacy_notices(asking(AUTO_NATIVE_TOOLS=True)) == []
+    assert await notices_for(asking(AUTO_NATIVE_TOOLS=True)) == []
     assert models.updates == []
 
 
@@ -145,10 +153,10 @@ async def test_a_model_without_a_record(host: StandInHost) -> None:
     models = with_table(host, function_calling="legacy")
     models.id = "another"
 
-    assert await legacy_notices(asking(AUTO_NATIVE_TOOLS=True)) == []
+    assert await notices_for(asking(AUTO_NATIVE_TOOLS=True)) == []
 
 
 async def test_host_without_the_table_says_so(host: StandInHost) -> None:
     """As for every name of the host."""
     with pytest.raises(InvalidRequest, match=r"models\.models"):
-        await legacy_notices(asking(AUTO_NATIVE_TOOLS=True))
+        await notices_for(asking(AUTO_NATIVE_TOOLS=True))

@@ -9,7 +9,7 @@ from openai_responses.endings import COMPLETED
 from openai_responses.loop.events import RunDone
 from openai_responses.models.usage import Usage
 from owui_manifold.chat import build_chat_request
-from owui_manifold.report import add_cost
+from owui_manifold.report import report_end
 from owui_manifold.valves import Valves
 from stand_in_host import StandInHost
 
@@ -21,7 +21,8 @@ ENDED = RunDone(COMPLETED, Usage(input=1_000_000, output=0, total=1_000_000))
 async def cost(ended: RunDone = ENDED, **given: Any) -> float | None:
     """Return what is shown for an answer of gpt-5.6-sol."""
     valves = Valves.model_validate({"API_KEY": "sk-1", **given})
-    return add_cost(await build_chat_request(call_of(chat("Hi"), valves)), ended).cost
+    prepared = await build_chat_request(call_of(chat("Hi"), valves))
+    return report_end(prepared, ended).cost
 
 
 async def test_it_is_shown_where_it_is_wanted(host: StandInHost) -> None:

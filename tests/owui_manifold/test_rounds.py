@@ -9,7 +9,6 @@ from owui_chat.messages import AssistantText, ChatPart, ToolCall, ToolMessage
 from owui_manifold.rounds import (
     DelegatedRound,
     continue_input,
-    known_sources,
     load_round,
     save_round,
 )
@@ -46,19 +45,6 @@ def test_newest_round_counts() -> None:
 def test_first_round_follows_none(state: object) -> None:
     """Also where there is no request at all."""
     assert load_round(state, "m-1") is None
-
-
-def test_sources_of_the_round_before_are_counted() -> None:
-    """At first those that the host retrieved; it tells them again in every round."""
-    retrieved = {"document": ["x"], "metadata": [{"source": "kept.pdf"}]}
-    state, metadata = SimpleNamespace(), {"sources": [retrieved]}
-
-    assert known_sources(state, "m-1", metadata) == ["kept.pdf"]
-    assert known_sources(None, "m-1", {"sources": None}) == []
-
-    cited = ("kept.pdf", "https://a.example")
-    save_round(state, "m-1", DelegatedRound((), (), (), cited))
-    assert known_sources(state, "m-1", metadata) == cited
 
 
 def test_round_of_another_version_is_none() -> None:

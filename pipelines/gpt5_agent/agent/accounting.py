@@ -1,13 +1,13 @@
 """What a run has used: tokens, seconds, rounds and calls, and the log of its steps."""
 
+import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from gpt5_agent.events import RunMetadata, StepEnded, StepKind, StepStarted
+from gpt5_agent.events import StepEnded, StepKind, StepStarted
 from gpt5_agent.request import AgentLimits
-from openai_responses.json_input import as_mapping
-from openai_responses.models.resolve import ModelPrices
-from openai_responses.models.usage import Usage, add_usage, cost_of_run
+from openai_responses.clock import monotonic_seconds
+from openai_responses.models.usage import Usage, add_usage
 
 _ITERATION_LIMIT_TEXT = (
     "Maximum iteration limit ({limit}) reached. Cannot call tool '{tool}'. "
@@ -18,26 +18,26 @@ _ITERATION_LIMIT_TEXT = (
 class RunTotals:
     """The sums of a run; earlier rounds of the same answer are added."""
 
-    def __init__(self, budget: AgentLimits, now: Callable[[], float]) -> None:
-        """Start now; `now` is a monotonic clock in seconds."""
+    def __init__(self, budget: AgentLimits) -> None:
+        """Start the clock."""
         self.rounds = 0
         self.calls = 0
         self.usage: Usage | None = None
         self.last_usage: Usage | None = None
-        self.earlier_usage: Usage | None = None
+        self._earlier_usage: Usage | None = None
         self._budget = budget
-        self._now = now
-        self._started_at = now()
+        self._now = asyncio.get_running_loop().time
+        self._started_at = self._now()
 
     @property
     def seconds(self) -> float:
-        """The time that the agent took."""
+        """The time so far, earlier rounds included."""
         return self._now() - self._started_at
 
     @property
     def total_usage(self) -> Usage:
         """The tokens of all rounds, earlier ones included."""
-        return add_usage(self.earlier_usage, self.usage) or Usage()
+        return add_usage(self._earlier_usage, self.usage) or Usage()
 
     @property
     def seconds_left(self) -> float | None:
@@ -48,8 +48,8 @@ class RunTotals:
     def add_earlier(
         self, rounds: int, calls: int, usage: Usage | None, seconds: float
     ) -> None:
-        """Add what earlier rounds took."""
-        self.rounds, self.calls, self.earlier_usage = rounds, calls, usage
+        """Add the sums of earlier rounds."""
+        self.rounds, self.calls, self._earlier_usage = rounds, calls, usage
         self._started_at -= seconds
 
     def add_turn(self, usage: Usage | None) -> None:
@@ -59,7 +59,7 @@ class RunTotals:
 
     @contextmanager
     def pause(self) -> Iterator[None]:
-        """Count no time while a person is asked."""
+        """Count no time while a person decides."""
         began = self._now()
         try:
             yield
@@ -83,53 +83,23 @@ class RunTotals:
         return used_up and f"{used_up} Cannot call tool '{{tool}}'."
 
     def _exhausted_limit(self) -> str:
-        budget = self._budget
+        _, seconds, tokens = self._budget
         if self.seconds_left == 0:
-            return f"Time limit ({budget.seconds:g} s) reached."
-        if 0 < budget.tokens <= self.total_usage.total:
-            return f"Token limit ({budget.tokens}) reached."
+            return f"Time limit ({seconds:g} s) reached."
+        if 0 < tokens <= self.total_usage.total:
+            return f"Token limit ({tokens}) reached."
         return ""
-
-    def metadata(
-        self, strategy: str, model: str, ending: str, prices: ModelPrices | None
-    ) -> RunMetadata:
-        """Return what the whole answer took."""
-        usage = self.total_usage
-        price = cost_of_run(usage, prices, ()) or 0.0
-        return RunMetadata(
-            strategy,
-            model,
-            ending,
-            rounds=self.rounds,
-            tool_calls=self.calls,
-            latency=self.seconds,
-            price=price,
-            usage=usage,
-        )
-
-
-def dump_usage(usage: Usage | None) -> dict[str, int]:
-    """Return the counts as they are noted."""
-    return usage._asdict() if usage else {}
-
-
-def read_usage_note(wire: object) -> Usage | None:
-    """Return stored counts; None for anything else."""
-    given = as_mapping(wire)
-    counts = {name: given.get(name) for name in Usage._fields}
-    numbers = {k: v for k, v in counts.items() if isinstance(v, int) and v >= 0}
-    return Usage(**numbers) if numbers else None
 
 
 class StepLog:
-    """Makes the events of the step log; writes a line for each end."""
+    """Makes the events of the step log; writes a line for each end.
 
-    def __init__(
-        self, log: Callable[[str], object], now: Callable[[], float], *, debug: bool
-    ) -> None:
-        """With `debug` the events contain arguments and outputs."""
+    With `debug` the events contain arguments and outputs.
+    """
+
+    def __init__(self, log: Callable[[str], object], *, debug: bool) -> None:
+        """Start without steps."""
         self._log = log
-        self._now = now
         self._debug = debug
         self._started: dict[str, tuple[StepStarted, float]] = {}
 
@@ -144,9 +114,9 @@ class StepLog:
     ) -> StepStarted:
         """Return the event of a step that begins."""
         name = f"{parent}/{len(self._started) + 1}" if parent else label
-        shown = detail if self._debug else ""
-        step = StepStarted(name, parent, kind, label, may_call, shown)
-        self._started[name] = (step, self._now())
+        detail = detail if self._debug else ""
+        step = StepStarted(name, parent, kind, label, may_call, detail)
+        self._started[name] = (step, monotonic_seconds())
         return step
 
     def end(
@@ -158,25 +128,17 @@ class StepLog:
         detail: str = "",
     ) -> StepEnded:
         """Return the event of a step that ended."""
-        _, began = self._started[step.id]
-        ended = StepEnded(
-            step.id,
-            step.kind,
-            step.label,
-            self._now() - began,
-            usage,
-            failed,
-            detail if self._debug else "",
-        )
+        seconds = monotonic_seconds() - self._started[step.id][1]
+        ended = StepEnded(step, seconds, usage, failed, detail if self._debug else "")
         parent = self._started.get(step.parent)
-        within = f"{parent[0].label} > " if parent else ""
-        self._log(f"{within}{format_step(ended)}{step.detail and f' {step.detail}'}")
+        prefix = f"{parent[0].label} > " if parent else ""
+        self._log(f"{prefix}{format_step(ended)}{step.detail and f' {step.detail}'}")
         return ended
 
 
-def format_step(step: StepEnded) -> str:
+def format_step(ended: StepEnded) -> str:
     """Return a step as one line: label, duration, tokens."""
-    notes = [f"{step.seconds:.1f} s"]
-    notes += [f"{step.usage.total} tokens"] if step.usage else []
-    notes += ["failed"] if step.failed else []
-    return f"{step.label}: {', '.join(notes)}"
+    notes = [f"{ended.seconds:.1f} s"]
+    notes += [f"{ended.usage.total} tokens"] if ended.usage else []
+    notes += ["failed"] if ended.failed else []
+    return f"{ended.step.label}: {', '.join(notes)}"

@@ -5,12 +5,12 @@ and stores nothing itself: all it needs is in the messages after the user's last
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
-from gpt5_agent.agent.accounting import read_usage_note
-from gpt5_agent.agent.memory import is_turn_start
-from gpt5_agent.request import Message
+from gpt5_agent.agent.memory import find_turn_starts
+from gpt5_agent.request import ChosenStyle, Message
 from gpt5_agent.tools.confirmations import (
     drop_question_calls,
     read_confirmations,
@@ -18,13 +18,11 @@ from gpt5_agent.tools.confirmations import (
 )
 from gpt5_agent.tools.guard import TOOL_FAILED_TEXT
 from openai_responses.items import Item, is_call
-from openai_responses.json_input import as_list, parse_json_object
+from openai_responses.json_input import as_list, as_mapping, parse_json_object
 from openai_responses.models.usage import Usage, add_usage
 from openai_responses.requests.replay import Origin
 from owui_chat.host_tools import HOST_ERROR_PREFIXES
 from owui_chat.storage.details_carrier import DetailTurn, read_details
-
-ChosenStyle = Literal["full", "lean"]
 
 _REFUSAL_PREFIXES = (
     "error: tool call rejected by user.",
@@ -60,7 +58,8 @@ class EarlierRounds(NamedTuple):
 
 def read_earlier_rounds(messages: Sequence[Message]) -> EarlierRounds:
     """Return what the messages after the user's last one contain."""
-    run = _messages_since_user(messages)
+    starts = find_turn_starts(messages)
+    run = messages[starts[-1] + 1 :] if starts else messages
     turns = [turn for message in run for turn in read_details(message)]
     answers = read_confirmations(run)
     left = drop_question_calls(run)
@@ -84,20 +83,15 @@ def read_chat_style(messages: Sequence[Message]) -> ChosenStyle | None:
     turns = (turn for message in messages for turn in read_details(message))
     styles: tuple[ChosenStyle, ...] = ("full", "lean")
     noted = (turn.notes.get("style") for turn in turns)
-    return next((style for said in noted for style in styles if style == said), None)
-
-
-def _messages_since_user(messages: Sequence[Message]) -> Sequence[Message]:
-    places = range(len(messages) - 1, -1, -1)
-    last = next((place for place in places if is_turn_start(messages, place)), -1)
-    return messages[last + 1 :]
+    return next((style for note in noted for style in styles if style == note), None)
 
 
 def _read_outputs(messages: Sequence[Message]) -> dict[str, str]:
     """Return the outputs by call; a list of parts counts as empty."""
-    returned = (one for one in messages if one.get("role") == "tool")
     return {
-        str(one.get("tool_call_id")): str(one.get("content") or "") for one in returned
+        str(message.get("tool_call_id")): str(message.get("content") or "")
+        for message in messages
+        if message.get("role") == "tool"
     }
 
 
@@ -115,7 +109,10 @@ def _find_open_turn(
 def _sum_usage(turns: Sequence[DetailTurn]) -> Usage | None:
     usage: Usage | None = None
     for turn in turns:
-        usage = add_usage(usage, read_usage_note(turn.notes.get("usage")))
+        given = as_mapping(turn.notes.get("usage"))
+        fields = ((name, given.get(name)) for name in Usage._fields)
+        counts = {k: v for k, v in fields if isinstance(v, int) and v >= 0}
+        usage = add_usage(usage, Usage(**counts) if counts else None)
     return usage
 
 
@@ -127,19 +124,15 @@ def _read_seconds(turn: DetailTurn) -> float:
 def _find_failed_calls(
     groups: Sequence[Sequence[Mapping[str, Any]]], outputs: Mapping[str, str]
 ) -> Iterator[Item]:
-    for call in (call for calls in groups for call in calls):
-        function = call.get("function")
-        if isinstance(function, Mapping) and _is_failed_output(
-            outputs.get(str(call.get("id")), "")
-        ):
-            yield {"name": function.get("name"), "arguments": function.get("arguments")}
+    for call in chain.from_iterable(groups):
+        function = as_mapping(call.get("function"))
+        if function and _is_failed_output(outputs.get(str(call.get("id")), "")):
+            yield {key: function.get(key) for key in ("name", "arguments")}
 
 
 def _read_failed_calls(turns: Sequence[DetailTurn]) -> Iterator[Item]:
-    for turn in turns:
-        for call in as_list(turn.notes.get("failed")):
-            if isinstance(call, dict):
-                yield call
+    rows = chain.from_iterable(as_list(turn.notes.get("failed")) for turn in turns)
+    return (row for row in rows if isinstance(row, dict))
 
 
 def _is_failed_output(text: str) -> bool:

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from gpt5_agent.events import ContextSource
@@ -21,52 +21,41 @@ _URL_KEYS = ("url", "link", "uri")
 def read_context(context: object) -> list[ContextSource]:
     """Return the entries of a context, each once: a text, an object, or a list."""
     rows = context if isinstance(context, list) else [context]
-    found = [one for one in map(_read_entry, _number_unique(rows)) if one.text.strip()]
-    return list(dict.fromkeys(found))
+    unique: list[Any] = []
+    for row in rows:
+        if row not in unique and row is not None:
+            unique.append(row)
+    found = [_read_entry(f"Context {n}", row) for n, row in enumerate(unique, 1)]
+    return list(dict.fromkeys(source for source in found if source.text.strip()))
 
 
 def format_context(entries: list[ContextSource]) -> str:
     """Return the entries as the model reads them."""
     if not entries:
         return ""
-    texts = (f'<entry name="{one.name}">\n{one.text}\n</entry>' for one in entries)
+    texts = (f'<entry name="{e.name}">\n{e.text}\n</entry>' for e in entries)
     return "<context>\n" + "\n".join(texts) + "\n</context>"
 
 
-def _number_unique(rows: list[Any]) -> Iterator[tuple[int, Any]]:
-    unique: list[Any] = []
-    for row in rows:
-        if row not in unique and row is not None:
-            unique.append(row)
-    yield from enumerate(unique, 1)
-
-
-def _read_entry(numbered: tuple[int, Any]) -> ContextSource:
-    number, row = numbered
-    usual = f"Context {number}"
-    if not isinstance(row, Mapping):
-        return ContextSource(usual, row if isinstance(row, str) else _dump_entry(row))
-    more = {**as_mapping(row.get("metadata")), **row}
-    text = _first_text_field(row, _TEXT_KEYS) or _dump_entry(row)
+def _read_entry(default_name: str, row: object) -> ContextSource:
+    if isinstance(row, str):
+        return ContextSource(default_name, row)
+    entry = as_mapping(row)
+    more = {**as_mapping(entry.get("metadata")), **entry}
     return ContextSource(
-        _first_text_field(more, _NAME_KEYS) or usual,
-        text,
+        _first_text_field(more, _NAME_KEYS) or default_name,
+        _first_text_field(entry, _TEXT_KEYS)
+        or json.dumps(row, ensure_ascii=False, default=str),
         _first_text_field(more, _URL_KEYS),
     )
 
 
 def _first_text_field(row: Mapping[str, Any], keys: tuple[str, ...]) -> str:
-    texts = (row[key] for key in keys if isinstance(row.get(key), str))
+    texts = (as_text(row.get(key)) for key in keys)
     return next((text for text in texts if text.strip()), "")
 
 
-def _dump_entry(row: object) -> str:
-    return json.dumps(row, ensure_ascii=False, default=str)
-
-
-DEFAULT_WINDOW_TURNS = 10
-"""How many turns a `sliding-window` keeps that does not say."""
-
+_DEFAULT_WINDOW_TURNS = 10
 _WINDOW_PATTERN = re.compile(r"sliding-window(?::([1-9]\d{0,3}))?")
 
 
@@ -84,13 +73,11 @@ def apply_memory_policy(messages: Sequence[Message], policy: str) -> _MemoryWind
     first turn stay. Raises InvalidRequest for an unknown policy.
     """
     most = _parse_window(policy.strip())
-    starts = [
-        place for place, _ in enumerate(messages) if is_turn_start(messages, place)
-    ]
+    starts = find_turn_starts(messages)
     if not most or len(starts) <= most:
         return _MemoryWindow(messages)
     first, kept_from = starts[0], starts[-most]
-    head = [one for one in messages[:first] if one.get("role") == "system"]
+    head = [each for each in messages[:first] if each.get("role") == "system"]
     dropped = len(starts) - most
     turns = "1 earlier turn was" if dropped == 1 else f"{dropped} earlier turns were"
     return _MemoryWindow(
@@ -112,24 +99,25 @@ def build_memory_items(guide: Guide) -> list[Item]:
     return [{"type": "message", "role": "developer", "content": [part]}]
 
 
-def is_turn_start(messages: Sequence[Message], place: int) -> bool:
-    """Say whether the user wrote a message.
+def find_turn_starts(messages: Sequence[Message]) -> list[int]:
+    """Return the places of the messages that the user wrote.
 
     After tools with images the host adds a user message of its own.
     """
-    if messages[place].get("role") != "user":
-        return False
-    after_tool = place > 0 and messages[place - 1].get("role") == "tool"
-    return not (
-        after_tool and _read_first_text(messages[place]).startswith(TOOL_IMAGES_PREFIX)
-    )
+    places = enumerate(messages)
+    return [
+        place
+        for place, message in places
+        if message.get("role") == "user"
+        and not (place > 0 and _has_tool_images(messages[place - 1], message))
+    ]
 
 
-def _read_first_text(message: Message) -> str:
+def _has_tool_images(previous: Message, message: Message) -> bool:
     content = message.get("content")
     part = content[0] if isinstance(content, list) and content else content
-    text = part.get("text") if isinstance(part, Mapping) else part
-    return as_text(text)
+    text = as_text(part.get("text") if isinstance(part, Mapping) else part)
+    return previous.get("role") == "tool" and text.startswith(TOOL_IMAGES_PREFIX)
 
 
 def _parse_window(policy: str) -> int:
@@ -138,7 +126,7 @@ def _parse_window(policy: str) -> int:
         return 0
     match = _WINDOW_PATTERN.fullmatch(policy)
     if match:
-        return int(match[1] or DEFAULT_WINDOW_TURNS)
+        return int(match[1] or _DEFAULT_WINDOW_TURNS)
     if policy == "vector-db":
         raise InvalidRequest(
             "The preset asks for the memory policy vector-db, which would need a "

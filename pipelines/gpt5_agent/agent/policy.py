@@ -6,19 +6,15 @@ Models from GPT-5.5 on follow short policies better.
 import re
 from collections.abc import Mapping
 from os.path import commonpath, getsize, join, realpath
-from typing import Any, Literal, NamedTuple
-
-from pydantic import BaseModel, ConfigDict, Field
 
 from gpt5_agent.ports import Guide
-from gpt5_agent.request import PolicyStyle
+from gpt5_agent.request import ChosenStyle, PolicyStyle
 from openai_responses.errors import InvalidRequest
-from openai_responses.json_input import parse_json_object
+from openai_responses.json_input import as_text, parse_json_object
 
-DEFAULT_INSTRUCTION = "You are a helpful GPT-5 agent."
-"""What stands for an instruction that is empty."""
+_DEFAULT_INSTRUCTION = "You are a helpful GPT-5 agent."
 
-POLICY_TAGS: Mapping[str, str] = {
+_POLICY_TAGS: Mapping[str, str] = {
     "persistence_policy": "persistence",
     "context_gathering_policy": "context_gathering",
     "uncertainty_policy": "uncertainty_and_ambiguity",
@@ -75,21 +71,18 @@ _GPT_PATTERN = re.compile(r"gpt-(\d)(?:\.(\d{1,2}))?(?!\d)")  # Azure spells 3.5
 def build_system_instruction(
     base_instruction: str,
     prompt_policy_overrides: str = "",
-    style: Literal["full", "lean"] = "full",
+    style: ChosenStyle = "full",
 ) -> str:
     """Return the instruction, the four blocks, then what the overrides add.
 
     Overrides are a JSON object that replaces blocks by their keys, or another text,
     which is added unchanged.
     """
-    changed = _read_policy_overrides(prompt_policy_overrides)
-    texts = _FULL_POLICIES if style == "full" else _LEAN_POLICIES
-    blocks = [
-        _wrap_in_tag(changed.get(key, texts[key]), tag)
-        for key, tag in POLICY_TAGS.items()
-    ]
-    instruction = base_instruction.strip() or DEFAULT_INSTRUCTION
-    parts = [instruction, *blocks, changed.get("extra_policy", "")]
+    standard = _FULL_POLICIES if style == "full" else _LEAN_POLICIES
+    texts = {**standard, **_read_policy_overrides(prompt_policy_overrides)}
+    blocks = [_wrap_in_tag(texts[key], tag) for key, tag in _POLICY_TAGS.items()]
+    instruction = base_instruction.strip() or _DEFAULT_INSTRUCTION
+    parts = [instruction, *blocks, texts.get("extra_policy", "")]
     return "\n\n".join(part for part in parts if part.strip())
 
 
@@ -102,22 +95,18 @@ def _read_policy_overrides(text: str) -> dict[str, str]:
         return {"extra_policy": text}
     return {
         key: given[key]
-        for key in (*POLICY_TAGS, "extra_policy")
-        if _is_nonempty_text(given.get(key))
+        for key in (*_POLICY_TAGS, "extra_policy")
+        if as_text(given.get(key)).strip()
     }
 
 
-def choose_style(style: PolicyStyle, family: str) -> Literal["full", "lean"]:
+def choose_style(style: PolicyStyle, family: str) -> ChosenStyle:
     """Return the style for a family of models; only newer GPTs get `lean`."""
     if style != "auto":
         return style
     match = _GPT_PATTERN.match(family)
     version = (int(match[1]), int(match[2] or 0)) if match else (0, 0)
     return "lean" if version >= _FIRST_LEAN_VERSION else "full"
-
-
-def _is_nonempty_text(value: Any) -> bool:
-    return isinstance(value, str) and bool(value.strip())
 
 
 def _wrap_in_tag(text: str, tag: str) -> str:
@@ -130,64 +119,43 @@ def _wrap_in_tag(text: str, tag: str) -> str:
 
 _MAX_PRESET_CHARACTERS = 1_000_000
 
-
-class Preset(NamedTuple):
-    """A built-in guide."""
-
-    system_prompt: str
-    temperature: float | None = None
-    memory_policy: str = ""
-    initial_memories: tuple[str, ...] = ()
-
-
-class _PresetFile(BaseModel):
-    """A guide in a JSON file; keys in camel case or snake case."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
-
-    system_prompt: str = Field(alias="systemPrompt")
-    temperature: float | None = Field(None, ge=0, le=2, allow_inf_nan=False)
-    memory_policy: str = Field("", alias="memoryPolicy")
-    initial_memories: tuple[str, ...] = Field((), alias="initialMemories")
-
-
-PRESETS: Mapping[str, Preset] = {
-    "researcher": Preset(
-        "You find things out. Prefer primary and recent sources, compare at least two "
-        "of them for every claim that matters, and name the source beside the claim. "
-        "Separate what is established from what is disputed."
+_PRESETS: Mapping[str, Guide] = {
+    "researcher": Guide(
+        system_prompt="You find things out. Prefer primary and recent sources, compare "
+        "at least two of them for every claim that matters, and name the source beside "
+        "the claim. Separate what is established from what is disputed."
     ),
-    "engineer": Preset(
-        "You are an experienced software engineer. Read before you write, change as "
-        "little as solves the problem, keep to the style of what is there, and say how "
-        "you checked that it works. Show code in fenced blocks.",
+    "engineer": Guide(
+        system_prompt="You are an experienced software engineer. Read before you "
+        "write, change as little as solves the problem, keep to the style of what is "
+        "there, and say how you checked that it works. Show code in fenced blocks.",
         temperature=0.2,
     ),
-    "companion": Preset(
-        "You help with everyday questions in plain, friendly words. Answer first, then "
-        "explain, and keep it short unless more is asked for.",
+    "companion": Guide(
+        system_prompt="You help with everyday questions in plain, friendly words. "
+        "Answer first, then explain, and keep it short unless more is asked for.",
         memory_policy="sliding-window",
     ),
 }
 
 
-def find_preset(name: str, folder: str = "") -> Guide | None:
+def find_preset(name: str, folder: str = "") -> Guide:
     """Return the guide of that name; one in `folder` wins over a built-in one.
 
     Raises InvalidRequest for an unknown name and for an invalid file.
     """
-    wanted = name.strip()
-    if not wanted:
-        return None
-    path = _find_preset_file(wanted, folder)
+    name = name.strip()
+    if not name:
+        return Guide(system_prompt="")
+    path = _find_preset_file(name, folder)
     try:
-        return _read_preset_file(path) if path else PRESETS[wanted]
+        return _read_preset_file(path) if path else _PRESETS[name]
     except (OSError, ValueError):
         problem = "cannot be read as a preset"
     except KeyError:
-        problem = f"is neither a file of PRESETS_DIR nor one of {', '.join(PRESETS)}"
+        problem = f"is neither a file of PRESETS_DIR nor one of {', '.join(_PRESETS)}"
     raise InvalidRequest(
-        f"The preset {wanted} {problem}. An administrator has to correct PRESET in the "
+        f"The preset {name} {problem}. An administrator has to correct PRESET in the "
         "valves, or the file."
     )
 
@@ -204,6 +172,6 @@ def _find_preset_file(name: str, folder: str) -> str:
     return path if commonpath((home, path)) == home else ""
 
 
-def _read_preset_file(path: str) -> _PresetFile:
+def _read_preset_file(path: str) -> Guide:
     with open(path, encoding="utf-8") as file:
-        return _PresetFile.model_validate_json(file.read(_MAX_PRESET_CHARACTERS))
+        return Guide.model_validate_json(file.read(_MAX_PRESET_CHARACTERS))

@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from gpt5_agent.agent.earlier_rounds import (
-    ChosenStyle,
     EarlierRounds,
     read_chat_style,
     read_earlier_rounds,
@@ -12,18 +11,18 @@ from gpt5_agent.agent.earlier_rounds import (
 from gpt5_agent.agent.memory import (
     apply_memory_policy,
     build_memory_items,
+    find_turn_starts,
     format_context,
-    is_turn_start,
     read_context,
 )
 from gpt5_agent.agent.policy import build_system_instruction, choose_style
 from gpt5_agent.events import ContextSource
-from gpt5_agent.request import AgentRequest, Message
+from gpt5_agent.request import AgentRequest, ChosenStyle, Message, Persona
 from gpt5_agent.tools.confirmations import drop_question_calls
 from gpt5_agent.tools.execution import OwnTools, describe_tool
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item
-from openai_responses.json_input import as_list
+from openai_responses.json_input import as_list, as_mapping
 from openai_responses.models.resolve import ResolvedModel, resolve_model
 from openai_responses.requests.build import ResponsesRequest, build_request
 from openai_responses.requests.replay import Origin, origin_at, replay_output
@@ -56,41 +55,39 @@ class PreparedRun(NamedTuple):
     note: str
 
 
-class _OfferedFunctions(NamedTuple):
-    tools: Sequence[Item]
-    names: ToolNames
-    choice: object
-
-
-def prepare_run(asked: AgentRequest) -> PreparedRun:
+def prepare_run(request: AgentRequest) -> PreparedRun:
     """Return what the agent begins with; raises InvalidRequest."""
-    model = _resolve_calling_model(asked.model)
-    if not all(isinstance(message, Mapping) for message in asked.messages):
+    model = _resolve_calling_model(request.model)
+    if not all(isinstance(message, Mapping) for message in request.messages):
         raise InvalidRequest("A message of this chat is not an object with a role.")
-    earlier = read_earlier_rounds(asked.messages)
-    style = read_chat_style(asked.messages) or choose_style(
-        asked.persona.style, model.family
+    earlier, persona = read_earlier_rounds(request.messages), request.persona
+    style = read_chat_style(request.messages) or choose_style(
+        persona.style, model.family
     )
-    guide = asked.persona.guide
-    memory = apply_memory_policy(asked.messages, guide.memory_policy if guide else "")
-    reader = origin_at(model.family, asked.endpoint)
-    said, items = _build_history(
-        _replace_query(memory.messages, asked.query), reader, earlier
+    memory = apply_memory_policy(request.messages, persona.guide.memory_policy)
+    messages = _replace_query(memory.messages, request.query)
+    system_text, items = _build_history(
+        messages, origin_at(model.family, request.endpoint), earlier
     )
-    sources = read_context(asked.context)
-    offer = _offer_functions(asked)
-    request = build_request(
+    sources = read_context(request.context)
+    tools, names = _offer_functions(request)
+    built = build_request(
         model,
-        _build_instructions(asked, style, said, sources),
-        [*(build_memory_items(guide) if guide else ()), *items],
-        _merge_body(asked, offer),
-        asked.settings._replace(tools=offer.tools),
+        _build_instructions(persona, style, system_text, sources),
+        [*build_memory_items(persona.guide), *items],
+        _merge_body(request, tools, names),
+        request.settings._replace(tools=tools),
     )
-    own = OwnTools(asked.own_tools.tools, asked.own_tools.files_root)
-    schemas = _read_host_schemas(offer, own)
+    own = OwnTools(request.own_tools.tools, request.own_tools.files_root)
+    named = ((names.own_name(str(tool["name"])), tool) for tool in tools)
+    host_schemas = {
+        name: tool.get("parameters") or {}
+        for name, tool in named
+        if name not in own.schemas
+    }
     shown = () if earlier.is_continuation else sources
     return PreparedRun(
-        model, request, offer.names, own, schemas, earlier, style, shown, memory.note
+        model, built, names, own, host_schemas, earlier, style, shown, memory.note
     )
 
 
@@ -113,80 +110,66 @@ def _build_history(
     """
     closed = _drop_last_turn_details(messages) if earlier.open_turn else messages
     marked, records = restore_from_details(drop_question_calls(closed))
-    said, stretches = parse_messages(marked)
-    items = build_input(stretches, records, reader)
+    system_text, parts = parse_messages(marked)
+    items = build_input(parts, records, reader)
     maker = earlier.open_origin
     readable = maker is not None and reader.can_decrypt(maker)
-    return said, [*items, *replay_output(earlier.open_turn, with_reasoning=readable)]
+    open_items = replay_output(earlier.open_turn, with_reasoning=readable)
+    return system_text, [*items, *open_items]
 
 
 def _drop_last_turn_details(messages: Sequence[Message]) -> list[Message]:
-    carriers = [place for place, one in enumerate(messages) if read_details(one)]
-    last = messages[carriers[-1]]
-    bare = {k: v for k, v in last.items() if k != "reasoning_details"}
-    return [*messages[: carriers[-1]], bare, *messages[carriers[-1] + 1 :]]
+    last = max(place for place, each in enumerate(messages) if read_details(each))
+    bare = {k: v for k, v in messages[last].items() if k != "reasoning_details"}
+    return [*messages[:last], bare, *messages[last + 1 :]]
 
 
 def _replace_query(messages: Sequence[Message], query: str) -> Sequence[Message]:
     if not query.strip():
         return messages
-    places = [
-        place for place, _ in enumerate(messages) if is_turn_start(messages, place)
-    ]
-    if not places:
+    starts = find_turn_starts(messages)
+    if not starts:
         return [*messages, {"role": "user", "content": query}]
-    last = places[-1]
-    rows = as_list(messages[last].get("content"))
+    last = starts[-1]
     others = [
-        row
-        for row in rows
-        if not isinstance(row, Mapping) or row.get("type") not in ("text", "input_text")
+        part
+        for part in as_list(messages[last].get("content"))
+        if as_mapping(part).get("type") not in ("text", "input_text")
     ]
     text: Any = [{"type": "text", "text": query}, *others] if others else query
     return [*messages[:last], {"role": "user", "content": text}, *messages[last + 1 :]]
 
 
 def _build_instructions(
-    asked: AgentRequest, style: ChosenStyle, said: str, sources: list[ContextSource]
+    persona: Persona,
+    style: ChosenStyle,
+    system_text: str,
+    sources: list[ContextSource],
 ) -> str:
-    persona = asked.persona
-    guide = persona.guide.system_prompt if persona.guide else ""
-    parts = [part.strip() for part in (guide, persona.instruction, said)]
-    base = "\n\n".join(part for part in parts if part)
+    texts = (persona.guide.system_prompt, persona.instruction, system_text)
+    base = "\n\n".join(filter(None, map(str.strip, texts)))
     text = build_system_instruction(base, persona.overrides, style)
-    given = format_context(sources)
-    return f"{text}\n\n{given}" if given else text
+    return "\n\n".join(filter(None, (text, format_context(sources))))
 
 
-def _offer_functions(asked: AgentRequest) -> _OfferedFunctions:
+def _offer_functions(request: AgentRequest) -> tuple[Sequence[Item], ToolNames]:
     """Return the host's tools and ours; ours win over one of the same name."""
-    hosts = responses_tools(as_list(asked.body.get("tools")))
-    ours = responses_tools([describe_tool(tool) for tool in asked.own_tools.tools])
+    hosts = responses_tools(as_list(request.body.get("tools")))
+    ours = responses_tools(list(map(describe_tool, request.own_tools.tools)))
     functions = [
         tool
         for tool in merge_tools(hosts, ours)
         if tool.get("type") in ("function", "custom")
     ]
     names = ToolNames(tuple(str(tool["name"]) for tool in functions))
-    tools = names.rename_tools(functions)
-    choice = responses_tool_choice(asked.body.get("tool_choice"), tools, names=names)
-    return _OfferedFunctions(tools, names, choice if tools else None)
+    return names.rename_tools(functions), names
 
 
-def _read_host_schemas(
-    offer: _OfferedFunctions, own: OwnTools
-) -> dict[str, Mapping[str, Any]]:
-    named = ((offer.names.own_name(str(one["name"])), one) for one in offer.tools)
-    return {
-        name: tool.get("parameters") or {}
-        for name, tool in named
-        if name not in own.names
-    }
-
-
-def _merge_body(asked: AgentRequest, offer: _OfferedFunctions) -> dict[str, Any]:
+def _merge_body(
+    request: AgentRequest, tools: Sequence[Item], names: ToolNames
+) -> dict[str, Any]:
     """Return the caller's keys; the guide's temperature is the default."""
-    guide = asked.persona.guide
-    usual = {"temperature": guide.temperature} if guide else {}
-    given = {k: v for k, v in asked.body.items() if v is not None}
-    return {**usual, **given, "tool_choice": offer.choice}
+    given = {k: v for k, v in request.body.items() if v is not None}
+    choice = responses_tool_choice(request.body.get("tool_choice"), tools, names=names)
+    default = {"temperature": request.persona.guide.temperature}
+    return {**default, **given, "tool_choice": choice if tools else None}

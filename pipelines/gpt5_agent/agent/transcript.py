@@ -11,13 +11,7 @@ from openai_responses.items import Item, is_call
 from openai_responses.loop.events import ResponseDone, RunEvent, ToolOutput
 from openai_responses.loop.tools import ToolResult, output_item
 from openai_responses.requests.replay import replay_output
-from openai_responses.transport.stream import (
-    AnnotationAdded,
-    ItemAdded,
-    ItemDone,
-    PartialImage,
-    TextDelta,
-)
+from openai_responses.transport.stream import ItemAdded, ItemDone, ItemEvent
 
 
 class AnswerEvents:
@@ -41,31 +35,21 @@ class AnswerEvents:
 
     def process(self, event: RunEvent) -> Iterator[RunEvent]:
         """Yield what is passed on of an event."""
-        match event:
-            case (
-                ItemAdded()
-                | TextDelta()
-                | AnnotationAdded()
-                | PartialImage()
-                | ItemDone()
-            ):
-                moved = event._replace(output_index=self._first + event.output_index)
-                self.next_index = max(self.next_index, moved.output_index + 1)
-                sound = self._check_event(moved)
-                if self.held_events or (self._holds_calls and self._is_call(sound)):
-                    self.held_events += [sound] if sound else []
-                elif sound:
-                    yield sound
-            case ToolOutput():
-                moved_answer = event._replace(
-                    output_index=self._first + event.output_index
-                )
-                self.next_index = max(self.next_index, moved_answer.output_index + 1)
-                yield moved_answer
-            case ResponseDone() if self.held_events:
-                self.held_events.append(event)
-            case _:
-                yield event
+        if isinstance(event, ItemEvent):
+            index = self._first + event.output_index
+            self.next_index = max(self.next_index, index + 1)
+            checked = self._check_event(event._replace(output_index=index))
+            if checked is None:
+                return
+            begins_call = isinstance(checked, ItemAdded) and is_call(checked.item)
+            if self.held_events or (self._holds_calls and begins_call):
+                self.held_events.append(checked)
+            else:
+                yield checked
+        elif isinstance(event, ResponseDone) and self.held_events:
+            self.held_events.append(event)
+        else:
+            yield event
 
     def held_without_calls(self) -> list[RunEvent]:
         """Return the held events without those of calls."""
@@ -73,15 +57,10 @@ class AnswerEvents:
         return [
             event
             for event in self.held_events
-            if not isinstance(
-                event, ItemAdded | TextDelta | AnnotationAdded | PartialImage | ItemDone
-            )
-            or event.output_index not in calls
+            if not (isinstance(event, ItemEvent) and event.output_index in calls)
         ]
 
-    def _check_event(
-        self, event: ItemAdded | TextDelta | AnnotationAdded | PartialImage | ItemDone
-    ) -> RunEvent | None:
+    def _check_event(self, event: ItemEvent) -> ItemEvent | None:
         if isinstance(event, ItemAdded) and is_call(event.item):
             return self._begin_call(event)
         if not isinstance(event, ItemDone):
@@ -95,7 +74,7 @@ class AnswerEvents:
         self.items[place] = event.item
         return event._replace(output_index=place, item=self._rename_call(event.item))
 
-    def _begin_call(self, event: ItemAdded) -> RunEvent | None:
+    def _begin_call(self, event: ItemAdded) -> ItemAdded | None:
         call_id = event.item.get("call_id")
         if call_id and event.item.get("name") and call_id not in self._calls:
             self._calls[str(call_id)] = event.output_index
@@ -106,15 +85,12 @@ class AnswerEvents:
     def _rename_call(self, call: Item) -> Item:
         return {**call, "name": self._original_name(str(call["name"]))}
 
-    def _is_call(self, event: RunEvent | None) -> bool:
-        return isinstance(event, ItemAdded) and is_call(event.item)
-
 
 class Transcript:
     """The history of a run: answers of the model and outputs of calls."""
 
     def __init__(self, history: Iterable[Item]) -> None:
-        """Begin with what was said before."""
+        """Begin with the history of the chat."""
         self.history = list(history)
         self.output: list[Item] = []
         self.next_index = 0
@@ -124,16 +100,18 @@ class Transcript:
         self.output += items
         self.history += replay_output(items, with_reasoning=True)
 
-    def add_output(self, call: Item, answer: ToolResult) -> ToolOutput:
+    def add_output(self, call: Item, result: ToolResult) -> ToolOutput:
         """Add the output of a call; return its event."""
-        item = output_item(call, answer)
+        item = output_item(call, result)
         self.output.append(item)
         self.history.append(item)
-        self.next_index += 1
-        return ToolOutput(self.next_index - 1, item, answer.failed, answer.card)
+        return ToolOutput(self._take_index(), item, result.failed, result.card)
 
     def build_call_events(self, call: Item) -> tuple[ItemAdded, ItemDone]:
         """Return the events of a call that no answer of this run contained."""
-        self.next_index += 1
-        index = self.next_index - 1
+        index = self._take_index()
         return ItemAdded(index, call), ItemDone(index, call)
+
+    def _take_index(self) -> int:
+        self.next_index += 1
+        return self.next_index - 1

@@ -8,7 +8,7 @@ for the time of a lease is cancelled.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Coroutine
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator
 from concurrent.futures import CancelledError, Future
 from contextlib import aclosing
 from queue import Empty, SimpleQueue
@@ -18,9 +18,9 @@ from typing import Any, Self, TypeVar
 from openai_responses.clock import monotonic_seconds
 
 AnswerPiece = dict[str, Any] | str
-Result = TypeVar("Result")
+_Result = TypeVar("_Result")
 
-KEEPALIVE_CHUNK: AnswerPiece = {"choices": []}
+_KEEPALIVE_CHUNK: AnswerPiece = {"choices": []}
 """Open WebUI passes over it, as every reader of chat chunks does."""
 
 _BRIDGE_CLOSE_SECONDS = 5.0
@@ -31,7 +31,7 @@ class BridgeClosed(Exception):
     """The bridge was closed: nothing more is answered."""
 
 
-class AnswerReader:
+class _AnswerReader:
     """One answer, read piece by piece from any thread.
 
     An iterator and not a generator: the server adds an end of its own to generators.
@@ -43,7 +43,7 @@ class AnswerReader:
         self._beat_seconds = beat_seconds
         self._pieces: SimpleQueue[AnswerPiece | None] = SimpleQueue()
         self._last_read_at: float | None = monotonic_seconds()
-        self._ended = False
+        self._has_ended = False
 
     def __iter__(self) -> Self:
         """Return itself."""
@@ -51,16 +51,16 @@ class AnswerReader:
 
     def __next__(self) -> AnswerPiece:
         """Return the next piece; a keepalive chunk if none comes in time."""
-        if self._ended:
+        if self._has_ended:
             raise StopIteration
         self._last_read_at = None
         try:
             piece = self._pieces.get(timeout=self._beat_seconds)
         except Empty:
-            piece = KEEPALIVE_CHUNK
+            piece = _KEEPALIVE_CHUNK
         self._last_read_at = monotonic_seconds()
         if piece is None:
-            self._ended = True
+            self._has_ended = True
             raise StopIteration
         return piece
 
@@ -68,7 +68,7 @@ class AnswerReader:
         self, pieces: AsyncGenerator[AnswerPiece, None], last: AnswerPiece
     ) -> None:
         """Queue all pieces while they are read; queue `last` if cancelled."""
-        watching = asyncio.create_task(self._watch(asyncio.current_task()))
+        watcher = asyncio.create_task(self._watch(asyncio.current_task()))
         try:
             async with aclosing(pieces):
                 async for piece in pieces:
@@ -77,11 +77,11 @@ class AnswerReader:
             self._pieces.put(last)
             raise
         finally:
-            watching.cancel()
+            watcher.cancel()
             self._pieces.put(None)
 
-    async def _watch(self, filling: asyncio.Task[Any] | None) -> None:
-        """Cancel `filling` when the lease has ended; wait while a reader waits."""
+    async def _watch(self, task: asyncio.Task[Any] | None) -> None:
+        """Cancel `task` when the lease has ended; wait while a reader waits."""
         rest = self._lease_seconds
         while rest > 0:
             await asyncio.sleep(rest)
@@ -90,8 +90,8 @@ class AnswerReader:
                 rest = self._beat_seconds
             else:
                 rest = left_at + self._lease_seconds - monotonic_seconds()
-        if filling is not None:
-            filling.cancel()
+        if task is not None:
+            task.cancel()
 
 
 class AsyncBridge:
@@ -104,10 +104,7 @@ class AsyncBridge:
         lease_seconds: float = 5.0,
         beat_seconds: float = 1.0,
     ) -> None:
-        """Start nothing.
-
-        `last` ends an open answer when we close; then `at_end` is awaited.
-        """
+        """Start nothing; at `close`, `last` ends an open answer; then comes `at_end`."""
         self._last = last
         self._on_close = at_end
         self._lease_seconds = lease_seconds
@@ -118,13 +115,15 @@ class AsyncBridge:
         self._closing = asyncio.Event()
         self._is_closed = False
 
-    def stream(self, pieces: AsyncGenerator[AnswerPiece, None]) -> AnswerReader:
+    def stream(
+        self, pieces: AsyncGenerator[AnswerPiece, None]
+    ) -> Iterator[AnswerPiece]:
         """Return `pieces` as a plain iterator; raises BridgeClosed."""
-        reading = AnswerReader(self._lease_seconds, self._beat_seconds)
-        self._submit(reading.consume(pieces, self._last))
-        return reading
+        reader = _AnswerReader(self._lease_seconds, self._beat_seconds)
+        self._submit(reader.consume(pieces, self._last))
+        return reader
 
-    def run(self, work: Coroutine[Any, Any, Result]) -> Result:
+    def run(self, work: Coroutine[Any, Any, _Result]) -> _Result:
         """Return the result of `work`; raises BridgeClosed, also while it runs."""
         try:
             return self._submit(work).result()
@@ -140,7 +139,7 @@ class AsyncBridge:
             loop.call_soon_threadsafe(self._closing.set)
             thread.join(_BRIDGE_CLOSE_SECONDS)
 
-    def _submit(self, work: Coroutine[Any, Any, Result]) -> Future[Result]:
+    def _submit(self, work: Coroutine[Any, Any, _Result]) -> Future[_Result]:
         with self._lock:
             if self._is_closed:
                 work.close()
@@ -150,16 +149,18 @@ class AsyncBridge:
             return asyncio.run_coroutine_threadsafe(work, self._loop)
 
     def _start_thread(self) -> asyncio.AbstractEventLoop:
-        begun: SimpleQueue[asyncio.AbstractEventLoop] = SimpleQueue()
+        started: SimpleQueue[asyncio.AbstractEventLoop] = SimpleQueue()
         self._thread = Thread(
-            target=lambda: asyncio.run(self._run_loop(begun)), name="agent", daemon=True
+            target=lambda: asyncio.run(self._run_loop(started)),
+            name="agent",
+            daemon=True,
         )
         self._thread.start()
-        return begun.get()
+        return started.get()
 
-    async def _run_loop(self, begun: SimpleQueue[asyncio.AbstractEventLoop]) -> None:
+    async def _run_loop(self, started: SimpleQueue[asyncio.AbstractEventLoop]) -> None:
         """Run until we are closed, then leave nothing in the loop."""
-        begun.put(asyncio.get_running_loop())
+        started.put(asyncio.get_running_loop())
         await self._closing.wait()
         tasks = asyncio.all_tasks() - {asyncio.current_task()}
         for task in tasks:

@@ -9,16 +9,16 @@ _LOGGER = logging.getLogger("gpt5_agent_strategies")
 
 
 class AgentLog:
-    """The log of one answer; can be used from any thread."""
+    """The log of one answer, for any thread; `run_id` is in front of every line."""
 
     def __init__(self, run_id: str) -> None:
-        """`run_id` stands in front of every line."""
+        """Know no secrets yet."""
         self.run_id = run_id
         self._secrets: tuple[str, ...] = ()
 
     def hide(self, secrets: Iterable[str]) -> None:
-        """Remove these texts from every line from now on."""
-        self._secrets = tuple(secrets)
+        """Remove these texts too from every line from now on."""
+        self._secrets = (*self._secrets, *secrets)
 
     def line(self, text: str) -> None:
         """Write `text` as one line."""
@@ -30,7 +30,3 @@ class AgentLog:
 
     def _write(self, level: int, text: str) -> None:
         _LOGGER.log(level, "%s %s", self.run_id, redact_line(text, self._secrets))
-
-    def with_error_id(self, sentence: str) -> str:
-        """Return a sentence with the id of this answer in the log."""
-        return f"{sentence} (Error id: {self.run_id})"

@@ -4,10 +4,9 @@ Only the sandbox files of a chat are kept between answers, for a limited time.
 """
 
 import base64
-from collections.abc import AsyncGenerator, Iterable, Mapping
+from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from gpt5_agent.ports import Tool
 from gpt5_agent.shell.log import AgentLog
@@ -22,44 +21,39 @@ from toolbox.server_entries import ToolServerSettings
 from toolbox.tool_servers import ToolServers
 
 
-@dataclass(frozen=True, slots=True)
-class SandboxTool:
+class _SandboxTool(NamedTuple):
     """One tool of the sandbox; `chat` selects the workspace."""
 
     name: str
     description: str
     args: Mapping[str, Any]
-    sandbox: SandboxTools = field(repr=False)
-    chat: str = field(repr=False)
+    sandbox: SandboxTools
+    chat: str
 
     async def execute(self, args: dict[str, Any]) -> dict[str, Any]:
         """Run it; return the text, then the files."""
-        answer = await self.sandbox.call(self.chat, self.name, args)
-        parts = [
-            {"type": "text", "text": answer.text},
-            *_build_file_parts(answer.files),
-        ]
-        return {"isError": answer.failed, "content": parts}
+        result = await self.sandbox.call(self.chat, self.name, args)
+        text = {"type": "text", "text": result.text}
+        content = [text, *_build_file_parts(result.files)]
+        return {"isError": result.failed, "content": content}
 
 
-def _build_file_parts(files: Iterable[SandboxFile]) -> list[dict[str, Any]]:
-    """Return the files as parts, together no larger than one file may be.
+def _build_file_parts(files: Iterable[SandboxFile]) -> Iterator[dict[str, Any]]:
+    """Yield the files as parts, together no larger than one file may be.
 
     The host keeps them in the chat. A file that a later run has removed is left out.
     """
-    parts: list[dict[str, Any]] = []
     left = MAX_TOOL_FILE_BYTES
     for file in files:
         content = _read_content(file, left)
         if content is None:
-            told = f"{file.name} is not shown: files of one call may have 5 MB in all."
-            parts.append({"type": "text", "text": told})
+            text = f"{file.name} is not shown: files of one call may have 5 MB in all."
+            yield {"type": "text", "text": text}
             continue
         left -= len(content)
         encoded = base64.b64encode(content).decode("ascii")
         part = {"type": "blob", "data": encoded, "mimeType": file.media_type}
-        parts.append({**part, "name": file.name})
-    return parts
+        yield {**part, "name": file.name}
 
 
 def _read_content(file: SandboxFile, most: int) -> bytes | None:
@@ -71,8 +65,8 @@ def _read_content(file: SandboxFile, most: int) -> bytes | None:
     return content if len(content) <= most else None
 
 
-def build_server_settings(
-    mcp: str, openapi: str, *, allows_programs: bool = False
+def read_server_settings(
+    mcp: str, openapi: str, *, allows_programs: bool
 ) -> ToolServerSettings:
     """Return the servers; raises InvalidRequest if a whole valve cannot be read."""
     return ToolServerSettings(
@@ -91,79 +85,65 @@ def _reveal_or_none(text: str) -> str | None:
         return None
 
 
-_SandboxKey = tuple[SandboxLimits, str]
-
-
 class OwnToolPool:
     """What all answers of a pipeline share; everything is opened on first use."""
 
     def __init__(self) -> None:
         """Open nothing yet."""
         self._servers = ToolServers()
-        self._sandboxes: dict[_SandboxKey, SandboxTools] = {}
+        self._sandboxes: dict[tuple[SandboxLimits, str], SandboxTools] = {}
 
     @asynccontextmanager
     async def open_tools(
         self, valves: Valves, chat: str, log: AgentLog
     ) -> AsyncGenerator[tuple[Tool, ...], None]:
-        """Lend the tools of an answer; raises InvalidRequest.
+        """Lend the tools of an answer; `log` hides secrets. Raises InvalidRequest.
 
         Problems of a server are logged, and the answer goes on without it.
         """
-        sandboxed = await self._sandbox_tools(valves, chat)
-        taken = {tool.name for tool in sandboxed}
-        async with self._servers.open_tools(read_server_settings(valves)) as lent:
-            for complaint in lent.problems:
-                log.warn(complaint)
-            remote = [tool for tool in lent.tools if tool.name not in taken]
-            yield (*remote, *sandboxed)
+        servers = read_server_settings(
+            valves.MCP_SERVERS_JSON,
+            valves.OPENAPI_SERVERS_JSON,
+            allows_programs=valves.ALLOW_STDIO,
+        )
+        entries = (entry for read in servers.read_entries() for entry in read.entries)
+        log.hide(secret for entry in entries for secret in entry.secrets)
+        sandbox_tools = await self._sandbox_tools(valves, chat)
+        names = {tool.name for tool in sandbox_tools}
+        async with self._servers.open_tools(servers) as opened:
+            for problem in opened.problems:
+                log.warn(problem)
+            remote = [tool for tool in opened.tools if tool.name not in names]
+            yield (*remote, *sandbox_tools)
 
     async def close(self) -> None:
-        """End what runs, close the sessions, remove the files of the chats."""
+        """End all runs and sessions, and remove the files of the chats."""
         for sandbox in self._sandboxes.values():
             await sandbox.close()
         await self._servers.close()
 
-    async def _sandbox_tools(self, valves: Valves, chat: str) -> list[SandboxTool]:
+    async def _sandbox_tools(self, valves: Valves, chat: str) -> list[_SandboxTool]:
         if not valves.SANDBOX:
             return []
-        wish = (_build_sandbox_limits(valves), valves.SANDBOX_WHEELS.strip())
-        if wish not in self._sandboxes:
-            log = AgentLog("sandbox")  # it outlives the answer that wished for it
-            self._sandboxes[wish] = SandboxTools(*wish, log.warn)
-        sandbox = self._sandboxes[wish]
+        key = (_build_sandbox_limits(valves), valves.SANDBOX_WHEELS.strip())
+        if key not in self._sandboxes:
+            log = AgentLog("sandbox")  # it outlives the answer that needed it first
+            self._sandboxes[key] = SandboxTools(*key, log.warn)
+        sandbox = self._sandboxes[key]
         return [
-            SandboxTool(
-                str(spec["name"]),
-                str(spec["description"]),
-                spec["parameters"],
-                sandbox,
-                chat,
+            _SandboxTool(
+                spec["name"], spec["description"], spec["parameters"], sandbox, chat
             )
             for spec in await sandbox.specs()
         ]
 
 
-def read_server_settings(valves: Valves) -> ToolServerSettings:
-    """Return the servers that the valves name; raises InvalidRequest."""
-    return build_server_settings(
-        valves.MCP_SERVERS_JSON,
-        valves.OPENAPI_SERVERS_JSON,
-        allows_programs=valves.ALLOW_STDIO,
-    )
-
-
-def list_server_secrets(servers: ToolServerSettings) -> list[str]:
-    """Return what is sent to servers and must be in no line of the log."""
-    found = [entry for read in servers.read_entries() for entry in read.entries]
-    return [secret for entry in found for secret in entry.secrets]
-
-
 def _build_sandbox_limits(valves: Valves) -> SandboxLimits:
+    disk = valves.SANDBOX_DISK_MB * MEBIBYTE
     return SandboxLimits(
         seconds=valves.SANDBOX_SECONDS,
         memory=valves.SANDBOX_MEMORY_MB * MEBIBYTE,
-        disk=valves.SANDBOX_DISK_MB * MEBIBYTE,
-        file=valves.SANDBOX_DISK_MB * MEBIBYTE,
+        disk=disk,
+        file=disk,
         output=valves.TOOL_OUTPUT_CHARACTERS,
     )

@@ -7,6 +7,8 @@ beside the pipelines, which the server never shows.
 
 import json
 import os
+from contextlib import suppress
+from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -14,10 +16,10 @@ from openai_responses.errors import InvalidRequest
 from openai_responses.json_input import parse_json_object
 
 SECRET_FORMS = "`env:NAME` or `file:PATH`; what is typed in plainly is sealed at once."
-"""How a secret is entered, in the words that the valves say it with."""
 
-SEALED_PREFIX = "sealed:"
-_SECRET_PREFIXES = ("env:", "file:", SEALED_PREFIX)
+_SEALED_PREFIX = "sealed:"
+_SECRET_PREFIXES = ("env:", "file:", _SEALED_PREFIX)
+_FERNET = "cryptography.fernet"  # the Pipelines server's requirements bring it
 _KEY_FILE = "gpt5_agent.key"
 _MAX_SECRET_CHARACTERS = 65_536
 _PUBLIC_SERVER_KEYS = frozenset(
@@ -29,28 +31,22 @@ _PUBLIC_SERVER_KEYS = frozenset(
 def seal_secret(typed: str) -> str:
     """Return a secret in a form that may be shown; a reference stays as it is.
 
-    If it cannot be encrypted it is dropped: nothing follows the prefix.
+    If it cannot be encrypted, nothing follows the prefix.
     """
     text = typed.strip()
     if not text or text.startswith(_SECRET_PREFIXES):
         return text
-    package = _import_fernet()
-    if package is None:
-        return SEALED_PREFIX
     try:
-        _write_sealing_key(package.Fernet.generate_key())
-        return SEALED_PREFIX + str(
-            package.Fernet(_read_sealing_key()).encrypt(text.encode()).decode()
-        )
-    except (OSError, ValueError):
-        return SEALED_PREFIX
+        fernet = import_module(_FERNET).Fernet
+        _write_sealing_key(fernet.generate_key())
+        token = fernet(_read_sealing_key()).encrypt(text.encode())
+    except (ImportError, OSError, ValueError):
+        return _SEALED_PREFIX
+    return f"{_SEALED_PREFIX}{token.decode()}"
 
 
 def seal_values(typed: str) -> str:
-    """Return a JSON object with its texts sealed; anything else is sealed as a whole.
-
-    The names stay legible, so that an administrator can see what is set.
-    """
+    """Return a JSON object with its texts sealed; other text is sealed as a whole."""
     given = parse_json_object(typed)
     if given is None:
         return seal_secret(typed)
@@ -121,21 +117,14 @@ def _read_secret_file(path: str) -> str:
 
 
 def _decrypt(token: str) -> str:
-    package = _import_fernet()
-    if package is None:
+    try:
+        package = import_module(_FERNET)
+    except ImportError:
         return ""
     try:
         return str(package.Fernet(_read_sealing_key()).decrypt(token.encode()).decode())
     except (OSError, ValueError, package.InvalidToken):
         return ""
-
-
-def _import_fernet() -> Any:
-    """Return the package, which the Pipelines server's requirements bring, or None."""
-    try:
-        return import_module("cryptography.fernet")
-    except ImportError:
-        return None
 
 
 def _read_sealing_key() -> bytes:
@@ -149,11 +138,9 @@ def _sealing_key_path() -> str:
 
 def _write_sealing_key(key: bytes) -> None:
     """Write a key that only its owner can read, unless there is one."""
-    try:
-        place = os.open(
-            _sealing_key_path(), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600
-        )
-    except FileExistsError:
-        return
-    with open(place, "wb") as file:
+    opener = partial(os.open, mode=0o600)
+    with (
+        suppress(FileExistsError),
+        open(_sealing_key_path(), "xb", opener=opener) as file,
+    ):
         file.write(key)

@@ -30,10 +30,7 @@ _CONTEXT_IDS = ("chat_id", "message_id", "user_id", "task")
 
 
 class PipelineCaller(NamedTuple):
-    """Which message of which chat is answered, or which task of the host.
-
-    `model` is the id that the caller asked for.
-    """
+    """Which message of which chat is answered, or which task of the host."""
 
     model: str = ""
     chat_id: str = ""
@@ -49,7 +46,7 @@ class PipelineCaller(NamedTuple):
 
     @property
     def can_ask(self) -> bool:
-        """Whether an approval can be asked for: without a stream no card is shown."""
+        """Whether the host can show a card: it needs a stream."""
         return self.is_host and self.streams
 
     @property
@@ -59,13 +56,13 @@ class PipelineCaller(NamedTuple):
 
 
 def read_inlet_context(body: Mapping[str, Any]) -> dict[str, str]:
-    """Return what an inlet's body says of the chat."""
+    """Return the ids of the chat that an inlet's body names."""
     metadata = as_mapping(body.get("metadata"))
     return {key: str(metadata[key]) for key in _CONTEXT_IDS if metadata.get(key)}
 
 
 def read_caller(body: Mapping[str, Any]) -> PipelineCaller:
-    """Return who asks; a body that passed no inlet is a plain client's."""
+    """Return who calls; a body that passed no inlet is a plain client's."""
     context = as_mapping(body.get(CONTEXT_KEY))
     return PipelineCaller(
         model=str(body.get("model") or ""),
@@ -75,10 +72,7 @@ def read_caller(body: Mapping[str, Any]) -> PipelineCaller:
 
 
 class AgentInput(NamedTuple):
-    """One call of the pipeline: the agent, the messages, the rest of the body.
-
-    `can_ask` says whether approvals can be asked for in the chat; `tools` run here.
-    """
+    """One question: `can_ask` allows approvals in the chat, `tools` run here."""
 
     strategy: str
     messages: Sequence[Mapping[str, Any]]
@@ -88,7 +82,7 @@ class AgentInput(NamedTuple):
     tools: Sequence[Tool] = ()
 
     def choose_text(self, key: str, otherwise: str) -> str:
-        """Return a text of the request, or that of the valves."""
+        """Return a text of the request; an object or list in it as JSON."""
         given = self.body.get(key)
         if isinstance(given, Mapping | list):
             return json.dumps(given)
@@ -99,26 +93,39 @@ def build_agent_request(
     question: AgentInput, endpoint: Endpoint, connections: Connections, log: AgentLog
 ) -> AgentRequest:
     """Return the request to the agent; raises InvalidRequest."""
-    valves, body = question.valves, question.body
+    valves, body, choose_text = question.valves, question.body, question.choose_text
+    iterations = body.get("maximum_iterations")
     return AgentRequest(
         strategy=question.strategy,
-        model=question.choose_text("agent_model", valves.MODEL),
+        model=choose_text("agent_model", valves.MODEL),
         messages=question.messages,
         body=body,
         endpoint=endpoint,
         connections=connections,
         limits=_build_run_limits(valves),
         settings=_build_request_settings(valves, streams=bool(body.get("stream"))),
-        persona=_build_persona(question),
+        persona=Persona(
+            choose_text("instruction", valves.INSTRUCTION),
+            choose_text("prompt_policy_overrides", valves.PROMPT_POLICY_OVERRIDES),
+            valves.POLICY_STYLE,
+            find_preset(valves.PRESET, valves.PRESETS_DIR),
+        ),
         budget=AgentLimits(
-            clamp_number(
-                body.get("maximum_iterations"), 1, 30, valves.MAXIMUM_ITERATIONS
-            ),
+            clamp_number(iterations, 1, 30, valves.MAXIMUM_ITERATIONS),
             valves.MAXIMUM_SECONDS,
             valves.MAXIMUM_TOKENS,
         ),
-        own_tools=_build_own_tool_settings(question),
-        query=question.choose_text("query", ""),
+        own_tools=OwnToolSettings(
+            question.tools,
+            Approver(read_rules(valves.TOOL_APPROVAL)),
+            CallLimits(
+                seconds=valves.TOOL_TIMEOUT_SECONDS,
+                characters=valves.TOOL_OUTPUT_CHARACTERS,
+            ),
+            question.can_ask,
+            valves.FILES_ROOT.strip(),
+        ),
+        query=choose_text("query", ""),
         context=body.get("context") or valves.CONTEXT or None,
         log=log.line,
         debug=valves.DEBUG,
@@ -128,14 +135,14 @@ def build_agent_request(
 
 def shows_thoughts(question: AgentInput) -> bool:
     """Say whether thoughts between the rounds are shown; raises InvalidRequest."""
-    given = question.body.get("emit_intermediate_thoughts")
-    if given is None:
-        return question.valves.EMIT_INTERMEDIATE_THOUGHTS
-    return read_bool("emit_intermediate_thoughts", given)
+    name = "emit_intermediate_thoughts"
+    given = question.body.get(name)
+    default = question.valves.EMIT_INTERMEDIATE_THOUGHTS
+    return default if given is None else read_bool(name, given)
 
 
-def build_endpoint(valves: Valves) -> Endpoint:
-    """Return where requests go; raises InvalidRequest."""
+def build_endpoint(valves: Valves, log: AgentLog) -> Endpoint:
+    """Return where requests go; `log` hides its secrets. Raises InvalidRequest."""
     key = reveal_secret(valves.API_KEY, "API_KEY")
     key = key or os.environ.get("OPENAI_API_KEY", "").strip()
     if not key:
@@ -143,25 +150,18 @@ def build_endpoint(valves: Valves) -> Endpoint:
             "This pipeline has no API key yet. An administrator has to set API_KEY in "
             "its valves (Admin Panel > Settings > Pipelines)."
         )
+    headers = _read_extra_headers(valves.EXTRA_HEADERS)
+    proxy = reveal_secret(valves.PROXY, "PROXY")
+    log.hide(connection_secrets(headers.values(), proxy, key))
     return Endpoint(
         base_url=valves.BASE_URL,
         api_key=key,
         organization=valves.ORGANIZATION.strip(),
         project=valves.PROJECT.strip(),
-        extra_headers=_read_extra_headers(valves.EXTRA_HEADERS),
-        network=Network(
-            valves.VERIFY_SSL,
-            valves.CA_BUNDLE.strip(),
-            reveal_secret(valves.PROXY, "PROXY"),
-        ),
+        extra_headers=headers,
+        network=Network(valves.VERIFY_SSL, valves.CA_BUNDLE.strip(), proxy),
         strict=valves.COMPATIBILITY == "strict",
     )
-
-
-def valve_secrets(endpoint: Endpoint) -> tuple[str, ...]:
-    """Return the texts that must be in no line of the log."""
-    headers, proxy = endpoint.extra_headers.values(), endpoint.network.proxy
-    return connection_secrets(headers, proxy, endpoint.api_key)
 
 
 def _read_extra_headers(stored: str) -> Mapping[str, str]:
@@ -190,30 +190,4 @@ def _build_request_settings(valves: Valves, *, streams: bool) -> Settings:
         verbosity=valves.VERBOSITY or None,
         stream=streams and valves.ENABLE_STREAM,
         parallel_tool_calls=None if valves.PARALLEL_TOOL_CALLS else False,
-    )
-
-
-def _build_persona(question: AgentInput) -> Persona:
-    valves = question.valves
-    return Persona(
-        instruction=question.choose_text("instruction", valves.INSTRUCTION),
-        overrides=question.choose_text(
-            "prompt_policy_overrides", valves.PROMPT_POLICY_OVERRIDES
-        ),
-        style=valves.POLICY_STYLE,
-        guide=find_preset(valves.PRESET, valves.PRESETS_DIR),
-    )
-
-
-def _build_own_tool_settings(question: AgentInput) -> OwnToolSettings:
-    valves = question.valves
-    return OwnToolSettings(
-        tools=question.tools,
-        approver=Approver(read_rules(valves.TOOL_APPROVAL)),
-        limits=CallLimits(
-            seconds=valves.TOOL_TIMEOUT_SECONDS,
-            characters=valves.TOOL_OUTPUT_CHARACTERS,
-        ),
-        asks_in_chat=question.can_ask,
-        files_root=valves.FILES_ROOT.strip(),
     )

@@ -4,7 +4,7 @@ Open WebUI stores the end of each step as a status line, and forwards the `agent
 events to its listeners.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gpt5_agent.agent.accounting import format_step
@@ -12,7 +12,6 @@ from gpt5_agent.agent.thoughts import ThoughtFilter
 from gpt5_agent.events import (
     AgentEvent,
     AgentOnlyEvent,
-    AgentState,
     ContextSource,
     ExecutionEnded,
     NewMessage,
@@ -24,7 +23,7 @@ from gpt5_agent.events import (
     StepStarted,
     ToolCallRequested,
 )
-from gpt5_agent.ports import notify_interface
+from openai_responses.clock import monotonic_seconds
 from openai_responses.endings import CUT
 from openai_responses.items import Item, is_reasoning
 from openai_responses.loop.events import RunDone, RunEvent, ToolOutput
@@ -36,31 +35,35 @@ from owui_chat.render.completions import ChunkRenderer, completion
 from owui_chat.render.native import NativeRenderer
 from owui_chat.storage.details_carrier import write_details
 
+_LISTENER_EVENTS: Mapping[type, str] = {
+    NewMessage: "new_message",
+    ToolCallRequested: "tool_call_request",
+    ReadyForInput: "ready_for_input",
+    StateChanged: "state_change",
+}
+
 
 def _metadata_fields(metadata: RunMetadata | None) -> dict[str, Any]:
-    """Return the field with the metadata of the whole execution."""
     return {"execution_metadata": metadata.wire()} if metadata else {}
 
 
-def _build_image_chunks(event: ToolOutput) -> Iterator[Chunk]:
+def _build_image_chunks(event: RunEvent) -> Iterator[Chunk]:
     """Yield the pictures of a tool, which the host stores as files."""
-    urls = event.card.get("images", ())
+    urls = event.card.get("images", ()) if isinstance(event, ToolOutput) else ()
     images = [{"type": "image_url", "image_url": {"url": url}} for url in urls]
     if images:
         yield {"choices": [{"index": 0, "delta": {"images": images}}]}
 
 
 def _build_source_chunk(source: ContextSource) -> Chunk:
-    """Return a source below the answer."""
     chunk = source_chunk(source.name, source.text)
     if source.url:
-        chunk["event"]["data"]["source"]["url"] = source.url
-        chunk["event"]["data"]["metadata"][0]["source"] = source.url
+        data = chunk["event"]["data"]
+        data["source"]["url"] = data["metadata"][0]["source"] = source.url
     return chunk
 
 
 def _build_metadata_chunk(metadata: RunMetadata) -> Chunk:
-    """Return a status line that the host stores with the message."""
     rounds, calls = metadata.rounds, metadata.tool_calls
     line = (
         f"{rounds} round{'s'[: rounds != 1]}, {calls} tool call{'s'[: calls != 1]}, "
@@ -68,9 +71,7 @@ def _build_metadata_chunk(metadata: RunMetadata) -> Chunk:
     )
     if metadata.price:
         line += f", ${metadata.price:.4f}"
-    return _build_status_chunk(
-        line, "execution_metadata", {"execution_metadata": metadata.wire()}
-    )
+    return _build_status_chunk(line, "execution_metadata", _metadata_fields(metadata))
 
 
 def _build_status_chunk(line: str, action: str, more: Mapping[str, Any]) -> Chunk:
@@ -78,51 +79,38 @@ def _build_status_chunk(line: str, action: str, more: Mapping[str, Any]) -> Chun
     return host_event("status", data)
 
 
-def _build_step_chunk(step: StepStarted | StepEnded) -> Chunk:
+def _build_step_chunk(event: StepStarted | StepEnded) -> Chunk:
     """Return a step of the log; the host stores the ends as status lines."""
-    if isinstance(step, StepStarted):
-        return host_event("agent:log", _step_fields(step))
-    return _build_status_chunk(format_step(step), "agent_log", _step_fields(step))
-
-
-def _step_fields(step: StepStarted | StepEnded) -> dict[str, Any]:
-    told = {"id": step.id, "kind": step.kind, "label": step.label}
-    if isinstance(step, StepStarted):
-        told |= {"parent": step.parent, "status": "start"}
-        return told | ({"detail": step.detail} if step.detail else {})
-    tokens = {"tokens": step.usage.total} if step.usage else {}
-    more = {"detail": step.detail} if step.detail else {}
-    return {
-        **told,
-        "status": "finish",
-        "seconds": round(step.seconds, 3),
-        **tokens,
-        **more,
-    }
+    step = event.step if isinstance(event, StepEnded) else event
+    fields: dict[str, Any] = {"id": step.id, "kind": step.kind, "label": step.label}
+    detail = {"detail": event.detail} if event.detail else {}
+    if isinstance(event, StepStarted):
+        data = {**fields, "parent": step.parent, "status": "start", **detail}
+        return host_event("agent:log", data)
+    fields |= {"status": "finish", "seconds": round(event.seconds, 3)}
+    tokens = {"tokens": event.usage.total} if event.usage else {}
+    more = {**fields, **tokens, **detail}
+    return _build_status_chunk(format_step(event), "agent_log", more)
 
 
 class HostRenderer:
-    """Shows a run in Open WebUI; a user interface of the agent."""
+    """Shows a run in Open WebUI."""
 
-    def __init__(
-        self, now: Callable[[], float], emits_thoughts: bool, origin: Origin
-    ) -> None:
-        """`now` is in seconds; `origin` made the reasoning that is carried."""
-        self._native = NativeRenderer(now, closes=False)
+    def __init__(self, emits_thoughts: bool, origin: Origin) -> None:
+        """`origin` made the reasoning that is carried."""
+        self._native = NativeRenderer(monotonic_seconds, closes=False)
         self._citations = Citations()
         self._thoughts = ThoughtFilter(emits=emits_thoughts)
         self._origin = origin
         self._first_place = 0
-        self._interface_chunks: list[Chunk] = []
         self._run_end = RunDone(CUT)
         self._metadata: RunMetadata | None = None
 
     def show(self, event: AgentEvent) -> Iterator[Chunk]:
         """Yield the chunks to send."""
         match event:
-            case StepStarted():
-                yield self._start_step(event)
-            case StepEnded():
+            case StepStarted() | StepEnded():
+                self._begin_step(event)
                 yield _build_step_chunk(event)
             case RoundEnded():
                 yield from self._attach_details(event)
@@ -132,9 +120,8 @@ class HostRenderer:
                 self._metadata = event.metadata
                 yield _build_metadata_chunk(event.metadata)
             case StateChanged() | ToolCallRequested() | NewMessage() | ReadyForInput():
-                notify_interface(event, self)
-                told, self._interface_chunks = self._interface_chunks, []
-                yield from told
+                name = f"agent:{_LISTENER_EVENTS[type(event)]}"
+                yield host_event(name, event._asdict())
             case _:
                 yield from self._render_run_event(event)
 
@@ -150,42 +137,21 @@ class HostRenderer:
         stored = {"output": items} if items else {}
         return {**result, **early, **stored, **_metadata_fields(self._metadata)}
 
-    def on_new_message(self, message: NewMessage) -> None:
-        """Report a complete answer."""
-        self._queue_event("new_message", message._asdict())
-
-    def on_tool_call_request(self, request: ToolCallRequested) -> None:
-        """Report a call that waits for approval; the host shows a card for it."""
-        self._queue_event("tool_call_request", request._asdict())
-
-    def on_ready_for_input(self) -> None:
-        """Report that the next message can come."""
-        self._queue_event("ready_for_input", {})
-
-    def on_agent_state_change(self, state: AgentState) -> None:
-        """Report what the agent does now."""
-        self._queue_event("state_change", {"state": state})
-
-    def _queue_event(self, name: str, told: Mapping[str, Any]) -> None:
-        self._interface_chunks.append(host_event(f"agent:{name}", dict(told)))
-
-    def _start_step(self, step: StepStarted) -> Chunk:
-        if step.kind == "round":
-            self._thoughts.begin_round(may_call=step.may_call)
+    def _begin_step(self, event: StepStarted | StepEnded) -> None:
+        if isinstance(event, StepStarted) and event.kind == "round":
+            self._thoughts.begin_round(may_call=event.may_call)
             self._first_place = len(self._native.items)
-        return _build_step_chunk(step)
 
     def _render_run_event(self, event: RunEvent) -> Iterator[Chunk]:
         if isinstance(event, RunDone):
             self._run_end = event
-        for shown in self._thoughts.show(event):
-            yield from self._render_cited(shown)
-        if isinstance(event, ToolOutput):
-            yield from _build_image_chunks(event)
+        yield from self._render_shown(self._thoughts.show(event))
+        yield from _build_image_chunks(event)
 
-    def _render_cited(self, event: RunEvent) -> Iterator[Chunk]:
-        for cited in self._citations.feed(event):
-            yield from self._native.render(cited)
+    def _render_shown(self, events: Iterator[RunEvent]) -> Iterator[Chunk]:
+        for event in events:
+            for cited in self._citations.feed(event):
+                yield from self._native.render(cited)
 
     def _attach_details(self, event: RoundEnded) -> Iterator[Chunk]:
         """Yield the thought of a round again, now with its details.
@@ -194,8 +160,7 @@ class HostRenderer:
         """
         place = self._thought_place()
         if place is None and event.goes_on:
-            for shown in self._thoughts.build_carrier():
-                yield from self._render_cited(shown)
+            yield from self._render_shown(self._thoughts.build_carrier())
             place = self._thought_place()
         if place is not None:
             pairs = [
@@ -215,7 +180,7 @@ class ClientRenderer:
     """Shows a run as chunks of a chat completion."""
 
     def __init__(
-        self, completion_id: str, created: int, model: str, emits_thoughts: bool
+        self, emits_thoughts: bool, completion_id: str, created: int, model: str
     ) -> None:
         """Take the fields that every chunk repeats."""
         self._chunks = ChunkRenderer(completion_id, created, model)
@@ -223,12 +188,6 @@ class ClientRenderer:
         self._items: dict[int, Item] = {}
         self._run_end = RunDone(CUT)
         self._metadata: RunMetadata | None = None
-        self._head = {
-            "id": completion_id,
-            "object": "chat.completion.chunk",
-            "created": created,
-            "model": model,
-        }
 
     def show(self, event: AgentEvent) -> Iterator[Chunk]:
         """Yield the chunks to send."""
@@ -237,15 +196,14 @@ class ClientRenderer:
                 self._thoughts.begin_round(may_call=event.may_call)
             case ExecutionEnded():
                 self._metadata = event.metadata
-                more = _metadata_fields(event.metadata)
-                yield {**self._head, "choices": [], **more}
+                fields = _metadata_fields(event.metadata)
+                yield {**self._chunks.head, "choices": [], **fields}
             case _ if not isinstance(event, AgentOnlyEvent):
                 for shown in self._thoughts.show(event):
                     self._store_item(shown)
                     yield from self._chunks.render(shown)
-                if isinstance(event, ToolOutput):
-                    for chunk in _build_image_chunks(event):
-                        yield {**self._head, **chunk}
+                for chunk in _build_image_chunks(event):
+                    yield {**self._chunks.head, **chunk}
 
     def result(self, completion_id: str, created: int, model: str) -> Chunk:
         """Return the whole answer at once."""

@@ -14,15 +14,14 @@ from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 
-from gpt5_agent.agent.loop import STRATEGIES
+from gpt5_agent.pipeline import STRATEGY_NAMES
 from gpt5_agent.ports import AgentContext, Listener
 from gpt5_agent.shell.log import AgentLog
-from gpt5_agent.shell.own_tools import build_server_settings
+from gpt5_agent.shell.own_tools import read_server_settings
 from gpt5_agent.shell.settings import (
     AgentInput,
     build_agent_request,
     build_endpoint,
-    valve_secrets,
 )
 from gpt5_agent.shell.valves import Valves
 from gpt5_agent.terminal.interface import KeyboardContext, Terminal
@@ -48,13 +47,14 @@ def run_conversation(arguments: Sequence[str] | None = None) -> int:
 
 
 def _build_parser() -> argparse.ArgumentParser:
+    strategies = list(STRATEGY_NAMES)
     parser = argparse.ArgumentParser(
         prog="gpt5_agent", description="Talk to the agent."
     )
     parser.add_argument(
         "--set", action="append", default=[], metavar="VALVE=VALUE", dest="valves"
     )
-    parser.add_argument("--strategy", choices=STRATEGIES, default=STRATEGIES[0])
+    parser.add_argument("--strategy", choices=strategies, default=strategies[0])
     parser.add_argument(
         "--listen",
         type=int,
@@ -67,34 +67,34 @@ def _build_parser() -> argparse.ArgumentParser:
 
 
 async def _run_terminal(options: argparse.Namespace) -> None:
-    valves = _parse_valves(options.valves)
-    endpoint, log = build_endpoint(valves), AgentLog("terminal")
-    log.hide(valve_secrets(endpoint))
+    valves, log = _parse_valves(options.valves), AgentLog("terminal")
+    endpoint = build_endpoint(valves, log)
     terminal = Terminal(_write_stdout, emits_thoughts=valves.EMIT_INTERMEDIATE_THOUGHTS)
     connections, servers = Connections(), ToolServers()
     async with AsyncExitStack() as stack:
         stack.push_async_callback(connections.close)
         stack.push_async_callback(servers.close)
-        lent = await stack.enter_async_context(
+        opened = await stack.enter_async_context(
             servers.open_tools(_read_server_settings(options))
         )
-        for complaint in lent.problems:
-            _write_stdout(f"[{complaint}]\n")
-        question = AgentInput(options.strategy, (), {"stream": True}, valves)
-        asked = build_agent_request(question, endpoint, connections, log)
-        asked = asked._replace(own_tools=asked.own_tools._replace(tools=lent.tools))
+        for problem in opened.problems:
+            _write_stdout(f"[{problem}]\n")
+        question = AgentInput(
+            options.strategy, (), {"stream": True}, valves, tools=opened.tools
+        )
+        request = build_agent_request(question, endpoint, connections, log)
         await _start_listeners(options, terminal, stack)
         loop = asyncio.get_running_loop()
         loop.add_signal_handler(signal.SIGINT, terminal.interrupt)
         stack.callback(loop.remove_signal_handler, signal.SIGINT)
-        await terminal.converse(Session(asked, terminal, terminal.show))
+        await terminal.converse(Session(request, terminal, terminal.show))
 
 
 async def _start_listeners(
     options: argparse.Namespace, terminal: Terminal, stack: AsyncExitStack
 ) -> None:
     """Start the listeners, to be stopped at the end."""
-    heard: list[tuple[Listener, AgentContext]] = [
+    listeners: list[tuple[Listener, AgentContext]] = [
         (StdinListener(ended=terminal.end), KeyboardContext(terminal))
     ]
     if options.listen is not None:
@@ -103,8 +103,8 @@ async def _start_listeners(
             raise InvalidRequest(
                 f"Set {_TOKEN_VARIABLE} to a token that posts must have."
             )
-        heard.insert(0, (HttpListener(token, options.listen), terminal))
-    for listener, context in heard:
+        listeners.insert(0, (HttpListener(token, options.listen), terminal))
+    for listener, context in listeners:
         await listener.on_start(context)
         stack.push_async_callback(listener.on_stop)
         if isinstance(listener, HttpListener):
@@ -123,8 +123,8 @@ def _parse_valves(settings: Sequence[str]) -> Valves:
 def _read_server_settings(options: argparse.Namespace) -> ToolServerSettings:
     """Return the servers of tools; whoever types here may start programs."""
     files = (options.mcp, options.openapi)
-    texts = [file.read_text("utf-8") if file else "" for file in files]
-    return build_server_settings(*texts, allows_programs=True)
+    mcp, openapi = (file.read_text("utf-8") if file else "" for file in files)
+    return read_server_settings(mcp, openapi, allows_programs=True)
 
 
 def _write_stdout(text: str) -> None:

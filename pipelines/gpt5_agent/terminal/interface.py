@@ -57,8 +57,8 @@ def _format_arguments(arguments: Mapping[str, object]) -> str:
 def _replace_controls(text: str) -> str:
     """Return a text with nothing in it that a terminal obeys."""
     return "".join(
-        sign if sign.isprintable() or sign in "\n\t" else "\N{REPLACEMENT CHARACTER}"
-        for sign in text
+        each if each.isprintable() or each in "\n\t" else "\N{REPLACEMENT CHARACTER}"
+        for each in text
     )
 
 
@@ -100,7 +100,7 @@ _CONFIRMATION_WORDS = {"y": True, "yes": True, "n": False, "no": False}
 
 
 _PendingInput = tuple[str, asyncio.Future[None]]
-"""What was heard, with what is told when it is answered."""
+"""An input, with the future that is resolved once it is answered."""
 
 
 class Terminal:
@@ -121,8 +121,8 @@ class Terminal:
         self._session = session
         self.on_ready_for_input()
         try:
-            while (heard := await self._inputs.get()) is not None:
-                text, answered = heard
+            while (pending := await self._inputs.get()) is not None:
+                text, answered = pending
                 await self._answer_input(session, text)
                 _set_answered(answered)
         finally:
@@ -146,7 +146,7 @@ class Terminal:
             self._pending_requests.clear()
 
     async def emit_input(self, text: str) -> None:
-        """Take what a listener heard; returns once it is answered."""
+        """Take the input of a listener; returns once it is answered."""
         await self._queue_input(text)
 
     def receive_line(self, text: str) -> None:
@@ -161,10 +161,7 @@ class Terminal:
             self._answer(approved)
 
     def end(self) -> None:
-        """Take no more inputs; those that are there are answered first.
-
-        Nobody is there any more to say yes.
-        """
+        """Take no more inputs; earlier ones are answered first, and requests denied."""
         self._is_over = True
         self._inputs.put_nowait(None)
         while self._pending_requests:
@@ -210,10 +207,10 @@ class Terminal:
         return answered
 
     def _answer(self, approved: bool) -> None:
-        """Answer the question that was asked first."""
-        asked = self._pending_requests.popleft()
+        """Answer the oldest request."""
+        request = self._pending_requests.popleft()
         if self._session is not None:
-            self._session.provide_confirmation(asked.confirmation_id, approved)
+            self._session.provide_confirmation(request.confirmation_id, approved)
 
     def _line(self, text: str) -> None:
         self._write(f"{_replace_controls(text)}\n")

@@ -95,7 +95,7 @@ class HttpListener:
         self.address = "http://{}:{}/input".format(*self._runner.addresses[0])
 
     async def on_stop(self) -> None:
-        """Release the port, and what was heard but not answered."""
+        """Release the port; drop inputs that are not answered yet."""
         for task in self._tasks:
             task.cancel()
         if self._runner is not None:

@@ -10,7 +10,8 @@ from contextlib import aclosing
 from dataclasses import replace
 from typing import Any
 
-from gpt5_agent.agent.loop import MakeProvider, make_responses_provider, run_agent
+from gpt5_agent.agent.loop import MakeProvider, run_agent
+from gpt5_agent.agent.provider import ResponsesProvider
 from gpt5_agent.events import AgentEvent, RoundEnded, ToolCallRequested
 from gpt5_agent.ports import UserInterface, notify_interface
 from gpt5_agent.request import AgentRequest, Message
@@ -34,16 +35,16 @@ class Session:
 
     def __init__(
         self,
-        asked: AgentRequest,
+        request: AgentRequest,
         interface: UserInterface,
         show: Callable[[AgentEvent], object] = repr,
-        make_provider: MakeProvider = make_responses_provider,
+        make_provider: MakeProvider = ResponsesProvider,
     ) -> None:
-        """Ask as `asked` does; `show` gets every event, also those of no method."""
-        approver = replace(asked.own_tools.approver, ask=self._ask_person)
-        own = asked.own_tools._replace(approver=approver, asks_in_chat=False)
-        self.messages: list[Message] = list(asked.messages)
-        self._request = asked._replace(own_tools=own)
+        """Repeat `request` for each input; `show` gets every event."""
+        approver = replace(request.own_tools.approver, ask=self._ask_person)
+        own = request.own_tools._replace(approver=approver, asks_in_chat=False)
+        self.messages: list[Message] = list(request.messages)
+        self._request = request._replace(own_tools=own)
         self._interface = interface
         self._show = show
         self._make_provider = make_provider
@@ -54,8 +55,8 @@ class Session:
         """Answer what a person said; cancelling it stops the model and the tools."""
         async with self._turn:
             self.messages.append({"role": "user", "content": text})
-            asked = self._request._replace(messages=tuple(self.messages))
-            events = run_agent(asked, self._make_provider)
+            request = self._request._replace(messages=tuple(self.messages))
+            events = run_agent(request, self._make_provider)
             async with aclosing(events):
                 async for event in events:
                     self.messages += self._build_messages(event)
@@ -63,7 +64,7 @@ class Session:
                     notify_interface(event, self._interface)
 
     async def emit_input(self, text: str) -> None:
-        """Answer what a listener heard."""
+        """Answer the input of a listener."""
         await self.submit_user_input(text)
 
     def provide_confirmation(self, confirmation: str, approved: bool) -> bool:

@@ -29,9 +29,9 @@ _HARMFUL_WORDS: Mapping[str, str] = {
 
 def find_security_warning(name: str) -> Mapping[str, str] | None:
     """Return the warning for a tool whose name contains a word that means harm."""
-    spaced = (f" {one.lower()}" if one.isupper() else one for one in name)
-    letters = (one if one.isalnum() else " " for one in "".join(spaced))
-    for word in "".join(letters).split():
+    spaced = "".join(f" {sign.lower()}" if sign.isupper() else sign for sign in name)
+    words_only = "".join(sign if sign.isalnum() else " " for sign in spaced)
+    for word in words_only.split():
         for reason, words in _HARMFUL_WORDS.items():
             if word in words.split():
                 return {"level": "high", "reason": reason}
@@ -49,58 +49,35 @@ _CONFIRMATION_PREFIX = "call_confirm_"
 _ALLOW, _DENY = "Allow", "Deny"
 
 
-class Confirmations:
-    """A person's answers, each of which counts once."""
-
-    def __init__(self, answers: Mapping[str, bool]) -> None:
-        """Take the answers by confirmation id."""
-        self._answers = dict(answers)
-
-    def has_answer(self, call_id: str, name: str, arguments: Mapping[str, Any]) -> bool:
-        """Say whether a person answered for this very call."""
-        return compute_confirmation_id(call_id, name, arguments) in self._answers
-
-    def consume(self, call_id: str, name: str, arguments: Mapping[str, Any]) -> bool:
-        """Return whether the answer was an approval; it is used up then."""
-        return self._answers.pop(
-            compute_confirmation_id(call_id, name, arguments), False
-        )
-
-
 def compute_confirmation_id(
     call_id: str, name: str, arguments: Mapping[str, Any]
 ) -> str:
     """Return the id of the confirmation that a call needs."""
-    bound = json.dumps(
-        [call_id, name, _without_nulls(arguments)], sort_keys=True, default=str
-    )
-    return hashlib.sha256(bound.encode()).hexdigest()[:32]
+    call = [call_id, name, _without_nulls(arguments)]
+    text = json.dumps(call, sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
 def build_confirmation_request(call: Item) -> ToolCallRequested:
     """Return the question whether a call may be made."""
-    call_id, name = str(call["call_id"]), str(call["name"])
-    arguments = parse_arguments(call)
-    return ToolCallRequested(
-        name,
-        arguments,
-        compute_confirmation_id(call_id, name, arguments),
-        find_security_warning(name),
-    )
+    name, arguments = str(call["name"]), parse_arguments(call)
+    confirmation = compute_confirmation_id(str(call["call_id"]), name, arguments)
+    warning = find_security_warning(name)
+    return ToolCallRequested(name, arguments, confirmation, warning)
 
 
 def build_question_call(requests: Sequence[ToolCallRequested]) -> Item:
     """Return the call of `ask_user` that asks a person for each of the calls."""
-    questions = [_build_question(request) for request in requests]
+    questions = list(map(_build_question, requests))
     ids = "".join(request.confirmation_id for request in requests)
     name = hashlib.sha256(ids.encode()).hexdigest()[:24]
-    asked = {"questions": questions, "allow_other": False}
+    arguments = {"questions": questions, "allow_other": False}
     return {
         "type": "function_call",
         "id": f"fc_{name}",
         "call_id": f"{_CONFIRMATION_PREFIX}{name}",
         "name": _ASK_USER,
-        "arguments": json.dumps(asked, ensure_ascii=False),
+        "arguments": json.dumps(arguments, ensure_ascii=False),
         "status": "completed",
     }
 
@@ -110,35 +87,36 @@ def read_confirmations(messages: Iterable[Message]) -> dict[str, bool]:
 
     Anything but a clear yes is a no: another answer, a timeout, a rejection.
     """
-    asked: dict[str, list[str]] = {}
-    answers: dict[str, bool] = {}
+    questions: dict[str, list[str]] = {}
+    approvals: dict[str, bool] = {}
     for message in messages:
         for call in filter(_is_confirmation_call, read_tool_calls(message)):
-            asked[str(call["id"])] = _read_question_ids(call)
-        told = parse_json_object(message.get("content")) or {}
-        given = told.get("answers") if told.get("status") == "answered" else None
-        chosen = as_mapping(given)
-        for one in asked.pop(str(message.get("tool_call_id")), ()):
-            answers[one] = _is_approval(chosen.get(one))
-    return answers
+            questions[str(call["id"])] = _read_question_ids(call)
+        output = parse_json_object(message.get("content")) or {}
+        is_answered = output.get("status") == "answered"
+        answers = as_mapping(output.get("answers") if is_answered else None)
+        for question in questions.pop(str(message.get("tool_call_id")), ()):
+            approvals[question] = _is_approval(answers.get(question))
+    return approvals
 
 
 def drop_question_calls(messages: Sequence[Message]) -> list[Message]:
     """Return the messages without our questions and their answers."""
-    found: list[Message] = []
+    kept: list[Message] = []
     for message in messages:
         calls = read_tool_calls(message)
-        left = [call for call in calls if not _is_confirmation_call(call)]
-        if str(message.get("tool_call_id") or "").startswith(_CONFIRMATION_PREFIX):
-            continue
-        found.append(message if left == calls else {**message, "tool_calls": left})
-    return found
+        others = [call for call in calls if not _is_confirmation_call(call)]
+        if not str(message.get("tool_call_id") or "").startswith(_CONFIRMATION_PREFIX):
+            kept.append(
+                message if others == calls else {**message, "tool_calls": others}
+            )
+    return kept
 
 
 def read_tool_calls(message: Message) -> list[Mapping[str, Any]]:
     """Return the tool calls of a message."""
     calls = as_list(message.get("tool_calls"))
-    return [one for one in calls if isinstance(one, Mapping)]
+    return [call for call in calls if isinstance(call, Mapping)]
 
 
 def _without_nulls(value: Any) -> Any:
@@ -153,15 +131,8 @@ def _without_nulls(value: Any) -> Any:
 def _build_question(request: ToolCallRequested) -> dict[str, Any]:
     arguments = json.dumps(request.args, ensure_ascii=False, default=str)
     warning = request.security_warning or {}
-    text = " ".join(
-        part
-        for part in (
-            f"May {request.tool_name} be called?",
-            warning.get("reason", ""),
-            f"With: {arguments}",
-        )
-        if part
-    )
+    reason = f"{warning['reason']} " if warning else ""
+    text = f"May {request.tool_name} be called? {reason}With: {arguments}"
     allow = {"label": _ALLOW, "description": "Make this call, once."}
     deny = {"label": _DENY, "description": "Do not make this call."}
     return {
@@ -186,8 +157,8 @@ def _is_confirmation_call(call: Mapping[str, Any]) -> bool:
 
 
 def _read_question_ids(call: Mapping[str, Any]) -> list[str]:
-    given = as_mapping(call.get("function")).get("arguments")
-    rows = as_list((parse_json_object(given) or {}).get("questions"))
+    text = as_mapping(call.get("function")).get("arguments")
+    rows = as_list((parse_json_object(text) or {}).get("questions"))
     return [str(row.get("id")) for row in rows if isinstance(row, Mapping)]
 
 

@@ -8,11 +8,9 @@ leads out of it. The texts for the model come from the specification of the agen
 import base64
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
 from mimetypes import guess_type
 from os.path import basename, commonpath, isabs, isfile, join, realpath
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from gpt5_agent.ports import Tool
@@ -20,12 +18,13 @@ from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item
 from openai_responses.json_input import as_list, as_mapping
 from openai_responses.loop.tools import ToolResult
+from openai_responses.transport.stream import NO_CARD
 
 MAX_TOOL_FILE_BYTES = 5 * 1024 * 1024
 _FILES_PREFIX = "/files"
 
 
-def read_tool_file(path: str, root: str) -> bytes:
+def _read_tool_file(path: str, root: str) -> bytes:
     """Return the bytes of a file; raises InvalidRequest.
 
     A tool names it as `/files/...`, which stands for `root`, or by its path in there.
@@ -57,14 +56,12 @@ def _check_size(size: int) -> None:
         raise InvalidRequest("the file is larger than 5 MB")
 
 
-IMAGE_SENT_TEXT = "image generated and sent to user. Tell user to review it now."
+_IMAGE_SENT_TEXT = "image generated and sent to user. Tell user to review it now."
 
 _TOOL_IMAGE_TYPES = ("image/png", "image/jpeg", "image/gif", "image/webp")
-_PART_TYPES = frozenset(
-    {
-        *("text", "json", "link", "image_link", "image"),
-        *("blob", "file", "resource", "resource_link"),
-    }
+_PART_TYPES = (
+    *("text", "json", "link", "image_link", "image"),
+    *("blob", "file", "resource", "resource_link"),
 )
 
 
@@ -73,42 +70,36 @@ class _ResultPart(NamedTuple):
 
     text: str
     image: str = ""
-    file: Mapping[str, Any] = MappingProxyType({})
+    file: Mapping[str, Any] = NO_CARD
 
 
-_ReadFile = Callable[[str], bytes]
-"""Gives the bytes of a file that a tool names; raises InvalidRequest."""
-
-
-def build_own_result(result: object, read_file: _ReadFile) -> ToolResult:
+def _build_result(result: object, root: str) -> ToolResult:
     """Convert what a tool returned; raises InvalidRequest for an invalid file."""
     failed, content = False, result
     if isinstance(result, Mapping) and isinstance(result.get("content"), list):
         failed, content = result.get("isError") is True, result["content"]
-    parts = _read_known_parts(content)
-    if not parts:
+    rows = as_list(content)
+    if not rows or not all(map(_is_part, rows)):
         text = result if isinstance(result, str) else _format_response(result)
         return ToolResult(text, failed)
-    told = [_convert_part(part, read_file) for part in parts]
-    images = [one.image for one in told if one.image]
-    files = [one.file for one in told if one.file]
+    parts = [_convert_part(row, root) for row in rows]
+    images = [part.image for part in parts if part.image]
+    files = [part.file for part in parts if part.file]
     card = {"images": images, "files": files}
-    text = "\n".join(one.text for one in told)
+    text = "\n".join(part.text for part in parts)
     return ToolResult(text, failed, {k: v for k, v in card.items() if v})
 
 
-def _read_known_parts(value: object) -> list[Mapping[str, Any]]:
-    rows = as_list(value)
-    parts = [row for row in rows if isinstance(row, Mapping)]
-    known = [part for part in parts if part.get("type") in _PART_TYPES]
-    return known if len(known) == len(rows) else []
+def _is_part(row: object) -> bool:
+    return isinstance(row, Mapping) and row.get("type") in _PART_TYPES
 
 
 def _format_response(value: object) -> str:
     return f"tool response: {json.dumps(value, ensure_ascii=False, default=str)}."
 
 
-def _convert_part(part: Mapping[str, Any], read_file: _ReadFile) -> _ResultPart:
+def _convert_part(part: Mapping[str, Any], root: str) -> _ResultPart:
+    name, mime = _read_text_field(part, "name"), _read_text_field(part, "mimeType")
     match part["type"]:
         case "text":
             return _ResultPart(_read_text_field(part, "text"))
@@ -119,20 +110,15 @@ def _convert_part(part: Mapping[str, Any], read_file: _ReadFile) -> _ResultPart:
         case "resource_link":
             return _build_link_part(part.get("uri"))
         case "image_link":
-            return _ResultPart(IMAGE_SENT_TEXT, image=_read_text_field(part, "url"))
+            return _ResultPart(_IMAGE_SENT_TEXT, image=_read_text_field(part, "url"))
+        case "resource":
+            return _build_resource_part(as_mapping(part.get("resource")))
         case "file":
             path = _read_text_field(part, "path")
-            name = _read_text_field(part, "name") or path
-            return _build_file_part(
-                read_file(path), _read_text_field(part, "mimeType"), name
-            )
-        case "resource":
-            return _build_resource_part(part.get("resource"))
-    kind = "image/png" if part["type"] == "image" else ""
-    mime = _read_text_field(part, "mimeType") or kind
-    return _build_file_part(
-        _decode_base64(part.get("data")), mime, _read_text_field(part, "name")
-    )
+            return _build_file_part(_read_tool_file(path, root), mime, name or path)
+        case "image":
+            mime = mime or "image/png"
+    return _build_file_part(_decode_base64(part.get("data")), mime, name)
 
 
 def _read_text_field(part: Mapping[str, Any], key: str) -> str:
@@ -143,24 +129,23 @@ def _build_link_part(url: object) -> _ResultPart:
     return _ResultPart(f"result link: {url}. please tell user to check it.")
 
 
-def _build_resource_part(resource: object) -> _ResultPart:
+def _build_resource_part(resource: Mapping[str, Any]) -> _ResultPart:
     """Convert a resource of MCP, which has a text or a blob."""
-    found = as_mapping(resource)
-    if isinstance(found.get("text"), str):
-        return _ResultPart(found["text"])
-    mime, uri = _read_text_field(found, "mimeType"), _read_text_field(found, "uri")
-    return _build_file_part(_decode_base64(found.get("blob")), mime, uri)
+    text = resource.get("text")
+    if isinstance(text, str):
+        return _ResultPart(text)
+    mime, uri = (_read_text_field(resource, key) for key in ("mimeType", "uri"))
+    return _build_file_part(_decode_base64(resource.get("blob")), mime, uri)
 
 
 def _build_file_part(content: bytes, mime: str, name: str) -> _ResultPart:
     """Convert bytes: an image goes to the page, another file to the tool's card."""
-    if len(content) > MAX_TOOL_FILE_BYTES:
-        raise InvalidRequest("the file is larger than 5 MB")
+    _check_size(len(content))
     own = basename(name) or "file"
     kind = mime or guess_type(own)[0] or "application/octet-stream"
     url = f"data:{kind};base64,{base64.b64encode(content).decode('ascii')}"
     if kind in _TOOL_IMAGE_TYPES:
-        return _ResultPart(IMAGE_SENT_TEXT, image=url)
+        return _ResultPart(_IMAGE_SENT_TEXT, image=url)
     text = f"Generated file {own} ({kind}, {len(content)} bytes) is sent to the user."
     return _ResultPart(text, file={"type": "file", "name": own, "url": url})
 
@@ -173,38 +158,19 @@ def _decode_base64(data: object) -> bytes:
 
 
 class OwnTools:
-    """The agent's own tools by name."""
+    """The agent's own tools; `schemas` holds the arguments of each by its name."""
 
     def __init__(self, tools: Sequence[Tool], root: str) -> None:
         """Read files that a tool names below `root` only."""
+        self.schemas = {tool.name: tool.args for tool in tools}
         self._tools = {tool.name: tool for tool in tools}
-        self._read_file = partial(read_tool_file, root=root)
-
-    @property
-    def names(self) -> frozenset[str]:
-        """The names of the tools."""
-        return frozenset(self._tools)
-
-    def parameters(self, name: str) -> Mapping[str, Any] | None:
-        """Return the schema of a tool's arguments, None for an unknown tool."""
-        tool = self._tools.get(name)
-        return None if tool is None else tool.args
-
-    def resolve_call(
-        self, name: str, arguments: dict[str, Any]
-    ) -> tuple[str, dict[str, Any]] | None:
-        """Return the call unchanged: no tool stands for another."""
-        return name, arguments
-
-    def is_interactive(self, _name: str) -> bool:
-        """Say that no tool waits for a person."""
-        return False
+        self._root = root
 
     async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
         """Run a tool; a file that may not be read is a failure of the tool."""
         result = await self._tools[name].execute(arguments)
         try:
-            return build_own_result(result, self._read_file)
+            return _build_result(result, self._root)
         except InvalidRequest as refused:
             return ToolResult(f"tool invoke error: {refused}", failed=True)
 

@@ -8,17 +8,15 @@ another tool by its name (docs/reference/open-webui.md, "Tools of the host").
 
 import asyncio
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
 from openai_responses.items import Item, item_type
 from openai_responses.json_input import as_list, as_mapping, parse_json_object
 from openai_responses.loop.arguments import argument_error, drop_optional_nulls
-from openai_responses.loop.tools import CallableTools, ToolResult
+from openai_responses.loop.tools import ToolResult
 from owui_chat.host_tools import CALL_TOOL, read_call_tool
-
-_CALL_TOOL_KEYS = {"tool_name", "params"}
 
 
 def resolve_host_call(call: Item) -> Item:
@@ -30,7 +28,7 @@ def resolve_host_call(call: Item) -> Item:
         return call
     given = parse_json_object(call.get("arguments")) or {}
     name = given.get("tool_name")
-    if given.keys() != _CALL_TOOL_KEYS or read_call_tool(given) is None:
+    if given.keys() != {"tool_name", "params"} or read_call_tool(given) is None:
         return call
     if not isinstance(name, str):
         return call
@@ -38,46 +36,45 @@ def resolve_host_call(call: Item) -> Item:
 
 
 TOOL_FAILED_TEXT = "tool invoke error: failed to execute tool"
-TOOL_REPEATED_TEXT = (
+_TOOL_REPEATED_TEXT = (
     "tool invoke error: repeated failure detected; skipped duplicate call"
 )
 
-_FindSchema = Callable[[str], Mapping[str, Any] | None]
-"""Gives the schema of a tool's arguments, or None for no such tool."""
 
+class GuardedTools:
+    """Tools whose calls are checked; a failure has one fixed text, and is not repeated.
 
-class CallGuard:
-    """Checks each call of a run."""
+    `schemas` holds the arguments of each tool by its name. `run_tool` runs one, and
+    `log` gets the cause of each failure.
+    """
 
-    def __init__(self, schemas: _FindSchema) -> None:
-        """`schemas` gives the schema of a tool's arguments."""
+    def __init__(
+        self,
+        schemas: Mapping[str, Mapping[str, Any]],
+        run_tool: Callable[[str, dict[str, Any]], Awaitable[ToolResult]],
+        log: Callable[[str], object],
+    ) -> None:
+        """Start without failures."""
         self._schemas = schemas
+        self._run_tool = run_tool
+        self._log = log
         self._failed: dict[str, Item] = {}
 
     def refusal(self, call: Item) -> str | None:
         """Return the error text of a call that may not be made, or None."""
         name = str(call.get("name") or "")
-        schema = self._schemas(name)
+        schema = self._schemas.get(name)
         if schema is None:
             return f"there is not a tool named {name}"
         try:
             arguments = parse_arguments(call)
         except (ValueError, RecursionError) as error:
             return f"tool arguments parse error: {error}"
-        misfit = _option_error(arguments, schema) or argument_error(arguments, schema)
-        if misfit:
-            return f"tool arguments validation error: {misfit}"
-        return TOOL_REPEATED_TEXT if self.has_failed(name, arguments) else None
-
-    def has_failed(self, name: str, arguments: Mapping[str, Any]) -> bool:
-        """Say whether the same call failed before."""
-        return self._signature(name, arguments) in self._failed
-
-    def record_failure(self, name: str, arguments: Mapping[str, Any]) -> None:
-        """Remember that a call failed."""
-        text = json.dumps(arguments, ensure_ascii=False, default=str)
-        call = {"name": name, "arguments": text}
-        self._failed[self._signature(name, arguments)] = call
+        problem = _option_error(arguments, schema) or argument_error(arguments, schema)
+        if problem:
+            return f"tool arguments validation error: {problem}"
+        has_failed = self._signature(name, arguments) in self._failed
+        return _TOOL_REPEATED_TEXT if has_failed else None
 
     def failed_calls(self) -> list[Item]:
         """Return the calls that failed, for later rounds."""
@@ -86,46 +83,30 @@ class CallGuard:
     def record_failed_call(self, call: Item) -> None:
         """Remember a call that failed in an earlier round."""
         with suppress(ValueError, RecursionError):
-            self.record_failure(str(call.get("name") or ""), parse_arguments(call))
-
-    def _signature(self, name: str, arguments: Mapping[str, Any]) -> str:
-        given = drop_optional_nulls(arguments, self._schemas(name) or {})
-        return f"{name} {json.dumps(given, sort_keys=True, default=str)}"
-
-
-class GuardedTools:
-    """Tools whose failures have one fixed text and are not repeated."""
-
-    def __init__(
-        self, tools: CallableTools, guard: CallGuard, log: Callable[[str], object]
-    ) -> None:
-        """Wrap `tools`; `log` gets the cause of each failure."""
-        self._tools = tools
-        self._guard = guard
-        self._log = log
+            self._record_failure(str(call.get("name") or ""), parse_arguments(call))
 
     def parameters(self, name: str) -> Mapping[str, Any] | None:
-        """Return the schema of a tool's arguments."""
-        return self._tools.parameters(name)
+        """Return the schema of a tool's arguments, None for an unknown tool."""
+        return self._schemas.get(name)
 
     def resolve_call(
         self, name: str, arguments: dict[str, Any]
     ) -> tuple[str, dict[str, Any]] | None:
-        """Return the tool that a call is for."""
-        return self._tools.resolve_call(name, arguments)
+        """Return the call unchanged: no tool stands for another."""
+        return name, arguments
 
-    def is_interactive(self, name: str) -> bool:
-        """Say whether a tool waits for a person."""
-        return self._tools.is_interactive(name)
+    def is_interactive(self, _name: str) -> bool:
+        """Say that no tool waits for a person."""
+        return False
 
     async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
         """Run a tool; one that takes too long, or is stopped, has failed too."""
-        if self._guard.has_failed(name, arguments):
-            return ToolResult(TOOL_REPEATED_TEXT, failed=True)
+        if self._signature(name, arguments) in self._failed:
+            return ToolResult(_TOOL_REPEATED_TEXT, failed=True)
         succeeded = False
         try:
-            answer = await self._tools.call(name, arguments)
-            succeeded = not answer.failed
+            result = await self._run_tool(name, arguments)
+            succeeded = not result.failed
         except (Exception, SystemExit, asyncio.CancelledError) as error:
             task = asyncio.current_task()
             if isinstance(error, asyncio.CancelledError) and task and task.cancelling():
@@ -134,8 +115,17 @@ class GuardedTools:
             return ToolResult(TOOL_FAILED_TEXT, failed=True)
         finally:
             if not succeeded:
-                self._guard.record_failure(name, arguments)
-        return answer
+                self._record_failure(name, arguments)
+        return result
+
+    def _record_failure(self, name: str, arguments: Mapping[str, Any]) -> None:
+        text = json.dumps(arguments, ensure_ascii=False, default=str)
+        call = {"name": name, "arguments": text}
+        self._failed[self._signature(name, arguments)] = call
+
+    def _signature(self, name: str, arguments: Mapping[str, Any]) -> str:
+        given = drop_optional_nulls(arguments, self._schemas.get(name) or {})
+        return f"{name} {json.dumps(given, sort_keys=True, default=str)}"
 
 
 def parse_arguments(call: Item) -> dict[str, Any]:
@@ -152,9 +142,9 @@ def parse_arguments(call: Item) -> dict[str, Any]:
 
 
 def _option_error(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
-    known = as_mapping(schema.get("properties"))
+    properties = as_mapping(schema.get("properties"))
     for name, value in arguments.items():
-        options = _read_options(known.get(name))
+        options = _read_options(properties.get(name))
         if options and value is not None and _option_text(value) not in options:
             return f"parameter '{name}' value {_option_text(value)!r} not in options {options}"
     return ""
@@ -162,10 +152,9 @@ def _option_error(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> st
 
 def _read_options(node: object) -> list[str]:
     """Return the allowed values: `enum` of JSON Schema, or `options`."""
-    if not isinstance(node, Mapping):
-        return []
-    options = node.get("enum") or node.get("options")
-    return [_option_text(one) for one in as_list(options)]
+    schema = as_mapping(node)
+    options = schema.get("enum") or schema.get("options")
+    return list(map(_option_text, as_list(options)))
 
 
 def _option_text(value: Any) -> str:

@@ -1,14 +1,18 @@
 """Pictures and files that people or tools attached, as input parts.
 
 The API reads PNG, JPEG, WEBP and GIFs of one frame, told by their first bytes, and
-documents by their type. Open WebUI keeps with a message of the user the files it came
-with, and puts only the pictures into what it sends (utils/middleware.py:2124). What
-cannot be sent with the message that is asked is an error; in place of one at an earlier
-message the model gets a note, so that the chat goes on.
+documents by their type. The name of a document counts first, because the type that
+browsers declare differs between systems. Open WebUI keeps with a message of the user
+the files it came with, and puts only the pictures into what it sends
+(utils/middleware.py:2124). What cannot be sent with the message that is asked is an
+error; in place of one at an earlier message the model gets a note, so that the chat
+goes on.
 
 A chat stores pictures of tools by their addresses. The host reads them for the next
 request, but moves them out of the outputs into a message that no one wrote
-(utils/misc.py:393); they go back to their outputs here.
+(utils/misc.py:393); they go back to their outputs here. The chat's row tells how many
+belong to each output of ours. Of the host's outputs, whose round goes on before it is
+stored, the last one gets them all.
 """
 
 import base64
@@ -17,6 +21,7 @@ from typing import Any
 
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item, content_parts, item_type
+from openai_responses.json_input import as_list, as_mapping
 from owui_chat.host_tools import TOOL_IMAGES_PREFIX
 from owui_chat.messages import (
     Attachment,
@@ -31,11 +36,8 @@ _SIGNATURES = (
     (b"\xff\xd8\xff", "image/jpeg"),
     (b"GIF8", "image/gif"),
 )
-_HEAD = 24
-"""The number of base64 characters that contain every signature."""
-
-_GIF_FRAME = b"\x00\x21\xf9\x04"
-"""The bytes before each frame of an animated GIF."""
+_HEAD = 24  # base64 characters that contain every signature
+_GIF_FRAME = b"\x00\x21\xf9\x04"  # before each frame of an animated GIF
 
 
 def _image_type(content: bytes) -> str:
@@ -108,11 +110,7 @@ _PLAIN_TEXT = (
 
 
 def document_type(name: str, declared: str) -> str:
-    """Return the media type of a document that the API reads, else an empty text.
-
-    The name counts first, because the type that browsers declare differs between
-    systems.
-    """
+    """Return the media type of a document; empty if the API cannot read it."""
     suffix = name.rpartition(".")[2].lower()
     if suffix in _PLAIN_TEXT.split():
         return "text/plain"
@@ -144,39 +142,30 @@ def attach_files(
 ) -> list[ChatPart]:
     """Return a chat in which the user's messages have the files they came with.
 
-    `rows` are the messages of the chat's row. A chat without a row tells the files of
-    its last message apart from all others; those are put at the first one.
+    `rows` are the messages of the chat's row. Without a row only the files of the last
+    message are known as such; all others are put at the first one.
     """
-    result, places = list(parts), user_messages(parts)
-    if not rows:
+    result, users = list(parts), user_messages(parts)
+    files = {
+        place: _read_attachments(part.stored.row.get("files"))
+        for place, part in users.items()
+        if part.stored and rows
+    }
+    if users and not rows:
         own, others = _files_without_row(metadata)
-        _add_files(result, places[-1:], own)
-        _add_files(result, places[:1], others)
-        return result
-    for place in places:
-        part = result[place]
-        if isinstance(part, UserMessage) and part.stored:
-            _add_files(result, [place], _read_attachments(part.stored.row.get("files")))
+        first, last = min(users), max(users)
+        files = {last: own, first: others + (own if first == last else [])}
+    for place, attachments in files.items():
+        result[place] = users[place]._replace(attachments=attachments)
     return result
-
-
-def _add_files(
-    parts: list[ChatPart], places: Sequence[int], files: Sequence[Attachment]
-) -> None:
-    for place in places:
-        part = parts[place]
-        if isinstance(part, UserMessage):
-            parts[place] = part._replace(attachments=(*files, *part.attachments))
 
 
 def _read_attachments(files: object) -> list[Attachment]:
     """Return the files that came with a message; the host reads knowledge itself."""
-    rows = files if isinstance(files, list) else []
     return [
         _attachment(row)
-        for row in rows
-        if isinstance(row, Mapping)
-        and row.get("type") in ("file", "image")
+        for row in map(as_mapping, as_list(files))
+        if row.get("type") in ("file", "image")
         and row.get("id")
         and not row.get("knowledge")
     ]
@@ -185,18 +174,13 @@ def _read_attachments(files: object) -> list[Attachment]:
 def resolve_images(parts: Sequence[ChatPart]) -> list[ChatPart]:
     """Return a chat in which the API can read every picture of a message.
 
-    Raises InvalidRequest, with the file's name, for an unreadable one in the current
-    message.
+    Raises InvalidRequest for an unreadable one in the message that is asked.
     """
-    question = question_index(parts)
-    return [
-        (
-            _with_readable(part, is_asked=place == question)
-            if isinstance(part, UserMessage)
-            else part
-        )
-        for place, part in enumerate(parts)
-    ]
+    question, result = question_index(parts), list(parts)
+    for place, part in enumerate(parts):
+        if isinstance(part, UserMessage):
+            result[place] = _with_readable(part, is_asked=place == question)
+    return result
 
 
 def question_index(parts: Sequence[ChatPart]) -> int:
@@ -217,7 +201,7 @@ def check_input_size(items: Sequence[Item]) -> None:
     """Raise InvalidRequest for more pictures or bytes than a request may have."""
     contents = [item.get("content") or item.get("output") for item in items]
     parts = [part for content in contents for part in content_parts(content)]
-    pictures = sum(item_type(part) == "input_image" for part in parts)
+    pictures = _count_images(parts)
     held = sum(
         len(part.get("image_url") or part.get("file_data") or "") for part in parts
     )
@@ -232,10 +216,7 @@ def check_input_size(items: Sequence[Item]) -> None:
 def _files_without_row(
     metadata: Mapping[str, Any],
 ) -> tuple[list[Attachment], list[Attachment]]:
-    message = metadata.get("user_message")
-    own = _read_attachments(
-        message.get("files") if isinstance(message, Mapping) else None
-    )
+    own = _read_attachments(as_mapping(metadata.get("user_message")).get("files"))
     knowledge = _knowledge_ids(metadata.get("model"))
     others = [
         found
@@ -249,9 +230,8 @@ def _knowledge_ids(model: object) -> set[str]:
     """Return the ids of the files that an administrator gave to a model."""
     found = model
     for key in ("info", "meta", "knowledge"):
-        found = found.get(key) if isinstance(found, Mapping) else None
-    rows = found if isinstance(found, list) else []
-    return {str(row.get("id")) for row in rows if isinstance(row, Mapping)}
+        found = as_mapping(found).get(key)
+    return {str(as_mapping(row).get("id")) for row in as_list(found)}
 
 
 def _attachment(row: Mapping[str, Any]) -> Attachment:
@@ -264,19 +244,14 @@ def _attachment(row: Mapping[str, Any]) -> Attachment:
 
 def _with_readable(message: UserMessage, *, is_asked: bool) -> UserMessage:
     parts = message.content
-    shown = [part for part in parts if part.get("image_url")]
+    shown = [place for place, part in enumerate(parts) if part.get("image_url")]
     names = [found.name for found in message.attachments if found.is_image]
-    named = iter(names if len(names) == len(shown) else ())
-    return message.with_content(
-        [
-            (
-                part_or_note(_readable_part(part, next(named, "")), is_asked=is_asked)
-                if part.get("image_url")
-                else part
-            )
-            for part in parts
-        ]
-    )
+    if len(names) != len(shown):
+        names = [""] * len(shown)
+    for place, name in zip(shown, names, strict=True):
+        found = _readable_part(parts[place], name)
+        parts[place] = part_or_note(found, is_asked=is_asked)
+    return message.with_content(parts)
 
 
 def _readable_part(part: Item, name: str) -> Item | str:
@@ -298,18 +273,17 @@ def add_tool_images(
 ) -> list[ChatPart]:
     """Return a chat without the host's own messages, their pictures at their outputs.
 
-    `rows` are the messages of the chat's row: they tell how many pictures belong to
-    each output of ours. Of the host's outputs, whose round goes on before it is stored,
-    the last one has them all.
+    `rows` are the messages of the chat's row.
     """
     result: list[ChatPart] = []
-    counts = _image_counts(rows)
-    for part in parts:
-        urls, outputs = _tool_image_urls(part), _last_outputs(result)
-        if not urls or not outputs:
+    counts, users = _image_counts(rows), user_messages(parts)
+    for place, part in enumerate(parts):
+        urls = _tool_image_urls(users[place]) if place in users else []
+        outputs = _last_outputs(result) if urls else []
+        if outputs:
+            result[-len(outputs) :] = _assign_images(outputs, urls, counts)
+        else:
             result.append(part)
-            continue
-        result[-len(outputs) :] = _assign_images(outputs, urls, counts)
     return result
 
 
@@ -325,11 +299,9 @@ def append_images(text: str, images: Sequence[Item]) -> str | list[Item]:
     return [{"type": "input_text", "text": text}, *images] if images else text
 
 
-def _tool_image_urls(part: ChatPart) -> list[str]:
+def _tool_image_urls(message: UserMessage) -> list[str]:
     """Return the pictures of a message that the host made; of any other none."""
-    if not isinstance(part, UserMessage) or not part.is_from_user:
-        return []
-    first, *images = part.content or [{}]
+    first, *images = message.content or [{}]
     is_made = first.get("text") == _HOST_PROMPT
     if not is_made or not all(image.get("image_url") for image in images):
         return []
@@ -361,15 +333,14 @@ def _assign_images(
 
 
 def _image_counts(rows: Mapping[str, Any]) -> dict[str, int]:
-    outputs = (row.get("output") for row in rows.values() if isinstance(row, Mapping))
+    outputs = (as_mapping(row).get("output") for row in rows.values())
     items = [item for output in outputs for item in content_parts(output)]
     return {
-        str(item.get("call_id")): _image_count(item)
+        str(item.get("call_id")): _count_images(content_parts(item.get("output")))
         for item in items
         if item.get("id") == f"fco_{item.get('call_id')}"  # as our cards have it
     }
 
 
-def _image_count(item: Item) -> int:
-    parts = content_parts(item.get("output"))
-    return sum(part.get("type") == "input_image" for part in parts)
+def _count_images(parts: Sequence[Item]) -> int:
+    return sum(item_type(part) == "input_image" for part in parts)

@@ -5,7 +5,7 @@ answer from 0.12 on, before that behind the question (docs/reference/open-webui.
 "Around the user's message"). If the model has a verbosity, that is set instead. The
 request then ends with the question and begins like the request of the old answer, so
 the prompt cache and the earlier reasoning stay valid. The old answer is not sent,
-because the new one replaces it.
+because the new one replaces it. A wish in a person's own words is left to the model.
 """
 
 from collections.abc import Sequence
@@ -15,12 +15,10 @@ from openai_responses.items import message_text
 from owui_chat.input.directive_words import CONCISE, DETAILED
 from owui_chat.messages import ChatPart, UserMessage, user_messages
 
-DIGITS = 8
-
 
 def words_digest(words: str) -> str:
     """Return the key of the table for words of the page."""
-    return sha256(words.strip().encode("utf-8", "surrogatepass")).hexdigest()[:DIGITS]
+    return sha256(words.strip().encode("utf-8", "surrogatepass")).hexdigest()[:8]
 
 
 def take_directive(
@@ -29,22 +27,19 @@ def take_directive(
     """Return the chat up to its question, and the requested verbosity.
 
     Without such a wish the chat is unchanged and the verbosity empty. `is_guided` says
-    that the host announced a wish; an older host does not, but puts the wish directly
-    behind the question. A wish in a person's own words is left to the model.
+    that the host announced a wish, as hosts do from 0.12 on.
     """
     users = user_messages(parts)
-    question, wish = users[-2:] if len(users) > 1 else (0, 0)
-    verbosity = _requested_verbosity(parts[wish]) if wish else ""
+    question, wish = [*users][-2:] if len(users) > 1 else (0, 0)
+    verbosity = _requested_verbosity(users[wish]) if wish else ""
     if not verbosity or not (is_guided or wish == question + 1):
         return list(parts), ""
     return [*parts[: question + 1], *parts[wish + 1 :]], verbosity
 
 
-def _requested_verbosity(part: ChatPart) -> str:
+def _requested_verbosity(message: UserMessage) -> str:
     """Return the verbosity that a message asks for with the words of the page."""
-    digest = words_digest(
-        message_text(part.item) if isinstance(part, UserMessage) else ""
-    )
+    digest = words_digest(message_text(message.item))
     if digest in DETAILED.split():
         return "high"
     return "low" if digest in CONCISE.split() else ""

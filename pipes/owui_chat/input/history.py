@@ -27,6 +27,7 @@ from openai_responses.items import (
     message_text,
     since_compaction,
 )
+from openai_responses.json_input import as_list, as_mapping
 from openai_responses.requests.replay import (
     Origin,
     reorder_remote_outputs,
@@ -51,7 +52,7 @@ _BLOCK = re.compile(
 )
 
 
-def strip_old_blocks(text: str) -> str:
+def _strip_old_blocks(text: str) -> str:
     """Return `text` without such blocks; a block that is not closed stays as text."""
     if _SIGN not in text or "</details>" not in text:
         return text  # below, only the text before the last end is read, once
@@ -73,7 +74,7 @@ def build_input(
     content and directly before its product.
     """
     items: list[Item] = []
-    run: list[AssistantText | ToolCall | ToolMessage] = []
+    run: list[ChatPart] = []
     for part in parts:
         if isinstance(part, UserMessage):
             past = _RunHistory(run, records, reader).items()
@@ -103,22 +104,22 @@ class _RunHistory:
 
     def __init__(
         self,
-        run: Sequence[AssistantText | ToolCall | ToolMessage],
+        run: Sequence[ChatPart],
         records: Mapping[str, Record],
         reader: Origin | None,
     ) -> None:
-        self._pieces = [_split(part) for part in run]
+        self._pieces = [piece for part in run for piece in _split(part)]
         self._reader = reader
         self._records = {
             piece.ulid: records[piece.ulid]
-            for pieces in self._pieces
-            if isinstance(pieces, list)
-            for piece in pieces
-            if piece.ulid in records
+            for piece in self._pieces
+            if isinstance(piece, MarkedText) and piece.ulid in records
         }
         self._waiting = {
             ulid: [
-                strip_for_replay(item) for item in record.payload if is_replayed(item)
+                item
+                for item in map(strip_for_replay, filter(is_replayed, record.payload))
+                if not is_code(item) or self._take_out(item)
             ]
             for ulid, record in self._records.items()
         }
@@ -129,35 +130,29 @@ class _RunHistory:
             if is_call(item)
         }
 
-        for waiting in self._waiting.values():
-            for item in filter(is_code, list(waiting)):
-                if not self._takes_out(item):
-                    waiting.remove(item)
-
-    def _takes_out(self, code: Item) -> bool:
+    def _take_out(self, code: Item) -> bool:
         """Remove from the text what the host inserted for `code`; say whether it was
         there.
         """
-        for pieces in [found for found in self._pieces if isinstance(found, list)]:
-            for place, piece in enumerate(pieces):
+        for place, piece in enumerate(self._pieces):
+            if isinstance(piece, MarkedText):
                 rest = remove_code(piece.text, code)
                 if rest is not None:
-                    pieces[place] = piece._replace(text=rest)
+                    self._pieces[place] = piece._replace(text=rest)
                     return True
         return False
 
     def items(self) -> list[Item]:
         """Return the items of the run in order."""
         items: list[Item] = []
-        for part in self._pieces:
-            match part:
+        for piece in self._pieces:
+            match piece:
+                case MarkedText():
+                    items += self._text(piece)
                 case ToolCall():
-                    items += self._call(part)
+                    items += self._call(piece)
                 case ToolMessage():
-                    items.append(tool_message_item(part, items))
-                case _:
-                    for piece in part:
-                        items += self._piece(piece)
+                    items.append(tool_message_item(piece, items))
         return items
 
     def _call(self, call: ToolCall) -> list[Item]:
@@ -170,17 +165,19 @@ class _RunHistory:
                 return self._allowed(ulid, waiting[: place + 1])
         return [_call_item(call)]
 
-    def _piece(self, piece: MarkedText) -> list[Item]:
-        kept = self._allowed(piece.ulid, self._waiting.pop(piece.ulid, []))
-        message = kept.pop() if kept and _is_answer(kept[-1]) else None
-        record = self._records.get(piece.ulid)
-        if message and record and not record.shown and _is_whole_commentary(message):
-            kept, message = [*kept, message], None
-        if not piece.text:
-            return kept
-        if message and record and record.shown == text_digest(piece.text):
-            return [*kept, message]
-        return [*kept, _message_item(message, piece.text)]
+    def _text(self, piece: MarkedText) -> list[Item]:
+        items, message = (
+            self._allowed(piece.ulid, self._waiting.pop(piece.ulid, [])),
+            None,
+        )
+        if items and _is_answer(items[-1]):
+            last, shown = items[-1], self._records[piece.ulid].shown
+            if piece.text and shown == text_digest(piece.text):
+                return items
+            # The host does not return the text of commentary.
+            if shown or not (is_commentary(last) and message_text(last)):
+                message = items.pop()
+        return [*items, _message_item(message, piece.text)] if piece.text else items
 
     def _allowed(self, ulid: str, items: Sequence[Item]) -> list[Item]:
         """Remove items that nobody at this request's server could read.
@@ -188,10 +185,8 @@ class _RunHistory:
         A call whose card was deleted stays for now, because it tells which reasoning
         must be removed with it.
         """
-        if not items:
-            return []
-        reader = self._reader
-        readable = bool(reader and reader.can_decrypt(self._records[ulid].origin))
+        reader, record = self._reader, self._records.get(ulid)
+        readable = reader and record and reader.can_decrypt(record.origin)
         return [
             item
             for item in items
@@ -207,22 +202,15 @@ def _call_item(call: ToolCall) -> Item:
     return {**head, key: call.arguments}
 
 
-def _split(
-    part: AssistantText | ToolCall | ToolMessage,
-) -> list[MarkedText] | ToolCall | ToolMessage:
+def _split(part: ChatPart) -> Iterable[MarkedText | ChatPart]:
     if isinstance(part, AssistantText):
-        return list(split_at_markers(strip_old_blocks(part.text)))
-    return part
+        return split_at_markers(_strip_old_blocks(part.text))
+    return [part]
 
 
 def _is_answer(item: Item) -> bool:
     """Say whether `item` is a model's message; earlier writers stored other kinds."""
     return item_type(item) == "message" and item.get("role") == "assistant"
-
-
-def _is_whole_commentary(item: Item) -> bool:
-    """Say whether `item` is commentary whose text the host does not return."""
-    return is_commentary(item) and bool(message_text(item))
 
 
 def _message_item(kept: Item | None, shown: str) -> Item:
@@ -232,12 +220,8 @@ def _message_item(kept: Item | None, shown: str) -> Item:
         return {"type": "message", "role": "assistant", "content": [part]}
     if message_text(kept).strip() == shown:
         return kept
-    parts = kept.get("content")
-    if isinstance(parts, list) and len(parts) == 1 and _is_text_part(parts[0]):
+    parts = as_list(kept.get("content"))
+    if [as_mapping(one).get("type") for one in parts] == ["output_text"]:
         is_edited = "text" in parts[0]  # the annotations' positions are no longer valid
         part = {**parts[0], "text": shown, **({"annotations": []} if is_edited else {})}
     return {**kept, "content": [part]}
-
-
-def _is_text_part(part: object) -> bool:
-    return isinstance(part, Mapping) and part.get("type") == "output_text"

@@ -10,16 +10,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from openai_responses.items import Item
-from owui_chat.messages import ChatPart, StoredMessage, UserMessage, stored_messages
+from openai_responses.json_input import as_list, as_mapping
+from owui_chat.messages import ChatPart, UserMessage, stored_messages
 from owui_chat.storage.records import message_key, text_digest
 
-_MOST_CHARACTERS = 200_000
-"""The most that is stored of one message; a chat's row is read and written whole."""
-
+_MOST_CHARACTERS = 200_000  # of one message: a chat's row is read and written whole
 _Text = str | tuple[str, str]
 
 
-class InjectedContext(NamedTuple):
+class _InjectedContext(NamedTuple):
     """The texts of a message as it was sent; the one with the words, cut around them.
 
     `words` is the digest of the user's words. If they were edited, the message is sent
@@ -34,11 +33,9 @@ class InjectedContext(NamedTuple):
         return {"words": self.words, "texts": list(self.texts)}
 
 
-def _find_injected_context(
-    message: UserMessage, stored: StoredMessage
-) -> InjectedContext | None:
+def _find_injected_context(message: UserMessage) -> _InjectedContext | None:
     """Return what stands around the words; None: nothing, too much, or other words."""
-    words = stored.words
+    words = message.stored.words if message.stored else ""
     texts: list[_Text] = [p["text"] for p in message.content if _is_input_text(p)]
     size = sum(map(len, texts)) - len(words)
     for place, text in enumerate(texts):
@@ -46,12 +43,12 @@ def _find_injected_context(
             before, _, after = text.rpartition(words) if words else (text, "", "")
             texts[place] = (before, after)
             fits = 0 < size <= _MOST_CHARACTERS
-            return InjectedContext(text_digest(words), tuple(texts)) if fits else None
+            return _InjectedContext(text_digest(words), tuple(texts)) if fits else None
     return None
 
 
 def _apply_injected_context(
-    message: UserMessage, words: str, injected: InjectedContext | None
+    message: UserMessage, words: str, injected: _InjectedContext | None
 ) -> UserMessage:
     """Return a message as it was sent, unless its words are no longer those."""
     if injected is None or injected.words != text_digest(words):
@@ -67,13 +64,13 @@ def _apply_injected_context(
     return message.with_content([*texts, *others])
 
 
-def _read_injected_context(wire: object) -> InjectedContext | None:
+def _read_injected_context(wire: object) -> _InjectedContext | None:
     """Return what `wire` says; None where it says nothing that can be read."""
-    rows = wire.get("texts") if isinstance(wire, Mapping) else None
-    if not isinstance(wire, Mapping) or not isinstance(rows, list):
+    stored = as_mapping(wire)
+    rows = stored.get("texts")
+    if not isinstance(rows, list):
         return None
-    texts = tuple(_read_text(row) for row in rows)
-    return InjectedContext(str(wire.get("words")), texts)
+    return _InjectedContext(str(stored.get("words")), tuple(map(_read_text, rows)))
 
 
 def _read_text(row: object) -> _Text:
@@ -96,7 +93,7 @@ class SentContext(NamedTuple):
     that were `new` compared with the earlier ones, and those that were `gone`.
     """
 
-    injected: InjectedContext | None = None
+    injected: _InjectedContext | None = None
     instructions: str | None = None
     new: tuple[str, ...] = ()
     gone: tuple[str, ...] = ()
@@ -128,7 +125,7 @@ def read_sent_context(chat: Mapping[str, Any]) -> dict[str, SentContext]:
     prefix = message_key("")
     found: dict[str, SentContext] = {}
     for key, value in chat.items():
-        wire = value.get(_SENT_KEY) if isinstance(value, Mapping) else None
+        wire = as_mapping(value).get(_SENT_KEY)
         if key.startswith(prefix) and isinstance(wire, Mapping):
             # In an answer's own output the key is not the key of the message.
             owner = str(value.get("message_id") or key.removeprefix(prefix))
@@ -146,14 +143,12 @@ def capture_sent_context(
     `instructions` are None if they may change from turn to turn.
     """
     messages = (part for part in reversed(parts) if isinstance(part, UserMessage))
-    injected = next(
-        (_find_injected_context(m, m.stored) for m in messages if m.stored), None
-    )
-    if instructions is None:
-        return SentContext(injected)
-    if first_instructions(parts, sent) is None:
+    injected = next((_find_injected_context(m) for m in messages if m.stored), None)
+    if instructions is None or (first := first_instructions(parts, sent)) is None:
         return SentContext(injected, instructions)
-    told, given = _told_lines(parts, sent), _lines(instructions)
+    told, given = _lines(first), _lines(instructions)
+    for one in _in_order(parts, sent):
+        told = [line for line in told if line not in one.gone] + [*one.new]
     new = tuple(line for line in given if line not in told)
     gone = tuple(line for line in told if line not in given)
     return SentContext(injected, new=new, gone=gone)
@@ -195,17 +190,6 @@ def _news(sent: SentContext) -> list[ChatPart]:
     return [UserMessage({"type": "message", "role": "developer", "content": [part]})]
 
 
-def _told_lines(
-    parts: Sequence[ChatPart], sent: Mapping[str, SentContext]
-) -> list[str]:
-    """Return the lines that hold after all that was told, in their order."""
-    told = _lines(first_instructions(parts, sent) or "")
-    for one in _in_order(parts, sent):
-        told = [line for line in told if line not in one.gone]
-        told += one.new
-    return told
-
-
 def _in_order(
     parts: Sequence[ChatPart], sent: Mapping[str, SentContext]
 ) -> list[SentContext]:
@@ -227,4 +211,4 @@ def _read_context(wire: Mapping[str, Any]) -> SentContext:
 
 
 def _read_lines(rows: object) -> tuple[str, ...]:
-    return tuple(map(str, rows)) if isinstance(rows, list) else ()
+    return tuple(map(str, as_list(rows)))

@@ -1,6 +1,7 @@
 """Small jobs that the host gives a model: titles, tags, follow-up questions.
 
-The host names the job. Its prompt quotes the chat, markers included.
+The host names the job. Its prompt quotes the chat, markers included. The host would use
+the text of an error as the title.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,11 +27,9 @@ _TASK_OBJECTS: Mapping[str, tuple[str, dict[str, Any]]] = {
 (docs/reference/open-webui.md, "Tasks")."""
 
 
-_ANSWER_KEYS = frozenset(
-    {
-        *("tools", "tool_choice", "parallel_tool_calls", "reasoning"),
-        *("reasoning_effort", "text", "verbosity", "response_format"),
-    }
+_ANSWER_KEYS = (
+    *("tools", "tool_choice", "parallel_tool_calls", "reasoning"),
+    *("reasoning_effort", "text", "verbosity", "response_format"),
 )
 """What is chosen for answers, but not for tasks."""
 
@@ -46,10 +45,10 @@ def task_request(
     If the host reads the answer as JSON, the model is held to that form. Raises
     InvalidRequest.
     """
-    messages = task_messages(messages)
+    messages = [{**m, "content": _clean(m.get("content"))} for m in messages]
     instructions, parts = parse_messages(messages)
     given = {k: v for k, v in body.items() if k not in _ANSWER_KEYS}
-    form = task_format(task, messages)
+    form = _task_format(task, messages)
     if form and model.facts.known_family:
         given["text"] = {"format": form}
     settings = Settings(
@@ -59,14 +58,7 @@ def task_request(
     return build_request(model, instructions, items, given, settings)
 
 
-def task_messages(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return the messages of a task without the markers of the quoted chat."""
-    return [
-        {**message, "content": _clean(message.get("content"))} for message in messages
-    ]
-
-
-def task_format(
+def _task_format(
     task: str, messages: Sequence[Mapping[str, Any]]
 ) -> dict[str, Any] | None:
     """Return the `text.format` of a task whose answer the host reads as JSON, or None.
@@ -86,10 +78,7 @@ def task_format(
 
 
 def task_result(text: str, model: str) -> dict[str, Any]:
-    """Return the answer of a task; an empty one if it failed.
-
-    The host would use the text of an error as the title.
-    """
+    """Return the answer of a task; its text must be empty if the task failed."""
     message = {"role": "assistant", "content": text}
     return {
         "object": "chat.completion",
@@ -99,6 +88,7 @@ def task_result(text: str, model: str) -> dict[str, Any]:
 
 
 def _clean(content: object) -> object:
+    """Return a content without the markers of the quoted chat."""
     if isinstance(content, str):
         return strip_markers(content)
     if not isinstance(content, list):

@@ -1,4 +1,11 @@
-"""Chunks that Open WebUI understands in addition to an answer's text."""
+"""Chunks that Open WebUI understands in addition to an answer's text.
+
+The sums of tokens are for billing. The host's compaction reads `prompt_tokens` as the
+size of the chat, so `prompt_tokens` and `completion_tokens` are those of the last
+response (docs/reference/open-webui.md, "Usage").
+
+With `choices` in a chunk, the host ignores its `error`.
+"""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,12 +16,7 @@ Chunk = dict[str, Any]
 
 
 def host_usage(ended: RunDone) -> Chunk:
-    """Return the field `usage` as the host stores it; empty if nothing was counted.
-
-    The sums are for billing. The host's compaction reads `prompt_tokens` as the size of
-    the chat, so `prompt_tokens` and `completion_tokens` are those of the last response
-    (docs/reference/open-webui.md, "Usage").
-    """
+    """Return the field `usage` as the host stores it; empty if nothing was counted."""
     usage, cost = ended.usage, ended.cost
     if usage is None:
         return {}
@@ -36,10 +38,7 @@ def host_usage(ended: RunDone) -> Chunk:
 
 
 def error_chunk(sentence: str) -> Chunk:
-    """Return the chunk that marks the message as failed and keeps its text.
-
-    It has no `choices`, because with them the host ignores `error`.
-    """
+    """Return the chunk that marks the message as failed and keeps its text."""
     return {"error": {"message": sentence}}
 
 

@@ -1,4 +1,9 @@
-"""Run events as Chat Completions, streamed or in one piece, for plain HTTP clients."""
+"""Run events as Chat Completions, streamed or in one piece, for plain HTTP clients.
+
+Open calls are for the client; they come at the end. Commentary is shown as reasoning,
+so that the text is only the answer. If a run ends with commentary, it is repeated as
+the answer.
+"""
 
 from collections.abc import Iterator
 from typing import Any
@@ -34,16 +39,11 @@ _FINISH_REASONS = {"max_output_tokens": "length", "content_filter": "content_fil
 
 
 class ChunkRenderer:
-    """Shows one run as growing text and reasoning.
-
-    Open calls are for the client; they come at the end. Commentary is shown as
-    reasoning, so that the text is only the answer. If a run ends with commentary, it is
-    repeated as the answer.
-    """
+    """Shows one run as growing text and reasoning, which includes commentary."""
 
     def __init__(self, completion_id: str, created: int, model: str) -> None:
         """Take the fields of every chunk: its id, its time in seconds, the model."""
-        self._head = {
+        self.head = {
             "id": completion_id,
             "object": "chat.completion.chunk",
             "created": created,
@@ -114,7 +114,7 @@ class ChunkRenderer:
 
     def _chunk(self, delta: dict[str, Any], finish: str | None = None) -> Chunk:
         choice = {"index": 0, "delta": delta, "finish_reason": finish}
-        return {**self._head, "choices": [choice]}
+        return {**self.head, "choices": [choice]}
 
     def _gap(self, kind: str, place: object) -> str:
         """Return the blank line before a text that has another place than the last."""
@@ -131,7 +131,7 @@ class ChunkRenderer:
         else:
             yield self._chunk({}, _finish_reason(event.ending, bool(self._open_calls)))
         if usage := host_usage(event):
-            yield {**self._head, "choices": [], **usage}
+            yield {**self.head, "choices": [], **usage}
 
 
 def _chat_image(item: Item) -> dict[str, Any]:
@@ -162,11 +162,7 @@ def _finish_reason(ending: Ending, has_calls: bool) -> str:
 def completion(
     ended: RunDone, completion_id: str, created: int, model: str
 ) -> dict[str, Any]:
-    """Return the `chat.completion` of a run, with the error if it failed.
-
-    Text that arrived before a failure is included; without any, there is only the
-    error.
-    """
+    """Return the `chat.completion` of a run; only the error if it failed at once."""
     error = _error(ended.ending)
     if error and not ended.output:
         return error
@@ -184,10 +180,7 @@ def completion(
 
 
 def completion_text(ended: RunDone) -> str:
-    """Return the text of an answer, with a blank line between its messages.
-
-    Commentary is not part of it, unless the run ends with it or has no other text.
-    """
+    """Return the text of an answer: without commentary, unless that is all or the end."""
     return _GAP.join(map(_clean_text, _messages(ended)))
 
 

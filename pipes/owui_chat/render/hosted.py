@@ -3,6 +3,11 @@
 A picture stands above the text, in the message's list of files. The host stores the
 `files` of an event; `chat:message:files` reaches only the open page, so nothing of an
 unfinished picture is stored (docs/reference/open-webui.md, "Events and stored files").
+Of several `files` events the page would show only the last one, although the host
+stores all of them.
+
+In its older mode of tools the host takes code at the end of an answer for a request to
+run it, and calls the pipe again (the same, "Rounds of tools").
 
 The page has cards for searches on the web and in files, which show the queries. The
 pages that were found are in a status line (docs/reference/open-webui.md, "Native
@@ -14,15 +19,21 @@ it, because it has an output, or because it was not complete.
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
-from typing import Any
 
-from openai_responses.items import Item, image_url, search_pages, search_queries
+from openai_responses.items import (
+    Item,
+    image_url,
+    item_type,
+    search_pages,
+    search_queries,
+)
 from openai_responses.json_input import as_mapping
 from openai_responses.loop.events import RunDone, RunEvent, ToolOutput
 from openai_responses.requests.replay import remote_call, remote_failed, remote_output
 from openai_responses.transport.stream import (
     ItemAdded,
     ItemDone,
+    ItemEvent,
     PartialImage,
     TextDelta,
 )
@@ -32,7 +43,33 @@ from owui_chat.render.chunks import Chunk, host_event, status_chunk
 from owui_chat.render.items import OutputItems, output_host_item
 
 
-class HostedItem(ABC):
+class HostedItems:
+    """Shows the items of one run; a type without a card is not shown."""
+
+    def __init__(self, shown: OutputItems) -> None:
+        """Take the list of items that they join."""
+        self._shown = shown
+        self._open: dict[int, _HostedItem] = {}
+
+    def render(self, event: ItemEvent) -> Iterator[Chunk]:
+        """Yield the chunks for an event of an item."""
+        index = event.output_index
+        if isinstance(event, ItemAdded):
+            card = _HOSTED_ITEMS.get(item_type(event.item))
+            if card:
+                self._open[index] = card(self._shown)
+        if index in self._open:
+            yield from self._open[index].render(event)
+        if isinstance(event, ItemDone):
+            self._open.pop(index, None)
+
+    def break_off(self, event: RunDone) -> Iterator[Chunk]:
+        """Yield the chunks for items that the run did not end."""
+        for item in self._open.values():
+            yield from item.render(event)
+
+
+class _HostedItem(ABC):
     """Shows one item.
 
     It gets the item's own events, from ItemAdded to ItemDone, and RunDone if the run
@@ -40,7 +77,6 @@ class HostedItem(ABC):
     """
 
     def __init__(self, shown: OutputItems) -> None:
-        """Take the list of items that this one joins."""
         self._shown = shown
         self._place = len(shown.items)
 
@@ -54,7 +90,7 @@ _FAILED = "The picture could not be drawn."
 _BROKE_OFF = "The answer broke off before the picture was finished."
 
 
-class _ImageHostItem(HostedItem):
+class _ImageHostItem(_HostedItem):
     def render(self, event: RunEvent) -> Iterator[Chunk]:
         match event:
             case ItemAdded():
@@ -62,13 +98,13 @@ class _ImageHostItem(HostedItem):
             case PartialImage():
                 sketch = {"result": event.image, "output_format": event.form}
                 picture = {"type": "image", "url": image_url(sketch)}
-                yield _on_the_page(self._shown, [picture])
+                yield self._shown.show_files([picture])
             case ItemDone():
                 yield from self._end(event)
-                yield from show_files(self._shown, event.card)
+                yield from self._shown.add_files(event.card)
             case _:
                 yield from self._note(_BROKE_OFF)
-                yield _on_the_page(self._shown, [])
+                yield self._shown.show_files()
 
     def _end(self, event: ItemDone) -> Iterator[Chunk]:
         notes = event.card.get("notes", ())
@@ -85,31 +121,6 @@ class _ImageHostItem(HostedItem):
         yield from self._shown.add({**note, "content": [part]})
 
 
-def show_files(shown: OutputItems, card: Mapping[str, Any]) -> Iterator[Chunk]:
-    """Yield the files of a card.
-
-    If a message has several, the page would show only the last one, although the host
-    stores all of them.
-    """
-    files = card.get("files")
-    if not files:
-        return
-    yield host_event("files", {"files": files})
-    if shown.files:
-        yield _on_the_page(shown, files)
-    shown.files += files
-
-
-def _on_the_page(shown: OutputItems, more: list[Item]) -> Chunk:
-    """Return the chunk that shows files on the page only.
-
-    It has no choice: otherwise the host would send the pictures to the page twice
-    (docs/reference/open-webui.md, "What a pipe yields").
-    """
-    event = host_event("chat:message:files", {"files": [*shown.files, *more]})
-    return {**event, "choices": []}
-
-
 def _failure(item: Item) -> str:
     code = as_mapping(item.get("error")).get("code")
     return _REFUSED if code == "moderation_blocked" else _FAILED
@@ -118,7 +129,7 @@ def _failure(item: Item) -> str:
 _BROKEN_CODE = "The answer broke off before the code had run."
 
 
-class _CodeHostItem(HostedItem):
+class _CodeHostItem(_HostedItem):
     def __init__(self, shown: OutputItems) -> None:
         super().__init__(shown)
         self._code: list[str] = []
@@ -133,18 +144,14 @@ class _CodeHostItem(HostedItem):
                 yield self._shown.grow(self._place, event.kind, event.text)
             case ItemDone():
                 yield self._shown.end(self._place, code_host_item(event.item))
-                yield from show_files(self._shown, event.card)
+                yield from self._shown.add_files(event.card)
             case _:
                 code = replay_code({"code": "".join(self._code)}, _BROKEN_CODE)
                 yield self._shown.update(self._place, status="incomplete", code=code)
 
 
 def end_after_code(shown: OutputItems) -> Iterator[Chunk]:
-    """Yield an invisible item if code would be the last item of a run.
-
-    In its older mode of tools the host would take the code for a request to run it, and
-    call the pipe again (docs/reference/open-webui.md, "Rounds of tools").
-    """
+    """Yield an invisible item if code would be the last item of a run."""
     last = shown.items[-1] if shown.items else {}
     if last.get("type") == CODE_CARD:
         yield from shown.add(
@@ -152,7 +159,7 @@ def end_after_code(shown: OutputItems) -> Iterator[Chunk]:
         )
 
 
-class _SearchHostItem(HostedItem):
+class _SearchHostItem(_HostedItem):
     def render(self, event: RunEvent) -> Iterator[Chunk]:
         match event:
             case ItemAdded():
@@ -193,7 +200,7 @@ def _search_host_item(item: Item) -> Item:
 _UNKNOWN_OUTCOME = "Error: the answer broke off. The server may have made this call."
 
 
-class _McpCallHostItem(HostedItem):
+class _McpCallHostItem(_HostedItem):
     def render(self, event: RunEvent) -> Iterator[Chunk]:
         match event:
             case ItemAdded():
@@ -212,7 +219,7 @@ class _McpCallHostItem(HostedItem):
                 yield from self._shown.break_off(self._place, _UNKNOWN_OUTCOME)
 
 
-class _McpListHostItem(HostedItem):
+class _McpListHostItem(_HostedItem):
     """Shows in a status line that a server was asked for its tools."""
 
     def render(self, event: RunEvent) -> Iterator[Chunk]:
@@ -232,7 +239,7 @@ def _list_sentence(item: Item) -> str:
     return f"{label} offers {len(tools)} tool{'' if len(tools) == 1 else 's'}."
 
 
-HOSTED_ITEMS: Mapping[str, type[HostedItem]] = {
+_HOSTED_ITEMS: Mapping[str, type[_HostedItem]] = {
     "web_search_call": _SearchHostItem,
     "file_search_call": _SearchHostItem,
     "mcp_call": _McpCallHostItem,
@@ -240,4 +247,3 @@ HOSTED_ITEMS: Mapping[str, type[HostedItem]] = {
     "code_interpreter_call": _CodeHostItem,
     "image_generation_call": _ImageHostItem,
 }
-"""Cards by the type of the item; an item without a card is not shown."""

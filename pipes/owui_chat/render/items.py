@@ -5,8 +5,8 @@ of a run, and each event has an empty `choices` delta for stream filters that lo
 one (docs/reference/open-webui.md, "Native events" and "What a pipe yields").
 
 The page shows a call before it has an output. The host would run a call that never gets
-one, even if its arguments are incomplete (docs/reference/open-webui.md, "Rounds of
-tools").
+one, even if its arguments are incomplete, and would leave a call without a status out
+of the next turn (docs/reference/open-webui.md, "Rounds of tools").
 
 The host stores an item of unknown type unchanged and sends it to no model, and the page
 draws nothing for one without `content`. So records can be stored as items:
@@ -15,10 +15,13 @@ draws nothing for one without `content`. So records can be stored as items:
      "before": id of a message item, "kept": what a message key would hold}
 
 Without an item in `before` the record belongs to the end of its message.
+
+A chunk that shows files on the page has no choice: otherwise the host would send them
+to the page twice (docs/reference/open-webui.md, "What a pipe yields").
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from openai_responses.items import (
@@ -32,15 +35,12 @@ from openai_responses.items import (
 )
 from openai_responses.loop.events import ToolOutput
 from owui_chat.events import StoredRecord, TurnDetails
-from owui_chat.render.chunks import Chunk
+from owui_chat.render.chunks import Chunk, host_event
 from owui_chat.storage.output_carrier import record_item
 
 
 def call_host_item(item: Item) -> Item:
-    """Return a call in the host's form; the text of a custom call is an argument.
-
-    The host would leave a call without a status out of the next turn.
-    """
+    """Return a call in the host's form; the text of a custom call is an argument."""
     shown = {"status": "completed", **_without_secrets(item)}
     if item_type(item) == "custom_tool_call":
         text = json.dumps({"input": shown.pop("input", "")}, ensure_ascii=False)
@@ -165,6 +165,19 @@ class OutputItems:
         grown = {"item_id": item_id, part: 0, "delta": text}
         return _native(_DELTA_TYPES[kind], place, **grown)
 
+    def add_files(self, card: Mapping[str, Any]) -> Iterator[Chunk]:
+        """Yield the files of a card; the page gets those of earlier cards again."""
+        if files := card.get("files"):
+            yield host_event("files", {"files": files})
+            if self.files:
+                yield self.show_files(files)
+            self.files += files
+
+    def show_files(self, more: Sequence[Item] = ()) -> Chunk:
+        """Return the chunk that shows files on the page only, with some `more`."""
+        event = host_event("chat:message:files", {"files": [*self.files, *more]})
+        return {**event, "choices": []}
+
     def answer(self, event: ToolOutput) -> Iterator[Chunk]:
         """Yield the output of a call in the form in which the host would store it."""
         place = self._open_calls().get(event.item["call_id"])
@@ -194,7 +207,7 @@ class OutputItems:
     def add_record(
         self, stored: StoredRecord, places: Mapping[int, int]
     ) -> Iterator[Chunk]:
-        """Yield the events of a record; one that was shown before is replaced.
+        """Yield the events of a record, which may replace an earlier one.
 
         `places` are those of the run's items.
         """

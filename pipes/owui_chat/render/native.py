@@ -39,7 +39,7 @@ from owui_chat.render.chunks import (
     status_chunk,
 )
 from owui_chat.render.commentary import Commentary
-from owui_chat.render.hosted import HOSTED_ITEMS, HostedItem, end_after_code, show_files
+from owui_chat.render.hosted import HostedItems, end_after_code
 from owui_chat.render.items import (
     OutputItems,
     begun_host_item,
@@ -47,6 +47,7 @@ from owui_chat.render.items import (
     message_host_item,
     reasoning_host_item,
 )
+from owui_chat.storage.output_carrier import closing_commentary
 
 
 def _closing_line(seconds: float, ended: RunDone) -> str:
@@ -89,8 +90,8 @@ class NativeRenderer:
         self._now = now
         self._began = now()
         self._shown = OutputItems()
-        self._commentary = Commentary(self._shown)
-        self._hosted: dict[int, HostedItem] = {}
+        self._commentary: dict[int, Commentary] = {}
+        self._hosted = HostedItems(self._shown)
         self._places: dict[int, int] = {}
         self._marker = ""
         self._markers: dict[int, str] = {}
@@ -131,21 +132,12 @@ class NativeRenderer:
     ) -> Iterator[Chunk]:
         """Yield the chunks for commentary and for items of OpenAI's own tools."""
         index = event.output_index
-        if isinstance(event, ItemAdded):
-            self._begin_other(event)
-        if index in self._commentary.indexes:
-            yield from self._commentary.render(event, self._take_marker())
-        elif index in self._hosted:
-            yield from self._hosted[index].render(event)
-        if isinstance(event, ItemDone):
-            self._hosted.pop(index, None)
-
-    def _begin_other(self, event: ItemAdded) -> None:
-        kind = item_type(event.item)
-        if is_commentary(event.item):
-            self._commentary.begin(event.output_index)
-        elif kind in HOSTED_ITEMS:
-            self._hosted[event.output_index] = HOSTED_ITEMS[kind](self._shown)
+        if isinstance(event, ItemAdded) and is_commentary(event.item):
+            self._commentary[index] = Commentary(self._shown)
+        if index in self._commentary:
+            yield from self._commentary[index].render(event, self._take_marker())
+        else:
+            yield from self._hosted.render(event)
 
     def _render_beside(self, event: AnswerEvent) -> Iterator[Chunk]:
         """Yield the chunks for events that are not items of the run."""
@@ -155,8 +147,8 @@ class NativeRenderer:
             case Status():
                 yield status_chunk(event.sentence)
             case StoredRecord():
-                places = self._places | self._commentary.indexes
-                yield from self._shown.add_record(event, places)
+                places = {i: remark.place for i, remark in self._commentary.items()}
+                yield from self._shown.add_record(event, self._places | places)
             case TurnDetails():
                 yield from self._shown.add_details(event)
 
@@ -166,9 +158,12 @@ class NativeRenderer:
 
     def _end_run(self, event: RunDone) -> Iterator[Chunk]:
         failed = event.ending.is_failure
-        for hosted in self._hosted.values():
-            yield from hosted.render(event)
-        yield from self._commentary.end_run(event.output)
+        yield from self._hosted.break_off(event)
+        for commentary in self._commentary.values():
+            yield from commentary.break_off()
+        closing = closing_commentary(event.output)
+        for commentary in self._commentary.values():
+            yield from commentary.become_answer(closing)
         if failed:
             yield from self._shown.break_off_calls()
         if marker := self._take_marker():
@@ -215,7 +210,7 @@ class NativeRenderer:
             case _:
                 item = call_host_item(event.item)
         yield self._shown.end(self._places[index], item)
-        yield from show_files(self._shown, event.card)
+        yield from self._shown.add_files(event.card)
 
 
 def _is_shown(item: Item) -> bool:

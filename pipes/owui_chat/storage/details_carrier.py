@@ -14,7 +14,7 @@ is built in one way for all carriers.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import groupby
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from openai_responses.items import (
@@ -24,6 +24,7 @@ from openai_responses.items import (
     item_type,
     message_text,
 )
+from openai_responses.json_input import as_list, as_mapping, as_text
 from openai_responses.requests.replay import Origin, read_origin, replay_output
 from owui_chat.storage.markers import format_marker
 from owui_chat.storage.records import Record, text_digest
@@ -56,9 +57,9 @@ def write_details(
     origin: Origin,
     notes: Mapping[str, Any],
 ) -> list[Item]:
-    """Return the entries of a response, from its items and the text shown for each.
+    """Return the entries of a response from its items and the text shown for each.
 
-    `name` distinguishes the response from others of its message.
+    `name` is unique among the responses of its message.
     """
     head = {"type": _TURN, "origin": origin.wire(), "notes": dict(notes)}
     entries = [
@@ -74,12 +75,10 @@ def write_details(
 
 def read_details(message: Mapping[str, Any]) -> list[DetailTurn]:
     """Return the responses that a message of the host carries, in order."""
-    details = message.get("reasoning_details")
-    entries = [e for e in details if _is_entry(e)] if isinstance(details, list) else []
-    order = list(dict.fromkeys(entry["turn"] for entry in entries))
-    entries.sort(key=lambda entry: (order.index(entry["turn"]), entry["index"]))
-    groups = groupby(entries, lambda entry: entry["turn"])
-    return [_turn(list(group)) for _, group in groups]
+    turns: dict[str, list[Item]] = {}
+    for entry in filter(_is_entry, as_list(message.get("reasoning_details"))):
+        turns.setdefault(entry["turn"], []).append(entry)
+    return [_turn(sorted(turn, key=itemgetter("index"))) for turn in turns.values()]
 
 
 def _entry(item: Item, shown: str) -> Item:
@@ -110,24 +109,18 @@ def _is_entry(entry: object) -> bool:
         return False
     if not (isinstance(entry.get("turn"), str) and isinstance(entry.get("index"), int)):
         return False
-    match entry.get("type"):
-        case "reasoning.encrypted":
-            return isinstance(entry.get("item"), dict) and bool(entry.get("data"))
-        case "openai_responses.item":
-            return isinstance(entry.get("item"), dict) and "type" in entry["item"]
-    return entry.get("type") == _TURN
+    kind, item = entry.get("type"), entry.get("item")
+    if kind == _TURN:
+        return True
+    needed = entry.get("data") if kind == _REASONING else "type" in as_mapping(item)
+    return kind in (_REASONING, _ITEM) and isinstance(item, dict) and bool(needed)
 
 
 def _turn(entries: Sequence[Item]) -> DetailTurn:
-    heads = [entry for entry in entries if entry["type"] == _TURN]
-    head = heads[0] if heads else {}
+    head = next((entry for entry in entries if entry["type"] == _TURN), {})
     items = tuple(_detail_item(entry) for entry in entries if entry["type"] != _TURN)
-    notes = head.get("notes")
-    return DetailTurn(
-        items,
-        read_origin(head.get("origin"), ""),
-        notes if isinstance(notes, Mapping) else {},
-    )
+    origin = read_origin(head.get("origin"), "")
+    return DetailTurn(items, origin, as_mapping(head.get("notes")))
 
 
 def _detail_item(entry: Item) -> _DetailItem:
@@ -140,9 +133,28 @@ def _detail_item(entry: Item) -> _DetailItem:
 def restore_from_details(
     messages: Sequence[Mapping[str, Any]],
 ) -> tuple[list[Mapping[str, Any]], dict[str, Record]]:
-    """Return the messages with markers for their entries, and the records by id."""
-    reading = _Reading()
-    return reading.marked(messages), reading.records
+    """Return the messages with markers for their entries, and the records by id.
+
+    Markers without a text stand at the end of their run.
+    """
+    records: dict[str, Record] = {}
+    found, textless = list[Mapping[str, Any]](), ""
+    for message in messages:
+        known = as_mapping(message)  # the reader reports what is none
+        if known.get("role") == "user":
+            found += _marker_message(textless)
+            textless = ""
+        if turns := read_details(known):
+            text, markers = _mark_text(as_text(known.get("content")), turns, records)
+            found.append({**known, "content": text})
+            textless += markers
+        else:
+            found.append(message)
+    return [*found, *_marker_message(textless)], records
+
+
+def _marker_message(text: str) -> list[Item]:
+    return [{"role": "assistant", "content": text}] if text else []
 
 
 class _Span(NamedTuple):
@@ -156,54 +168,27 @@ class _Span(NamedTuple):
         return self.items[-1]
 
 
-class _Reading:
-    """Inserts the markers into the messages of one chat."""
+def _mark_text(
+    content: str, turns: Sequence[DetailTurn], records: dict[str, Record]
+) -> tuple[str, str]:
+    """Return the text with markers, and those without a text; add their records."""
+    spans = [one for turn in turns for one in _spans_of(turn)]
+    texts, marked, textless = _split_text(content, spans), "", ""
+    for span in spans:
+        marker = _add_record(span, records)
+        if span.last.shown and texts:
+            marked += marker + _own_text(span.last, texts.pop(0))
+        else:
+            textless += marker
+    return "".join([marked, *texts]), textless
 
-    def __init__(self) -> None:
-        self.records: dict[str, Record] = {}
-        self._textless: list[str] = []
 
-    def marked(self, messages: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-        """Return the messages; markers without a text come at the end of their run."""
-        found: list[Mapping[str, Any]] = []
-        for message in messages:
-            is_message = isinstance(message, Mapping)  # else the reader says so
-            if is_message and message.get("role") == "user":
-                found += self._rest()
-            turns = read_details(message) if is_message else []
-            found.append(self._message(message, turns) if turns else message)
-        return [*found, *self._rest()]
-
-    def _rest(self) -> list[Mapping[str, Any]]:
-        """Return a message for the items of calls, which come before the calls."""
-        content = "".join(self._textless)
-        self._textless = []
-        return [{"role": "assistant", "content": content}] if content else []
-
-    def _message(
-        self, message: Mapping[str, Any], turns: Sequence[DetailTurn]
-    ) -> Mapping[str, Any]:
-        content = message.get("content")
-        spans = [one for turn in turns for one in _spans_of(turn)]
-        texts = _split_text(content if isinstance(content, str) else "", spans)
-        pieces: list[str] = []
-        for span in spans:
-            line = self._marker(span)
-            if span.last.shown and texts:
-                pieces += [line, _own_text(span.last, texts.pop(0))]
-            else:
-                self._textless.append(line)
-        return {**message, "content": "".join([*pieces, *texts])}
-
-    def _marker(self, span: _Span) -> str:
-        ulid = f"{len(self.records):026d}"
-        payload = tuple(detail.item for detail in span.items)
-        record = Record(ulid, "", 0, payload, "", span.origin)
-        if span.last.shown:
-            shown = text_digest(message_text(span.last.item))
-            record = record._replace(shown=shown)
-        self.records[ulid] = record
-        return format_marker(record.kind, ulid)
+def _add_record(span: _Span, records: dict[str, Record]) -> str:
+    ulid, last = f"{len(records):026d}", span.last
+    payload = tuple(detail.item for detail in span.items)
+    shown = text_digest(message_text(last.item)) if last.shown else ""
+    records[ulid] = record = Record(ulid, "", 0, payload, "", span.origin, shown)
+    return format_marker(record.kind, ulid)
 
 
 def _spans_of(turn: DetailTurn) -> list[_Span]:
@@ -222,7 +207,8 @@ def _split_text(content: str, spans: Sequence[_Span]) -> list[str]:
 
     If a person changed the text so that the places do not fit, it stays in one piece.
     """
-    lengths = [_shown_length(one.last) for one in spans if one.last.shown]
+    shown = (span.last.shown for span in spans if span.last.shown)
+    lengths = [one if isinstance(one, int) else len(one) for one in shown]
     texts, rest = list[str](), content
     for length in lengths[:-1]:
         if rest[length : length + 1] != "\n":
@@ -230,10 +216,6 @@ def _split_text(content: str, spans: Sequence[_Span]) -> list[str]:
         texts.append(rest[:length])
         rest = rest[length + 1 :]
     return [*texts, rest] if rest else texts
-
-
-def _shown_length(detail: _DetailItem) -> int:
-    return detail.shown if isinstance(detail.shown, int) else len(detail.shown)
 
 
 def _own_text(detail: _DetailItem, text: str) -> str:

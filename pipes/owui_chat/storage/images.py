@@ -32,17 +32,15 @@ def stored_image_ids(
     parts: Iterable[ChatPart], records: Mapping[str, Record]
 ) -> list[str]:
     """Return the ids of the stored pictures in the answers of a chat."""
-    drawn = {ulid for ulid, record in records.items() if _has_stored_image(record)}
-    if not drawn:
+    drawn = {
+        ulid: [item["stored"] for item in record.payload if is_stored_image(item)]
+        for ulid, record in records.items()
+    }
+    if not any(drawn.values()):
         return []
     texts = (p.text for p in parts if isinstance(p, AssistantText))
     named = {piece.ulid for text in texts for piece in split_at_markers(text)}
-    return [
-        item["stored"]
-        for ulid in drawn & named
-        for item in records[ulid].payload
-        if is_stored_image(item)
-    ]
+    return [file_id for ulid in named for file_id in drawn.get(ulid, ())]
 
 
 def restore_images(
@@ -52,16 +50,10 @@ def restore_images(
 
     A picture that the user may no longer read is left out.
     """
-    filled = {
+    return {
         ulid: record._replace(payload=tuple(_fill_images(record.payload, pictures)))
         for ulid, record in records.items()
-        if _has_stored_image(record)
     }
-    return {**records, **filled}
-
-
-def _has_stored_image(record: Record) -> bool:
-    return any(map(is_stored_image, record.payload))
 
 
 def _fill_images(

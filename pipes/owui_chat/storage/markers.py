@@ -6,8 +6,9 @@ lines around it, whole in one chunk.
 
 The forms of earlier writers are read as well: ids of 16 or 26 characters in any case,
 with or without a query; v1 links; zero-width blocks. Lines of other pipes are removed
-from the text. See docs/reference/markers.md, "Our marker" and "Markers of earlier
-pipes".
+from the text. White space around a marker comes from its writer or the host, not from
+the model: texts of a model that begin or end with white space are stored whole. See
+docs/reference/markers.md, "Our marker" and "Markers of earlier pipes".
 """
 
 import re
@@ -28,16 +29,12 @@ _FOREIGN = (
     r"(?m:^[ \t]*\[(?:[0-9A-Z]{20}|P:[a-z_]+|openrouter:v1:[^\]\n]+)\]:[ \t]*\#[ \t]*$)"
 )
 _MARKER = re.compile(f"{_V2}|{_V1}|{_ZERO_WIDTH}|{_FOREIGN}", re.IGNORECASE)
+# A text without any of these has no marker; searching for them is cheap.
 _SIGNS = ("openai_responses:v", "\u2060", "]: #")
-"""A text without any of these has no marker; searching for them is cheap."""
 
 
 class MarkedText(NamedTuple):
-    """A piece of text, and the id in the marker before it.
-
-    `ulid` is empty for text before the first marker, and behind a removed line of
-    another pipe.
-    """
+    """A piece of text, and the id in the marker before it; empty without a marker."""
 
     ulid: str
     text: str
@@ -48,17 +45,12 @@ def format_marker(kind: str, ulid: str) -> str:
     return f"\n\n[openai_responses:v2:{kind}:{ulid}]: #\n\n"
 
 
-def has_marker(text: str) -> bool:
-    """Say whether `text` holds a marker of any writer."""
+def _has_marker(text: str) -> bool:
     return any(sign in text for sign in _SIGNS) and bool(_MARKER.search(text))
 
 
 def split_at_markers(text: str) -> Iterator[MarkedText]:
-    """Yield the pieces of `text`, each with the marker before it.
-
-    White space at the ends of a piece comes from the writer or the host, not from the
-    model: texts of a model that begin or end with white space are stored whole.
-    """
+    """Yield the pieces of `text` without white space at their ends."""
     if not any(sign in text for sign in _SIGNS):
         yield MarkedText("", text.strip())
         return
@@ -76,7 +68,7 @@ def split_at_markers(text: str) -> Iterator[MarkedText]:
 def strip_markers(text: str) -> str:
     """Return `text` as a person reads it."""
     # Repeated, because a line of another pipe may become a line of its own only now.
-    while has_marker(text):
+    while _has_marker(text):
         pieces = (piece.text for piece in split_at_markers(text))
         text = "\n\n".join(piece for piece in pieces if piece)
     return text

@@ -1,7 +1,8 @@
 """Records carried by the host's own stored output of a message.
 
 The history is built in one way for all carriers: here the texts get the markers that
-the chat does not show.
+the chat does not show. Runs are matched from the end, because the host may have left
+out the oldest messages.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,6 +19,7 @@ from openai_responses.items import (
     message_text,
     open_calls,
 )
+from openai_responses.json_input import as_mapping, as_text
 from openai_responses.requests.replay import is_approval_request
 from owui_chat.events import StoredRecord
 from owui_chat.messages import (
@@ -34,10 +36,7 @@ COMMENTARY_TYPE = "openai_responses:remark"
 
 
 def closing_commentary(output: Sequence[Item]) -> Item | None:
-    """Return the commentary that is the last output of a run, if there is one.
-
-    The same holds for the last response of a run.
-    """
+    """Return the commentary that is the last output of a run or of its last response."""
     if open_calls(output):
         return None
     for item in reversed(output):
@@ -46,18 +45,6 @@ def closing_commentary(output: Sequence[Item]) -> Item | None:
         if item_type(item) == "message" and message_text(item).strip():
             return item if is_commentary(item) else None
     return None
-
-
-def returned_texts(turn: Sequence[tuple[Item, str]]) -> list[tuple[Item, str]]:
-    """Return the items of a response with the texts that the host returns for them.
-
-    `turn` has the shown text of each item; the host does not return that of commentary.
-    """
-    closing = closing_commentary([item for item, _ in turn])
-    return [
-        (item, "" if is_commentary(item) and item != closing else text)
-        for item, text in turn
-    ]
 
 
 _RECORD_TYPE = "openai_responses:kept"
@@ -73,16 +60,11 @@ def record_item(stored: StoredRecord, before: str) -> Item:
     return {**head, "kept": dict(stored.value)}
 
 
-_Answer = list[AssistantText | ToolCall | ToolMessage]
-_Place = tuple[int, int]
-"""The number of a part, and where in its text."""
+_Place = tuple[int, int]  # the number of a part, and where in its text
 
 
 def output_values(messages: Mapping[str, Any]) -> dict[str, Any]:
-    """Return all values that are stored in the outputs of a chat's messages.
-
-    They have the form of message keys' values, under keys that no message has.
-    """
+    """Return the values in the outputs of a chat's messages, in the form of its keys."""
     items = (item for message in messages.values() for item in _output_of(message))
     return {
         message_key(_item_id(item)): item.get("kept")
@@ -115,34 +97,32 @@ def restore_from_outputs(
 ) -> list[ChatPart]:
     """Return a chat with markers for the records in its `runs`.
 
-    Matched from the end, because the host may have left out the oldest messages. A run
-    that differs from the stored chat is not changed.
+    A run that differs from the stored chat is not changed.
     """
-    waiting = list(runs)
-    answers: list[list[ChatPart]] = []
-    for is_said, group in groupby(
-        reversed(parts), lambda part: isinstance(part, UserMessage)
-    ):
+    waiting, result = list(runs), list[ChatPart]()
+    grouped = groupby(reversed(parts), lambda part: isinstance(part, UserMessage))
+    for is_said, group in grouped:
         found = [*group][::-1]
-        answers.insert(0, found if is_said else _merge_output(found, waiting))
-    return [part for answer in answers for part in answer]
+        result[:0] = found if is_said else _merge_output(found, waiting)
+    return result
 
 
 def _merge_output(
-    parts: Sequence[ChatPart], waiting: list[Sequence[Item]]
+    answer: list[ChatPart], waiting: list[Sequence[Item]]
 ) -> list[ChatPart]:
     """Return an answer with the markers of its run, which then no longer waits."""
-    answer: _Answer = [part for part in parts if not isinstance(part, UserMessage)]
     for number in reversed(range(len(waiting))):
         places = _places(answer, waiting[number])
         if places is not None:
             kept = list(filter(_is_record, waiting[number]))
             del waiting[number:]
             return [*_with_markers(answer, kept, places)]
-    return list(parts)
+    return answer
 
 
-def _places(answer: _Answer, run: Sequence[Item]) -> dict[str, _Place] | None:
+def _places(
+    answer: Sequence[ChatPart], run: Sequence[Item]
+) -> dict[str, _Place] | None:
     """Return the position of each message of a run; None if the answer is another one.
 
     Commentary, which the host does not return, is placed behind the item before it.
@@ -160,10 +140,10 @@ def _places(answer: _Answer, run: Sequence[Item]) -> dict[str, _Place] | None:
                 return None
             found[_item_id(item)], has_text = at, True
             place = (at[0], at[1] + len(text))
-    return found if has_text or _call_ids(answer, run) else None
+    return found if has_text or _has_call(answer, run) else None
 
 
-def _find_text(answer: _Answer, place: _Place, text: str) -> _Place | None:
+def _find_text(answer: Sequence[ChatPart], place: _Place, text: str) -> _Place | None:
     first, start = place
     for number, part in enumerate(answer[first:], first):
         if isinstance(part, AssistantText):
@@ -173,20 +153,20 @@ def _find_text(answer: _Answer, place: _Place, text: str) -> _Place | None:
     return None
 
 
-def _behind_output(answer: _Answer, item: Item) -> _Place:
+def _behind_output(answer: Sequence[ChatPart], item: Item) -> _Place:
     for number, part in enumerate(answer):
         if isinstance(part, ToolMessage) and part.call_id == item.get("call_id"):
             return number + 1, 0
     return 0, 0
 
 
-def _call_ids(answer: _Answer, run: Sequence[Item]) -> set[str]:
-    shown = {part.call_id for part in answer if isinstance(part, ToolCall)}
-    return shown & {str(item.get("call_id")) for item in run if is_call(item)}
+def _has_call(answer: Sequence[ChatPart], run: Sequence[Item]) -> bool:
+    call_ids = {str(item.get("call_id")) for item in run if is_call(item)}
+    return any(isinstance(p, ToolCall) and p.call_id in call_ids for p in answer)
 
 
 def _with_markers(
-    answer: _Answer, kept: Sequence[Item], places: Mapping[str, _Place]
+    answer: Sequence[ChatPart], kept: Sequence[Item], places: Mapping[str, _Place]
 ) -> Iterator[ChatPart]:
     lines: dict[_Place, str] = {}
     for item in kept:
@@ -194,11 +174,15 @@ def _with_markers(
         if place is None and item.get("before"):
             continue  # its text is gone
         place = place or (len(answer), 0)
-        lines[place] = lines.get(place, "") + format_marker("items", _ulid(item))
+        ulid = _item_id(item).removeprefix(_RECORD_ID)
+        lines[place] = lines.get(place, "") + format_marker("items", ulid)
     for number, part in enumerate(answer):
         here = {at: line for (n, at), line in lines.items() if n == number}
         if isinstance(part, AssistantText):
-            yield _with_lines(part, here)
+            text = part.text
+            for at in sorted(here, reverse=True):
+                text = text[:at] + here[at] + text[at:]
+            yield AssistantText(text)
         else:
             yield from map(AssistantText, here.values())
             yield part
@@ -206,29 +190,18 @@ def _with_markers(
         yield AssistantText(last)
 
 
-def _with_lines(answered: AssistantText, lines: Mapping[int, str]) -> AssistantText:
-    text = answered.text
-    for at in sorted(lines, reverse=True):
-        text = text[:at] + lines[at] + text[at:]
-    return AssistantText(text)
-
-
 def _output_of(message: object) -> list[Item]:
-    return content_parts(message.get("output")) if isinstance(message, Mapping) else []
+    return content_parts(as_mapping(message).get("output"))
 
 
 def _given_text(item: Item) -> str:
     parts = content_parts(item.get("content"))
     texts = (p.get("text") for p in parts if p.get("type") == "output_text")
-    return "".join(text for text in texts if isinstance(text, str))
+    return "".join(map(as_text, texts))
 
 
 def _is_record(item: Item) -> bool:
     return item.get("type") == _RECORD_TYPE and _item_id(item).startswith(_RECORD_ID)
-
-
-def _ulid(item: Item) -> str:
-    return _item_id(item).removeprefix(_RECORD_ID)
 
 
 def _item_id(item: Item) -> str:

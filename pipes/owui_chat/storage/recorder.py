@@ -10,12 +10,13 @@ In a chat without a row each finished response is put into the host's
 "Reasoning details").
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import itemgetter
 from typing import Literal, NamedTuple
 
 from openai_responses.items import (
     Item,
+    content_parts,
     has_encrypted_reasoning,
     is_call,
     is_call_output,
@@ -34,15 +35,12 @@ from owui_chat.events import CitedEvent, Marker, TurnDetails
 from owui_chat.storage.details_carrier import write_details
 from owui_chat.storage.images import is_stored_image, stored_item
 from owui_chat.storage.markers import format_marker
-from owui_chat.storage.output_carrier import closing_commentary, returned_texts
+from owui_chat.storage.output_carrier import closing_commentary
 from owui_chat.storage.records import Record, text_digest
 
+# A part without text: its text is the one behind the marker.
 _UNSHOWN_TEXT: Item = {"type": "output_text", "annotations": []}
-"""A part without text; its text is the one behind the marker."""
-
-_EARLIER = -1
-"""The index of items of earlier rounds, which come before all others."""
-
+_EARLIER = -1  # the index of items of earlier rounds, before all others
 
 Carrier = Literal["markers", "output", "details"]
 
@@ -62,17 +60,14 @@ class RecordScope(NamedTuple):
 
 
 class NewRecord(NamedTuple):
-    """A record to write before the events that follow are shown.
-
-    A record with the id of an earlier one replaces it.
-    """
+    """A record to write before the next events; it may replace one with the same id."""
 
     record: Record
     output_index: int | None
     """The item whose text follows the record, None for the end of the run."""
 
 
-RecorderEvent = CitedEvent | Marker | TurnDetails | NewRecord
+_RecorderEvent = CitedEvent | Marker | TurnDetails | NewRecord
 
 
 class Recorder:
@@ -84,10 +79,7 @@ class Recorder:
         new_record: Callable[[], tuple[str, int]],
         pending: Iterable[Item] = (),
     ) -> None:
-        """Begin with the items that earlier rounds of the run left `pending`.
-
-        `new_record` gives the id and the time of a new record.
-        """
+        """Take what gives a new record its id and time, and items of earlier rounds."""
         self._scope = scope
         self._new_record = new_record
         self._pending = [(_EARLIER, item) for item in pending]
@@ -103,15 +95,15 @@ class Recorder:
         """The items that still wait for their marker, in the order of the wire."""
         return [item for _, item in self._pending]
 
-    def feed(self, event: CitedEvent) -> Iterable[RecorderEvent]:
-        """Return the event, after the records, markers and details that precede it."""
+    def feed(self, event: CitedEvent) -> Iterable[_RecorderEvent]:
+        """Return the event behind the records, markers and details that precede it."""
         if isinstance(event, TextDelta) and event.output_index not in self._messages:
             return (event,)
         if self._scope.carrier == "details":
             return (*self._collect_turn(event), event)
         return (*self._collect(event), event)
 
-    def _collect(self, event: CitedEvent) -> Iterator[RecorderEvent]:
+    def _collect(self, event: CitedEvent) -> Iterator[_RecorderEvent]:
         """Yield the records of an event, with their markers.
 
         The record of a message comes with its first delta, and again, changed, with its
@@ -137,7 +129,7 @@ class Recorder:
             case RunDone():
                 yield from self._close(event)
 
-    def _collect_turn(self, event: CitedEvent) -> Iterator[RecorderEvent]:
+    def _collect_turn(self, event: CitedEvent) -> Iterator[_RecorderEvent]:
         """Yield the details of a response at its end."""
         if isinstance(event, ItemDone):
             self._turn[event.output_index] = (stored_item(event), event.shown)
@@ -145,10 +137,10 @@ class Recorder:
             pairs = [self._turn[index] for index in sorted(self._turn)]
             self._turn = {}
             name, _ = self._new_record()
-            entries = returned_texts(pairs)
+            entries = _returned_texts(pairs)
             yield TurnDetails(write_details(name, entries, self._scope.origin, {}))
 
-    def _close(self, event: RunDone) -> Iterator[RecorderEvent]:
+    def _close(self, event: RunDone) -> Iterator[_RecorderEvent]:
         """Yield the records of the end: final commentary, and items without a text.
 
         The chat shows the text of final commentary as the answer.
@@ -179,7 +171,7 @@ class Recorder:
         whole_call = is_call(item) and item.get("status") != "incomplete"
         return whole_call or is_kept_hosted(item) or is_stored_image(item)
 
-    def _begin(self, index: int, item: Item) -> Iterator[RecorderEvent]:
+    def _begin(self, index: int, item: Item) -> Iterator[_RecorderEvent]:
         is_marked = self._scope.cites or item.get("phase") or self._after_message
         if not (self._pending or is_marked):
             return
@@ -189,24 +181,23 @@ class Recorder:
         self._records[index] = self._record(() if plain else (stub,))
         yield from self._with_marker(self._records[index], index)
 
-    def _amend(self, ended: ItemDone) -> Iterator[RecorderEvent]:
+    def _amend(self, ended: ItemDone) -> Iterator[_RecorderEvent]:
         """Yield the record of an ended message, if it is not what was written."""
         record = self._records.pop(ended.output_index, None)
         if record is None:
             return
         before = tuple(i for i in record.payload if item_type(i) != "message")
-        if ended.shown != message_text(ended.item):
-            payload = (*before, _stored_message(ended.item))
-            record = record._replace(payload=payload, shown=text_digest(ended.shown))
-            yield NewRecord(record, ended.output_index)
-            return
-        kept = _without_shown_text(ended.item)
-        is_plain = not kept.get("phase") and kept.get("content") == [_UNSHOWN_TEXT]
-        payload = before if before and is_plain else (*before, kept)
-        if payload != record.payload:
-            yield NewRecord(record._replace(payload=payload), ended.output_index)
+        shown = text_digest(ended.shown)
+        payload = (*before, _stored_message(ended.item))
+        if ended.shown == message_text(ended.item):
+            kept, shown = _without_shown_text(ended.item), ""
+            is_plain = not kept.get("phase") and kept.get("content") == [_UNSHOWN_TEXT]
+            payload = before if before and is_plain else (*before, kept)
+        again = record._replace(payload=payload, shown=shown)
+        if again != record:
+            yield NewRecord(again, ended.output_index)
 
-    def _add_commentary(self, ended: ItemDone) -> Iterator[RecorderEvent]:
+    def _add_commentary(self, ended: ItemDone) -> Iterator[_RecorderEvent]:
         """Yield the record of commentary, whose text the host does not return."""
         if message_text(ended.item).strip():
             self._after_message = True
@@ -216,7 +207,7 @@ class Recorder:
 
     def _with_marker(
         self, record: Record, index: int | None
-    ) -> Iterator[RecorderEvent]:
+    ) -> Iterator[_RecorderEvent]:
         yield NewRecord(record, index)
         if self._scope.carrier == "markers":
             yield Marker(format_marker(record.kind, record.ulid))
@@ -232,8 +223,20 @@ class Recorder:
 
 
 def leaves_calls(ended: RunDone) -> bool:
-    """Say whether a run ended in good order with calls that somebody else answers."""
+    """Say whether a run ended without a failure and with calls for somebody else."""
     return bool(open_calls(ended.output)) and not ended.ending.is_failure
+
+
+def _returned_texts(turn: Sequence[tuple[Item, str]]) -> list[tuple[Item, str]]:
+    """Return the items of a response with the texts that the host returns for them.
+
+    `turn` has the shown text of each item; the host does not return that of commentary.
+    """
+    closing = closing_commentary([item for item, _ in turn])
+    return [
+        (item, "" if is_commentary(item) and item != closing else text)
+        for item, text in turn
+    ]
 
 
 def _stored_message(item: Item) -> Item:
@@ -247,8 +250,7 @@ def _without_shown_text(item: Item) -> Item:
     a message is stored whole.
     """
     kept = _stored_message(item)
-    text, content = message_text(item), kept.get("content")
-    parts = content if isinstance(content, list) else []
+    text, parts = message_text(item), content_parts(kept.get("content"))
     one_text = [part.get("type") for part in parts] == ["output_text"]
     if not one_text or not text or text != text.strip():
         return kept

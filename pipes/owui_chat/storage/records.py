@@ -20,14 +20,14 @@ stays.
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from openai_responses.items import Item, content_parts, is_encrypted
+from openai_responses.json_input import as_list, as_mapping
 from openai_responses.requests.replay import Origin, read_origin
 
-SEED_KEY = "openai_responses_pipe"
-_VERSION = 4
+_SEED_KEY = "openai_responses_pipe"
 
 
 class Record(NamedTuple):
@@ -64,7 +64,7 @@ def text_digest(text: str) -> str:
 
 def message_key(message_id: str) -> str:
     """Return the top-level key that holds the records of one message."""
-    return f"{SEED_KEY}:{message_id}"
+    return f"{_SEED_KEY}:{message_id}"
 
 
 def write_records(
@@ -72,20 +72,17 @@ def write_records(
 ) -> dict[str, Any]:
     """Return the JSON value for the key of one message."""
     items = {ulid: _wire(record) for ulid, record in records.items()}
-    value: dict[str, Any] = {"__v": _VERSION, "items": items}
+    value: dict[str, Any] = {"__v": 4, "items": items}
     return {**value, "dead": sorted(dead)} if dead else value
 
 
 def is_pipe_key(key: str) -> bool:
     """Say whether a top-level key of a chat holds records, of any writer."""
-    return key == SEED_KEY or key.startswith(f"{SEED_KEY}:")
+    return key == _SEED_KEY or key.startswith(f"{_SEED_KEY}:")
 
 
 def read_records(chat: Mapping[str, Any]) -> dict[str, Record]:
-    """Return every readable record of a chat's JSON, by id.
-
-    A record in an unknown form is ignored; its marker then names nothing.
-    """
+    """Return every record of a chat's JSON that can be read, by id."""
     values = [value for key, value in chat.items() if is_pipe_key(key)]
     dead = {ulid for value in values for ulid in invalid_ids(value)}
     found = (record for value in values for record in _records_in(value))
@@ -94,13 +91,7 @@ def read_records(chat: Mapping[str, Any]) -> dict[str, Record]:
 
 def invalid_ids(value: object) -> list[str]:
     """Return the ids that the value of one key lists as dead."""
-    dead = value.get("dead") if isinstance(value, Mapping) else None
-    return [str(ulid) for ulid in dead] if isinstance(dead, list) else []
-
-
-def _created_in(value: object) -> int:
-    """Return the time of the oldest record in the value of one key; 0 if none."""
-    return min((record.created_at for record in _records_in(value)), default=0)
+    return list(map(str, as_list(as_mapping(value).get("dead"))))
 
 
 def _invalidated(record: Record) -> Record:
@@ -110,10 +101,9 @@ def _invalidated(record: Record) -> Record:
 
 
 def _records_in(value: object) -> Iterator[Record]:
-    items = value.get("items") if isinstance(value, Mapping) else None
-    for ulid, wire in (items if isinstance(items, Mapping) else {}).items():
-        payload = _payload(wire.get("payload")) if isinstance(wire, Mapping) else ()
-        if payload:
+    for ulid, stored in as_mapping(as_mapping(value).get("items")).items():
+        wire = as_mapping(stored)
+        if payload := _payload(wire.get("payload")):
             yield _record(str(ulid).upper(), wire, payload)
 
 
@@ -148,36 +138,35 @@ def _wire(record: Record) -> dict[str, Any]:
     }
 
 
-MAX_STORED_KB = 4096
-"""The most stored in one chat: the host reads and writes it whole at every answer."""
+MAX_STORED_KB = 4096  # in one chat: the host reads and writes it at every answer
 
 _KEPT_SHARE = 0.75  # so that not every answer changes the beginning of the next request
 _SHORT = 500
 _STAYS = ("__v", "dead")
 
-Values = Mapping[str, Any]
+_Values = Mapping[str, Any]
 
 
 def prune(
-    values: Values, messages: Mapping[str, Any], own: str, most: int
+    values: _Values, messages: Mapping[str, Any], own: str, most: int
 ) -> dict[str, Any]:
     """Return the values to write in addition to that of the key `own`.
 
-    `messages` are those of the chat; without any, nothing is known about them. Answers
-    that are still growing are not touched, because others write them. The remaining
-    values have at most `most` characters.
+    `messages` are those of the chat; without any, all count as present. Answers that
+    are still growing are not touched, because others write them. The remaining values
+    have at most `most` characters.
     """
     present = set(map(message_key, messages)) if messages else set(values)
     growing = {message_key(id) for id, message in messages.items() if _grows(message)}
     ours = {
         key: value
         for key, value in values.items()
-        if key not in (own, SEED_KEY) and isinstance(value, Mapping)
+        if key not in (own, _SEED_KEY) and isinstance(value, Mapping)
     }
-    gone = {k: _without_kept(v) for k, v in ours.items() if k not in present}
-    gone = {key: value for key, value in gone.items() if value != ours[key]}
+    now = {k: _without_kept(v) for k, v in ours.items() if k not in present}
     left = {k: v for k, v in ours.items() if k in present and k not in growing}
-    return gone | _prune_values(left, most)
+    now |= _prune_values(left, most)
+    return {key: value for key, value in now.items() if value != ours[key]}
 
 
 def stored_size(value: object) -> int:
@@ -186,30 +175,26 @@ def stored_size(value: object) -> int:
 
 
 def _grows(message: object) -> bool:
-    return isinstance(message, Mapping) and message.get("done") is False
+    return as_mapping(message).get("done") is False
 
 
-def _has(value: Values) -> bool:
-    items = value.get("items")
-    return isinstance(items, Mapping) and bool(items)
-
-
-def _without_kept(value: Values) -> dict[str, Any]:
+def _without_kept(value: _Values) -> dict[str, Any]:
     return {name: inner for name, inner in value.items() if name in _STAYS}
 
 
-def _empty_value(value: Values) -> dict[str, Any]:
+def _empty_value(value: _Values) -> dict[str, Any]:
     return {name: inner for name, inner in value.items() if name != "items"}
 
 
-def _prune_values(values: Values, most: int) -> dict[str, Any]:
+def _prune_values(values: _Values, most: int) -> dict[str, Any]:
     """Return the values that get smaller: the oldest first, outputs before items."""
     over = sum(map(stored_size, values.values())) - most
     if over <= 0:
         return {}
     over += int(most * (1 - _KEPT_SHARE))
     now = dict(values)
-    oldest = sorted(filter(lambda key: _has(values[key]), values), key=_age(values))
+    filled = (key for key in values if as_mapping(values[key].get("items")))
+    oldest = sorted(filled, key=lambda key: _oldest_time(values[key]))
     for shrink in (_with_short_outputs, _empty_value):
         for key in oldest:
             if over <= 0:
@@ -217,14 +202,14 @@ def _prune_values(values: Values, most: int) -> dict[str, Any]:
             smaller = shrink(now[key])
             over -= stored_size(now[key]) - stored_size(smaller)
             now[key] = smaller
-    return {key: value for key, value in now.items() if value != values[key]}
+    return now
 
 
-def _age(values: Values) -> Callable[[str], int]:
-    return lambda key: _created_in(values[key])
+def _oldest_time(value: object) -> int:
+    return min((record.created_at for record in _records_in(value)), default=0)
 
 
-def _with_short_outputs(value: Values) -> dict[str, Any]:
+def _with_short_outputs(value: _Values) -> dict[str, Any]:
     items = {ulid: _short_record(wire) for ulid, wire in value["items"].items()}
     return {**value, "items": items}
 
@@ -233,9 +218,9 @@ def _short_record(wire: Any) -> Any:
     if not isinstance(wire, Mapping):
         return wire
     payload = wire.get("payload")
-    rows = payload if isinstance(payload, list) else None
-    short = list(map(_short_item, rows)) if rows is not None else _short_item(payload)
-    return {**wire, "payload": short}
+    if isinstance(payload, list):
+        return {**wire, "payload": list(map(_short_item, payload))}
+    return {**wire, "payload": _short_item(payload)}
 
 
 def _short_item(item: Any) -> Any:
@@ -246,14 +231,13 @@ def _short_item(item: Any) -> Any:
     if isinstance(item.get("output"), str):
         short["output"] = _cut(item["output"])
     if isinstance(item.get("outputs"), list):
-        short["outputs"] = list(_short_logs(item["outputs"]))
+        short["outputs"] = list(map(_short_logs, content_parts(item["outputs"])))
     return {**item, **short}
 
 
-def _short_logs(outputs: Iterable[Any]) -> Iterable[Item]:
-    for part in content_parts(list(outputs)):
-        logs = part.get("logs")
-        yield {**part, "logs": _cut(logs)} if isinstance(logs, str) else part
+def _short_logs(part: Item) -> Item:
+    logs = part.get("logs")
+    return {**part, "logs": _cut(logs)} if isinstance(logs, str) else part
 
 
 def _cut(text: str) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from agent_sample import (
+    REPEATED,
     ScriptedProvider,
     WeatherTool,
     answered,
@@ -20,7 +21,6 @@ from agent_sample import (
 from gpt5_agent.agent.preparation import prepare_run
 from gpt5_agent.events import ExecutionEnded, NewMessage, ToolCallRequested
 from gpt5_agent.request import AgentLimits, OwnToolSettings, Persona
-from gpt5_agent.tools.guard import TOOL_REPEATED_TEXT
 from host_chat import HostChat
 from host_functions import HostFunctions
 from openai_responses.items import Item, is_call, is_call_output, is_reasoning
@@ -223,7 +223,7 @@ def test_r21_failures_of_the_host_s_tools_are_rebuilt(
     events = run_skipping(chat.say("Weather?"))
 
     assert len(chat.ran) == 2
-    assert TOOL_REPEATED_TEXT in answered(events)
+    assert REPEATED in answered(events)
 
 
 @pytest.mark.parametrize("fine", ["Error: tool call rejected by user.", '{"a": 1}'])
@@ -265,7 +265,7 @@ def test_r21_own_failures_are_remembered_over_rounds_of_the_host(
     events = run_skipping(chat.say("Weather?"))
 
     assert len(tool.called) == 1
-    assert answered(events)[-1] == TOOL_REPEATED_TEXT
+    assert answered(events)[-1] == REPEATED
 
 
 def test_call_that_the_guard_refuses_is_never_delegated(

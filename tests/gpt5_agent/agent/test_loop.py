@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from agent_sample import (
+    REPEATED,
     ScriptedProvider,
     WeatherTool,
     answered,
@@ -19,8 +20,7 @@ from agent_sample import (
     question,
     states,
 )
-from gpt5_agent.agent.loop import STRATEGIES, run_agent
-from gpt5_agent.agent.policy import Preset
+from gpt5_agent.agent.loop import run_agent
 from gpt5_agent.events import (
     ExecutionEnded,
     NewMessage,
@@ -29,8 +29,10 @@ from gpt5_agent.events import (
     StepEnded,
     StepStarted,
 )
+from gpt5_agent.pipeline import STRATEGY_NAMES
+from gpt5_agent.ports import Guide
 from gpt5_agent.request import AgentLimits, OwnToolSettings, Persona
-from gpt5_agent.tools.guard import TOOL_FAILED_TEXT, TOOL_REPEATED_TEXT
+from gpt5_agent.tools.guard import TOOL_FAILED_TEXT
 from openai_responses.items import Item, is_call_output
 from openai_responses.loop.events import RunDone, Status
 from openai_responses.loop.tools import CallLimits
@@ -145,7 +147,7 @@ def test_r12_calls_merge_by_id_and_those_without_id_or_name_are_dropped() -> Non
     assert [item["type"] for item in sent] == ["function_call", "function_call_output"]
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("strategy", STRATEGY_NAMES)
 def test_r7_both_strategies_are_one_loop(strategy: str) -> None:
     """Only the metadata tell them apart."""
     provider = ScriptedProvider(looking(1), [SAID])
@@ -258,7 +260,7 @@ def test_r21_failure_is_remembered_over_the_rounds() -> None:
 
     events = run_skipping(events_of(question(tool), provider))
 
-    assert answered(events) == [TOOL_FAILED_TEXT, TOOL_REPEATED_TEXT, TOOL_FAILED_TEXT]
+    assert answered(events) == [TOOL_FAILED_TEXT, REPEATED, TOOL_FAILED_TEXT]
     assert len(tool.called) == 2
     assert "hunter2" not in repr(events)
 
@@ -435,7 +437,7 @@ def test_r16_steps_nest_and_end_with_time_and_tokens() -> None:
 
     began = {e.id: e for e in events if isinstance(e, StepStarted)}
     ended = [e for e in events if isinstance(e, StepEnded)]
-    assert sorted(began) == sorted(step.id for step in ended)
+    assert sorted(began) == sorted(e.step.id for e in ended)
     assert [(e.label, began.get(e.parent, e).label) for e in began.values()] == [
         ("ROUND 1", "ROUND 1"),
         ("gpt-5 Thought", "ROUND 1"),
@@ -443,7 +445,7 @@ def test_r16_steps_nest_and_end_with_time_and_tokens() -> None:
         ("ROUND 2", "ROUND 2"),
         ("gpt-5 Thought", "ROUND 2"),
     ]
-    assert [e.label for e in ended] == [
+    assert [e.step.label for e in ended] == [
         "gpt-5 Thought",
         "CALL get_weather",
         "ROUND 1",
@@ -474,7 +476,12 @@ def test_r16_log_says_what_was_given_only_for_debugging(debug: bool) -> None:
 
 def test_memory_that_drops_turns_says_so() -> None:
     """The note comes before the answer; memories come first."""
-    guide = Preset("You sail.", 0.5, "sliding-window:1", ("The boat is red.",))
+    guide = Guide(
+        system_prompt="You sail.",
+        temperature=0.5,
+        memory_policy="sliding-window:1",
+        initial_memories=("The boat is red.",),
+    )
     messages = [
         {"role": "user", "content": "One?"},
         {"role": "assistant", "content": "One."},

@@ -15,14 +15,12 @@ from agent_sample import (
     metadata_of,
     question,
 )
-from gpt5_agent.agent.policy import Preset, build_system_instruction
+from gpt5_agent.agent.policy import build_system_instruction
 from gpt5_agent.events import AgentEvent, ContextSource, NewMessage
+from gpt5_agent.ports import Guide
 from gpt5_agent.request import AgentLimits, AgentRequest, Persona
-from gpt5_agent.shell.answers import build_task_request
-from openai_responses.errors import InvalidRequest
 from openai_responses.items import message_text
-from openai_responses.loop.events import RunDone, Status
-from openai_responses.loop.run import run
+from openai_responses.loop.events import Status
 from openai_responses.requests.build import Settings
 from openai_responses.requests.replay import Origin
 from openai_responses.transport.connections import Connections
@@ -135,7 +133,7 @@ async def test_r10_last_answer_keeps_the_tools_and_may_call_none(desk: Desk) -> 
 
 async def test_r8_request_says_who_the_agent_is(desk: Desk) -> None:
     """Guide, valve, chat; policies, overrides; then what there is to read."""
-    guide = Preset("You sail.", temperature=0.5)
+    guide = Guide(system_prompt="You sail.", temperature=0.5)
     persona = Persona("Be brief.", '{"extra_policy": "Last."}', guide=guide)
     messages = [
         {"role": "system", "content": "In German."},
@@ -160,7 +158,7 @@ async def test_temperature_of_a_guide_goes_where_the_model_takes_it(
     desk: Desk,
 ) -> None:
     """The caller's own wins."""
-    persona = Persona(guide=Preset("You sail.", temperature=0.5))
+    persona = Persona(guide=Guide(system_prompt="You sail.", temperature=0.5))
     plain = {"model": "gpt-4.1", "settings": Settings(), "persona": persona}
 
     await desk.ask("Hi", **plain)
@@ -246,7 +244,11 @@ async def test_reasoning_that_was_refused_is_not_sent_again(desk: Desk) -> None:
         ({"messages": []}, "There is no message to answer"),
         ({"body": {"tool_choice": "required", "tools": [{"function": {}}]}}, "no name"),
         (
-            {"persona": Persona(guide=Preset("A.", memory_policy="vector-db"))},
+            {
+                "persona": Persona(
+                    guide=Guide(system_prompt="A.", memory_policy="vector-db")
+                )
+            },
             "vector-db",
         ),
         ({"messages": ["no message"]}, "not an object with a role"),
@@ -271,44 +273,3 @@ async def test_host_tools_are_offered_beside_our_own(desk: Desk) -> None:
     names = [tool["name"] for tool in body["tools"]]
     assert names[1] == "get_weather"
     assert names[0].startswith("host_weather_")
-
-
-async def test_task_is_a_short_request_without_tools(
-    desk: Desk, connections: Connections, sim: Simulator
-) -> None:
-    """No policies, no memory, no reasoning (R28)."""
-    asked = desk.asked("Make a title.", body={"tools": [host_tool()], "stream": True})
-
-    request = build_task_request(asked, "title_generation")
-    events = run(request, simulated(sim), connections, asked.limits)
-    ended = [event async for event in events][-1]
-
-    assert isinstance(ended, RunDone)
-    assert ended.ending.kind == "completed"
-    [body] = desk.bodies
-    assert not {"tools", "instructions", "include"} & body.keys()
-    assert body["stream"] is False
-    assert body["reasoning"] == {"effort": "minimal"}
-    with pytest.raises(InvalidRequest):
-        build_task_request(asked._replace(messages=[]), "title_generation")
-
-
-@pytest.mark.parametrize(
-    ("model", "said", "form"),
-    [
-        ("gpt-5", 'JSON format: { "title": "..." }', "json_schema"),
-        ("gpt-5", "A title, as plain text.", None),
-        ("somebody-s-own", 'JSON format: { "title": "..." }', None),
-    ],
-)
-async def test_task_that_is_read_as_json_is_held_to_it(
-    desk: Desk, model: str, said: str, form: str | None
-) -> None:
-    """What the chat wants of its answers, a title does not (R28)."""
-    body = {"response_format": {"type": "json_object"}, "verbosity": "high"}
-    asked = desk.asked(said, body=body)._replace(model=model)
-
-    text = build_task_request(asked, "title_generation").text or {}
-
-    assert text.get("format", {}).get("type") == form
-    assert "verbosity" not in text

@@ -5,9 +5,8 @@ from typing import Any
 import pytest
 
 from gpt5_agent.agent.memory import (
-    DEFAULT_WINDOW_TURNS,
     apply_memory_policy,
-    is_turn_start,
+    find_turn_starts,
 )
 from openai_responses.errors import InvalidRequest
 
@@ -52,12 +51,12 @@ def test_window_drops_whole_turns_and_says_what_that_costs() -> None:
 
 def test_window_that_is_not_full_drops_nothing() -> None:
     """A window without a number has ten turns."""
-    full = apply_memory_policy(chat(DEFAULT_WINDOW_TURNS), "sliding-window")
-    over = apply_memory_policy(chat(DEFAULT_WINDOW_TURNS + 1), "sliding-window")
+    full = apply_memory_policy(chat(10), "sliding-window")
+    over = apply_memory_policy(chat(10 + 1), "sliding-window")
 
-    assert (full.messages, full.note) == (chat(DEFAULT_WINDOW_TURNS), "")
+    assert (full.messages, full.note) == (chat(10), "")
     assert "1 earlier turn was left out" in over.note
-    assert len(over.messages) == len(chat(DEFAULT_WINDOW_TURNS))
+    assert len(over.messages) == len(chat(10))
 
 
 def test_pictures_of_a_tool_begin_no_turn() -> None:
@@ -71,9 +70,7 @@ def test_pictures_of_a_tool_begin_no_turn() -> None:
     asked, called, returned, answered = turn(0)
     messages = [asked, called, returned, pictures, answered, pictures]
 
-    starts = [place for place in range(6) if is_turn_start(messages, place)]
-
-    assert starts == [0, 5]
+    assert find_turn_starts(messages) == [0, 5]
 
 
 def test_vector_db_is_refused_by_a_sentence() -> None:

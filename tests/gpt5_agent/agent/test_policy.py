@@ -5,21 +5,25 @@ import json
 import pytest
 
 from gpt5_agent.agent.policy import (
-    DEFAULT_INSTRUCTION,
-    POLICY_TAGS,
     build_system_instruction,
     choose_style,
 )
 from gpt5_agent.request import PolicyStyle
 
-KEYS = (*POLICY_TAGS, "extra_policy")
+TAGS = {
+    "persistence_policy": "persistence",
+    "context_gathering_policy": "context_gathering",
+    "uncertainty_policy": "uncertainty_and_ambiguity",
+    "tool_preamble_policy": "tool_preamble",
+}
+KEYS = (*TAGS, "extra_policy")
 
 
 def blocks_of(text: str) -> dict[str, str]:
     """What stands inside each tag."""
     return {
         key: text.split(f"<{tag}>\n")[1].split(f"\n</{tag}>", maxsplit=1)[0]
-        for key, tag in POLICY_TAGS.items()
+        for key, tag in TAGS.items()
     }
 
 
@@ -32,17 +36,11 @@ def test_r1_instruction_comes_first_then_the_blocks_in_order_then_the_extra() ->
     """Blocks are apart by a blank line."""
     text = build_system_instruction("Be brief.", '{"extra_policy": "Use lists."}')
 
-    tags = [f"<{tag}>" for tag in POLICY_TAGS.values()]
+    tags = [f"<{tag}>" for tag in TAGS.values()]
     places = places_of(text, "Be brief.", *tags, "Use lists.")
     assert places == sorted(places)
     assert text.startswith("Be brief.\n\n<persistence>\n")
     assert text.endswith("</tool_preamble>\n\nUse lists.")
-    assert list(POLICY_TAGS.values()) == [
-        "persistence",
-        "context_gathering",
-        "uncertainty_and_ambiguity",
-        "tool_preamble",
-    ]
 
 
 @pytest.mark.parametrize("empty", ["", "  \n "])
@@ -50,8 +48,7 @@ def test_r1_empty_instruction_has_a_stand_in(empty: str) -> None:
     """There is always a first sentence."""
     text = build_system_instruction(empty)
 
-    assert text.startswith(f"{DEFAULT_INSTRUCTION}\n\n<persistence>")
-    assert DEFAULT_INSTRUCTION == "You are a helpful GPT-5 agent."
+    assert text.startswith("You are a helpful GPT-5 agent.\n\n<persistence>")
 
 
 @pytest.mark.parametrize(
@@ -82,7 +79,7 @@ def test_r3_text_that_is_no_json_object_is_added_verbatim(plain: str) -> None:
     assert build_system_instruction("A.", plain) == f"{default}\n\n{plain}"
 
 
-@pytest.mark.parametrize("key", list(POLICY_TAGS))
+@pytest.mark.parametrize("key", list(TAGS))
 def test_r4_json_object_replaces_only_what_it_names(key: str) -> None:
     """The tag is put around it."""
     before = blocks_of(build_system_instruction("A."))
@@ -92,7 +89,7 @@ def test_r4_json_object_replaces_only_what_it_names(key: str) -> None:
     assert after == {**before, key: "- Own."}
 
 
-@pytest.mark.parametrize(("key", "tag"), POLICY_TAGS.items())
+@pytest.mark.parametrize(("key", "tag"), TAGS.items())
 def test_r4_block_with_its_own_tag_is_not_wrapped_again(key: str, tag: str) -> None:
     """A tag at one end alone is no tag around it."""
     whole = f"<{tag}>\n- Own.\n</{tag}>"

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from agent_sample import CITY, ScriptedProvider
-from gpt5_agent.agent.provider import ProviderConfig, ResponsesProvider
+from agent_sample import CITY, ScriptedProvider, host_tool, question
+from gpt5_agent.agent.preparation import prepare_run
+from gpt5_agent.agent.provider import ResponsesProvider
 from gpt5_agent.ports import ModelAnswer, Provider
 from openai_responses.items import Item
 from openai_responses.loop.events import ResponseDone, RunEvent
-from openai_responses.requests.build import ResponsesRequest
 from openai_responses.transport.connections import Connections
 from openai_responses.transport.stream import TextDelta
 from run_sample import call, message
@@ -32,9 +32,15 @@ Make = Callable[[Simulator, Connections, str], Provider]
 
 def over_the_wire(sim: Simulator, connections: Connections, said: str) -> Provider:
     """The Responses API."""
-    request = ResponsesRequest(model="gpt-5.2", input=asking(said), tools=[FUNCTION])
-    config = ProviderConfig(request, simulated(sim), connections, limits())
-    return ResponsesProvider(config)
+    request = question(
+        said=said,
+        model="gpt-5.2",
+        body={"tools": [host_tool("get_weather")]},
+        endpoint=simulated(sim),
+        connections=connections,
+        limits=limits(),
+    )
+    return ResponsesProvider(request, prepare_run(request))
 
 
 def written_down(_sim: Simulator, _connections: Connections, said: str) -> Provider:

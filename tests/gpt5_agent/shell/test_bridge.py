@@ -9,13 +9,12 @@ from typing import Any
 import pytest
 
 from gpt5_agent.shell.bridge import (
-    KEEPALIVE_CHUNK,
     AnswerPiece,
-    AnswerReader,
     AsyncBridge,
     BridgeClosed,
 )
 
+KEEPALIVE_CHUNK: AnswerPiece = {"choices": []}
 LAST: AnswerPiece = {"error": "stopped"}
 
 
@@ -84,12 +83,12 @@ def agents() -> list[threading.Thread]:
     return [thread for thread in threading.enumerate() if thread.name == "agent"]
 
 
-def without_beats(reading: AnswerReader) -> list[AnswerPiece]:
+def without_beats(reading: Iterator[AnswerPiece]) -> list[AnswerPiece]:
     """All pieces of an answer."""
     return [piece for piece in reading if piece != KEEPALIVE_CHUNK]
 
 
-def first_piece(reading: AnswerReader) -> AnswerPiece:
+def first_piece(reading: Iterator[AnswerPiece]) -> AnswerPiece:
     """The first one, however long a busy machine takes for it."""
     return next(piece for piece in reading if piece != KEEPALIVE_CHUNK)
 

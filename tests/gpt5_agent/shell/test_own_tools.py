@@ -13,8 +13,6 @@ from gpt5_agent.ports import Tool
 from gpt5_agent.shell.log import AgentLog
 from gpt5_agent.shell.own_tools import (
     OwnToolPool,
-    SandboxTool,
-    list_server_secrets,
     read_server_settings,
 )
 from gpt5_agent.shell.valves import Valves
@@ -60,23 +58,24 @@ async def ran(tools: tuple[Tool, ...], name: str, **arguments: Any) -> ToolResul
 # ------------------------------------------------------------------------ other servers
 
 
-async def test_tool_of_a_server_is_one_of_ours(bench: OwnToolPool) -> None:
-    """Its token is sealed in the valve, and whole on the way."""
+async def test_tool_of_a_server_is_one_of_ours(
+    bench: OwnToolPool, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Its token is sealed in the valve, whole on the way, and in no line of the log."""
     fake = FakeMcp()
     async with Upstream(fake.answer) as server:
         valve = mcp(server.base_url, authorization=TOKEN)
         valves = Valves(MCP_SERVERS_JSON=valve)
-        async with bench.open_tools(valves, "chat", AgentLog("ID")) as tools:
+        log = AgentLog("ID")
+        async with bench.open_tools(valves, "chat", log) as tools:
             answer = await ran(tools, "clocks_look")
+        log.warn(f"({TOKEN})")
         sent = {one.headers.get("Authorization") for one in server.requests}
 
     assert TOKEN not in valves.MCP_SERVERS_JSON
     assert answer == ToolResult("Seen.")
     assert sent == {f"Bearer {TOKEN}"}
-    assert list_server_secrets(read_server_settings(valves)) == [
-        f"Bearer {TOKEN}",
-        TOKEN,
-    ]
+    assert caplog.messages == ["ID ([redacted])"]
 
 
 async def test_server_is_asked_once_for_what_it_offers(bench: OwnToolPool) -> None:
@@ -114,10 +113,13 @@ async def test_what_is_wrong_with_a_server_is_logged(
     assert TOKEN not in told
 
 
-async def test_secret_that_cannot_be_read_is_told() -> None:
+async def test_secret_that_cannot_be_read_is_told(bench: OwnToolPool) -> None:
     """Of a valve that is one reference, by a sentence with its name."""
+    valves = Valves(OPENAPI_SERVERS_JSON="env:NO_SUCH_VARIABLE")
+
     with pytest.raises(InvalidRequest, match="OPENAPI_SERVERS_JSON"):
-        read_server_settings(Valves(OPENAPI_SERVERS_JSON="env:NO_SUCH_VARIABLE"))
+        async with bench.open_tools(valves, "chat", AgentLog("ID")):
+            pass
 
 
 async def test_programs_are_started_only_where_that_is_allowed() -> None:
@@ -125,9 +127,7 @@ async def test_programs_are_started_only_where_that_is_allowed() -> None:
     row = json.dumps({"server_label": "a", "command": ["true"]})
 
     entries = [
-        read_server_settings(
-            Valves(MCP_SERVERS_JSON=row, ALLOW_STDIO=allowed)
-        ).read_entries()[0]
+        read_server_settings(row, "", allows_programs=allowed).read_entries()[0]
         for allowed in (False, True)
     ]
 
@@ -202,31 +202,44 @@ async def test_tool_of_a_server_does_not_stand_for_one_of_the_sandbox(
 
     assert len(names) == len(set(names))
     assert "python_look" in names
-    assert [type(tool) for tool in mine] == [SandboxTool]
+    assert len(mine) == 1
+    assert mine[0].description != TOOL["description"]
 
 
 class WritingSandbox:
     """Stands for the sandbox where its files have to be large."""
 
-    def __init__(self, *files: SandboxFile) -> None:
-        self._files = files
+    files: tuple[SandboxFile, ...] = ()
+
+    def __init__(self, *_: object) -> None: ...
+
+    async def specs(self) -> list[dict[str, Any]]:
+        """Offer one tool."""
+        return [{"name": "python_execute", "description": "", "parameters": {}}]
 
     async def call(self, _chat: str, _name: str, _args: object) -> SandboxResult:
         """Hand out the files."""
-        return SandboxResult("written", files=self._files)
+        return SandboxResult("written", files=self.files)
+
+    async def close(self) -> None:
+        """Have nothing to close."""
 
 
-async def test_files_beyond_5_mb_are_named_alone(tmp_path: Path) -> None:
+async def test_files_beyond_5_mb_are_named_alone(
+    bench: OwnToolPool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The host keeps what is shown in the chat; one that is gone is not read."""
+    monkeypatch.setattr("gpt5_agent.shell.own_tools.SandboxTools", WritingSandbox)
     sizes = {"a.bin": 3_000_000, "b.bin": 3_000_000, "c.bin": 1000}
     for name, size in sizes.items():
         (tmp_path / name).write_bytes(b"x" * size)
     names = [*sizes, "gone.bin"]
-    files = [SandboxFile(n, "application/octet-stream", tmp_path / n) for n in names]
-    sandbox: Any = WritingSandbox(*files)
-    tool = SandboxTool("python_execute", "", {}, sandbox, "chat")
+    kind = "application/octet-stream"
+    files = tuple(SandboxFile(name, kind, tmp_path / name) for name in names)
+    monkeypatch.setattr(WritingSandbox, "files", files)
 
-    answer = await ran((tool,), "python_execute")
+    async with bench.open_tools(Valves(SANDBOX=True), "chat", AgentLog("ID")) as tools:
+        answer = await ran(tools, "python_execute")
 
     assert [file["name"] for file in answer.card["files"]] == ["a.bin", "c.bin"]
     content = base64.b64decode(answer.card["files"][1]["url"].partition(",")[2])

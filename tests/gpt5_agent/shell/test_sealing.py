@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from gpt5_agent.shell.sealing import (
-    SEALED_PREFIX,
     reveal_secret,
     seal_secret,
     seal_servers,
@@ -31,7 +30,7 @@ def test_a_sealed_secret_comes_back(secret: str) -> None:
     """It cannot be read where it is shown, and is whole where it is used."""
     shown = seal_secret(f" {secret}\n")
 
-    assert shown.startswith(SEALED_PREFIX)
+    assert shown.startswith("sealed:")
     assert secret not in shown
     assert reveal_secret(shown, "API_KEY") == secret
 
@@ -126,7 +125,7 @@ def test_what_cannot_be_sealed_is_dropped(
         case _:
             (folder / "gpt5_agent.key").write_text("no key")
 
-    assert seal_secret(SECRET) == SEALED_PREFIX
+    assert seal_secret(SECRET) == "sealed:"
     with pytest.raises(InvalidRequest):
         reveal_secret(seal_secret(SECRET), "API_KEY")
 
@@ -181,5 +180,5 @@ def test_what_is_no_list_of_servers_is_sealed_as_a_whole(text: str) -> None:
 
     shown = seal_servers(typed)
 
-    assert shown.startswith(SEALED_PREFIX)
+    assert shown.startswith("sealed:")
     assert reveal_secret(shown, "MCP_SERVERS_JSON") == typed

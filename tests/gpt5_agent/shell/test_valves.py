@@ -7,7 +7,7 @@ from typing import Any, get_args
 
 import pytest
 
-from gpt5_agent.shell.sealing import SEALED_PREFIX, reveal_secret
+from gpt5_agent.shell.sealing import reveal_secret
 from gpt5_agent.shell.valves import Valves
 from openai_responses.json_input import clamp_number
 from openai_responses.models.resolve import REASONING_EFFORTS, resolve_model
@@ -102,7 +102,7 @@ def test_a_secret_is_never_shown(name: str) -> None:
     shown = Valves.model_validate({name: given}).model_dump()
 
     assert SECRET not in json.dumps(shown)
-    assert SEALED_PREFIX in shown[name]
+    assert "sealed:" in shown[name]
     again = Valves(**shown).model_dump()
     assert again == shown
     stored = json.loads(again[name])["X-Key"] if "{" in again[name] else again[name]

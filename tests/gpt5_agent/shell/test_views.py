@@ -39,7 +39,7 @@ def on_page(
     events: Sequence[AgentEvent], emits: bool = True
 ) -> tuple[list[Json], HostRenderer]:
     """The chunks that Open WebUI gets."""
-    view = HostRenderer(lambda: 1.0, emits, Origin("gpt-5", "127.0.0.1"))
+    view = HostRenderer(emits, Origin("gpt-5", "127.0.0.1"))
     chunks = [chunk for event in events for chunk in view.show(event)]
     assert json.dumps(chunks)
     return chunks, view
@@ -49,7 +49,7 @@ def in_client(
     events: Sequence[AgentEvent], emits: bool = True
 ) -> tuple[list[Json], ClientRenderer]:
     """The chunks that a plain client gets."""
-    view = ClientRenderer("c-1", 7, "m", emits)
+    view = ClientRenderer(emits, "c-1", 7, "m")
     chunks = [chunk for event in events for chunk in view.show(event)]
     return chunks, view
 

@@ -7,7 +7,14 @@ from typing import Any
 import pytest
 
 from agent_sample import ScriptedProvider, WeatherTool, calls, question
-from gpt5_agent.events import AgentEvent, AgentState, NewMessage, ToolCallRequested
+from gpt5_agent.events import (
+    AgentEvent,
+    AgentState,
+    NewMessage,
+    ReadyForInput,
+    StateChanged,
+    ToolCallRequested,
+)
 from gpt5_agent.ports import UserInterface
 from gpt5_agent.request import OwnToolSettings
 from gpt5_agent.shell.views import HostRenderer
@@ -48,23 +55,39 @@ class Notebook:
         self.told.append(state)
 
 
-class Page(HostRenderer):
+class Page:
     """Open WebUI's page, which is told the same; the tests answer for its person."""
 
     def __init__(self, answer: Callable[[ToolCallRequested], None]) -> None:
-        super().__init__(lambda: 1.0, True, Origin("gpt-5", "127.0.0.1"))
+        self._renderer = HostRenderer(True, Origin("gpt-5", "127.0.0.1"))
+        self._chunks: list[Json] = []
         self._answer = answer
 
+    def on_new_message(self, message: NewMessage) -> None:
+        """Show an answer."""
+        self._show(message)
+
     def on_tool_call_request(self, request: ToolCallRequested) -> None:
-        """Tell of a request, and answer it."""
-        super().on_tool_call_request(request)
+        """Show a request, and answer it."""
+        self._show(request)
         self._answer(request)
+
+    def on_ready_for_input(self) -> None:
+        """Show that it is the person's turn."""
+        self._show(ReadyForInput())
+
+    def on_agent_state_change(self, state: AgentState) -> None:
+        """Show a state."""
+        self._show(StateChanged(state))
+
+    def _show(self, event: AgentEvent) -> None:
+        self._chunks += self._renderer.show(event)
 
     @property
     def told(self) -> list[object]:
         """What the page was told, in the words of the notebook."""
         found: list[object] = []
-        for event in (chunk["event"] for chunk in self._interface_chunks):
+        for event in (chunk["event"] for chunk in self._chunks):
             match event:
                 case {"type": "agent:new_message", "data": data}:
                     found.append(NewMessage(**data))

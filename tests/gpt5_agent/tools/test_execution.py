@@ -1,18 +1,14 @@
 """What becomes of what a tool returned (R24)."""
 
 import base64
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pytest
 
-from gpt5_agent.tools.execution import (
-    IMAGE_SENT_TEXT,
-    OwnTools,
-    build_own_result,
-    describe_tool,
-)
-from openai_responses.errors import InvalidRequest
+from gpt5_agent.tools.execution import OwnTools, describe_tool
 from openai_responses.loop.tools import ToolResult
 from skipping_loop import run_skipping
 
@@ -21,14 +17,27 @@ PIXEL = base64.b64encode(b"\x89PNG pixel").decode()
 NOTE = base64.b64encode(b"rain").decode()
 
 
-def no_file(_: str) -> bytes:
-    """There are no files here."""
-    raise InvalidRequest("files cannot be read here")
+IMAGE_SENT_TEXT = "image generated and sent to user. Tell user to review it now."
+
+
+class Returning:
+    """A tool that returns what it was made with."""
+
+    name = "own"
+    description = "Return it."
+    args: Mapping[str, Any] = MappingProxyType({})
+
+    def __init__(self, result: object) -> None:
+        self._result = result
+
+    async def execute(self, args: Json) -> object:
+        """Return it."""
+        return self._result
 
 
 def answer(result: object) -> ToolResult:
-    """What is made of a result."""
-    return build_own_result(result, no_file)
+    """What is made of a result; there are no files here."""
+    return run_skipping(OwnTools([Returning(result)], "").call("own", {}))
 
 
 @pytest.mark.parametrize(
@@ -104,9 +113,6 @@ def test_r24_pictures_are_shown_and_told_of(part: Json, url: str | None) -> None
     shown = url or part["url"]
 
     assert answer([part]) == ToolResult(IMAGE_SENT_TEXT, card={"images": [shown]})
-    assert IMAGE_SENT_TEXT == (
-        "image generated and sent to user. Tell user to review it now."
-    )
 
 
 def test_r24_other_files_lie_in_the_card_of_the_call() -> None:
@@ -147,17 +153,23 @@ def test_result_of_mcp_says_itself_whether_it_failed() -> None:
 
 
 @pytest.mark.parametrize(
-    "part",
+    ("part", "why"),
     [
-        {"type": "image", "data": "no base64!"},
-        {"type": "blob", "data": base64.b64encode(bytes(5 * 1024 * 1024 + 1)).decode()},
-        {"type": "file", "path": "/files/a.txt"},
+        ({"type": "image", "data": "no base64!"}, "is not base64"),
+        (
+            {"type": "blob", "data": base64.b64encode(bytes(5 * 1024**2 + 1)).decode()},
+            "is larger than 5 MB",
+        ),
+        ({"type": "file", "path": "/files/a.txt"}, "FILES_ROOT is not set"),
     ],
 )
-def test_file_that_cannot_be_had_is_refused(part: Json) -> None:
+def test_file_that_cannot_be_had_is_refused(part: Json, why: str) -> None:
     """The sentence is for the model."""
-    with pytest.raises(InvalidRequest):
-        answer([part])
+    found = answer([part])
+
+    assert found.failed
+    assert str(found.output).startswith("tool invoke error: ")
+    assert str(found.output).endswith(why)
 
 
 # ----------------------------------------------------------------- own tools
@@ -213,11 +225,7 @@ def test_every_tool_of_the_port_is_called_by_its_name(
 
     plain, read, refused = run_skipping(work())
 
-    assert tools.names == {"weather report"}
-    assert tools.parameters(name) == CITY
-    assert tools.parameters("surprise") is None
-    assert tools.resolve_call(name, {"a": 1}) == (name, {"a": 1})
-    assert not tools.is_interactive(name)
+    assert tools.schemas == {"weather report": CITY}
     assert plain == ToolResult('tool response: {"city": "Bern"}.')
     assert read.card["files"][0]["name"] == "a.txt"
     assert refused == ToolResult(

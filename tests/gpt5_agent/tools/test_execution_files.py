@@ -1,12 +1,16 @@
 """Files that a tool names (R23)."""
 
+import base64
+from collections.abc import Mapping
 from pathlib import Path
-from types import SimpleNamespace
+from types import MappingProxyType, SimpleNamespace
+from typing import Any
 
 import pytest
 
-from gpt5_agent.tools.execution import MAX_TOOL_FILE_BYTES, read_tool_file
-from openai_responses.errors import InvalidRequest
+from gpt5_agent.tools.execution import MAX_TOOL_FILE_BYTES, OwnTools
+from openai_responses.loop.tools import ToolResult
+from skipping_loop import run_skipping
 
 
 @pytest.fixture
@@ -17,6 +21,37 @@ def root(tmp_path: Path) -> Path:
     (folder / "in").mkdir(parents=True)
     (folder / "in" / "a.txt").write_bytes(b"rain")
     return folder
+
+
+class Naming:
+    """A tool that names a file."""
+
+    name = "naming"
+    description = "Name a file."
+    args: Mapping[str, Any] = MappingProxyType({})
+
+    async def execute(self, args: dict[str, Any]) -> object:
+        """Return its path."""
+        return [{"type": "file", "path": args["path"]}]
+
+
+def named(path: str, root: str) -> ToolResult:
+    """What a call is answered with whose tool names the file."""
+    return run_skipping(OwnTools([Naming()], root).call("naming", {"path": path}))
+
+
+def read_tool_file(path: str, root: str) -> bytes:
+    """The bytes that the page gets."""
+    [file] = named(path, root).card["files"]
+    return base64.b64decode(file["url"].partition(",")[2])
+
+
+def refusal(path: str, root: str) -> str:
+    """Why nothing is read."""
+    found = named(path, root)
+    assert found.failed
+    assert not found.card
+    return str(found.output)
 
 
 def test_r23_file_below_the_root_is_read(root: Path) -> None:
@@ -59,10 +94,7 @@ def test_r23_nothing_else_is_read(path: str, root: Path) -> None:
     (root / "link").symlink_to(root.parent / "secret.txt")
     (root / "folder").symlink_to(root.parent)
 
-    with pytest.raises(InvalidRequest) as refused:
-        read_tool_file(path, str(root))
-
-    assert str(root) not in str(refused.value)
+    assert str(root) not in refusal(path, str(root))
 
 
 def test_r23_brother_of_the_root_is_outside(root: Path) -> None:
@@ -71,15 +103,13 @@ def test_r23_brother_of_the_root_is_outside(root: Path) -> None:
     other.mkdir()
     (other / "a.txt").write_text("hunter2", "utf-8")
 
-    with pytest.raises(InvalidRequest):
-        read_tool_file(str(other / "a.txt"), str(root))
+    assert "no such file" in refusal(str(other / "a.txt"), str(root))
 
 
 @pytest.mark.parametrize("unset", ["", "  "])
 def test_r23_without_a_root_nothing_is_read(unset: str, root: Path) -> None:
     """Not even below the folder of the process."""
-    with pytest.raises(InvalidRequest, match="FILES_ROOT is not set"):
-        read_tool_file(str(root / "in" / "a.txt"), unset)
+    assert "FILES_ROOT is not set" in refusal(str(root / "in" / "a.txt"), unset)
 
 
 def test_r23_file_over_5_mb_is_refused(root: Path) -> None:
@@ -88,8 +118,7 @@ def test_r23_file_over_5_mb_is_refused(root: Path) -> None:
     (root / "larger").write_bytes(bytes(MAX_TOOL_FILE_BYTES + 1))
 
     assert len(read_tool_file("/files/fits", str(root))) == 5 * 1024 * 1024
-    with pytest.raises(InvalidRequest, match="larger than 5 MB"):
-        read_tool_file("/files/larger", str(root))
+    assert "larger than 5 MB" in refusal("/files/larger", str(root))
 
 
 def test_r23_file_that_grows_is_measured_by_reading(
@@ -99,5 +128,4 @@ def test_r23_file_that_grows_is_measured_by_reading(
     (root / "grown").write_bytes(bytes(MAX_TOOL_FILE_BYTES + 1))
     monkeypatch.setattr("os.fstat", lambda _: SimpleNamespace(st_size=0))
 
-    with pytest.raises(InvalidRequest, match="larger than 5 MB"):
-        read_tool_file("/files/grown", str(root))
+    assert "larger than 5 MB" in refusal("/files/grown", str(root))

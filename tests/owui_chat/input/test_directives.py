@@ -4,7 +4,7 @@ import pytest
 
 from openai_responses.items import Item
 from owui_chat.input.directive_words import CONCISE, DETAILED
-from owui_chat.input.directives import DIGITS, take_directive, words_digest
+from owui_chat.input.directives import take_directive, words_digest
 from owui_chat.messages import (
     AssistantText,
     ChatPart,
@@ -81,5 +81,5 @@ def test_table_is_unambiguous() -> None:
     assert len(detailed) > 50
     assert len(concise) > 50
     assert not set(detailed) & set(concise)
-    assert {len(digest) for digest in [*detailed, *concise]} == {DIGITS}
+    assert {len(digest) for digest in [*detailed, *concise]} == {len(words_digest(""))}
     assert words_digest("Add Details") in detailed

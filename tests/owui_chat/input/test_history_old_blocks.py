@@ -2,7 +2,8 @@
 
 import pytest
 
-from owui_chat.input.history import strip_old_blocks
+from owui_chat.input.history import build_input
+from owui_chat.messages import AssistantText
 
 OURS = [
     '<details type="status" done="false">\n<summary>Working</summary>\n\n---</details>',
@@ -13,12 +14,18 @@ OURS = [
 ]
 
 
+def sent(text: str) -> str:
+    """What a model is sent of the text of an answer."""
+    [item] = build_input([AssistantText(text)], {}, None)
+    return str(item["content"][0]["text"])
+
+
 @pytest.mark.parametrize("block", OURS)
 def test_block_of_an_earlier_writer_goes(block: str) -> None:
     """And nothing around it, however many there are."""
     text = f"{block}\nRain.\n\n{block}\nSnow."
 
-    assert strip_old_blocks(text) == "Rain.\n\nSnow."
+    assert sent(text) == "Rain.\n\nSnow."
 
 
 @pytest.mark.parametrize(
@@ -33,7 +40,7 @@ def test_block_of_an_earlier_writer_goes(block: str) -> None:
 )
 def test_text_of_a_model_stays(text: str) -> None:
     """Also what only looks like a block."""
-    assert strip_old_blocks(text) == text
+    assert sent(text) == text
 
 
 @pytest.mark.parametrize(
@@ -43,4 +50,4 @@ def test_hostile_text_is_read_in_one_pass(start: str) -> None:
     """A quadratic pattern would take hours for 2 MB of blocks that never end."""
     text = f"{start * 100_000}<b></details>{start * 100_000}"
 
-    assert strip_old_blocks(text).endswith(start)
+    assert sent(text).endswith(start.strip())

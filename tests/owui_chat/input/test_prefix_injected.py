@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from owui_chat.input.prefix import (
-    InjectedContext,
     SentContext,
     add_sent_context,
     apply_sent_context,
@@ -26,32 +25,32 @@ def said(*texts: str, pictures: int = 0) -> UserMessage:
     return UserMessage({"type": "message", "role": "user", "content": content})
 
 
-def injected(asked: UserMessage, words: str) -> InjectedContext | None:
+def injected(asked: UserMessage, words: str) -> SentContext:
     """What is found around the words of a message."""
     stored = StoredMessage({"content": words}, "a")
-    return capture_sent_context([asked._replace(stored=stored)], {}, None).injected
+    return capture_sent_context([asked._replace(stored=stored)], {}, None)
 
 
-def read(wire: object) -> InjectedContext | None:
+def read(wire: object) -> SentContext:
     """What is read of a stored form."""
     sent = read_sent_context({message_key("a"): {"sent": {"injected": wire}}})
-    return sent["a"].injected
+    return sent["a"]
 
 
-def applied(asked: UserMessage, words: str, found: InjectedContext | None) -> ChatPart:
+def applied(asked: UserMessage, words: str, found: SentContext) -> ChatPart:
     """A message as it was sent."""
     stored = StoredMessage({"content": words}, "a")
     chat = [asked._replace(stored=stored)]
-    [part] = apply_sent_context(chat, {"a": SentContext(found)})
+    [part] = apply_sent_context(chat, {"a": found})
     assert isinstance(part, UserMessage)
     return part._replace(stored=None)
 
 
-def kept(asked: UserMessage, words: str) -> InjectedContext:
+def kept(asked: UserMessage, words: str) -> SentContext:
     """What is kept of a message, as it is read back."""
     found = injected(asked, words)
-    assert found is not None
-    stored = add_sent_context({}, SentContext(found))
+    assert found != SentContext()
+    stored = add_sent_context({}, found)
     assert read(json.loads(json.dumps(stored))["sent"]["injected"]) == found
     return found
 
@@ -92,7 +91,7 @@ def test_earlier_message_is_sent_as_it_was(
 )
 def test_nothing_is_kept(asked: UserMessage, words: str) -> None:
     """The words alone, words that no chat holds, too much, no text at all."""
-    assert injected(asked, words) is None
+    assert injected(asked, words) == SentContext()
 
 
 def test_edited_words_are_sent_afresh() -> None:
@@ -101,13 +100,13 @@ def test_edited_words_are_sent_afresh() -> None:
 
     assert applied(said("snow?"), "snow?", found) == said("snow?")
     assert applied(said("hail?"), "rain?", found) == said("hail?")
-    assert applied(said("rain?"), "rain?", None) == said("rain?")
+    assert applied(said("rain?"), "rain?", SentContext()) == said("rain?")
 
 
 @pytest.mark.parametrize("wire", [None, "x", {}, {"texts": "x"}])
 def test_what_no_writer_wrote_is_nothing(wire: object) -> None:
     """A row that a person or another program changed stops no chat."""
-    assert read(wire) is None
+    assert read(wire) == SentContext()
 
 
 def test_words_are_not_stored_twice() -> None:
@@ -115,6 +114,5 @@ def test_words_are_not_stored_twice() -> None:
     found = kept(said("<c/>\nrain?"), "rain?")
 
     assert found.wire() == {
-        "words": text_digest("rain?"),
-        "texts": [("<c/>\n", "")],
+        "injected": {"words": text_digest("rain?"), "texts": [("<c/>\n", "")]}
     }

@@ -5,22 +5,43 @@ from typing import Any
 import pytest
 from openai.types.chat import ChatCompletion
 
-from owui_chat.input.tasks import task_format, task_messages, task_result
+from openai_responses.items import Item
+from openai_responses.models.resolve import resolve_model
+from openai_responses.requests.build import ResponsesRequest
+from owui_chat.input.tasks import task_request, task_result
 from owui_chat.storage.markers import format_marker
 
 LINE = format_marker("reasoning", "A" * 26)
+Chat = list[dict[str, Any]]
+
+
+def request_of(chat: Chat, task: str = "title_generation") -> ResponsesRequest:
+    """The request for a task."""
+    return task_request(resolve_model("gpt-5.2"), chat, {"model": "gpt-5.2"}, task)
+
+
+def sent(content: object) -> list[Item]:
+    """The parts that are sent for the one message of a task."""
+    [message] = request_of([{"role": "user", "content": content, "name": "x"}]).input
+    assert message["role"] == "user"
+    return list(message["content"])
+
+
+def format_of(task: str, prompt: str) -> dict[str, Any] | None:
+    """The form that a prompt's answer is held to."""
+    text = request_of([{"role": "user", "content": prompt}], task).text or {}
+    return text.get("format")
 
 
 def test_markers_of_the_quoted_chat_are_taken_out() -> None:
     """A model would put them into the title."""
     prompt = f"<chat_history>\nUSER: Hi\nASSISTANT: {LINE}Hello.\n</chat_history>"
 
-    [message] = task_messages([{"role": "user", "content": prompt}])
+    [part] = sent(prompt)
 
-    assert message["role"] == "user"
-    assert "openai_responses" not in message["content"]
-    assert message["content"].startswith("<chat_history>\nUSER: Hi\nASSISTANT:")
-    assert message["content"].endswith("Hello.\n</chat_history>")
+    assert "openai_responses" not in part["text"]
+    assert part["text"].startswith("<chat_history>\nUSER: Hi\nASSISTANT:")
+    assert part["text"].endswith("Hello.\n</chat_history>")
 
 
 def test_texts_among_parts_are_cleaned_too() -> None:
@@ -28,31 +49,38 @@ def test_texts_among_parts_are_cleaned_too() -> None:
     picture = {"type": "image_url", "image_url": {"url": "data:,"}}
     parts = [{"type": "text", "text": f"A{LINE}B"}, picture, "loose"]
 
-    [message] = task_messages([{"role": "user", "content": parts}])
+    assert sent(parts) == [
+        {"type": "input_text", "text": "A\n\nB"},
+        {"type": "input_image", "detail": "auto", "image_url": "data:,"},
+        {"type": "input_text", "text": "loose"},
+    ]
 
-    assert message["content"] == [{"type": "text", "text": "A\n\nB"}, picture, "loose"]
 
-
-@pytest.mark.parametrize("content", ["Make a title.", None, [], 7])
-def test_prompt_without_markers_is_left_alone(content: object) -> None:
+@pytest.mark.parametrize(
+    ("content", "texts"),
+    [("Make  a title.\n", ["Make  a title.\n"]), (None, [""]), ([], []), (7, ["7"])],
+)
+def test_prompt_without_markers_is_left_alone(
+    content: object, texts: list[str]
+) -> None:
     """Byte for byte."""
-    chat: list[dict[str, Any]] = [{"role": "user", "content": content, "name": "x"}]
-
-    assert task_messages(chat) == chat
+    assert [part["text"] for part in sent(content)] == texts
 
 
 def test_nothing_that_was_given_is_changed() -> None:
     """The host goes on with the same messages."""
     chat = [{"role": "user", "content": [{"type": "text", "text": f"A{LINE}B"}]}]
 
-    task_messages(chat)
+    request_of(chat)
 
     assert chat[0]["content"] == [{"type": "text", "text": f"A{LINE}B"}]
 
 
 def test_message_without_content_gets_none() -> None:
     """The reader of messages takes null as empty."""
-    assert task_messages([{"role": "user"}]) == [{"role": "user", "content": None}]
+    [message] = request_of([{"role": "user"}]).input
+
+    assert message["content"] == [{"type": "input_text", "text": ""}]
 
 
 def test_result_is_where_the_host_looks() -> None:
@@ -79,9 +107,7 @@ def test_result_is_where_the_host_looks() -> None:
 )
 def test_the_object_that_the_host_reads(task: str, key: str, kind: str) -> None:
     """One key, so that nothing can stand around it."""
-    messages = [{"role": "user", "content": f'JSON format: {{ "{key}": ... }}'}]
-
-    form = task_format(task, messages)
+    form = format_of(task, f'JSON format: {{ "{key}": ... }}')
 
     assert form is not None
     assert (form["type"], form["strict"]) == ("json_schema", True)
@@ -92,10 +118,9 @@ def test_the_object_that_the_host_reads(task: str, key: str, kind: str) -> None:
 @pytest.mark.parametrize("task", ["emoji_generation", "moa_response_generation", ""])
 def test_tasks_that_want_a_text(task: str) -> None:
     """An emoji is no object."""
-    assert task_format(task, [{"role": "user", "content": '"title"'}]) is None
+    assert format_of(task, '"title"') is None
 
 
 def test_a_prompt_of_the_administrators_own() -> None:
     """It may ask for a bare line."""
-    messages = [{"role": "user", "content": "Write a title, nothing else."}]
-    assert task_format("title_generation", messages) is None
+    assert format_of("title_generation", "Write a title, nothing else.") is None

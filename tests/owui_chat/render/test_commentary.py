@@ -10,18 +10,22 @@ from openai_responses.endings import CUT
 from openai_responses.items import Item, message_text
 from openai_responses.loop.events import RunDone, RunEvent
 from openai_responses.transport.stream import ItemAdded, TextDelta
+from owui_chat.events import TurnDetails
 from owui_chat.storage.markers import strip_markers
 from owui_chat.storage.output_carrier import (
     COMMENTARY_TYPE,
     closing_commentary,
-    returned_texts,
 )
+from owui_chat.storage.recorder import Recorder
 from run_sample import (
+    AUTHOR,
+    Ids,
     Page,
     call,
     message,
     output,
     reasoning,
+    recorded,
     run_of,
     run_of_transcript,
     search,
@@ -190,14 +194,14 @@ def test_what_a_run_ends_with(items: list[Item], closing: Item | None) -> None:
 
 def test_host_gives_back_answers_alone() -> None:
     """Of remarks only the last, where it is the answer."""
-    assert returned_texts([(LOOK, "look"), (ANSWER, "Rain.")]) == [
-        (LOOK, ""),
-        (ANSWER, "Rain."),
-    ]
-    assert returned_texts([(LOOK, "look"), (DONE, "Done.")]) == [
-        (LOOK, ""),
-        (DONE, "Done."),
-    ]
+    for last in (ANSWER, DONE):
+        recorder = Recorder(AUTHOR._replace(carrier="details"), Ids())
+        [turn] = [
+            event
+            for event in recorded(run_of(LOOK, last), recorder)
+            if isinstance(event, TurnDetails)
+        ]
+        assert [entry["shown"] for entry in turn.details[1:]] == ["", len("Rain.")]
 
 
 def test_sources_of_a_remark_count() -> None:

@@ -14,6 +14,7 @@ from openai_responses.items import (
     drop_orphans,
     is_call,
     is_call_output,
+    is_commentary,
     is_reasoning,
     item_type,
     message_text,
@@ -27,7 +28,7 @@ from owui_chat.storage.details_carrier import (
     restore_from_details,
     write_details,
 )
-from owui_chat.storage.output_carrier import returned_texts
+from owui_chat.storage.output_carrier import closing_commentary
 from run_sample import (
     ORIGIN,
     Page,
@@ -79,8 +80,10 @@ def stored(host: HostFunctions, rounds: Sequence[Round]) -> list[Item]:
         view = Page(lambda: 1.0)
         chunks = [chunk for event in events for chunk in view.render(event)]
         place = next(i for i, item in enumerate(view.items) if is_reasoning(item))
-        texts = [(item, message_text(item)) for item in ended_items(events)]
-        pairs = returned_texts(texts)
+        ended = ended_items(events)
+        closing = closing_commentary(ended)
+        unshown = [item for item in ended if is_commentary(item) and item != closing]
+        pairs = [(i, "" if i in unshown else message_text(i)) for i in ended]
         details = write_details(str(number), pairs, ORIGIN, {"round": number})
         thought = {**view.items[place], "reasoning_details": details}
         amended = {

@@ -11,12 +11,12 @@ from openai_responses.items import Item, is_reasoning
 from openai_responses.loop.events import ResponseDone, RunDone, RunEvent
 from openai_responses.requests.replay import replay_output
 from openai_responses.transport.stream import ItemAdded, ItemDone
-from owui_chat.events import TurnDetails
+from owui_chat.events import AnswerEvent, TurnDetails
 from owui_chat.input.history import build_input
 from owui_chat.messages import parse_messages
 from owui_chat.render.native import NativeRenderer
 from owui_chat.storage.details_carrier import restore_from_details
-from owui_chat.storage.recorder import NewRecord, Recorder, RecorderEvent
+from owui_chat.storage.recorder import NewRecord, Recorder
 from run_sample import (
     AUTHOR,
     ORIGIN,
@@ -45,7 +45,7 @@ def names() -> Callable[[], tuple[str, int]]:
     return lambda: (str(next(given)), 0)
 
 
-def details(events: Sequence[RunEvent]) -> list[RecorderEvent]:
+def details(events: Sequence[RunEvent]) -> list[AnswerEvent | NewRecord]:
     """What is recorded of a run."""
     scope = AUTHOR._replace(carrier="details")
     return list(recorded(events, Recorder(scope, names())))

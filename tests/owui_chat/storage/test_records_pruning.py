@@ -6,7 +6,6 @@ import pytest
 
 from openai_responses.items import Item
 from owui_chat.storage.records import (
-    SEED_KEY,
     Record,
     message_key,
     prune,
@@ -58,7 +57,7 @@ def test_what_deleted_messages_left_is_emptied() -> None:
         (A, {}),  # nothing is known of this chat
         (A, chat_of("A")),
         (message_key("m-own"), chat_of("B")),
-        (SEED_KEY, chat_of("B")),
+        ("openai_responses_pipe", chat_of("B")),
     ],
 )
 def test_nothing_else_is_emptied(key: str, messages: Json) -> None:
