@@ -11,16 +11,16 @@ Built by scripts/bundle.py from pipes/ and pipelines/; do not edit. In reading o
                       models.resolve, models.usage, transport.stream, loop.events,
                       redaction, endpoint, clock, requests.parameters, requests.build,
                       loop.recovery, loop.response, transport.connections,
-                      loop.attempts, requests.json_schema, loop.arguments,
-                      requests.tools, requests.replay, loop.tools, loop.run
+                      loop.attempts, requests.json_schema, loop.arguments, loop.tools,
+                      requests.tools, requests.replay, loop.run
     owui_chat  host_tools, storage.markers, storage.records, storage.details_carrier,
                code, messages, input.history, events, files, citations, render.chunks,
                storage.output_carrier, render.completions, render.items,
                render.commentary, render.hosted, render.native, input.tasks
-    toolbox  sandbox.backend, sandbox.seccomp, sandbox.bubblewrap, sandbox.containers,
-             sandbox.program, sandbox.runs, sandbox.workspaces, sandbox.tools,
-             server_entries, remote_tools, mcp.messages, mcp.http, mcp.stdio,
-             mcp.client, openapi.document, openapi.client, tool_servers
+    toolbox  sandbox.backend, sandbox.bubblewrap, sandbox.containers, sandbox.program,
+             sandbox.runs, sandbox.workspaces, sandbox.tools, server_entries,
+             remote_tools, mcp.transports, mcp.client, openapi.document, openapi.client,
+             tool_servers
     gpt5_agent  events, ports, request, agent.accounting, agent.memory, tools.guard,
                 tools.confirmations, agent.earlier_rounds, agent.policy,
                 tools.execution, agent.preparation, agent.transcript, agent.calls,
@@ -60,7 +60,6 @@ from collections.abc import (
     AsyncIterator,
     Awaitable,
     Callable,
-    Container,
     Coroutine,
     Hashable,
     Iterable,
@@ -70,14 +69,13 @@ from collections.abc import (
 )
 from concurrent.futures import CancelledError, Future
 from contextlib import (
-    AbstractAsyncContextManager,
     aclosing,
     asynccontextmanager,
     contextmanager,
     nullcontext,
     suppress,
 )
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from email.utils import parsedate_to_datetime
 from fnmatch import fnmatchcase
 from functools import partial
@@ -142,7 +140,7 @@ def parse_json_object(text: object) -> dict[str, Any] | None:
 
 
 def parse_string_map(text: str) -> Mapping[str, str] | None:
-    """Return the JSON object of a text whose values are texts; {} for no text."""
+    """Return the JSON object of texts in a text; {} for an empty text."""
     found = parse_json_object(text.strip() or "{}")
     if found is None or not all(isinstance(one, str) for one in found.values()):
         return None
@@ -173,7 +171,7 @@ def as_text(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
-# ==== openai_responses.items: The API's items: their kinds, their texts, and how calls and outputs belong together.
+# ==== openai_responses.items: The API's items: their kinds, their texts, and pairs of calls and outputs.
 
 Item = dict[str, Any]
 
@@ -181,48 +179,42 @@ Item = dict[str, Any]
 class _ItemKind(NamedTuple):
 
     parts: tuple[tuple[str, str], ...] = ()
-    """Lists of texts that deltas grow: the kind of the text and its field."""
+    """Lists of texts that deltas grow: kind and field."""
     text: tuple[str, str] | None = None
-    """The one text that deltas grow: its kind and its field."""
-    from_client: bool = False
-    """Only our side makes it."""
+    """The one text that deltas grow: kind and field."""
     is_encrypted: bool = False
-    """Only the account and the model family that made it can read it."""
-    id_prefix: str = ""
-    """How the id begins that other servers ask for."""
+    """Only the account and model family that made it can read it."""
     tool: str = ""
-    """The type of the hosted tool that makes it; empty if the API does not run it."""
+    """The hosted tool that makes it, if any."""
     returned: Literal["always", "same_run", "never"] = "always"
-    """Which later requests a hosted item goes into."""
+    """The later requests that a hosted item goes into."""
     required: tuple[str, ...] = ()
     """Fields without which the API refuses a hosted item."""
     nullable: tuple[str, ...] = ()
-    """Fields that it demands even where they are null."""
+    """Fields that the API demands even if they are null."""
     is_call: bool = False
-    """It is part of a call of a hosted tool."""
+    """It belongs to a call of a hosted tool."""
     include: str = ""
-    """What the API leaves out of it unless a request includes it."""
+    """What a request must ask for to get all of it."""
     refused_at_minimal: bool = False
     """Its tool cannot be used with the effort `minimal`."""
     is_cited: bool = False
     """Answers cite what it found."""
     fee: float = 0
-    """US dollars for one call, or for each different value of `fee_field`."""
+    """US dollars for a call, or for each value of `fee_field`."""
     fee_field: str = ""
 
 
 _ITEM_KINDS = {
     "message": _ItemKind(parts=(("text", "content"),)),
     "reasoning": _ItemKind(
-        parts=(("summary", "summary"), ("reasoning", "content")),
-        is_encrypted=True,
-        id_prefix="rs",
+        parts=(("summary", "summary"), ("reasoning", "content")), is_encrypted=True
     ),
     "compaction": _ItemKind(is_encrypted=True),
-    "function_call": _ItemKind(text=("arguments", "arguments"), id_prefix="fc"),
-    "function_call_output": _ItemKind(from_client=True),
-    "custom_tool_call": _ItemKind(text=("arguments", "input"), id_prefix="ctc"),
-    "custom_tool_call_output": _ItemKind(from_client=True),
+    "function_call": _ItemKind(text=("arguments", "arguments")),
+    "function_call_output": _ItemKind(),
+    "custom_tool_call": _ItemKind(text=("arguments", "input")),
+    "custom_tool_call_output": _ItemKind(),
     "web_search_call": _ItemKind(
         tool="web_search",
         required=("action",),
@@ -272,11 +264,9 @@ _ITEM_KINDS = {
         required=("approval_request_id", "approve"),
         returned="same_run",
         is_call=True,
-        from_client=True,
     ),
 }
-"""The types of items that the code knows. The fees are those of LiteLLM 1.109.1's price
-map (2026-11-21)."""
+"""Known types of items. The fees are from LiteLLM 1.109.1 (2026-11-21)."""
 
 _OTHER_KIND = _ItemKind()
 _TOOL_KINDS = {kind.tool: kind for kind in _ITEM_KINDS.values() if kind.tool}
@@ -295,7 +285,7 @@ def item_type(item: Mapping[str, Any]) -> str:
 
 
 def kind_of(item: Mapping[str, Any]) -> _ItemKind:
-    """Return what is known of items of this type."""
+    """Return what is known of its type."""
     return _ITEM_KINDS.get(item_type(item), _OTHER_KIND)
 
 
@@ -320,7 +310,7 @@ def is_reasoning(item: Mapping[str, Any]) -> bool:
 
 
 def is_commentary(item: Mapping[str, Any]) -> bool:
-    """Say whether `item` is a message in front of the answer, about the work on it."""
+    """Say whether `item` is a message about the work on the answer."""
     return item_type(item) == "message" and item.get("phase") == "commentary"
 
 
@@ -330,7 +320,7 @@ def has_encrypted_reasoning(item: Mapping[str, Any]) -> bool:
 
 
 def is_encrypted(item: Mapping[str, Any]) -> bool:
-    """Say whether only the model and account that made `item` can read it."""
+    """Say whether only those who made `item` can read it."""
     return kind_of(item).is_encrypted
 
 
@@ -354,12 +344,12 @@ def message_text(item: Mapping[str, Any]) -> str:
 
 
 def content_parts(content: object) -> list[Item]:
-    """Return the parts of a content; what is no part is left out."""
+    """Return the objects in a content."""
     return [row for row in as_list(content) if isinstance(row, dict)]
 
 
 def part_text(part: Mapping[str, Any]) -> str:
-    """Return the text of one content part, or nothing."""
+    """Return the text of a content part."""
     return as_text(part.get("text") or part.get("refusal"))
 
 
@@ -421,7 +411,7 @@ TextPlace = tuple[str, int]
 
 
 def item_texts(item: Mapping[str, Any]) -> Iterator[tuple[TextPlace, str]]:
-    """Yield the place and the text of everything in `item` that deltas can grow."""
+    """Yield place and text of everything in `item` that deltas grow."""
     kind = kind_of(item)
     for text_kind, field in kind.parts:
         for index, part in enumerate(as_list(item.get(field))):
@@ -434,18 +424,15 @@ def item_texts(item: Mapping[str, Any]) -> Iterator[tuple[TextPlace, str]]:
         yield (text_kind, 0), as_text(item.get(field))
 
 
-_READABLE_FORMATS = ("png", "jpeg", "webp")
-
-
 def is_image_call(item: Mapping[str, Any]) -> bool:
     """Say whether `item` is a picture that the model drew."""
     return item_type(item) == "image_generation_call"
 
 
 def has_image(item: Mapping[str, Any]) -> bool:
-    """Say whether `item` holds a picture that can be sent back to the model."""
-    has_result = is_image_call(item) and bool(item.get("result"))
-    return has_result and _image_format(item) in _READABLE_FORMATS
+    """Say whether `item` holds a picture that the model can read."""
+    is_drawn = is_image_call(item) and bool(item.get("result"))
+    return is_drawn and _image_format(item) in ("png", "jpeg", "webp")
 
 
 def _image_format(item: Mapping[str, Any]) -> str:
@@ -477,7 +464,7 @@ def is_hosted(item: Mapping[str, Any]) -> bool:
 
 
 def is_host_returned(item: Mapping[str, Any]) -> bool:
-    """Say whether `item` is a finished hosted one that can go into a later request."""
+    """Say whether `item` is a hosted one that a later request can contain."""
     kind, action = kind_of(item), as_mapping(item.get("action")).get("type")
     if not kind.tool or kind.returned == "never" or item.get("status") in _UNFINISHED:
         return False
@@ -489,19 +476,19 @@ def is_host_returned(item: Mapping[str, Any]) -> bool:
 
 
 def is_kept_hosted(item: Mapping[str, Any]) -> bool:
-    """Say whether later turns of a chat send `item`, a hosted one."""
+    """Say whether later turns send `item`, a hosted one."""
     return is_host_returned(item) and kind_of(item).returned == "always"
 
 
 def is_replayed(item: Mapping[str, Any]) -> bool:
-    """Say whether later turns of a chat send `item`; an unknown type never goes back."""
+    """Say whether later turns send `item`; unknown types are never sent."""
     if is_hosted(item):
         return is_kept_hosted(item) or has_image(item)
     return item_type(item) in _ITEM_KINDS
 
 
 def drop_hosted_tool_items(items: Iterable[Item]) -> list[Item]:
-    """Return `items` without calls, their outputs and the reasoning before them."""
+    """Return `items` without calls, their outputs and their reasoning."""
     kept: list[Item] = []
     dangling: list[Item] = []  # reasoning whose product has not come yet
     for item in items:
@@ -515,7 +502,7 @@ def drop_hosted_tool_items(items: Iterable[Item]) -> list[Item]:
 
 
 def search_queries(item: Mapping[str, Any]) -> list[str]:
-    """Return the queries of a search, on the web or in files."""
+    """Return the queries of a search."""
     if item_type(item) == "file_search_call":
         return _texts(item.get("queries"))
     action = as_mapping(item.get("action"))
@@ -523,31 +510,30 @@ def search_queries(item: Mapping[str, Any]) -> list[str]:
 
 
 def search_pages(item: Mapping[str, Any]) -> list[str]:
-    """Return the addresses of the pages that a search found, each once."""
-    rows = as_list(as_mapping(item.get("action")).get("sources"))
-    urls = [row.get("url") for row in rows if isinstance(row, Mapping)]
-    return list(dict.fromkeys(_texts(urls)))
+    """Return the addresses of the pages that a search found."""
+    rows = content_parts(as_mapping(item.get("action")).get("sources"))
+    return list(dict.fromkeys(_texts([row.get("url") for row in rows])))
 
 
 def _texts(values: object) -> list[str]:
     return [row for row in as_list(values) if isinstance(row, str) and row]
 
 
-# ==== openai_responses.errors: The exceptions of this package, and the error that the API reports.
+# ==== openai_responses.errors: The exceptions of this package, and the API's own error.
 
 
 class ResponsesError(Exception):
-    """What this package raises on purpose; its text may be shown to a person."""
+    """What this package raises on purpose."""
 
 
 class InvalidRequest(ResponsesError):
-    """A request that is not sent; the text says why."""
+    """A request that is not sent."""
 
 
 def valve_error(
     problem: str, example: str = "", *, place: str = "the valves"
 ) -> InvalidRequest:
-    """Return the error of a setting: what is wrong, and who has to correct it where."""
+    """Return the error of a valve that an administrator corrects."""
     shown = f", for example {example}" if example else ""
     return InvalidRequest(
         f"{problem}. An administrator has to correct it in {place}{shown}."
@@ -570,7 +556,7 @@ TimeoutKind = Literal["first_event_timeout", "idle_timeout", "total_timeout"]
 
 
 class TimedOut(ResponsesError):
-    """The server was silent, or the run took, longer than a limit allows."""
+    """A time limit of the run was exceeded."""
 
     def __init__(self, kind: TimeoutKind) -> None:
         """Note which limit it was."""
@@ -579,7 +565,7 @@ class TimedOut(ResponsesError):
 
 
 class ResponseLost(ResponsesError):
-    """A response that continues at the server but can no longer be read."""
+    """A background response that can no longer be read."""
 
 
 class UnreadableAnswer(ResponsesError):
@@ -587,14 +573,13 @@ class UnreadableAnswer(ResponsesError):
 
 
 class MalformedEvent(ResponsesError):
-    """An event of a stream whose payload is not a JSON object."""
+    """An event of a stream cannot be read."""
 
 
 class ApiError(NamedTuple):
     """The error that the API reports (docs/reference/responses-api.md, "Errors").
 
-    `message` is the server's text. It can quote a key or a prompt, so it is never
-    shown.
+    `message` is never shown: it can quote a key or a prompt.
     """
 
     code: str | None = None
@@ -606,8 +591,8 @@ class ApiError(NamedTuple):
 class Failure(NamedTuple):
     """A failure before the first event.
 
-    `status` is None if no HTTP answer came, and 200 if the stream began with an error.
-    `retry_after` is in seconds; `should_retry` is the server's own word.
+    `status` is None without an HTTP answer, 200 if the stream began with an error.
+    `retry_after` is in seconds; `should_retry` is what the server says.
     """
 
     status: int | None = None
@@ -620,7 +605,7 @@ class ApiRefused(ResponsesError):
     """The API answered with an HTTP status of 400 or more, or with an error."""
 
     def __init__(self, sentence: str, failure: Failure, request_id: str = "") -> None:
-        """Keep the `failure`, and OpenAI's id of the request for the log."""
+        """Keep the `failure`, and OpenAI's id of the request."""
         super().__init__(sentence)
         self.failure = failure
         self.request_id = request_id
@@ -637,7 +622,7 @@ class ApiRefused(ResponsesError):
 
 
 def read_api_error(wire: object) -> ApiError:
-    """Return the error of a body, of a response, or of either form of the event."""
+    """Return the error of a body, a response, or either form of the event."""
     while isinstance(wire, Mapping) and isinstance(wire.get("error"), Mapping | str):
         wire = wire["error"]
     if isinstance(wire, str):
@@ -645,19 +630,13 @@ def read_api_error(wire: object) -> ApiError:
     if not isinstance(wire, Mapping):
         return ApiError()
     message = wire.get("message") or wire.get("detail")
-    return ApiError(
-        code=_text_or_none(wire.get("code")),
-        type=_text_or_none(wire.get("type")),
-        param=_text_or_none(wire.get("param")),
-        message=message if isinstance(message, str) else "",
+    code, kind, param = (
+        as_text(wire.get(key)) or None for key in ("code", "type", "param")
     )
+    return ApiError(code, kind, param, as_text(message))
 
 
-def _text_or_none(value: object) -> str | None:
-    return value if isinstance(value, str) and value else None
-
-
-# ==== openai_responses.endings: How a run can end, and the sentence that a person sees for each ending.
+# ==== openai_responses.endings: How a run can end, and the sentence for each ending.
 
 _PICTURE = (
     "The model's server could not use a picture of this chat{code}. Remove it, or "
@@ -782,12 +761,11 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "kept; ask to continue, or choose less effort.",
     },
 }
-"""The sentences, by kind of ending, then by code or HTTP status. The empty key is for
-all others, "5" for every other status from 500 up. A kind that is not in this table
-takes the sentence of its exception."""
+"""The sentences, by kind of ending, then by code or HTTP status. "" stands for all other
+codes, "5" for all other statuses from 500 up. Other kinds use their exception's text."""
 
 
-EndingKind = Literal[
+_EndingKind = Literal[
     "completed",
     "incomplete",
     "failed",
@@ -805,9 +783,9 @@ EndingKind = Literal[
 
 
 class Ending(NamedTuple):
-    """How a run ended: the API's word for the cause, and a sentence if there is one."""
+    """How a run ended; `code` is the API's word for the cause."""
 
-    kind: EndingKind
+    kind: _EndingKind
     code: str | None = None
     sentence: str = ""
 
@@ -817,38 +795,37 @@ class Ending(NamedTuple):
         return self.kind != "completed"
 
 
+def _usual_ending(kind: _EndingKind) -> Ending:
+    return Ending(kind, sentence=SENTENCES[kind][""])
+
+
 COMPLETED = Ending("completed")
-CUT = Ending("cut", sentence=SENTENCES["cut"][""])
-UNREADABLE = Ending("unreadable", sentence=SENTENCES["unreadable"][""])
+CUT = _usual_ending("cut")
+UNREADABLE = _usual_ending("unreadable")
 
 _WORD = re.compile(r"[a-z][a-z_.]*(\[\d{1,5}\][a-z_.]*)*")
 
 
 def ending_of_incomplete(reason: str | None) -> Ending:
-    """Return the ending of a `response.incomplete` with this reason."""
+    """Return the ending of a `response.incomplete`."""
     code = api_word(reason)
     return Ending("incomplete", code, _sentence("incomplete", ApiError(code=code)))
 
 
 def ending_of_failure(kind: Literal["failed", "error"], error: ApiError) -> Ending:
-    """Return the ending of a `response.failed` ("failed") or an `error` event."""
-    code = api_word(error.code or error.type)
-    return Ending(kind, code, failure_sentence(error))
+    """Return the ending of a `response.failed` or an `error` event."""
+    return Ending(kind, _code(error), failure_sentence(error))
 
 
 def ending_of_exception(error: ResponsesError, has_begun: bool) -> Ending:
-    """Return the ending of a run that one of our errors stopped.
-
-    `has_begun` says whether an event had arrived; if so, the answer was cut.
-    """
+    """Return the ending of a run that `error` stopped, after its first event or not."""
     match error:
         case TimedOut():
-            return Ending(error.kind, sentence=SENTENCES[error.kind][""])
+            return _usual_ending(error.kind)
         case MalformedEvent():
-            return Ending("malformed", sentence=SENTENCES["malformed"][""])
+            return _usual_ending("malformed")
         case ApiRefused():
-            code = api_word(error.error.code or error.error.type)
-            return Ending("refused", code, str(error))
+            return Ending("refused", _code(error.error), str(error))
         case ResponseLost():
             return Ending("cut", sentence=SENTENCES["cut"]["lost"])
         case UnreadableAnswer():
@@ -858,31 +835,31 @@ def ending_of_exception(error: ResponsesError, has_begun: bool) -> Ending:
     return CUT if has_begun else Ending("unreachable", sentence=str(error))
 
 
+def _code(error: ApiError) -> str | None:
+    return api_word(error.code or error.type)
+
+
 def failure_sentence(error: ApiError) -> str:
-    """Return the sentence for an error that came after the request was accepted."""
+    """Return the sentence for an error after the request was accepted."""
     return _sentence("failed", error)
 
 
 def refusal_sentence(status: int, error: ApiError, model: str) -> str:
-    """Return the sentence for an HTTP status of 400 or more.
-
-    `model` is the id from the chat, not from the server.
-    """
-    facts = {"model": model, "status": str(status)}
-    refused, failed = SENTENCES["refused"], SENTENCES["failed"]
+    """Return the sentence for an HTTP status of 400 or more."""
+    refused = SENTENCES["refused"]
     if status == 401:
         return refused["401"]
+    known = {**SENTENCES["failed"], **refused}
     for word in (error.code, error.type):
-        sentence = word and (refused.get(word) or failed.get(word))
-        if sentence:
-            return sentence.format(code="", **facts)
+        if word and word in known:
+            return known[word].format(code="", model=model, status=status)
     other = refused["5"] if status >= 500 else refused[""]
     about = {"code": _shown(error.code), "param": _shown(error.param, " at {}")}
-    return refused.get(str(status), other).format(**about, **facts)
+    return refused.get(str(status), other).format(**about, model=model, status=status)
 
 
 def failure_status(failure: Failure) -> str:
-    """Return the status line for a failure after which the request is sent again."""
+    """Return the status line before the request is sent again."""
     if failure.status == 429:
         return "The model's server is busy with this key's requests."
     if failure.status and failure.status != 200:
@@ -892,24 +869,16 @@ def failure_status(failure: Failure) -> str:
 
 def _sentence(kind: str, error: ApiError) -> str:
     sentences = SENTENCES[kind]
-    words = (word for word in (error.code, error.type) if word)
-    sentence = next(
-        (sentences[one] for one in words if one in sentences), sentences[""]
-    )
-    return sentence.format(code=_shown(error.code or error.type))
+    words = (word for word in (error.code, error.type) if word in sentences)
+    return sentences[next(words, None) or ""].format(code=_shown(_code(error)))
 
 
 def _shown(word: str | None, form: str = " ({})") -> str:
-    known = api_word(word)
-    return form.format(known) if known else ""
+    return form.format(word) if api_word(word) else ""
 
 
 def api_word(word: str | None) -> str | None:
-    """Return `word` if it can be a word of the API, else None.
-
-    Such words consist of small letters, digits, dots, brackets and underscores; a key
-    does not.
-    """
+    """Return `word` if it can be a word of the API, and no key; else None."""
     known = any(word in sentences for sentences in SENTENCES.values())
     return word if word and (known or _WORD.fullmatch(word)) else None
 
@@ -921,74 +890,74 @@ def api_word(word: str | None) -> str | None:
 # Facts as of 2026-11-21. A dated snapshot has a row only where it differs from its model.
 # Prices are US dollars for a million tokens at the standard tier: input, cached, cache_write, output.
 CATALOG_TABLE = """
-model|efforts|default_effort|sampling|traits|max_output_tokens|context|prices|shutdown|successor
-chatgpt-4o-latest|||always|vision||||2026-02-17|gpt-5.5
-codex-mini-latest|||never|reasoning summary functions vision||||2026-02-12|gpt-5.4-mini
-gpt-3.5-turbo|||always|functions|4096|16385|0.5 - - 1.5|2026-10-23|gpt-5.6-terra
-gpt-3.5-turbo-0125|||always|functions|4096|16385|0.5 - - 1.5|2026-10-23|gpt-5.6-terra
-gpt-3.5-turbo-1106|||always|functions|4096|16385|1 - - 2|2026-09-28|gpt-5.6-terra
-gpt-4|||always|functions|4096|8192|30 - - 60|2026-10-23|gpt-5.6-sol
-gpt-4-0125-preview|||always|functions||||2026-03-26|gpt-5.6-sol
-gpt-4-0314|||always|functions||||2026-03-26|gpt-5.6-sol
-gpt-4-0613|||always|functions|4096|8192|30 - - 60|2026-10-23|gpt-5.6-sol
-gpt-4-1106-preview|||always|functions|4096|128000|10 - - 30|2026-10-23|gpt-5.6-sol
-gpt-4-turbo|||always|functions vision|4096|128000|10 - - 30|2026-10-23|gpt-5.6-sol
-gpt-4-turbo-preview|||always|functions||||2026-03-26|gpt-5.6-sol
-gpt-4.1|||always|functions hosted vision|32768|1047576|2 0.5 - 8|2027-01-14|gpt-6-luna
-gpt-4.1-mini|||always|functions hosted vision|32768|1047576|0.4 0.1 - 1.6|2027-01-14|gpt-6-luna
-gpt-4.1-nano|||always|functions vision|32768|1047576|0.1 0.025 - 0.4|2026-10-23|gpt-5.6-luna
-gpt-4o|||always|functions hosted vision|16384|128000|2.5 1.25 - 10|2027-01-14|gpt-6-luna
-gpt-4o-2024-05-13|||always|functions hosted vision|4096|128000|5 - - 15|2026-10-23|gpt-5.6-sol
-gpt-4o-mini|||always|functions hosted vision|16384|128000|0.15 0.075 - 0.6|2027-01-14|gpt-6-luna
-gpt-5|minimal usual|medium|never|usual verbosity|128000|400000|1.25 0.125 - 10|2026-12-11|gpt-6.1-sol
-gpt-5-chat-latest|||always|vision|16384|128000|1.25 0.125 - 10|2026-07-23|gpt-5.5
-gpt-5-codex|usual|medium|never|usual|128000|400000|1.25 0.125 - 10|2026-07-23|gpt-5.4
-gpt-5-mini|minimal usual|medium|never|usual verbosity|128000|400000|0.25 0.025 - 2|2026-12-11|gpt-6.1-terra
-gpt-5-nano|minimal usual|medium|never|usual verbosity|128000|400000|0.05 0.005 - 0.4|2026-12-11|gpt-6-luna
-gpt-5-pro|high|high|never|usual verbosity|272000|400000|15 - - 120|2026-12-11|gpt-6.1-sol
-gpt-5.1|none usual|none|with_none|usual verbosity|128000|400000|1.25 0.125 - 10|2027-04-01|gpt-6.1-sol
-gpt-5.1-chat-latest|medium|medium|never|reasoning summary verbosity functions vision|16384|128000|1.25 0.125 - 10|2026-07-23|gpt-5.5
-gpt-5.1-codex|usual|medium|never|usual|128000|400000|1.25 0.125 - 10|2026-07-23|gpt-6.1-sol
-gpt-5.1-codex-max|usual xhigh|medium|never|usual|128000|400000|1.25 0.125 - 10|2026-07-23|gpt-5.4
-gpt-5.1-codex-mini|usual|medium|never|usual|128000|400000|0.25 0.025 - 2|2026-07-23|gpt-5.4-mini
-gpt-5.2|none usual xhigh|none|with_none|usual verbosity|128000|400000|1.75 0.175 - 14||
-gpt-5.2-chat-latest|medium|medium|never|reasoning summary verbosity functions vision|16384|128000|1.75 0.175 - 14|2026-08-10|gpt-5.5
-gpt-5.2-codex|usual xhigh||never|usual|128000|400000|1.75 0.175 - 14|2026-07-23|gpt-5.4
-gpt-5.2-pro|medium high xhigh|medium|never|usual verbosity|128000|400000|21 - - 168||
-gpt-5.3-chat-latest|medium|medium|never|reasoning summary verbosity functions vision|16384|128000|1.75 0.175 - 14|2026-08-10|gpt-5.5
-gpt-5.3-codex|none usual xhigh|none|with_none|usual phase|128000|400000|1.75 0.175 - 14|2027-04-01|gpt-6.1-sol
-gpt-5.4|none usual xhigh|none|with_none|usual verbosity phase|128000|1050000|2.5 0.25 - 15||
-gpt-5.4-mini|none usual xhigh|none|with_none|usual verbosity phase|128000|400000|0.75 0.075 - 4.5||
-gpt-5.4-nano|none usual xhigh|none|with_none|usual verbosity phase|128000|400000|0.2 0.02 - 1.25|2027-04-01|gpt-6-luna
-gpt-5.4-pro|medium high xhigh|medium|never|usual verbosity phase|128000|1050000|30 - - 180||
-gpt-5.5|none usual xhigh|medium|with_none|usual verbosity phase|128000|1050000|5 0.5 - 30||
-gpt-5.5-pro|medium high xhigh|medium|never|usual verbosity phase|128000|1050000|30 - - 180||
-gpt-5.6-cyber|none usual xhigh max|medium|with_none|usual verbosity phase|128000|400000|12.5 1.25 15.625 75||
-gpt-5.6-luna|none usual xhigh max|medium|with_none|usual verbosity phase|128000|1050000|0.2 0.02 0.25 1.2||
-gpt-5.6-sol|none usual xhigh max|medium|with_none|usual verbosity phase|128000|1050000|4 0.4 5 20||
-gpt-5.6-terra|none usual xhigh max|medium|with_none|usual verbosity phase|128000|1050000|2 0.2 2.5 12||
-gpt-6-astra|usual xhigh max||never|usual verbosity phase|128000|1050000|10 1 12.5 50||
-gpt-6-astra-law|usual xhigh max||never|usual verbosity phase|128000|1050000|10 1 - 50||
-gpt-6-cyber|||never|usual verbosity phase|||||
-gpt-6-luna|none usual xhigh max|medium|with_none|usual verbosity phase|128000|1050000|0.1 0.01 0.125 0.5||
-gpt-6-rosalind|||never|usual verbosity phase|128000|1050000|15 1.5 18.75 75||
-gpt-6-sol|none usual xhigh max|medium|with_none|usual verbosity phase|128000|1050000|2 0.2 2.5 10||
-gpt-6.1-sol|usual xhigh max|medium|never|usual verbosity phase|128000|1050000|2 0.1 2.5 10||
-gpt-6.1-terra|none usual xhigh max|medium|with_none|usual verbosity phase|128000|1050000|1 0.05 1.25 5||
-gpt-6.2-astra|usual xhigh max||never|usual verbosity phase prefix_bound|128000|1050000|8 - - 40||
-gpt-6.2-astra-law|||never|usual verbosity phase prefix_bound|||||
-gpt-6.2-sol|usual xhigh max||never|usual verbosity phase prefix_bound|128000|1050000|2 - - 10||
-gpt-daybreak-blue-latest|||never|usual phase|128000|1050000|4 0.4 5 20||
-gpt-daybreak-red-latest|||never|usual phase|128000|400000|12.5 1.25 15.625 75||
-gpt-rosalind-research|||never|usual phase|||5 0.5 - 25||
-o1|usual|medium|never|reasoning functions vision|100000|200000|15 7.5 - 60|2026-10-23|gpt-5.6-sol
-o1-pro|usual|medium|never|reasoning functions vision|100000|200000|150 - - 600|2026-10-23|gpt-5.6-sol
-o3|usual|medium|never|usual|100000|200000|2 0.5 - 8|2026-12-11|gpt-6.1-sol
-o3-deep-research|usual|medium|never|reasoning summary hosted vision|100000|200000|10 2.5 - 40|2026-07-23|gpt-5.4-pro
-o3-mini|usual|medium|never|reasoning summary functions|100000|200000|1.1 0.55 - 4.4|2026-10-23|gpt-5.6-sol
-o3-pro|usual|medium|never|usual|100000|200000|20 - - 80|2026-12-11|gpt-6.1-sol
-o4-mini|usual|medium|never|usual|100000|200000|1.1 0.275 - 4.4|2026-10-23|gpt-5.6-terra
-o4-mini-deep-research|usual|medium|never|reasoning summary hosted vision|100000|200000|2 0.5 - 8|2026-07-23|gpt-5.4-pro
+model|efforts|default_effort|traits|max_output_tokens|context|prices|shutdown|successor
+chatgpt-4o-latest|||vision||||2026-02-17|gpt-5.5
+codex-mini-latest|||reasoning summary functions vision||||2026-02-12|gpt-5.4-mini
+gpt-3.5-turbo|||functions|4096|16385|0.5 - - 1.5|2026-10-23|gpt-5.6-terra
+gpt-3.5-turbo-0125|||functions|4096|16385|0.5 - - 1.5|2026-10-23|gpt-5.6-terra
+gpt-3.5-turbo-1106|||functions|4096|16385|1 - - 2|2026-09-28|gpt-5.6-terra
+gpt-4|||functions|4096|8192|30 - - 60|2026-10-23|gpt-5.6-sol
+gpt-4-0125-preview|||functions||||2026-03-26|gpt-5.6-sol
+gpt-4-0314|||functions||||2026-03-26|gpt-5.6-sol
+gpt-4-0613|||functions|4096|8192|30 - - 60|2026-10-23|gpt-5.6-sol
+gpt-4-1106-preview|||functions|4096|128000|10 - - 30|2026-10-23|gpt-5.6-sol
+gpt-4-turbo|||functions vision|4096|128000|10 - - 30|2026-10-23|gpt-5.6-sol
+gpt-4-turbo-preview|||functions||||2026-03-26|gpt-5.6-sol
+gpt-4.1|||functions hosted vision|32768|1047576|2 0.5 - 8|2027-01-14|gpt-6-luna
+gpt-4.1-mini|||functions hosted vision|32768|1047576|0.4 0.1 - 1.6|2027-01-14|gpt-6-luna
+gpt-4.1-nano|||functions vision|32768|1047576|0.1 0.025 - 0.4|2026-10-23|gpt-5.6-luna
+gpt-4o|||functions hosted vision|16384|128000|2.5 1.25 - 10|2027-01-14|gpt-6-luna
+gpt-4o-2024-05-13|||functions hosted vision|4096|128000|5 - - 15|2026-10-23|gpt-5.6-sol
+gpt-4o-mini|||functions hosted vision|16384|128000|0.15 0.075 - 0.6|2027-01-14|gpt-6-luna
+gpt-5|minimal usual|medium|usual verbosity|128000|400000|1.25 0.125 - 10|2026-12-11|gpt-6.1-sol
+gpt-5-chat-latest|||vision|16384|128000|1.25 0.125 - 10|2026-07-23|gpt-5.5
+gpt-5-codex|usual|medium|usual|128000|400000|1.25 0.125 - 10|2026-07-23|gpt-5.4
+gpt-5-mini|minimal usual|medium|usual verbosity|128000|400000|0.25 0.025 - 2|2026-12-11|gpt-6.1-terra
+gpt-5-nano|minimal usual|medium|usual verbosity|128000|400000|0.05 0.005 - 0.4|2026-12-11|gpt-6-luna
+gpt-5-pro|high|high|usual verbosity|272000|400000|15 - - 120|2026-12-11|gpt-6.1-sol
+gpt-5.1|none usual|none|usual verbosity|128000|400000|1.25 0.125 - 10|2027-04-01|gpt-6.1-sol
+gpt-5.1-chat-latest|medium|medium|reasoning summary verbosity functions vision|16384|128000|1.25 0.125 - 10|2026-07-23|gpt-5.5
+gpt-5.1-codex|usual|medium|usual|128000|400000|1.25 0.125 - 10|2026-07-23|gpt-6.1-sol
+gpt-5.1-codex-max|usual xhigh|medium|usual|128000|400000|1.25 0.125 - 10|2026-07-23|gpt-5.4
+gpt-5.1-codex-mini|usual|medium|usual|128000|400000|0.25 0.025 - 2|2026-07-23|gpt-5.4-mini
+gpt-5.2|none usual xhigh|none|usual verbosity|128000|400000|1.75 0.175 - 14||
+gpt-5.2-chat-latest|medium|medium|reasoning summary verbosity functions vision|16384|128000|1.75 0.175 - 14|2026-08-10|gpt-5.5
+gpt-5.2-codex|usual xhigh||usual|128000|400000|1.75 0.175 - 14|2026-07-23|gpt-5.4
+gpt-5.2-pro|medium high xhigh|medium|usual verbosity|128000|400000|21 - - 168||
+gpt-5.3-chat-latest|medium|medium|reasoning summary verbosity functions vision|16384|128000|1.75 0.175 - 14|2026-08-10|gpt-5.5
+gpt-5.3-codex|none usual xhigh|none|usual phase|128000|400000|1.75 0.175 - 14|2027-04-01|gpt-6.1-sol
+gpt-5.4|none usual xhigh|none|usual verbosity phase|128000|1050000|2.5 0.25 - 15||
+gpt-5.4-mini|none usual xhigh|none|usual verbosity phase|128000|400000|0.75 0.075 - 4.5||
+gpt-5.4-nano|none usual xhigh|none|usual verbosity phase|128000|400000|0.2 0.02 - 1.25|2027-04-01|gpt-6-luna
+gpt-5.4-pro|medium high xhigh|medium|usual verbosity phase|128000|1050000|30 - - 180||
+gpt-5.5|none usual xhigh|medium|usual verbosity phase|128000|1050000|5 0.5 - 30||
+gpt-5.5-pro|medium high xhigh|medium|usual verbosity phase|128000|1050000|30 - - 180||
+gpt-5.6-cyber|none usual xhigh max|medium|usual verbosity phase|128000|400000|12.5 1.25 15.625 75||
+gpt-5.6-luna|none usual xhigh max|medium|usual verbosity phase|128000|1050000|0.2 0.02 0.25 1.2||
+gpt-5.6-sol|none usual xhigh max|medium|usual verbosity phase|128000|1050000|4 0.4 5 20||
+gpt-5.6-terra|none usual xhigh max|medium|usual verbosity phase|128000|1050000|2 0.2 2.5 12||
+gpt-6-astra|usual xhigh max||usual verbosity phase|128000|1050000|10 1 12.5 50||
+gpt-6-astra-law|usual xhigh max||usual verbosity phase|128000|1050000|10 1 - 50||
+gpt-6-cyber|||usual verbosity phase|||||
+gpt-6-luna|none usual xhigh max|medium|usual verbosity phase|128000|1050000|0.1 0.01 0.125 0.5||
+gpt-6-rosalind|||usual verbosity phase|128000|1050000|15 1.5 18.75 75||
+gpt-6-sol|none usual xhigh max|medium|usual verbosity phase|128000|1050000|2 0.2 2.5 10||
+gpt-6.1-sol|usual xhigh max|medium|usual verbosity phase|128000|1050000|2 0.1 2.5 10||
+gpt-6.1-terra|none usual xhigh max|medium|usual verbosity phase|128000|1050000|1 0.05 1.25 5||
+gpt-6.2-astra|usual xhigh max||usual verbosity phase prefix_bound|128000|1050000|8 - - 40||
+gpt-6.2-astra-law|||usual verbosity phase prefix_bound|||||
+gpt-6.2-sol|usual xhigh max||usual verbosity phase prefix_bound|128000|1050000|2 - - 10||
+gpt-daybreak-blue-latest|||usual phase|128000|1050000|4 0.4 5 20||
+gpt-daybreak-red-latest|||usual phase|128000|400000|12.5 1.25 15.625 75||
+gpt-rosalind-research|||usual phase|||5 0.5 - 25||
+o1|usual|medium|reasoning functions vision|100000|200000|15 7.5 - 60|2026-10-23|gpt-5.6-sol
+o1-pro|usual|medium|reasoning functions vision|100000|200000|150 - - 600|2026-10-23|gpt-5.6-sol
+o3|usual|medium|usual|100000|200000|2 0.5 - 8|2026-12-11|gpt-6.1-sol
+o3-deep-research|usual|medium|reasoning summary hosted vision|100000|200000|10 2.5 - 40|2026-07-23|gpt-5.4-pro
+o3-mini|usual|medium|reasoning summary functions|100000|200000|1.1 0.55 - 4.4|2026-10-23|gpt-5.6-sol
+o3-pro|usual|medium|usual|100000|200000|20 - - 80|2026-12-11|gpt-6.1-sol
+o4-mini|usual|medium|usual|100000|200000|1.1 0.275 - 4.4|2026-10-23|gpt-5.6-terra
+o4-mini-deep-research|usual|medium|reasoning summary hosted vision|100000|200000|2 0.5 - 8|2026-07-23|gpt-5.4-pro
 """
 
 # Ids that the API itself serves with another model.
@@ -1004,7 +973,7 @@ CATALOG_ALIASES: dict[str, str] = {
 }
 
 
-# ==== openai_responses.models.resolve: Resolves a model name to an id and to the facts that decide what can be sent to it.
+# ==== openai_responses.models.resolve: Resolves a model name to an id and to the facts about the model.
 
 REASONING_EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 
@@ -1028,17 +997,17 @@ class ModelPrices(NamedTuple):
 
 class _ModelFacts(NamedTuple):
 
-    reasoning: bool  # takes a `reasoning` parameter
-    efforts: tuple[str, ...]  # lowest first; empty: none, or unknown
-    default_effort: str | None  # what the API uses when none is sent
-    sampling: str  # "always", "with_none" or "never": temperature, top_p, logprobs
-    summary: bool
-    verbosity: bool
-    phase: bool
-    functions: bool
-    hosted: bool  # takes the tools that OpenAI itself runs
-    vision: bool
-    prefix_bound: bool  # reasoning is dropped when what preceded it changed
+    reasoning: bool = False
+    efforts: tuple[str, ...] = ()  # lowest first; empty: none, or unknown
+    default_effort: str | None = None  # what the API uses when none is sent
+    sampling: str = "always"  # or "with_none", "never": temperature, top_p, logprobs
+    summary: bool = False
+    verbosity: bool = False
+    phase: bool = False
+    functions: bool = True
+    hosted: bool = False  # takes the tools that OpenAI itself runs
+    vision: bool = True
+    prefix_bound: bool = False  # reasoning is dropped when what preceded it changed
     max_output_tokens: int | None = None
     context: int | None = None
     shutdown: str | None = None  # ISO date
@@ -1047,8 +1016,17 @@ class _ModelFacts(NamedTuple):
     known_family: bool = True  # False: the name says nothing, the facts are cautious
 
 
+_PLAIN_FACTS = _ModelFacts()
+
+# For an unknown gpt from version 5 on (docs/reference/responses-api.md, "Unknown
+# models").
+_REASONING_FACTS = _ModelFacts(
+    reasoning=True, sampling="never", summary=True, verbosity=True, hosted=True
+)
+
+
 class ResolvedModel(NamedTuple):
-    """A resolved name: what to send, who can read its reasoning, what to call it."""
+    """What a name stands for."""
 
     id: str  # sent as `model`
     family: str  # encrypted reasoning is readable inside one family
@@ -1057,7 +1035,7 @@ class ResolvedModel(NamedTuple):
     name: str  # for people
 
     def lowest_effort(self) -> str | None:
-        """The cheapest effort known to be accepted."""
+        """Return the cheapest effort known to be accepted."""
         return self.facts.efforts[0] if self.facts.efforts else None
 
     def takes_effort(self, effort: str) -> bool:
@@ -1080,18 +1058,9 @@ def resolve_model(
     model = overrides.get(base)
     if model and effort in REASONING_EFFORTS and model.takes_effort(effort):
         return model._replace(effort=effort, name=f"{model.name} ({effort})")
-    return _resolve_known(name)
-
-
-def _resolve_known(name: str) -> ResolvedModel:
-    model_id, effort = _named_model(name) or _model_with_effort(name) or (name, None)
-    return ResolvedModel(
-        id=model_id,
-        family=_model_family(model_id),
-        effort=effort,
-        facts=_model_facts(model_id),
-        name=_shown_name(model_id, effort),
-    )
+    id, found = _named_model(name) or _model_with_effort(name) or (name, None)
+    facts, shown = _model_facts(id), _shown_name(id, found)
+    return ResolvedModel(id, _model_family(id), found, facts, shown)
 
 
 def _named_model(name: str) -> tuple[str, str | None] | None:
@@ -1104,13 +1073,13 @@ def _named_model(name: str) -> tuple[str, str | None] | None:
 
 def _thinking_or_instant(name: str) -> tuple[str, str | None] | None:
     if match := _THINKING_NAME.match(name):
-        row = CATALOG_FACTS.get(model_id := match[1] + (match[2] or ""))
+        facts = CATALOG_FACTS.get(model_id := match[1] + (match[2] or ""))
         # From gpt-5.1 to 5.4 the default is not to think at all.
-        thinks = "medium" if row and row.default_effort == "none" else None
-        return (model_id, thinks) if row else None
+        thinks = "medium" if facts and facts.default_effort == "none" else None
+        return (model_id, thinks) if facts else None
     if match := _INSTANT_NAME.match(name):
-        row = CATALOG_FACTS.get(match[1])
-        return (match[1], "none") if row and "none" in row.efforts else None
+        facts = CATALOG_FACTS.get(match[1])
+        return (match[1], "none") if facts and "none" in facts.efforts else None
     return None
 
 
@@ -1133,21 +1102,15 @@ def _model_family(model_id: str) -> str:
 
 
 def _model_facts(model_id: str) -> _ModelFacts:
-    facts = CATALOG_FACTS.get(model_id) or CATALOG_FACTS.get(_model_family(model_id))
-    if facts:
-        return facts
+    for name in (model_id, _model_family(model_id)):
+        if name in CATALOG_FACTS:
+            return CATALOG_FACTS[name]
     if match := _WRAPPED_ID.match(model_id):
-        # A fine-tuned model ends with its base but has prices of its own, and so
-        # has a router.
+        # Fine-tuned models and routers have prices of their own.
         return _model_facts(match[1])._replace(prices=None)
-    return _family_facts(model_id)
-
-
-def _family_facts(model_id: str) -> _ModelFacts:
     if _O_SERIES_ID.match(model_id):
-        return _REASONING_FACTS._replace(
-            efforts=("low", "medium", "high"), verbosity=False
-        )
+        efforts = tuple(_USUAL_EFFORTS.split())
+        return _REASONING_FACTS._replace(efforts=efforts, verbosity=False)
     match = _GPT_VERSION.match(model_id)
     if not match:
         # A deployment can have any name; only its administrator knows its facts.
@@ -1175,53 +1138,25 @@ def _shown_word(word: str) -> str:
     return word if word in ("mini", "nano", "pro") else word.capitalize()
 
 
-# The safe default for an unknown gpt of version 5 or later: an effort or a verbosity
-# only if someone asks for it, no sampling parameters, a summary
-# (docs/reference/responses-api.md, "Unknown models").
-_REASONING_FACTS = _ModelFacts(
-    reasoning=True,
-    efforts=(),
-    default_effort=None,
-    sampling="never",
-    summary=True,
-    verbosity=True,
-    phase=False,
-    functions=True,
-    hosted=True,
-    vision=True,
-    prefix_bound=False,
-)
-# For gpt-4 and for ids that say nothing (another vendor, an Azure deployment): a model
-# that does not reason refuses `reasoning` and its `include` with a 400, and a reasoning
-# model works without them. So they are sent only if an effort is asked for.
-_PLAIN_FACTS = _REASONING_FACTS._replace(
-    reasoning=False,
-    sampling="always",
-    summary=False,
-    verbosity=False,
-    hosted=False,
-)
-
-
 _YES_OR_NO_FACTS = frozenset(
     name for name, fact in _PLAIN_FACTS._asdict().items() if isinstance(fact, bool)
 )
-_USUAL_EFFORTS, _USUAL_TRAITS = (
-    "low medium high",
-    "reasoning summary functions hosted vision",
-)
+_USUAL_EFFORTS = "low medium high"
+_USUAL_TRAITS = "reasoning summary functions hosted vision"
 """What `usual` stands for in the table of the catalog."""
 
 
 def _read_catalog_row(line: str) -> tuple[str, _ModelFacts]:
-    name, efforts, effort, sampling, traits, output, context, *rest = line.split("|")
+    name, efforts, effort, traits, output, context, *rest = line.split("|")
     prices, shutdown, successor = rest
     words = traits.replace("usual", _USUAL_TRAITS).split()
-    return name, _PLAIN_FACTS._replace(
+    # Models that reason take sampling parameters only with the effort `none`.
+    sampling = "never" if "reasoning" in words else "always"
+    return name, _ModelFacts(
         **{trait: trait in words for trait in _YES_OR_NO_FACTS - {"known_family"}},
         efforts=tuple(efforts.replace("usual", _USUAL_EFFORTS).split()),
         default_effort=effort or None,
-        sampling=sampling,
+        sampling="with_none" if "none" in efforts else sampling,
         max_output_tokens=int(output) if output else None,
         context=int(context) if context else None,
         shutdown=shutdown or None,
@@ -1238,7 +1173,7 @@ CATALOG_FACTS = dict(map(_read_catalog_row, CATALOG_TABLE.split("\n")[2:-1]))
 """The facts of each model of the catalog, by id."""
 
 
-# ==== openai_responses.models.usage: The tokens that a run used, added up over its responses, and what they cost.
+# ==== openai_responses.models.usage: The tokens that a run used, and what they cost.
 
 
 class Usage(NamedTuple):
@@ -1257,7 +1192,7 @@ class Usage(NamedTuple):
 
 
 def add_usage(one: Usage | None, other: Usage | None) -> Usage | None:
-    """Return the sum, field by field; a missing count is 0."""
+    """Return the sum, field by field."""
     if one is None or other is None:
         return one or other
     pairs = zip(one, other, strict=True)
@@ -1291,10 +1226,7 @@ _MILLION = 1_000_000
 def cost_of_run(
     usage: Usage, prices: ModelPrices | None, output: Iterable[Item]
 ) -> float | None:
-    """Return the cost of the tokens and hosted tools of a run; None if unknown.
-
-    `output` holds the items of all its responses.
-    """
+    """Return the cost of the tokens and hosted tools of a run; None if unknown."""
     tokens = _cost_of_tokens(usage, prices) if prices else None
     return None if tokens is None else tokens + _cost_of_tools(output)
 
@@ -1355,14 +1287,10 @@ class EventStreamDecoder:
             self._after_cr = False
             if chunk.startswith(b"\n"):  # the second half of a CRLF
                 chunk = chunk[1:]
+        self._fragments.append(chunk)
         if b"\n" not in chunk and b"\r" not in chunk:
-            self._fragments.append(chunk)
             return []
-        if self._fragments:
-            self._fragments.append(chunk)
-            chunk = b"".join(self._fragments)
-            self._fragments = []
-        return self._take_lines(chunk)
+        return self._take_lines()
 
     def close(self) -> list[ServerSentEvent]:
         """Return the event whose final blank line is missing at the end of the stream.
@@ -1370,19 +1298,16 @@ class EventStreamDecoder:
         The standard drops it, but without its terminal event a finished answer would
         count as cut.
         """
-        rest = b"".join(self._fragments)
-        self._fragments = []
-        return self._take_lines(rest + b"\n\n")
+        self._fragments.append(b"\n\n")
+        return self._take_lines()
 
-    def _take_lines(self, text: bytes) -> list[ServerSentEvent]:
-        lines = text.splitlines()
+    def _take_lines(self) -> list[ServerSentEvent]:
+        text = b"".join(self._fragments)
+        lines, self._fragments = text.splitlines(), []
         if text.endswith(b"\r"):
             self._after_cr = True
         elif not text.endswith(b"\n"):
             self._fragments.append(lines.pop())
-        return self._dispatched(lines)
-
-    def _dispatched(self, lines: list[bytes]) -> list[ServerSentEvent]:
         events = []
         for line in lines:
             field, _, value = line.partition(b":")
@@ -1393,52 +1318,16 @@ class EventStreamDecoder:
             elif not line:
                 if self._lines:
                     name = self._event.decode("utf-8", "replace")
-                    text = b"\n".join(self._lines).decode("utf-8", "replace")
-                    events.append(ServerSentEvent(name, text))
+                    value = b"\n".join(self._lines)
+                    events.append(
+                        ServerSentEvent(name, value.decode("utf-8", "replace"))
+                    )
                 self._event, self._lines = b"", []
             # id, retry, comments and unknown fields are not used
         return events
 
 
-_ID = re.compile(r"[A-Za-z0-9_=-]{1,512}")
-"""Ids that are safe in a path; other servers use base64 in their ids."""
-
-
-class Cursor:
-    """The response that is being read, and the number of its last event.
-
-    `response_id` is empty until the server has named it.
-    """
-
-    def __init__(self, named: Callable[[], object] = lambda: None) -> None:
-        """Start before the first event; `named` is called once there is an id."""
-        self._named = named
-        self.response_id = ""
-        self.last: int | None = None
-
-    def advance(self, event: ServerSentEvent) -> bool:
-        """Note an event that could be read; say whether it is new."""
-        # The event is parsed twice; a background run has few events a second.
-        wire = {} if event.data == "[DONE]" else json.loads(event.data)
-        self.note(wire.get("response"))
-        number = wire.get("sequence_number")
-        if not isinstance(number, int):
-            return True
-        if self.last is not None and number <= self.last:
-            return False
-        self.last = number
-        return True
-
-    def note(self, response: object) -> None:
-        """Remember the id of a response object, if it is a valid id."""
-        named = as_mapping(response).get("id")
-        if isinstance(named, str) and _ID.fullmatch(named):
-            self.response_id = named
-            self._named()
-
-
 NO_CARD: Mapping[str, Any] = MappingProxyType({})
-"""Nothing to show beside an item."""
 
 
 class TextDelta(NamedTuple):
@@ -1520,12 +1409,6 @@ class StreamError(NamedTuple):
     error: ApiError
 
 
-class Unknown(NamedTuple):
-    """Anything else, by its type."""
-
-    type: str
-
-
 ItemEvent = ItemAdded | TextDelta | AnnotationAdded | PartialImage | ItemDone
 """What happens to one output item.
 
@@ -1533,13 +1416,16 @@ ItemEvent = ItemAdded | TextDelta | AnnotationAdded | PartialImage | ItemDone
 `loop.response`.
 """
 
-StreamEvent = ItemEvent | TextDone | FinalResponse | StreamError | Unknown
+StreamEvent = ItemEvent | TextDone | FinalResponse | StreamError | None
+"""None stands for all other events."""
 
 
 def join_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
     """Return `events`, with neighbouring deltas of one text joined to one delta."""
     out: list[StreamEvent] = []
-    for place, neighbours in groupby(events, _text_place):
+    for place, neighbours in groupby(
+        events, lambda one: one[:3] if isinstance(one, TextDelta) else None
+    ):
         if place is None:
             out += neighbours
         else:
@@ -1548,13 +1434,6 @@ def join_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
     return out
 
 
-def _text_place(event: StreamEvent) -> tuple[int, str, int] | None:
-    return event[:3] if isinstance(event, TextDelta) else None
-
-
-_ANNOTATION = "response.output_text.annotation.added"
-_JSON_BLANK = " \t\n\r"
-"""White space that is allowed around a value (RFC 8259, section 2)."""
 _JSON_READER = json.JSONDecoder()
 _Reader = Callable[[Mapping[str, Any]], StreamEvent]
 
@@ -1562,14 +1441,20 @@ _Reader = Callable[[Mapping[str, Any]], StreamEvent]
 def parse_event(event: ServerSentEvent) -> StreamEvent:
     """Return the typed event; raises MalformedEvent if it is not a JSON object."""
     if event.data == "[DONE]":  # other servers end their streams with it
-        return Unknown("[DONE]")
-    wire = _event_value(event.data)
+        return None
+    text = event.data.strip(" \t\n\r")  # white space of RFC 8259, section 2
+    try:
+        wire, end = _JSON_READER.raw_decode(text)  # faster than json.loads
+    except (ValueError, RecursionError):  # the latter for thousands of brackets
+        wire, end = None, -1
+    if end != len(text):
+        raise MalformedEvent("The server sent an event that is not JSON.")
     if not isinstance(wire, dict):
         raise MalformedEvent("The server sent an event that is not an object.")
     kind = wire.get("type") or event.event
     read = _READERS.get(kind) if isinstance(kind, str) else None
     if read is None:
-        return Unknown(str(kind))
+        return None
     try:
         return read(wire)
     except (KeyError, TypeError, AttributeError):
@@ -1578,83 +1463,54 @@ def parse_event(event: ServerSentEvent) -> StreamEvent:
         ) from None
 
 
-def _event_value(text: str) -> object:
-    text = text.strip(_JSON_BLANK)
-    try:
-        value, end = _JSON_READER.raw_decode(text)
-    except (ValueError, RecursionError):  # the latter for thousands of brackets
-        end = -1
-    if end != len(text):
-        raise MalformedEvent("The server sent an event that is not JSON.")
-    return value
-
-
-def _text(value: object) -> str:
-    if not isinstance(value, str):
+def _checked(value: object, kind: type) -> Any:
+    if not isinstance(value, kind):
         raise TypeError
     return value
 
 
-def _index(value: object) -> int:
-    if not isinstance(value, int):
-        raise TypeError
-    return value
-
-
-def _object(value: object) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise TypeError
-    return value
-
-
-def _delta_reader(kind: str, part: str) -> _Reader:
+def _text_reader(
+    event: type[TextDelta] | type[TextDone], kind: str, part: str, field: str
+) -> _Reader:
 
     def read(wire: Mapping[str, Any]) -> StreamEvent:
-        place, index, text = wire.get(part, 0), wire["output_index"], wire["delta"]
-        if not (isinstance(text, str) and isinstance(index, int)):
+        place, index, text = wire.get(part, 0), wire["output_index"], wire[field]
+        if not (
+            isinstance(text, str) and isinstance(index, int) and isinstance(place, int)
+        ):
             raise TypeError
-        return TextDelta(index, kind, _index(place), text)
-
-    return read
-
-
-def _done_reader(kind: str, part: str, field: str) -> _Reader:
-
-    def read(wire: Mapping[str, Any]) -> StreamEvent:
-        place = _index(wire.get(part, 0))
-        return TextDone(_index(wire["output_index"]), kind, place, _text(wire[field]))
+        return event(index, kind, place, text)
 
     return read
 
 
 def _read_annotation(wire: Mapping[str, Any]) -> StreamEvent:
-    annotation, part = wire.get("annotation"), _index(wire.get("content_index", 0))
+    annotation, part = wire.get("annotation"), _checked(
+        wire.get("content_index", 0), int
+    )
     if annotation is None:  # the type allows it; the final item has all annotations
-        return Unknown(_ANNOTATION)
-    return AnnotationAdded(_index(wire["output_index"]), part, _object(annotation))
+        return None
+    index = _checked(wire["output_index"], int)
+    return AnnotationAdded(index, part, _checked(annotation, dict))
 
 
 def _read_partial_image(wire: Mapping[str, Any]) -> StreamEvent:
     return PartialImage(
-        _index(wire["output_index"]),
-        _index(wire.get("partial_image_index", 0)),
-        _text(wire["partial_image_b64"]),
+        _checked(wire["output_index"], int),
+        _checked(wire.get("partial_image_index", 0), int),
+        _checked(wire["partial_image_b64"], str),
         str(wire.get("output_format") or ""),
     )
 
 
 def _item_reader(event: type[ItemAdded] | type[ItemDone]) -> _Reader:
-    def read(wire: Mapping[str, Any]) -> StreamEvent:
-        return event(_index(wire["output_index"]), _object(wire["item"]))
-
-    return read
+    return lambda wire: event(
+        _checked(wire["output_index"], int), _checked(wire["item"], dict)
+    )
 
 
 def _final_reader(status: str) -> _Reader:
-    def read(wire: Mapping[str, Any]) -> StreamEvent:
-        return FinalResponse(status, _object(wire["response"]))
-
-    return read
+    return lambda wire: FinalResponse(status, _checked(wire["response"], dict))
 
 
 def _read_error(wire: Mapping[str, Any]) -> StreamEvent:
@@ -1678,17 +1534,21 @@ the whole text."""
 
 _READERS: Mapping[str, _Reader] = {
     **{
-        f"response.{name}.delta": _delta_reader(*kind)
-        for name, *kind, _ in _TEXT_EVENTS
+        f"response.{name}.delta": _text_reader(TextDelta, kind, part, "delta")
+        for name, kind, part, _ in _TEXT_EVENTS
     },
-    **{f"response.{name}.done": _done_reader(*kind) for name, *kind in _TEXT_EVENTS},
-    _ANNOTATION: _read_annotation,
+    **{
+        f"response.{name}.done": _text_reader(TextDone, *places)
+        for name, *places in _TEXT_EVENTS
+    },
+    "response.output_text.annotation.added": _read_annotation,
     "response.image_generation_call.partial_image": _read_partial_image,
     "response.output_item.added": _item_reader(ItemAdded),
     "response.output_item.done": _item_reader(ItemDone),
-    "response.completed": _final_reader("completed"),
-    "response.incomplete": _final_reader("incomplete"),
-    "response.failed": _final_reader("failed"),
+    **{
+        f"response.{status}": _final_reader(status)
+        for status in ("completed", "incomplete", "failed")
+    },
     "error": _read_error,
 }
 
@@ -1719,7 +1579,7 @@ class ResponseDone(NamedTuple):
 class Status(NamedTuple):
     """A status line for the person who waits.
 
-    `cause` is that of a `Fallback`, or empty.
+    `cause` is that of a fallback, or empty.
     """
 
     sentence: str
@@ -1759,7 +1619,7 @@ class RunDone(NamedTuple):
 RunEvent = ItemEvent | ToolOutput | ResponseDone | Status | RunDone
 
 
-# ==== openai_responses.redaction: Removes secrets from text: known values in every form, then what looks like a secret.
+# ==== openai_responses.redaction: Removes secrets from text: known values, then what looks like a secret.
 
 _REDACTED = "[redacted]"
 
@@ -1803,7 +1663,7 @@ _LOOKS_SECRET = re.compile(
 def redact(text: str, secrets: Iterable[str] = ()) -> str:
     """Return `text` with `[redacted]` in place of `secrets` and of what looks like one.
 
-    Secrets of fewer than six characters are ignored: ordinary words contain them.
+    Secrets of less than six characters are ignored: usual words contain them.
     """
     known = {form for secret in secrets for form in _forms(secret.strip())}
     if known:
@@ -1814,35 +1674,21 @@ def redact(text: str, secrets: Iterable[str] = ()) -> str:
 
 
 def header_secrets(value: str) -> list[str]:
-    """Return the secret parts of a header's value: the whole, and each further word.
-
-    A server may repeat the word behind `Bearer` alone.
-    """
+    """Return a header's value and its further words, like the key behind `Bearer`."""
     return [value, *value.split()[1:]]
 
 
 def redact_line(text: str, secrets: Iterable[str] = ()) -> str:
-    """Return `text` redacted and as one line, safe to write to a log.
-
-    A line end of a tool's text would fake a line of the log, and an escape sequence
-    would act on the terminal that shows it.
-    """
+    """Return `text` redacted and as one line of printable characters, for a log."""
     line = "\\n".join(redact(text, secrets).splitlines())
-    return "".join(one if one.isprintable() else _escaped(one) for one in line)
+    return "".join(one if one.isprintable() else ascii(one)[1:-1] for one in line)
 
 
 def describe_exception(error: BaseException) -> str:
-    """Return the type and the place of a foreign exception, for a log.
-
-    Its text may quote a header or a prompt.
-    """
+    """Return type and place of an exception; its text may quote a header or a prompt."""
     frames = extract_tb(error.__traceback__)
     place = f"line {frames[-1].lineno} in {frames[-1].name}" if frames else "nowhere"
     return f"{type(error).__name__} at {place}"
-
-
-def _escaped(sign: str) -> str:
-    return sign.encode("unicode_escape").decode("ascii")
 
 
 def _redact_pattern(pattern: re.Pattern[str], text: str) -> str:
@@ -1873,7 +1719,7 @@ def _inside_base64(raw: bytes, offset: int) -> str:
     return encoded[(offset * 8 + 5) // 6 : (offset + len(raw)) * 8 // 6]
 
 
-# ==== openai_responses.endpoint: Where requests go: the address, its headers, its certificates and its proxy.
+# ==== openai_responses.endpoint: Where requests go: address, headers, certificates and proxy.
 
 DEFAULT_BASE_URL = "https://api.openai.com/v1"
 
@@ -1884,8 +1730,7 @@ _AZURE_HOSTS = (".azure.com", ".azure.us", ".azure.cn")
 class Network:
     """How a server is reached; the address of a proxy can contain a password.
 
-    An empty `ca_bundle` (a file) or `proxy` (an address) means the system's
-    certificates and the environment's proxy.
+    An empty `ca_bundle` (a file) or `proxy` means what the system has set.
     """
 
     verify_ssl: bool = True
@@ -1897,7 +1742,7 @@ class Network:
 class Endpoint:
     """The address and the key of a server; an address can contain a password.
 
-    `strict` asks for requests in the form that servers other than OpenAI's accept.
+    `strict` means that requests have the form that other servers than OpenAI's accept.
     """
 
     base_url: str = field(repr=False)
@@ -1909,7 +1754,7 @@ class Endpoint:
     strict: bool = False
 
     def url(self, path: str) -> str:
-        """Return the address of `path`; raises InvalidRequest for an unusable base."""
+        """Return the address of `path`; raises InvalidRequest."""
         base = _normalize_base_url(self.base_url)
         query = urlsplit(self.base_url.strip()).query  # Azure's api-version
         joint = "&" if "?" in path else "?"
@@ -1917,33 +1762,29 @@ class Endpoint:
 
     @property
     def host(self) -> str:
-        """The server's name; raises InvalidRequest like `url`."""
+        """The server's name; raises the same error as `url`."""
         return urlsplit(_normalize_base_url(self.base_url)).hostname or ""
 
     @property
     def is_azure(self) -> bool:
-        """Whether the server is one of Azure."""
+        """Whether it is one of Azure."""
         return self.host.endswith(_AZURE_HOSTS)
 
     def account(self) -> str:
-        """Return a name for this key at this address that does not reveal the key."""
+        """Return a name of the account, without the key."""
         identity = f"{self.base_url}\n{self.organization}\n{self.api_key}"
         return sha256(identity.encode("utf-8", errors="replace")).hexdigest()
 
     def owner(self) -> str:
-        """Return a short name for the owner of encrypted reasoning, without the key.
+        """Return a name of those who can read encrypted reasoning, without the key.
 
-        Keys of one organisation can read each other's reasoning.
+        Keys of one organisation can read each other's.
         """
         identity = f"{self.host}\n{self.organization or self.api_key.strip()}"
         return sha256(identity.encode("utf-8", errors="replace")).hexdigest()[:16]
 
     def headers(self) -> dict[str, str]:
-        """Return the headers of a request.
-
-        The administrator's own headers have priority: a gateway may need another
-        Authorization.
-        """
+        """Return the headers of a request; those of the administrator have priority."""
         key = self.api_key.strip()
         ours = {"api-key": key} if self.is_azure else {"Authorization": f"Bearer {key}"}
         ours["Content-Type"] = "application/json"
@@ -1976,15 +1817,11 @@ def _normalize_base_url(text: str) -> str:
 def connection_secrets(
     headers: Iterable[str], proxy: str, *keys: str
 ) -> tuple[str, ...]:
-    """Return the texts of a connection that must be in no line of a log."""
-    found = [*keys, *_proxy_secrets(proxy)]
+    """Return the texts that must be in no line of a log."""
+    parts = url_parts(proxy.strip())
+    found = [*keys, proxy, unquote(parts.password or "") if parts else ""]
     found += [secret for value in headers for secret in header_secrets(value)]
     return tuple(text for text in found if text.strip())
-
-
-def _proxy_secrets(proxy: str) -> list[str]:
-    parts = url_parts(proxy.strip())
-    return [proxy, unquote(parts.password or "") if parts else ""]
 
 
 def url_parts(text: str) -> SplitResult | None:
@@ -1998,27 +1835,27 @@ def url_parts(text: str) -> SplitResult | None:
 
 
 class Trust:
-    """The certificates of CA bundles. One context a file, so connections are reused."""
+    """The certificates of CA bundles, one context a file to reuse connections."""
 
     def __init__(self) -> None:
-        """Start without any context."""
+        """Start empty."""
         self._contexts: dict[tuple[str, int], ssl.SSLContext] = {}
 
     def context(self, network: Network) -> ssl.SSLContext | bool:
-        """Return the trusted certificates in the form that aiohttp takes."""
-        if not network.verify_ssl or not network.ca_bundle:
-            return network.verify_ssl
+        """Return the trusted certificates for aiohttp."""
         path = network.ca_bundle
+        if not (network.verify_ssl and path):
+            return network.verify_ssl
         try:
             key = (path, Path(path).stat().st_mtime_ns)
             if key not in self._contexts:
                 self._contexts[key] = ssl.create_default_context(cafile=path)
             return self._contexts[key]
         except (OSError, ValueError):  # no such file, or no certificates in it
-            problem = (
-                "CA_BUNDLE is not a file with certificates that this server can read"
-            )
-            raise valve_error(problem, place=PIPE_VALVES) from None
+            raise valve_error(
+                "CA_BUNDLE is not a file with certificates that this server can read",
+                place=PIPE_VALVES,
+            ) from None
 
 
 def proxy_for(network: Network, url: str) -> str | None:
@@ -2049,7 +1886,7 @@ def _environment_proxy(url: str) -> str | None:
 
 
 def unix_seconds() -> int:
-    """Return the seconds since 1970 in UTC, as the API and the host count them."""
+    """Return the seconds since 1970, as the API and the host count them."""
     return int(time.time())
 
 
@@ -2073,7 +1910,7 @@ def new_ulid() -> str:
     return "".join(digits)
 
 
-# ==== openai_responses.requests.parameters: The caller's parameters, translated to the names and forms of the API.
+# ==== openai_responses.requests.parameters: The caller's parameters, in the names and forms of the API.
 
 _RENAMED: Mapping[str, str] = {
     "max_tokens": "max_output_tokens",
@@ -2086,21 +1923,21 @@ _WORDS: Mapping[str, tuple[str, ...]] = {
     "reasoning_summary": ("auto", "concise", "detailed"),
     "verbosity": ("low", "medium", "high"),
 }
+_WORD_FIELDS = {
+    "reasoning": {"effort": "reasoning_effort", "summary": "reasoning_summary"},
+    "text": {"verbosity": "verbosity"},
+}
+"""Fields that Chat Completions has beside the API's objects, and their names there."""
+
 _BOOL_LIKE = ("enable_stream", "parallel_tool_calls")
 _ANSWER_FORMATS = ("text", "json_object", "json_schema")
-_UNNAMED_SCHEMA = "response"
-_NO_SCHEMA = (
-    "The answer's format cannot be sent: json_schema has to be a JSON object with the "
-    'schema under "schema".'
-)
 
 
 def read_parameters(body: Mapping[str, Any]) -> dict[str, Any]:
     """Return the caller's keys with the API's names; raises InvalidRequest.
 
-    `reasoning` and `text` are objects that hold what Chat Completions has beside them.
-    Keys that the API does not have are still in the result. The API has no `stop`: it
-    gets `truncation: "disabled"` (docs/parameters.md).
+    `reasoning` and `text` hold what Chat Completions has beside them. Keys that the API
+    does not have stay. `stop` implies `truncation: "disabled"` (docs/parameters.md).
     """
     given = {key: value for key, value in body.items() if value is not None}
     for theirs, ours in _RENAMED.items():
@@ -2111,13 +1948,15 @@ def read_parameters(body: Mapping[str, Any]) -> dict[str, Any]:
     for name in _BOOL_LIKE:
         if name in given:
             given[name] = read_bool(name, given[name])
-    given["reasoning"] = _reasoning_parameter(given)
-    given["text"] = _text_parameter(given)
+    given["reasoning"] = _object_parameter(given, "reasoning")
+    text = _object_parameter(given, "text")
+    form = _format(given.pop("response_format", None), given.pop("json_schema", None))
+    given["text"] = {**form, **text}
     return given
 
 
 def read_bool(name: str, value: object) -> bool:
-    """Return a truth value given as true, false, 1 or 0, also as text."""
+    """Return the value of true, false, 1 or 0, also as text; raises InvalidRequest."""
     if isinstance(value, bool | int | str):
         if value in (True, "true", "1"):
             return True
@@ -2126,29 +1965,16 @@ def read_bool(name: str, value: object) -> bool:
     raise parameter_error(name, "it must be true or false")
 
 
-def _reasoning_parameter(given: dict[str, Any]) -> dict[str, Any]:
-    own = _own_object(given, "reasoning")
-    for key in ("effort", "summary"):
-        beside = given.pop(f"reasoning_{key}", None)
-        if value := own.pop(key, None) or beside:
-            own[key] = _word(f"reasoning_{key}", value)
-    return own
-
-
-def _text_parameter(given: dict[str, Any]) -> dict[str, Any]:
-    own = _own_object(given, "text")
-    beside = given.pop("verbosity", None)
-    if value := own.pop("verbosity", None) or beside:
-        own["verbosity"] = _word("verbosity", value)
-    form = _format(given.pop("response_format", None), given.pop("json_schema", None))
-    return {**({"format": form} if form else {}), **own}
-
-
-def _own_object(given: Mapping[str, Any], key: str) -> dict[str, Any]:
+def _object_parameter(given: dict[str, Any], key: str) -> dict[str, Any]:
     value = given.get(key, {})
     if not isinstance(value, Mapping):
         raise parameter_error(key, "it must be a JSON object")
-    return {name: inner for name, inner in value.items() if inner is not None}
+    own = {name: inner for name, inner in value.items() if inner is not None}
+    for field, name in _WORD_FIELDS[key].items():
+        beside = given.pop(name, None)
+        if word := own.pop(field, None) or beside:
+            own[field] = _word(name, word)
+    return own
 
 
 def _word(name: str, value: object) -> str:
@@ -2159,26 +1985,29 @@ def _word(name: str, value: object) -> str:
     return word
 
 
-def _format(asked: object, beside: object) -> dict[str, Any] | None:
+def _format(asked: object, beside: object) -> dict[str, Any]:
     form: Mapping[str, Any] = asked if isinstance(asked, Mapping) else {"type": asked}
     kind = form.get("type")
     if asked is None or kind == "text":
-        return None
+        return {}
     if kind not in _ANSWER_FORMATS:
         words = ", ".join(_ANSWER_FORMATS)
         raise parameter_error("response_format", f"it is none of {words}")
     if kind == "json_object":
-        return {"type": kind}
+        return {"format": {"type": kind}}
     nested = form.get("json_schema", beside)
     flat = form if nested is None and "schema" in form else nested
-    return {"type": kind, **_schema_fields(flat)}
+    return {"format": {"type": kind, **_schema_fields(flat)}}
 
 
 def _schema_fields(value: object) -> dict[str, Any]:
     read = parse_json_object(value) if isinstance(value, str) else value
     if not isinstance(read, Mapping) or not isinstance(read.get("schema"), Mapping):
-        raise InvalidRequest(_NO_SCHEMA)
-    fields = {"name": read.get("name") or _UNNAMED_SCHEMA, "schema": read["schema"]}
+        raise InvalidRequest(
+            "The answer's format cannot be sent: json_schema has to be a JSON object "
+            'with the schema under "schema".'
+        )
+    fields = {"name": read.get("name") or "response", "schema": read["schema"]}
     if read.get("description"):
         fields["description"] = read["description"]
     if read.get("strict") is not None:
@@ -2191,12 +2020,12 @@ def parameter_error(name: str, why: str) -> InvalidRequest:
     return InvalidRequest(f"The setting {name} cannot be sent: {why}.")
 
 
-# ==== openai_responses.requests.build: The request: every field that is sent, and how it is built for a model.
+# ==== openai_responses.requests.build: The fields of a request, and how they are built for a model.
 
 _SAMPLING = {"temperature", "top_p", "top_logprobs"}
 
 _MOST_OUTPUT_TOKENS = 128_000
-"""The largest value accepted; a model of the catalog may have a higher limit."""
+"""A model of the catalog may have a higher limit."""
 
 
 class ResponsesRequest(BaseModel):
@@ -2243,12 +2072,12 @@ _PASSED_ON = ResponsesRequest.model_fields.keys() - {
     *("model", "input", "instructions", "stream", "store", "background"),
     *("include", "reasoning", "text", "tools"),
 }
-"""Keys of a caller that are sent unchanged. Keys that store something at the server, or
-name something stored, are not the caller's to set; `user` is deprecated."""
+"""Keys of a caller that are sent unchanged; no others may store something, or name
+something stored, at the server. `user` is deprecated."""
 
 
 class Settings(NamedTuple):
-    """What the administrator and the user chose, used where the request says nothing.
+    """What the administrator and the user chose; the caller's keys have priority.
 
     None means that nothing was chosen. `defaults` are further parameters by name.
     """
@@ -2347,8 +2176,8 @@ def _reasoning(
 def _text_object(
     model: ResolvedModel, given: Mapping[str, Any], settings: Settings
 ) -> dict[str, Any]:
-    own = {k: v for k, v in given["text"].items() if k != "verbosity"}
-    verbosity = given["text"].get("verbosity") or settings.verbosity
+    own = dict(given["text"])
+    verbosity = own.pop("verbosity", None) or settings.verbosity
     if verbosity and model.facts.verbosity:
         own["verbosity"] = verbosity
     return own
@@ -2361,6 +2190,10 @@ _OPENAI_ONLY = (
 )
 
 
+_ID_PREFIXES = {"reasoning": "rs", "function_call": "fc", "custom_tool_call": "ctc"}
+"""How the ids begin that other servers ask for."""
+
+
 def strict_payload(payload: dict[str, Any]) -> dict[str, Any]:
     """Return `payload` for other servers: without OpenAI's own keys, items with ids."""
     kept = {key: value for key, value in payload.items() if key not in _OPENAI_ONLY}
@@ -2370,7 +2203,7 @@ def strict_payload(payload: dict[str, Any]) -> dict[str, Any]:
 def _strict_item(item: Item) -> Item:
     if item_type(item) == "message" and item.get("role") == "assistant":
         return {"role": "assistant", "content": message_text(item)}
-    prefix = kind_of(item).id_prefix
+    prefix = _ID_PREFIXES.get(item_type(item))
     return {**item, "id": f"{prefix}_{_digest(item)}"} if prefix else item
 
 
@@ -2381,7 +2214,7 @@ def _digest(item: Item) -> str:
 
 # ==== openai_responses.loop.recovery: What to do after a refusal: wait and send again, or change the request.
 
-QUOTA_CODES = frozenset(
+_QUOTA_CODES = frozenset(
     {
         "insufficient_quota",
         "credit_balance_exhausted",
@@ -2424,7 +2257,7 @@ def retry_wait(
 def _is_retried(failure: Failure) -> bool:
     words = {failure.error.code, failure.error.type}
     suffixes = ("_spend_limit_exceeded", "_usage_limit_exceeded")
-    if words & QUOTA_CODES or (failure.error.code or "").endswith(suffixes):
+    if words & _QUOTA_CODES or (failure.error.code or "").endswith(suffixes):
         return False
     if failure.should_retry is not None:
         return failure.should_retry
@@ -2441,25 +2274,22 @@ _ITEM_ERRORS = re.compile(
     r"|encrypted content .{0,400} could not be verified",
     re.IGNORECASE | re.DOTALL,
 )
-_NOT_ALLOWED_TO_STREAM = re.compile(r"must be verified to stream", re.IGNORECASE)
-_UNREACHED = re.compile(r"retrieving tool list from MCP server", re.IGNORECASE)
 _NAMED_VALUES = re.compile(r"'([a-z]{1,10})'")
 
 
-class Fallback(NamedTuple):
-    """A changed request, and what was given up for it: `cause` names the fallback."""
+class _Fallback(NamedTuple):
 
     cause: str
     request: ResponsesRequest
     sentence: str
 
 
-def find_fallback(request: ResponsesRequest, error: ApiError) -> Fallback | None:
+def find_fallback(request: ResponsesRequest, error: ApiError) -> _Fallback | None:
     """Return a request without the cause of `error`, if it can be left out."""
     for cause, (change, sentence) in _FALLBACKS.items():
         changed = change(request, error)
         if changed is not None:
-            return Fallback(cause, request.model_copy(update=changed), sentence)
+            return _Fallback(cause, request.model_copy(update=changed), sentence)
     return None
 
 
@@ -2492,7 +2322,7 @@ def _without_summary(request: ResponsesRequest, error: ApiError) -> _Fields | No
 
 
 def _without_stream(request: ResponsesRequest, error: ApiError) -> _Fields | None:
-    refused = error.param == "stream" or _NOT_ALLOWED_TO_STREAM.search(error.message)
+    refused = error.param == "stream" or _says(error, "must be verified to stream")
     return {"stream": False} if request.stream and refused else None
 
 
@@ -2505,19 +2335,23 @@ def _with_nearest_effort(request: ResponsesRequest, error: ApiError) -> _Fields 
     named = set(_NAMED_VALUES.findall(error.message)) & {*REASONING_EFFORTS} - {asked}
     if not named:
         return None
-    nearest = min(
-        sorted(named, key=order), key=lambda one: abs(order(one) - order(asked))
-    )
+    nearest = min(named, key=lambda one: (abs(order(one) - order(asked)), order(one)))
     return {"reasoning": {**reasoning, "effort": nearest}}
 
 
 def _without_servers(request: ResponsesRequest, error: ApiError) -> _Fields | None:
     tools = request.tools or []
     kept = [tool for tool in tools if tool.get("type") != "mcp"]
-    if len(kept) == len(tools) or not _UNREACHED.search(error.message):
+    if len(kept) == len(tools) or not _says(
+        error, "retrieving tool list from MCP server"
+    ):
         return None
     choice = request.tool_choice if kept and request.tool_choice == "none" else None
     return {"tools": kept or None, "tool_choice": choice}
+
+
+def _says(error: ApiError, words: str) -> bool:
+    return words.lower() in error.message.lower()
 
 
 def _subject(error: ApiError) -> str:
@@ -2558,7 +2392,7 @@ class ResponseState:
     """One response, from its first event to its last."""
 
     def __init__(self, first_index: int = 0) -> None:
-        """Number items from `first_index`, the number of items of earlier responses."""
+        """Number items from `first_index` on."""
         self.ending: Ending | None = None
         self.usage: Usage | None = None
         self.refusal: ApiError | None = None
@@ -2581,10 +2415,13 @@ class ResponseState:
 
     def _take(self, event: StreamEvent) -> list[RunEvent]:
         match event:
-            case TextDelta():
+            case TextDelta() if event.output_index in self._open:
                 return self._grow(event)
-            case TextDone():
-                return self._end_text(event)
+            case TextDone() if event.output_index in self._open:
+                place = event.kind, event.part
+                return self._show_rest(event.output_index, place, event.text)
+            case TextDelta() | TextDone() if event.output_index not in self._ended:
+                self._early.setdefault(event.output_index, []).append(event)
             case AnnotationAdded() | PartialImage() if event.output_index in self._open:
                 return [self._renumber(event)]
             case ItemAdded():
@@ -2606,24 +2443,11 @@ class ResponseState:
         return event._replace(output_index=self._first + event.output_index)
 
     def _grow(self, event: TextDelta) -> list[RunEvent]:
-        texts = self._open.get(event.output_index)
-        if texts is None:
-            self._keep(event)
-            return []
         if not event.text:
             return []
+        texts = self._open[event.output_index]
         texts.setdefault((event.kind, event.part), []).append(event.text)
         return [self._renumber(event)]
-
-    def _end_text(self, event: TextDone) -> list[RunEvent]:
-        if event.output_index not in self._open:
-            self._keep(event)
-            return []
-        return self._show_rest(event.output_index, (event.kind, event.part), event.text)
-
-    def _keep(self, event: TextDelta | TextDone) -> None:
-        if event.output_index not in self._ended:
-            self._early.setdefault(event.output_index, []).append(event)
 
     def _start(self, event: ItemAdded) -> list[RunEvent]:
         place = event.output_index
@@ -2669,12 +2493,9 @@ class ResponseState:
         for output_index, item in enumerate(as_list(response.get("output"))):
             if isinstance(item, dict):
                 events += self._end(ItemDone(output_index, item))
+        events += self.close()
         response_id = str(response.get("id") or "")
-        return [
-            *events,
-            *self.close(),
-            ResponseDone(response_id, event.status, self.usage),
-        ]
+        return [*events, ResponseDone(response_id, event.status, self.usage)]
 
     def close(self) -> list[RunEvent]:
         """Show texts of messages that were never announced; no more events follow."""
@@ -2708,38 +2529,6 @@ def _ending_of(status: str, response: Mapping[str, Any]) -> Ending:
 
 # ==== openai_responses.transport.connections: Pooled HTTP sessions; the only module that opens a connection.
 
-
-def parse_retry_headers(
-    status: int, error: ApiError, headers: Mapping[str, str], now: float
-) -> Failure:
-    """Return the failure of an HTTP answer; `now` is in seconds since 1970."""
-    wish = headers.get("x-should-retry", "").lower()
-    wanted = {"true": True, "false": False}.get(wish)
-    return Failure(status, error, _retry_after(headers, now), wanted)
-
-
-def _retry_after(headers: Mapping[str, str], now: float) -> float | None:
-    milliseconds = _number(headers.get("retry-after-ms"))
-    if milliseconds is not None:
-        return milliseconds / 1000
-    text = headers.get("retry-after")
-    seconds = _number(text)
-    if seconds is not None or text is None:
-        return seconds
-    try:
-        return max(0.0, parsedate_to_datetime(text).timestamp() - now)
-    except ValueError:
-        return None
-
-
-def _number(text: str | None) -> float | None:
-    try:
-        value = float(text or "")
-    except ValueError:
-        return None
-    return value if 0 <= value < float("inf") else None
-
-
 _IDLE_SECONDS = 60.0
 """Shorter than the keep-alive of OpenAI's front end, so that our side closes first."""
 _MAX_CONNECTIONS = 1000
@@ -2757,7 +2546,7 @@ class _Pool:
         self._session: aiohttp.ClientSession | None = None
         self._lent = 0
         self._timer: asyncio.TimerHandle | None = None
-        self._closing: set[asyncio.Task[None]] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
 
     @contextmanager
     def lend(self) -> Iterator[aiohttp.ClientSession]:
@@ -2774,55 +2563,23 @@ class _Pool:
                 loop = asyncio.get_running_loop()
                 self._timer = loop.call_later(self._idle_seconds, self.close_later)
 
-    def _take_session(self) -> aiohttp.ClientSession | None:
+    def close_later(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
         session, self._session = self._session, None
-        return session
-
-    async def close(self) -> None:
-        session = self._take_session()
         if session is not None:
-            await session.close()
+            self.start(session.close())
 
-    def close_later(self) -> None:
-        session = self._take_session()
-        if session is None:
-            return
-        # In a task that is referenced until it is done: closing a connector from a
-        # timer warns "never awaited" on aiohttp 3.14.
-        task = asyncio.get_running_loop().create_task(session.close())
-        self._closing.add(task)
-        task.add_done_callback(self._closing.discard)
-
-
-class Sessions:
-    """The pools of one pipe, one for each event loop that runs it."""
-
-    def __init__(self, idle_seconds: float = _IDLE_SECONDS) -> None:
-        """Open nothing yet; close a session after `idle_seconds` without a run."""
-        self._idle_seconds = idle_seconds
-        self._pools: dict[asyncio.AbstractEventLoop, _Pool] = {}
-
-    def __del__(self) -> None:
-        """Close open sessions: the last run that referenced this object has ended."""
-        for loop, pool in self._pools.items():
-            if not loop.is_closed():
-                loop.call_soon_threadsafe(pool.close_later)
-
-    def pool(self) -> _Pool:
-        """Return the pool of the running loop; drop those of closed loops."""
-        loop = asyncio.get_running_loop()
-        if loop not in self._pools:
-            alive = {one: p for one, p in self._pools.items() if not one.is_closed()}
-            self._pools = {**alive, loop: _Pool(self._idle_seconds)}
-        return self._pools[loop]
+    def start(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     async def close(self) -> None:
-        """Close the session of the running loop, for tests and scripts."""
-        pool = self._pools.pop(asyncio.get_running_loop(), None)
-        if pool is not None:
-            await pool.close()
+        while self._tasks:
+            await asyncio.gather(*self._tasks)
+        self.close_later()
+        await asyncio.gather(*self._tasks)
 
 
 def _new_session() -> aiohttp.ClientSession:
@@ -2831,13 +2588,11 @@ def _new_session() -> aiohttp.ClientSession:
         keepalive_timeout=_KEEPALIVE_SECONDS,
         ttl_dns_cache=_DNS_SECONDS,
     )
-    # Each run has its own time limits. Proxies of the environment are looked up by
-    # this package, because trust_env would also send the contents of a .netrc file.
-    no_limit = aiohttp.ClientTimeout(total=None, sock_connect=None, sock_read=None)
-    # Cookies that a gateway sets for one user must not be sent for another.
-    no_cookies = aiohttp.DummyCookieJar()
+    # Proxies of the environment are looked up by this package, because trust_env would
+    # also send the contents of a .netrc file. Cookies that a gateway sets for one user
+    # must not be sent for another.
     return aiohttp.ClientSession(
-        connector=connector, timeout=no_limit, cookie_jar=no_cookies
+        connector=connector, cookie_jar=aiohttp.DummyCookieJar()
     )
 
 
@@ -2845,9 +2600,8 @@ class Timeouts(NamedTuple):
     """Limits in seconds; a `total` of 0 means no limit.
 
     `first_event` runs from sending to the first event, `idle` from one event to the
-    next; a `keepalive` counts as an event. Reasoning can be silent for minutes, so
-    there is no total limit by default, and the time of tools and of people does not
-    count in it.
+    next; a `keepalive` counts as an event. The time of tools and of people does not
+    count in `total`.
     """
 
     connect: float = 30.0
@@ -2856,39 +2610,41 @@ class Timeouts(NamedTuple):
     total: float = 0.0
 
 
+def _now() -> float:
+    return asyncio.get_running_loop().time()
+
+
 class Deadlines:
     """The limit that is active now, over all attempts of one run."""
 
     def __init__(self, timeouts: Timeouts) -> None:
         """Start the total limit, if there is one."""
         self.timeouts = timeouts
-        now = asyncio.get_running_loop().time()
-        self._end = now + timeouts.total if timeouts.total else float("inf")
-        self._next = now + timeouts.first_event
-        self._kind: TimeoutKind = "first_event_timeout"
+        self._end = _now() + timeouts.total if timeouts.total else float("inf")
+        self.start_attempt()
 
     def start_attempt(self) -> None:
         """Wait for a first event from now on."""
-        now = asyncio.get_running_loop().time()
-        self._next, self._kind = now + self.timeouts.first_event, "first_event_timeout"
+        self._next = _now() + self.timeouts.first_event
+        self._kind: TimeoutKind = "first_event_timeout"
 
     def event_arrived(self) -> None:
         """Wait for the next event from now on."""
-        now = asyncio.get_running_loop().time()
-        self._next, self._kind = now + self.timeouts.idle, "idle_timeout"
+        self._next = _now() + self.timeouts.idle
+        self._kind = "idle_timeout"
 
     def allow(self, seconds: float) -> bool:
         """Say whether the total limit leaves enough time for a wait."""
-        return asyncio.get_running_loop().time() + seconds < self._end
+        return _now() + seconds < self._end
 
     @contextmanager
     def paused(self) -> Iterator[None]:
         """Stop the total limit for a while."""
-        began = asyncio.get_running_loop().time()
+        began = _now()
         try:
             yield
         finally:
-            self._end += asyncio.get_running_loop().time() - began
+            self._end += _now() - began
 
     def scope(self) -> asyncio.Timeout:
         """Return the scope for one wait; it raises TimeoutError."""
@@ -2900,7 +2656,7 @@ class Deadlines:
 
 
 _DRAIN_SECONDS = 1.0
-"""For reading the rest of a body, which is not needed."""
+_MAX_ERROR_BODY = 64 * 1024
 
 _REQUEST_ID = re.compile(r"(?:req_)?[0-9a-fA-F-]{1,64}")
 """Nothing that could be a key or a word, because the log shows the id."""
@@ -2908,59 +2664,44 @@ _REQUEST_ID = re.compile(r"(?:req_)?[0-9a-fA-F-]{1,64}")
 _NETWORK_ERRORS = (aiohttp.ClientError, TimeoutError, OSError)
 
 
-class HttpResponse:
-    """A response with a good status whose body is still arriving."""
+class _HttpResponse:
 
     def __init__(self, response: aiohttp.ClientResponse, deadlines: Deadlines) -> None:
-        """Wrap `response`; the caller that opened it closes it."""
         self._response = response
         self._deadlines = deadlines
         self._broke = False
         self.is_read = False
-
-    @property
-    def is_stream(self) -> bool:
-        """Say whether the body is an event stream."""
-        return self._response.content_type == "text/event-stream"
-
-    @property
-    def request_id(self) -> str:
-        """OpenAI's own id of the request, for the log."""
-        return _request_id_of(self._response)
-
-    async def chunks(self) -> AsyncGenerator[bytes, None]:
-        """Yield the body as it arrives, in pieces of any length."""
-        while chunk := await self.read_any():
-            yield chunk
+        self.is_stream = response.content_type == "text/event-stream"
+        request_id = response.headers.get("x-request-id", "")
+        self.request_id = request_id if _REQUEST_ID.fullmatch(request_id) else ""
 
     async def read_any(self) -> bytes:
-        """Return the part of the body that has arrived; empty at its end."""
         if self._broke:
             raise ConnectionFailed("The connection to the model's server broke.")
-        scope = self._deadlines.scope()
+        content, scope = self._response.content, self._deadlines.scope()
         try:
             async with scope:
-                chunk = await self._response.content.readany()
+                chunk = await content.readany()
             self.is_read = not chunk
             return chunk
         except _NETWORK_ERRORS:
             if scope.expired():
                 raise self._deadlines.timeout_error() from None
             self._broke = True
-        return self._rescued() or await self.read_any()
-
-    def _rescued(self) -> bytes:
-        content = self._response.content
+        # aiohttp puts the exception in front of the bytes that arrived before it.
         content.set_exception(None)  # type: ignore[arg-type]
-        return content.read_nowait()
+        return content.read_nowait() or await self.read_any()
+
+    async def read_all(self, most_bytes: float = float("inf")) -> bytearray:
+        body = bytearray()
+        while chunk := await self.read_any():
+            body += chunk
+            if len(body) > most_bytes:
+                raise UnreadableAnswer(f"It has more than {most_bytes} bytes.")
+        return body
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Leave arriving bytes with the operating system for a while.
-
-        Otherwise the event loop wakes up for every packet although nothing is read. If
-        aiohttp has stopped reading, because its buffer is full, it stays so.
-        """
         connection = self._response.connection  # None once the body has ended
         transport = connection.transport if connection else None
         if transport is None or not transport.is_reading():
@@ -2974,19 +2715,15 @@ class HttpResponse:
                 transport.resume_reading()
 
     async def drain(self) -> None:
-        """Read the rest after the last event, so that the connection can be reused."""
-        try:
+        with suppress(*_NETWORK_ERRORS):
             async with asyncio.timeout(_DRAIN_SECONDS):
                 async for _ in self._response.content.iter_any():
                     pass
-        except _NETWORK_ERRORS:
-            self._response.close()
 
     async def response_object(self) -> dict[str, Any]:
-        """Return the body as the API's response object."""
-        pieces = [piece async for piece in self.chunks()]
+        body = await self.read_all()
         try:
-            wire = json.loads(b"".join(pieces))
+            wire = json.loads(body)
         except (ValueError, RecursionError):
             wire = None
         if isinstance(wire, dict) and isinstance(wire.get("output"), list):
@@ -2997,132 +2734,150 @@ class HttpResponse:
             raise ApiRefused(failure_sentence(error), failure, self.request_id)
         raise UnreadableAnswer(SENTENCES["unreadable"][""])
 
+    async def refusal(self, model: str) -> ApiRefused:
+        body = b""
+        try:
+            async with asyncio.timeout(_DRAIN_SECONDS):
+                async for piece in self._response.content.iter_any():
+                    body += piece
+                    if len(body) > _MAX_ERROR_BODY:
+                        break
+            error = read_api_error(json.loads(body))
+        except (*_NETWORK_ERRORS, ValueError, RecursionError):
+            error = ApiError()  # no body, or not JSON: only the status is known
+        status, headers = self._response.status, self._response.headers
+        wish = headers.get("x-should-retry", "").lower()
+        should_retry = {"true": True, "false": False}.get(wish)
+        failure = Failure(status, error, _retry_after(headers), should_retry)
+        sentence = refusal_sentence(status, error, model)
+        return ApiRefused(sentence, failure, self.request_id)
 
-def _request_id_of(response: aiohttp.ClientResponse) -> str:
-    told = response.headers.get("x-request-id", "")
-    return told if _REQUEST_ID.fullmatch(told) else ""
+
+def _retry_after(headers: Mapping[str, str]) -> float | None:
+    text = headers.get("retry-after")
+    milliseconds, seconds = _number(headers.get("retry-after-ms")), _number(text)
+    if milliseconds is not None:
+        return milliseconds / 1000
+    if seconds is not None or text is None:
+        return seconds
+    try:
+        return max(0.0, parsedate_to_datetime(text).timestamp() - unix_seconds())
+    except ValueError:
+        return None
 
 
-_MAX_ERROR_BODY = 64 * 1024
+def _number(text: str | None) -> float | None:
+    try:
+        value = float(text or "")
+    except ValueError:
+        return None
+    return value if 0 <= value < float("inf") else None
+
+
 _NEVER_CONNECTED = (
     aiohttp.ClientConnectorError,
     aiohttp.ClientHttpProxyError,
     aiohttp.ServerTimeoutError,  # for connecting; aiohttp has no other limit
 )
-_WAITS_BEFORE_POST = (0.0, 0.5, 2.0)
-_POST_TIMEOUTS = Timeouts(connect=10, first_event=20, total=30)
 
 
 class Connections:
-    """Sends requests over the pooled sessions of one pipe."""
+    """Sends requests; has one session for each event loop."""
 
     def __init__(self, idle_seconds: float = _IDLE_SECONDS) -> None:
         """Open nothing yet; close a session after `idle_seconds` without a run."""
-        self._sessions = Sessions(idle_seconds)
+        self._idle_seconds = idle_seconds
+        self._pools: dict[asyncio.AbstractEventLoop, _Pool] = {}
         self._trust = Trust()
-        self._later: set[asyncio.Task[None]] = set()
+
+    def __del__(self) -> None:
+        """Close open sessions: the last run that referenced this object has ended."""
+        for loop, pool in self._pools.items():
+            if not loop.is_closed():
+                loop.call_soon_threadsafe(pool.close_later)
+
+    def _pool(self) -> _Pool:
+        loop = asyncio.get_running_loop()
+        if loop not in self._pools:
+            alive = {one: p for one, p in self._pools.items() if not one.is_closed()}
+            self._pools = {**alive, loop: _Pool(self._idle_seconds)}
+        return self._pools[loop]
 
     @asynccontextmanager
-    async def post(
+    async def request(
         self,
         endpoint: Endpoint,
         path: str,
-        payload: dict[str, Any],
-        deadlines: Deadlines | None = None,
-    ) -> AsyncIterator[HttpResponse]:
-        """Send `payload` and lend the answer.
+        payload: dict[str, Any] | None,
+        deadlines: Deadlines,
+    ) -> AsyncIterator[_HttpResponse]:
+        """Send `payload`, or a GET without one, and lend the answer.
 
         Raises ApiRefused, ConnectionFailed, TimedOut or InvalidRequest. Leaving early
-        closes the connection, which stops the work at the server.
+        closes the connection, which stops the work at the server. Redirections of a
+        GET are not followed, because the key would be sent along.
         """
-        body, limits = _json_body(payload), deadlines or Deadlines(Timeouts())
-        async with self._sent(endpoint, path, body, limits) as response:
-            if response.status >= 400:
-                raise await _refusal(response, str(payload.get("model", "")))
-            yield HttpResponse(response, limits)
-
-    @asynccontextmanager
-    async def get(
-        self, endpoint: Endpoint, path: str, deadlines: Deadlines
-    ) -> AsyncIterator[HttpResponse]:
-        """Request `path` and lend the answer; raises the same errors as `post`.
-
-        Redirections are not followed, because the key would be sent along.
-        """
-        async with self._sent(endpoint, path, None, deadlines) as response:
-            if response.status != 200:
-                raise await _refusal(response, "")
-            yield HttpResponse(response, deadlines)
+        body = None
+        if payload is not None:
+            # A lone surrogate, as of a broken copy, must not stop the request.
+            body = json.dumps(payload, ensure_ascii=False).encode(errors="replace")
+        async with self._sent(endpoint, path, body, deadlines) as response:
+            answer = _HttpResponse(response, deadlines)
+            if response.status >= 400 or (body is None and response.status != 200):
+                raise await answer.refusal(str((payload or {}).get("model", "")))
+            yield answer
 
     @asynccontextmanager
     async def _sent(
         self, endpoint: Endpoint, path: str, body: bytes | None, deadlines: Deadlines
     ) -> AsyncIterator[aiohttp.ClientResponse]:
-        tls = self._trust.context(endpoint.network)
-        with self._sessions.pool().lend() as session:
-            response = await _send(session, endpoint, path, body, deadlines, tls)
+        url = endpoint.url(path)
+        with self._pool().lend() as session:
+            answer = session.request(
+                "GET" if body is None else "POST",
+                url,
+                allow_redirects=body is not None,
+                data=body,
+                headers=endpoint.headers(),
+                ssl=self._trust.context(endpoint.network),
+                proxy=proxy_for(endpoint.network, url),
+                timeout=aiohttp.ClientTimeout(sock_connect=deadlines.timeouts.connect),
+            )
+            response = await _receive(answer, endpoint, deadlines)
             try:
                 yield response
             finally:
                 response.close()  # has no effect after it was read to the end
 
     def post_later(self, endpoint: Endpoint, path: str) -> None:
-        """Send an empty request in a separate task, for callers that cannot wait.
-
-        It is tried three times; the result is not reported.
-        """
+        """Send an empty request in a task, up to three times; ignore the result."""
         self.do_later(self._post_quietly(endpoint, path))
 
     def do_later(self, work: Coroutine[Any, Any, None]) -> None:
-        """Run work that may last longer than its run, in a task that is referenced."""
-        task = asyncio.get_running_loop().create_task(work)
-        self._later.add(task)
-        task.add_done_callback(self._later.discard)
+        """Run work that may last longer than its run."""
+        self._pool().start(work)
 
     async def _post_quietly(self, endpoint: Endpoint, path: str) -> None:
-        for wait in _WAITS_BEFORE_POST:
+        for wait in (0.0, 0.5, 2.0):
             await asyncio.sleep(wait)
             with suppress(ResponsesError):
-                limits = Deadlines(_POST_TIMEOUTS)
+                limits = Deadlines(Timeouts(connect=10, first_event=20, total=30))
                 async with self._sent(endpoint, path, b"", limits) as response:
                     if response.status < 500 and response.status != 429:
                         return
 
     async def close(self) -> None:
-        """Close the session of the running loop, for tests and scripts."""
-        loop = asyncio.get_running_loop()
-        while later := [task for task in self._later if task.get_loop() is loop]:
-            await asyncio.gather(*later)
-        await self._sessions.close()
+        """Close the session of the running loop, after the work of `do_later`."""
+        await self._pool().close()
 
 
-def _json_body(payload: dict[str, Any]) -> bytes:
-    # A lone surrogate, for example from a broken copy, must not stop the request.
-    return json.dumps(payload, ensure_ascii=False).encode("utf-8", errors="replace")
-
-
-async def _send(
-    session: aiohttp.ClientSession,
-    endpoint: Endpoint,
-    path: str,
-    body: bytes | None,
-    deadlines: Deadlines,
-    tls: ssl.SSLContext | bool,
+async def _receive(
+    answer: Awaitable[aiohttp.ClientResponse], endpoint: Endpoint, deadlines: Deadlines
 ) -> aiohttp.ClientResponse:
-    url = endpoint.url(path)
     scope = deadlines.scope()
     try:
         async with scope:
-            return await session.request(
-                "GET" if body is None else "POST",
-                url,
-                allow_redirects=body is not None,
-                data=body,
-                headers=endpoint.headers(),
-                ssl=tls,
-                proxy=proxy_for(endpoint.network, url),
-                timeout=aiohttp.ClientTimeout(sock_connect=deadlines.timeouts.connect),
-            )
+            return await answer
     except _NETWORK_ERRORS as error:
         if scope.expired():
             raise deadlines.timeout_error() from None
@@ -3153,30 +2908,10 @@ def _network_sentence(error: Exception, host: str) -> str:
     )
 
 
-async def _refusal(response: aiohttp.ClientResponse, model: str) -> ApiRefused:
-    body = b""
-    try:
-        async with asyncio.timeout(_DRAIN_SECONDS):
-            async for piece in response.content.iter_any():
-                body += piece
-                if len(body) > _MAX_ERROR_BODY:
-                    break
-        error = read_api_error(json.loads(body))
-    except (*_NETWORK_ERRORS, ValueError, RecursionError):
-        error = ApiError()  # no body, or not JSON: only the status is known
-    status = response.status
-    failure = parse_retry_headers(status, error, response.headers, unix_seconds())
-    sentence = refusal_sentence(status, error, model)
-    return ApiRefused(sentence, failure, _request_id_of(response))
-
-
 # ==== openai_responses.loop.attempts: One response: a request that is sent, then sent again, resumed or polled if that helps.
 
-_RESUMING = RetryPolicy(12)
-_UNDER_WAY = ("queued", "in_progress")
 _THOUGHT_SHARE = 0.1
-"""Reasoning deltas are joined for only a tenth of that time, because the first words of
-the answer must not wait for them."""
+"""Reasoning is joined for a tenth of that time: the answer must not wait for it."""
 
 
 class Limits(NamedTuple):
@@ -3190,58 +2925,242 @@ class Limits(NamedTuple):
     join_seconds: float = 0.05
     timeouts: Timeouts = Timeouts()
     retries: RetryPolicy = RetryPolicy()
-    resuming: RetryPolicy = _RESUMING
+    resuming: RetryPolicy = RetryPolicy(12)
     poll_seconds: float = 5.0
 
 
-class Client(NamedTuple):
-    """How to reach the server: address, connections and limits."""
+class Attempts:
+    """The attempts at each response of a run: `request`, `response`, and the last `error`."""
 
-    endpoint: Endpoint
-    connections: Connections
-    limits: Limits
-    deadlines: Deadlines
+    def __init__(
+        self, endpoint: Endpoint, connections: Connections, limits: Limits
+    ) -> None:
+        """Start the total limit of the run."""
+        self.endpoint = endpoint
+        self.connections = connections
+        self.limits = limits
+        self.deadlines = Deadlines(limits.timeouts)
+
+    async def events(
+        self, request: ResponsesRequest, retries: RetryPolicy, first_index: int = 0
+    ) -> AsyncGenerator[RunEvent, None]:
+        """Send `request` and yield its events, until there is nothing more to try.
+
+        The items of the response are numbered from `first_index`.
+        """
+        self.request = request
+        self._policy, self._retries = retries, 0
+        self._causes: set[str] = set()
+        while True:
+            self.response = ResponseState(first_index)
+            self.error: ResponsesError | None = None
+            answer = self._send(self.request)
+            try:
+                async with aclosing(answer) as events:
+                    async for event in events:
+                        yield event
+            except ResponsesError as caught:
+                self.error = caught
+            note, wait = self._next()
+            if note is None or not self.deadlines.allow(wait):
+                break
+            yield note
+            await asyncio.sleep(wait)
+        for event in self.response.close():
+            yield event
+
+    @property
+    def ending(self) -> Ending:
+        """How the response ended."""
+        if self.response.ending:
+            return self.response.ending
+        if self.error is not None:
+            return ending_of_exception(self.error, self.response.event_count > 0)
+        return CUT if self.response.event_count else UNREADABLE
+
+    @property
+    def trace(self) -> Trace:
+        """What the log needs to know about the last answer."""
+        error = self.error
+        if isinstance(error, ApiRefused):
+            return Trace(
+                error.request_id, status=error.failure.status, error=error.error
+            )
+        return self.response.trace
+
+    def _send(self, request: ResponsesRequest) -> AsyncGenerator[RunEvent, None]:
+        payload = request.payload()
+        if self.endpoint.strict:
+            payload = strict_payload(payload)
+        if request.background:
+            return _Background(self).events(payload)
+        return _stream_response("/responses", payload, self)
+
+    def _next(self) -> tuple[Status | None, float]:
+        failure = _early_failure(self.error, self.response)
+        if failure is None or (self.request.background and _may_run(self.error)):
+            return None, 0.0
+        fallback = find_fallback(self.request, failure.error)
+        if fallback and fallback.cause not in self._causes:
+            self._causes.add(fallback.cause)
+            self.request = fallback.request
+            return Status(fallback.sentence, fallback.cause), 0.0
+        wait = retry_wait(self._policy, self._retries, failure, random_fraction())
+        if wait is None:
+            return None, 0.0
+        self._retries += 1
+        seconds = f"{wait:.0f} s" if wait >= 1 else "a moment"
+        return Status(f"{failure_status(failure)} Trying again in {seconds}."), wait
 
 
-def stream_response(
-    request: ResponsesRequest,
-    client: Client,
-    state: ResponseState,
-    cursor: Cursor | None = None,
+_ID = re.compile(r"[A-Za-z0-9_=-]{1,512}")
+"""Ids that are safe in a path; other servers use base64 in their ids."""
+_LONGEST_WAIT_FOR_ID = 60.0
+_BROKE = "The connection to the model was lost: fetching the rest of the answer."
+
+
+class _Background:
+
+    def __init__(self, attempts: Attempts) -> None:
+        self._response_id = ""
+        self._last: int | None = None
+        self._attempts = attempts
+        self._named = asyncio.get_running_loop().create_future()
+        self._seen: int | None = None
+        self._failures = 0
+        self._resumable = True
+        self._asks = False
+        self._is_left = False
+
+    def is_new(self, event: ServerSentEvent) -> bool:
+        # The event is parsed twice; a background run has few events a second.
+        wire = {} if event.data == "[DONE]" else json.loads(event.data)
+        self.note(wire.get("response"))
+        number = wire.get("sequence_number")
+        if isinstance(number, int):
+            if self._last is not None and number <= self._last:
+                return False
+            self._last = number
+        return True
+
+    def note(self, response: object) -> None:
+        named = as_mapping(response).get("id")
+        if isinstance(named, str) and _ID.fullmatch(named):
+            self._response_id = named
+            if not self._named.done():
+                self._named.set_result(None)
+
+    async def events(
+        self, payload: dict[str, Any] | None
+    ) -> AsyncGenerator[RunEvent, None]:
+        path = "/responses"
+        try:
+            while True:
+                error: ResponsesError | None = None
+                part = _stream_response(path, payload, self._attempts, self)
+                try:
+                    first = await self._first_event(part)
+                    async with aclosing(part) as events:
+                        if first is not None:
+                            yield first
+                        async for event in events:
+                            yield event
+                except ResponsesError as caught:
+                    error = caught
+                if self._attempts.response.ending or not self._can_go_on(error):
+                    break
+                has_news, self._seen = self._last != self._seen, self._last
+                wait = self._wait_after(error, has_news)
+                if not self._attempts.deadlines.allow(wait):
+                    raise TimedOut("total_timeout")
+                if has_news:
+                    yield Status(_BROKE)
+                await asyncio.sleep(wait)
+                path, payload = f"/responses/{self._response_id}", None
+                if not self._asks:
+                    path += f"?stream=true&starting_after={self._last}"
+        finally:
+            self._abandon()
+
+    async def _first_event(
+        self, part: AsyncGenerator[RunEvent, None]
+    ) -> RunEvent | None:
+        if self._named.done():
+            return await anext(part, None)
+        first = asyncio.ensure_future(anext(part, None))
+        try:
+            return await asyncio.shield(first)
+        except asyncio.CancelledError:
+            self._attempts.connections.do_later(self._close(part, first))
+            raise
+
+    async def _close(
+        self, part: AsyncGenerator[RunEvent, None], first: asyncio.Future[Any]
+    ) -> None:
+        await asyncio.wait(
+            {first, self._named},
+            timeout=_LONGEST_WAIT_FOR_ID,
+            return_when=asyncio.FIRST_COMPLETED,
+        )
+        first.cancel()
+        await asyncio.gather(first, return_exceptions=True)
+        await part.aclose()
+        self._abandon()
+
+    def _can_go_on(self, error: ResponsesError | None) -> bool:
+        goes_on = self._response_id and not _is_timeout(error, "total_timeout")
+        if error is not None and not goes_on:
+            raise error
+        return bool(goes_on)
+
+    def _wait_after(self, error: ResponsesError | None, has_news: bool) -> float:
+        asked, limits = self._asks, self._attempts.limits
+        if asked and error is None:  # the server is still working on it
+            self._failures, self._asks = 0, not self._can_resume
+            return limits.poll_seconds
+        self._failures = 0 if has_news else self._failures + 1
+        failure = error.failure if isinstance(error, ApiRefused) else Failure()
+        wait = retry_wait(limits.resuming, self._failures, failure, random_fraction())
+        if wait is None and self._resumable and not asked:
+            self._resumable, wait = False, 0.0  # too old: request the response itself
+        self._asks = not (has_news and self._can_resume)
+        if wait is None:
+            self._is_left = isinstance(error, ApiRefused) and error.status == 404
+            raise ResponseLost
+        return wait
+
+    @property
+    def _can_resume(self) -> bool:
+        return self._resumable and self._last is not None
+
+    def _abandon(self) -> None:
+        attempts = self._attempts
+        if self._response_id and not attempts.response.ending and not self._is_left:
+            self._is_left = True
+            path = f"/responses/{self._response_id}/cancel"
+            attempts.connections.post_later(attempts.endpoint, path)
+
+
+async def _stream_response(
+    path: str,
+    payload: dict[str, Any] | None,
+    attempts: Attempts,
+    background: _Background | None = None,
 ) -> AsyncGenerator[RunEvent, None]:
-    """Send `request`, feed the answer to `state`, and yield its run events.
-
-    A `cursor` notes the position in the stream. Raises the errors of `Connections.post`
-    and MalformedEvent. Cancelling it, or closing the generator, closes the connection.
-    """
-    payload = request.payload()
-    if client.endpoint.strict:
-        payload = strict_payload(payload)
-    posted = client.connections.post(
-        client.endpoint, "/responses", payload, client.deadlines
-    )
-    return _read_response(posted, client, state, cursor)
-
-
-def _resume_stream(
-    path: str, client: Client, state: ResponseState, cursor: Cursor
-) -> AsyncGenerator[RunEvent, None]:
-    requested = client.connections.get(client.endpoint, path, client.deadlines)
-    return _read_response(requested, client, state, cursor)
-
-
-async def _read_response(
-    sent: AbstractAsyncContextManager[HttpResponse],
-    client: Client,
-    state: ResponseState,
-    cursor: Cursor | None,
-) -> AsyncGenerator[RunEvent, None]:
-    client.deadlines.start_attempt()
-    async with sent as answer:
+    state, deadlines = attempts.response, attempts.deadlines
+    deadlines.start_attempt()
+    async with attempts.connections.request(
+        attempts.endpoint, path, payload, deadlines
+    ) as answer:
         state.trace = Trace(answer.request_id, status=200)
         if not answer.is_stream:
-            for event in await _read_object(answer, state, cursor):
-                yield event
+            response = await answer.response_object()
+            if background is not None:
+                background.note(response)
+            status = str(response.get("status") or "completed")
+            if status not in ("queued", "in_progress"):
+                for event in state.feed(FinalResponse(status, response)):
+                    yield event
             return
         decoder = EventStreamDecoder()
         while not (answer.is_read or state.ending):
@@ -3249,8 +3168,8 @@ async def _read_response(
             batch = decoder.feed(chunk) if chunk else decoder.close()
             began = asyncio.get_running_loop().time()
             if batch:
-                client.deadlines.event_arrived()
-            events, malformed = _batch_events(batch, state, cursor)
+                deadlines.event_arrived()
+            events, malformed = _batch_events(batch, state, background)
             del batch, chunk  # hold no bytes of the wire while deltas gather
             for event in events:
                 yield event
@@ -3258,31 +3177,19 @@ async def _read_response(
                 raise malformed
             if not state.ending:
                 with answer.paused():
-                    await _gather_deltas(events, began, client.limits.join_seconds)
+                    await _gather_deltas(events, began, attempts.limits.join_seconds)
         await answer.drain()
 
 
-async def _read_object(
-    answer: HttpResponse, state: ResponseState, cursor: Cursor | None
-) -> list[RunEvent]:
-    response = await answer.response_object()
-    if cursor is not None:
-        cursor.note(response)
-    status = str(response.get("status") or "completed")
-    if status in _UNDER_WAY:
-        return []
-    return state.feed(FinalResponse(status, response))
-
-
 def _batch_events(
-    batch: list[ServerSentEvent], state: ResponseState, cursor: Cursor | None
+    batch: list[ServerSentEvent], state: ResponseState, background: _Background | None
 ) -> tuple[list[RunEvent], MalformedEvent | None]:
     read: list[StreamEvent] = []
     malformed: MalformedEvent | None = None
     try:
         for event in batch:
             parsed = parse_event(event)
-            if cursor is None or cursor.advance(event):
+            if background is None or background.is_new(event):
                 read.append(parsed)
     except MalformedEvent as error:
         malformed = error
@@ -3300,210 +3207,8 @@ async def _gather_deltas(
     await asyncio.sleep(max(0.0, join_seconds * share - spent))
 
 
-_LONGEST_WAIT_FOR_ID = 60.0
-_BROKE = "The connection to the model was lost: fetching the rest of the answer."
-
-
-async def _stream_background(
-    request: ResponsesRequest, client: Client, state: ResponseState
-) -> AsyncGenerator[RunEvent, None]:
-    background = _BackgroundRun(client, state)
-    part = stream_response(request, client, state, background.cursor)
-    try:
-        while True:
-            error: ResponsesError | None = None
-            try:
-                first = await background.first_event(part)
-                async with aclosing(part) as events:
-                    if first is not None:
-                        yield first
-                    async for event in events:
-                        yield event
-            except ResponsesError as caught:
-                error = caught
-            if state.ending or not background.can_go_on(error):
-                break
-            wait = background.wait_after(error)
-            if background.has_news:
-                yield Status(_BROKE)
-            await asyncio.sleep(wait)
-            part = background.next_part()
-    finally:
-        background.abandon()
-
-
-class _BackgroundRun:
-    def __init__(self, client: Client, state: ResponseState) -> None:
-        self._named = asyncio.Event()
-        self.cursor = Cursor(self._named.set)
-        self.has_news = False
-        self._client = client
-        self._state = state
-        self._seen: int | None = None
-        self._failures = 0
-        self._resumable = True
-        self._asks = False
-        self._is_left = False
-
-    async def first_event(
-        self, part: AsyncGenerator[RunEvent, None]
-    ) -> RunEvent | None:
-        if self._named.is_set():
-            return await anext(part, None)
-        first = asyncio.create_task(_first_of(part))
-        try:
-            return await asyncio.shield(first)
-        except asyncio.CancelledError:
-            self._client.connections.do_later(self._close(part, first))
-            raise
-
-    def can_go_on(self, error: ResponsesError | None) -> bool:
-        is_total = isinstance(error, TimedOut) and error.kind == "total_timeout"
-        goes_on = bool(self.cursor.response_id) and not is_total
-        if error is not None and not goes_on:
-            raise error
-        return goes_on
-
-    def wait_after(self, error: ResponsesError | None) -> float:
-        asked, self.has_news = self._asks, self.cursor.last != self._seen
-        self._seen = self.cursor.last
-        if asked and error is None:  # the server is still working on it
-            self._failures, self._asks = 0, not self._can_resume
-            return self._within_limits(self._client.limits.poll_seconds)
-        self._failures = 0 if self.has_news else self._failures + 1
-        wait = self._backoff(error)
-        if wait is None and self._resumable and not asked:
-            self._resumable, wait = False, 0.0  # too old: request the response itself
-        self._asks = not (self.has_news and self._can_resume)
-        if wait is None:
-            self._is_left = isinstance(error, ApiRefused) and error.status == 404
-            raise ResponseLost
-        return self._within_limits(wait)
-
-    def next_part(self) -> AsyncGenerator[RunEvent, None]:
-        path = f"/responses/{self.cursor.response_id}"
-        if not self._asks:
-            path += f"?stream=true&starting_after={self.cursor.last}"
-        return _resume_stream(path, self._client, self._state, self.cursor)
-
-    async def _close(
-        self, part: AsyncGenerator[RunEvent, None], first: asyncio.Task[RunEvent | None]
-    ) -> None:
-        named = asyncio.create_task(self._named.wait())
-        awaited = {first, named}
-        await asyncio.wait(
-            awaited, timeout=_LONGEST_WAIT_FOR_ID, return_when=asyncio.FIRST_COMPLETED
-        )
-        for task in awaited:
-            task.cancel()
-        await asyncio.gather(*awaited, return_exceptions=True)
-        await part.aclose()
-        self.abandon()
-
-    def abandon(self) -> None:
-        named, ended = self.cursor.response_id, self._state.ending
-        if named and not ended and not self._is_left:
-            self._is_left = True
-            path = f"/responses/{named}/cancel"
-            self._client.connections.post_later(self._client.endpoint, path)
-
-    @property
-    def _can_resume(self) -> bool:
-        return self._resumable and self.cursor.last is not None
-
-    def _backoff(self, error: ResponsesError | None) -> float | None:
-        failure = error.failure if isinstance(error, ApiRefused) else Failure()
-        policy = self._client.limits.resuming
-        return retry_wait(policy, self._failures, failure, random_fraction())
-
-    def _within_limits(self, wait: float) -> float:
-        if not self._client.deadlines.allow(wait):
-            raise TimedOut("total_timeout")
-        return wait
-
-
-async def _first_of(part: AsyncGenerator[RunEvent, None]) -> RunEvent | None:
-    return await anext(part, None)
-
-
 _GATEWAY_STATUS = frozenset({408, 502, 504, *range(520, 525)})
 """Statuses of a gateway in front of the API that got no answer in time."""
-
-
-class Attempts:
-    """The attempts at one response: the `request`, its `response`, and the last `error`."""
-
-    def __init__(
-        self,
-        request: ResponsesRequest,
-        client: Client,
-        retries: RetryPolicy,
-        first_index: int = 0,
-    ) -> None:
-        """Number the items of the response from `first_index`."""
-        self.request = request
-        self.response = ResponseState(first_index)
-        self.error: ResponsesError | None = None
-        self._client = client
-        self._policy = retries
-        self._first_index = first_index
-        self._retries = 0
-        self._causes: set[str] = set()
-        self._wait = 0.0
-
-    async def events(self) -> AsyncGenerator[RunEvent, None]:
-        """Send the request and yield its events, until there is nothing more to try."""
-        while True:
-            self.response, self.error = ResponseState(self._first_index), None
-            sent = _stream_background if self.request.background else stream_response
-            answer = sent(self.request, self._client, self.response)
-            try:
-                async with aclosing(answer) as events:
-                    async for event in events:
-                        yield event
-            except ResponsesError as caught:
-                self.error = caught
-            note = self._next()
-            if note is None or not self._client.deadlines.allow(self._wait):
-                break
-            yield note
-            await asyncio.sleep(self._wait)
-        for event in self.response.close():
-            yield event
-
-    @property
-    def ending(self) -> Ending:
-        """How the response ended."""
-        if self.response.ending:
-            return self.response.ending
-        if self.error is not None:
-            return ending_of_exception(self.error, self.response.event_count > 0)
-        return CUT if self.response.event_count else UNREADABLE
-
-    @property
-    def trace(self) -> Trace:
-        """What the log needs to know about the last answer."""
-        if not isinstance(self.error, ApiRefused):
-            return self.response.trace
-        refused = self.error
-        return Trace(refused.request_id, "", refused.failure.status, refused.error)
-
-    def _next(self) -> Status | None:
-        failure = _early_failure(self.error, self.response)
-        if failure is None or (self.request.background and _may_run(self.error)):
-            return None
-        fallback = find_fallback(self.request, failure.error)
-        if fallback and fallback.cause not in self._causes:
-            self._causes.add(fallback.cause)
-            self.request, self._wait = fallback.request, 0.0
-            return Status(fallback.sentence, fallback.cause)
-        wait = retry_wait(self._policy, self._retries, failure, random_fraction())
-        if wait is None:
-            return None
-        self._retries += 1
-        self._wait = wait
-        seconds = f"{wait:.0f} s" if wait >= 1 else "a moment"
-        return Status(f"{failure_status(failure)} Trying again in {seconds}.")
 
 
 def _early_failure(
@@ -3515,31 +3220,33 @@ def _early_failure(
         return None
     if isinstance(error, ApiRefused):
         return error.failure
-    silent = isinstance(error, TimedOut) and error.kind == "first_event_timeout"
+    silent = _is_timeout(error, "first_event_timeout")
     return Failure() if silent or isinstance(error, ConnectionFailed) else None
 
 
+def _is_timeout(error: ResponsesError | None, kind: TimeoutKind) -> bool:
+    return isinstance(error, TimedOut) and error.kind == kind
+
+
 def _may_run(error: ResponsesError | None) -> bool:
-    match error:
-        case ConnectionFailed():
-            return error.was_sent
-        case ApiRefused():
-            stands = not error.failure.should_retry
-            return stands and error.status in _GATEWAY_STATUS
-    return isinstance(error, TimedOut)
+    if isinstance(error, ApiRefused):
+        return not error.failure.should_retry and error.status in _GATEWAY_STATUS
+    return (
+        error.was_sent
+        if isinstance(error, ConnectionFailed)
+        else isinstance(error, TimedOut)
+    )
 
 
-# ==== openai_responses.requests.json_schema: JSON Schemas of tools in the two forms that the API takes: strict and open.
+# ==== openai_responses.requests.json_schema: JSON Schemas of tools in the API's two forms, strict and open.
 
 _DEFINITIONS = ("$defs", "definitions")
 
 
-def definitions(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the named parts of a schema, from both places where they can be."""
+def _definitions(schema: Mapping[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for key in _DEFINITIONS:
-        named = schema.get(key)
-        for name, part in named.items() if isinstance(named, Mapping) else ():
+        for name, part in as_mapping(schema.get(key)).items():
             # Two parts with one name and different content: neither can be used.
             found[name] = part if found.get(name, part) == part else None
     return found
@@ -3549,7 +3256,7 @@ def resolve_reference(node: Any, root: Mapping[str, Any]) -> Any:
     """Return the part of `root` that a `$ref` names, or None; `#` is the root itself."""
     if node.get("$ref") == "#":
         return root
-    return definitions(root).get(_reference_name(node))
+    return _definitions(root).get(_reference_name(node))
 
 
 def _reference_name(node: Any) -> str:
@@ -3569,56 +3276,46 @@ def _is_within_limits(schema: Mapping[str, Any]) -> bool:
     enums = [list(map(str, node.get("enum", ()))) for node in nodes]
     values = [value for enum in enums for value in enum]
     texts = [*properties, *schema.get("$defs", ()), *values]
+    longest = [sum(map(len, enum)) for enum in enums if len(enum) > _LONG_ENUM]
     return (
         len(properties) <= _MOST_PROPERTIES
         and len(values) <= _MOST_VALUES
         and sum(map(len, texts)) <= _MOST_TEXT
-        and all(
-            len(enum) <= _LONG_ENUM or sum(map(len, enum)) <= _LONG_ENUM_CHARACTERS
-            for enum in enums
-        )
+        and max(longest, default=0) <= _LONG_ENUM_CHARACTERS
     )
 
 
 def _nodes(node: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     yield node
-    inner = [*node.get("anyOf", ()), *([node["items"]] if "items" in node else ())]
-    for key in ("properties", "$defs"):
-        inner += node.get(key, {}).values()
-    for one in inner:
-        yield from _nodes(one)
+    items = [node["items"]] if "items" in node else []
+    named = [*node.get("properties", {}).values(), *node.get("$defs", {}).values()]
+    for inner in (*node.get("anyOf", ()), *items, *named):
+        yield from _nodes(inner)
 
 
-Schema = dict[str, Any]
+_Schema = dict[str, Any]
 
-_KEPT = frozenset(
-    {
-        *("description", "enum", "multipleOf", "minimum", "maximum"),
-        *("exclusiveMinimum", "exclusiveMaximum", "minItems", "maxItems", "pattern"),
-    }
-)
+_KEPT = {
+    *("description", "enum", "multipleOf", "minimum", "maximum"),
+    *("exclusiveMinimum", "exclusiveMaximum", "minItems", "maxItems", "pattern"),
+}
 """Keywords that are kept unchanged."""
 
 _BOUNDS = (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum"))
 
-_STRICT_FORMATS = frozenset(
-    {
-        *("date-time", "time", "date", "duration", "email"),
-        *("hostname", "ipv4", "ipv6", "uuid"),
-    }
+_STRICT_FORMATS = (
+    *("date-time", "time", "date", "duration", "email"),
+    *("hostname", "ipv4", "ipv6", "uuid"),
 )
 
-_NARROWING = frozenset(
-    {
-        *("not", "if", "then", "else", "dependentRequired", "dependentSchemas"),
-        *("dependencies", "patternProperties", "propertyNames", "prefixItems"),
-        "contains",
-        *("unevaluatedProperties", "unevaluatedItems", "$dynamicRef", "$recursiveRef"),
-    }
-)
+_NARROWING = {
+    *("not", "if", "then", "else", "dependentRequired", "dependentSchemas"),
+    *("dependencies", "patternProperties", "propertyNames", "prefixItems", "contains"),
+    *("unevaluatedProperties", "unevaluatedItems", "$dynamicRef", "$recursiveRef"),
+}
 """Keywords that restrict values and have no strict form."""
 
-_JSON_TYPES: Mapping[type, str] = {
+_JSON_TYPES = {
     str: "string",
     bool: "boolean",
     int: "integer",
@@ -3634,11 +3331,11 @@ class _NotStrict(Exception):
     """The schema has no strict form."""
 
 
-def strict_schema(schema: Mapping[str, Any]) -> Schema | None:
+def strict_schema(schema: Mapping[str, Any]) -> _Schema | None:
     """Return a function's parameters for strict mode; None if that is impossible.
 
-    What the result allows the given schema allows too, except nulls of optional
-    properties and limits that only a description can express (`minLength`).
+    The result allows only what `schema` allows, except nulls of optional properties and
+    what violates keywords that strict mode does not have (`minLength`).
     """
     try:
         return _StrictRewrite(schema).result()
@@ -3650,25 +3347,22 @@ class _StrictRewrite:
     def __init__(self, root: Mapping[str, Any]) -> None:
         self._root = root
 
-    def result(self) -> Schema:
+    def result(self) -> _Schema:
         root = {k: v for k, v in self._root.items() if k not in _DEFINITIONS}
         if root.keys() & {"anyOf", "oneOf", "$ref", "enum", "const"}:
             raise _NotStrict
-        closed = {
-            **{"type": "object", "properties": {}, "additionalProperties": False},
-            **root,
-        }
-        strict = self._strict(closed, 1)
+        empty = {"type": "object", "properties": {}, "additionalProperties": False}
+        strict = self._strict(empty | root, 1)
         if strict["type"] != "object":
             raise _NotStrict
-        named = definitions(self._root)
+        named = _definitions(self._root)
         parts = {_plain_name(name): self._strict(named[name], 1) for name in named}
         whole = {**strict, "$defs": parts} if parts else strict
         if len(parts) < len(named) or not _is_within_limits(whole):
             raise _NotStrict
         return whole
 
-    def _strict(self, node: Any, depth: int) -> Schema:
+    def _strict(self, node: Any, depth: int) -> _Schema:
         if (
             not isinstance(node, Mapping)
             or depth > _DEEPEST_STRICT
@@ -3686,7 +3380,7 @@ class _StrictRewrite:
             return self._choice(node, depth)
         return self._plain(node, depth)
 
-    def _reference(self, node: Mapping[str, Any]) -> Schema:
+    def _reference(self, node: Mapping[str, Any]) -> _Schema:
         found = resolve_reference(node, self._root)
         if found is None:
             raise _NotStrict
@@ -3694,17 +3388,17 @@ class _StrictRewrite:
             return {"$ref": "#"}
         return {"$ref": f"#/$defs/{_plain_name(_reference_name(node))}"}
 
-    def _choice(self, node: Mapping[str, Any], depth: int) -> Schema:
+    def _choice(self, node: Mapping[str, Any], depth: int) -> _Schema:
         options = node.get("anyOf") or node.get("oneOf")
         beside = node.keys() & {"properties", "items", "enum", "const", "required"}
         beside |= {"oneOf"} if {"anyOf", "oneOf"} <= node.keys() else set()
         if not isinstance(options, list) or not options or beside:
             raise _NotStrict
-        head = {"description": node["description"]} if "description" in node else {}
-        return {**head, "anyOf": [self._strict(one, depth + 1) for one in options]}
+        strict = [self._strict(one, depth + 1) for one in options]
+        return {**_description(node), "anyOf": strict}
 
-    def _merged(self, node: Mapping[str, Any]) -> Schema:
-        merged: Schema = {key: node[key] for key in node if key != "allOf"}
+    def _merged(self, node: Mapping[str, Any]) -> _Schema:
+        merged: _Schema = {key: node[key] for key in node if key != "allOf"}
         for part in node["allOf"] if isinstance(node["allOf"], list) else [None]:
             found = resolve_reference(part, self._root) if _is_reference(part) else part
             if not isinstance(found, Mapping) or "allOf" in found:
@@ -3712,7 +3406,7 @@ class _StrictRewrite:
             merged = _combine(merged, found)
         return merged
 
-    def _plain(self, node: Mapping[str, Any], depth: int) -> Schema:
+    def _plain(self, node: Mapping[str, Any], depth: int) -> _Schema:
         strict = {key: node[key] for key in node if key in _KEPT}
         for bound, limit in _BOUNDS:
             if strict.get(bound) is True and limit in strict:  # OpenAPI 3.0
@@ -3724,21 +3418,18 @@ class _StrictRewrite:
         if "const" in node:
             strict["enum"] = [node["const"]]
         kinds = _types_of(node, strict.get("enum"))
-        if kinds:
-            strict["type"] = kinds[0] if len(kinds) == 1 else kinds
+        strict["type"] = kinds[0] if len(kinds) == 1 else kinds
         if "object" in kinds:
             strict |= self._object(node, depth)
         if "array" in kinds:
             strict["items"] = self._strict(node.get("items"), depth + 1)
         return strict
 
-    def _object(self, node: Mapping[str, Any], depth: int) -> Schema:
-        properties = node.get("properties") or {}
-        is_stated = "additionalProperties" in node or bool(properties)
-        is_open = node.get("additionalProperties", False) is not False
-        if is_open or not is_stated or not isinstance(properties, Mapping):
+    def _object(self, node: Mapping[str, Any], depth: int) -> _Schema:
+        properties, required = node.get("properties") or {}, node.get("required") or ()
+        is_open = node.get("additionalProperties", not properties) is not False
+        if is_open or not isinstance(properties, Mapping):
             raise _NotStrict
-        required = node.get("required") or ()
         if not set(required) <= set(properties):
             raise _NotStrict
         strict = {}
@@ -3752,19 +3443,22 @@ class _StrictRewrite:
         }
 
 
-def _make_nullable(schema: Schema) -> Schema:
+def _make_nullable(schema: _Schema) -> _Schema:
     kinds = schema.get("type")
     if kinds is None or kinds in ("object", "array"):
-        head = {"description": schema["description"]} if "description" in schema else {}
         rest = {key: value for key, value in schema.items() if key != "description"}
         options = rest["anyOf"] if rest.keys() == {"anyOf"} else [rest]
-        none = {"type": "null"}
-        return {**head, "anyOf": options if none in options else [*options, none]}
+        none = [] if {"type": "null"} in options else [{"type": "null"}]
+        return {**_description(schema), "anyOf": [*options, *none]}
     listed = kinds if isinstance(kinds, list) else [kinds]
     made = {**schema, "type": listed if "null" in listed else [*listed, "null"]}
     if "enum" in schema and None not in schema["enum"]:
         made["enum"] = [*schema["enum"], None]
     return made
+
+
+def _description(node: Mapping[str, Any]) -> _Schema:
+    return {key: node[key] for key in ("description",) if key in node}
 
 
 def _plain_name(name: str) -> str:
@@ -3785,7 +3479,7 @@ def _is_reference(part: object) -> bool:
     return isinstance(part, Mapping) and part.keys() == {"$ref"}
 
 
-def _combine(one: Schema, other: Mapping[str, Any]) -> Schema:
+def _combine(one: _Schema, other: Mapping[str, Any]) -> _Schema:
     both = dict(one)
     for key, value in other.items():
         if key == "properties" and isinstance(value, Mapping):
@@ -3811,12 +3505,10 @@ def open_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
 
     A choice at the root becomes one object with all properties of its options.
     """
-    kept = {key: schema[key] for key in schema if key not in _NOT_AT_THE_ROOT}
-    properties = _properties(schema, schema, 0)
-    required = schema.get("required")
-    names = required if isinstance(required, list) else []
-    root = {**kept, "type": "object", "properties": properties}
+    root = {key: schema[key] for key in schema if key not in _NOT_AT_THE_ROOT}
+    root |= {"type": "object", "properties": _properties(schema, schema, 0)}
     if "required" in schema:
+        names = as_list(schema["required"])
         root["required"] = [name for name in names if isinstance(name, str)]
     return dict(_with_items(root, 0))
 
@@ -3824,14 +3516,13 @@ def open_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
 def _properties(node: object, root: Mapping[str, Any], depth: int) -> dict[str, Any]:
     if not isinstance(node, Mapping) or depth > _DEEPEST_OPEN:
         return {}
-    found: dict[str, Any] = {}
     parts = [resolve_reference(node, root)] if "$ref" in node else []
     for key in ("allOf", "anyOf", "oneOf"):
-        parts += node[key] if isinstance(node.get(key), list) else []
+        parts += as_list(node.get(key))
+    found: dict[str, Any] = {}
     for part in parts:
-        found = {**_properties(part, root, depth + 1), **found}
-    own = node.get("properties")
-    return {**found, **own} if isinstance(own, Mapping) else found
+        found = _properties(part, root, depth + 1) | found
+    return {**found, **as_mapping(node.get("properties"))}
 
 
 def _with_items(node: Any, depth: int) -> Any:
@@ -3843,14 +3534,14 @@ def _with_items(node: Any, depth: int) -> Any:
         return node
     whole = {key: _with_items(value, depth + 1) for key, value in node.items()}
     kind = node.get("type")
-    is_array = kind == "array" or (isinstance(kind, list) and "array" in kind)
-    return {**whole, "items": {}} if is_array and "items" not in whole else whole
+    if kind == "array" or "array" in as_list(kind):
+        whole.setdefault("items", {})
+    return whole
 
 
 # ==== openai_responses.loop.arguments: Checks the arguments that a model gives a function against the function's schema.
 
 _DEEPEST_ARGUMENT = 40
-"""How deep values and references of schemas are followed."""
 
 
 def _is_number(value: Any) -> bool:
@@ -4024,10 +3715,8 @@ def _parts_of(
     parts = [resolve_reference(node, root)] if "$ref" in node else []
     parts += node["allOf"] if isinstance(node.get("allOf"), list) else []
     for key in ("anyOf", "oneOf"):
-        options = node.get(key)
-        parts += (
-            _chosen_option(value, options, root) if isinstance(options, list) else []
-        )
+        if isinstance(node.get(key), list):
+            parts += _chosen_option(value, node[key], root)
     return parts
 
 
@@ -4035,433 +3724,10 @@ def _chosen_option(
     value: Any, options: list[Any], root: Mapping[str, Any]
 ) -> list[Any]:
     check = _SchemaValidator(root, lenient=True)
-    fitting = (option for option in options if not check.error(value, option))
-    first = next(fitting, None)
-    return options if first is None else [first]
-
-
-# ==== openai_responses.requests.tools: Tools of a chat body or of the host in the API's form, with names that it allows.
-
-_ALLOWED = re.compile(r"[a-zA-Z0-9_-]{1,64}")
-_FORBIDDEN = re.compile(r"[^a-zA-Z0-9_-]")
-_STEM = 51  # of 64; the rest is `_` and the digest
-_DIGEST = 12
-
-
-class ToolNames(NamedTuple):
-    """Translates the names of tools for the API and back; `known` are their own names.
-
-    The translation depends only on the name itself, so the next request has the same
-    one, unless another known tool has that name.
-    """
-
-    known: tuple[str, ...] = ()
-
-    def sent_name(self, name: str) -> str:
-        """Return the name that the API gets: 1 to 64 letters, digits, `_` and `-`."""
-        if _ALLOWED.fullmatch(name):
-            return name
-        stem, seed = _FORBIDDEN.sub("_", name)[:_STEM], name
-        while True:
-            seed = hashlib.sha256(seed.encode("utf-8", "surrogatepass")).hexdigest()
-            sent = f"{stem}_{seed[:_DIGEST]}"
-            if sent not in self.known:
-                return sent
-
-    def own_name(self, sent: str) -> str:
-        """Return the tool's own name for the name that the model used."""
-        return next((name for name in self.known if self.sent_name(name) == sent), sent)
-
-    def rename_tools(self, tools: Iterable[Item]) -> list[Item]:
-        """Return `tools` with the names that the API gets."""
-        return [self._sent_tool(tool) for tool in tools]
-
-    def _sent_tool(self, tool: Item) -> Item:
-        if tool.get("type") not in ("function", "custom"):
-            return tool
-        return {**tool, "name": self.sent_name(tool["name"])}
-
-
-_MODES = ("auto", "none", "required")
-_CALLED_BY_NAME = ("function", "custom")
-_OF_THE_API = ("allowed_callers", "async", "defer_loading", "output_schema")
-_NO_TOOL_NAME = "A tool has no name. Every function or custom tool needs one."
-_NO_OBJECT = "A tool is not described by a JSON object."
-
-
-def responses_tools(
-    specs: Sequence[Mapping[str, Any]], *, strict: bool = False
-) -> list[Item]:
-    """Return the tools of a chat body, or of the host, in the API's form.
-
-    Chat Completions nests a function under `function`, the host has it without a
-    `type`; the API has it flat and needs `parameters` and `strict`. With `strict` every
-    function becomes strict whose schema allows it.
-    """
-    return [_responses_tool(spec, strict) for spec in specs]
-
-
-def merge_tools(*groups: Sequence[Item]) -> list[Item]:
-    """Return the tools of all groups, each once; a later one replaces an earlier one.
-
-    Functions and custom tools are equal by name, MCP servers by label, others by type.
-    """
-    tools = [tool for group in groups for tool in group]
-    return list({_identity(tool): tool for tool in tools}.values())
-
-
-def responses_tool_choice(
-    choice: object,
-    tools: Sequence[Item] | None = None,
-    *,
-    names: ToolNames | None = None,
-) -> object:
-    """Return `tool_choice` in the API's form, where a named function is not nested.
-
-    A bare name is accepted. Raises InvalidRequest for a tool that is not among `tools`,
-    if those are known.
-    """
-    if choice is None or choice in _MODES:
-        return choice
-    if isinstance(choice, str):
-        wanted = _choice_by_name(choice, tools, names)
-    elif isinstance(choice, Mapping):
-        wanted = _tool_choice(choice, names)
-    else:
-        raise InvalidRequest("The tool choice is neither a word nor a JSON object.")
-    for tool in wanted["tools"] if wanted["type"] == "allowed_tools" else [wanted]:
-        _check_offered(tool, tools)
-    return wanted
-
-
-def next_tool_choice(choice: object) -> object:
-    """Return the choice after the first calls; what it forbids stays forbidden."""
-    if isinstance(choice, Mapping) and choice.get("type") == "allowed_tools":
-        return {**choice, "mode": "auto"}
-    return "none" if choice == "none" else None
-
-
-def _responses_tool(spec: Mapping[str, Any], strict: bool) -> Item:
-    if not isinstance(spec, Mapping):
-        raise InvalidRequest(_NO_OBJECT)
-    kind = spec.get("type", "function")
-    nested = spec.get(kind) if kind in _CALLED_BY_NAME else None
-    flat: Mapping[str, Any] = nested if isinstance(nested, Mapping) else spec
-    if kind in _CALLED_BY_NAME:
-        _check_named(flat)
-    if kind == "custom" and flat is nested:
-        return {"type": "custom", **flat, **_flat_format(flat)}
-    is_complete = "type" in spec and "parameters" in flat and "strict" in flat
-    if kind != "function" or (is_complete and flat is spec):
-        return dict(spec)
-    return _function(flat, strict)
-
-
-def _check_named(tool: Mapping[str, Any]) -> None:
-    if not isinstance(tool.get("name"), str) or not tool["name"]:
-        raise InvalidRequest(_NO_TOOL_NAME)
-
-
-def _function(function: Mapping[str, Any], strict: bool) -> Item:
-    own = function.get("strict")
-    wanted = own if isinstance(own, bool) else strict
-    parameters = as_mapping(function.get("parameters"))
-    made = strict_schema(parameters) if wanted else None
-    tool: Item = {"type": "function", "name": function["name"]}
-    if function.get("description"):
-        tool["description"] = function["description"]
-    tool |= {key: function[key] for key in _OF_THE_API if key in function}
-    shown = open_schema(parameters) if made is None else made
-    return {**tool, "parameters": shown, "strict": made is not None}
-
-
-def _flat_format(custom: Mapping[str, Any]) -> Item:
-    grammar = as_mapping(custom.get("format")).get("grammar")
-    if not isinstance(grammar, Mapping):
-        return {}
-    return {"format": {"type": "grammar", **grammar}}
-
-
-def _identity(tool: Mapping[str, Any]) -> tuple[str, object]:
-    kind = tool.get("type")
-    if kind in _CALLED_BY_NAME:
-        return "name", tool.get("name")
-    if kind == "mcp":
-        return "server", tool.get("server_label")
-    return "type", (kind, tool.get("name")) if kind == "namespace" else kind
-
-
-def _choice_by_name(
-    choice: str, tools: Sequence[Item] | None, names: ToolNames | None
-) -> Item:
-    sent = names.sent_name(choice) if names else choice
-    for tool in tools or ():
-        if tool.get("type") in _CALLED_BY_NAME and tool.get("name") == sent:
-            return {"type": tool["type"], "name": sent}
-    for tool in tools or ():
-        if tool.get("type") == choice or tool.get("server_label") == choice:
-            return {key: tool[key] for key in ("type", "server_label") if key in tool}
-    return {"type": "function", "name": sent}
-
-
-def _tool_choice(choice: Mapping[str, Any], names: ToolNames | None) -> Item:
-    kind = choice.get("type", "function")
-    inner = choice.get(kind) if isinstance(kind, str) else None
-    flat = dict(inner) if isinstance(inner, Mapping) else dict(choice)
-    wanted: Item = {**flat, "type": kind}
-    if kind in _CALLED_BY_NAME:
-        if not isinstance(wanted.get("name"), str):
-            raise InvalidRequest("The tool choice names no tool.")
-        wanted["name"] = names.sent_name(wanted["name"]) if names else wanted["name"]
-    if kind == "allowed_tools":
-        chosen = as_list(wanted.get("tools"))
-        wanted["tools"] = [
-            _tool_choice(one, names) for one in chosen if isinstance(one, Mapping)
-        ]
-    return wanted
-
-
-def _check_offered(wanted: Item, tools: Sequence[Item] | None) -> None:
-    same: list[str] = [key for key in ("type", "server_label") if key in wanted]
-    same += ["name"] if wanted["type"] in _CALLED_BY_NAME else []
-    if tools is None or any(
-        all(tool.get(key) == wanted[key] for key in same) for tool in tools
-    ):
-        return
-    name = wanted.get("name") or wanted.get("server_label") or wanted["type"]
-    raise InvalidRequest(f"The tool choice asks for {name}, which is no tool here.")
-
-
-# ==== openai_responses.requests.replay: Output items of earlier responses, in the form in which they are sent again.
-
-
-class Origin(NamedTuple):
-    """The model family, the server's name, and the account that produced an item.
-
-    `endpoint` and `account` are empty if an earlier writer did not store them.
-    """
-
-    family: str
-    endpoint: str = ""
-    account: str = ""
-
-    def can_decrypt(self, maker: Self) -> bool:
-        """Say whether reasoning of `maker` can be sent here."""
-        same_server = maker.endpoint in ("", self.endpoint)
-        same_account = maker.account in ("", self.account)
-        return same_server and same_account and maker.family == self.family
-
-    def wire(self) -> dict[str, str]:
-        """Return the form in which it is stored."""
-        account = {"account": self.account} if self.account else {}
-        return {"family": self.family, "endpoint": self.endpoint, **account}
-
-
-def origin_at(family: str, endpoint: Endpoint) -> Origin:
-    """Return the origin of items of `family` from `endpoint`."""
-    return Origin(family, endpoint.host, endpoint.owner())
-
-
-def read_origin(wire: object, host_model: str) -> Origin:
-    """Return a stored origin, or the one that the host's model id implies.
-
-    The host's id is `{function id}.{model}`; earlier writers stored nothing else.
-    """
-    if isinstance(wire, Mapping) and wire.get("family"):
-        endpoint, account = (str(wire.get(k) or "") for k in ("endpoint", "account"))
-        return Origin(str(wire["family"]), endpoint, account)
-    return Origin(resolve_model(host_model.split(".", 1)[-1]).family)
-
-
-_REMOTE_SIGN = "mcp"
-"""The prefix of the ids of remote calls, and of no others."""
-
-
-def remote_name(item: Mapping[str, Any]) -> str:
-    """Return the name of a remote tool: its server's label, then its own name."""
-    return ToolNames().sent_name(f"{item.get('server_label')}_{item.get('name')}")
-
-
-def remote_call(item: Mapping[str, Any]) -> Item:
-    """Return the call that `item` made, or asked permission for."""
-    return {
-        "type": "function_call",
-        "call_id": _remote_call_id(item),
-        "name": remote_name(item),
-        "arguments": str(item.get("arguments") or "{}"),
-    }
-
-
-def remote_output(item: Mapping[str, Any]) -> Item:
-    """Return the output of an `mcp_call`, or its error."""
-    return _call_output(item, _remote_error(item) or str(item.get("output") or ""))
-
-
-def refused_pair(request: Mapping[str, Any], why: str) -> list[Item]:
-    """Return a call that was asked for and not allowed, with its output."""
-    return [remote_call(request), _call_output(request, f"Error: {why}")]
-
-
-def remote_failed(item: Mapping[str, Any]) -> bool:
-    """Say whether an `mcp_call` failed."""
-    return bool(item.get("error")) or item.get("status") == "failed"
-
-
-def is_approval_request(item: Mapping[str, Any]) -> bool:
-    """Say whether the API asks for permission to make a call."""
-    return item_type(item) == "mcp_approval_request"
-
-
-def drop_settled_approvals(items: Sequence[Item]) -> list[Item]:
-    """Return `items` without approvals that are over.
-
-    One that the model has not acted on stays; a request without an answer cannot be
-    sent.
-    """
-    requests = {item["id"]: item for item in items if is_approval_request(item)}
-    last = _last_act(items, {_remote_call_id(request) for request in requests.values()})
-    answers = {
-        item.get("approval_request_id"): (place > last, item)
-        for place, item in enumerate(items)
-        if _is_response(item)
-    }
-    kept: list[Item] = []
-    for item in items:
-        is_open, answer = answers.get(_asked_id(item), (False, {}))
-        if is_open or _asked_id(item) is None:
-            kept.append(item)
-        elif is_approval_request(item) and answer.get("approve") is False:
-            kept += refused_pair(item, str(answer.get("reason") or ""))
-    return kept
-
-
-def _last_act(items: Sequence[Item], refused: Container[str]) -> int:
-    acts = (
-        place
-        for place, item in enumerate(items)
-        if not kind_of(item).from_client and item.get("call_id") not in refused
-    )
-    return max(acts, default=-1)
-
-
-def _asked_id(item: Mapping[str, Any]) -> object:
-    if is_approval_request(item):
-        return item["id"]
-    return item.get("approval_request_id") if _is_response(item) else None
-
-
-def reorder_remote_outputs(items: Iterable[Item]) -> list[Item]:
-    """Return `items` with the output of each remote call directly behind it.
-
-    Calls that ran at the same time are in the host's order.
-    """
-    rows = list(items)
-    outputs = {
-        item["call_id"]: item
-        for item in rows
-        if _is_remote(item, "function_call_output")
-    }
-    ordered: list[Item] = []
-    for item in rows:
-        if _is_remote(item, "function_call") and item["call_id"] in outputs:
-            ordered += [item, outputs[item["call_id"]]]
-        elif not _is_remote(item, "function_call_output"):
-            ordered.append(item)
-    return ordered
-
-
-def _is_response(item: Mapping[str, Any]) -> bool:
-    return item_type(item) == "mcp_approval_response"
-
-
-def _is_remote(item: Mapping[str, Any], kind: str) -> bool:
-    return item_type(item) == kind and str(item.get("call_id")).startswith(_REMOTE_SIGN)
-
-
-def _remote_call_id(item: Mapping[str, Any]) -> str:
-    own = str(item.get("id") or "")
-    return own if own.startswith(_REMOTE_SIGN) else f"{_REMOTE_SIGN}_{own}"
-
-
-def _call_output(item: Mapping[str, Any], text: str) -> Item:
-    kind = "function_call_output"
-    return {"type": kind, "call_id": _remote_call_id(item), "output": text}
-
-
-def _remote_error(item: Mapping[str, Any]) -> str:
-    error = item.get("error")
-    if not error:
-        return ""
-    fields = error if isinstance(error, Mapping) else {"message": error}
-    content = fields.get("content")
-    text = fields.get("message") or content
-    if isinstance(content, list):
-        text = "\n".join(map(part_text, content_parts(content)))
-    return f"Error: {text or 'the server did not say what went wrong.'}"
-
-
-_NEVER_REPLAYED = ("id", "status", "created_by")
-_MADE_HERE = "replayed"
-
-
-def strip_for_replay(item: Item) -> Item:
-    """Return `item` in the form that is sent again: without ids, status and nulls.
-
-    `logprobs` of a message and `action.sources` of a search are removed, too.
-    """
-    kept = {k: v for k, v in item.items() if k not in _NEVER_REPLAYED and v is not None}
-    if item_type(item) == "message" and isinstance(kept.get("content"), list):
-        kept["content"] = list(map(_strip_part, content_parts(kept["content"])))
-    if is_host_returned(item):
-        kept |= _required_fields(item)
-    return kept
-
-
-def replay_items(item: Item) -> list[Item]:
-    """Return the items that represent an output item in later requests, in order."""
-    if item_type(item) == "mcp_call":
-        return [remote_call(item), remote_output(item)]
-    return [image_message(item) if has_image(item) else strip_for_replay(item)]
-
-
-def replay_output(output: Iterable[Item], *, with_reasoning: bool) -> list[Item]:
-    """Return the output of a response for the next request of the same run."""
-    returned = (item for item in output if _goes_back(item, with_reasoning))
-    return [one for item in returned for one in replay_items(item)]
-
-
-def _goes_back(item: Item, with_reasoning: bool) -> bool:
-    if is_reasoning(item):
-        return with_reasoning and has_encrypted_reasoning(item)
-    return not is_hosted(item) or is_host_returned(item) or has_image(item)
-
-
-def _required_fields(item: Item) -> Item:
-    kind = kind_of(item)
-    fields = {key: item.get(key) for key in kind.nullable}
-    fields |= {key: item[key] for key in ("id", "status") if item.get(key)}
-    if fields.get("outputs"):  # pictures are large and only people need them
-        parts = content_parts(fields["outputs"])
-        fields["outputs"] = [p for p in parts if p.get("type") != "image"]
-    if kind.tool == "web_search":
-        action = item["action"].items()
-        fields["action"] = {k: v for k, v in action if k != "sources" and v is not None}
-    # An approval is named by the id of the request for it.
-    if "id" in fields and kind.returned == "always":
-        fields["id"] = _new_id(str(item["id"]))
-    return fields
-
-
-def _new_id(own: str) -> str:
-    prefix, _, rest = own.partition("_")
-    if rest.startswith(_MADE_HERE):
-        return own
-    digest = hashlib.sha256(own.encode("utf-8", "replace")).hexdigest()
-    return f"{prefix}_{_MADE_HERE}{digest[:40]}"
-
-
-def _strip_part(part: Item) -> Item:
-    return {k: v for k, v in part.items() if k != "logprobs" and v is not None}
+    for option in options:
+        if not check.error(value, option):
+            return [option]
+    return options
 
 
 # ==== openai_responses.loop.tools: Calls of tools: who may run them, how they run, and what they return.
@@ -4483,9 +3749,7 @@ class Approver:
 
     def rule_for(self, name: str) -> Approval:
         """Return the rule that applies to a tool."""
-        fitting = (
-            answer for pattern, answer in self.rules if fnmatchcase(name, pattern)
-        )
+        fitting = (rule for pattern, rule in self.rules if fnmatchcase(name, pattern))
         return next(fitting, self.default_rule)
 
     @property
@@ -4502,18 +3766,14 @@ class Approver:
                 return None
             case "deny":
                 return f"The administrator does not allow {name}. Do not call it again."
-        if await self._is_approved(call_id, name, arguments):
-            return None
-        return f"The user did not approve this call of {name}. Go on without it."
-
-    async def _is_approved(
-        self, call_id: str, name: str, arguments: Mapping[str, Any]
-    ) -> bool:
         try:
-            return self.ask is not None and await self.ask(call_id, name, arguments)
+            approved = self.ask and await self.ask(call_id, name, arguments)
         except Exception as error:  # nobody could be asked: no approval
             self.log(f"nobody could be asked about {name}: {describe_exception(error)}")
-            return False
+            approved = False
+        if approved:
+            return None
+        return f"The user did not approve this call of {name}. Go on without it."
 
 
 def read_rules(text: str) -> list[tuple[str, Approval]]:
@@ -4555,8 +3815,7 @@ class CallableTools(Protocol):
     ) -> tuple[str, dict[str, Any]] | None:
         """Return the own name of the tool that a call will run, and its arguments.
 
-        A tool that only passes calls on names another tool; None if there is no such
-        tool.
+        A tool that passes calls on names another one. None: there is no such tool.
         """
 
     def is_interactive(self, name: str) -> bool:
@@ -4607,9 +3866,9 @@ def tool_error(sentence: str) -> ToolResult:
 
 class _ReadyCall(NamedTuple):
 
-    call_id: str
     name: str
     arguments: dict[str, Any]
+    is_interactive: bool
 
 
 async def run_calls(
@@ -4618,43 +3877,47 @@ async def run_calls(
     """Run `calls` in parallel; yield each with its result, in the order of the calls.
 
     The order is kept because a host that stores results as they arrive would send them
-    in another order in the next request. Every call is answered exactly once. Closing
-    the generator cancels the running calls.
+    in another order in the next request. Closing the generator cancels running calls.
     """
-    found = [_check_call(call, toolset.tools) for call in calls]
-    clock = _Clock(toolset.limits.batch_seconds)
-    slots = asyncio.Semaphore(toolset.limits.at_once)
-    tasks = [asyncio.create_task(_answer(one, toolset, slots, clock)) for one in found]
+    checked = [_check_call(call, toolset.tools) for call in calls]
+    batch = _Batch(toolset)
+    tasks = [
+        asyncio.create_task(batch.answer(str(call["call_id"]), one))
+        for call, one in zip(calls, checked, strict=True)
+    ]
     limited = [
         task
-        for one, task in zip(found, tasks, strict=True)
-        if not _is_interactive(one, toolset)
+        for one, task in zip(checked, tasks, strict=True)
+        if isinstance(one, ToolResult) or not one.is_interactive
     ]
     try:
         for call, task in zip(calls, tasks, strict=True):
-            await (clock.wait(task) if task in limited else asyncio.wait([task]))
+            await (batch.wait(task) if task in limited else asyncio.wait([task]))
             if not task.done():
                 _cancel(limited)  # all at once, so that no waiting call starts
-            yield call, _result(task, call, toolset)
+            if task.done() and not task.cancelled():
+                yield call, task.result()
+            else:
+                seconds = toolset.limits.batch_seconds
+                why = f"was stopped: the tools took over {seconds:g} s."
+                yield call, tool_error(f"{_name(call)} {why}")
     finally:
         _cancel(tasks)
 
 
-class _Clock:
+def _cancel(tasks: Iterable[asyncio.Task[ToolResult]]) -> None:
+    for task in tasks:
+        task.cancel()
 
-    def __init__(self, seconds: float) -> None:
+
+class _Batch:
+
+    def __init__(self, toolset: Toolset) -> None:
+        self._toolset = toolset
+        self._slots = asyncio.Semaphore(toolset.limits.at_once)
+        self._asking = asyncio.Lock()  # questions are asked one by one
         self._loop = asyncio.get_running_loop()
-        self._end = self._loop.time() + seconds
-        self._asking = asyncio.Lock()
-
-    @asynccontextmanager
-    async def question(self) -> AsyncGenerator[None, None]:
-        async with self._asking:
-            began = self._loop.time()
-            try:
-                yield
-            finally:
-                self._end += self._loop.time() - began
+        self._end = self._loop.time() + toolset.limits.batch_seconds
 
     async def wait(self, task: asyncio.Task[ToolResult]) -> None:
         while not task.done():
@@ -4667,37 +3930,43 @@ class _Clock:
             else:
                 return
 
-
-def _cancel(tasks: Iterable[asyncio.Task[ToolResult]]) -> None:
-    for task in tasks:
-        task.cancel()
-
-
-def _result(task: asyncio.Task[ToolResult], call: Item, toolset: Toolset) -> ToolResult:
-    if task.done() and not task.cancelled():
-        return task.result()
-    seconds = toolset.limits.batch_seconds
-    return tool_error(f"{_name(call)} was stopped: the tools took over {seconds:g} s.")
+    async def answer(self, call_id: str, call: _ReadyCall | ToolResult) -> ToolResult:
+        if isinstance(call, ToolResult):
+            return call
+        approver = self._toolset.approver
+        asks = approver.rule_for(call.name) == "ask"
+        async with self._asking if asks else nullcontext():
+            began = self._loop.time()
+            try:
+                refusal = await approver.refusal(call_id, call.name, call.arguments)
+            finally:
+                self._end += self._loop.time() - began
+        if refusal is not None:
+            return tool_error(refusal)
+        if call.is_interactive:
+            return await _call_tool(call, self._toolset, None)
+        async with self._slots:
+            return await _call_tool(call, self._toolset, self._toolset.limits.seconds)
 
 
 def _check_call(call: Item, tools: CallableTools) -> _ReadyCall | ToolResult:
-    name, call_id = _name(call), str(call["call_id"])
+    name = _name(call)
     try:
         arguments = _arguments(call)
     except (ValueError, RecursionError):
         why = "its arguments are not valid JSON. Send them again, whole."
         return tool_error(f"{name} was not called: {why}")
-    found = _ready_call(call_id, name, arguments, tools)
+    found = _ready_call(name, arguments, tools)
     if isinstance(found, ToolResult):
         return found
     resolved = tools.resolve_call(name, found.arguments)
     if resolved is None:
         return tool_error(f"{name} was not called: it names no tool to call.")
-    return _ready_call(call_id, *resolved, tools)
+    return _ready_call(*resolved, tools)
 
 
 def _ready_call(
-    call_id: str, name: str, arguments: object, tools: CallableTools
+    name: str, arguments: object, tools: CallableTools
 ) -> _ReadyCall | ToolResult:
     schema = tools.parameters(name)
     if schema is None:
@@ -4705,7 +3974,8 @@ def _ready_call(
     complaint = argument_error(arguments, schema)
     if complaint is not None or not isinstance(arguments, dict):
         return tool_error(f"{name} was not called: {complaint}")
-    return _ReadyCall(call_id, name, drop_optional_nulls(arguments, schema))
+    given = drop_optional_nulls(arguments, schema)
+    return _ReadyCall(name, given, tools.is_interactive(name))
 
 
 def _arguments(call: Item) -> object:
@@ -4715,26 +3985,6 @@ def _arguments(call: Item) -> object:
     return json.loads(text) if isinstance(text, str) and text.strip() else {}
 
 
-async def _answer(
-    found: _ReadyCall | ToolResult,
-    toolset: Toolset,
-    slots: asyncio.Semaphore,
-    clock: _Clock,
-) -> ToolResult:
-    if isinstance(found, ToolResult):
-        return found
-    approver = toolset.approver
-    asks = approver.rule_for(found.name) == "ask"
-    async with clock.question() if asks else nullcontext():
-        refusal = await approver.refusal(found.call_id, found.name, found.arguments)
-    if refusal is not None:
-        return tool_error(refusal)
-    if _is_interactive(found, toolset):
-        return await _call_tool(found, toolset, None)
-    async with slots:
-        return await _call_tool(found, toolset, toolset.limits.seconds)
-
-
 async def _call_tool(
     ready: _ReadyCall, toolset: Toolset, seconds: float | None
 ) -> ToolResult:
@@ -4742,7 +3992,8 @@ async def _call_tool(
     try:
         async with asyncio.timeout(seconds) as scope:
             answer = await toolset.tools.call(name, ready.arguments)
-        return _cap_result(answer, toolset.limits.characters)
+        output = _cap_output(answer.output, toolset.limits.characters)
+        return answer._replace(output=output)
     except (Exception, SystemExit, asyncio.CancelledError) as error:
         task = asyncio.current_task()
         if isinstance(error, asyncio.CancelledError) and task and task.cancelling():
@@ -4754,108 +4005,432 @@ async def _call_tool(
         return tool_error(f"{name} failed. Tell the user, or try another way.")
 
 
-def _cap_result(answer: ToolResult, characters: int) -> ToolResult:
-    output = answer.output
-    if isinstance(output, str):
-        return ToolResult(cap_text(output, characters), answer.failed, answer.card)
-    parts = [
-        (
-            {**part, "text": cap_text(part["text"], characters)}
-            if isinstance(part.get("text"), str)
-            else part
-        )
-        for part in output
-    ]
-    return ToolResult(parts, answer.failed, answer.card)
-
-
-def cap_text(text: str, characters: int) -> str:
-    """Return the beginning and end of `text`, and a note about the cut between them."""
-    if len(text) <= characters:
-        return text
+def _cap_output(output: Any, characters: int) -> Any:
+    if isinstance(output, list):
+        return [
+            (
+                {**part, "text": _cap_output(part["text"], characters)}
+                if isinstance(part.get("text"), str)
+                else part
+            )
+            for part in output
+        ]
+    if len(output) <= characters:
+        return output
     half = characters // 2
-    note = f"\n[... {len(text) - 2 * half} characters are cut here ...]\n"
-    return text[:half] + note + text[len(text) - half :]
+    note = f"\n[... {len(output) - 2 * half} characters are cut here ...]\n"
+    return output[:half] + note + output[len(output) - half :]
 
 
 def _name(call: Item) -> str:
     return str(call.get("name") or "")
 
 
-def _is_interactive(found: _ReadyCall | ToolResult, toolset: Toolset) -> bool:
-    return isinstance(found, _ReadyCall) and toolset.tools.is_interactive(found.name)
+# ==== openai_responses.requests.tools: Tools of a chat body or of the host, in the API's form and with names it allows.
+
+_ALLOWED = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+_FORBIDDEN = re.compile(r"[^a-zA-Z0-9_-]")
+_STEM = 51  # of 64; the rest is `_` and the digest
+_DIGEST = 12
 
 
-class McpApproval(NamedTuple):
-    """The decision about one approval request; `refusal` says why it is denied."""
+class ToolNames(NamedTuple):
+    """Translates the names of tools for the API and back; `known` are their own names.
 
-    request: Item
-    refusal: str | None
+    A translation depends only on the name, to be the same in later requests, unless
+    another known tool has that name.
+    """
 
-    @property
-    def response(self) -> Item:
-        """The input item with the decision for the API."""
-        response: Item = {
-            "type": "mcp_approval_response",
-            "approval_request_id": self.request.get("id"),
-            "approve": self.refusal is None,
-        }
-        return response | ({"reason": self.refusal} if self.refusal else {})
+    known: tuple[str, ...] = ()
 
-    @property
-    def items(self) -> list[Item]:
-        """The items that the run's output gets: a denied call and its output."""
-        if self.refusal is None:
-            return [self.response]
-        call, output = refused_pair(self.request, self.refusal)
-        return [{**call, "id": f"fc_{call['call_id']}"}, output]
+    def sent_name(self, name: str) -> str:
+        """Return the name that the API gets: 1 to 64 letters, digits, `_` and `-`."""
+        if _ALLOWED.fullmatch(name):
+            return name
+        stem, seed = _FORBIDDEN.sub("_", name)[:_STEM], name
+        while True:
+            seed = hashlib.sha256(seed.encode("utf-8", "surrogatepass")).hexdigest()
+            sent = f"{stem}_{seed[:_DIGEST]}"
+            if sent not in self.known:
+                return sent
 
-    def events(self, index: int) -> list[RunEvent]:
-        """Return the events for viewers, from the item at `index` on.
+    def own_name(self, sent: str) -> str:
+        """Return the tool's own name for the name that the model used."""
+        return next((name for name in self.known if self.sent_name(name) == sent), sent)
 
-        An approved call will appear itself.
-        """
-        if self.refusal is None:
-            return []
-        call, output = self.items
+    def rename_tools(self, tools: Iterable[Item]) -> list[Item]:
+        """Return `tools` with the names that the API gets."""
         return [
-            ItemAdded(index, call),
-            ItemDone(index, call),
-            ToolOutput(index + 1, output, failed=True),
+            (
+                tool
+                if is_hosted_tool(tool)
+                else tool | {"name": self.sent_name(tool["name"])}
+            )
+            for tool in tools
         ]
 
 
-async def ask_mcp_approvals(
-    requests: Sequence[Item], approver: Approver
-) -> list[McpApproval]:
-    """Return the decision for each request, by rule or by a person, one by one."""
-    careful = replace(approver, default_rule="ask")
-    return [
-        McpApproval(
-            request,
-            await careful.refusal(
-                str(request.get("id")), remote_name(request), _shown_arguments(request)
-            ),
+_MODES = ("auto", "none", "required")
+_CALLED_BY_NAME = ("function", "custom")
+_OF_THE_API = ("allowed_callers", "async", "defer_loading", "output_schema")
+
+
+def responses_tools(
+    specs: Sequence[Mapping[str, Any]], *, strict: bool = False
+) -> list[Item]:
+    """Return the tools of a chat body, or of the host, in the API's form.
+
+    Chat Completions nests a function under `function`, the host has no `type`; the API
+    needs it flat, with `parameters` and `strict`. With `strict` every function becomes
+    strict whose schema allows it.
+    """
+    return [_responses_tool(spec, strict) for spec in specs]
+
+
+def is_hosted_tool(tool: Mapping[str, Any]) -> bool:
+    """Say whether the API runs a tool, itself or on another server."""
+    return tool.get("type") not in _CALLED_BY_NAME
+
+
+def merge_tools(*groups: Sequence[Item]) -> list[Item]:
+    """Return the tools of all groups; a later one replaces an earlier one of its name.
+
+    MCP servers are compared by label, other hosted tools by type.
+    """
+    tools = [tool for group in groups for tool in group]
+    return list({_identity(tool): tool for tool in tools}.values())
+
+
+def responses_tool_choice(
+    choice: object, tools: Sequence[Item], names: ToolNames
+) -> object:
+    """Return `tool_choice` in the API's form, where a named function is not nested.
+
+    A bare name is accepted. Raises InvalidRequest for a tool that is not among `tools`.
+    """
+    if choice is None or choice in _MODES:
+        return choice
+    if isinstance(choice, str):
+        wanted = _choice_by_name(choice, tools, names)
+    elif isinstance(choice, Mapping):
+        wanted = _tool_choice(choice, names)
+    else:
+        raise InvalidRequest("The tool choice is neither a word nor a JSON object.")
+    for tool in wanted["tools"] if wanted["type"] == "allowed_tools" else [wanted]:
+        _check_offered(tool, tools)
+    return wanted
+
+
+def next_tool_choice(choice: object) -> object:
+    """Return the choice after the first calls; what it forbids stays forbidden."""
+    if isinstance(choice, Mapping) and choice.get("type") == "allowed_tools":
+        return {**choice, "mode": "auto"}
+    return "none" if choice == "none" else None
+
+
+def _responses_tool(spec: Mapping[str, Any], strict: bool) -> Item:
+    if not isinstance(spec, Mapping):
+        raise InvalidRequest("A tool is not described by a JSON object.")
+    kind = spec.get("type", "function")
+    if kind not in _CALLED_BY_NAME:
+        return dict(spec)
+    nested = spec.get(kind)
+    flat: Mapping[str, Any] = nested if isinstance(nested, Mapping) else spec
+    if not as_text(flat.get("name")):
+        raise InvalidRequest(
+            "A tool has no name. Every function or custom tool needs one."
         )
-        for request in requests
-    ]
+    if kind == "function":
+        is_complete = {"type", "parameters", "strict"} <= spec.keys() and flat is spec
+        return dict(spec) if is_complete else _function(flat, strict)
+    return dict(spec) if flat is spec else {"type": kind, **flat, **_flat_format(flat)}
 
 
-def deny_mcp_approvals(requests: Sequence[Item], why: str) -> list[McpApproval]:
-    """Deny each request without asking anybody."""
-    return [McpApproval(one, f"{remote_name(one)} {why}") for one in requests]
+def _function(function: Mapping[str, Any], strict: bool) -> Item:
+    own = function.get("strict")
+    wanted = own if isinstance(own, bool) else strict
+    parameters = as_mapping(function.get("parameters"))
+    made = strict_schema(parameters) if wanted else None
+    tool: Item = {"type": "function", "name": function["name"]}
+    if function.get("description"):
+        tool["description"] = function["description"]
+    tool |= {key: function[key] for key in _OF_THE_API if key in function}
+    shown = open_schema(parameters) if made is None else made
+    return {**tool, "parameters": shown, "strict": made is not None}
 
 
-def _shown_arguments(request: Item) -> Mapping[str, Any]:
-    text = str(request.get("arguments") or "{}")
-    arguments = parse_json_object(text)
-    return {"arguments": text} if arguments is None else arguments
+def _flat_format(custom: Mapping[str, Any]) -> Item:
+    grammar = as_mapping(custom.get("format")).get("grammar")
+    if not isinstance(grammar, Mapping):
+        return {}
+    return {"format": {"type": "grammar", **grammar}}
+
+
+def _identity(tool: Mapping[str, Any]) -> tuple[str, object]:
+    kind = tool.get("type")
+    if kind in _CALLED_BY_NAME:
+        return "name", tool.get("name")
+    if kind == "mcp":
+        return "server", tool.get("server_label")
+    return "type", (kind, tool.get("name")) if kind == "namespace" else kind
+
+
+def _choice_by_name(choice: str, tools: Sequence[Item], names: ToolNames) -> Item:
+    sent = names.sent_name(choice)
+    for tool in tools:
+        if not is_hosted_tool(tool) and tool.get("name") == sent:
+            return {"type": tool["type"], "name": sent}
+    for tool in tools:
+        if tool.get("type") == choice or tool.get("server_label") == choice:
+            return {key: tool[key] for key in ("type", "server_label") if key in tool}
+    return {"type": "function", "name": sent}
+
+
+def _tool_choice(choice: Mapping[str, Any], names: ToolNames) -> Item:
+    kind = choice.get("type", "function")
+    inner = choice.get(kind) if isinstance(kind, str) else None
+    flat = dict(inner) if isinstance(inner, Mapping) else dict(choice)
+    wanted: Item = {**flat, "type": kind}
+    if kind in _CALLED_BY_NAME:
+        if not isinstance(wanted.get("name"), str):
+            raise InvalidRequest("The tool choice names no tool.")
+        wanted["name"] = names.sent_name(wanted["name"])
+    if kind == "allowed_tools":
+        chosen = content_parts(wanted.get("tools"))
+        wanted["tools"] = [_tool_choice(one, names) for one in chosen]
+    return wanted
+
+
+def _check_offered(wanted: Item, tools: Sequence[Item]) -> None:
+    keys = ("type", "server_label", *(() if is_hosted_tool(wanted) else ("name",)))
+    same = {key: wanted[key] for key in keys if key in wanted}
+    if not any(same.items() <= tool.items() for tool in tools):
+        name = wanted.get("name") or wanted.get("server_label") or wanted["type"]
+        raise InvalidRequest(f"The tool choice asks for {name}, which is no tool here.")
+
+
+# ==== openai_responses.requests.replay: Output items of earlier responses, as they are sent again.
+
+
+class Origin(NamedTuple):
+    """The model family, the server, and the account that produced an item.
+
+    Earlier writers stored neither of the latter two.
+    """
+
+    family: str
+    endpoint: str = ""
+    account: str = ""
+
+    def can_decrypt(self, maker: Self) -> bool:
+        """Say whether reasoning of `maker` can be sent here."""
+        same_server = maker.endpoint in ("", self.endpoint)
+        same_account = maker.account in ("", self.account)
+        return same_server and same_account and maker.family == self.family
+
+    def wire(self) -> dict[str, str]:
+        """Return the form in which it is stored."""
+        account = {"account": self.account} if self.account else {}
+        return {"family": self.family, "endpoint": self.endpoint, **account}
+
+
+def origin_at(family: str, endpoint: Endpoint) -> Origin:
+    """Return the origin of items of `family` from `endpoint`."""
+    return Origin(family, endpoint.host, endpoint.owner())
+
+
+def read_origin(wire: object, host_model: str) -> Origin:
+    """Return a stored origin, or the one that the host's model id implies.
+
+    That id is `{function id}.{model}`.
+    """
+    if isinstance(wire, Mapping) and wire.get("family"):
+        endpoint, account = (str(wire.get(k) or "") for k in ("endpoint", "account"))
+        return Origin(str(wire["family"]), endpoint, account)
+    return Origin(resolve_model(host_model.split(".", 1)[-1]).family)
+
+
+_REMOTE_SIGN = "mcp"
+"""How the ids of remote calls begin, and no others."""
+
+
+def remote_name(item: Mapping[str, Any]) -> str:
+    """Return the label of the server and the name of the tool, as one name."""
+    return ToolNames().sent_name(f"{item.get('server_label')}_{item.get('name')}")
+
+
+def remote_call(item: Mapping[str, Any]) -> Item:
+    """Return the call that `item` made or requested."""
+    return {
+        "type": "function_call",
+        "call_id": _remote_call_id(item),
+        "name": remote_name(item),
+        "arguments": str(item.get("arguments") or "{}"),
+    }
+
+
+def remote_output(item: Mapping[str, Any]) -> Item:
+    """Return the output of an `mcp_call`, or its error."""
+    return _call_output(item, _remote_error(item) or str(item.get("output") or ""))
+
+
+def refused_pair(request: Mapping[str, Any], why: str) -> list[Item]:
+    """Return a call that was denied, with its output."""
+    return [remote_call(request), _call_output(request, f"Error: {why}")]
+
+
+def remote_failed(item: Mapping[str, Any]) -> bool:
+    """Say whether an `mcp_call` failed."""
+    return bool(item.get("error")) or item.get("status") == "failed"
+
+
+def is_approval_request(item: Mapping[str, Any]) -> bool:
+    """Say whether the API asks for permission to make a call."""
+    return item_type(item) == "mcp_approval_request"
+
+
+def drop_settled_approvals(items: Sequence[Item]) -> list[Item]:
+    """Return `items` without approvals that were acted on, or that have no answer."""
+    refused = {_remote_call_id(item) for item in items if is_approval_request(item)}
+    acts = (
+        place
+        for place, item in enumerate(items)
+        if not (is_call_output(item) or _is_response(item))
+        and item.get("call_id") not in refused
+    )
+    last = max(acts, default=-1)
+    answers = {
+        item.get("approval_request_id"): (place > last, item)
+        for place, item in enumerate(items)
+        if _is_response(item)
+    }
+    kept: list[Item] = []
+    for item in items:
+        is_open, answer = answers.get(_asked_id(item), (False, {}))
+        if is_open or _asked_id(item) is None:
+            kept.append(item)
+        elif is_approval_request(item) and answer.get("approve") is False:
+            kept += refused_pair(item, str(answer.get("reason") or ""))
+    return kept
+
+
+def _asked_id(item: Mapping[str, Any]) -> object:
+    if is_approval_request(item):
+        return item["id"]
+    return item.get("approval_request_id") if _is_response(item) else None
+
+
+def reorder_remote_outputs(items: Iterable[Item]) -> list[Item]:
+    """Return `items` with the output of each remote call directly behind it."""
+    rows = list(items)
+    outputs = {
+        item["call_id"]: item
+        for item in rows
+        if _is_remote(item, "function_call_output")
+    }
+    ordered: list[Item] = []
+    for item in rows:
+        if not _is_remote(item, "function_call_output"):
+            ordered.append(item)
+        if _is_remote(item, "function_call") and item["call_id"] in outputs:
+            ordered.append(outputs[item["call_id"]])
+    return ordered
+
+
+def _is_response(item: Mapping[str, Any]) -> bool:
+    return item_type(item) == "mcp_approval_response"
+
+
+def _is_remote(item: Mapping[str, Any], kind: str) -> bool:
+    return item_type(item) == kind and str(item.get("call_id")).startswith(_REMOTE_SIGN)
+
+
+def _remote_call_id(item: Mapping[str, Any]) -> str:
+    own = str(item.get("id") or "")
+    return own if own.startswith(_REMOTE_SIGN) else f"{_REMOTE_SIGN}_{own}"
+
+
+def _call_output(item: Mapping[str, Any], text: str) -> Item:
+    kind = "function_call_output"
+    return {"type": kind, "call_id": _remote_call_id(item), "output": text}
+
+
+def _remote_error(item: Mapping[str, Any]) -> str:
+    error = item.get("error")
+    if not error:
+        return ""
+    fields = error if isinstance(error, Mapping) else {"message": error}
+    content = fields.get("content")
+    text = fields.get("message") or content
+    if isinstance(content, list):
+        text = "\n".join(map(part_text, content_parts(content)))
+    return f"Error: {text or 'the server did not say what went wrong.'}"
+
+
+_NEVER_REPLAYED = ("id", "status", "created_by")
+_MADE_HERE = "replayed"
+
+
+def strip_for_replay(item: Item) -> Item:
+    """Return `item` in the form that is sent again: without ids, status and nulls.
+
+    `logprobs` of a message and `action.sources` of a search are removed, too.
+    """
+    kept = {k: v for k, v in item.items() if k not in _NEVER_REPLAYED and v is not None}
+    if item_type(item) == "message" and isinstance(kept.get("content"), list):
+        kept["content"] = [
+            {k: v for k, v in part.items() if k != "logprobs" and v is not None}
+            for part in content_parts(kept["content"])
+        ]
+    if is_host_returned(item):
+        kept |= _required_fields(item)
+    return kept
+
+
+def replay_items(item: Item) -> list[Item]:
+    """Return the items that represent `item` in later requests."""
+    if item_type(item) == "mcp_call":
+        return [remote_call(item), remote_output(item)]
+    return [image_message(item) if has_image(item) else strip_for_replay(item)]
+
+
+def replay_output(output: Iterable[Item], *, with_reasoning: bool) -> list[Item]:
+    """Return the output of a response for the next request of its run."""
+    returned = (item for item in output if _goes_back(item, with_reasoning))
+    return [one for item in returned for one in replay_items(item)]
+
+
+def _goes_back(item: Item, with_reasoning: bool) -> bool:
+    if is_reasoning(item):
+        return with_reasoning and has_encrypted_reasoning(item)
+    return not is_hosted(item) or is_host_returned(item) or has_image(item)
+
+
+def _required_fields(item: Item) -> Item:
+    kind = kind_of(item)
+    fields = {key: item.get(key) for key in kind.nullable}
+    fields |= {key: item[key] for key in ("id", "status") if item.get(key)}
+    if fields.get("outputs"):  # pictures are large and only people need them
+        parts = content_parts(fields["outputs"])
+        fields["outputs"] = [p for p in parts if p.get("type") != "image"]
+    if kind.tool == "web_search":
+        action = item["action"].items()
+        fields["action"] = {k: v for k, v in action if k != "sources" and v is not None}
+    # An approval is named by the id of the request for it.
+    if "id" in fields and kind.returned == "always":
+        fields["id"] = _new_id(str(item["id"]))
+    return fields
+
+
+def _new_id(own: str) -> str:
+    prefix, _, rest = own.partition("_")
+    if rest.startswith(_MADE_HERE):
+        return own
+    digest = hashlib.sha256(own.encode("utf-8", "replace")).hexdigest()
+    return f"{prefix}_{_MADE_HERE}{digest[:40]}"
 
 
 # ==== openai_responses.loop.run: A whole request as a stream of run events: response, calls, response.
-
-_NO_RETRY = RetryPolicy(0)
-"""The effects of a tool cannot be undone, so nothing after it is sent twice."""
 
 _ROUNDS_USED_UP = "was not run: the limit of tool rounds is reached. Answer without it."
 _CALLS_USED_UP = "was not run: the limit of tool calls is reached. Answer without it."
@@ -4876,133 +4451,125 @@ async def run(
     exception. Cancelling it, or closing the generator, closes the connection and
     cancels the tools.
     """
-    client = Client(endpoint, connections, limits, Deadlines(limits.timeouts))
+    attempts = Attempts(endpoint, connections, limits)
     retries = limits.retries
-    so_far = _RunState()
+    answers = _Answers()
     while True:
-        attempts = Attempts(request, client, retries, len(so_far.output))
-        async with aclosing(attempts.events()) as events:
+        sent = attempts.events(request, retries, len(answers.output))
+        async with aclosing(sent) as events:
             async for event in events:
                 yield event
-        so_far.add_response(attempts)
+        answers.add_response(attempts.response)
         if attempts.ending.is_failure:
-            for answered in so_far.fail_calls(attempts.response.output):
-                yield answered
+            for event in answers.refuse(answers.calls, _BROKEN_OFF):
+                yield event
             break
-        if toolset is None:
+        if toolset is None or not (answers.calls or answers.requests):
             break
-        round_ = _ToolRound(attempts.response.output, toolset, so_far)
-        if not round_.has_work:
-            break
-        with client.deadlines.paused():
-            async with aclosing(round_.answers()) as answers:
-                async for event in answers:
+        was_last = answers.is_limited
+        with attempts.deadlines.paused():
+            async with aclosing(answers.events(toolset)) as events:
+                async for event in events:
                     yield event
-        if so_far.is_last_response or round_.leaves_calls:
+        if was_last or (answers.calls and not toolset.runs_calls):
             break
-        request = _next_request(attempts, toolset, so_far, round_)
-        retries = _NO_RETRY
+        request = _next_request(attempts, toolset, answers)
+        retries = RetryPolicy(0)  # the effects of a tool cannot be undone
     yield RunDone(
         attempts.ending,
-        so_far.usage,
+        answers.usage,
         attempts.response.usage,
-        tuple(so_far.output),
+        tuple(answers.output),
         attempts.trace,
     )
 
 
-class _RunState:
+class _Answers:
+
     def __init__(self) -> None:
         self.output: list[Item] = []
         self.usage: Usage | None = None
-        self.rounds = 0
-        self.calls = 0
-        self.is_last_response = False
+        self.is_limited = False
+        self._rounds = 0
+        self._calls_run = 0
 
-    def add_response(self, attempts: Attempts) -> None:
-        self.output += attempts.response.output
-        self.usage = add_usage(self.usage, attempts.response.usage)
+    def add_response(self, response: ResponseState) -> None:
+        self.output += response.output
+        self.usage = add_usage(self.usage, response.usage)
+        self.calls = list(filter(is_call, response.output))
+        self.requests = list(filter(is_approval_request, response.output))
+        self.items: list[Item] = []
 
-    def add_output(self, call: Item, answer: ToolResult) -> ToolOutput:
-        item, index = output_item(call, answer), len(self.output)
-        self.output.append(item)
-        return ToolOutput(index, item, answer.failed, answer.card)
-
-    def fail_calls(self, output: Sequence[Item]) -> list[ToolOutput]:
-        calls = [item for item in output if is_call(item)]
-        return [self.add_output(call, _refused(call, _BROKEN_OFF)) for call in calls]
-
-
-class _ToolRound:
-
-    def __init__(
-        self, output: Sequence[Item], toolset: Toolset, so_far: _RunState
-    ) -> None:
-        calls = [item for item in output if is_call(item)]
-        self._calls = calls if toolset.runs_calls else []
-        self.leaves_calls = len(self._calls) < len(calls)
-        self.requests = [item for item in output if is_approval_request(item)]
-        self._toolset = toolset
-        self._so_far = so_far
-        self.outputs: list[Item] = []
-        self.was_limited = False
-
-    @property
-    def has_work(self) -> bool:
-        return bool(self._calls or self.requests)
-
-    async def answers(self) -> AsyncGenerator[RunEvent, None]:
-        for approval in await self._approvals():
-            for event in approval.events(len(self._so_far.output)):
+    async def events(self, toolset: Toolset) -> AsyncGenerator[RunEvent, None]:
+        is_over = self._rounds >= toolset.rounds
+        refusals = [
+            await _remote_refusal(one, toolset, is_over) for one in self.requests
+        ]
+        for request, refusal in zip(self.requests, refusals, strict=True):
+            for event in self._decide(request, refusal):
                 yield event
-            self.outputs.append(approval.response)
-            self._so_far.output += approval.items
-        allowed = self._allowed()
-        async with aclosing(run_calls(self._calls[:allowed], self._toolset)) as ended:
-            async for call, answer in ended:
-                yield self._add_output(call, answer)
-        why = _ROUNDS_USED_UP if self._is_over else _CALLS_USED_UP
-        for call in self._calls[allowed:]:
-            yield self._add_output(call, _refused(call, why))
-        self.was_limited = allowed < len(self._calls) or self._is_over
-        self._so_far.rounds += 1
-        self._so_far.calls += allowed
+        calls = self.calls if toolset.runs_calls else []
+        left = 0 if is_over else max(0, toolset.most_calls - self._calls_run)
+        async with aclosing(run_calls(calls[:left], toolset)) as results:
+            async for call, result in results:
+                yield self._answer(call, result)
+        for event in self.refuse(
+            calls[left:], _ROUNDS_USED_UP if is_over else _CALLS_USED_UP
+        ):
+            yield event
+        self.is_limited = is_over or len(calls) > left
+        self._rounds += 1
+        self._calls_run += len(calls[:left])
 
-    def _add_output(self, call: Item, answer: ToolResult) -> ToolOutput:
-        event = self._so_far.add_output(call, answer)
-        self.outputs.append(event.item)
-        return event
+    def refuse(self, calls: Iterable[Item], why: str) -> Iterator[ToolOutput]:
+        for call in calls:
+            yield self._answer(call, tool_error(f"{call.get('name')} {why}"))
 
-    async def _approvals(self) -> list[McpApproval]:
-        if self._is_over:
-            return deny_mcp_approvals(self.requests, _ROUNDS_USED_UP)
-        return await ask_mcp_approvals(self.requests, self._toolset.approver)
+    def _answer(self, call: Item, result: ToolResult) -> ToolOutput:
+        item, index = output_item(call, result), len(self.output)
+        self.output.append(item)
+        self.items.append(item)
+        return ToolOutput(index, item, result.failed, result.card)
 
-    @property
-    def _is_over(self) -> bool:
-        return self._so_far.rounds >= self._toolset.rounds
+    def _decide(self, request: Item, refusal: str | None) -> Iterator[RunEvent]:
+        response: Item = {
+            "type": "mcp_approval_response",
+            "approval_request_id": request.get("id"),
+            "approve": refusal is None,
+        }
+        self.items.append(response)
+        if refusal is None:
+            self.output.append(response)
+            return
+        response["reason"] = refusal
+        call, output = refused_pair(request, refusal)
+        call, index = {**call, "id": f"fc_{call['call_id']}"}, len(self.output)
+        self.output += [call, output]
+        yield ItemAdded(index, call)
+        yield ItemDone(index, call)
+        yield ToolOutput(index + 1, output, failed=True)
 
-    def _allowed(self) -> int:
-        if self._is_over:
-            return 0
-        left = self._toolset.most_calls - self._so_far.calls
-        return max(0, min(left, len(self._calls)))
 
-
-def _refused(call: Item, why: str) -> ToolResult:
-    return tool_error(f"{call.get('name')} {why}")
+async def _remote_refusal(request: Item, toolset: Toolset, is_over: bool) -> str | None:
+    name = remote_name(request)
+    if is_over:
+        return f"{name} {_ROUNDS_USED_UP}"
+    text = str(request.get("arguments") or "{}")
+    arguments = parse_json_object(text)
+    shown = {"arguments": text} if arguments is None else arguments
+    approver = replace(toolset.approver, default_rule="ask")
+    return await approver.refusal(str(request.get("id")), name, shown)
 
 
 def _next_request(
-    attempts: Attempts, toolset: Toolset, so_far: _RunState, round_: _ToolRound
+    attempts: Attempts, toolset: Toolset, answers: _Answers
 ) -> ResponsesRequest:
     request = attempts.request
     # An approval request cannot be answered without the reasoning before it.
-    reasoning = toolset.carries_reasoning or bool(round_.requests)
+    reasoning = toolset.carries_reasoning or bool(answers.requests)
     received = replay_output(attempts.response.output, with_reasoning=reasoning)
-    so_far.is_last_response = round_.was_limited
-    choice = "none" if round_.was_limited else next_tool_choice(request.tool_choice)
-    items = drop_settled_approvals([*request.input, *received, *round_.outputs])
+    choice = "none" if answers.is_limited else next_tool_choice(request.tool_choice)
+    items = drop_settled_approvals([*request.input, *received, *answers.items])
     items = since_compaction(items)
     return request.model_copy(update={"input": items, "tool_choice": choice})
 
@@ -7008,23 +6575,20 @@ def _clean_part(part: object) -> object:
     return part
 
 
-# ==== toolbox.sandbox.backend: What every sandbox backend provides: a process with limits that can be ended at any time.
+# ==== toolbox.sandbox.backend: Limits of a sandbox, and processes that can be ended at any time.
 
 MEBIBYTE = 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True)
-class SandboxLimits:
+class SandboxLimits(NamedTuple):
     """The limits of one run; sizes are in bytes.
 
     `memory` is for all processes of a run together, `processes` counts threads as well.
     The workspace and the folder for temporary files have `disk` each, a single file at
     most `file`; a workspace keeps `files` files and folders. `output` limits what is
-    printed, the result, and a file that is read. `returned_files` of a run are handed
-    out. `packages` is the space for installed dependencies.
-
-    A chat's workspace is removed when it was not used for `idle_seconds`, or when
-    `chats` others were used since.
+    printed, the result, and a file that is read; `packages` the installed dependencies.
+    A workspace is removed `idle_seconds` after its last use, or when `chats` others were
+    used since.
     """
 
     seconds: float = 30.0
@@ -7066,10 +6630,7 @@ class ProcessHandle:
 
 
 async def start_process(*command: str, **options: Any) -> Process:
-    """Start a process as the head of a group; cancelling ends all of it.
-
-    Bubblewrap alone would leave a child behind that waits for it.
-    """
+    """Start a process as the head of a group; cancelling ends all of it."""
     creating = asyncio.create_subprocess_exec(*command, process_group=0, **options)
     starting = asyncio.create_task(creating)
     try:
@@ -7081,7 +6642,7 @@ async def start_process(*command: str, **options: Any) -> Process:
             handle = ProcessHandle(process.pid)
             handle.kill()
             handle.close()
-            # Who does not hear of the end of its parent hears that of its input.
+            # A process that outlives its parent ends at the end of its input.
             await process.communicate(b"")
         raise
 
@@ -7096,13 +6657,21 @@ class SandboxUnavailable(Exception):
     """No sandbox works here; the text is for an administrator."""
 
 
+def find_program(name: str) -> str:
+    """Return the path of a program; raises SandboxUnavailable."""
+    path = shutil.which(name)
+    if path is None:
+        raise SandboxUnavailable(f"{name} is not installed")
+    return path
+
+
 class SandboxProcess(Protocol):
     """One sandbox with one program in it, which reads stdin and answers on stdout."""
 
     process: Process
 
     def measure_memory(self) -> int:
-        """Return the bytes that its processes hold, unless they are limited otherwise."""
+        """Return the bytes that its processes hold, 0 if something else limits them."""
 
     async def kill(self) -> None:
         """End all that runs in it."""
@@ -7119,106 +6688,10 @@ class SandboxBackend(Protocol):
         """What an administrator calls it."""
 
     async def start(self, program: str, limits: SandboxLimits) -> SandboxProcess:
-        """Start a program in its own sandbox; raises SandboxUnavailable."""
+        """Start a program in a sandbox; raises SandboxUnavailable."""
 
 
-# ==== toolbox.sandbox.seccomp: A filter of system calls that sandboxed code may not use.
-
-_REFUSED_CALLS = {
-    "x86_64": {
-        "shmget": 29,
-        "socket": 41,
-        "semget": 64,
-        "msgget": 68,
-        "ptrace": 101,
-        "add_key": 248,
-        "request_key": 249,
-        "keyctl": 250,
-        "vmsplice": 278,
-        "perf_event_open": 298,
-        "process_vm_readv": 310,
-        "process_vm_writev": 311,
-        "memfd_create": 319,
-        "bpf": 321,
-        "userfaultfd": 323,
-        "io_uring_setup": 425,
-        "pidfd_getfd": 438,
-        "memfd_secret": 447,
-    },
-    "aarch64": {
-        "vmsplice": 75,
-        "ptrace": 117,
-        "msgget": 186,
-        "semget": 190,
-        "shmget": 194,
-        "socket": 198,
-        "add_key": 217,
-        "request_key": 218,
-        "keyctl": 219,
-        "perf_event_open": 241,
-        "process_vm_readv": 270,
-        "process_vm_writev": 271,
-        "memfd_create": 279,
-        "bpf": 280,
-        "userfaultfd": 282,
-        "io_uring_setup": 425,
-        "pidfd_getfd": 438,
-        "memfd_secret": 447,
-    },
-}
-"""The numbers of the calls that are refused; `socket` only for what reaches outside."""
-
-_ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}  # linux/audit.h
-_X32_CALL_BIT = 0x40000000
-"""x86_64 has every call a second time from here on."""
-_UNIX_SOCKETS = 1
-
-# linux/bpf_common.h: load a word; jump if equal, if at least; return. seccomp.h.
-_LOAD, _IF_EQUAL, _IF_AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06
-_CALL_NUMBER_OFFSET, _ARCHITECTURE_OFFSET, _FIRST_ARGUMENT_OFFSET = (
-    0,
-    4,
-    16,
-)  # offsets in seccomp_data
-_KILL, _REFUSE, _PASS = 0x80000000, 0x00050000 | errno.EPERM, 0x7FFF0000
-
-
-def build_seccomp_filter(machine: str) -> bytes | None:
-    """Return the filter for a machine as `uname` names it, or None."""
-    calls = _REFUSED_CALLS.get(machine)
-    if calls is None:
-        return None
-    refuse = _encode_instruction(_RETURN, _REFUSE)
-    steps = [
-        _encode_instruction(_LOAD, _ARCHITECTURE_OFFSET),
-        _encode_instruction(_IF_EQUAL, _ARCHITECTURES[machine], skip_if=1),
-        _encode_instruction(
-            _RETURN, _KILL
-        ),  # another machine's calls have other numbers
-        _encode_instruction(_LOAD, _CALL_NUMBER_OFFSET),
-        _encode_instruction(_IF_AT_LEAST, _X32_CALL_BIT, skip_unless=1),
-        refuse,
-    ]
-    for name, number in calls.items():
-        if name != "socket":
-            steps += [_encode_instruction(_IF_EQUAL, number, skip_unless=1), refuse]
-    steps += [
-        _encode_instruction(_IF_EQUAL, calls["socket"], skip_unless=3),
-        _encode_instruction(_LOAD, _FIRST_ARGUMENT_OFFSET),
-        _encode_instruction(_IF_EQUAL, _UNIX_SOCKETS, skip_if=1),
-        refuse,
-        _encode_instruction(_RETURN, _PASS),
-    ]
-    return b"".join(steps)
-
-
-def _encode_instruction(
-    code: int, operand: int, skip_if: int = 0, skip_unless: int = 0
-) -> bytes:
-    return struct.pack("=HBBI", code, skip_if, skip_unless, operand)
-
-
-# ==== toolbox.sandbox.bubblewrap: The bubblewrap backend: empty namespaces around a Python interpreter.
+# ==== toolbox.sandbox.bubblewrap: Bubblewrap: empty namespaces around a Python interpreter.
 
 _INODE_BYTES = 1024
 """What an empty file costs the kernel; bwrap has no option that limits their number."""
@@ -7240,7 +6713,12 @@ class _BubblewrapProcess:
         with suppress(FileNotFoundError, ProcessLookupError, BlockingIOError):
             first = self._open_first_process()
             if not os.path.samestat(os.stat("root", dir_fd=first), os.stat("/")):
-                return _sum_process_memory(first) + _estimate_inode_memory(first)
+                root = f"/proc/self/fd/{first}/root"
+                numbers = filter(str.isdigit, os.listdir(f"{root}/proc"))
+                statuses = (f"{root}/proc/{number}/status" for number in numbers)
+                folders = (f"{root}/{name}" for name in _WRITABLE_FOLDERS)
+                held = sum(map(_read_process_memory, statuses))
+                return held + sum(map(_estimate_inode_memory, folders))
         return 0  # not begun, or over
 
     async def kill(self) -> None:
@@ -7265,37 +6743,21 @@ class _BubblewrapProcess:
         return self._first_descriptor
 
 
-def _sum_process_memory(first: int) -> int:
-    processes = os.open("root/proc", os.O_RDONLY | os.O_DIRECTORY, dir_fd=first)
-    try:
-        numbers = [name for name in os.listdir(processes) if name.isdigit()]
-        return sum(_read_process_memory(number, processes) for number in numbers)
-    finally:
-        os.close(processes)
-
-
-def _read_process_memory(number: str, processes: int) -> int:
-    with suppress(FileNotFoundError, ProcessLookupError):
-        status = os.open(f"{number}/status", os.O_RDONLY, dir_fd=processes)
-        with open(status, encoding="utf-8", errors="replace") as lines:
-            sizes = [
-                line.split()[1] for line in lines if line.startswith(_MEMORY_FIELDS)
-            ]
+def _read_process_memory(path: str) -> int:
+    with (
+        suppress(FileNotFoundError, ProcessLookupError),
+        open(path, encoding="utf-8", errors="replace") as lines,
+    ):
+        sizes = [line.split()[1] for line in lines if line.startswith(_MEMORY_FIELDS)]
         return 1024 * sum(map(int, sizes))
     return 0  # it has just ended
 
 
-def _estimate_inode_memory(first: int) -> int:
-    number = 0
-    for name in _WRITABLE_FOLDERS:
-        with suppress(FileNotFoundError):
-            folder = os.open(f"root/{name}", os.O_PATH, dir_fd=first)
-            try:
-                filesystem = os.fstatvfs(folder)
-            finally:
-                os.close(folder)
-            number += filesystem.f_files - filesystem.f_ffree
-    return number * _INODE_BYTES
+def _estimate_inode_memory(path: str) -> int:
+    with suppress(FileNotFoundError):
+        filesystem = os.statvfs(path)
+        return (filesystem.f_files - filesystem.f_ffree) * _INODE_BYTES
+    return 0
 
 
 _ISOLATION_OPTIONS = (
@@ -7311,13 +6773,13 @@ class BubblewrapBackend:
     """Makes sandboxes in which a given interpreter runs."""
 
     def __init__(self, python: Path, wheels: str = "") -> None:
-        """Dependencies are allowed if `wheels` names their folder."""
+        """`wheels` is the folder of dependencies, if there are any."""
         self.name = f"bubblewrap with {python}"
         self._python = python
         self._wheels = wheels
 
     async def start(self, program: str, limits: SandboxLimits) -> _BubblewrapProcess:
-        """Start a program in its own sandbox; raises SandboxUnavailable."""
+        """Start a sandbox; raises SandboxUnavailable."""
         command = [_find_bwrap(), *self._options(limits)]
         user = NOBODY_UID if os.geteuid() == 0 else None
         with (
@@ -7360,10 +6822,7 @@ class BubblewrapBackend:
 
 
 def find_interpreters() -> list[Path]:
-    """Return the interpreters that a run could use: the server's, the system's.
-
-    The server's may lie in a home folder that nobody else can read.
-    """
+    """Return the interpreters that a run could use: the server's, the system's."""
     own = Path(sys.base_prefix, "bin", f"python3.{sys.version_info.minor}")
     system = shutil.which("python3", path="/usr/local/bin:/usr/bin")
     found = [own, *([Path(system)] if system else [])]
@@ -7371,9 +6830,7 @@ def find_interpreters() -> list[Path]:
 
 
 def _find_bwrap() -> str:
-    path = shutil.which("bwrap")
-    if path is None:
-        raise SandboxUnavailable("bwrap is not installed")
+    path = find_program("bwrap")
     if os.stat(path).st_mode & stat.S_ISUID:
         raise SandboxUnavailable(
             "bwrap is setuid root, and so more than it needs to be"
@@ -7401,9 +6858,7 @@ def _open_pipe() -> Iterator[tuple[int, int]]:
 
 @contextmanager
 def _open_seccomp_filter(machine: str) -> Iterator[int]:
-    program = build_seccomp_filter(machine)
-    if program is None:
-        raise SandboxUnavailable(f"no filter of system calls is known for {machine}")
+    program = _build_seccomp_filter(machine)
     reading, writing = os.pipe()
     try:
         os.write(writing, program)  # it fits into a pipe
@@ -7411,6 +6866,75 @@ def _open_seccomp_filter(machine: str) -> Iterator[int]:
         yield reading
     finally:
         os.close(reading)
+
+
+_REFUSED_CALLS = {
+    "shmget": (29, 194),
+    "socket": (41, 198),
+    "semget": (64, 190),
+    "msgget": (68, 186),
+    "ptrace": (101, 117),
+    "add_key": (248, 217),
+    "request_key": (249, 218),
+    "keyctl": (250, 219),
+    "vmsplice": (278, 75),
+    "perf_event_open": (298, 241),
+    "process_vm_readv": (310, 270),
+    "process_vm_writev": (311, 271),
+    "memfd_create": (319, 279),
+    "bpf": (321, 280),
+    "userfaultfd": (323, 282),
+    "io_uring_setup": (425, 425),
+    "pidfd_getfd": (438, 438),
+    "memfd_secret": (447, 447),
+}
+"""The numbers of the calls that are refused, one of each machine in `_ARCHITECTURES`;
+`socket` only for what reaches outside."""
+
+_ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}  # linux/audit.h
+_X32_CALL_BIT = 0x40000000
+"""x86_64 has every call a second time from here on."""
+_UNIX_SOCKETS = 1
+
+# linux/bpf_common.h: load a word; jump if equal, if at least; return. seccomp.h.
+_LOAD, _IF_EQUAL, _IF_AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06
+# Offsets in seccomp_data.
+_CALL_NUMBER, _ARCHITECTURE, _FIRST_ARGUMENT = 0, 4, 16
+_KILL, _REFUSE, _PASS = 0x80000000, 0x00050000 | errno.EPERM, 0x7FFF0000
+
+
+def _build_seccomp_filter(machine: str) -> bytes:
+    if machine not in _ARCHITECTURES:
+        raise SandboxUnavailable(f"no filter of system calls is known for {machine}")
+    column = list(_ARCHITECTURES).index(machine)
+    calls = {name: numbers[column] for name, numbers in _REFUSED_CALLS.items()}
+    refuse = _encode_instruction(_RETURN, _REFUSE)
+    steps = [
+        _encode_instruction(_LOAD, _ARCHITECTURE),
+        _encode_instruction(_IF_EQUAL, _ARCHITECTURES[machine], skip_if=1),
+        # The calls of another machine have other numbers.
+        _encode_instruction(_RETURN, _KILL),
+        _encode_instruction(_LOAD, _CALL_NUMBER),
+        _encode_instruction(_IF_AT_LEAST, _X32_CALL_BIT, skip_unless=1),
+        refuse,
+    ]
+    for name, number in calls.items():
+        if name != "socket":
+            steps += [_encode_instruction(_IF_EQUAL, number, skip_unless=1), refuse]
+    steps += [
+        _encode_instruction(_IF_EQUAL, calls["socket"], skip_unless=3),
+        _encode_instruction(_LOAD, _FIRST_ARGUMENT),
+        _encode_instruction(_IF_EQUAL, _UNIX_SOCKETS, skip_if=1),
+        refuse,
+        _encode_instruction(_RETURN, _PASS),
+    ]
+    return b"".join(steps)
+
+
+def _encode_instruction(
+    code: int, operand: int, skip_if: int = 0, skip_unless: int = 0
+) -> bytes:
+    return struct.pack("=HBBI", code, skip_if, skip_unless, operand)
 
 
 # ==== toolbox.sandbox.containers: Sandboxes made by Docker or Podman.
@@ -7463,10 +6987,8 @@ class ContainerBackend:
         self._wheels = wheels
 
     async def start(self, program: str, limits: SandboxLimits) -> _ContainerProcess:
-        """Start a program in its own container; raises SandboxUnavailable."""
-        path = shutil.which(self.name)
-        if path is None:
-            raise SandboxUnavailable(f"{self.name} is not installed")
+        """Start a container; raises SandboxUnavailable."""
+        path = find_program(self.name)
         name = f"sandbox-{token_hex(8)}"
         command = [path, *_ISOLATED_RUN.split(), "--name", name, *self._options(limits)]
         process = await start_process(
@@ -7489,10 +7011,8 @@ class ContainerBackend:
         yield from ("--memory", str(memory), "--memory-swap", str(memory))
         for path, size in rooms.items():
             options = f"rw,exec,nosuid,nodev,size={size},mode=700"
-            yield from (
-                "--tmpfs",
-                f"{path}:{options},uid={NOBODY_UID},gid={NOBODY_UID}",
-            )
+            owner = f"uid={NOBODY_UID},gid={NOBODY_UID}"
+            yield from ("--tmpfs", f"{path}:{options},{owner}")
         for name, value in RUN_ENVIRONMENT.items():
             yield from ("--env", f"{name}={value}")
         if self.name == "podman":  # it would hand the server's proxies on
@@ -7968,7 +7488,7 @@ if __name__ == "__main__":
 """What `python -c` runs."""
 
 
-# ==== toolbox.sandbox.runs: One run in the sandbox: send the request, watch memory and time, read the reply.
+# ==== toolbox.sandbox.runs: One run in the sandbox, whose memory and time are watched.
 
 _MAX_JSON_CHARACTER_BYTES = 12
 """The bytes of JSON that one character may take, as a pair of surrogates."""
@@ -8057,7 +7577,9 @@ class Sandbox:
 
         Raises RunStopped, SandboxReplyMissing, or SandboxUnavailable.
         """
-        line = json.dumps({**request, "limits": asdict(self._limits)}).encode() + b"\n"
+        line = (
+            json.dumps({**request, "limits": self._limits._asdict()}).encode() + b"\n"
+        )
         cell = await self._backend.start(SANDBOX_PROGRAM, self._limits)
         self._processes.add(cell)
         talk = _SandboxRun(cell, self._limits)
@@ -8072,6 +7594,21 @@ class Sandbox:
         if reply is None:
             raise SandboxReplyMissing(talk.stderr_text())
         return reply
+
+    async def check_confinement(self, spool: Path) -> None:
+        """Do a first run; raises SandboxUnavailable unless it confines as required."""
+        try:
+            reply = await self.run({"operation": "describe"}, None, spool)
+        except OSError as error:
+            raise SandboxUnavailable(f"it does not start: {error.strerror}") from None
+        except RunStopped as stopped:
+            reason = f"a first run was stopped, because {stopped}"
+            raise SandboxUnavailable(reason) from None
+        except SandboxReplyMissing as silent:
+            reason = str(silent) or "a first run gave no answer"
+            raise SandboxUnavailable(reason) from None
+        if holes := list(_find_confinement_gaps(reply.answer)):
+            raise SandboxUnavailable(f"it does not confine {', '.join(holes)}")
 
     async def stop(self) -> None:
         """End all that runs or begins; callers get SandboxReplyMissing."""
@@ -8180,36 +7717,6 @@ _EXPECTED_CONFINEMENT = {
 }
 
 
-async def find_sandbox(
-    backends: Iterable[SandboxBackend], limits: SandboxLimits, spool: Path
-) -> Sandbox:
-    """Return the first sandbox that confines; raises SandboxUnavailable."""
-    reasons = []
-    for backend in backends:
-        sandbox = Sandbox(backend, limits)
-        try:
-            await _check_confinement(sandbox, spool)
-            return sandbox
-        except SandboxUnavailable as missing:
-            reasons.append(f"{backend.name}: {missing}")
-    raise SandboxUnavailable("; ".join(reasons))
-
-
-async def _check_confinement(sandbox: Sandbox, spool: Path) -> None:
-    try:
-        reply = await sandbox.run({"operation": "describe"}, None, spool)
-    except OSError as error:
-        raise SandboxUnavailable(f"it does not start: {error.strerror}") from None
-    except RunStopped as stopped:
-        raise SandboxUnavailable(
-            f"a first run was stopped, because {stopped}"
-        ) from None
-    except SandboxReplyMissing as silent:
-        raise SandboxUnavailable(str(silent) or "a first run gave no answer") from None
-    if holes := list(_find_confinement_gaps(reply.answer)):
-        raise SandboxUnavailable(f"it does not confine {', '.join(holes)}")
-
-
 def _find_confinement_gaps(found: Mapping[str, Any]) -> Iterator[str]:
     for name, value in _EXPECTED_CONFINEMENT.items():
         if found.get(name) != value:
@@ -8218,7 +7725,7 @@ def _find_confinement_gaps(found: Mapping[str, Any]) -> Iterator[str]:
         yield "user"
 
 
-# ==== toolbox.sandbox.workspaces: The workspaces of the chats, in a temporary folder that is removed at the end.
+# ==== toolbox.sandbox.workspaces: The workspaces of the chats, in a temporary folder.
 
 _ROOT_PREFIX = "sandbox-workspaces-"
 
@@ -8348,7 +7855,6 @@ class WorkspacePool:
         self._root: _WorkspaceRoot | None = None
         self._workspaces: dict[Hashable, Workspace] = {}
         self._timers: dict[Hashable, asyncio.TimerHandle] = {}
-        self._numbers = count(1)
         self._is_closed = False
 
     @asynccontextmanager
@@ -8370,16 +7876,14 @@ class WorkspacePool:
             raise SandboxClosed
         if chat in self._timers:
             self._timers.pop(chat).cancel()
-        workspace = self._workspaces.pop(chat, None) or self._new_workspace()
+        workspace = self._workspaces.pop(chat, None)
+        if workspace is None:
+            self._root = self._root or _WorkspaceRoot()
+            folder = Path(tempfile.mkdtemp(dir=self._root.path))
+            workspace = Workspace(folder, self._limits)
         self._workspaces[chat] = workspace  # the last of all: it was used last
         workspace.borrowers += 1
         return workspace
-
-    def _new_workspace(self) -> Workspace:
-        self._root = self._root or _WorkspaceRoot()
-        folder = self._root.path / str(next(self._numbers))
-        folder.mkdir()
-        return Workspace(folder, self._limits)
 
     def _release(self, chat: Hashable, workspace: Workspace) -> None:
         if workspace.borrowers or self._is_closed:
@@ -8427,24 +7931,20 @@ def _printable_name(name: str) -> str:
     return "".join(sign if sign.isprintable() else "_" for sign in last) or "file"
 
 
-# ==== toolbox.sandbox.tools: The code interpreter's tools: descriptions for the model, calls, results.
-
-_SandboxToolSpec = dict[str, Any]
+# ==== toolbox.sandbox.tools: The tools of the sandbox: descriptions for the model, calls, results.
 
 
 class _SandboxCallFailed(Exception):
     """A call has no result; the text says why, for the model."""
 
 
-_WORKSPACE_NOTE = (
-    "The workspace is the folder /work. It lives as long as the chat is used and is "
-    "shared by all tools whose names begin with python_ or sandbox_."
-)
 _RUN_DESCRIPTION = (
     "Runs Python code in a sandbox without network. Each run is a fresh process: only "
     "files in the workspace, which is the current folder, outlive it. Returns JSON with "
     "what was printed (stdout, stderr), the value of the last expression (result), and "
-    "the files that were written, which the user is shown. " + _WORKSPACE_NOTE
+    "the files that were written, which the user is shown. The workspace is the folder "
+    "/work. It lives as long as the chat is used and is shared by all tools whose names "
+    "begin with python_ or sandbox_."
 )
 _CODE = {"code": {"type": "string", "description": "The Python code."}}
 _DEPENDENCIES = {
@@ -8484,7 +7984,7 @@ _FILE_TOOLS = {
 }
 
 
-def _build_sandbox_specs(with_dependencies: bool) -> list[_SandboxToolSpec]:
+def _build_sandbox_specs(with_dependencies: bool) -> list[dict[str, Any]]:
     run = {**_CODE, **(_DEPENDENCIES if with_dependencies else {})}
     return [
         _build_sandbox_spec("python_execute", _RUN_DESCRIPTION, run, ["code"]),
@@ -8497,7 +7997,7 @@ def _build_sandbox_specs(with_dependencies: bool) -> list[_SandboxToolSpec]:
 
 def _build_sandbox_spec(
     name: str, description: str, properties: Mapping[str, Any], required: list[str]
-) -> _SandboxToolSpec:
+) -> dict[str, Any]:
     parameters = {
         "type": "object",
         "properties": dict(properties),
@@ -8634,10 +8134,7 @@ def _list_default_backends(wheels: str) -> list[SandboxBackend]:
 
 
 class SandboxTools:
-    """The tools of one server; `chat_id` selects the workspace.
-
-    The caller is responsible for the id: it gives access to the workspace.
-    """
+    """The tools of one server; who knows a `chat_id` has access to its workspace."""
 
     def __init__(
         self,
@@ -8646,7 +8143,7 @@ class SandboxTools:
         log: Callable[[str], object] = str,
         backends: Iterable[SandboxBackend] | None = None,
     ) -> None:
-        """`wheels` is the folder of dependencies; nothing is started yet."""
+        """`wheels` is the folder of dependencies, if there are any."""
         self._limits = limits or SandboxLimits()
         self._with_dependencies = bool(wheels)
         self._log = log
@@ -8659,7 +8156,7 @@ class SandboxTools:
         self._has_probed = False
         self._sandbox: Sandbox | None = None
 
-    async def specs(self) -> list[_SandboxToolSpec]:
+    async def specs(self) -> list[dict[str, Any]]:
         """Return the tools' descriptions; none without a sandbox.
 
         The first call looks for a sandbox; the log says once why there is none.
@@ -8714,17 +8211,23 @@ class SandboxTools:
     async def _find_sandbox(self) -> Sandbox | None:
         async with self._probe_lock:
             if not self._has_probed:
-                self._sandbox = await self._probe()
+                async with self._workspaces.acquire("") as workspace:
+                    with workspace.open_spool() as spool:
+                        self._sandbox = await self._probe_backends(spool)
                 self._has_probed = True
         return self._sandbox
 
-    async def _probe(self) -> Sandbox | None:
-        async with self._workspaces.acquire("") as workspace:
-            with workspace.open_spool() as spool:
-                try:
-                    return await find_sandbox(self._backends, self._limits, spool)
-                except SandboxUnavailable as missing:
-                    self._log(f"The tools of the sandbox are not offered: {missing}.")
+    async def _probe_backends(self, spool: Path) -> Sandbox | None:
+        reasons = []
+        for backend in self._backends:
+            sandbox = Sandbox(backend, self._limits)
+            try:
+                await sandbox.check_confinement(spool)
+                return sandbox
+            except SandboxUnavailable as missing:
+                reasons.append(f"{backend.name}: {missing}")
+        why = "; ".join(reasons)
+        self._log(f"The tools of the sandbox are not offered: {why}.")
         return None
 
 
@@ -8956,7 +8459,7 @@ def _read_label(row: object) -> str:
     return str(label) if is_label else ""
 
 
-# ==== toolbox.remote_tools: What MCP and OpenAPI clients share: tool form, size limits, timeouts, connections.
+# ==== toolbox.remote_tools: What MCP and OpenAPI clients share: tools, limits, connections.
 
 MAX_TOOLS_PER_SERVER = 128
 """Of one server; more would only confuse a model."""
@@ -9088,10 +8591,7 @@ class RemoteConnection:
         headers: Mapping[str, str],
         body: bytes | None = None,
     ) -> AsyncIterator[aiohttp.ClientResponse]:
-        """Send a request, lend its response; raises RemoteError.
-
-        Leaving early closes the connection. There is no time limit here.
-        """
+        """Send a request without a time limit, lend its response; raises RemoteError."""
         try:
             response = await self._open_session().request(
                 method,
@@ -9126,7 +8626,7 @@ class RemoteConnection:
     async def read_body(
         self, response: aiohttp.ClientResponse, most: int = MAX_REMOTE_BYTES
     ) -> bytes:
-        """Return a body; of one longer than `most` a beginning that is longer too."""
+        """Return a body, or more than `most` of a longer one; raises RemoteError."""
         taken = bytearray()
         async with aclosing(self.read_chunks(response)) as pieces:
             async for piece in pieces:
@@ -9153,53 +8653,33 @@ class RemoteConnection:
         return self._session
 
 
-# ==== toolbox.mcp.messages: JSON-RPC 2.0 messages of MCP.
+# ==== toolbox.mcp.transports: Two ways to an MCP server: streamable HTTP, and a child process.
 
-RpcMessage = dict[str, Any]
+_RpcMessage = dict[str, Any]
 
-MAX_UNRELATED_MESSAGES = 1_000
+_MAX_UNRELATED_MESSAGES = 1_000
 """How many messages a server may send that answer nothing, before it has failed."""
 _METHOD_NOT_FOUND = -32601
 
 
 def build_rpc_message(
     method: str, params: Mapping[str, Any] | None = None, number: int | None = None
-) -> RpcMessage:
+) -> dict[str, Any]:
     """Return a request; without a number, a message that has no answer."""
-    head = {"jsonrpc": "2.0", **({} if number is None else {"id": number})}
     return {
-        **head,
+        "jsonrpc": "2.0",
+        **({} if number is None else {"id": number}),
         "method": method,
         **({} if params is None else {"params": dict(params)}),
     }
 
 
-def parse_rpc_messages(text: str, secrets: Iterable[str]) -> list[RpcMessage]:
-    """Return the messages of a text without our secrets: one, or a list.
-
-    Raises ValueError.
-    """
-    try:
-        given = json.loads(redact_secrets(text, secrets))
-    except RecursionError:
-        raise ValueError from None
-    rows = given if isinstance(given, list) else [given]
-    if not all(isinstance(row, dict) for row in rows):
-        raise ValueError
-    return rows
-
-
-def encode_rpc_message(message: RpcMessage) -> bytes:
-    """Return a message as it is sent, in one line."""
+def _encode_rpc_message(message: _RpcMessage) -> bytes:
     text = json.dumps(message, ensure_ascii=False, separators=(",", ":"))
     return text.encode("utf-8", errors="replace")
 
 
-def build_rpc_reply(message: RpcMessage) -> RpcMessage | None:
-    """Return the answer to a request of the server; None for any other message.
-
-    Only `ping` is supported.
-    """
+def _build_rpc_reply(message: _RpcMessage) -> _RpcMessage | None:
     if "method" not in message or message.get("id") is None:
         return None
     head = {"jsonrpc": "2.0", "id": message["id"]}
@@ -9208,8 +8688,6 @@ def build_rpc_reply(message: RpcMessage) -> RpcMessage | None:
     return {**head, "error": {"code": _METHOD_NOT_FOUND, "message": "Method not found"}}
 
 
-# ==== toolbox.mcp.http: MCP over streamable HTTP (protocol revision 2025-06-18).
-
 _SESSION_HEADER = "Mcp-Session-Id"
 
 
@@ -9217,17 +8695,30 @@ class SessionExpired(Exception):
     """The server has forgotten the session and did nothing of the message."""
 
 
-class McpHttpTransport:
-    """One session with a server, if the server has sessions.
-
-    `version` is what was agreed on in the handshake, empty before it.
-    """
+class _McpTransport:
 
     def __init__(self, entry: ServerEntry) -> None:
-        """Open nothing yet."""
         self.version = ""
         self._entry = entry
         self._name = f"The MCP server {entry.label}"
+
+    def _parse(self, text: str) -> list[_RpcMessage]:
+        try:
+            given = json.loads(redact_secrets(text, self._entry.secrets))
+        except (ValueError, RecursionError):
+            given = None
+        rows = given if isinstance(given, list) else [given]
+        if not all(isinstance(row, dict) for row in rows):
+            raise RemoteError(f"{self._name} does not speak MCP.")
+        return rows
+
+
+class McpHttpTransport(_McpTransport):
+    """One session with a server, if the server has sessions."""
+
+    def __init__(self, entry: ServerEntry) -> None:
+        """Open nothing yet."""
+        super().__init__(entry)
         self._connection = RemoteConnection(self._name)
         self._session_id = ""
 
@@ -9235,7 +8726,7 @@ class McpHttpTransport:
         """Forget the session; the next answer brings another."""
         self.version = self._session_id = ""
 
-    async def request(self, request: RpcMessage) -> RpcMessage:
+    async def request(self, request: _RpcMessage) -> _RpcMessage:
         """Return the answer to a request; raises RemoteError, SessionExpired.
 
         Requests of the server are answered meanwhile.
@@ -9251,18 +8742,18 @@ class McpHttpTransport:
                     if is_ours and "method" not in message:
                         return message
                     asides += 1
-                    if asides > MAX_UNRELATED_MESSAGES:
+                    if asides > _MAX_UNRELATED_MESSAGES:
                         break
                     await self._reply(message)
         raise RemoteError(f"{self._name} gave no answer to a request.")
 
-    async def notify(self, notification: RpcMessage) -> None:
+    async def notify(self, notification: _RpcMessage) -> None:
         """Post a message that has no answer; raises RemoteError, SessionExpired."""
         async with self._post(notification):
             pass
 
-    async def _reply(self, message: RpcMessage) -> None:
-        reply = build_rpc_reply(message)
+    async def _reply(self, message: _RpcMessage) -> None:
+        reply = _build_rpc_reply(message)
         try:
             if reply is not None:
                 await self.notify(reply)
@@ -9281,9 +8772,11 @@ class McpHttpTransport:
             await self._connection.close()
 
     @asynccontextmanager
-    async def _post(self, message: RpcMessage) -> AsyncIterator[aiohttp.ClientResponse]:
+    async def _post(
+        self, message: _RpcMessage
+    ) -> AsyncIterator[aiohttp.ClientResponse]:
         url, headers = self._entry.url, self._headers()
-        body = encode_rpc_message(message)
+        body = _encode_rpc_message(message)
         async with self._connection.send("POST", url, headers, body) as response:
             status = response.status
             if status == 404 and _SESSION_HEADER in headers:
@@ -9298,16 +8791,15 @@ class McpHttpTransport:
         ours = {
             "Accept": "application/json, text/event-stream",
             "Content-Type": "application/json",
+            "MCP-Protocol-Version": self.version,
+            _SESSION_HEADER: self._session_id,
         }
-        if self.version:
-            ours["MCP-Protocol-Version"] = self.version
-        if self._session_id:
-            ours[_SESSION_HEADER] = self._session_id
+        ours = {name: text for name, text in ours.items() if text}
         return {**ours, **dict(self._entry.headers)}
 
     async def _read_messages(
         self, response: aiohttp.ClientResponse
-    ) -> AsyncGenerator[RpcMessage, None]:
+    ) -> AsyncGenerator[_RpcMessage, None]:
         if response.content_type != "text/event-stream":
             body = await self._connection.read_body(response)
             for message in self._parse(body.decode("utf-8", "replace")):
@@ -9321,14 +8813,6 @@ class McpHttpTransport:
                         yield message
         # The decoder is not closed: an event that the end cut off is not an answer.
 
-    def _parse(self, text: str) -> list[RpcMessage]:
-        try:
-            return parse_rpc_messages(text, self._entry.secrets)
-        except ValueError:
-            raise RemoteError(f"{self._name} does not speak MCP.") from None
-
-
-# ==== toolbox.mcp.stdio: MCP over stdin and stdout of a child process.
 
 _CHILD_EXIT_SECONDS = 2.0
 """How long a program may take to end by itself once its stdin is closed."""
@@ -9374,10 +8858,10 @@ class _ChildProcess(asyncio.SubprocessProtocol):
         self.is_over = True
         self._exited.set()
 
-    def write(self, line: bytes) -> None:
+    def write(self, message: _RpcMessage) -> None:
         stdin = self._stdin()
         if stdin is not None:
-            stdin.write(line + b"\n")
+            stdin.write(_encode_rpc_message(message) + b"\n")
 
     def kill(self) -> None:
         if self._transport is not None and not self._exited.is_set():
@@ -9405,19 +8889,14 @@ class _ChildProcess(asyncio.SubprocessProtocol):
         return stdin if isinstance(stdin, asyncio.WriteTransport) else None
 
 
-class McpStdioTransport:
-    """One program, which lives as long as the session.
-
-    `version` is what was agreed on in the handshake.
-    """
+class McpStdioTransport(_McpTransport):
+    """One program, which lives as long as the session."""
 
     def __init__(self, entry: ServerEntry) -> None:
         """Start nothing yet."""
-        self.version = ""
-        self._entry = entry
-        self._name = f"The MCP server {entry.label}"
+        super().__init__(entry)
         self._child: _ChildProcess | None = None
-        self._waiting: dict[int, asyncio.Future[RpcMessage]] = {}
+        self._waiting: dict[int, asyncio.Future[_RpcMessage]] = {}
         self._unrelated_messages = 0
         self._end_reason = "has ended"
 
@@ -9442,9 +8921,9 @@ class McpStdioTransport:
         except (OSError, ValueError):
             raise RemoteError(f"{self._name} cannot be started.") from None
 
-    async def request(self, request: RpcMessage) -> RpcMessage:
+    async def request(self, request: _RpcMessage) -> _RpcMessage:
         """Return the answer to a request; raises RemoteError."""
-        answer: asyncio.Future[RpcMessage] = asyncio.get_running_loop().create_future()
+        answer: asyncio.Future[_RpcMessage] = asyncio.get_running_loop().create_future()
         self._waiting[request["id"]] = answer
         try:
             await self.notify(request)
@@ -9452,11 +8931,11 @@ class McpStdioTransport:
         finally:
             del self._waiting[request["id"]]
 
-    async def notify(self, notification: RpcMessage) -> None:
+    async def notify(self, notification: _RpcMessage) -> None:
         """Send a message that has no answer; raises RemoteError."""
         if self._child is None or self._child.is_over:
             raise RemoteError(f"{self._name} {self._end_reason}.")
-        self._child.write(encode_rpc_message(notification))
+        self._child.write(notification)
 
     async def close(self) -> None:
         """End the program."""
@@ -9466,20 +8945,20 @@ class McpStdioTransport:
     def _receive_line(self, line: bytes) -> bool:
         self._unrelated_messages += 1
         text = line.decode("utf-8", "replace")
-        with suppress(ValueError):
-            for message in parse_rpc_messages(text, self._entry.secrets):
+        with suppress(RemoteError):
+            for message in self._parse(text):
                 self._receive_message(message)
-        if self._unrelated_messages <= MAX_UNRELATED_MESSAGES:
+        if self._unrelated_messages <= _MAX_UNRELATED_MESSAGES:
             return True
         self._end_reason = "wrote too much and was ended"
         return False
 
-    def _receive_message(self, message: RpcMessage) -> None:
+    def _receive_message(self, message: _RpcMessage) -> None:
         number = message.get("id")
         waiting = self._waiting.get(number) if isinstance(number, int) else None
-        reply = build_rpc_reply(message)
+        reply = _build_rpc_reply(message)
         if reply is not None and self._child is not None:
-            self._child.write(encode_rpc_message(reply))
+            self._child.write(reply)
         elif waiting is not None and not waiting.done():
             self._unrelated_messages = 0
             waiting.set_result(message)
@@ -9605,7 +9084,7 @@ class McpClient:
 
     async def _request_with_retry(
         self, method: str, params: Mapping[str, Any]
-    ) -> RpcMessage:
+    ) -> dict[str, Any]:
         opened = self._open_count
         try:
             return await self._request(method, params)
@@ -9618,7 +9097,7 @@ class McpClient:
         except SessionExpired:
             raise RemoteError(f"{self._name} ends its sessions at once.") from None
 
-    async def _request(self, method: str, params: Mapping[str, Any]) -> RpcMessage:
+    async def _request(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
         request = build_rpc_message(method, params, next(self._numbers))
         try:
             asking = self._transport.request(request)
@@ -9698,42 +9177,6 @@ def _follow_pointer(reference: object, document: Mapping[str, Any]) -> Any:
     return node
 
 
-class _OpenApiSchemas:
-
-    def __init__(self, document: Mapping[str, Any]) -> None:
-        self.definitions: dict[str, Any] = {}
-        self._document = document
-        self._names: dict[str, str] = {}
-
-    def make_standalone(
-        self, node: Any, levels: int = _MAX_OPENAPI_SCHEMA_DEPTH
-    ) -> Any:
-        if levels == 0:
-            raise ValueError
-        if isinstance(node, list):
-            return [self.make_standalone(one, levels - 1) for one in node]
-        if not isinstance(node, Mapping):
-            return node
-        if isinstance(node.get("$ref"), str):
-            return {"$ref": f"#/$defs/{self._define(node['$ref'], levels - 1)}"}
-        return {
-            str(key): self.make_standalone(value, levels - 1)
-            for key, value in node.items()
-        }
-
-    def _define(self, reference: str, levels: int) -> str:
-        if reference not in self._names:
-            if len(self._names) == _MAX_DEFINITIONS:
-                raise ValueError
-            last = _INVALID_NAME_CHARACTER.sub("_", reference.rpartition("/")[2])
-            taken = last in self._names.values()
-            name = f"{last}_{len(self._names)}" if taken else last
-            self._names[reference] = name
-            target = _follow_pointer(reference, self._document)
-            self.definitions[name] = self.make_standalone(target, levels)
-        return self._names[reference]
-
-
 _PARAMETER_LOCATIONS = ("path", "query", "header")
 _RESERVED_HEADERS = frozenset(
     {"accept", "connection", "content-length", "content-type", "host", "te", "upgrade"}
@@ -9762,13 +9205,14 @@ class _OpenApiArguments:
         self.parameters: dict[tuple[str, str], OpenApiParameter] = {}
         self.body = ""
         self._document = document
-        self._schemas = _OpenApiSchemas(document)
+        self._definitions: dict[str, Any] = {}
+        self._definition_names: dict[str, str] = {}
         self._properties: dict[str, Any] = {}
         self._required: dict[str, None] = {}
         self._api_keys = frozenset(_api_key_parameters(document))
 
     def build_schema(self) -> dict[str, Any]:
-        definitions = self._schemas.definitions
+        definitions = self._definitions
         return {
             "type": "object",
             "properties": self._properties,
@@ -9790,7 +9234,7 @@ class _OpenApiArguments:
         media = _find_json_media(said.get("content"))
         if media is not None:
             self.body = self._free_name("body")
-            schema = self._schemas.make_standalone(media.get("schema") or {})
+            schema = self._make_standalone(media.get("schema") or {})
             self._properties[self.body] = schema
         if said.get("required") is True:
             if media is None:
@@ -9809,7 +9253,7 @@ class _OpenApiArguments:
         argument = before.argument if before else self._free_name(name, place)
         media = _find_json_media(said.get("content"))
         node = (said if media is None else media).get("schema")
-        schema = self._schemas.make_standalone(node or {"type": "string"})
+        schema = self._make_standalone(node or {"type": "string"})
         if said.get("description") and "$ref" not in schema:
             schema = {**schema, "description": str(said["description"])}
         self._properties[argument] = schema
@@ -9824,6 +9268,34 @@ class _OpenApiArguments:
 
     def _free_name(self, name: str, place: str = "request") -> str:
         return f"{place}_{name}" if name in self._properties else name
+
+    def _make_standalone(
+        self, node: Any, levels: int = _MAX_OPENAPI_SCHEMA_DEPTH
+    ) -> Any:
+        if levels == 0:
+            raise ValueError
+        if isinstance(node, list):
+            return [self._make_standalone(one, levels - 1) for one in node]
+        if not isinstance(node, Mapping):
+            return node
+        if isinstance(node.get("$ref"), str):
+            return {"$ref": f"#/$defs/{self._define(node['$ref'], levels - 1)}"}
+        return {
+            str(key): self._make_standalone(value, levels - 1)
+            for key, value in node.items()
+        }
+
+    def _define(self, reference: str, levels: int) -> str:
+        if reference not in self._definition_names:
+            if len(self._definition_names) == _MAX_DEFINITIONS:
+                raise ValueError
+            last = _INVALID_NAME_CHARACTER.sub("_", reference.rpartition("/")[2])
+            taken = last in self._definition_names.values()
+            name = f"{last}_{len(self._definition_names)}" if taken else last
+            self._definition_names[reference] = name
+            target = _follow_pointer(reference, self._document)
+            self._definitions[name] = self._make_standalone(target, levels)
+        return self._definition_names[reference]
 
 
 def _find_json_media(content: object) -> Mapping[str, Any] | None:
@@ -9959,8 +9431,6 @@ def _operation_description(operation: Mapping[str, Any]) -> str:
 _MAX_REDIRECTED_REQUESTS = 4
 _MAX_TEXT_BYTES = 1024 * 1024
 _MAX_HTTP_ERROR_CHARACTERS = 2_000
-_METHOD_PRESERVING_STATUSES = (307, 308)
-_REDIRECT_STATUSES = (301, 302, *_METHOD_PRESERVING_STATUSES)
 _STYLE_SEPARATORS: Mapping[str, str] = {"spaceDelimited": " ", "pipeDelimited": "|"}
 
 
@@ -10081,9 +9551,7 @@ class OpenApiClient:
 
 
 def _should_follow(status: int, method: str) -> bool:
-    return status in _METHOD_PRESERVING_STATUSES or (
-        method == "GET" and status in _REDIRECT_STATUSES
-    )
+    return status in (307, 308) or (method == "GET" and status in (301, 302))
 
 
 def _build_openapi_request(
@@ -11664,7 +11132,7 @@ def _merge_body(
     request: AgentRequest, tools: Sequence[Item], names: ToolNames
 ) -> dict[str, Any]:
     given = {k: v for k, v in request.body.items() if v is not None}
-    choice = responses_tool_choice(request.body.get("tool_choice"), tools, names=names)
+    choice = responses_tool_choice(request.body.get("tool_choice"), tools, names)
     default = {"temperature": request.persona.guide.temperature}
     return {**default, **given, "tool_choice": choice if tools else None}
 

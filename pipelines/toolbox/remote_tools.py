@@ -1,4 +1,4 @@
-"""What MCP and OpenAPI clients share: tool form, size limits, timeouts, connections.
+"""What MCP and OpenAPI clients share: tools, limits, connections.
 
 A connection follows no redirect, stores no cookie and uses no proxy. It accepts no
 compressed body, because a few compressed bytes can expand to gigabytes.
@@ -152,10 +152,7 @@ class RemoteConnection:
         headers: Mapping[str, str],
         body: bytes | None = None,
     ) -> AsyncIterator[aiohttp.ClientResponse]:
-        """Send a request, lend its response; raises RemoteError.
-
-        Leaving early closes the connection. There is no time limit here.
-        """
+        """Send a request without a time limit, lend its response; raises RemoteError."""
         try:
             response = await self._open_session().request(
                 method,
@@ -190,7 +187,7 @@ class RemoteConnection:
     async def read_body(
         self, response: aiohttp.ClientResponse, most: int = MAX_REMOTE_BYTES
     ) -> bytes:
-        """Return a body; of one longer than `most` a beginning that is longer too."""
+        """Return a body, or more than `most` of a longer one; raises RemoteError."""
         taken = bytearray()
         async with aclosing(self.read_chunks(response)) as pieces:
             async for piece in pieces:

@@ -1,14 +1,13 @@
 """The lines of the audit log: JSON, without any text of a chat.
 
-Each function names the fields of its event. They are always in its line, null where
-nothing valid is known. No function gets a key, and all read only names, kinds and
-numbers.
+The fields of an event are always in its line, null where nothing valid is known. No
+line gets a key, and all read only names, kinds and numbers.
 """
 
 import json
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from openai_responses.errors import ApiError
 from openai_responses.json_input import as_list, as_mapping
@@ -23,66 +22,49 @@ _HOST_NAME = re.compile(r"[a-z0-9._:-]{1,253}")
 _FORMATS = frozenset({"text", "json_object", "json_schema"})
 
 
-def audit_request(payload: Mapping[str, Any], host: str, request_id: str) -> str:
-    """Return the line for a request that is about to be sent to `host`."""
-    fields = {
-        "response_format": _response_format(payload),
-        "stream": payload.get("stream") is True,
-        "tool_count": len(as_list(payload.get("tools"))),
-        "input_message_count": _message_count(payload.get("input")),
-    }
-    return _line("request", payload, host, request_id, fields)
+class AuditedRequest(NamedTuple):
+    """A request to `host`, and the lines about it."""
 
+    payload: Mapping[str, Any]
+    host: str
+    request_id: str
 
-def audit_success(
-    payload: Mapping[str, Any],
-    host: str,
-    request_id: str,
-    response: Mapping[str, Any],
-    status: int = 200,
-) -> str:
-    """Return the line for an answer that ended, complete or not."""
-    fields = {
-        "response_model": _fitting(_MODEL_NAME, response.get("model")),
-        "status_code": status,
-    }
-    return _line("success", payload, host, request_id, fields)
+    def request_line(self) -> str:
+        """Return the line before the request is sent."""
+        return self._line(
+            "request",
+            response_format=_response_format(self.payload),
+            stream=self.payload.get("stream") is True,
+            tool_count=len(as_list(self.payload.get("tools"))),
+            input_message_count=_message_count(self.payload.get("input")),
+        )
 
+    def success_line(self, response_model: object) -> str:
+        """Return the line for an answer, complete or not."""
+        model = _fitting(_MODEL_NAME, response_model)
+        return self._line("success", response_model=model, status_code=200)
 
-def audit_error(
-    payload: Mapping[str, Any],
-    host: str,
-    request_id: str,
-    error: ApiError,
-    status: int | None = None,
-) -> str:
-    """Return the line for a request that failed; `status` is None if no answer came."""
-    fields = {
-        "status_code": status,
-        "code": _fitting(_API_WORD, error.code),
-        "param": _fitting(_API_WORD, error.param),
-        "error_type": _fitting(_API_WORD, error.type),
-    }
-    return _line("error", payload, host, request_id, fields)
+    def error_line(self, error: ApiError, status: int | None) -> str:
+        """Return the line for a failure; `status` is None if no answer came."""
+        return self._line(
+            "error",
+            status_code=status,
+            code=_fitting(_API_WORD, error.code),
+            param=_fitting(_API_WORD, error.param),
+            error_type=_fitting(_API_WORD, error.type),
+        )
 
-
-def _line(
-    event: str,
-    payload: Mapping[str, Any],
-    host: str,
-    request_id: str,
-    fields: Mapping[str, Any],
-) -> str:
-    known_host = _fitting(_HOST_NAME, host)
-    line = {
-        "event": f"responses_api_{event}",
-        "model": _fitting(_MODEL_NAME, payload.get("model")),
-        "request_id": _fitting(_LINE_ID, request_id),
-        **fields,
-        "base_url_host": known_host,
-        "use_custom_base_url": known_host != _OPENAI_HOST,
-    }
-    return json.dumps(line, separators=(",", ":"))
+    def _line(self, event: str, **fields: object) -> str:
+        host = _fitting(_HOST_NAME, self.host)
+        line = {
+            "event": f"responses_api_{event}",
+            "model": _fitting(_MODEL_NAME, self.payload.get("model")),
+            "request_id": _fitting(_LINE_ID, self.request_id),
+            **fields,
+            "base_url_host": host,
+            "use_custom_base_url": host != _OPENAI_HOST,
+        }
+        return json.dumps(line, separators=(",", ":"))
 
 
 def _fitting(shape: re.Pattern[str], value: object) -> str | None:

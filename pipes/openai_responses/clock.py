@@ -11,7 +11,7 @@ from datetime import UTC, date, datetime
 
 
 def unix_seconds() -> int:
-    """Return the seconds since 1970 in UTC, as the API and the host count them."""
+    """Return the seconds since 1970, as the API and the host count them."""
     return int(time.time())
 
 

@@ -1,4 +1,4 @@
-"""How a run can end, and the sentence that a person sees for each ending.
+"""How a run can end, and the sentence for each ending.
 
 `{code}`, `{param}` and `{status}` are words of the API, `{model}` is the id that was
 asked for. No text of the server is shown, because it may quote a key or a prompt.
@@ -143,12 +143,11 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "kept; ask to continue, or choose less effort.",
     },
 }
-"""The sentences, by kind of ending, then by code or HTTP status. The empty key is for
-all others, "5" for every other status from 500 up. A kind that is not in this table
-takes the sentence of its exception."""
+"""The sentences, by kind of ending, then by code or HTTP status. "" stands for all other
+codes, "5" for all other statuses from 500 up. Other kinds use their exception's text."""
 
 
-EndingKind = Literal[
+_EndingKind = Literal[
     "completed",
     "incomplete",
     "failed",
@@ -166,9 +165,9 @@ EndingKind = Literal[
 
 
 class Ending(NamedTuple):
-    """How a run ended: the API's word for the cause, and a sentence if there is one."""
+    """How a run ended; `code` is the API's word for the cause."""
 
-    kind: EndingKind
+    kind: _EndingKind
     code: str | None = None
     sentence: str = ""
 
@@ -178,38 +177,37 @@ class Ending(NamedTuple):
         return self.kind != "completed"
 
 
+def _usual_ending(kind: _EndingKind) -> Ending:
+    return Ending(kind, sentence=SENTENCES[kind][""])
+
+
 COMPLETED = Ending("completed")
-CUT = Ending("cut", sentence=SENTENCES["cut"][""])
-UNREADABLE = Ending("unreadable", sentence=SENTENCES["unreadable"][""])
+CUT = _usual_ending("cut")
+UNREADABLE = _usual_ending("unreadable")
 
 _WORD = re.compile(r"[a-z][a-z_.]*(\[\d{1,5}\][a-z_.]*)*")
 
 
 def ending_of_incomplete(reason: str | None) -> Ending:
-    """Return the ending of a `response.incomplete` with this reason."""
+    """Return the ending of a `response.incomplete`."""
     code = api_word(reason)
     return Ending("incomplete", code, _sentence("incomplete", ApiError(code=code)))
 
 
 def ending_of_failure(kind: Literal["failed", "error"], error: ApiError) -> Ending:
-    """Return the ending of a `response.failed` ("failed") or an `error` event."""
-    code = api_word(error.code or error.type)
-    return Ending(kind, code, failure_sentence(error))
+    """Return the ending of a `response.failed` or an `error` event."""
+    return Ending(kind, _code(error), failure_sentence(error))
 
 
 def ending_of_exception(error: ResponsesError, has_begun: bool) -> Ending:
-    """Return the ending of a run that one of our errors stopped.
-
-    `has_begun` says whether an event had arrived; if so, the answer was cut.
-    """
+    """Return the ending of a run that `error` stopped, after its first event or not."""
     match error:
         case TimedOut():
-            return Ending(error.kind, sentence=SENTENCES[error.kind][""])
+            return _usual_ending(error.kind)
         case MalformedEvent():
-            return Ending("malformed", sentence=SENTENCES["malformed"][""])
+            return _usual_ending("malformed")
         case ApiRefused():
-            code = api_word(error.error.code or error.error.type)
-            return Ending("refused", code, str(error))
+            return Ending("refused", _code(error.error), str(error))
         case ResponseLost():
             return Ending("cut", sentence=SENTENCES["cut"]["lost"])
         case UnreadableAnswer():
@@ -219,31 +217,31 @@ def ending_of_exception(error: ResponsesError, has_begun: bool) -> Ending:
     return CUT if has_begun else Ending("unreachable", sentence=str(error))
 
 
+def _code(error: ApiError) -> str | None:
+    return api_word(error.code or error.type)
+
+
 def failure_sentence(error: ApiError) -> str:
-    """Return the sentence for an error that came after the request was accepted."""
+    """Return the sentence for an error after the request was accepted."""
     return _sentence("failed", error)
 
 
 def refusal_sentence(status: int, error: ApiError, model: str) -> str:
-    """Return the sentence for an HTTP status of 400 or more.
-
-    `model` is the id from the chat, not from the server.
-    """
-    facts = {"model": model, "status": str(status)}
-    refused, failed = SENTENCES["refused"], SENTENCES["failed"]
+    """Return the sentence for an HTTP status of 400 or more."""
+    refused = SENTENCES["refused"]
     if status == 401:
         return refused["401"]
+    known = {**SENTENCES["failed"], **refused}
     for word in (error.code, error.type):
-        sentence = word and (refused.get(word) or failed.get(word))
-        if sentence:
-            return sentence.format(code="", **facts)
+        if word and word in known:
+            return known[word].format(code="", model=model, status=status)
     other = refused["5"] if status >= 500 else refused[""]
     about = {"code": _shown(error.code), "param": _shown(error.param, " at {}")}
-    return refused.get(str(status), other).format(**about, **facts)
+    return refused.get(str(status), other).format(**about, model=model, status=status)
 
 
 def failure_status(failure: Failure) -> str:
-    """Return the status line for a failure after which the request is sent again."""
+    """Return the status line before the request is sent again."""
     if failure.status == 429:
         return "The model's server is busy with this key's requests."
     if failure.status and failure.status != 200:
@@ -253,23 +251,15 @@ def failure_status(failure: Failure) -> str:
 
 def _sentence(kind: str, error: ApiError) -> str:
     sentences = SENTENCES[kind]
-    words = (word for word in (error.code, error.type) if word)
-    sentence = next(
-        (sentences[one] for one in words if one in sentences), sentences[""]
-    )
-    return sentence.format(code=_shown(error.code or error.type))
+    words = (word for word in (error.code, error.type) if word in sentences)
+    return sentences[next(words, None) or ""].format(code=_shown(_code(error)))
 
 
 def _shown(word: str | None, form: str = " ({})") -> str:
-    known = api_word(word)
-    return form.format(known) if known else ""
+    return form.format(word) if api_word(word) else ""
 
 
 def api_word(word: str | None) -> str | None:
-    """Return `word` if it can be a word of the API, else None.
-
-    Such words consist of small letters, digits, dots, brackets and underscores; a key
-    does not.
-    """
+    """Return `word` if it can be a word of the API, and no key; else None."""
     known = any(word in sentences for sentences in SENTENCES.values())
     return word if word and (known or _WORD.fullmatch(word)) else None

@@ -1,4 +1,4 @@
-"""Where requests go: the address, its headers, its certificates and its proxy."""
+"""Where requests go: address, headers, certificates and proxy."""
 
 import ssl
 from collections.abc import Iterable, Mapping
@@ -20,8 +20,7 @@ _AZURE_HOSTS = (".azure.com", ".azure.us", ".azure.cn")
 class Network:
     """How a server is reached; the address of a proxy can contain a password.
 
-    An empty `ca_bundle` (a file) or `proxy` (an address) means the system's
-    certificates and the environment's proxy.
+    An empty `ca_bundle` (a file) or `proxy` means what the system has set.
     """
 
     verify_ssl: bool = True
@@ -33,7 +32,7 @@ class Network:
 class Endpoint:
     """The address and the key of a server; an address can contain a password.
 
-    `strict` asks for requests in the form that servers other than OpenAI's accept.
+    `strict` means that requests have the form that other servers than OpenAI's accept.
     """
 
     base_url: str = field(repr=False)
@@ -45,7 +44,7 @@ class Endpoint:
     strict: bool = False
 
     def url(self, path: str) -> str:
-        """Return the address of `path`; raises InvalidRequest for an unusable base."""
+        """Return the address of `path`; raises InvalidRequest."""
         base = _normalize_base_url(self.base_url)
         query = urlsplit(self.base_url.strip()).query  # Azure's api-version
         joint = "&" if "?" in path else "?"
@@ -53,33 +52,29 @@ class Endpoint:
 
     @property
     def host(self) -> str:
-        """The server's name; raises InvalidRequest like `url`."""
+        """The server's name; raises the same error as `url`."""
         return urlsplit(_normalize_base_url(self.base_url)).hostname or ""
 
     @property
     def is_azure(self) -> bool:
-        """Whether the server is one of Azure."""
+        """Whether it is one of Azure."""
         return self.host.endswith(_AZURE_HOSTS)
 
     def account(self) -> str:
-        """Return a name for this key at this address that does not reveal the key."""
+        """Return a name of the account, without the key."""
         identity = f"{self.base_url}\n{self.organization}\n{self.api_key}"
         return sha256(identity.encode("utf-8", errors="replace")).hexdigest()
 
     def owner(self) -> str:
-        """Return a short name for the owner of encrypted reasoning, without the key.
+        """Return a name of those who can read encrypted reasoning, without the key.
 
-        Keys of one organisation can read each other's reasoning.
+        Keys of one organisation can read each other's.
         """
         identity = f"{self.host}\n{self.organization or self.api_key.strip()}"
         return sha256(identity.encode("utf-8", errors="replace")).hexdigest()[:16]
 
     def headers(self) -> dict[str, str]:
-        """Return the headers of a request.
-
-        The administrator's own headers have priority: a gateway may need another
-        Authorization.
-        """
+        """Return the headers of a request; those of the administrator have priority."""
         key = self.api_key.strip()
         ours = {"api-key": key} if self.is_azure else {"Authorization": f"Bearer {key}"}
         ours["Content-Type"] = "application/json"
@@ -113,16 +108,11 @@ def _normalize_base_url(text: str) -> str:
 def connection_secrets(
     headers: Iterable[str], proxy: str, *keys: str
 ) -> tuple[str, ...]:
-    """Return the texts of a connection that must be in no line of a log."""
-    found = [*keys, *_proxy_secrets(proxy)]
+    """Return the texts that must be in no line of a log."""
+    parts = url_parts(proxy.strip())
+    found = [*keys, proxy, unquote(parts.password or "") if parts else ""]
     found += [secret for value in headers for secret in header_secrets(value)]
     return tuple(text for text in found if text.strip())
-
-
-def _proxy_secrets(proxy: str) -> list[str]:
-    """Return the secret parts of a proxy's address: the whole, and its password."""
-    parts = url_parts(proxy.strip())
-    return [proxy, unquote(parts.password or "") if parts else ""]
 
 
 def url_parts(text: str) -> SplitResult | None:
@@ -136,27 +126,27 @@ def url_parts(text: str) -> SplitResult | None:
 
 
 class Trust:
-    """The certificates of CA bundles. One context a file, so connections are reused."""
+    """The certificates of CA bundles, one context a file to reuse connections."""
 
     def __init__(self) -> None:
-        """Start without any context."""
+        """Start empty."""
         self._contexts: dict[tuple[str, int], ssl.SSLContext] = {}
 
     def context(self, network: Network) -> ssl.SSLContext | bool:
-        """Return the trusted certificates in the form that aiohttp takes."""
-        if not network.verify_ssl or not network.ca_bundle:
-            return network.verify_ssl
+        """Return the trusted certificates for aiohttp."""
         path = network.ca_bundle
+        if not (network.verify_ssl and path):
+            return network.verify_ssl
         try:
             key = (path, Path(path).stat().st_mtime_ns)
             if key not in self._contexts:
                 self._contexts[key] = ssl.create_default_context(cafile=path)
             return self._contexts[key]
         except (OSError, ValueError):  # no such file, or no certificates in it
-            problem = (
-                "CA_BUNDLE is not a file with certificates that this server can read"
-            )
-            raise valve_error(problem, place=PIPE_VALVES) from None
+            raise valve_error(
+                "CA_BUNDLE is not a file with certificates that this server can read",
+                place=PIPE_VALVES,
+            ) from None
 
 
 def proxy_for(network: Network, url: str) -> str | None:

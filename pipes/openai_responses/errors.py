@@ -1,4 +1,4 @@
-"""The exceptions of this package, and the error that the API reports.
+"""The exceptions of this package, and the API's own error.
 
 ResponsesError
  ├─ InvalidRequest         our own check refused it; nothing was sent
@@ -15,19 +15,21 @@ ResponsesError
 from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
+from openai_responses.json_input import as_text
+
 
 class ResponsesError(Exception):
-    """What this package raises on purpose; its text may be shown to a person."""
+    """What this package raises on purpose."""
 
 
 class InvalidRequest(ResponsesError):
-    """A request that is not sent; the text says why."""
+    """A request that is not sent."""
 
 
 def valve_error(
     problem: str, example: str = "", *, place: str = "the valves"
 ) -> InvalidRequest:
-    """Return the error of a setting: what is wrong, and who has to correct it where."""
+    """Return the error of a valve that an administrator corrects."""
     shown = f", for example {example}" if example else ""
     return InvalidRequest(
         f"{problem}. An administrator has to correct it in {place}{shown}."
@@ -50,7 +52,7 @@ TimeoutKind = Literal["first_event_timeout", "idle_timeout", "total_timeout"]
 
 
 class TimedOut(ResponsesError):
-    """The server was silent, or the run took, longer than a limit allows."""
+    """A time limit of the run was exceeded."""
 
     def __init__(self, kind: TimeoutKind) -> None:
         """Note which limit it was."""
@@ -59,7 +61,7 @@ class TimedOut(ResponsesError):
 
 
 class ResponseLost(ResponsesError):
-    """A response that continues at the server but can no longer be read."""
+    """A background response that can no longer be read."""
 
 
 class UnreadableAnswer(ResponsesError):
@@ -67,14 +69,13 @@ class UnreadableAnswer(ResponsesError):
 
 
 class MalformedEvent(ResponsesError):
-    """An event of a stream whose payload is not a JSON object."""
+    """An event of a stream cannot be read."""
 
 
 class ApiError(NamedTuple):
     """The error that the API reports (docs/reference/responses-api.md, "Errors").
 
-    `message` is the server's text. It can quote a key or a prompt, so it is never
-    shown.
+    `message` is never shown: it can quote a key or a prompt.
     """
 
     code: str | None = None
@@ -86,8 +87,8 @@ class ApiError(NamedTuple):
 class Failure(NamedTuple):
     """A failure before the first event.
 
-    `status` is None if no HTTP answer came, and 200 if the stream began with an error.
-    `retry_after` is in seconds; `should_retry` is the server's own word.
+    `status` is None without an HTTP answer, 200 if the stream began with an error.
+    `retry_after` is in seconds; `should_retry` is what the server says.
     """
 
     status: int | None = None
@@ -100,7 +101,7 @@ class ApiRefused(ResponsesError):
     """The API answered with an HTTP status of 400 or more, or with an error."""
 
     def __init__(self, sentence: str, failure: Failure, request_id: str = "") -> None:
-        """Keep the `failure`, and OpenAI's id of the request for the log."""
+        """Keep the `failure`, and OpenAI's id of the request."""
         super().__init__(sentence)
         self.failure = failure
         self.request_id = request_id
@@ -117,7 +118,7 @@ class ApiRefused(ResponsesError):
 
 
 def read_api_error(wire: object) -> ApiError:
-    """Return the error of a body, of a response, or of either form of the event."""
+    """Return the error of a body, a response, or either form of the event."""
     while isinstance(wire, Mapping) and isinstance(wire.get("error"), Mapping | str):
         wire = wire["error"]
     if isinstance(wire, str):
@@ -125,13 +126,7 @@ def read_api_error(wire: object) -> ApiError:
     if not isinstance(wire, Mapping):
         return ApiError()
     message = wire.get("message") or wire.get("detail")
-    return ApiError(
-        code=_text_or_none(wire.get("code")),
-        type=_text_or_none(wire.get("type")),
-        param=_text_or_none(wire.get("param")),
-        message=message if isinstance(message, str) else "",
+    code, kind, param = (
+        as_text(wire.get(key)) or None for key in ("code", "type", "param")
     )
-
-
-def _text_or_none(value: object) -> str | None:
-    return value if isinstance(value, str) and value else None
+    return ApiError(code, kind, param, as_text(message))

@@ -1,4 +1,4 @@
-"""The API's items: their kinds, their texts, and how calls and outputs belong together.
+"""The API's items: their kinds, their texts, and pairs of calls and outputs.
 
 An item stays the dict that the API sent; unknown fields are sent back unchanged. What
 the API wants of them then: docs/reference/responses-api.md, "Items in later requests".
@@ -16,48 +16,42 @@ class _ItemKind(NamedTuple):
     """What all items of one type have in common."""
 
     parts: tuple[tuple[str, str], ...] = ()
-    """Lists of texts that deltas grow: the kind of the text and its field."""
+    """Lists of texts that deltas grow: kind and field."""
     text: tuple[str, str] | None = None
-    """The one text that deltas grow: its kind and its field."""
-    from_client: bool = False
-    """Only our side makes it."""
+    """The one text that deltas grow: kind and field."""
     is_encrypted: bool = False
-    """Only the account and the model family that made it can read it."""
-    id_prefix: str = ""
-    """How the id begins that other servers ask for."""
+    """Only the account and model family that made it can read it."""
     tool: str = ""
-    """The type of the hosted tool that makes it; empty if the API does not run it."""
+    """The hosted tool that makes it, if any."""
     returned: Literal["always", "same_run", "never"] = "always"
-    """Which later requests a hosted item goes into."""
+    """The later requests that a hosted item goes into."""
     required: tuple[str, ...] = ()
     """Fields without which the API refuses a hosted item."""
     nullable: tuple[str, ...] = ()
-    """Fields that it demands even where they are null."""
+    """Fields that the API demands even if they are null."""
     is_call: bool = False
-    """It is part of a call of a hosted tool."""
+    """It belongs to a call of a hosted tool."""
     include: str = ""
-    """What the API leaves out of it unless a request includes it."""
+    """What a request must ask for to get all of it."""
     refused_at_minimal: bool = False
     """Its tool cannot be used with the effort `minimal`."""
     is_cited: bool = False
     """Answers cite what it found."""
     fee: float = 0
-    """US dollars for one call, or for each different value of `fee_field`."""
+    """US dollars for a call, or for each value of `fee_field`."""
     fee_field: str = ""
 
 
 _ITEM_KINDS = {
     "message": _ItemKind(parts=(("text", "content"),)),
     "reasoning": _ItemKind(
-        parts=(("summary", "summary"), ("reasoning", "content")),
-        is_encrypted=True,
-        id_prefix="rs",
+        parts=(("summary", "summary"), ("reasoning", "content")), is_encrypted=True
     ),
     "compaction": _ItemKind(is_encrypted=True),
-    "function_call": _ItemKind(text=("arguments", "arguments"), id_prefix="fc"),
-    "function_call_output": _ItemKind(from_client=True),
-    "custom_tool_call": _ItemKind(text=("arguments", "input"), id_prefix="ctc"),
-    "custom_tool_call_output": _ItemKind(from_client=True),
+    "function_call": _ItemKind(text=("arguments", "arguments")),
+    "function_call_output": _ItemKind(),
+    "custom_tool_call": _ItemKind(text=("arguments", "input")),
+    "custom_tool_call_output": _ItemKind(),
     "web_search_call": _ItemKind(
         tool="web_search",
         required=("action",),
@@ -107,11 +101,9 @@ _ITEM_KINDS = {
         required=("approval_request_id", "approve"),
         returned="same_run",
         is_call=True,
-        from_client=True,
     ),
 }
-"""The types of items that the code knows. The fees are those of LiteLLM 1.109.1's price
-map (2026-11-21)."""
+"""Known types of items. The fees are from LiteLLM 1.109.1 (2026-11-21)."""
 
 _OTHER_KIND = _ItemKind()
 _TOOL_KINDS = {kind.tool: kind for kind in _ITEM_KINDS.values() if kind.tool}
@@ -130,7 +122,7 @@ def item_type(item: Mapping[str, Any]) -> str:
 
 
 def kind_of(item: Mapping[str, Any]) -> _ItemKind:
-    """Return what is known of items of this type."""
+    """Return what is known of its type."""
     return _ITEM_KINDS.get(item_type(item), _OTHER_KIND)
 
 
@@ -155,7 +147,7 @@ def is_reasoning(item: Mapping[str, Any]) -> bool:
 
 
 def is_commentary(item: Mapping[str, Any]) -> bool:
-    """Say whether `item` is a message in front of the answer, about the work on it."""
+    """Say whether `item` is a message about the work on the answer."""
     return item_type(item) == "message" and item.get("phase") == "commentary"
 
 
@@ -165,7 +157,7 @@ def has_encrypted_reasoning(item: Mapping[str, Any]) -> bool:
 
 
 def is_encrypted(item: Mapping[str, Any]) -> bool:
-    """Say whether only the model and account that made `item` can read it."""
+    """Say whether only those who made `item` can read it."""
     return kind_of(item).is_encrypted
 
 
@@ -189,12 +181,12 @@ def message_text(item: Mapping[str, Any]) -> str:
 
 
 def content_parts(content: object) -> list[Item]:
-    """Return the parts of a content; what is no part is left out."""
+    """Return the objects in a content."""
     return [row for row in as_list(content) if isinstance(row, dict)]
 
 
 def part_text(part: Mapping[str, Any]) -> str:
-    """Return the text of one content part, or nothing."""
+    """Return the text of a content part."""
     return as_text(part.get("text") or part.get("refusal"))
 
 
@@ -260,7 +252,7 @@ TextPlace = tuple[str, int]
 
 
 def item_texts(item: Mapping[str, Any]) -> Iterator[tuple[TextPlace, str]]:
-    """Yield the place and the text of everything in `item` that deltas can grow."""
+    """Yield place and text of everything in `item` that deltas grow."""
     kind = kind_of(item)
     for text_kind, field in kind.parts:
         for index, part in enumerate(as_list(item.get(field))):
@@ -273,18 +265,15 @@ def item_texts(item: Mapping[str, Any]) -> Iterator[tuple[TextPlace, str]]:
         yield (text_kind, 0), as_text(item.get(field))
 
 
-_READABLE_FORMATS = ("png", "jpeg", "webp")
-
-
 def is_image_call(item: Mapping[str, Any]) -> bool:
     """Say whether `item` is a picture that the model drew."""
     return item_type(item) == "image_generation_call"
 
 
 def has_image(item: Mapping[str, Any]) -> bool:
-    """Say whether `item` holds a picture that can be sent back to the model."""
-    has_result = is_image_call(item) and bool(item.get("result"))
-    return has_result and _image_format(item) in _READABLE_FORMATS
+    """Say whether `item` holds a picture that the model can read."""
+    is_drawn = is_image_call(item) and bool(item.get("result"))
+    return is_drawn and _image_format(item) in ("png", "jpeg", "webp")
 
 
 def _image_format(item: Mapping[str, Any]) -> str:
@@ -316,7 +305,7 @@ def is_hosted(item: Mapping[str, Any]) -> bool:
 
 
 def is_host_returned(item: Mapping[str, Any]) -> bool:
-    """Say whether `item` is a finished hosted one that can go into a later request."""
+    """Say whether `item` is a hosted one that a later request can contain."""
     kind, action = kind_of(item), as_mapping(item.get("action")).get("type")
     if not kind.tool or kind.returned == "never" or item.get("status") in _UNFINISHED:
         return False
@@ -328,19 +317,19 @@ def is_host_returned(item: Mapping[str, Any]) -> bool:
 
 
 def is_kept_hosted(item: Mapping[str, Any]) -> bool:
-    """Say whether later turns of a chat send `item`, a hosted one."""
+    """Say whether later turns send `item`, a hosted one."""
     return is_host_returned(item) and kind_of(item).returned == "always"
 
 
 def is_replayed(item: Mapping[str, Any]) -> bool:
-    """Say whether later turns of a chat send `item`; an unknown type never goes back."""
+    """Say whether later turns send `item`; unknown types are never sent."""
     if is_hosted(item):
         return is_kept_hosted(item) or has_image(item)
     return item_type(item) in _ITEM_KINDS
 
 
 def drop_hosted_tool_items(items: Iterable[Item]) -> list[Item]:
-    """Return `items` without calls, their outputs and the reasoning before them."""
+    """Return `items` without calls, their outputs and their reasoning."""
     kept: list[Item] = []
     dangling: list[Item] = []  # reasoning whose product has not come yet
     for item in items:
@@ -354,7 +343,7 @@ def drop_hosted_tool_items(items: Iterable[Item]) -> list[Item]:
 
 
 def search_queries(item: Mapping[str, Any]) -> list[str]:
-    """Return the queries of a search, on the web or in files."""
+    """Return the queries of a search."""
     if item_type(item) == "file_search_call":
         return _texts(item.get("queries"))
     action = as_mapping(item.get("action"))
@@ -362,10 +351,9 @@ def search_queries(item: Mapping[str, Any]) -> list[str]:
 
 
 def search_pages(item: Mapping[str, Any]) -> list[str]:
-    """Return the addresses of the pages that a search found, each once."""
-    rows = as_list(as_mapping(item.get("action")).get("sources"))
-    urls = [row.get("url") for row in rows if isinstance(row, Mapping)]
-    return list(dict.fromkeys(_texts(urls)))
+    """Return the addresses of the pages that a search found."""
+    rows = content_parts(as_mapping(item.get("action")).get("sources"))
+    return list(dict.fromkeys(_texts([row.get("url") for row in rows])))
 
 
 def _texts(values: object) -> list[str]:

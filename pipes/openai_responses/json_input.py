@@ -15,7 +15,7 @@ def parse_json_object(text: object) -> dict[str, Any] | None:
 
 
 def parse_string_map(text: str) -> Mapping[str, str] | None:
-    """Return the JSON object of a text whose values are texts; {} for no text."""
+    """Return the JSON object of texts in a text; {} for an empty text."""
     found = parse_json_object(text.strip() or "{}")
     if found is None or not all(isinstance(one, str) for one in found.values()):
         return None

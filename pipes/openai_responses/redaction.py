@@ -1,4 +1,4 @@
-"""Removes secrets from text: known values in every form, then what looks like a secret.
+"""Removes secrets from text: known values, then what looks like a secret.
 
 Text that is already `[redacted]` is left alone. No rule may look behind a character
 that another rule can take, and none may end in front of a letter or digit, so a second
@@ -55,7 +55,7 @@ _LOOKS_SECRET = re.compile(
 def redact(text: str, secrets: Iterable[str] = ()) -> str:
     """Return `text` with `[redacted]` in place of `secrets` and of what looks like one.
 
-    Secrets of fewer than six characters are ignored: ordinary words contain them.
+    Secrets of less than six characters are ignored: usual words contain them.
     """
     known = {form for secret in secrets for form in _forms(secret.strip())}
     if known:
@@ -66,35 +66,21 @@ def redact(text: str, secrets: Iterable[str] = ()) -> str:
 
 
 def header_secrets(value: str) -> list[str]:
-    """Return the secret parts of a header's value: the whole, and each further word.
-
-    A server may repeat the word behind `Bearer` alone.
-    """
+    """Return a header's value and its further words, like the key behind `Bearer`."""
     return [value, *value.split()[1:]]
 
 
 def redact_line(text: str, secrets: Iterable[str] = ()) -> str:
-    """Return `text` redacted and as one line, safe to write to a log.
-
-    A line end of a tool's text would fake a line of the log, and an escape sequence
-    would act on the terminal that shows it.
-    """
+    """Return `text` redacted and as one line of printable characters, for a log."""
     line = "\\n".join(redact(text, secrets).splitlines())
-    return "".join(one if one.isprintable() else _escaped(one) for one in line)
+    return "".join(one if one.isprintable() else ascii(one)[1:-1] for one in line)
 
 
 def describe_exception(error: BaseException) -> str:
-    """Return the type and the place of a foreign exception, for a log.
-
-    Its text may quote a header or a prompt.
-    """
+    """Return type and place of an exception; its text may quote a header or a prompt."""
     frames = extract_tb(error.__traceback__)
     place = f"line {frames[-1].lineno} in {frames[-1].name}" if frames else "nowhere"
     return f"{type(error).__name__} at {place}"
-
-
-def _escaped(sign: str) -> str:
-    return sign.encode("unicode_escape").decode("ascii")
 
 
 def _redact_pattern(pattern: re.Pattern[str], text: str) -> str:

@@ -115,5 +115,5 @@ def offer_tools(
     called = [tool for tool in tools if tool.get("type") in ("function", "custom")]
     names = ToolNames(tuple(str(tool["name"]) for tool in called))
     items = names.rename_tools(tools)
-    choice = responses_tool_choice(body.get("tool_choice"), items, names=names)
+    choice = responses_tool_choice(body.get("tool_choice"), items, names)
     return OfferedTools(items, names, choice)

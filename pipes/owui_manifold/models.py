@@ -7,7 +7,7 @@ if the server cannot be reached.
 
 import asyncio
 import json
-from contextlib import aclosing, suppress
+from contextlib import suppress
 
 from openai_responses.clock import monotonic_seconds, utc_today
 from openai_responses.endpoint import Endpoint
@@ -33,9 +33,9 @@ _LONGEST_LIST = 5_000_000
 async def fetch_models(endpoint: Endpoint, connections: Connections) -> list[str]:
     """Return the ids of the chat models of `GET /models`; raises ResponsesError."""
     found = bytearray()
-    asked = connections.get(endpoint, "/models", Deadlines(_LIST_TIMEOUTS))
-    async with asked as answer, aclosing(answer.chunks()) as chunks:
-        async for chunk in chunks:
+    asked = connections.request(endpoint, "/models", None, Deadlines(_LIST_TIMEOUTS))
+    async with asked as answer:
+        while chunk := await answer.read_any():
             found += chunk
             if len(found) > _LONGEST_LIST:
                 break

@@ -6,7 +6,7 @@ with the older way of tools, errors in REMOTE_MCP_SERVERS_JSON.
 
 from collections.abc import Mapping
 
-from openai_responses.audit import audit_error, audit_request, audit_success
+from openai_responses.audit import AuditedRequest
 from openai_responses.clock import utc_today
 from openai_responses.endings import api_word
 from openai_responses.errors import InvalidRequest, ResponsesError
@@ -47,8 +47,7 @@ def report_request(prepared: PreparedRequest) -> None:
         told = "left out, not known to the API or not taken by the model: "
         call.log.line("DEBUG", told + ", ".join(missing))
     if call.valves.writes_audit_log():
-        payload = request.payload()
-        call.log.audit(audit_request(payload, prepared.endpoint.host, call.log.run_id))
+        call.log.audit(_audited(prepared).request_line())
 
 
 def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
@@ -107,11 +106,15 @@ def _report_removals(call: PipeCall, removed: Mapping[str, int]) -> None:
 
 
 def _audit_end(prepared: PreparedRequest, ended: RunDone) -> str:
-    payload, host = prepared.request.payload(), prepared.endpoint.host
-    trace, run_id = ended.trace, prepared.call.log.run_id
+    trace = ended.trace
     if ended.ending.kind in ("completed", "incomplete"):
-        return audit_success(payload, host, run_id, {"model": trace.model})
-    return audit_error(payload, host, run_id, trace.error, trace.status)
+        return _audited(prepared).success_line(trace.model)
+    return _audited(prepared).error_line(trace.error, trace.status)
+
+
+def _audited(prepared: PreparedRequest) -> AuditedRequest:
+    payload, host = prepared.request.payload(), prepared.endpoint.host
+    return AuditedRequest(payload, host, prepared.call.log.run_id)
 
 
 _STANDARD_TIERS = (None, "auto", "default")

@@ -3,6 +3,9 @@
 `models.json` is edited by hand: each fact of a model stands under the source that
 says it, and each source has a date. `generate.py` rewrites the module, and
 `generate.py --check` only reports whether it is current.
+
+The table has no column for `sampling`, which follows from the efforts and the traits of
+each model; a test compares the result with `models.json`.
 """
 
 import json
@@ -23,7 +26,7 @@ TRAITS = (
     "prefix_bound",
 )
 COLUMNS = (
-    *("model", "efforts", "default_effort", "sampling", "traits"),
+    *("model", "efforts", "default_effort", "traits"),
     *("max_output_tokens", "context", "prices", "shutdown", "successor"),
 )
 USUAL_EFFORTS = "low medium high"
@@ -85,7 +88,6 @@ def render_row(model: str, facts: dict[str, Any]) -> str:
         model,
         " ".join(facts.get("efforts", ())).replace(USUAL_EFFORTS, "usual"),
         facts.get("default_effort"),
-        facts["sampling"],
         render_traits([trait for trait in TRAITS if facts[trait]]),
         facts.get("max_output_tokens"),
         facts.get("context"),

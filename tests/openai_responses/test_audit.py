@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openai_responses.audit import audit_error, audit_request, audit_success
+from openai_responses.audit import AuditedRequest
 from openai_responses.endpoint import Endpoint
 from openai_responses.errors import ApiError
 from openai_responses.redaction import redact
@@ -48,7 +48,7 @@ REFUSED = ApiError(
 
 def test_a_request() -> None:
     """It says what kind of thing was sent."""
-    assert json.loads(audit_request(PAYLOAD, HOST, ID)) == {
+    assert json.loads(AuditedRequest(PAYLOAD, HOST, ID).request_line()) == {
         "event": "responses_api_request",
         "model": "gpt-6.1-sol",
         "request_id": ID,
@@ -63,7 +63,9 @@ def test_a_request() -> None:
 
 def test_a_success() -> None:
     """It says which model answered."""
-    assert json.loads(audit_success(PAYLOAD, "gateway.example", ID, RESPONSE)) == {
+    assert json.loads(
+        AuditedRequest(PAYLOAD, "gateway.example", ID).success_line(RESPONSE["model"])
+    ) == {
         "event": "responses_api_success",
         "model": "gpt-6.1-sol",
         "request_id": ID,
@@ -76,7 +78,7 @@ def test_a_success() -> None:
 
 def test_an_error() -> None:
     """It says what was wrong in the API's words, and not in sentences."""
-    assert json.loads(audit_error(PAYLOAD, HOST, ID, REFUSED, 400)) == {
+    assert json.loads(AuditedRequest(PAYLOAD, HOST, ID).error_line(REFUSED, 400)) == {
         "event": "responses_api_error",
         "model": "gpt-6.1-sol",
         "request_id": ID,
@@ -91,7 +93,7 @@ def test_an_error() -> None:
 
 def test_no_answer_at_all() -> None:
     """What nobody knows is null."""
-    line = json.loads(audit_error(PAYLOAD, HOST, ID, ApiError()))
+    line = json.loads(AuditedRequest(PAYLOAD, HOST, ID).error_line(ApiError(), None))
 
     assert [line[name] for name in ("status_code", "code", "param", "error_type")] == (
         [None] * 4
@@ -111,7 +113,9 @@ def test_no_answer_at_all() -> None:
 )
 def test_response_format(text: object, expected: str | None) -> None:
     """Without one the API answers in text; a kind that nobody knows is not told."""
-    line = json.loads(audit_request({**PAYLOAD, "text": text}, HOST, ID))
+    line = json.loads(
+        AuditedRequest({**PAYLOAD, "text": text}, HOST, ID).request_line()
+    )
 
     assert line["response_format"] == expected
 
@@ -121,7 +125,7 @@ def test_response_format(text: object, expected: str | None) -> None:
 )
 def test_input_message_count(items: object, count: int) -> None:
     """A text is one message; what is none does not count."""
-    line = json.loads(audit_request({"input": items}, HOST, ID))
+    line = json.loads(AuditedRequest({"input": items}, HOST, ID).request_line())
 
     assert (line["input_message_count"], line["tool_count"]) == (count, 0)
     assert line["stream"] is False
@@ -130,12 +134,11 @@ def test_input_message_count(items: object, count: int) -> None:
 def all_lines(word: str) -> list[str]:
     """The three lines, with a word in every place that takes a text."""
     payload = {**PAYLOAD, "model": word}
-    response = {**RESPONSE, "model": word, "id": word}
     error = ApiError(word, word, word, word)
     return [
-        audit_request(payload, word, word),
-        audit_success(payload, word, word, response),
-        audit_error(payload, word, word, error, 401),
+        AuditedRequest(payload, word, word).request_line(),
+        AuditedRequest(payload, word, word).success_line(word),
+        AuditedRequest(payload, word, word).error_line(error, 401),
     ]
 
 
@@ -164,9 +167,9 @@ def test_nothing_of_an_endpoint_but_its_host() -> None:
     """The key stays behind, and so does the path."""
     endpoint = Endpoint(f"https://gateway.example/{CANARY}/v1", CANARY)
     lines = [
-        audit_request(PAYLOAD, endpoint.host, ID),
-        audit_success(PAYLOAD, endpoint.host, ID, RESPONSE),
-        audit_error(PAYLOAD, endpoint.host, ID, REFUSED, 401),
+        AuditedRequest(PAYLOAD, endpoint.host, ID).request_line(),
+        AuditedRequest(PAYLOAD, endpoint.host, ID).success_line(RESPONSE["model"]),
+        AuditedRequest(PAYLOAD, endpoint.host, ID).error_line(REFUSED, 401),
     ]
 
     for line in lines:
@@ -187,11 +190,12 @@ def test_anything_makes_a_line(
     payload: dict[str, Any], word: str, other: object
 ) -> None:
     """Whatever is in a payload or a response, there is one line of JSON."""
-    response = {"model": other}
     for line in (
-        audit_request(payload, word, word),
-        audit_success(payload, word, word, response),
-        audit_error(payload, word, word, ApiError(word, word, word), None),
+        AuditedRequest(payload, word, word).request_line(),
+        AuditedRequest(payload, word, word).success_line(other),
+        AuditedRequest(payload, word, word).error_line(
+            ApiError(word, word, word), None
+        ),
     ):
         assert line.isascii()
         assert len(line.splitlines()) == 1
@@ -201,9 +205,9 @@ def test_anything_makes_a_line(
 def test_redaction_leaves_the_lines_alone() -> None:
     """So they may go through the log as any other line."""
     lines = [
-        audit_request(PAYLOAD, HOST, ID),
-        audit_success(PAYLOAD, HOST, ID, RESPONSE),
-        audit_error(PAYLOAD, HOST, ID, REFUSED, 400),
+        AuditedRequest(PAYLOAD, HOST, ID).request_line(),
+        AuditedRequest(PAYLOAD, HOST, ID).success_line(RESPONSE["model"]),
+        AuditedRequest(PAYLOAD, HOST, ID).error_line(REFUSED, 400),
     ]
 
     assert [redact(line, [CANARY]) for line in lines] == lines

@@ -3,7 +3,7 @@
 import re
 import string
 from collections.abc import Iterator, Mapping
-from typing import Literal, get_args
+from typing import Literal, get_args, get_type_hints
 
 import pytest
 from hypothesis import given
@@ -16,7 +16,6 @@ from openai_responses.endings import (
     CUT,
     SENTENCES,
     Ending,
-    EndingKind,
     ending_of_exception,
     ending_of_failure,
     ending_of_incomplete,
@@ -35,7 +34,7 @@ from openai_responses.errors import (
     TimedOut,
     UnreadableAnswer,
 )
-from openai_responses.loop.recovery import QUOTA_CODES
+from quota_codes import QUOTA_CODES
 
 CANARY = "sk-proj-CANARY123"
 MODEL = "gpt-5.6-sol"
@@ -134,7 +133,7 @@ def test_reasons_of_the_api(reason: str) -> None:
     assert reason in SENTENCES["incomplete"]
 
 
-@pytest.mark.parametrize("code", sorted(QUOTA_CODES))
+@pytest.mark.parametrize("code", QUOTA_CODES)
 def test_used_up_quotas(code: str) -> None:
     """They are told as such, and not as a limit that a minute cures."""
     assert "no credit" in refusal_sentence(429, ApiError(code), MODEL)
@@ -161,7 +160,7 @@ ENDINGS: Mapping[str, Ending] = {
 
 def test_every_kind_is_made() -> None:
     """No kind of ending is there that nothing ends with."""
-    assert ENDINGS.keys() == set(get_args(EndingKind))
+    assert ENDINGS.keys() == set(get_args(get_type_hints(Ending)["kind"]))
 
 
 @pytest.mark.parametrize("kind", ENDINGS)

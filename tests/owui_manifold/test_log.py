@@ -4,7 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from openai_responses.audit import audit_request
+from openai_responses.audit import AuditedRequest
 from owui_manifold.log import RunLog
 
 NAME = "openai_responses_manifold"
@@ -131,7 +131,8 @@ def test_threads_write_to_the_log_they_were_given(
 
 def test_an_audit_line_stays_json(caplog: pytest.LogCaptureFixture) -> None:
     """It goes through the log unchanged."""
-    line = audit_request({"model": "gpt-6.1-sol", "input": []}, "host", "run-1")
+    payload = {"model": "gpt-6.1-sol", "input": []}
+    line = AuditedRequest(payload, "host", "run-1").request_line()
 
     RunLog("CRITICAL", [CANARY], "run-1").audit(line)
 

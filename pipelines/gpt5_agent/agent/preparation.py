@@ -170,6 +170,6 @@ def _merge_body(
 ) -> dict[str, Any]:
     """Return the caller's keys; the guide's temperature is the default."""
     given = {k: v for k, v in request.body.items() if v is not None}
-    choice = responses_tool_choice(request.body.get("tool_choice"), tools, names=names)
+    choice = responses_tool_choice(request.body.get("tool_choice"), tools, names)
     default = {"temperature": request.persona.guide.temperature}
     return {**default, **given, "tool_choice": choice if tools else None}

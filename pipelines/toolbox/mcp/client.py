@@ -11,9 +11,12 @@ from functools import partial
 from itertools import count
 from typing import Any
 
-from toolbox.mcp.http import McpHttpTransport, SessionExpired
-from toolbox.mcp.messages import RpcMessage, build_rpc_message
-from toolbox.mcp.stdio import McpStdioTransport
+from toolbox.mcp.transports import (
+    McpHttpTransport,
+    McpStdioTransport,
+    SessionExpired,
+    build_rpc_message,
+)
 from toolbox.remote_tools import (
     MAX_TOOLS_PER_SERVER,
     RemoteError,
@@ -142,7 +145,7 @@ class McpClient:
 
     async def _request_with_retry(
         self, method: str, params: Mapping[str, Any]
-    ) -> RpcMessage:
+    ) -> dict[str, Any]:
         """Return a result; a session that the server has forgotten is opened again
         once.
         """
@@ -158,7 +161,7 @@ class McpClient:
         except SessionExpired:
             raise RemoteError(f"{self._name} ends its sessions at once.") from None
 
-    async def _request(self, method: str, params: Mapping[str, Any]) -> RpcMessage:
+    async def _request(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
         """Return the result of a request; an abandoned request is cancelled at the
         server.
         """

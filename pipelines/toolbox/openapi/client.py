@@ -34,8 +34,6 @@ from toolbox.server_entries import ServerEntry
 _MAX_REDIRECTED_REQUESTS = 4
 _MAX_TEXT_BYTES = 1024 * 1024
 _MAX_HTTP_ERROR_CHARACTERS = 2_000
-_METHOD_PRESERVING_STATUSES = (307, 308)
-_REDIRECT_STATUSES = (301, 302, *_METHOD_PRESERVING_STATUSES)
 _STYLE_SEPARATORS: Mapping[str, str] = {"spaceDelimited": " ", "pipeDelimited": "|"}
 
 
@@ -161,9 +159,7 @@ class OpenApiClient:
 
 def _should_follow(status: int, method: str) -> bool:
     """Say whether a redirection repeats the same request."""
-    return status in _METHOD_PRESERVING_STATUSES or (
-        method == "GET" and status in _REDIRECT_STATUSES
-    )
+    return status in (307, 308) or (method == "GET" and status in (301, 302))
 
 
 def _build_openapi_request(

@@ -45,46 +45,6 @@ def _follow_pointer(reference: object, document: Mapping[str, Any]) -> Any:
     return node
 
 
-class _OpenApiSchemas:
-    """The schemas of one tool; `definitions` holds what they refer to."""
-
-    def __init__(self, document: Mapping[str, Any]) -> None:
-        """`document` is where references lead."""
-        self.definitions: dict[str, Any] = {}
-        self._document = document
-        self._names: dict[str, str] = {}
-
-    def make_standalone(
-        self, node: Any, levels: int = _MAX_OPENAPI_SCHEMA_DEPTH
-    ) -> Any:
-        """Return a schema whose references lead to `definitions`; raises ValueError."""
-        if levels == 0:
-            raise ValueError
-        if isinstance(node, list):
-            return [self.make_standalone(one, levels - 1) for one in node]
-        if not isinstance(node, Mapping):
-            return node
-        if isinstance(node.get("$ref"), str):
-            return {"$ref": f"#/$defs/{self._define(node['$ref'], levels - 1)}"}
-        return {
-            str(key): self.make_standalone(value, levels - 1)
-            for key, value in node.items()
-        }
-
-    def _define(self, reference: str, levels: int) -> str:
-        """Copy a referenced schema to `definitions`; return its name there."""
-        if reference not in self._names:
-            if len(self._names) == _MAX_DEFINITIONS:
-                raise ValueError
-            last = _INVALID_NAME_CHARACTER.sub("_", reference.rpartition("/")[2])
-            taken = last in self._names.values()
-            name = f"{last}_{len(self._names)}" if taken else last
-            self._names[reference] = name
-            target = _follow_pointer(reference, self._document)
-            self.definitions[name] = self.make_standalone(target, levels)
-        return self._names[reference]
-
-
 _PARAMETER_LOCATIONS = ("path", "query", "header")
 _RESERVED_HEADERS = frozenset(
     {"accept", "connection", "content-length", "content-type", "host", "te", "upgrade"}
@@ -115,14 +75,15 @@ class _OpenApiArguments:
         self.parameters: dict[tuple[str, str], OpenApiParameter] = {}
         self.body = ""
         self._document = document
-        self._schemas = _OpenApiSchemas(document)
+        self._definitions: dict[str, Any] = {}
+        self._definition_names: dict[str, str] = {}
         self._properties: dict[str, Any] = {}
         self._required: dict[str, None] = {}
         self._api_keys = frozenset(_api_key_parameters(document))
 
     def build_schema(self) -> dict[str, Any]:
         """Return the schema of all arguments."""
-        definitions = self._schemas.definitions
+        definitions = self._definitions
         return {
             "type": "object",
             "properties": self._properties,
@@ -146,7 +107,7 @@ class _OpenApiArguments:
         media = _find_json_media(said.get("content"))
         if media is not None:
             self.body = self._free_name("body")
-            schema = self._schemas.make_standalone(media.get("schema") or {})
+            schema = self._make_standalone(media.get("schema") or {})
             self._properties[self.body] = schema
         if said.get("required") is True:
             if media is None:
@@ -165,7 +126,7 @@ class _OpenApiArguments:
         argument = before.argument if before else self._free_name(name, place)
         media = _find_json_media(said.get("content"))
         node = (said if media is None else media).get("schema")
-        schema = self._schemas.make_standalone(node or {"type": "string"})
+        schema = self._make_standalone(node or {"type": "string"})
         if said.get("description") and "$ref" not in schema:
             schema = {**schema, "description": str(said["description"])}
         self._properties[argument] = schema
@@ -180,6 +141,36 @@ class _OpenApiArguments:
 
     def _free_name(self, name: str, place: str = "request") -> str:
         return f"{place}_{name}" if name in self._properties else name
+
+    def _make_standalone(
+        self, node: Any, levels: int = _MAX_OPENAPI_SCHEMA_DEPTH
+    ) -> Any:
+        """Return a schema whose references lead to `definitions`; raises ValueError."""
+        if levels == 0:
+            raise ValueError
+        if isinstance(node, list):
+            return [self._make_standalone(one, levels - 1) for one in node]
+        if not isinstance(node, Mapping):
+            return node
+        if isinstance(node.get("$ref"), str):
+            return {"$ref": f"#/$defs/{self._define(node['$ref'], levels - 1)}"}
+        return {
+            str(key): self._make_standalone(value, levels - 1)
+            for key, value in node.items()
+        }
+
+    def _define(self, reference: str, levels: int) -> str:
+        """Copy a referenced schema to `definitions`; return its name there."""
+        if reference not in self._definition_names:
+            if len(self._definition_names) == _MAX_DEFINITIONS:
+                raise ValueError
+            last = _INVALID_NAME_CHARACTER.sub("_", reference.rpartition("/")[2])
+            taken = last in self._definition_names.values()
+            name = f"{last}_{len(self._definition_names)}" if taken else last
+            self._definition_names[reference] = name
+            target = _follow_pointer(reference, self._document)
+            self._definitions[name] = self._make_standalone(target, levels)
+        return self._definition_names[reference]
 
 
 def _find_json_media(content: object) -> Mapping[str, Any] | None:

@@ -1,34 +1,32 @@
-"""What every sandbox backend provides: a process with limits that can be ended at any
-time.
+"""Limits of a sandbox, and processes that can be ended at any time.
 
-Python 3.11 has two faults here. A cancelled `create_subprocess_exec` waits forever for
-pipes that are not connected yet (base_subprocess.py, `_try_finish`). `Process.kill`
-takes the exit status away from whoever waits for it (subprocess.py, `send_signal`).
+A cancelled start ends the whole group: bubblewrap alone would leave a child behind that
+waits for it. Python 3.11 has two faults here. A cancelled `create_subprocess_exec` waits
+forever for pipes that are not connected yet (base_subprocess.py, `_try_finish`).
+`Process.kill` takes the exit status away from whoever waits for it (subprocess.py,
+`send_signal`).
 """
 
 import asyncio
 import os
+import shutil
 import signal
 from asyncio.subprocess import Process
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 MEBIBYTE = 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True)
-class SandboxLimits:
+class SandboxLimits(NamedTuple):
     """The limits of one run; sizes are in bytes.
 
     `memory` is for all processes of a run together, `processes` counts threads as well.
     The workspace and the folder for temporary files have `disk` each, a single file at
     most `file`; a workspace keeps `files` files and folders. `output` limits what is
-    printed, the result, and a file that is read. `returned_files` of a run are handed
-    out. `packages` is the space for installed dependencies.
-
-    A chat's workspace is removed when it was not used for `idle_seconds`, or when
-    `chats` others were used since.
+    printed, the result, and a file that is read; `packages` the installed dependencies.
+    A workspace is removed `idle_seconds` after its last use, or when `chats` others were
+    used since.
     """
 
     seconds: float = 30.0
@@ -70,10 +68,7 @@ class ProcessHandle:
 
 
 async def start_process(*command: str, **options: Any) -> Process:
-    """Start a process as the head of a group; cancelling ends all of it.
-
-    Bubblewrap alone would leave a child behind that waits for it.
-    """
+    """Start a process as the head of a group; cancelling ends all of it."""
     creating = asyncio.create_subprocess_exec(*command, process_group=0, **options)
     starting = asyncio.create_task(creating)
     try:
@@ -85,7 +80,7 @@ async def start_process(*command: str, **options: Any) -> Process:
             handle = ProcessHandle(process.pid)
             handle.kill()
             handle.close()
-            # Who does not hear of the end of its parent hears that of its input.
+            # A process that outlives its parent ends at the end of its input.
             await process.communicate(b"")
         raise
 
@@ -100,13 +95,21 @@ class SandboxUnavailable(Exception):
     """No sandbox works here; the text is for an administrator."""
 
 
+def find_program(name: str) -> str:
+    """Return the path of a program; raises SandboxUnavailable."""
+    path = shutil.which(name)
+    if path is None:
+        raise SandboxUnavailable(f"{name} is not installed")
+    return path
+
+
 class SandboxProcess(Protocol):
     """One sandbox with one program in it, which reads stdin and answers on stdout."""
 
     process: Process
 
     def measure_memory(self) -> int:
-        """Return the bytes that its processes hold, unless they are limited otherwise."""
+        """Return the bytes that its processes hold, 0 if something else limits them."""
 
     async def kill(self) -> None:
         """End all that runs in it."""
@@ -123,4 +126,4 @@ class SandboxBackend(Protocol):
         """What an administrator calls it."""
 
     async def start(self, program: str, limits: SandboxLimits) -> SandboxProcess:
-        """Start a program in its own sandbox; raises SandboxUnavailable."""
+        """Start a program in a sandbox; raises SandboxUnavailable."""

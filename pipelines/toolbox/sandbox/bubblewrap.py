@@ -1,18 +1,25 @@
-"""The bubblewrap backend: empty namespaces around a Python interpreter.
+"""Bubblewrap: empty namespaces around a Python interpreter.
 
 The sandbox sees nothing of the host but the interpreter and the system libraries, read-
 only. Bubblewrap gets no environment variables, because the code could read them. A
 server that runs as root starts the run as user nobody, because the kernel does not
 limit the number of root's processes. The first process inside is identified by an open
-folder in `/proc`: unlike a process id, it is never reused.
+folder in `/proc`: unlike a process id, it is never reused. The server's interpreter may
+lie in a home folder that nobody else can read; then the system's is used.
+
+A filter refuses system calls in the gaps of namespaces. Memory can be held where no
+limit counts it; sockets between a virtual machine and its host, and keyrings, belong to
+no namespace; `io_uring` is not checked by filters.
 """
 
+import errno
 import json
 import os
 import platform
 import shutil
 import signal
 import stat
+import struct
 import sys
 from asyncio.subprocess import PIPE, Process
 from collections.abc import Iterator
@@ -25,9 +32,9 @@ from toolbox.sandbox.backend import (
     ProcessHandle,
     SandboxLimits,
     SandboxUnavailable,
+    find_program,
     start_process,
 )
-from toolbox.sandbox.seccomp import build_seccomp_filter
 
 _INODE_BYTES = 1024
 """What an empty file costs the kernel; bwrap has no option that limits their number."""
@@ -55,7 +62,12 @@ class _BubblewrapProcess:
         with suppress(FileNotFoundError, ProcessLookupError, BlockingIOError):
             first = self._open_first_process()
             if not os.path.samestat(os.stat("root", dir_fd=first), os.stat("/")):
-                return _sum_process_memory(first) + _estimate_inode_memory(first)
+                root = f"/proc/self/fd/{first}/root"
+                numbers = filter(str.isdigit, os.listdir(f"{root}/proc"))
+                statuses = (f"{root}/proc/{number}/status" for number in numbers)
+                folders = (f"{root}/{name}" for name in _WRITABLE_FOLDERS)
+                held = sum(map(_read_process_memory, statuses))
+                return held + sum(map(_estimate_inode_memory, folders))
         return 0  # not begun, or over
 
     async def kill(self) -> None:
@@ -83,38 +95,21 @@ class _BubblewrapProcess:
         return self._first_descriptor
 
 
-def _sum_process_memory(first: int) -> int:
-    """Return the sum over all processes in the sandbox's own `/proc`."""
-    processes = os.open("root/proc", os.O_RDONLY | os.O_DIRECTORY, dir_fd=first)
-    try:
-        numbers = [name for name in os.listdir(processes) if name.isdigit()]
-        return sum(_read_process_memory(number, processes) for number in numbers)
-    finally:
-        os.close(processes)
-
-
-def _read_process_memory(number: str, processes: int) -> int:
-    with suppress(FileNotFoundError, ProcessLookupError):
-        status = os.open(f"{number}/status", os.O_RDONLY, dir_fd=processes)
-        with open(status, encoding="utf-8", errors="replace") as lines:
-            sizes = [
-                line.split()[1] for line in lines if line.startswith(_MEMORY_FIELDS)
-            ]
+def _read_process_memory(path: str) -> int:
+    with (
+        suppress(FileNotFoundError, ProcessLookupError),
+        open(path, encoding="utf-8", errors="replace") as lines,
+    ):
+        sizes = [line.split()[1] for line in lines if line.startswith(_MEMORY_FIELDS)]
         return 1024 * sum(map(int, sizes))
     return 0  # it has just ended
 
 
-def _estimate_inode_memory(first: int) -> int:
-    number = 0
-    for name in _WRITABLE_FOLDERS:
-        with suppress(FileNotFoundError):
-            folder = os.open(f"root/{name}", os.O_PATH, dir_fd=first)
-            try:
-                filesystem = os.fstatvfs(folder)
-            finally:
-                os.close(folder)
-            number += filesystem.f_files - filesystem.f_ffree
-    return number * _INODE_BYTES
+def _estimate_inode_memory(path: str) -> int:
+    with suppress(FileNotFoundError):
+        filesystem = os.statvfs(path)
+        return (filesystem.f_files - filesystem.f_ffree) * _INODE_BYTES
+    return 0
 
 
 _ISOLATION_OPTIONS = (
@@ -130,13 +125,13 @@ class BubblewrapBackend:
     """Makes sandboxes in which a given interpreter runs."""
 
     def __init__(self, python: Path, wheels: str = "") -> None:
-        """Dependencies are allowed if `wheels` names their folder."""
+        """`wheels` is the folder of dependencies, if there are any."""
         self.name = f"bubblewrap with {python}"
         self._python = python
         self._wheels = wheels
 
     async def start(self, program: str, limits: SandboxLimits) -> _BubblewrapProcess:
-        """Start a program in its own sandbox; raises SandboxUnavailable."""
+        """Start a sandbox; raises SandboxUnavailable."""
         command = [_find_bwrap(), *self._options(limits)]
         user = NOBODY_UID if os.geteuid() == 0 else None
         with (
@@ -180,10 +175,7 @@ class BubblewrapBackend:
 
 
 def find_interpreters() -> list[Path]:
-    """Return the interpreters that a run could use: the server's, the system's.
-
-    The server's may lie in a home folder that nobody else can read.
-    """
+    """Return the interpreters that a run could use: the server's, the system's."""
     own = Path(sys.base_prefix, "bin", f"python3.{sys.version_info.minor}")
     system = shutil.which("python3", path="/usr/local/bin:/usr/bin")
     found = [own, *([Path(system)] if system else [])]
@@ -191,9 +183,7 @@ def find_interpreters() -> list[Path]:
 
 
 def _find_bwrap() -> str:
-    path = shutil.which("bwrap")
-    if path is None:
-        raise SandboxUnavailable("bwrap is not installed")
+    path = find_program("bwrap")
     if os.stat(path).st_mode & stat.S_ISUID:
         raise SandboxUnavailable(
             "bwrap is setuid root, and so more than it needs to be"
@@ -222,9 +212,7 @@ def _open_pipe() -> Iterator[tuple[int, int]]:
 
 @contextmanager
 def _open_seccomp_filter(machine: str) -> Iterator[int]:
-    program = build_seccomp_filter(machine)
-    if program is None:
-        raise SandboxUnavailable(f"no filter of system calls is known for {machine}")
+    program = _build_seccomp_filter(machine)
     reading, writing = os.pipe()
     try:
         os.write(writing, program)  # it fits into a pipe
@@ -232,3 +220,74 @@ def _open_seccomp_filter(machine: str) -> Iterator[int]:
         yield reading
     finally:
         os.close(reading)
+
+
+_REFUSED_CALLS = {
+    "shmget": (29, 194),
+    "socket": (41, 198),
+    "semget": (64, 190),
+    "msgget": (68, 186),
+    "ptrace": (101, 117),
+    "add_key": (248, 217),
+    "request_key": (249, 218),
+    "keyctl": (250, 219),
+    "vmsplice": (278, 75),
+    "perf_event_open": (298, 241),
+    "process_vm_readv": (310, 270),
+    "process_vm_writev": (311, 271),
+    "memfd_create": (319, 279),
+    "bpf": (321, 280),
+    "userfaultfd": (323, 282),
+    "io_uring_setup": (425, 425),
+    "pidfd_getfd": (438, 438),
+    "memfd_secret": (447, 447),
+}
+"""The numbers of the calls that are refused, one of each machine in `_ARCHITECTURES`;
+`socket` only for what reaches outside."""
+
+_ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}  # linux/audit.h
+_X32_CALL_BIT = 0x40000000
+"""x86_64 has every call a second time from here on."""
+_UNIX_SOCKETS = 1
+
+# linux/bpf_common.h: load a word; jump if equal, if at least; return. seccomp.h.
+_LOAD, _IF_EQUAL, _IF_AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06
+# Offsets in seccomp_data.
+_CALL_NUMBER, _ARCHITECTURE, _FIRST_ARGUMENT = 0, 4, 16
+_KILL, _REFUSE, _PASS = 0x80000000, 0x00050000 | errno.EPERM, 0x7FFF0000
+
+
+def _build_seccomp_filter(machine: str) -> bytes:
+    """Return the filter for a machine as `uname` names it; raises SandboxUnavailable."""
+    if machine not in _ARCHITECTURES:
+        raise SandboxUnavailable(f"no filter of system calls is known for {machine}")
+    column = list(_ARCHITECTURES).index(machine)
+    calls = {name: numbers[column] for name, numbers in _REFUSED_CALLS.items()}
+    refuse = _encode_instruction(_RETURN, _REFUSE)
+    steps = [
+        _encode_instruction(_LOAD, _ARCHITECTURE),
+        _encode_instruction(_IF_EQUAL, _ARCHITECTURES[machine], skip_if=1),
+        # The calls of another machine have other numbers.
+        _encode_instruction(_RETURN, _KILL),
+        _encode_instruction(_LOAD, _CALL_NUMBER),
+        _encode_instruction(_IF_AT_LEAST, _X32_CALL_BIT, skip_unless=1),
+        refuse,
+    ]
+    for name, number in calls.items():
+        if name != "socket":
+            steps += [_encode_instruction(_IF_EQUAL, number, skip_unless=1), refuse]
+    steps += [
+        _encode_instruction(_IF_EQUAL, calls["socket"], skip_unless=3),
+        _encode_instruction(_LOAD, _FIRST_ARGUMENT),
+        _encode_instruction(_IF_EQUAL, _UNIX_SOCKETS, skip_if=1),
+        refuse,
+        _encode_instruction(_RETURN, _PASS),
+    ]
+    return b"".join(steps)
+
+
+def _encode_instruction(
+    code: int, operand: int, skip_if: int = 0, skip_unless: int = 0
+) -> bytes:
+    """Return one `struct sock_filter`."""
+    return struct.pack("=HBBI", code, skip_if, skip_unless, operand)

@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import shutil
 from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import Iterator
 from contextlib import suppress
@@ -13,7 +12,7 @@ from toolbox.sandbox.backend import (
     RUN_ENVIRONMENT,
     ProcessHandle,
     SandboxLimits,
-    SandboxUnavailable,
+    find_program,
     start_process,
 )
 
@@ -70,10 +69,8 @@ class ContainerBackend:
         self._wheels = wheels
 
     async def start(self, program: str, limits: SandboxLimits) -> _ContainerProcess:
-        """Start a program in its own container; raises SandboxUnavailable."""
-        path = shutil.which(self.name)
-        if path is None:
-            raise SandboxUnavailable(f"{self.name} is not installed")
+        """Start a container; raises SandboxUnavailable."""
+        path = find_program(self.name)
         name = f"sandbox-{token_hex(8)}"
         command = [path, *_ISOLATED_RUN.split(), "--name", name, *self._options(limits)]
         process = await start_process(
@@ -97,10 +94,8 @@ class ContainerBackend:
         yield from ("--memory", str(memory), "--memory-swap", str(memory))
         for path, size in rooms.items():
             options = f"rw,exec,nosuid,nodev,size={size},mode=700"
-            yield from (
-                "--tmpfs",
-                f"{path}:{options},uid={NOBODY_UID},gid={NOBODY_UID}",
-            )
+            owner = f"uid={NOBODY_UID},gid={NOBODY_UID}"
+            yield from ("--tmpfs", f"{path}:{options},{owner}")
         for name, value in RUN_ENVIRONMENT.items():
             yield from ("--env", f"{name}={value}")
         if self.name == "podman":  # it would hand the server's proxies on

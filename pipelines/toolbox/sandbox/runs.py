@@ -1,4 +1,4 @@
-"""One run in the sandbox: send the request, watch memory and time, read the reply.
+"""One run in the sandbox, whose memory and time are watched.
 
 The reply is not trusted: code that broke out of its own process may have written it.
 Numbers are checked, names are never used as paths on the host, and the archive is only
@@ -9,9 +9,8 @@ confines code as required; there is no weaker fallback.
 import asyncio
 import json
 from asyncio import StreamReader, StreamWriter, Task
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -112,7 +111,9 @@ class Sandbox:
 
         Raises RunStopped, SandboxReplyMissing, or SandboxUnavailable.
         """
-        line = json.dumps({**request, "limits": asdict(self._limits)}).encode() + b"\n"
+        line = (
+            json.dumps({**request, "limits": self._limits._asdict()}).encode() + b"\n"
+        )
         cell = await self._backend.start(SANDBOX_PROGRAM, self._limits)
         self._processes.add(cell)
         talk = _SandboxRun(cell, self._limits)
@@ -127,6 +128,21 @@ class Sandbox:
         if reply is None:
             raise SandboxReplyMissing(talk.stderr_text())
         return reply
+
+    async def check_confinement(self, spool: Path) -> None:
+        """Do a first run; raises SandboxUnavailable unless it confines as required."""
+        try:
+            reply = await self.run({"operation": "describe"}, None, spool)
+        except OSError as error:
+            raise SandboxUnavailable(f"it does not start: {error.strerror}") from None
+        except RunStopped as stopped:
+            reason = f"a first run was stopped, because {stopped}"
+            raise SandboxUnavailable(reason) from None
+        except SandboxReplyMissing as silent:
+            reason = str(silent) or "a first run gave no answer"
+            raise SandboxUnavailable(reason) from None
+        if holes := list(_find_confinement_gaps(reply.answer)):
+            raise SandboxUnavailable(f"it does not confine {', '.join(holes)}")
 
     async def stop(self) -> None:
         """End all that runs or begins; callers get SandboxReplyMissing."""
@@ -238,36 +254,6 @@ _EXPECTED_CONFINEMENT = {
     "networks": ["lo"],
     "namespaces": False,
 }
-
-
-async def find_sandbox(
-    backends: Iterable[SandboxBackend], limits: SandboxLimits, spool: Path
-) -> Sandbox:
-    """Return the first sandbox that confines; raises SandboxUnavailable."""
-    reasons = []
-    for backend in backends:
-        sandbox = Sandbox(backend, limits)
-        try:
-            await _check_confinement(sandbox, spool)
-            return sandbox
-        except SandboxUnavailable as missing:
-            reasons.append(f"{backend.name}: {missing}")
-    raise SandboxUnavailable("; ".join(reasons))
-
-
-async def _check_confinement(sandbox: Sandbox, spool: Path) -> None:
-    try:
-        reply = await sandbox.run({"operation": "describe"}, None, spool)
-    except OSError as error:
-        raise SandboxUnavailable(f"it does not start: {error.strerror}") from None
-    except RunStopped as stopped:
-        raise SandboxUnavailable(
-            f"a first run was stopped, because {stopped}"
-        ) from None
-    except SandboxReplyMissing as silent:
-        raise SandboxUnavailable(str(silent) or "a first run gave no answer") from None
-    if holes := list(_find_confinement_gaps(reply.answer)):
-        raise SandboxUnavailable(f"it does not confine {', '.join(holes)}")
 
 
 def _find_confinement_gaps(found: Mapping[str, Any]) -> Iterator[str]:

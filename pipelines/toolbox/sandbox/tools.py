@@ -1,4 +1,4 @@
-"""The code interpreter's tools: descriptions for the model, calls, results.
+"""The tools of the sandbox: descriptions for the model, calls, results.
 
 The tools are offered only if a working sandbox was found.
 """
@@ -6,6 +6,7 @@ The tools are offered only if a working sandbox was found.
 import asyncio
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from toolbox.sandbox.backend import SandboxBackend, SandboxLimits, SandboxUnavailable
@@ -16,7 +17,6 @@ from toolbox.sandbox.runs import (
     Sandbox,
     SandboxReply,
     SandboxReplyMissing,
-    find_sandbox,
 )
 from toolbox.sandbox.workspaces import (
     SandboxClosed,
@@ -25,22 +25,18 @@ from toolbox.sandbox.workspaces import (
     WorkspacePool,
 )
 
-_SandboxToolSpec = dict[str, Any]
-
 
 class _SandboxCallFailed(Exception):
     """A call has no result; the text says why, for the model."""
 
 
-_WORKSPACE_NOTE = (
-    "The workspace is the folder /work. It lives as long as the chat is used and is "
-    "shared by all tools whose names begin with python_ or sandbox_."
-)
 _RUN_DESCRIPTION = (
     "Runs Python code in a sandbox without network. Each run is a fresh process: only "
     "files in the workspace, which is the current folder, outlive it. Returns JSON with "
     "what was printed (stdout, stderr), the value of the last expression (result), and "
-    "the files that were written, which the user is shown. " + _WORKSPACE_NOTE
+    "the files that were written, which the user is shown. The workspace is the folder "
+    "/work. It lives as long as the chat is used and is shared by all tools whose names "
+    "begin with python_ or sandbox_."
 )
 _CODE = {"code": {"type": "string", "description": "The Python code."}}
 _DEPENDENCIES = {
@@ -80,7 +76,7 @@ _FILE_TOOLS = {
 }
 
 
-def _build_sandbox_specs(with_dependencies: bool) -> list[_SandboxToolSpec]:
+def _build_sandbox_specs(with_dependencies: bool) -> list[dict[str, Any]]:
     """Return name, description and parameters of each tool."""
     run = {**_CODE, **(_DEPENDENCIES if with_dependencies else {})}
     return [
@@ -94,7 +90,7 @@ def _build_sandbox_specs(with_dependencies: bool) -> list[_SandboxToolSpec]:
 
 def _build_sandbox_spec(
     name: str, description: str, properties: Mapping[str, Any], required: list[str]
-) -> _SandboxToolSpec:
+) -> dict[str, Any]:
     parameters = {
         "type": "object",
         "properties": dict(properties),
@@ -236,10 +232,7 @@ def _list_default_backends(wheels: str) -> list[SandboxBackend]:
 
 
 class SandboxTools:
-    """The tools of one server; `chat_id` selects the workspace.
-
-    The caller is responsible for the id: it gives access to the workspace.
-    """
+    """The tools of one server; who knows a `chat_id` has access to its workspace."""
 
     def __init__(
         self,
@@ -248,7 +241,7 @@ class SandboxTools:
         log: Callable[[str], object] = str,
         backends: Iterable[SandboxBackend] | None = None,
     ) -> None:
-        """`wheels` is the folder of dependencies; nothing is started yet."""
+        """`wheels` is the folder of dependencies, if there are any."""
         self._limits = limits or SandboxLimits()
         self._with_dependencies = bool(wheels)
         self._log = log
@@ -261,7 +254,7 @@ class SandboxTools:
         self._has_probed = False
         self._sandbox: Sandbox | None = None
 
-    async def specs(self) -> list[_SandboxToolSpec]:
+    async def specs(self) -> list[dict[str, Any]]:
         """Return the tools' descriptions; none without a sandbox.
 
         The first call looks for a sandbox; the log says once why there is none.
@@ -316,15 +309,22 @@ class SandboxTools:
     async def _find_sandbox(self) -> Sandbox | None:
         async with self._probe_lock:
             if not self._has_probed:
-                self._sandbox = await self._probe()
+                async with self._workspaces.acquire("") as workspace:
+                    with workspace.open_spool() as spool:
+                        self._sandbox = await self._probe_backends(spool)
                 self._has_probed = True
         return self._sandbox
 
-    async def _probe(self) -> Sandbox | None:
-        async with self._workspaces.acquire("") as workspace:
-            with workspace.open_spool() as spool:
-                try:
-                    return await find_sandbox(self._backends, self._limits, spool)
-                except SandboxUnavailable as missing:
-                    self._log(f"The tools of the sandbox are not offered: {missing}.")
+    async def _probe_backends(self, spool: Path) -> Sandbox | None:
+        """Return the first sandbox that confines; log the reasons if there is none."""
+        reasons = []
+        for backend in self._backends:
+            sandbox = Sandbox(backend, self._limits)
+            try:
+                await sandbox.check_confinement(spool)
+                return sandbox
+            except SandboxUnavailable as missing:
+                reasons.append(f"{backend.name}: {missing}")
+        why = "; ".join(reasons)
+        self._log(f"The tools of the sandbox are not offered: {why}.")
         return None

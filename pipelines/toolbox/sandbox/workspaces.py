@@ -1,4 +1,4 @@
-"""The workspaces of the chats, in a temporary folder that is removed at the end.
+"""The workspaces of the chats, in a temporary folder.
 
 The server never unpacks an archive, so links and strange names exist only inside
 sandboxes. The folder is locked while its server lives; the kernel releases the lock
@@ -153,7 +153,6 @@ class WorkspacePool:
         self._root: _WorkspaceRoot | None = None
         self._workspaces: dict[Hashable, Workspace] = {}
         self._timers: dict[Hashable, asyncio.TimerHandle] = {}
-        self._numbers = count(1)
         self._is_closed = False
 
     @asynccontextmanager
@@ -175,16 +174,14 @@ class WorkspacePool:
             raise SandboxClosed
         if chat in self._timers:
             self._timers.pop(chat).cancel()
-        workspace = self._workspaces.pop(chat, None) or self._new_workspace()
+        workspace = self._workspaces.pop(chat, None)
+        if workspace is None:
+            self._root = self._root or _WorkspaceRoot()
+            folder = Path(tempfile.mkdtemp(dir=self._root.path))
+            workspace = Workspace(folder, self._limits)
         self._workspaces[chat] = workspace  # the last of all: it was used last
         workspace.borrowers += 1
         return workspace
-
-    def _new_workspace(self) -> Workspace:
-        self._root = self._root or _WorkspaceRoot()
-        folder = self._root.path / str(next(self._numbers))
-        folder.mkdir()
-        return Workspace(folder, self._limits)
 
     def _release(self, chat: Hashable, workspace: Workspace) -> None:
         """Start the idle timer; remove the least recently used if there are too many."""

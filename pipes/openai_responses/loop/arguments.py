@@ -12,7 +12,6 @@ from typing import Any
 from openai_responses.requests.json_schema import resolve_reference
 
 _DEEPEST_ARGUMENT = 40
-"""How deep values and references of schemas are followed."""
 
 
 def _is_number(value: Any) -> bool:
@@ -195,10 +194,8 @@ def _parts_of(
     parts = [resolve_reference(node, root)] if "$ref" in node else []
     parts += node["allOf"] if isinstance(node.get("allOf"), list) else []
     for key in ("anyOf", "oneOf"):
-        options = node.get(key)
-        parts += (
-            _chosen_option(value, options, root) if isinstance(options, list) else []
-        )
+        if isinstance(node.get(key), list):
+            parts += _chosen_option(value, node[key], root)
     return parts
 
 
@@ -207,6 +204,7 @@ def _chosen_option(
 ) -> list[Any]:
     """Return the option that a value fits; all options if it fits none."""
     check = _SchemaValidator(root, lenient=True)
-    fitting = (option for option in options if not check.error(value, option))
-    first = next(fitting, None)
-    return options if first is None else [first]
+    for option in options:
+        if not check.error(value, option):
+            return [option]
+    return options

@@ -10,9 +10,11 @@ response, and if the API refuses to resume, five minutes after the beginning.
 """
 
 import asyncio
+import json
+import re
 from collections.abc import AsyncGenerator
-from contextlib import AbstractAsyncContextManager, aclosing
-from typing import NamedTuple
+from contextlib import aclosing
+from typing import Any, NamedTuple
 
 from openai_responses.clock import random_fraction
 from openai_responses.endings import (
@@ -31,19 +33,15 @@ from openai_responses.errors import (
     ResponseLost,
     ResponsesError,
     TimedOut,
+    TimeoutKind,
 )
+from openai_responses.json_input import as_mapping
 from openai_responses.loop.events import RunEvent, Status, Trace
 from openai_responses.loop.recovery import RetryPolicy, find_fallback, retry_wait
 from openai_responses.loop.response import ResponseState
 from openai_responses.requests.build import ResponsesRequest, strict_payload
-from openai_responses.transport.connections import (
-    Connections,
-    Deadlines,
-    HttpResponse,
-    Timeouts,
-)
+from openai_responses.transport.connections import Connections, Deadlines, Timeouts
 from openai_responses.transport.stream import (
-    Cursor,
     EventStreamDecoder,
     FinalResponse,
     ServerSentEvent,
@@ -53,11 +51,8 @@ from openai_responses.transport.stream import (
     parse_event,
 )
 
-_RESUMING = RetryPolicy(12)
-_UNDER_WAY = ("queued", "in_progress")
 _THOUGHT_SHARE = 0.1
-"""Reasoning deltas are joined for only a tenth of that time, because the first words of
-the answer must not wait for them."""
+"""Reasoning is joined for a tenth of that time: the answer must not wait for it."""
 
 
 class Limits(NamedTuple):
@@ -71,62 +66,270 @@ class Limits(NamedTuple):
     join_seconds: float = 0.05
     timeouts: Timeouts = Timeouts()
     retries: RetryPolicy = RetryPolicy()
-    resuming: RetryPolicy = _RESUMING
+    resuming: RetryPolicy = RetryPolicy(12)
     poll_seconds: float = 5.0
 
 
-class Client(NamedTuple):
-    """How to reach the server: address, connections and limits."""
+class Attempts:
+    """The attempts at each response of a run: `request`, `response`, and the last `error`."""
 
-    endpoint: Endpoint
-    connections: Connections
-    limits: Limits
-    deadlines: Deadlines
+    def __init__(
+        self, endpoint: Endpoint, connections: Connections, limits: Limits
+    ) -> None:
+        """Start the total limit of the run."""
+        self.endpoint = endpoint
+        self.connections = connections
+        self.limits = limits
+        self.deadlines = Deadlines(limits.timeouts)
+
+    async def events(
+        self, request: ResponsesRequest, retries: RetryPolicy, first_index: int = 0
+    ) -> AsyncGenerator[RunEvent, None]:
+        """Send `request` and yield its events, until there is nothing more to try.
+
+        The items of the response are numbered from `first_index`.
+        """
+        self.request = request
+        self._policy, self._retries = retries, 0
+        self._causes: set[str] = set()
+        while True:
+            self.response = ResponseState(first_index)
+            self.error: ResponsesError | None = None
+            answer = self._send(self.request)
+            try:
+                async with aclosing(answer) as events:
+                    async for event in events:
+                        yield event
+            except ResponsesError as caught:
+                self.error = caught
+            note, wait = self._next()
+            if note is None or not self.deadlines.allow(wait):
+                break
+            yield note
+            await asyncio.sleep(wait)
+        for event in self.response.close():
+            yield event
+
+    @property
+    def ending(self) -> Ending:
+        """How the response ended."""
+        if self.response.ending:
+            return self.response.ending
+        if self.error is not None:
+            return ending_of_exception(self.error, self.response.event_count > 0)
+        return CUT if self.response.event_count else UNREADABLE
+
+    @property
+    def trace(self) -> Trace:
+        """What the log needs to know about the last answer."""
+        error = self.error
+        if isinstance(error, ApiRefused):
+            return Trace(
+                error.request_id, status=error.failure.status, error=error.error
+            )
+        return self.response.trace
+
+    def _send(self, request: ResponsesRequest) -> AsyncGenerator[RunEvent, None]:
+        payload = request.payload()
+        if self.endpoint.strict:
+            payload = strict_payload(payload)
+        if request.background:
+            return _Background(self).events(payload)
+        return _stream_response("/responses", payload, self)
+
+    def _next(self) -> tuple[Status | None, float]:
+        """Return the status before the next attempt, if there is one, and the wait."""
+        failure = _early_failure(self.error, self.response)
+        if failure is None or (self.request.background and _may_run(self.error)):
+            return None, 0.0
+        fallback = find_fallback(self.request, failure.error)
+        if fallback and fallback.cause not in self._causes:
+            self._causes.add(fallback.cause)
+            self.request = fallback.request
+            return Status(fallback.sentence, fallback.cause), 0.0
+        wait = retry_wait(self._policy, self._retries, failure, random_fraction())
+        if wait is None:
+            return None, 0.0
+        self._retries += 1
+        seconds = f"{wait:.0f} s" if wait >= 1 else "a moment"
+        return Status(f"{failure_status(failure)} Trying again in {seconds}."), wait
 
 
-def stream_response(
-    request: ResponsesRequest,
-    client: Client,
-    state: ResponseState,
-    cursor: Cursor | None = None,
+_ID = re.compile(r"[A-Za-z0-9_=-]{1,512}")
+"""Ids that are safe in a path; other servers use base64 in their ids."""
+_LONGEST_WAIT_FOR_ID = 60.0
+_BROKE = "The connection to the model was lost: fetching the rest of the answer."
+
+
+class _Background:
+    """A background response, and how far it was read.
+
+    `_response_id` is empty until the server has named it; `_last` is the number of the
+    last event.
+    """
+
+    def __init__(self, attempts: Attempts) -> None:
+        self._response_id = ""
+        self._last: int | None = None
+        self._attempts = attempts
+        self._named = asyncio.get_running_loop().create_future()
+        self._seen: int | None = None
+        self._failures = 0
+        self._resumable = True
+        self._asks = False
+        self._is_left = False
+
+    def is_new(self, event: ServerSentEvent) -> bool:
+        """Note an event that could be read; say whether it is new."""
+        # The event is parsed twice; a background run has few events a second.
+        wire = {} if event.data == "[DONE]" else json.loads(event.data)
+        self.note(wire.get("response"))
+        number = wire.get("sequence_number")
+        if isinstance(number, int):
+            if self._last is not None and number <= self._last:
+                return False
+            self._last = number
+        return True
+
+    def note(self, response: object) -> None:
+        """Remember the id of a response object, if it is a valid id."""
+        named = as_mapping(response).get("id")
+        if isinstance(named, str) and _ID.fullmatch(named):
+            self._response_id = named
+            if not self._named.done():
+                self._named.set_result(None)
+
+    async def events(
+        self, payload: dict[str, Any] | None
+    ) -> AsyncGenerator[RunEvent, None]:
+        """Send the request, feed its response to the state, and yield its run events.
+
+        Once the response has an id, raises only ResponseLost, and TimedOut for the total
+        limit. If the caller leaves before the end, the response is cancelled, because
+        it would go on to cost money without a reader.
+        """
+        path = "/responses"
+        try:
+            while True:
+                error: ResponsesError | None = None
+                part = _stream_response(path, payload, self._attempts, self)
+                try:
+                    first = await self._first_event(part)
+                    async with aclosing(part) as events:
+                        if first is not None:
+                            yield first
+                        async for event in events:
+                            yield event
+                except ResponsesError as caught:
+                    error = caught
+                if self._attempts.response.ending or not self._can_go_on(error):
+                    break
+                has_news, self._seen = self._last != self._seen, self._last
+                wait = self._wait_after(error, has_news)
+                if not self._attempts.deadlines.allow(wait):
+                    raise TimedOut("total_timeout")
+                if has_news:
+                    yield Status(_BROKE)
+                await asyncio.sleep(wait)
+                path, payload = f"/responses/{self._response_id}", None
+                if not self._asks:
+                    path += f"?stream=true&starting_after={self._last}"
+        finally:
+            self._abandon()
+
+    async def _first_event(
+        self, part: AsyncGenerator[RunEvent, None]
+    ) -> RunEvent | None:
+        """Return the first event of `part`, None if it has none.
+
+        A response without an id could not be cancelled, so a `part` that is left before
+        is read on until there is one.
+        """
+        if self._named.done():
+            return await anext(part, None)
+        first = asyncio.ensure_future(anext(part, None))
+        try:
+            return await asyncio.shield(first)
+        except asyncio.CancelledError:
+            self._attempts.connections.do_later(self._close(part, first))
+            raise
+
+    async def _close(
+        self, part: AsyncGenerator[RunEvent, None], first: asyncio.Future[Any]
+    ) -> None:
+        await asyncio.wait(
+            {first, self._named},
+            timeout=_LONGEST_WAIT_FOR_ID,
+            return_when=asyncio.FIRST_COMPLETED,
+        )
+        first.cancel()
+        await asyncio.gather(first, return_exceptions=True)
+        await part.aclose()
+        self._abandon()
+
+    def _can_go_on(self, error: ResponsesError | None) -> bool:
+        """Say whether there can be more of the response; raises `error` if not."""
+        goes_on = self._response_id and not _is_timeout(error, "total_timeout")
+        if error is not None and not goes_on:
+            raise error
+        return bool(goes_on)
+
+    def _wait_after(self, error: ResponsesError | None, has_news: bool) -> float:
+        """Return the seconds until the next request; raises ResponseLost."""
+        asked, limits = self._asks, self._attempts.limits
+        if asked and error is None:  # the server is still working on it
+            self._failures, self._asks = 0, not self._can_resume
+            return limits.poll_seconds
+        self._failures = 0 if has_news else self._failures + 1
+        failure = error.failure if isinstance(error, ApiRefused) else Failure()
+        wait = retry_wait(limits.resuming, self._failures, failure, random_fraction())
+        if wait is None and self._resumable and not asked:
+            self._resumable, wait = False, 0.0  # too old: request the response itself
+        self._asks = not (has_news and self._can_resume)
+        if wait is None:
+            self._is_left = isinstance(error, ApiRefused) and error.status == 404
+            raise ResponseLost
+        return wait
+
+    @property
+    def _can_resume(self) -> bool:
+        return self._resumable and self._last is not None
+
+    def _abandon(self) -> None:
+        """Cancel the response once, unless it has ended or does not exist."""
+        attempts = self._attempts
+        if self._response_id and not attempts.response.ending and not self._is_left:
+            self._is_left = True
+            path = f"/responses/{self._response_id}/cancel"
+            attempts.connections.post_later(attempts.endpoint, path)
+
+
+async def _stream_response(
+    path: str,
+    payload: dict[str, Any] | None,
+    attempts: Attempts,
+    background: _Background | None = None,
 ) -> AsyncGenerator[RunEvent, None]:
-    """Send `request`, feed the answer to `state`, and yield its run events.
+    """Send a request, feed the answer to its response, and yield its run events.
 
-    A `cursor` notes the position in the stream. Raises the errors of `Connections.post`
+    Without a `payload` it requests a response, or the rest of its stream. A response
+    that is still in progress yields nothing. Raises the errors of `Connections.request`
     and MalformedEvent. Cancelling it, or closing the generator, closes the connection.
     """
-    payload = request.payload()
-    if client.endpoint.strict:
-        payload = strict_payload(payload)
-    posted = client.connections.post(
-        client.endpoint, "/responses", payload, client.deadlines
-    )
-    return _read_response(posted, client, state, cursor)
-
-
-def _resume_stream(
-    path: str, client: Client, state: ResponseState, cursor: Cursor
-) -> AsyncGenerator[RunEvent, None]:
-    """Request `path`: a response, or the rest of its stream.
-
-    A response that is still in progress yields nothing.
-    """
-    requested = client.connections.get(client.endpoint, path, client.deadlines)
-    return _read_response(requested, client, state, cursor)
-
-
-async def _read_response(
-    sent: AbstractAsyncContextManager[HttpResponse],
-    client: Client,
-    state: ResponseState,
-    cursor: Cursor | None,
-) -> AsyncGenerator[RunEvent, None]:
-    client.deadlines.start_attempt()
-    async with sent as answer:
+    state, deadlines = attempts.response, attempts.deadlines
+    deadlines.start_attempt()
+    async with attempts.connections.request(
+        attempts.endpoint, path, payload, deadlines
+    ) as answer:
         state.trace = Trace(answer.request_id, status=200)
         if not answer.is_stream:
-            for event in await _read_object(answer, state, cursor):
-                yield event
+            response = await answer.response_object()
+            if background is not None:
+                background.note(response)
+            status = str(response.get("status") or "completed")
+            if status not in ("queued", "in_progress"):
+                for event in state.feed(FinalResponse(status, response)):
+                    yield event
             return
         decoder = EventStreamDecoder()
         while not (answer.is_read or state.ending):
@@ -134,8 +337,8 @@ async def _read_response(
             batch = decoder.feed(chunk) if chunk else decoder.close()
             began = asyncio.get_running_loop().time()
             if batch:
-                client.deadlines.event_arrived()
-            events, malformed = _batch_events(batch, state, cursor)
+                deadlines.event_arrived()
+            events, malformed = _batch_events(batch, state, background)
             del batch, chunk  # hold no bytes of the wire while deltas gather
             for event in events:
                 yield event
@@ -143,24 +346,12 @@ async def _read_response(
                 raise malformed
             if not state.ending:
                 with answer.paused():
-                    await _gather_deltas(events, began, client.limits.join_seconds)
+                    await _gather_deltas(events, began, attempts.limits.join_seconds)
         await answer.drain()
 
 
-async def _read_object(
-    answer: HttpResponse, state: ResponseState, cursor: Cursor | None
-) -> list[RunEvent]:
-    response = await answer.response_object()
-    if cursor is not None:
-        cursor.note(response)
-    status = str(response.get("status") or "completed")
-    if status in _UNDER_WAY:
-        return []
-    return state.feed(FinalResponse(status, response))
-
-
 def _batch_events(
-    batch: list[ServerSentEvent], state: ResponseState, cursor: Cursor | None
+    batch: list[ServerSentEvent], state: ResponseState, background: _Background | None
 ) -> tuple[list[RunEvent], MalformedEvent | None]:
     """Return the run events of `batch`, up to the first event that cannot be read."""
     read: list[StreamEvent] = []
@@ -168,7 +359,7 @@ def _batch_events(
     try:
         for event in batch:
             parsed = parse_event(event)
-            if cursor is None or cursor.advance(event):
+            if background is None or background.is_new(event):
                 read.append(parsed)
     except MalformedEvent as error:
         malformed = error
@@ -191,225 +382,8 @@ async def _gather_deltas(
     await asyncio.sleep(max(0.0, join_seconds * share - spent))
 
 
-_LONGEST_WAIT_FOR_ID = 60.0
-_BROKE = "The connection to the model was lost: fetching the rest of the answer."
-
-
-async def _stream_background(
-    request: ResponsesRequest, client: Client, state: ResponseState
-) -> AsyncGenerator[RunEvent, None]:
-    """Send a background `request`, feed its response to `state`, yield its run events.
-
-    Once the response has an id, raises only ResponseLost, and TimedOut for the total
-    limit. If the caller leaves before the end, the response is cancelled, because it
-    would go on to cost money without a reader.
-    """
-    background = _BackgroundRun(client, state)
-    part = stream_response(request, client, state, background.cursor)
-    try:
-        while True:
-            error: ResponsesError | None = None
-            try:
-                first = await background.first_event(part)
-                async with aclosing(part) as events:
-                    if first is not None:
-                        yield first
-                    async for event in events:
-                        yield event
-            except ResponsesError as caught:
-                error = caught
-            if state.ending or not background.can_go_on(error):
-                break
-            wait = background.wait_after(error)
-            if background.has_news:
-                yield Status(_BROKE)
-            await asyncio.sleep(wait)
-            part = background.next_part()
-    finally:
-        background.abandon()
-
-
-class _BackgroundRun:
-    def __init__(self, client: Client, state: ResponseState) -> None:
-        self._named = asyncio.Event()
-        self.cursor = Cursor(self._named.set)
-        self.has_news = False
-        self._client = client
-        self._state = state
-        self._seen: int | None = None
-        self._failures = 0
-        self._resumable = True
-        self._asks = False
-        self._is_left = False
-
-    async def first_event(
-        self, part: AsyncGenerator[RunEvent, None]
-    ) -> RunEvent | None:
-        """Return the first event of `part`, None if it has none.
-
-        A response without an id could not be cancelled, so a `part` that is left before
-        is read on until there is one.
-        """
-        if self._named.is_set():
-            return await anext(part, None)
-        first = asyncio.create_task(_first_of(part))
-        try:
-            return await asyncio.shield(first)
-        except asyncio.CancelledError:
-            self._client.connections.do_later(self._close(part, first))
-            raise
-
-    def can_go_on(self, error: ResponsesError | None) -> bool:
-        """Say whether there can be more of the response; raises `error` if not."""
-        is_total = isinstance(error, TimedOut) and error.kind == "total_timeout"
-        goes_on = bool(self.cursor.response_id) and not is_total
-        if error is not None and not goes_on:
-            raise error
-        return goes_on
-
-    def wait_after(self, error: ResponsesError | None) -> float:
-        """Return the seconds until the next request; raises ResponseLost."""
-        asked, self.has_news = self._asks, self.cursor.last != self._seen
-        self._seen = self.cursor.last
-        if asked and error is None:  # the server is still working on it
-            self._failures, self._asks = 0, not self._can_resume
-            return self._within_limits(self._client.limits.poll_seconds)
-        self._failures = 0 if self.has_news else self._failures + 1
-        wait = self._backoff(error)
-        if wait is None and self._resumable and not asked:
-            self._resumable, wait = False, 0.0  # too old: request the response itself
-        self._asks = not (self.has_news and self._can_resume)
-        if wait is None:
-            self._is_left = isinstance(error, ApiRefused) and error.status == 404
-            raise ResponseLost
-        return self._within_limits(wait)
-
-    def next_part(self) -> AsyncGenerator[RunEvent, None]:
-        path = f"/responses/{self.cursor.response_id}"
-        if not self._asks:
-            path += f"?stream=true&starting_after={self.cursor.last}"
-        return _resume_stream(path, self._client, self._state, self.cursor)
-
-    async def _close(
-        self, part: AsyncGenerator[RunEvent, None], first: asyncio.Task[RunEvent | None]
-    ) -> None:
-        named = asyncio.create_task(self._named.wait())
-        awaited = {first, named}
-        await asyncio.wait(
-            awaited, timeout=_LONGEST_WAIT_FOR_ID, return_when=asyncio.FIRST_COMPLETED
-        )
-        for task in awaited:
-            task.cancel()
-        await asyncio.gather(*awaited, return_exceptions=True)
-        await part.aclose()
-        self.abandon()
-
-    def abandon(self) -> None:
-        """Cancel the response once, unless it has ended or does not exist."""
-        named, ended = self.cursor.response_id, self._state.ending
-        if named and not ended and not self._is_left:
-            self._is_left = True
-            path = f"/responses/{named}/cancel"
-            self._client.connections.post_later(self._client.endpoint, path)
-
-    @property
-    def _can_resume(self) -> bool:
-        return self._resumable and self.cursor.last is not None
-
-    def _backoff(self, error: ResponsesError | None) -> float | None:
-        failure = error.failure if isinstance(error, ApiRefused) else Failure()
-        policy = self._client.limits.resuming
-        return retry_wait(policy, self._failures, failure, random_fraction())
-
-    def _within_limits(self, wait: float) -> float:
-        if not self._client.deadlines.allow(wait):
-            raise TimedOut("total_timeout")
-        return wait
-
-
-async def _first_of(part: AsyncGenerator[RunEvent, None]) -> RunEvent | None:
-    return await anext(part, None)
-
-
 _GATEWAY_STATUS = frozenset({408, 502, 504, *range(520, 525)})
 """Statuses of a gateway in front of the API that got no answer in time."""
-
-
-class Attempts:
-    """The attempts at one response: the `request`, its `response`, and the last `error`."""
-
-    def __init__(
-        self,
-        request: ResponsesRequest,
-        client: Client,
-        retries: RetryPolicy,
-        first_index: int = 0,
-    ) -> None:
-        """Number the items of the response from `first_index`."""
-        self.request = request
-        self.response = ResponseState(first_index)
-        self.error: ResponsesError | None = None
-        self._client = client
-        self._policy = retries
-        self._first_index = first_index
-        self._retries = 0
-        self._causes: set[str] = set()
-        self._wait = 0.0
-
-    async def events(self) -> AsyncGenerator[RunEvent, None]:
-        """Send the request and yield its events, until there is nothing more to try."""
-        while True:
-            self.response, self.error = ResponseState(self._first_index), None
-            sent = _stream_background if self.request.background else stream_response
-            answer = sent(self.request, self._client, self.response)
-            try:
-                async with aclosing(answer) as events:
-                    async for event in events:
-                        yield event
-            except ResponsesError as caught:
-                self.error = caught
-            note = self._next()
-            if note is None or not self._client.deadlines.allow(self._wait):
-                break
-            yield note
-            await asyncio.sleep(self._wait)
-        for event in self.response.close():
-            yield event
-
-    @property
-    def ending(self) -> Ending:
-        """How the response ended."""
-        if self.response.ending:
-            return self.response.ending
-        if self.error is not None:
-            return ending_of_exception(self.error, self.response.event_count > 0)
-        return CUT if self.response.event_count else UNREADABLE
-
-    @property
-    def trace(self) -> Trace:
-        """What the log needs to know about the last answer."""
-        if not isinstance(self.error, ApiRefused):
-            return self.response.trace
-        refused = self.error
-        return Trace(refused.request_id, "", refused.failure.status, refused.error)
-
-    def _next(self) -> Status | None:
-        """Return the status before the next attempt; None if there is none."""
-        failure = _early_failure(self.error, self.response)
-        if failure is None or (self.request.background and _may_run(self.error)):
-            return None
-        fallback = find_fallback(self.request, failure.error)
-        if fallback and fallback.cause not in self._causes:
-            self._causes.add(fallback.cause)
-            self.request, self._wait = fallback.request, 0.0
-            return Status(fallback.sentence, fallback.cause)
-        wait = retry_wait(self._policy, self._retries, failure, random_fraction())
-        if wait is None:
-            return None
-        self._retries += 1
-        self._wait = wait
-        seconds = f"{wait:.0f} s" if wait >= 1 else "a moment"
-        return Status(f"{failure_status(failure)} Trying again in {seconds}.")
 
 
 def _early_failure(
@@ -421,8 +395,12 @@ def _early_failure(
         return None
     if isinstance(error, ApiRefused):
         return error.failure
-    silent = isinstance(error, TimedOut) and error.kind == "first_event_timeout"
+    silent = _is_timeout(error, "first_event_timeout")
     return Failure() if silent or isinstance(error, ConnectionFailed) else None
+
+
+def _is_timeout(error: ResponsesError | None, kind: TimeoutKind) -> bool:
+    return isinstance(error, TimedOut) and error.kind == kind
 
 
 def _may_run(error: ResponsesError | None) -> bool:
@@ -432,10 +410,10 @@ def _may_run(error: ResponsesError | None) -> bool:
     twice. So it is sent again only if nothing arrived at the server or the API itself
     refused it. The answer of a gateway does not tell what happened behind it.
     """
-    match error:
-        case ConnectionFailed():
-            return error.was_sent
-        case ApiRefused():
-            stands = not error.failure.should_retry
-            return stands and error.status in _GATEWAY_STATUS
-    return isinstance(error, TimedOut)
+    if isinstance(error, ApiRefused):
+        return not error.failure.should_retry and error.status in _GATEWAY_STATUS
+    return (
+        error.was_sent
+        if isinstance(error, ConnectionFailed)
+        else isinstance(error, TimedOut)
+    )

@@ -37,7 +37,7 @@ class ResponseDone(NamedTuple):
 class Status(NamedTuple):
     """A status line for the person who waits.
 
-    `cause` is that of a `Fallback`, or empty.
+    `cause` is that of a fallback, or empty.
     """
 
     sentence: str

@@ -19,7 +19,7 @@ from openai_responses.items import is_encrypted, is_hosted
 from openai_responses.models.resolve import REASONING_EFFORTS
 from openai_responses.requests.build import ResponsesRequest
 
-QUOTA_CODES = frozenset(
+_QUOTA_CODES = frozenset(
     {
         "insufficient_quota",
         "credit_balance_exhausted",
@@ -62,7 +62,7 @@ def retry_wait(
 def _is_retried(failure: Failure) -> bool:
     words = {failure.error.code, failure.error.type}
     suffixes = ("_spend_limit_exceeded", "_usage_limit_exceeded")
-    if words & QUOTA_CODES or (failure.error.code or "").endswith(suffixes):
+    if words & _QUOTA_CODES or (failure.error.code or "").endswith(suffixes):
         return False
     if failure.should_retry is not None:
         return failure.should_retry
@@ -79,12 +79,10 @@ _ITEM_ERRORS = re.compile(
     r"|encrypted content .{0,400} could not be verified",
     re.IGNORECASE | re.DOTALL,
 )
-_NOT_ALLOWED_TO_STREAM = re.compile(r"must be verified to stream", re.IGNORECASE)
-_UNREACHED = re.compile(r"retrieving tool list from MCP server", re.IGNORECASE)
 _NAMED_VALUES = re.compile(r"'([a-z]{1,10})'")
 
 
-class Fallback(NamedTuple):
+class _Fallback(NamedTuple):
     """A changed request, and what was given up for it: `cause` names the fallback."""
 
     cause: str
@@ -92,12 +90,12 @@ class Fallback(NamedTuple):
     sentence: str
 
 
-def find_fallback(request: ResponsesRequest, error: ApiError) -> Fallback | None:
+def find_fallback(request: ResponsesRequest, error: ApiError) -> _Fallback | None:
     """Return a request without the cause of `error`, if it can be left out."""
     for cause, (change, sentence) in _FALLBACKS.items():
         changed = change(request, error)
         if changed is not None:
-            return Fallback(cause, request.model_copy(update=changed), sentence)
+            return _Fallback(cause, request.model_copy(update=changed), sentence)
     return None
 
 
@@ -131,7 +129,7 @@ def _without_summary(request: ResponsesRequest, error: ApiError) -> _Fields | No
 
 
 def _without_stream(request: ResponsesRequest, error: ApiError) -> _Fields | None:
-    refused = error.param == "stream" or _NOT_ALLOWED_TO_STREAM.search(error.message)
+    refused = error.param == "stream" or _says(error, "must be verified to stream")
     return {"stream": False} if request.stream and refused else None
 
 
@@ -144,9 +142,7 @@ def _with_nearest_effort(request: ResponsesRequest, error: ApiError) -> _Fields 
     named = set(_NAMED_VALUES.findall(error.message)) & {*REASONING_EFFORTS} - {asked}
     if not named:
         return None
-    nearest = min(
-        sorted(named, key=order), key=lambda one: abs(order(one) - order(asked))
-    )
+    nearest = min(named, key=lambda one: (abs(order(one) - order(asked)), order(one)))
     return {"reasoning": {**reasoning, "effort": nearest}}
 
 
@@ -154,10 +150,16 @@ def _without_servers(request: ResponsesRequest, error: ApiError) -> _Fields | No
     """Remove all remote servers: the error names one, but others may fail as well."""
     tools = request.tools or []
     kept = [tool for tool in tools if tool.get("type") != "mcp"]
-    if len(kept) == len(tools) or not _UNREACHED.search(error.message):
+    if len(kept) == len(tools) or not _says(
+        error, "retrieving tool list from MCP server"
+    ):
         return None
     choice = request.tool_choice if kept and request.tool_choice == "none" else None
     return {"tools": kept or None, "tool_choice": choice}
+
+
+def _says(error: ApiError, words: str) -> bool:
+    return words.lower() in error.message.lower()
 
 
 def _subject(error: ApiError) -> str:

@@ -51,7 +51,7 @@ class ResponseState:
     """One response, from its first event to its last."""
 
     def __init__(self, first_index: int = 0) -> None:
-        """Number items from `first_index`, the number of items of earlier responses."""
+        """Number items from `first_index` on."""
         self.ending: Ending | None = None
         self.usage: Usage | None = None
         self.refusal: ApiError | None = None
@@ -74,10 +74,13 @@ class ResponseState:
 
     def _take(self, event: StreamEvent) -> list[RunEvent]:
         match event:
-            case TextDelta():
+            case TextDelta() if event.output_index in self._open:
                 return self._grow(event)
-            case TextDone():
-                return self._end_text(event)
+            case TextDone() if event.output_index in self._open:
+                place = event.kind, event.part
+                return self._show_rest(event.output_index, place, event.text)
+            case TextDelta() | TextDone() if event.output_index not in self._ended:
+                self._early.setdefault(event.output_index, []).append(event)
             case AnnotationAdded() | PartialImage() if event.output_index in self._open:
                 return [self._renumber(event)]
             case ItemAdded():
@@ -100,24 +103,11 @@ class ResponseState:
         return event._replace(output_index=self._first + event.output_index)
 
     def _grow(self, event: TextDelta) -> list[RunEvent]:
-        texts = self._open.get(event.output_index)
-        if texts is None:
-            self._keep(event)
-            return []
         if not event.text:
             return []
+        texts = self._open[event.output_index]
         texts.setdefault((event.kind, event.part), []).append(event.text)
         return [self._renumber(event)]
-
-    def _end_text(self, event: TextDone) -> list[RunEvent]:
-        if event.output_index not in self._open:
-            self._keep(event)
-            return []
-        return self._show_rest(event.output_index, (event.kind, event.part), event.text)
-
-    def _keep(self, event: TextDelta | TextDone) -> None:
-        if event.output_index not in self._ended:
-            self._early.setdefault(event.output_index, []).append(event)
 
     def _start(self, event: ItemAdded) -> list[RunEvent]:
         place = event.output_index
@@ -167,12 +157,9 @@ class ResponseState:
         for output_index, item in enumerate(as_list(response.get("output"))):
             if isinstance(item, dict):
                 events += self._end(ItemDone(output_index, item))
+        events += self.close()
         response_id = str(response.get("id") or "")
-        return [
-            *events,
-            *self.close(),
-            ResponseDone(response_id, event.status, self.usage),
-        ]
+        return [*events, ResponseDone(response_id, event.status, self.usage)]
 
     def close(self) -> list[RunEvent]:
         """Show texts of messages that were never announced; no more events follow."""

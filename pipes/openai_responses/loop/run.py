@@ -3,20 +3,20 @@
 The loop knows neither host nor valves: it gets frozen inputs and reports events.
 """
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Iterable, Iterator
 from contextlib import aclosing
+from dataclasses import replace
 
 from openai_responses.endpoint import Endpoint
 from openai_responses.items import Item, is_call, since_compaction
-from openai_responses.loop.attempts import Attempts, Client, Limits
+from openai_responses.json_input import parse_json_object
+from openai_responses.loop.attempts import Attempts, Limits
 from openai_responses.loop.events import RunDone, RunEvent, ToolOutput
 from openai_responses.loop.recovery import RetryPolicy
+from openai_responses.loop.response import ResponseState
 from openai_responses.loop.tools import (
-    McpApproval,
     ToolResult,
     Toolset,
-    ask_mcp_approvals,
-    deny_mcp_approvals,
     output_item,
     run_calls,
     tool_error,
@@ -26,13 +26,13 @@ from openai_responses.requests.build import ResponsesRequest
 from openai_responses.requests.replay import (
     drop_settled_approvals,
     is_approval_request,
+    refused_pair,
+    remote_name,
     replay_output,
 )
 from openai_responses.requests.tools import next_tool_choice
-from openai_responses.transport.connections import Connections, Deadlines
-
-_NO_RETRY = RetryPolicy(0)
-"""The effects of a tool cannot be undone, so nothing after it is sent twice."""
+from openai_responses.transport.connections import Connections
+from openai_responses.transport.stream import ItemAdded, ItemDone
 
 _ROUNDS_USED_UP = "was not run: the limit of tool rounds is reached. Answer without it."
 _CALLS_USED_UP = "was not run: the limit of tool calls is reached. Answer without it."
@@ -53,131 +53,125 @@ async def run(
     exception. Cancelling it, or closing the generator, closes the connection and
     cancels the tools.
     """
-    client = Client(endpoint, connections, limits, Deadlines(limits.timeouts))
+    attempts = Attempts(endpoint, connections, limits)
     retries = limits.retries
-    so_far = _RunState()
+    answers = _Answers()
     while True:
-        attempts = Attempts(request, client, retries, len(so_far.output))
-        async with aclosing(attempts.events()) as events:
+        sent = attempts.events(request, retries, len(answers.output))
+        async with aclosing(sent) as events:
             async for event in events:
                 yield event
-        so_far.add_response(attempts)
+        answers.add_response(attempts.response)
         if attempts.ending.is_failure:
-            for answered in so_far.fail_calls(attempts.response.output):
-                yield answered
+            for event in answers.refuse(answers.calls, _BROKEN_OFF):
+                yield event
             break
-        if toolset is None:
+        if toolset is None or not (answers.calls or answers.requests):
             break
-        round_ = _ToolRound(attempts.response.output, toolset, so_far)
-        if not round_.has_work:
-            break
-        with client.deadlines.paused():
-            async with aclosing(round_.answers()) as answers:
-                async for event in answers:
+        was_last = answers.is_limited
+        with attempts.deadlines.paused():
+            async with aclosing(answers.events(toolset)) as events:
+                async for event in events:
                     yield event
-        if so_far.is_last_response or round_.leaves_calls:
+        if was_last or (answers.calls and not toolset.runs_calls):
             break
-        request = _next_request(attempts, toolset, so_far, round_)
-        retries = _NO_RETRY
+        request = _next_request(attempts, toolset, answers)
+        retries = RetryPolicy(0)  # the effects of a tool cannot be undone
     yield RunDone(
         attempts.ending,
-        so_far.usage,
+        answers.usage,
         attempts.response.usage,
-        tuple(so_far.output),
+        tuple(answers.output),
         attempts.trace,
     )
 
 
-class _RunState:
+class _Answers:
+    """Answers the calls and approval requests of each response, in order.
+
+    `output` and `usage` are those of the whole run, `items` the input items that answer
+    the last response. `is_limited` says whether a limit kept a call from running.
+    """
+
     def __init__(self) -> None:
         self.output: list[Item] = []
         self.usage: Usage | None = None
-        self.rounds = 0
-        self.calls = 0
-        self.is_last_response = False
+        self.is_limited = False
+        self._rounds = 0
+        self._calls_run = 0
 
-    def add_response(self, attempts: Attempts) -> None:
-        self.output += attempts.response.output
-        self.usage = add_usage(self.usage, attempts.response.usage)
+    def add_response(self, response: ResponseState) -> None:
+        self.output += response.output
+        self.usage = add_usage(self.usage, response.usage)
+        self.calls = list(filter(is_call, response.output))
+        self.requests = list(filter(is_approval_request, response.output))
+        self.items: list[Item] = []
 
-    def add_output(self, call: Item, answer: ToolResult) -> ToolOutput:
-        item, index = output_item(call, answer), len(self.output)
-        self.output.append(item)
-        return ToolOutput(index, item, answer.failed, answer.card)
-
-    def fail_calls(self, output: Sequence[Item]) -> list[ToolOutput]:
-        """Answer the calls of a failed response; none of them was run."""
-        calls = [item for item in output if is_call(item)]
-        return [self.add_output(call, _refused(call, _BROKEN_OFF)) for call in calls]
-
-
-class _ToolRound:
-    """The calls and approval requests of one response; each is answered, in order.
-
-    `was_limited` says whether a limit kept a call from running, `leaves_calls` whether
-    some calls are left to the caller.
-    """
-
-    def __init__(
-        self, output: Sequence[Item], toolset: Toolset, so_far: _RunState
-    ) -> None:
-        calls = [item for item in output if is_call(item)]
-        self._calls = calls if toolset.runs_calls else []
-        self.leaves_calls = len(self._calls) < len(calls)
-        self.requests = [item for item in output if is_approval_request(item)]
-        self._toolset = toolset
-        self._so_far = so_far
-        self.outputs: list[Item] = []
-        self.was_limited = False
-
-    @property
-    def has_work(self) -> bool:
-        return bool(self._calls or self.requests)
-
-    async def answers(self) -> AsyncGenerator[RunEvent, None]:
-        for approval in await self._approvals():
-            for event in approval.events(len(self._so_far.output)):
+    async def events(self, toolset: Toolset) -> AsyncGenerator[RunEvent, None]:
+        is_over = self._rounds >= toolset.rounds
+        refusals = [
+            await _remote_refusal(one, toolset, is_over) for one in self.requests
+        ]
+        for request, refusal in zip(self.requests, refusals, strict=True):
+            for event in self._decide(request, refusal):
                 yield event
-            self.outputs.append(approval.response)
-            self._so_far.output += approval.items
-        allowed = self._allowed()
-        async with aclosing(run_calls(self._calls[:allowed], self._toolset)) as ended:
-            async for call, answer in ended:
-                yield self._add_output(call, answer)
-        why = _ROUNDS_USED_UP if self._is_over else _CALLS_USED_UP
-        for call in self._calls[allowed:]:
-            yield self._add_output(call, _refused(call, why))
-        self.was_limited = allowed < len(self._calls) or self._is_over
-        self._so_far.rounds += 1
-        self._so_far.calls += allowed
+        calls = self.calls if toolset.runs_calls else []
+        left = 0 if is_over else max(0, toolset.most_calls - self._calls_run)
+        async with aclosing(run_calls(calls[:left], toolset)) as results:
+            async for call, result in results:
+                yield self._answer(call, result)
+        for event in self.refuse(
+            calls[left:], _ROUNDS_USED_UP if is_over else _CALLS_USED_UP
+        ):
+            yield event
+        self.is_limited = is_over or len(calls) > left
+        self._rounds += 1
+        self._calls_run += len(calls[:left])
 
-    def _add_output(self, call: Item, answer: ToolResult) -> ToolOutput:
-        event = self._so_far.add_output(call, answer)
-        self.outputs.append(event.item)
-        return event
+    def refuse(self, calls: Iterable[Item], why: str) -> Iterator[ToolOutput]:
+        for call in calls:
+            yield self._answer(call, tool_error(f"{call.get('name')} {why}"))
 
-    async def _approvals(self) -> list[McpApproval]:
-        if self._is_over:
-            return deny_mcp_approvals(self.requests, _ROUNDS_USED_UP)
-        return await ask_mcp_approvals(self.requests, self._toolset.approver)
+    def _answer(self, call: Item, result: ToolResult) -> ToolOutput:
+        item, index = output_item(call, result), len(self.output)
+        self.output.append(item)
+        self.items.append(item)
+        return ToolOutput(index, item, result.failed, result.card)
 
-    @property
-    def _is_over(self) -> bool:
-        return self._so_far.rounds >= self._toolset.rounds
+    def _decide(self, request: Item, refusal: str | None) -> Iterator[RunEvent]:
+        """Approve a remote call, which will appear itself, or show that it is denied."""
+        response: Item = {
+            "type": "mcp_approval_response",
+            "approval_request_id": request.get("id"),
+            "approve": refusal is None,
+        }
+        self.items.append(response)
+        if refusal is None:
+            self.output.append(response)
+            return
+        response["reason"] = refusal
+        call, output = refused_pair(request, refusal)
+        call, index = {**call, "id": f"fc_{call['call_id']}"}, len(self.output)
+        self.output += [call, output]
+        yield ItemAdded(index, call)
+        yield ItemDone(index, call)
+        yield ToolOutput(index + 1, output, failed=True)
 
-    def _allowed(self) -> int:
-        if self._is_over:
-            return 0
-        left = self._toolset.most_calls - self._so_far.calls
-        return max(0, min(left, len(self._calls)))
 
-
-def _refused(call: Item, why: str) -> ToolResult:
-    return tool_error(f"{call.get('name')} {why}")
+async def _remote_refusal(request: Item, toolset: Toolset, is_over: bool) -> str | None:
+    """Return why a remote call is denied; without a rule a person is asked."""
+    name = remote_name(request)
+    if is_over:
+        return f"{name} {_ROUNDS_USED_UP}"
+    text = str(request.get("arguments") or "{}")
+    arguments = parse_json_object(text)
+    shown = {"arguments": text} if arguments is None else arguments
+    approver = replace(toolset.approver, default_rule="ask")
+    return await approver.refusal(str(request.get("id")), name, shown)
 
 
 def _next_request(
-    attempts: Attempts, toolset: Toolset, so_far: _RunState, round_: _ToolRound
+    attempts: Attempts, toolset: Toolset, answers: _Answers
 ) -> ResponsesRequest:
     """Return the next request: this one, its output, and the outputs of its calls.
 
@@ -186,10 +180,9 @@ def _next_request(
     """
     request = attempts.request
     # An approval request cannot be answered without the reasoning before it.
-    reasoning = toolset.carries_reasoning or bool(round_.requests)
+    reasoning = toolset.carries_reasoning or bool(answers.requests)
     received = replay_output(attempts.response.output, with_reasoning=reasoning)
-    so_far.is_last_response = round_.was_limited
-    choice = "none" if round_.was_limited else next_tool_choice(request.tool_choice)
-    items = drop_settled_approvals([*request.input, *received, *round_.outputs])
+    choice = "none" if answers.is_limited else next_tool_choice(request.tool_choice)
+    items = drop_settled_approvals([*request.input, *received, *answers.items])
     items = since_compaction(items)
     return request.model_copy(update={"input": items, "tool_choice": choice})

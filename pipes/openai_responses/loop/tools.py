@@ -1,7 +1,6 @@
 """Calls of tools: who may run them, how they run, and what they return.
 
 The first approval rule that fits counts. Without an explicit approval a call is denied.
-Remote servers' calls of which no rule decides are asked about as well.
 
 Every call gets an output. For each failure the model gets one of our sentences; the
 text of an exception goes only to the log, because it may quote what the model must not
@@ -18,19 +17,16 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
-from contextlib import asynccontextmanager, nullcontext
-from dataclasses import dataclass, field, replace
+from contextlib import nullcontext
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any, Literal, NamedTuple, Protocol
 
 from openai_responses.errors import valve_error
 from openai_responses.items import CALL_OUTPUTS, Item, item_type
-from openai_responses.json_input import parse_json_object
 from openai_responses.loop.arguments import argument_error, drop_optional_nulls
-from openai_responses.loop.events import RunEvent, ToolOutput
 from openai_responses.redaction import describe_exception
-from openai_responses.requests.replay import refused_pair, remote_name
-from openai_responses.transport.stream import NO_CARD, ItemAdded, ItemDone
+from openai_responses.transport.stream import NO_CARD
 
 Approval = Literal["auto", "ask", "deny"]
 
@@ -49,9 +45,7 @@ class Approver:
 
     def rule_for(self, name: str) -> Approval:
         """Return the rule that applies to a tool."""
-        fitting = (
-            answer for pattern, answer in self.rules if fnmatchcase(name, pattern)
-        )
+        fitting = (rule for pattern, rule in self.rules if fnmatchcase(name, pattern))
         return next(fitting, self.default_rule)
 
     @property
@@ -68,18 +62,14 @@ class Approver:
                 return None
             case "deny":
                 return f"The administrator does not allow {name}. Do not call it again."
-        if await self._is_approved(call_id, name, arguments):
-            return None
-        return f"The user did not approve this call of {name}. Go on without it."
-
-    async def _is_approved(
-        self, call_id: str, name: str, arguments: Mapping[str, Any]
-    ) -> bool:
         try:
-            return self.ask is not None and await self.ask(call_id, name, arguments)
+            approved = self.ask and await self.ask(call_id, name, arguments)
         except Exception as error:  # nobody could be asked: no approval
             self.log(f"nobody could be asked about {name}: {describe_exception(error)}")
-            return False
+            approved = False
+        if approved:
+            return None
+        return f"The user did not approve this call of {name}. Go on without it."
 
 
 def read_rules(text: str) -> list[tuple[str, Approval]]:
@@ -121,8 +111,7 @@ class CallableTools(Protocol):
     ) -> tuple[str, dict[str, Any]] | None:
         """Return the own name of the tool that a call will run, and its arguments.
 
-        A tool that only passes calls on names another tool; None if there is no such
-        tool.
+        A tool that passes calls on names another one. None: there is no such tool.
         """
 
     def is_interactive(self, name: str) -> bool:
@@ -174,9 +163,9 @@ def tool_error(sentence: str) -> ToolResult:
 class _ReadyCall(NamedTuple):
     """A call that may run: its tool and its arguments."""
 
-    call_id: str
     name: str
     arguments: dict[str, Any]
+    is_interactive: bool
 
 
 async def run_calls(
@@ -185,45 +174,48 @@ async def run_calls(
     """Run `calls` in parallel; yield each with its result, in the order of the calls.
 
     The order is kept because a host that stores results as they arrive would send them
-    in another order in the next request. Every call is answered exactly once. Closing
-    the generator cancels the running calls.
+    in another order in the next request. Closing the generator cancels running calls.
     """
-    found = [_check_call(call, toolset.tools) for call in calls]
-    clock = _Clock(toolset.limits.batch_seconds)
-    slots = asyncio.Semaphore(toolset.limits.at_once)
-    tasks = [asyncio.create_task(_answer(one, toolset, slots, clock)) for one in found]
+    checked = [_check_call(call, toolset.tools) for call in calls]
+    batch = _Batch(toolset)
+    tasks = [
+        asyncio.create_task(batch.answer(str(call["call_id"]), one))
+        for call, one in zip(calls, checked, strict=True)
+    ]
     limited = [
         task
-        for one, task in zip(found, tasks, strict=True)
-        if not _is_interactive(one, toolset)
+        for one, task in zip(checked, tasks, strict=True)
+        if isinstance(one, ToolResult) or not one.is_interactive
     ]
     try:
         for call, task in zip(calls, tasks, strict=True):
-            await (clock.wait(task) if task in limited else asyncio.wait([task]))
+            await (batch.wait(task) if task in limited else asyncio.wait([task]))
             if not task.done():
                 _cancel(limited)  # all at once, so that no waiting call starts
-            yield call, _result(task, call, toolset)
+            if task.done() and not task.cancelled():
+                yield call, task.result()
+            else:
+                seconds = toolset.limits.batch_seconds
+                why = f"was stopped: the tools took over {seconds:g} s."
+                yield call, tool_error(f"{_name(call)} {why}")
     finally:
         _cancel(tasks)
 
 
-class _Clock:
-    """The remaining time of a batch; it stops while a person is asked."""
+def _cancel(tasks: Iterable[asyncio.Task[ToolResult]]) -> None:
+    for task in tasks:
+        task.cancel()
 
-    def __init__(self, seconds: float) -> None:
+
+class _Batch:
+    """The calls of a round. Their time stops while a person is asked."""
+
+    def __init__(self, toolset: Toolset) -> None:
+        self._toolset = toolset
+        self._slots = asyncio.Semaphore(toolset.limits.at_once)
+        self._asking = asyncio.Lock()  # questions are asked one by one
         self._loop = asyncio.get_running_loop()
-        self._end = self._loop.time() + seconds
-        self._asking = asyncio.Lock()
-
-    @asynccontextmanager
-    async def question(self) -> AsyncGenerator[None, None]:
-        """Stop the time for a question to a person; questions are asked one by one."""
-        async with self._asking:
-            began = self._loop.time()
-            try:
-                yield
-            finally:
-                self._end += self._loop.time() - began
+        self._end = self._loop.time() + toolset.limits.batch_seconds
 
     async def wait(self, task: asyncio.Task[ToolResult]) -> None:
         """Wait until a task is done or the time is used up."""
@@ -237,37 +229,43 @@ class _Clock:
             else:
                 return
 
-
-def _cancel(tasks: Iterable[asyncio.Task[ToolResult]]) -> None:
-    for task in tasks:
-        task.cancel()
-
-
-def _result(task: asyncio.Task[ToolResult], call: Item, toolset: Toolset) -> ToolResult:
-    if task.done() and not task.cancelled():
-        return task.result()
-    seconds = toolset.limits.batch_seconds
-    return tool_error(f"{_name(call)} was stopped: the tools took over {seconds:g} s.")
+    async def answer(self, call_id: str, call: _ReadyCall | ToolResult) -> ToolResult:
+        if isinstance(call, ToolResult):
+            return call
+        approver = self._toolset.approver
+        asks = approver.rule_for(call.name) == "ask"
+        async with self._asking if asks else nullcontext():
+            began = self._loop.time()
+            try:
+                refusal = await approver.refusal(call_id, call.name, call.arguments)
+            finally:
+                self._end += self._loop.time() - began
+        if refusal is not None:
+            return tool_error(refusal)
+        if call.is_interactive:
+            return await _call_tool(call, self._toolset, None)
+        async with self._slots:
+            return await _call_tool(call, self._toolset, self._toolset.limits.seconds)
 
 
 def _check_call(call: Item, tools: CallableTools) -> _ReadyCall | ToolResult:
-    name, call_id = _name(call), str(call["call_id"])
+    name = _name(call)
     try:
         arguments = _arguments(call)
     except (ValueError, RecursionError):
         why = "its arguments are not valid JSON. Send them again, whole."
         return tool_error(f"{name} was not called: {why}")
-    found = _ready_call(call_id, name, arguments, tools)
+    found = _ready_call(name, arguments, tools)
     if isinstance(found, ToolResult):
         return found
     resolved = tools.resolve_call(name, found.arguments)
     if resolved is None:
         return tool_error(f"{name} was not called: it names no tool to call.")
-    return _ready_call(call_id, *resolved, tools)
+    return _ready_call(*resolved, tools)
 
 
 def _ready_call(
-    call_id: str, name: str, arguments: object, tools: CallableTools
+    name: str, arguments: object, tools: CallableTools
 ) -> _ReadyCall | ToolResult:
     schema = tools.parameters(name)
     if schema is None:
@@ -275,7 +273,8 @@ def _ready_call(
     complaint = argument_error(arguments, schema)
     if complaint is not None or not isinstance(arguments, dict):
         return tool_error(f"{name} was not called: {complaint}")
-    return _ReadyCall(call_id, name, drop_optional_nulls(arguments, schema))
+    given = drop_optional_nulls(arguments, schema)
+    return _ReadyCall(name, given, tools.is_interactive(name))
 
 
 def _arguments(call: Item) -> object:
@@ -285,26 +284,6 @@ def _arguments(call: Item) -> object:
     return json.loads(text) if isinstance(text, str) and text.strip() else {}
 
 
-async def _answer(
-    found: _ReadyCall | ToolResult,
-    toolset: Toolset,
-    slots: asyncio.Semaphore,
-    clock: _Clock,
-) -> ToolResult:
-    if isinstance(found, ToolResult):
-        return found
-    approver = toolset.approver
-    asks = approver.rule_for(found.name) == "ask"
-    async with clock.question() if asks else nullcontext():
-        refusal = await approver.refusal(found.call_id, found.name, found.arguments)
-    if refusal is not None:
-        return tool_error(refusal)
-    if _is_interactive(found, toolset):
-        return await _call_tool(found, toolset, None)
-    async with slots:
-        return await _call_tool(found, toolset, toolset.limits.seconds)
-
-
 async def _call_tool(
     ready: _ReadyCall, toolset: Toolset, seconds: float | None
 ) -> ToolResult:
@@ -312,7 +291,8 @@ async def _call_tool(
     try:
         async with asyncio.timeout(seconds) as scope:
             answer = await toolset.tools.call(name, ready.arguments)
-        return _cap_result(answer, toolset.limits.characters)
+        output = _cap_output(answer.output, toolset.limits.characters)
+        return answer._replace(output=output)
     except (Exception, SystemExit, asyncio.CancelledError) as error:
         task = asyncio.current_task()
         if isinstance(error, asyncio.CancelledError) and task and task.cancelling():
@@ -324,99 +304,23 @@ async def _call_tool(
         return tool_error(f"{name} failed. Tell the user, or try another way.")
 
 
-def _cap_result(answer: ToolResult, characters: int) -> ToolResult:
-    output = answer.output
-    if isinstance(output, str):
-        return ToolResult(cap_text(output, characters), answer.failed, answer.card)
-    parts = [
-        (
-            {**part, "text": cap_text(part["text"], characters)}
-            if isinstance(part.get("text"), str)
-            else part
-        )
-        for part in output
-    ]
-    return ToolResult(parts, answer.failed, answer.card)
-
-
-def cap_text(text: str, characters: int) -> str:
-    """Return the beginning and end of `text`, and a note about the cut between them."""
-    if len(text) <= characters:
-        return text
+def _cap_output(output: Any, characters: int) -> Any:
+    """Return the output with the beginning and end of each long text, and a note."""
+    if isinstance(output, list):
+        return [
+            (
+                {**part, "text": _cap_output(part["text"], characters)}
+                if isinstance(part.get("text"), str)
+                else part
+            )
+            for part in output
+        ]
+    if len(output) <= characters:
+        return output
     half = characters // 2
-    note = f"\n[... {len(text) - 2 * half} characters are cut here ...]\n"
-    return text[:half] + note + text[len(text) - half :]
+    note = f"\n[... {len(output) - 2 * half} characters are cut here ...]\n"
+    return output[:half] + note + output[len(output) - half :]
 
 
 def _name(call: Item) -> str:
     return str(call.get("name") or "")
-
-
-def _is_interactive(found: _ReadyCall | ToolResult, toolset: Toolset) -> bool:
-    return isinstance(found, _ReadyCall) and toolset.tools.is_interactive(found.name)
-
-
-class McpApproval(NamedTuple):
-    """The decision about one approval request; `refusal` says why it is denied."""
-
-    request: Item
-    refusal: str | None
-
-    @property
-    def response(self) -> Item:
-        """The input item with the decision for the API."""
-        response: Item = {
-            "type": "mcp_approval_response",
-            "approval_request_id": self.request.get("id"),
-            "approve": self.refusal is None,
-        }
-        return response | ({"reason": self.refusal} if self.refusal else {})
-
-    @property
-    def items(self) -> list[Item]:
-        """The items that the run's output gets: a denied call and its output."""
-        if self.refusal is None:
-            return [self.response]
-        call, output = refused_pair(self.request, self.refusal)
-        return [{**call, "id": f"fc_{call['call_id']}"}, output]
-
-    def events(self, index: int) -> list[RunEvent]:
-        """Return the events for viewers, from the item at `index` on.
-
-        An approved call will appear itself.
-        """
-        if self.refusal is None:
-            return []
-        call, output = self.items
-        return [
-            ItemAdded(index, call),
-            ItemDone(index, call),
-            ToolOutput(index + 1, output, failed=True),
-        ]
-
-
-async def ask_mcp_approvals(
-    requests: Sequence[Item], approver: Approver
-) -> list[McpApproval]:
-    """Return the decision for each request, by rule or by a person, one by one."""
-    careful = replace(approver, default_rule="ask")
-    return [
-        McpApproval(
-            request,
-            await careful.refusal(
-                str(request.get("id")), remote_name(request), _shown_arguments(request)
-            ),
-        )
-        for request in requests
-    ]
-
-
-def deny_mcp_approvals(requests: Sequence[Item], why: str) -> list[McpApproval]:
-    """Deny each request without asking anybody."""
-    return [McpApproval(one, f"{remote_name(one)} {why}") for one in requests]
-
-
-def _shown_arguments(request: Item) -> Mapping[str, Any]:
-    text = str(request.get("arguments") or "{}")
-    arguments = parse_json_object(text)
-    return {"arguments": text} if arguments is None else arguments

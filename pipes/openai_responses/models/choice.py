@@ -1,4 +1,4 @@
-"""Which models are offered, which model an automatic name means, and which retire.
+"""Which models are offered, chosen by an automatic name, and retired.
 
 If nobody listed models, the newest of each family is offered. The family is the part of
 the id behind the version: `gpt-6.2-sol` and `gpt-5.6-sol` are two versions of sol.
@@ -21,11 +21,7 @@ from typing import Any, NamedTuple
 
 from openai_responses.items import Item, content_parts, part_text
 from openai_responses.json_input import as_list, as_mapping, as_text
-from openai_responses.models.resolve import (
-    CATALOG_FACTS,
-    ResolvedModel,
-    resolve_model,
-)
+from openai_responses.models.resolve import CATALOG_FACTS, ResolvedModel, resolve_model
 
 _VERSIONED_ID = re.compile(r"gpt-(\d+(?:\.\d+)?)(?:-([a-z]+))?$")
 _NO_CHAT = re.compile(
@@ -54,8 +50,7 @@ def _is_chat_model(name: str) -> bool:
 def newest_models(today: str, usable: Collection[str] | None = None) -> list[str]:
     """Return the newest model of each family, newest first.
 
-    `today` is an ISO date; `usable` holds the ids that the key can use, None if
-    unknown.
+    `today` is an ISO date; `usable` holds the ids that the key can use, if known.
     """
     known = CATALOG_FACTS if usable is None else usable
     names = [name for name in known if _is_offered(name, today)]
@@ -66,10 +61,10 @@ def newest_models(today: str, usable: Collection[str] | None = None) -> list[str
 
 
 def _is_offered(name: str, today: str) -> bool:
-    row = CATALOG_FACTS.get(name)
-    retired = bool(row and (row.successor or (row.shutdown or "9") <= today))
-    closed = _family(name) in _CLOSED_CIRCLES
-    return not retired and not closed and bool(_VERSIONED_ID.match(name))
+    facts = CATALOG_FACTS.get(name)
+    if facts and (facts.successor or (facts.shutdown or "9") <= today):
+        return False
+    return bool(_VERSIONED_ID.match(name)) and _family(name) not in _CLOSED_CIRCLES
 
 
 def _family(name: str) -> str:
@@ -88,7 +83,7 @@ _NOTICE_DAYS = 30
 
 
 def retirement_notice(model: ResolvedModel, today: date) -> str:
-    """Return a sentence about the end of a model, empty if it is not near."""
+    """Return a sentence about the end of a model if it is near."""
     ending = _date(model.facts.shutdown)
     if ending is None or today < ending - timedelta(days=_NOTICE_DAYS):
         return ""
@@ -121,7 +116,7 @@ class _ModelChoice(NamedTuple):
 def choose_auto_model(
     name: str, first: Mapping[str, Any] | None, tools: bool, earlier: Collection[str]
 ) -> _ModelChoice | None:
-    """Return the choice for an automatic name, and why; None for any other name.
+    """Return the model that an automatic name means, and why; None for other names.
 
     `first` is the user's first message, `tools` says whether the user chose some,
     `earlier` holds the families of the models that answered in this chat.
@@ -132,15 +127,14 @@ def choose_auto_model(
     for model in (small, large):
         if model in earlier:
             return _ModelChoice(model, "it began this chat")
-    if first is None:
-        return _ModelChoice(large, "there is no question to judge by")
-    reason = _reason_for_large(first, tools)
-    if reason:
+    if reason := _reason_for_large(first, tools):
         return _ModelChoice(large, reason)
     return _ModelChoice(small, "the question is short, without files or tools")
 
 
-def _reason_for_large(first: Mapping[str, Any], tools: bool) -> str:
+def _reason_for_large(first: Mapping[str, Any] | None, tools: bool) -> str:
+    if first is None:
+        return "there is no question to judge by"
     parts: list[Item] = content_parts(first.get("content"))
     text = "".join(map(part_text, parts))
     if any(part.get("type") in _ATTACHED for part in parts):

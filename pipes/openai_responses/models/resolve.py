@@ -1,4 +1,4 @@
-"""Resolves a model name to an id and to the facts that decide what can be sent to it.
+"""Resolves a model name to an id and to the facts about the model.
 
 The first that fits, so that a real id always has priority:
 
@@ -45,19 +45,25 @@ class ModelPrices(NamedTuple):
 
 
 class _ModelFacts(NamedTuple):
-    """What a model accepts, its limits and its prices; None where unknown."""
+    """What a model accepts, its limits and its prices; None where unknown.
 
-    reasoning: bool  # takes a `reasoning` parameter
-    efforts: tuple[str, ...]  # lowest first; empty: none, or unknown
-    default_effort: str | None  # what the API uses when none is sent
-    sampling: str  # "always", "with_none" or "never": temperature, top_p, logprobs
-    summary: bool
-    verbosity: bool
-    phase: bool
-    functions: bool
-    hosted: bool  # takes the tools that OpenAI itself runs
-    vision: bool
-    prefix_bound: bool  # reasoning is dropped when what preceded it changed
+    The defaults are for gpt-4 and for ids that say nothing (another vendor, an Azure
+    deployment): a model that does not reason refuses `reasoning` and its `include` with
+    a 400, and a reasoning model works without them. So they are sent only if an effort
+    is asked for.
+    """
+
+    reasoning: bool = False
+    efforts: tuple[str, ...] = ()  # lowest first; empty: none, or unknown
+    default_effort: str | None = None  # what the API uses when none is sent
+    sampling: str = "always"  # or "with_none", "never": temperature, top_p, logprobs
+    summary: bool = False
+    verbosity: bool = False
+    phase: bool = False
+    functions: bool = True
+    hosted: bool = False  # takes the tools that OpenAI itself runs
+    vision: bool = True
+    prefix_bound: bool = False  # reasoning is dropped when what preceded it changed
     max_output_tokens: int | None = None
     context: int | None = None
     shutdown: str | None = None  # ISO date
@@ -66,8 +72,17 @@ class _ModelFacts(NamedTuple):
     known_family: bool = True  # False: the name says nothing, the facts are cautious
 
 
+_PLAIN_FACTS = _ModelFacts()
+
+# For an unknown gpt from version 5 on (docs/reference/responses-api.md, "Unknown
+# models").
+_REASONING_FACTS = _ModelFacts(
+    reasoning=True, sampling="never", summary=True, verbosity=True, hosted=True
+)
+
+
 class ResolvedModel(NamedTuple):
-    """A resolved name: what to send, who can read its reasoning, what to call it."""
+    """What a name stands for."""
 
     id: str  # sent as `model`
     family: str  # encrypted reasoning is readable inside one family
@@ -76,7 +91,7 @@ class ResolvedModel(NamedTuple):
     name: str  # for people
 
     def lowest_effort(self) -> str | None:
-        """The cheapest effort known to be accepted."""
+        """Return the cheapest effort known to be accepted."""
         return self.facts.efforts[0] if self.facts.efforts else None
 
     def takes_effort(self, effort: str) -> bool:
@@ -99,18 +114,9 @@ def resolve_model(
     model = overrides.get(base)
     if model and effort in REASONING_EFFORTS and model.takes_effort(effort):
         return model._replace(effort=effort, name=f"{model.name} ({effort})")
-    return _resolve_known(name)
-
-
-def _resolve_known(name: str) -> ResolvedModel:
-    model_id, effort = _named_model(name) or _model_with_effort(name) or (name, None)
-    return ResolvedModel(
-        id=model_id,
-        family=_model_family(model_id),
-        effort=effort,
-        facts=_model_facts(model_id),
-        name=_shown_name(model_id, effort),
-    )
+    id, found = _named_model(name) or _model_with_effort(name) or (name, None)
+    facts, shown = _model_facts(id), _shown_name(id, found)
+    return ResolvedModel(id, _model_family(id), found, facts, shown)
 
 
 def _named_model(name: str) -> tuple[str, str | None] | None:
@@ -124,13 +130,13 @@ def _named_model(name: str) -> tuple[str, str | None] | None:
 def _thinking_or_instant(name: str) -> tuple[str, str | None] | None:
     """Resolve ChatGPT's words for a model that thinks, or does not."""
     if match := _THINKING_NAME.match(name):
-        row = CATALOG_FACTS.get(model_id := match[1] + (match[2] or ""))
+        facts = CATALOG_FACTS.get(model_id := match[1] + (match[2] or ""))
         # From gpt-5.1 to 5.4 the default is not to think at all.
-        thinks = "medium" if row and row.default_effort == "none" else None
-        return (model_id, thinks) if row else None
+        thinks = "medium" if facts and facts.default_effort == "none" else None
+        return (model_id, thinks) if facts else None
     if match := _INSTANT_NAME.match(name):
-        row = CATALOG_FACTS.get(match[1])
-        return (match[1], "none") if row and "none" in row.efforts else None
+        facts = CATALOG_FACTS.get(match[1])
+        return (match[1], "none") if facts and "none" in facts.efforts else None
     return None
 
 
@@ -154,21 +160,15 @@ def _model_family(model_id: str) -> str:
 
 
 def _model_facts(model_id: str) -> _ModelFacts:
-    facts = CATALOG_FACTS.get(model_id) or CATALOG_FACTS.get(_model_family(model_id))
-    if facts:
-        return facts
+    for name in (model_id, _model_family(model_id)):
+        if name in CATALOG_FACTS:
+            return CATALOG_FACTS[name]
     if match := _WRAPPED_ID.match(model_id):
-        # A fine-tuned model ends with its base but has prices of its own, and so
-        # has a router.
+        # Fine-tuned models and routers have prices of their own.
         return _model_facts(match[1])._replace(prices=None)
-    return _family_facts(model_id)
-
-
-def _family_facts(model_id: str) -> _ModelFacts:
     if _O_SERIES_ID.match(model_id):
-        return _REASONING_FACTS._replace(
-            efforts=("low", "medium", "high"), verbosity=False
-        )
+        efforts = tuple(_USUAL_EFFORTS.split())
+        return _REASONING_FACTS._replace(efforts=efforts, verbosity=False)
     match = _GPT_VERSION.match(model_id)
     if not match:
         # A deployment can have any name; only its administrator knows its facts.
@@ -197,53 +197,25 @@ def _shown_word(word: str) -> str:
     return word if word in ("mini", "nano", "pro") else word.capitalize()
 
 
-# The safe default for an unknown gpt of version 5 or later: an effort or a verbosity
-# only if someone asks for it, no sampling parameters, a summary
-# (docs/reference/responses-api.md, "Unknown models").
-_REASONING_FACTS = _ModelFacts(
-    reasoning=True,
-    efforts=(),
-    default_effort=None,
-    sampling="never",
-    summary=True,
-    verbosity=True,
-    phase=False,
-    functions=True,
-    hosted=True,
-    vision=True,
-    prefix_bound=False,
-)
-# For gpt-4 and for ids that say nothing (another vendor, an Azure deployment): a model
-# that does not reason refuses `reasoning` and its `include` with a 400, and a reasoning
-# model works without them. So they are sent only if an effort is asked for.
-_PLAIN_FACTS = _REASONING_FACTS._replace(
-    reasoning=False,
-    sampling="always",
-    summary=False,
-    verbosity=False,
-    hosted=False,
-)
-
-
 _YES_OR_NO_FACTS = frozenset(
     name for name, fact in _PLAIN_FACTS._asdict().items() if isinstance(fact, bool)
 )
-_USUAL_EFFORTS, _USUAL_TRAITS = (
-    "low medium high",
-    "reasoning summary functions hosted vision",
-)
+_USUAL_EFFORTS = "low medium high"
+_USUAL_TRAITS = "reasoning summary functions hosted vision"
 """What `usual` stands for in the table of the catalog."""
 
 
 def _read_catalog_row(line: str) -> tuple[str, _ModelFacts]:
-    name, efforts, effort, sampling, traits, output, context, *rest = line.split("|")
+    name, efforts, effort, traits, output, context, *rest = line.split("|")
     prices, shutdown, successor = rest
     words = traits.replace("usual", _USUAL_TRAITS).split()
-    return name, _PLAIN_FACTS._replace(
+    # Models that reason take sampling parameters only with the effort `none`.
+    sampling = "never" if "reasoning" in words else "always"
+    return name, _ModelFacts(
         **{trait: trait in words for trait in _YES_OR_NO_FACTS - {"known_family"}},
         efforts=tuple(efforts.replace("usual", _USUAL_EFFORTS).split()),
         default_effort=effort or None,
-        sampling=sampling,
+        sampling="with_none" if "none" in efforts else sampling,
         max_output_tokens=int(output) if output else None,
         context=int(context) if context else None,
         shutdown=shutdown or None,
@@ -259,16 +231,13 @@ def _price(text: str) -> float | None:
 CATALOG_FACTS = dict(map(_read_catalog_row, CATALOG_TABLE.split("\n")[2:-1]))
 """The facts of each model of the catalog, by id."""
 
-_NUMBER_FACTS = frozenset({"max_output_tokens", "context"})
-_TEXT_FACTS = frozenset({"default_effort", "shutdown", "successor"})
-_SAMPLINGS = ("always", "with_none", "never")
+_NUMBER_FACTS = ("max_output_tokens", "context")
+_OVERRIDE_TEXTS = ("default_effort", "shutdown", "successor", "like", "name")
 
 
 def read_overrides(text: str) -> dict[str, ResolvedModel]:
     """Return the models that a JSON object describes; raises InvalidRequest."""
-    if not text.strip():
-        return {}
-    table = parse_json_object(text)
+    table = parse_json_object(text.strip() or "{}")
     if table is None:
         problem = "MODEL_OVERRIDES_JSON is not a JSON object"
         raise valve_error(problem, '{"my-gpt": {"like": "gpt-5.2"}}')
@@ -297,11 +266,12 @@ def _can_be(key: str, value: object) -> bool:
     if key in _NUMBER_FACTS:
         return isinstance(value, int) and value > 0
     if key == "sampling":
-        return value in _SAMPLINGS
+        return value in ("always", "with_none", "never")
     if key == "efforts":
-        rows = value if isinstance(value, list) else [value]
-        return isinstance(value, list) and all(row in REASONING_EFFORTS for row in rows)
-    return key in (_TEXT_FACTS | {"like", "name"}) and isinstance(value, str)
+        return isinstance(value, list) and all(
+            one in REASONING_EFFORTS for one in value
+        )
+    return key in _OVERRIDE_TEXTS and isinstance(value, str)
 
 
 def _entry_error(model: str, what: str) -> InvalidRequest:

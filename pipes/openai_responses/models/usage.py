@@ -1,4 +1,4 @@
-"""The tokens that a run used, added up over its responses, and what they cost.
+"""The tokens that a run used, and what they cost.
 
 Costs are in US dollars for the standard tier, by the prices of the catalog or of the
 administrator. Without a price the cost is unknown, never estimated.
@@ -30,7 +30,7 @@ class Usage(NamedTuple):
 
 
 def add_usage(one: Usage | None, other: Usage | None) -> Usage | None:
-    """Return the sum, field by field; a missing count is 0."""
+    """Return the sum, field by field."""
     if one is None or other is None:
         return one or other
     pairs = zip(one, other, strict=True)
@@ -68,19 +68,14 @@ _SOME_PRICES = '{"my-model": {"input": 2, "output": 8}}'
 def cost_of_run(
     usage: Usage, prices: ModelPrices | None, output: Iterable[Item]
 ) -> float | None:
-    """Return the cost of the tokens and hosted tools of a run; None if unknown.
-
-    `output` holds the items of all its responses.
-    """
+    """Return the cost of the tokens and hosted tools of a run; None if unknown."""
     tokens = _cost_of_tokens(usage, prices) if prices else None
     return None if tokens is None else tokens + _cost_of_tools(output)
 
 
 def read_prices(text: str) -> dict[str, ModelPrices]:
     """Return prices by model id from a JSON object; raises InvalidRequest."""
-    if not text.strip():
-        return {}
-    table = parse_json_object(text)
+    table = parse_json_object(text.strip() or "{}")
     if table is None:
         raise valve_error(_NOT_PRICES, _SOME_PRICES)
     return {model: _read_row(row) for model, row in table.items()}

@@ -1,4 +1,4 @@
-"""The request: every field that is sent, and how it is built for a model.
+"""The fields of a request, and how they are built for a model.
 
 The caller's own keys have priority over the settings. Keys that the API does not have
 are dropped, and so are parameters that the model rejects
@@ -17,20 +17,14 @@ from typing import Any, NamedTuple
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from openai_responses.errors import InvalidRequest
-from openai_responses.items import (
-    Item,
-    item_type,
-    kind_of,
-    message_text,
-    tool_kind,
-)
+from openai_responses.items import Item, item_type, message_text, tool_kind
 from openai_responses.models.resolve import ResolvedModel
 from openai_responses.requests.parameters import parameter_error, read_parameters
 
 _SAMPLING = {"temperature", "top_p", "top_logprobs"}
 
 _MOST_OUTPUT_TOKENS = 128_000
-"""The largest value accepted; a model of the catalog may have a higher limit."""
+"""A model of the catalog may have a higher limit."""
 
 
 class ResponsesRequest(BaseModel):
@@ -77,12 +71,12 @@ _PASSED_ON = ResponsesRequest.model_fields.keys() - {
     *("model", "input", "instructions", "stream", "store", "background"),
     *("include", "reasoning", "text", "tools"),
 }
-"""Keys of a caller that are sent unchanged. Keys that store something at the server, or
-name something stored, are not the caller's to set; `user` is deprecated."""
+"""Keys of a caller that are sent unchanged; no others may store something, or name
+something stored, at the server. `user` is deprecated."""
 
 
 class Settings(NamedTuple):
-    """What the administrator and the user chose, used where the request says nothing.
+    """What the administrator and the user chose; the caller's keys have priority.
 
     None means that nothing was chosen. `defaults` are further parameters by name.
     """
@@ -181,8 +175,8 @@ def _reasoning(
 def _text_object(
     model: ResolvedModel, given: Mapping[str, Any], settings: Settings
 ) -> dict[str, Any]:
-    own = {k: v for k, v in given["text"].items() if k != "verbosity"}
-    verbosity = given["text"].get("verbosity") or settings.verbosity
+    own = dict(given["text"])
+    verbosity = own.pop("verbosity", None) or settings.verbosity
     if verbosity and model.facts.verbosity:
         own["verbosity"] = verbosity
     return own
@@ -196,7 +190,7 @@ _READ_OTHERWISE = (
     "tools",
     "extra_tools",
 )
-"""Keys of a body that are not parameters, or that are sent under other names."""
+"""Keys that are not parameters, or that are sent under other names."""
 
 _LONGEST_NAME = 40
 
@@ -204,10 +198,7 @@ _LONGEST_NAME = 40
 def dropped_parameters(
     asked: Mapping[str, Any], request: ResponsesRequest
 ) -> list[str]:
-    """Return the API's names of parameters that it does not know or the model rejects.
-
-    A field inside an object is named like `reasoning.effort`.
-    """
+    """Return the caller's parameters that are not sent, like `reasoning.effort`."""
     given, sent = read_parameters(asked), request.payload()
     names = [
         f"{key}.{inner}"
@@ -226,6 +217,10 @@ _OPENAI_ONLY = (
 )
 
 
+_ID_PREFIXES = {"reasoning": "rs", "function_call": "fc", "custom_tool_call": "ctc"}
+"""How the ids begin that other servers ask for."""
+
+
 def strict_payload(payload: dict[str, Any]) -> dict[str, Any]:
     """Return `payload` for other servers: without OpenAI's own keys, items with ids."""
     kept = {key: value for key, value in payload.items() if key not in _OPENAI_ONLY}
@@ -235,7 +230,7 @@ def strict_payload(payload: dict[str, Any]) -> dict[str, Any]:
 def _strict_item(item: Item) -> Item:
     if item_type(item) == "message" and item.get("role") == "assistant":
         return {"role": "assistant", "content": message_text(item)}
-    prefix = kind_of(item).id_prefix
+    prefix = _ID_PREFIXES.get(item_type(item))
     return {**item, "id": f"{prefix}_{_digest(item)}"} if prefix else item
 
 

@@ -1,4 +1,4 @@
-"""JSON Schemas of tools in the two forms that the API takes: strict and open.
+"""JSON Schemas of tools in the API's two forms, strict and open.
 
 In strict mode every object is closed and every property required (optional ones become
 nullable, see `drop_optional_nulls`). A function whose schema cannot be expressed so is
@@ -13,15 +13,16 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from openai_responses.json_input import as_list, as_mapping
+
 _DEFINITIONS = ("$defs", "definitions")
 
 
-def definitions(schema: Mapping[str, Any]) -> dict[str, Any]:
+def _definitions(schema: Mapping[str, Any]) -> dict[str, Any]:
     """Return the named parts of a schema, from both places where they can be."""
     found: dict[str, Any] = {}
     for key in _DEFINITIONS:
-        named = schema.get(key)
-        for name, part in named.items() if isinstance(named, Mapping) else ():
+        for name, part in as_mapping(schema.get(key)).items():
             # Two parts with one name and different content: neither can be used.
             found[name] = part if found.get(name, part) == part else None
     return found
@@ -31,7 +32,7 @@ def resolve_reference(node: Any, root: Mapping[str, Any]) -> Any:
     """Return the part of `root` that a `$ref` names, or None; `#` is the root itself."""
     if node.get("$ref") == "#":
         return root
-    return definitions(root).get(_reference_name(node))
+    return _definitions(root).get(_reference_name(node))
 
 
 def _reference_name(node: Any) -> str:
@@ -51,56 +52,46 @@ def _is_within_limits(schema: Mapping[str, Any]) -> bool:
     enums = [list(map(str, node.get("enum", ()))) for node in nodes]
     values = [value for enum in enums for value in enum]
     texts = [*properties, *schema.get("$defs", ()), *values]
+    longest = [sum(map(len, enum)) for enum in enums if len(enum) > _LONG_ENUM]
     return (
         len(properties) <= _MOST_PROPERTIES
         and len(values) <= _MOST_VALUES
         and sum(map(len, texts)) <= _MOST_TEXT
-        and all(
-            len(enum) <= _LONG_ENUM or sum(map(len, enum)) <= _LONG_ENUM_CHARACTERS
-            for enum in enums
-        )
+        and max(longest, default=0) <= _LONG_ENUM_CHARACTERS
     )
 
 
 def _nodes(node: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     yield node
-    inner = [*node.get("anyOf", ()), *([node["items"]] if "items" in node else ())]
-    for key in ("properties", "$defs"):
-        inner += node.get(key, {}).values()
-    for one in inner:
-        yield from _nodes(one)
+    items = [node["items"]] if "items" in node else []
+    named = [*node.get("properties", {}).values(), *node.get("$defs", {}).values()]
+    for inner in (*node.get("anyOf", ()), *items, *named):
+        yield from _nodes(inner)
 
 
-Schema = dict[str, Any]
+_Schema = dict[str, Any]
 
-_KEPT = frozenset(
-    {
-        *("description", "enum", "multipleOf", "minimum", "maximum"),
-        *("exclusiveMinimum", "exclusiveMaximum", "minItems", "maxItems", "pattern"),
-    }
-)
+_KEPT = {
+    *("description", "enum", "multipleOf", "minimum", "maximum"),
+    *("exclusiveMinimum", "exclusiveMaximum", "minItems", "maxItems", "pattern"),
+}
 """Keywords that are kept unchanged."""
 
 _BOUNDS = (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum"))
 
-_STRICT_FORMATS = frozenset(
-    {
-        *("date-time", "time", "date", "duration", "email"),
-        *("hostname", "ipv4", "ipv6", "uuid"),
-    }
+_STRICT_FORMATS = (
+    *("date-time", "time", "date", "duration", "email"),
+    *("hostname", "ipv4", "ipv6", "uuid"),
 )
 
-_NARROWING = frozenset(
-    {
-        *("not", "if", "then", "else", "dependentRequired", "dependentSchemas"),
-        *("dependencies", "patternProperties", "propertyNames", "prefixItems"),
-        "contains",
-        *("unevaluatedProperties", "unevaluatedItems", "$dynamicRef", "$recursiveRef"),
-    }
-)
+_NARROWING = {
+    *("not", "if", "then", "else", "dependentRequired", "dependentSchemas"),
+    *("dependencies", "patternProperties", "propertyNames", "prefixItems", "contains"),
+    *("unevaluatedProperties", "unevaluatedItems", "$dynamicRef", "$recursiveRef"),
+}
 """Keywords that restrict values and have no strict form."""
 
-_JSON_TYPES: Mapping[type, str] = {
+_JSON_TYPES = {
     str: "string",
     bool: "boolean",
     int: "integer",
@@ -116,11 +107,11 @@ class _NotStrict(Exception):
     """The schema has no strict form."""
 
 
-def strict_schema(schema: Mapping[str, Any]) -> Schema | None:
+def strict_schema(schema: Mapping[str, Any]) -> _Schema | None:
     """Return a function's parameters for strict mode; None if that is impossible.
 
-    What the result allows the given schema allows too, except nulls of optional
-    properties and limits that only a description can express (`minLength`).
+    The result allows only what `schema` allows, except nulls of optional properties and
+    what violates keywords that strict mode does not have (`minLength`).
     """
     try:
         return _StrictRewrite(schema).result()
@@ -132,25 +123,22 @@ class _StrictRewrite:
     def __init__(self, root: Mapping[str, Any]) -> None:
         self._root = root
 
-    def result(self) -> Schema:
+    def result(self) -> _Schema:
         root = {k: v for k, v in self._root.items() if k not in _DEFINITIONS}
         if root.keys() & {"anyOf", "oneOf", "$ref", "enum", "const"}:
             raise _NotStrict
-        closed = {
-            **{"type": "object", "properties": {}, "additionalProperties": False},
-            **root,
-        }
-        strict = self._strict(closed, 1)
+        empty = {"type": "object", "properties": {}, "additionalProperties": False}
+        strict = self._strict(empty | root, 1)
         if strict["type"] != "object":
             raise _NotStrict
-        named = definitions(self._root)
+        named = _definitions(self._root)
         parts = {_plain_name(name): self._strict(named[name], 1) for name in named}
         whole = {**strict, "$defs": parts} if parts else strict
         if len(parts) < len(named) or not _is_within_limits(whole):
             raise _NotStrict
         return whole
 
-    def _strict(self, node: Any, depth: int) -> Schema:
+    def _strict(self, node: Any, depth: int) -> _Schema:
         if (
             not isinstance(node, Mapping)
             or depth > _DEEPEST_STRICT
@@ -168,7 +156,7 @@ class _StrictRewrite:
             return self._choice(node, depth)
         return self._plain(node, depth)
 
-    def _reference(self, node: Mapping[str, Any]) -> Schema:
+    def _reference(self, node: Mapping[str, Any]) -> _Schema:
         found = resolve_reference(node, self._root)
         if found is None:
             raise _NotStrict
@@ -176,18 +164,18 @@ class _StrictRewrite:
             return {"$ref": "#"}
         return {"$ref": f"#/$defs/{_plain_name(_reference_name(node))}"}
 
-    def _choice(self, node: Mapping[str, Any], depth: int) -> Schema:
+    def _choice(self, node: Mapping[str, Any], depth: int) -> _Schema:
         """Return a choice; strict mode has only `anyOf`, with nothing beside it."""
         options = node.get("anyOf") or node.get("oneOf")
         beside = node.keys() & {"properties", "items", "enum", "const", "required"}
         beside |= {"oneOf"} if {"anyOf", "oneOf"} <= node.keys() else set()
         if not isinstance(options, list) or not options or beside:
             raise _NotStrict
-        head = {"description": node["description"]} if "description" in node else {}
-        return {**head, "anyOf": [self._strict(one, depth + 1) for one in options]}
+        strict = [self._strict(one, depth + 1) for one in options]
+        return {**_description(node), "anyOf": strict}
 
-    def _merged(self, node: Mapping[str, Any]) -> Schema:
-        merged: Schema = {key: node[key] for key in node if key != "allOf"}
+    def _merged(self, node: Mapping[str, Any]) -> _Schema:
+        merged: _Schema = {key: node[key] for key in node if key != "allOf"}
         for part in node["allOf"] if isinstance(node["allOf"], list) else [None]:
             found = resolve_reference(part, self._root) if _is_reference(part) else part
             if not isinstance(found, Mapping) or "allOf" in found:
@@ -195,7 +183,7 @@ class _StrictRewrite:
             merged = _combine(merged, found)
         return merged
 
-    def _plain(self, node: Mapping[str, Any], depth: int) -> Schema:
+    def _plain(self, node: Mapping[str, Any], depth: int) -> _Schema:
         strict = {key: node[key] for key in node if key in _KEPT}
         for bound, limit in _BOUNDS:
             if strict.get(bound) is True and limit in strict:  # OpenAPI 3.0
@@ -207,21 +195,18 @@ class _StrictRewrite:
         if "const" in node:
             strict["enum"] = [node["const"]]
         kinds = _types_of(node, strict.get("enum"))
-        if kinds:
-            strict["type"] = kinds[0] if len(kinds) == 1 else kinds
+        strict["type"] = kinds[0] if len(kinds) == 1 else kinds
         if "object" in kinds:
             strict |= self._object(node, depth)
         if "array" in kinds:
             strict["items"] = self._strict(node.get("items"), depth + 1)
         return strict
 
-    def _object(self, node: Mapping[str, Any], depth: int) -> Schema:
-        properties = node.get("properties") or {}
-        is_stated = "additionalProperties" in node or bool(properties)
-        is_open = node.get("additionalProperties", False) is not False
-        if is_open or not is_stated or not isinstance(properties, Mapping):
+    def _object(self, node: Mapping[str, Any], depth: int) -> _Schema:
+        properties, required = node.get("properties") or {}, node.get("required") or ()
+        is_open = node.get("additionalProperties", not properties) is not False
+        if is_open or not isinstance(properties, Mapping):
             raise _NotStrict
-        required = node.get("required") or ()
         if not set(required) <= set(properties):
             raise _NotStrict
         strict = {}
@@ -235,19 +220,22 @@ class _StrictRewrite:
         }
 
 
-def _make_nullable(schema: Schema) -> Schema:
+def _make_nullable(schema: _Schema) -> _Schema:
     kinds = schema.get("type")
     if kinds is None or kinds in ("object", "array"):
-        head = {"description": schema["description"]} if "description" in schema else {}
         rest = {key: value for key, value in schema.items() if key != "description"}
         options = rest["anyOf"] if rest.keys() == {"anyOf"} else [rest]
-        none = {"type": "null"}
-        return {**head, "anyOf": options if none in options else [*options, none]}
+        none = [] if {"type": "null"} in options else [{"type": "null"}]
+        return {**_description(schema), "anyOf": [*options, *none]}
     listed = kinds if isinstance(kinds, list) else [kinds]
     made = {**schema, "type": listed if "null" in listed else [*listed, "null"]}
     if "enum" in schema and None not in schema["enum"]:
         made["enum"] = [*schema["enum"], None]
     return made
+
+
+def _description(node: Mapping[str, Any]) -> _Schema:
+    return {key: node[key] for key in ("description",) if key in node}
 
 
 def _plain_name(name: str) -> str:
@@ -268,7 +256,7 @@ def _is_reference(part: object) -> bool:
     return isinstance(part, Mapping) and part.keys() == {"$ref"}
 
 
-def _combine(one: Schema, other: Mapping[str, Any]) -> Schema:
+def _combine(one: _Schema, other: Mapping[str, Any]) -> _Schema:
     both = dict(one)
     for key, value in other.items():
         if key == "properties" and isinstance(value, Mapping):
@@ -294,12 +282,10 @@ def open_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
 
     A choice at the root becomes one object with all properties of its options.
     """
-    kept = {key: schema[key] for key in schema if key not in _NOT_AT_THE_ROOT}
-    properties = _properties(schema, schema, 0)
-    required = schema.get("required")
-    names = required if isinstance(required, list) else []
-    root = {**kept, "type": "object", "properties": properties}
+    root = {key: schema[key] for key in schema if key not in _NOT_AT_THE_ROOT}
+    root |= {"type": "object", "properties": _properties(schema, schema, 0)}
     if "required" in schema:
+        names = as_list(schema["required"])
         root["required"] = [name for name in names if isinstance(name, str)]
     return dict(_with_items(root, 0))
 
@@ -307,14 +293,13 @@ def open_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
 def _properties(node: object, root: Mapping[str, Any], depth: int) -> dict[str, Any]:
     if not isinstance(node, Mapping) or depth > _DEEPEST_OPEN:
         return {}
-    found: dict[str, Any] = {}
     parts = [resolve_reference(node, root)] if "$ref" in node else []
     for key in ("allOf", "anyOf", "oneOf"):
-        parts += node[key] if isinstance(node.get(key), list) else []
+        parts += as_list(node.get(key))
+    found: dict[str, Any] = {}
     for part in parts:
-        found = {**_properties(part, root, depth + 1), **found}
-    own = node.get("properties")
-    return {**found, **own} if isinstance(own, Mapping) else found
+        found = _properties(part, root, depth + 1) | found
+    return {**found, **as_mapping(node.get("properties"))}
 
 
 def _with_items(node: Any, depth: int) -> Any:
@@ -326,5 +311,6 @@ def _with_items(node: Any, depth: int) -> Any:
         return node
     whole = {key: _with_items(value, depth + 1) for key, value in node.items()}
     kind = node.get("type")
-    is_array = kind == "array" or (isinstance(kind, list) and "array" in kind)
-    return {**whole, "items": {}} if is_array and "items" not in whole else whole
+    if kind == "array" or "array" in as_list(kind):
+        whole.setdefault("items", {})
+    return whole

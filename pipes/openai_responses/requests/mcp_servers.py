@@ -41,11 +41,10 @@ def _are_headers(value: object) -> bool:
 
 
 def _is_filter(value: object) -> bool:
-    forms = {"tool_names": _are_names, "read_only": _is_switch}
-    return _has_forms(value, forms)
+    return _has_forms(value, {"tool_names": _are_names, "read_only": _is_bool})
 
 
-def _is_switch(value: object) -> bool:
+def _is_bool(value: object) -> bool:
     return isinstance(value, bool)
 
 
@@ -77,35 +76,36 @@ _SERVER_FIELDS: Mapping[str, tuple[Callable[[object], bool], str]] = {
     "require_approval": (_is_consent, "`always`, `never` or an object of both"),
     "server_description": (_is_text, "a text"),
 }
-"""The keys that are sent, each with its test and a description of valid values."""
+"""The keys that are sent, each with its check and the words for valid values."""
 
 
 _NO_SECRETS = {"type", *_SERVER_FIELDS} - {"server_url", "authorization", "headers"}
-"""Keys whose values are never secret; other values may be."""
+"""Keys whose values are never secret."""
 
 
 class RemoteServers(NamedTuple):
     """The servers that can be offered, and messages for an administrator.
 
     `complaints` say why a server is left out, `notes` which fields are not sent.
+    `secrets` holds every text that may be secret.
     """
 
     tools: tuple[Item, ...] = ()
     complaints: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     secrets: tuple[str, ...] = ()
-    """Every text of the descriptions that may be secret."""
 
 
 def read_servers(text: str) -> RemoteServers:
     """Return the servers of a JSON list, or of a single JSON object."""
     try:
-        rows = _rows(text)
-    except json.JSONDecodeError as error:
-        place = f"line {error.lineno}, column {error.colno}"
-        return _unreadable_servers(text, f"it is no JSON ({place})")
-    except (ValueError, RecursionError):  # a number or a nesting without end
-        return _unreadable_servers(text, "it is no JSON")
+        given = json.loads(text) if text.strip() else []
+    except (ValueError, RecursionError) as error:  # or a number or nesting without end
+        what = "it is no JSON"
+        if isinstance(error, json.JSONDecodeError):
+            what += f" (line {error.lineno}, column {error.colno})"
+        return RemoteServers(complaints=(_servers_error(what),), secrets=(text,))
+    rows = given if isinstance(given, list) else [given]
     tools: dict[str, Item] = {}
     complaints: list[str] = []
     notes: list[str] = []
@@ -113,37 +113,23 @@ def read_servers(text: str) -> RemoteServers:
         fields = _given_fields(row)
         label = fields.get("server_label")
         name = str(label) if _is_server_label(label) else f"server {number}"
-        complaint = _server_error(row, fields, tools)
-        if complaint:
-            complaints.append(
-                _servers_error(f"{name} is left out, because {complaint}")
-            )
+        if complaint := _server_error(row, fields, tools):
+            what = f"{name} is left out, because {complaint}"
+            complaints.append(_servers_error(what))
             continue
         known = {key: fields[key] for key in _SERVER_FIELDS if key in fields}
         tools[name.lower()] = {"type": "mcp", **known}
-        unknown = ", ".join(sorted(fields.keys() - {*_SERVER_FIELDS, "type"}))
-        notes += (
-            [_servers_error(f"keys of {name} are not sent: {unknown}")]
-            if unknown
-            else []
-        )
-    servers = tuple(tools.values()), tuple(complaints), tuple(notes)
-    return RemoteServers(*servers, tuple(_secrets_in_rows(rows)))
+        if unknown := ", ".join(sorted(fields.keys() - {*_SERVER_FIELDS, "type"})):
+            notes.append(_servers_error(f"keys of {name} are not sent: {unknown}"))
+    secrets = _secret_values([_secret_fields(row) for row in rows])
+    return RemoteServers(
+        tuple(tools.values()), tuple(complaints), tuple(notes), tuple(secrets)
+    )
 
 
-def _unreadable_servers(text: str, what: str) -> RemoteServers:
-    return RemoteServers(complaints=(_servers_error(what),), secrets=(text,))
-
-
-def _secrets_in_rows(rows: list[Any]) -> list[str]:
-    given = [_given_fields(row).items() for row in rows]
-    values = [value for row in given for key, value in row if key not in _NO_SECRETS]
-    return _secret_values(values)
-
-
-def _rows(text: str) -> list[Any]:
-    given = json.loads(text) if text.strip() else []
-    return given if isinstance(given, list) else [given]
+def _secret_fields(row: object) -> list[Any]:
+    fields = _given_fields(row).items()
+    return [value for key, value in fields if key not in _NO_SECRETS]
 
 
 def _servers_error(what: str) -> str:
@@ -155,7 +141,7 @@ def _servers_error(what: str) -> str:
 
 def _secret_values(value: object) -> list[str]:
     if isinstance(value, Mapping):
-        return [text for inner in value.values() for text in _secret_values(inner)]
+        value = [*value.values()]
     if isinstance(value, list):
         return [text for inner in value for text in _secret_values(inner)]
     if not isinstance(value, str):

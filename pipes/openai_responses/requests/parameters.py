@@ -1,4 +1,4 @@
-"""The caller's parameters, translated to the names and forms of the API.
+"""The caller's parameters, in the names and forms of the API.
 
 Callers use the names of Chat Completions, of Open WebUI's controls, or of the API; null
 means not given. An invalid value is refused with a sentence before anything is sent.
@@ -22,21 +22,21 @@ _WORDS: Mapping[str, tuple[str, ...]] = {
     "reasoning_summary": ("auto", "concise", "detailed"),
     "verbosity": ("low", "medium", "high"),
 }
+_WORD_FIELDS = {
+    "reasoning": {"effort": "reasoning_effort", "summary": "reasoning_summary"},
+    "text": {"verbosity": "verbosity"},
+}
+"""Fields that Chat Completions has beside the API's objects, and their names there."""
+
 _BOOL_LIKE = ("enable_stream", "parallel_tool_calls")
 _ANSWER_FORMATS = ("text", "json_object", "json_schema")
-_UNNAMED_SCHEMA = "response"
-_NO_SCHEMA = (
-    "The answer's format cannot be sent: json_schema has to be a JSON object with the "
-    'schema under "schema".'
-)
 
 
 def read_parameters(body: Mapping[str, Any]) -> dict[str, Any]:
     """Return the caller's keys with the API's names; raises InvalidRequest.
 
-    `reasoning` and `text` are objects that hold what Chat Completions has beside them.
-    Keys that the API does not have are still in the result. The API has no `stop`: it
-    gets `truncation: "disabled"` (docs/parameters.md).
+    `reasoning` and `text` hold what Chat Completions has beside them. Keys that the API
+    does not have stay. `stop` implies `truncation: "disabled"` (docs/parameters.md).
     """
     given = {key: value for key, value in body.items() if value is not None}
     for theirs, ours in _RENAMED.items():
@@ -47,13 +47,15 @@ def read_parameters(body: Mapping[str, Any]) -> dict[str, Any]:
     for name in _BOOL_LIKE:
         if name in given:
             given[name] = read_bool(name, given[name])
-    given["reasoning"] = _reasoning_parameter(given)
-    given["text"] = _text_parameter(given)
+    given["reasoning"] = _object_parameter(given, "reasoning")
+    text = _object_parameter(given, "text")
+    form = _format(given.pop("response_format", None), given.pop("json_schema", None))
+    given["text"] = {**form, **text}
     return given
 
 
 def read_bool(name: str, value: object) -> bool:
-    """Return a truth value given as true, false, 1 or 0, also as text."""
+    """Return the value of true, false, 1 or 0, also as text; raises InvalidRequest."""
     if isinstance(value, bool | int | str):
         if value in (True, "true", "1"):
             return True
@@ -62,29 +64,16 @@ def read_bool(name: str, value: object) -> bool:
     raise parameter_error(name, "it must be true or false")
 
 
-def _reasoning_parameter(given: dict[str, Any]) -> dict[str, Any]:
-    own = _own_object(given, "reasoning")
-    for key in ("effort", "summary"):
-        beside = given.pop(f"reasoning_{key}", None)
-        if value := own.pop(key, None) or beside:
-            own[key] = _word(f"reasoning_{key}", value)
-    return own
-
-
-def _text_parameter(given: dict[str, Any]) -> dict[str, Any]:
-    own = _own_object(given, "text")
-    beside = given.pop("verbosity", None)
-    if value := own.pop("verbosity", None) or beside:
-        own["verbosity"] = _word("verbosity", value)
-    form = _format(given.pop("response_format", None), given.pop("json_schema", None))
-    return {**({"format": form} if form else {}), **own}
-
-
-def _own_object(given: Mapping[str, Any], key: str) -> dict[str, Any]:
+def _object_parameter(given: dict[str, Any], key: str) -> dict[str, Any]:
     value = given.get(key, {})
     if not isinstance(value, Mapping):
         raise parameter_error(key, "it must be a JSON object")
-    return {name: inner for name, inner in value.items() if inner is not None}
+    own = {name: inner for name, inner in value.items() if inner is not None}
+    for field, name in _WORD_FIELDS[key].items():
+        beside = given.pop(name, None)
+        if word := own.pop(field, None) or beside:
+            own[field] = _word(name, word)
+    return own
 
 
 def _word(name: str, value: object) -> str:
@@ -95,26 +84,30 @@ def _word(name: str, value: object) -> str:
     return word
 
 
-def _format(asked: object, beside: object) -> dict[str, Any] | None:
+def _format(asked: object, beside: object) -> dict[str, Any]:
+    """Return the `format` of a text object, if one is asked for."""
     form: Mapping[str, Any] = asked if isinstance(asked, Mapping) else {"type": asked}
     kind = form.get("type")
     if asked is None or kind == "text":
-        return None
+        return {}
     if kind not in _ANSWER_FORMATS:
         words = ", ".join(_ANSWER_FORMATS)
         raise parameter_error("response_format", f"it is none of {words}")
     if kind == "json_object":
-        return {"type": kind}
+        return {"format": {"type": kind}}
     nested = form.get("json_schema", beside)
     flat = form if nested is None and "schema" in form else nested
-    return {"type": kind, **_schema_fields(flat)}
+    return {"format": {"type": kind, **_schema_fields(flat)}}
 
 
 def _schema_fields(value: object) -> dict[str, Any]:
     read = parse_json_object(value) if isinstance(value, str) else value
     if not isinstance(read, Mapping) or not isinstance(read.get("schema"), Mapping):
-        raise InvalidRequest(_NO_SCHEMA)
-    fields = {"name": read.get("name") or _UNNAMED_SCHEMA, "schema": read["schema"]}
+        raise InvalidRequest(
+            "The answer's format cannot be sent: json_schema has to be a JSON object "
+            'with the schema under "schema".'
+        )
+    fields = {"name": read.get("name") or "response", "schema": read["schema"]}
     if read.get("description"):
         fields["description"] = read["description"]
     if read.get("strict") is not None:

@@ -1,4 +1,4 @@
-"""Output items of earlier responses, in the form in which they are sent again.
+"""Output items of earlier responses, as they are sent again.
 
 The API refuses or silently drops encrypted reasoning of another model family, server or
 organisation, so the origin of an item is stored with it
@@ -17,7 +17,7 @@ the call again. An approval that the model has acted on becomes a pair, too.
 """
 
 import hashlib
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Self
 
 from openai_responses.endpoint import Endpoint
@@ -27,6 +27,7 @@ from openai_responses.items import (
     has_encrypted_reasoning,
     has_image,
     image_message,
+    is_call_output,
     is_host_returned,
     is_hosted,
     is_reasoning,
@@ -39,9 +40,9 @@ from openai_responses.requests.tools import ToolNames
 
 
 class Origin(NamedTuple):
-    """The model family, the server's name, and the account that produced an item.
+    """The model family, the server, and the account that produced an item.
 
-    `endpoint` and `account` are empty if an earlier writer did not store them.
+    Earlier writers stored neither of the latter two.
     """
 
     family: str
@@ -68,7 +69,7 @@ def origin_at(family: str, endpoint: Endpoint) -> Origin:
 def read_origin(wire: object, host_model: str) -> Origin:
     """Return a stored origin, or the one that the host's model id implies.
 
-    The host's id is `{function id}.{model}`; earlier writers stored nothing else.
+    That id is `{function id}.{model}`.
     """
     if isinstance(wire, Mapping) and wire.get("family"):
         endpoint, account = (str(wire.get(k) or "") for k in ("endpoint", "account"))
@@ -77,16 +78,16 @@ def read_origin(wire: object, host_model: str) -> Origin:
 
 
 _REMOTE_SIGN = "mcp"
-"""The prefix of the ids of remote calls, and of no others."""
+"""How the ids of remote calls begin, and no others."""
 
 
 def remote_name(item: Mapping[str, Any]) -> str:
-    """Return the name of a remote tool: its server's label, then its own name."""
+    """Return the label of the server and the name of the tool, as one name."""
     return ToolNames().sent_name(f"{item.get('server_label')}_{item.get('name')}")
 
 
 def remote_call(item: Mapping[str, Any]) -> Item:
-    """Return the call that `item` made, or asked permission for."""
+    """Return the call that `item` made or requested."""
     return {
         "type": "function_call",
         "call_id": _remote_call_id(item),
@@ -101,7 +102,7 @@ def remote_output(item: Mapping[str, Any]) -> Item:
 
 
 def refused_pair(request: Mapping[str, Any], why: str) -> list[Item]:
-    """Return a call that was asked for and not allowed, with its output."""
+    """Return a call that was denied, with its output."""
     return [remote_call(request), _call_output(request, f"Error: {why}")]
 
 
@@ -116,13 +117,15 @@ def is_approval_request(item: Mapping[str, Any]) -> bool:
 
 
 def drop_settled_approvals(items: Sequence[Item]) -> list[Item]:
-    """Return `items` without approvals that are over.
-
-    One that the model has not acted on stays; a request without an answer cannot be
-    sent.
-    """
-    requests = {item["id"]: item for item in items if is_approval_request(item)}
-    last = _last_act(items, {_remote_call_id(request) for request in requests.values()})
+    """Return `items` without approvals that were acted on, or that have no answer."""
+    refused = {_remote_call_id(item) for item in items if is_approval_request(item)}
+    acts = (
+        place
+        for place, item in enumerate(items)
+        if not (is_call_output(item) or _is_response(item))
+        and item.get("call_id") not in refused
+    )
+    last = max(acts, default=-1)
     answers = {
         item.get("approval_request_id"): (place > last, item)
         for place, item in enumerate(items)
@@ -138,15 +141,6 @@ def drop_settled_approvals(items: Sequence[Item]) -> list[Item]:
     return kept
 
 
-def _last_act(items: Sequence[Item], refused: Container[str]) -> int:
-    acts = (
-        place
-        for place, item in enumerate(items)
-        if not kind_of(item).from_client and item.get("call_id") not in refused
-    )
-    return max(acts, default=-1)
-
-
 def _asked_id(item: Mapping[str, Any]) -> object:
     if is_approval_request(item):
         return item["id"]
@@ -154,10 +148,7 @@ def _asked_id(item: Mapping[str, Any]) -> object:
 
 
 def reorder_remote_outputs(items: Iterable[Item]) -> list[Item]:
-    """Return `items` with the output of each remote call directly behind it.
-
-    Calls that ran at the same time are in the host's order.
-    """
+    """Return `items` with the output of each remote call directly behind it."""
     rows = list(items)
     outputs = {
         item["call_id"]: item
@@ -166,10 +157,10 @@ def reorder_remote_outputs(items: Iterable[Item]) -> list[Item]:
     }
     ordered: list[Item] = []
     for item in rows:
-        if _is_remote(item, "function_call") and item["call_id"] in outputs:
-            ordered += [item, outputs[item["call_id"]]]
-        elif not _is_remote(item, "function_call_output"):
+        if not _is_remote(item, "function_call_output"):
             ordered.append(item)
+        if _is_remote(item, "function_call") and item["call_id"] in outputs:
+            ordered.append(outputs[item["call_id"]])
     return ordered
 
 
@@ -214,21 +205,24 @@ def strip_for_replay(item: Item) -> Item:
     """
     kept = {k: v for k, v in item.items() if k not in _NEVER_REPLAYED and v is not None}
     if item_type(item) == "message" and isinstance(kept.get("content"), list):
-        kept["content"] = list(map(_strip_part, content_parts(kept["content"])))
+        kept["content"] = [
+            {k: v for k, v in part.items() if k != "logprobs" and v is not None}
+            for part in content_parts(kept["content"])
+        ]
     if is_host_returned(item):
         kept |= _required_fields(item)
     return kept
 
 
 def replay_items(item: Item) -> list[Item]:
-    """Return the items that represent an output item in later requests, in order."""
+    """Return the items that represent `item` in later requests."""
     if item_type(item) == "mcp_call":
         return [remote_call(item), remote_output(item)]
     return [image_message(item) if has_image(item) else strip_for_replay(item)]
 
 
 def replay_output(output: Iterable[Item], *, with_reasoning: bool) -> list[Item]:
-    """Return the output of a response for the next request of the same run."""
+    """Return the output of a response for the next request of its run."""
     returned = (item for item in output if _goes_back(item, with_reasoning))
     return [one for item in returned for one in replay_items(item)]
 
@@ -262,7 +256,3 @@ def _new_id(own: str) -> str:
         return own
     digest = hashlib.sha256(own.encode("utf-8", "replace")).hexdigest()
     return f"{prefix}_{_MADE_HERE}{digest[:40]}"
-
-
-def _strip_part(part: Item) -> Item:
-    return {k: v for k, v in part.items() if k != "logprobs" and v is not None}

@@ -1,4 +1,4 @@
-"""Tools of a chat body or of the host in the API's form, with names that it allows."""
+"""Tools of a chat body or of the host, in the API's form and with names it allows."""
 
 import hashlib
 import re
@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from openai_responses.errors import InvalidRequest
-from openai_responses.items import Item
-from openai_responses.json_input import as_list, as_mapping
+from openai_responses.items import Item, content_parts
+from openai_responses.json_input import as_mapping, as_text
 from openai_responses.requests.json_schema import open_schema, strict_schema
 
 _ALLOWED = re.compile(r"[a-zA-Z0-9_-]{1,64}")
@@ -19,8 +19,8 @@ _DIGEST = 12
 class ToolNames(NamedTuple):
     """Translates the names of tools for the API and back; `known` are their own names.
 
-    The translation depends only on the name itself, so the next request has the same
-    one, unless another known tool has that name.
+    A translation depends only on the name, to be the same in later requests, unless
+    another known tool has that name.
     """
 
     known: tuple[str, ...] = ()
@@ -42,19 +42,19 @@ class ToolNames(NamedTuple):
 
     def rename_tools(self, tools: Iterable[Item]) -> list[Item]:
         """Return `tools` with the names that the API gets."""
-        return [self._sent_tool(tool) for tool in tools]
-
-    def _sent_tool(self, tool: Item) -> Item:
-        if tool.get("type") not in ("function", "custom"):
-            return tool
-        return {**tool, "name": self.sent_name(tool["name"])}
+        return [
+            (
+                tool
+                if is_hosted_tool(tool)
+                else tool | {"name": self.sent_name(tool["name"])}
+            )
+            for tool in tools
+        ]
 
 
 _MODES = ("auto", "none", "required")
 _CALLED_BY_NAME = ("function", "custom")
 _OF_THE_API = ("allowed_callers", "async", "defer_loading", "output_schema")
-_NO_TOOL_NAME = "A tool has no name. Every function or custom tool needs one."
-_NO_OBJECT = "A tool is not described by a JSON object."
 
 
 def responses_tools(
@@ -62,37 +62,33 @@ def responses_tools(
 ) -> list[Item]:
     """Return the tools of a chat body, or of the host, in the API's form.
 
-    Chat Completions nests a function under `function`, the host has it without a
-    `type`; the API has it flat and needs `parameters` and `strict`. With `strict` every
-    function becomes strict whose schema allows it.
+    Chat Completions nests a function under `function`, the host has no `type`; the API
+    needs it flat, with `parameters` and `strict`. With `strict` every function becomes
+    strict whose schema allows it.
     """
     return [_responses_tool(spec, strict) for spec in specs]
 
 
 def is_hosted_tool(tool: Mapping[str, Any]) -> bool:
-    """Say whether the API itself runs a tool, or has it run on another server."""
+    """Say whether the API runs a tool, itself or on another server."""
     return tool.get("type") not in _CALLED_BY_NAME
 
 
 def merge_tools(*groups: Sequence[Item]) -> list[Item]:
-    """Return the tools of all groups, each once; a later one replaces an earlier one.
+    """Return the tools of all groups; a later one replaces an earlier one of its name.
 
-    Functions and custom tools are equal by name, MCP servers by label, others by type.
+    MCP servers are compared by label, other hosted tools by type.
     """
     tools = [tool for group in groups for tool in group]
     return list({_identity(tool): tool for tool in tools}.values())
 
 
 def responses_tool_choice(
-    choice: object,
-    tools: Sequence[Item] | None = None,
-    *,
-    names: ToolNames | None = None,
+    choice: object, tools: Sequence[Item], names: ToolNames
 ) -> object:
     """Return `tool_choice` in the API's form, where a named function is not nested.
 
-    A bare name is accepted. Raises InvalidRequest for a tool that is not among `tools`,
-    if those are known.
+    A bare name is accepted. Raises InvalidRequest for a tool that is not among `tools`.
     """
     if choice is None or choice in _MODES:
         return choice
@@ -116,23 +112,20 @@ def next_tool_choice(choice: object) -> object:
 
 def _responses_tool(spec: Mapping[str, Any], strict: bool) -> Item:
     if not isinstance(spec, Mapping):
-        raise InvalidRequest(_NO_OBJECT)
+        raise InvalidRequest("A tool is not described by a JSON object.")
     kind = spec.get("type", "function")
-    nested = spec.get(kind) if kind in _CALLED_BY_NAME else None
-    flat: Mapping[str, Any] = nested if isinstance(nested, Mapping) else spec
-    if kind in _CALLED_BY_NAME:
-        _check_named(flat)
-    if kind == "custom" and flat is nested:
-        return {"type": "custom", **flat, **_flat_format(flat)}
-    is_complete = "type" in spec and "parameters" in flat and "strict" in flat
-    if kind != "function" or (is_complete and flat is spec):
+    if kind not in _CALLED_BY_NAME:
         return dict(spec)
-    return _function(flat, strict)
-
-
-def _check_named(tool: Mapping[str, Any]) -> None:
-    if not isinstance(tool.get("name"), str) or not tool["name"]:
-        raise InvalidRequest(_NO_TOOL_NAME)
+    nested = spec.get(kind)
+    flat: Mapping[str, Any] = nested if isinstance(nested, Mapping) else spec
+    if not as_text(flat.get("name")):
+        raise InvalidRequest(
+            "A tool has no name. Every function or custom tool needs one."
+        )
+    if kind == "function":
+        is_complete = {"type", "parameters", "strict"} <= spec.keys() and flat is spec
+        return dict(spec) if is_complete else _function(flat, strict)
+    return dict(spec) if flat is spec else {"type": kind, **flat, **_flat_format(flat)}
 
 
 def _function(function: Mapping[str, Any], strict: bool) -> Item:
@@ -164,20 +157,18 @@ def _identity(tool: Mapping[str, Any]) -> tuple[str, object]:
     return "type", (kind, tool.get("name")) if kind == "namespace" else kind
 
 
-def _choice_by_name(
-    choice: str, tools: Sequence[Item] | None, names: ToolNames | None
-) -> Item:
-    sent = names.sent_name(choice) if names else choice
-    for tool in tools or ():
-        if tool.get("type") in _CALLED_BY_NAME and tool.get("name") == sent:
+def _choice_by_name(choice: str, tools: Sequence[Item], names: ToolNames) -> Item:
+    sent = names.sent_name(choice)
+    for tool in tools:
+        if not is_hosted_tool(tool) and tool.get("name") == sent:
             return {"type": tool["type"], "name": sent}
-    for tool in tools or ():
+    for tool in tools:
         if tool.get("type") == choice or tool.get("server_label") == choice:
             return {key: tool[key] for key in ("type", "server_label") if key in tool}
     return {"type": "function", "name": sent}
 
 
-def _tool_choice(choice: Mapping[str, Any], names: ToolNames | None) -> Item:
+def _tool_choice(choice: Mapping[str, Any], names: ToolNames) -> Item:
     kind = choice.get("type", "function")
     inner = choice.get(kind) if isinstance(kind, str) else None
     flat = dict(inner) if isinstance(inner, Mapping) else dict(choice)
@@ -185,21 +176,16 @@ def _tool_choice(choice: Mapping[str, Any], names: ToolNames | None) -> Item:
     if kind in _CALLED_BY_NAME:
         if not isinstance(wanted.get("name"), str):
             raise InvalidRequest("The tool choice names no tool.")
-        wanted["name"] = names.sent_name(wanted["name"]) if names else wanted["name"]
+        wanted["name"] = names.sent_name(wanted["name"])
     if kind == "allowed_tools":
-        chosen = as_list(wanted.get("tools"))
-        wanted["tools"] = [
-            _tool_choice(one, names) for one in chosen if isinstance(one, Mapping)
-        ]
+        chosen = content_parts(wanted.get("tools"))
+        wanted["tools"] = [_tool_choice(one, names) for one in chosen]
     return wanted
 
 
-def _check_offered(wanted: Item, tools: Sequence[Item] | None) -> None:
-    same: list[str] = [key for key in ("type", "server_label") if key in wanted]
-    same += ["name"] if wanted["type"] in _CALLED_BY_NAME else []
-    if tools is None or any(
-        all(tool.get(key) == wanted[key] for key in same) for tool in tools
-    ):
-        return
-    name = wanted.get("name") or wanted.get("server_label") or wanted["type"]
-    raise InvalidRequest(f"The tool choice asks for {name}, which is no tool here.")
+def _check_offered(wanted: Item, tools: Sequence[Item]) -> None:
+    keys = ("type", "server_label", *(() if is_hosted_tool(wanted) else ("name",)))
+    same = {key: wanted[key] for key in keys if key in wanted}
+    if not any(same.items() <= tool.items() for tool in tools):
+        name = wanted.get("name") or wanted.get("server_label") or wanted["type"]
+        raise InvalidRequest(f"The tool choice asks for {name}, which is no tool here.")

@@ -8,9 +8,8 @@ pipe does not tell the old one. Errors of aiohttp become errors of this package 
 import asyncio
 import json
 import re
-import ssl
-from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Iterator, Mapping
-from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
+from collections.abc import AsyncIterator, Awaitable, Coroutine, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager, suppress
 from email.utils import parsedate_to_datetime
 from typing import Any, NamedTuple
 from urllib.parse import quote
@@ -34,38 +33,6 @@ from openai_responses.errors import (
     valve_error,
 )
 
-
-def parse_retry_headers(
-    status: int, error: ApiError, headers: Mapping[str, str], now: float
-) -> Failure:
-    """Return the failure of an HTTP answer; `now` is in seconds since 1970."""
-    wish = headers.get("x-should-retry", "").lower()
-    wanted = {"true": True, "false": False}.get(wish)
-    return Failure(status, error, _retry_after(headers, now), wanted)
-
-
-def _retry_after(headers: Mapping[str, str], now: float) -> float | None:
-    milliseconds = _number(headers.get("retry-after-ms"))
-    if milliseconds is not None:
-        return milliseconds / 1000
-    text = headers.get("retry-after")
-    seconds = _number(text)
-    if seconds is not None or text is None:
-        return seconds
-    try:
-        return max(0.0, parsedate_to_datetime(text).timestamp() - now)
-    except ValueError:
-        return None
-
-
-def _number(text: str | None) -> float | None:
-    try:
-        value = float(text or "")
-    except ValueError:
-        return None
-    return value if 0 <= value < float("inf") else None
-
-
 _IDLE_SECONDS = 60.0
 """Shorter than the keep-alive of OpenAI's front end, so that our side closes first."""
 _MAX_CONNECTIONS = 1000
@@ -84,7 +51,7 @@ class _Pool:
         self._session: aiohttp.ClientSession | None = None
         self._lent = 0
         self._timer: asyncio.TimerHandle | None = None
-        self._closing: set[asyncio.Task[None]] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
 
     @contextmanager
     def lend(self) -> Iterator[aiohttp.ClientSession]:
@@ -102,57 +69,29 @@ class _Pool:
                 loop = asyncio.get_running_loop()
                 self._timer = loop.call_later(self._idle_seconds, self.close_later)
 
-    def _take_session(self) -> aiohttp.ClientSession | None:
-        """Return the session, which no run can borrow from now on."""
+    def close_later(self) -> None:
+        """Close the session, which no run can borrow from now on, in a task.
+
+        Closing a connector from a timer itself warns "never awaited" on aiohttp 3.14.
+        """
         if self._timer is not None:
             self._timer.cancel()
         session, self._session = self._session, None
-        return session
-
-    async def close(self) -> None:
-        session = self._take_session()
         if session is not None:
-            await session.close()
+            self.start(session.close())
 
-    def close_later(self) -> None:
-        """Close the session in a task of its own, for callers that cannot wait."""
-        session = self._take_session()
-        if session is None:
-            return
-        # In a task that is referenced until it is done: closing a connector from a
-        # timer warns "never awaited" on aiohttp 3.14.
-        task = asyncio.get_running_loop().create_task(session.close())
-        self._closing.add(task)
-        task.add_done_callback(self._closing.discard)
-
-
-class Sessions:
-    """The pools of one pipe, one for each event loop that runs it."""
-
-    def __init__(self, idle_seconds: float = _IDLE_SECONDS) -> None:
-        """Open nothing yet; close a session after `idle_seconds` without a run."""
-        self._idle_seconds = idle_seconds
-        self._pools: dict[asyncio.AbstractEventLoop, _Pool] = {}
-
-    def __del__(self) -> None:
-        """Close open sessions: the last run that referenced this object has ended."""
-        for loop, pool in self._pools.items():
-            if not loop.is_closed():
-                loop.call_soon_threadsafe(pool.close_later)
-
-    def pool(self) -> _Pool:
-        """Return the pool of the running loop; drop those of closed loops."""
-        loop = asyncio.get_running_loop()
-        if loop not in self._pools:
-            alive = {one: p for one, p in self._pools.items() if not one.is_closed()}
-            self._pools = {**alive, loop: _Pool(self._idle_seconds)}
-        return self._pools[loop]
+    def start(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run work in a task that is referenced until it is done."""
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     async def close(self) -> None:
-        """Close the session of the running loop, for tests and scripts."""
-        pool = self._pools.pop(asyncio.get_running_loop(), None)
-        if pool is not None:
-            await pool.close()
+        """Close the session when all tasks are done."""
+        while self._tasks:
+            await asyncio.gather(*self._tasks)
+        self.close_later()
+        await asyncio.gather(*self._tasks)
 
 
 def _new_session() -> aiohttp.ClientSession:
@@ -161,13 +100,11 @@ def _new_session() -> aiohttp.ClientSession:
         keepalive_timeout=_KEEPALIVE_SECONDS,
         ttl_dns_cache=_DNS_SECONDS,
     )
-    # Each run has its own time limits. Proxies of the environment are looked up by
-    # this package, because trust_env would also send the contents of a .netrc file.
-    no_limit = aiohttp.ClientTimeout(total=None, sock_connect=None, sock_read=None)
-    # Cookies that a gateway sets for one user must not be sent for another.
-    no_cookies = aiohttp.DummyCookieJar()
+    # Proxies of the environment are looked up by this package, because trust_env would
+    # also send the contents of a .netrc file. Cookies that a gateway sets for one user
+    # must not be sent for another.
     return aiohttp.ClientSession(
-        connector=connector, timeout=no_limit, cookie_jar=no_cookies
+        connector=connector, cookie_jar=aiohttp.DummyCookieJar()
     )
 
 
@@ -175,9 +112,8 @@ class Timeouts(NamedTuple):
     """Limits in seconds; a `total` of 0 means no limit.
 
     `first_event` runs from sending to the first event, `idle` from one event to the
-    next; a `keepalive` counts as an event. Reasoning can be silent for minutes, so
-    there is no total limit by default, and the time of tools and of people does not
-    count in it.
+    next; a `keepalive` counts as an event. The time of tools and of people does not
+    count in `total`.
     """
 
     connect: float = 30.0
@@ -186,39 +122,41 @@ class Timeouts(NamedTuple):
     total: float = 0.0
 
 
+def _now() -> float:
+    return asyncio.get_running_loop().time()
+
+
 class Deadlines:
     """The limit that is active now, over all attempts of one run."""
 
     def __init__(self, timeouts: Timeouts) -> None:
         """Start the total limit, if there is one."""
         self.timeouts = timeouts
-        now = asyncio.get_running_loop().time()
-        self._end = now + timeouts.total if timeouts.total else float("inf")
-        self._next = now + timeouts.first_event
-        self._kind: TimeoutKind = "first_event_timeout"
+        self._end = _now() + timeouts.total if timeouts.total else float("inf")
+        self.start_attempt()
 
     def start_attempt(self) -> None:
         """Wait for a first event from now on."""
-        now = asyncio.get_running_loop().time()
-        self._next, self._kind = now + self.timeouts.first_event, "first_event_timeout"
+        self._next = _now() + self.timeouts.first_event
+        self._kind: TimeoutKind = "first_event_timeout"
 
     def event_arrived(self) -> None:
         """Wait for the next event from now on."""
-        now = asyncio.get_running_loop().time()
-        self._next, self._kind = now + self.timeouts.idle, "idle_timeout"
+        self._next = _now() + self.timeouts.idle
+        self._kind = "idle_timeout"
 
     def allow(self, seconds: float) -> bool:
         """Say whether the total limit leaves enough time for a wait."""
-        return asyncio.get_running_loop().time() + seconds < self._end
+        return _now() + seconds < self._end
 
     @contextmanager
     def paused(self) -> Iterator[None]:
         """Stop the total limit for a while."""
-        began = asyncio.get_running_loop().time()
+        began = _now()
         try:
             yield
         finally:
-            self._end += asyncio.get_running_loop().time() - began
+            self._end += _now() - began
 
     def scope(self) -> asyncio.Timeout:
         """Return the scope for one wait; it raises TimeoutError."""
@@ -230,7 +168,7 @@ class Deadlines:
 
 
 _DRAIN_SECONDS = 1.0
-"""For reading the rest of a body, which is not needed."""
+_MAX_ERROR_BODY = 64 * 1024
 
 _REQUEST_ID = re.compile(r"(?:req_)?[0-9a-fA-F-]{1,64}")
 """Nothing that could be a key or a word, because the log shows the id."""
@@ -238,55 +176,43 @@ _REQUEST_ID = re.compile(r"(?:req_)?[0-9a-fA-F-]{1,64}")
 _NETWORK_ERRORS = (aiohttp.ClientError, TimeoutError, OSError)
 
 
-class HttpResponse:
+class _HttpResponse:
     """A response with a good status whose body is still arriving."""
 
     def __init__(self, response: aiohttp.ClientResponse, deadlines: Deadlines) -> None:
-        """Wrap `response`; the caller that opened it closes it."""
         self._response = response
         self._deadlines = deadlines
         self._broke = False
         self.is_read = False
-
-    @property
-    def is_stream(self) -> bool:
-        """Say whether the body is an event stream."""
-        return self._response.content_type == "text/event-stream"
-
-    @property
-    def request_id(self) -> str:
-        """OpenAI's own id of the request, for the log."""
-        return _request_id_of(self._response)
-
-    async def chunks(self) -> AsyncGenerator[bytes, None]:
-        """Yield the body as it arrives, in pieces of any length."""
-        while chunk := await self.read_any():
-            yield chunk
+        self.is_stream = response.content_type == "text/event-stream"
+        request_id = response.headers.get("x-request-id", "")
+        self.request_id = request_id if _REQUEST_ID.fullmatch(request_id) else ""
 
     async def read_any(self) -> bytes:
         """Return the part of the body that has arrived; empty at its end."""
         if self._broke:
             raise ConnectionFailed("The connection to the model's server broke.")
-        scope = self._deadlines.scope()
+        content, scope = self._response.content, self._deadlines.scope()
         try:
             async with scope:
-                chunk = await self._response.content.readany()
+                chunk = await content.readany()
             self.is_read = not chunk
             return chunk
         except _NETWORK_ERRORS:
             if scope.expired():
                 raise self._deadlines.timeout_error() from None
             self._broke = True
-        return self._rescued() or await self.read_any()
-
-    def _rescued(self) -> bytes:
-        """Return the bytes that arrived before the connection broke.
-
-        aiohttp puts the exception in front of the unread bytes.
-        """
-        content = self._response.content
+        # aiohttp puts the exception in front of the bytes that arrived before it.
         content.set_exception(None)  # type: ignore[arg-type]
-        return content.read_nowait()
+        return content.read_nowait() or await self.read_any()
+
+    async def read_all(self, most_bytes: float = float("inf")) -> bytearray:
+        body = bytearray()
+        while chunk := await self.read_any():
+            body += chunk
+            if len(body) > most_bytes:
+                raise UnreadableAnswer(f"It has more than {most_bytes} bytes.")
+        return body
 
     @contextmanager
     def paused(self) -> Iterator[None]:
@@ -309,18 +235,16 @@ class HttpResponse:
 
     async def drain(self) -> None:
         """Read the rest after the last event, so that the connection can be reused."""
-        try:
+        with suppress(*_NETWORK_ERRORS):
             async with asyncio.timeout(_DRAIN_SECONDS):
                 async for _ in self._response.content.iter_any():
                     pass
-        except _NETWORK_ERRORS:
-            self._response.close()
 
     async def response_object(self) -> dict[str, Any]:
         """Return the body as the API's response object."""
-        pieces = [piece async for piece in self.chunks()]
+        body = await self.read_all()
         try:
-            wire = json.loads(b"".join(pieces))
+            wire = json.loads(body)
         except (ValueError, RecursionError):
             wire = None
         if isinstance(wire, dict) and isinstance(wire.get("output"), list):
@@ -331,133 +255,153 @@ class HttpResponse:
             raise ApiRefused(failure_sentence(error), failure, self.request_id)
         raise UnreadableAnswer(SENTENCES["unreadable"][""])
 
+    async def refusal(self, model: str) -> ApiRefused:
+        """Return the error of a response with a bad status."""
+        body = b""
+        try:
+            async with asyncio.timeout(_DRAIN_SECONDS):
+                async for piece in self._response.content.iter_any():
+                    body += piece
+                    if len(body) > _MAX_ERROR_BODY:
+                        break
+            error = read_api_error(json.loads(body))
+        except (*_NETWORK_ERRORS, ValueError, RecursionError):
+            error = ApiError()  # no body, or not JSON: only the status is known
+        status, headers = self._response.status, self._response.headers
+        wish = headers.get("x-should-retry", "").lower()
+        should_retry = {"true": True, "false": False}.get(wish)
+        failure = Failure(status, error, _retry_after(headers), should_retry)
+        sentence = refusal_sentence(status, error, model)
+        return ApiRefused(sentence, failure, self.request_id)
 
-def _request_id_of(response: aiohttp.ClientResponse) -> str:
-    told = response.headers.get("x-request-id", "")
-    return told if _REQUEST_ID.fullmatch(told) else ""
+
+def _retry_after(headers: Mapping[str, str]) -> float | None:
+    text = headers.get("retry-after")
+    milliseconds, seconds = _number(headers.get("retry-after-ms")), _number(text)
+    if milliseconds is not None:
+        return milliseconds / 1000
+    if seconds is not None or text is None:
+        return seconds
+    try:
+        return max(0.0, parsedate_to_datetime(text).timestamp() - unix_seconds())
+    except ValueError:
+        return None
 
 
-_MAX_ERROR_BODY = 64 * 1024
+def _number(text: str | None) -> float | None:
+    try:
+        value = float(text or "")
+    except ValueError:
+        return None
+    return value if 0 <= value < float("inf") else None
+
+
 _NEVER_CONNECTED = (
     aiohttp.ClientConnectorError,
     aiohttp.ClientHttpProxyError,
     aiohttp.ServerTimeoutError,  # for connecting; aiohttp has no other limit
 )
-_WAITS_BEFORE_POST = (0.0, 0.5, 2.0)
-_POST_TIMEOUTS = Timeouts(connect=10, first_event=20, total=30)
 
 
 class Connections:
-    """Sends requests over the pooled sessions of one pipe."""
+    """Sends requests; has one session for each event loop."""
 
     def __init__(self, idle_seconds: float = _IDLE_SECONDS) -> None:
         """Open nothing yet; close a session after `idle_seconds` without a run."""
-        self._sessions = Sessions(idle_seconds)
+        self._idle_seconds = idle_seconds
+        self._pools: dict[asyncio.AbstractEventLoop, _Pool] = {}
         self._trust = Trust()
-        self._later: set[asyncio.Task[None]] = set()
+
+    def __del__(self) -> None:
+        """Close open sessions: the last run that referenced this object has ended."""
+        for loop, pool in self._pools.items():
+            if not loop.is_closed():
+                loop.call_soon_threadsafe(pool.close_later)
+
+    def _pool(self) -> _Pool:
+        """Return the pool of the running loop; drop those of closed loops."""
+        loop = asyncio.get_running_loop()
+        if loop not in self._pools:
+            alive = {one: p for one, p in self._pools.items() if not one.is_closed()}
+            self._pools = {**alive, loop: _Pool(self._idle_seconds)}
+        return self._pools[loop]
 
     @asynccontextmanager
-    async def post(
+    async def request(
         self,
         endpoint: Endpoint,
         path: str,
-        payload: dict[str, Any],
-        deadlines: Deadlines | None = None,
-    ) -> AsyncIterator[HttpResponse]:
-        """Send `payload` and lend the answer.
+        payload: dict[str, Any] | None,
+        deadlines: Deadlines,
+    ) -> AsyncIterator[_HttpResponse]:
+        """Send `payload`, or a GET without one, and lend the answer.
 
         Raises ApiRefused, ConnectionFailed, TimedOut or InvalidRequest. Leaving early
-        closes the connection, which stops the work at the server.
+        closes the connection, which stops the work at the server. Redirections of a
+        GET are not followed, because the key would be sent along.
         """
-        body, limits = _json_body(payload), deadlines or Deadlines(Timeouts())
-        async with self._sent(endpoint, path, body, limits) as response:
-            if response.status >= 400:
-                raise await _refusal(response, str(payload.get("model", "")))
-            yield HttpResponse(response, limits)
-
-    @asynccontextmanager
-    async def get(
-        self, endpoint: Endpoint, path: str, deadlines: Deadlines
-    ) -> AsyncIterator[HttpResponse]:
-        """Request `path` and lend the answer; raises the same errors as `post`.
-
-        Redirections are not followed, because the key would be sent along.
-        """
-        async with self._sent(endpoint, path, None, deadlines) as response:
-            if response.status != 200:
-                raise await _refusal(response, "")
-            yield HttpResponse(response, deadlines)
+        body = None
+        if payload is not None:
+            # A lone surrogate, as of a broken copy, must not stop the request.
+            body = json.dumps(payload, ensure_ascii=False).encode(errors="replace")
+        async with self._sent(endpoint, path, body, deadlines) as response:
+            answer = _HttpResponse(response, deadlines)
+            if response.status >= 400 or (body is None and response.status != 200):
+                raise await answer.refusal(str((payload or {}).get("model", "")))
+            yield answer
 
     @asynccontextmanager
     async def _sent(
         self, endpoint: Endpoint, path: str, body: bytes | None, deadlines: Deadlines
     ) -> AsyncIterator[aiohttp.ClientResponse]:
         """Lend the response to a request; without a `body` it is a GET."""
-        tls = self._trust.context(endpoint.network)
-        with self._sessions.pool().lend() as session:
-            response = await _send(session, endpoint, path, body, deadlines, tls)
+        url = endpoint.url(path)
+        with self._pool().lend() as session:
+            answer = session.request(
+                "GET" if body is None else "POST",
+                url,
+                allow_redirects=body is not None,
+                data=body,
+                headers=endpoint.headers(),
+                ssl=self._trust.context(endpoint.network),
+                proxy=proxy_for(endpoint.network, url),
+                timeout=aiohttp.ClientTimeout(sock_connect=deadlines.timeouts.connect),
+            )
+            response = await _receive(answer, endpoint, deadlines)
             try:
                 yield response
             finally:
                 response.close()  # has no effect after it was read to the end
 
     def post_later(self, endpoint: Endpoint, path: str) -> None:
-        """Send an empty request in a separate task, for callers that cannot wait.
-
-        It is tried three times; the result is not reported.
-        """
+        """Send an empty request in a task, up to three times; ignore the result."""
         self.do_later(self._post_quietly(endpoint, path))
 
     def do_later(self, work: Coroutine[Any, Any, None]) -> None:
-        """Run work that may last longer than its run, in a task that is referenced."""
-        task = asyncio.get_running_loop().create_task(work)
-        self._later.add(task)
-        task.add_done_callback(self._later.discard)
+        """Run work that may last longer than its run."""
+        self._pool().start(work)
 
     async def _post_quietly(self, endpoint: Endpoint, path: str) -> None:
-        for wait in _WAITS_BEFORE_POST:
+        for wait in (0.0, 0.5, 2.0):
             await asyncio.sleep(wait)
             with suppress(ResponsesError):
-                limits = Deadlines(_POST_TIMEOUTS)
+                limits = Deadlines(Timeouts(connect=10, first_event=20, total=30))
                 async with self._sent(endpoint, path, b"", limits) as response:
                     if response.status < 500 and response.status != 429:
                         return
 
     async def close(self) -> None:
-        """Close the session of the running loop, for tests and scripts."""
-        loop = asyncio.get_running_loop()
-        while later := [task for task in self._later if task.get_loop() is loop]:
-            await asyncio.gather(*later)
-        await self._sessions.close()
+        """Close the session of the running loop, after the work of `do_later`."""
+        await self._pool().close()
 
 
-def _json_body(payload: dict[str, Any]) -> bytes:
-    # A lone surrogate, for example from a broken copy, must not stop the request.
-    return json.dumps(payload, ensure_ascii=False).encode("utf-8", errors="replace")
-
-
-async def _send(
-    session: aiohttp.ClientSession,
-    endpoint: Endpoint,
-    path: str,
-    body: bytes | None,
-    deadlines: Deadlines,
-    tls: ssl.SSLContext | bool,
+async def _receive(
+    answer: Awaitable[aiohttp.ClientResponse], endpoint: Endpoint, deadlines: Deadlines
 ) -> aiohttp.ClientResponse:
-    url = endpoint.url(path)
     scope = deadlines.scope()
     try:
         async with scope:
-            return await session.request(
-                "GET" if body is None else "POST",
-                url,
-                allow_redirects=body is not None,
-                data=body,
-                headers=endpoint.headers(),
-                ssl=tls,
-                proxy=proxy_for(endpoint.network, url),
-                timeout=aiohttp.ClientTimeout(sock_connect=deadlines.timeouts.connect),
-            )
+            return await answer
     except _NETWORK_ERRORS as error:
         if scope.expired():
             raise deadlines.timeout_error() from None
@@ -488,23 +432,6 @@ def _network_sentence(error: Exception, host: str) -> str:
     )
 
 
-async def _refusal(response: aiohttp.ClientResponse, model: str) -> ApiRefused:
-    body = b""
-    try:
-        async with asyncio.timeout(_DRAIN_SECONDS):
-            async for piece in response.content.iter_any():
-                body += piece
-                if len(body) > _MAX_ERROR_BODY:
-                    break
-        error = read_api_error(json.loads(body))
-    except (*_NETWORK_ERRORS, ValueError, RecursionError):
-        error = ApiError()  # no body, or not JSON: only the status is known
-    status = response.status
-    failure = parse_retry_headers(status, error, response.headers, unix_seconds())
-    sentence = refusal_sentence(status, error, model)
-    return ApiRefused(sentence, failure, _request_id_of(response))
-
-
 async def container_file(
     endpoint: Endpoint,
     connections: Connections,
@@ -512,18 +439,12 @@ async def container_file(
     most_bytes: int,
     deadlines: Deadlines,
 ) -> bytes:
-    """Return the bytes of a file in a container; raises the same errors as `get`.
+    """Return the bytes of a file in a container; raises the same errors as `request`.
 
     `ids` are those of the container and of the file. More than `most_bytes` is an
     UnreadableAnswer; the rest is not read.
     """
     container, file = (quote(part, safe="") for part in ids)
     path = f"/containers/{container}/files/{file}/content"
-    found = bytearray()
-    asked = connections.get(endpoint, path, deadlines)
-    async with asked as answer, aclosing(answer.chunks()) as chunks:
-        async for chunk in chunks:
-            found += chunk
-            if len(found) > most_bytes:
-                raise UnreadableAnswer(f"It has more than {most_bytes} bytes.")
-    return bytes(found)
+    async with connections.request(endpoint, path, None, deadlines) as answer:
+        return bytes(await answer.read_all(most_bytes))

@@ -4,12 +4,11 @@ Follows the parsing rules of the HTML standard, section 9.2.6, "Interpreting an 
 stream". A line can exceed a megabyte, which is too long for aiohttp's own line reader
 (docs/reference/responses-api.md, "Stream events").
 
-The union of events is closed: all others are `Unknown` and only show that the
-connection is alive. The `type` alone identifies an event.
+The `type` alone identifies an event. Those that are not used here only show that the
+connection is alive.
 """
 
 import json
-import re
 from collections.abc import Callable, Iterable, Mapping
 from itertools import groupby
 from types import MappingProxyType
@@ -17,7 +16,6 @@ from typing import Any, NamedTuple
 
 from openai_responses.errors import ApiError, MalformedEvent, read_api_error
 from openai_responses.items import Item
-from openai_responses.json_input import as_mapping
 
 
 class ServerSentEvent(NamedTuple):
@@ -47,14 +45,10 @@ class EventStreamDecoder:
             self._after_cr = False
             if chunk.startswith(b"\n"):  # the second half of a CRLF
                 chunk = chunk[1:]
+        self._fragments.append(chunk)
         if b"\n" not in chunk and b"\r" not in chunk:
-            self._fragments.append(chunk)
             return []
-        if self._fragments:
-            self._fragments.append(chunk)
-            chunk = b"".join(self._fragments)
-            self._fragments = []
-        return self._take_lines(chunk)
+        return self._take_lines()
 
     def close(self) -> list[ServerSentEvent]:
         """Return the event whose final blank line is missing at the end of the stream.
@@ -62,19 +56,16 @@ class EventStreamDecoder:
         The standard drops it, but without its terminal event a finished answer would
         count as cut.
         """
-        rest = b"".join(self._fragments)
-        self._fragments = []
-        return self._take_lines(rest + b"\n\n")
+        self._fragments.append(b"\n\n")
+        return self._take_lines()
 
-    def _take_lines(self, text: bytes) -> list[ServerSentEvent]:
-        lines = text.splitlines()
+    def _take_lines(self) -> list[ServerSentEvent]:
+        text = b"".join(self._fragments)
+        lines, self._fragments = text.splitlines(), []
         if text.endswith(b"\r"):
             self._after_cr = True
         elif not text.endswith(b"\n"):
             self._fragments.append(lines.pop())
-        return self._dispatched(lines)
-
-    def _dispatched(self, lines: list[bytes]) -> list[ServerSentEvent]:
         events = []
         for line in lines:
             field, _, value = line.partition(b":")
@@ -85,52 +76,16 @@ class EventStreamDecoder:
             elif not line:
                 if self._lines:
                     name = self._event.decode("utf-8", "replace")
-                    text = b"\n".join(self._lines).decode("utf-8", "replace")
-                    events.append(ServerSentEvent(name, text))
+                    value = b"\n".join(self._lines)
+                    events.append(
+                        ServerSentEvent(name, value.decode("utf-8", "replace"))
+                    )
                 self._event, self._lines = b"", []
             # id, retry, comments and unknown fields are not used
         return events
 
 
-_ID = re.compile(r"[A-Za-z0-9_=-]{1,512}")
-"""Ids that are safe in a path; other servers use base64 in their ids."""
-
-
-class Cursor:
-    """The response that is being read, and the number of its last event.
-
-    `response_id` is empty until the server has named it.
-    """
-
-    def __init__(self, named: Callable[[], object] = lambda: None) -> None:
-        """Start before the first event; `named` is called once there is an id."""
-        self._named = named
-        self.response_id = ""
-        self.last: int | None = None
-
-    def advance(self, event: ServerSentEvent) -> bool:
-        """Note an event that could be read; say whether it is new."""
-        # The event is parsed twice; a background run has few events a second.
-        wire = {} if event.data == "[DONE]" else json.loads(event.data)
-        self.note(wire.get("response"))
-        number = wire.get("sequence_number")
-        if not isinstance(number, int):
-            return True
-        if self.last is not None and number <= self.last:
-            return False
-        self.last = number
-        return True
-
-    def note(self, response: object) -> None:
-        """Remember the id of a response object, if it is a valid id."""
-        named = as_mapping(response).get("id")
-        if isinstance(named, str) and _ID.fullmatch(named):
-            self.response_id = named
-            self._named()
-
-
 NO_CARD: Mapping[str, Any] = MappingProxyType({})
-"""Nothing to show beside an item."""
 
 
 class TextDelta(NamedTuple):
@@ -212,12 +167,6 @@ class StreamError(NamedTuple):
     error: ApiError
 
 
-class Unknown(NamedTuple):
-    """Anything else, by its type."""
-
-    type: str
-
-
 ItemEvent = ItemAdded | TextDelta | AnnotationAdded | PartialImage | ItemDone
 """What happens to one output item.
 
@@ -225,13 +174,16 @@ ItemEvent = ItemAdded | TextDelta | AnnotationAdded | PartialImage | ItemDone
 `loop.response`.
 """
 
-StreamEvent = ItemEvent | TextDone | FinalResponse | StreamError | Unknown
+StreamEvent = ItemEvent | TextDone | FinalResponse | StreamError | None
+"""None stands for all other events."""
 
 
 def join_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
     """Return `events`, with neighbouring deltas of one text joined to one delta."""
     out: list[StreamEvent] = []
-    for place, neighbours in groupby(events, _text_place):
+    for place, neighbours in groupby(
+        events, lambda one: one[:3] if isinstance(one, TextDelta) else None
+    ):
         if place is None:
             out += neighbours
         else:
@@ -240,13 +192,6 @@ def join_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
     return out
 
 
-def _text_place(event: StreamEvent) -> tuple[int, str, int] | None:
-    return event[:3] if isinstance(event, TextDelta) else None
-
-
-_ANNOTATION = "response.output_text.annotation.added"
-_JSON_BLANK = " \t\n\r"
-"""White space that is allowed around a value (RFC 8259, section 2)."""
 _JSON_READER = json.JSONDecoder()
 _Reader = Callable[[Mapping[str, Any]], StreamEvent]
 
@@ -254,14 +199,20 @@ _Reader = Callable[[Mapping[str, Any]], StreamEvent]
 def parse_event(event: ServerSentEvent) -> StreamEvent:
     """Return the typed event; raises MalformedEvent if it is not a JSON object."""
     if event.data == "[DONE]":  # other servers end their streams with it
-        return Unknown("[DONE]")
-    wire = _event_value(event.data)
+        return None
+    text = event.data.strip(" \t\n\r")  # white space of RFC 8259, section 2
+    try:
+        wire, end = _JSON_READER.raw_decode(text)  # faster than json.loads
+    except (ValueError, RecursionError):  # the latter for thousands of brackets
+        wire, end = None, -1
+    if end != len(text):
+        raise MalformedEvent("The server sent an event that is not JSON.")
     if not isinstance(wire, dict):
         raise MalformedEvent("The server sent an event that is not an object.")
     kind = wire.get("type") or event.event
     read = _READERS.get(kind) if isinstance(kind, str) else None
     if read is None:
-        return Unknown(str(kind))
+        return None
     try:
         return read(wire)
     except (KeyError, TypeError, AttributeError):
@@ -270,86 +221,55 @@ def parse_event(event: ServerSentEvent) -> StreamEvent:
         ) from None
 
 
-def _event_value(text: str) -> object:
-    """Return the same as `json.loads`, in two thirds of the time."""
-    text = text.strip(_JSON_BLANK)
-    try:
-        value, end = _JSON_READER.raw_decode(text)
-    except (ValueError, RecursionError):  # the latter for thousands of brackets
-        end = -1
-    if end != len(text):
-        raise MalformedEvent("The server sent an event that is not JSON.")
-    return value
-
-
-def _text(value: object) -> str:
-    if not isinstance(value, str):
+def _checked(value: object, kind: type) -> Any:
+    if not isinstance(value, kind):
         raise TypeError
     return value
 
 
-def _index(value: object) -> int:
-    if not isinstance(value, int):
-        raise TypeError
-    return value
-
-
-def _object(value: object) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise TypeError
-    return value
-
-
-def _delta_reader(kind: str, part: str) -> _Reader:
-    """Return the reader of a delta whose place in its item is the field `part`."""
+def _text_reader(
+    event: type[TextDelta] | type[TextDone], kind: str, part: str, field: str
+) -> _Reader:
+    """Return the reader of a text in `field`, whose place is the field `part`."""
 
     def read(wire: Mapping[str, Any]) -> StreamEvent:
-        place, index, text = wire.get(part, 0), wire["output_index"], wire["delta"]
-        if not (isinstance(text, str) and isinstance(index, int)):
+        place, index, text = wire.get(part, 0), wire["output_index"], wire[field]
+        if not (
+            isinstance(text, str) and isinstance(index, int) and isinstance(place, int)
+        ):
             raise TypeError
-        return TextDelta(index, kind, _index(place), text)
-
-    return read
-
-
-def _done_reader(kind: str, part: str, field: str) -> _Reader:
-    """Return the reader of a `*.done` event that holds the whole text in `field`."""
-
-    def read(wire: Mapping[str, Any]) -> StreamEvent:
-        place = _index(wire.get(part, 0))
-        return TextDone(_index(wire["output_index"]), kind, place, _text(wire[field]))
+        return event(index, kind, place, text)
 
     return read
 
 
 def _read_annotation(wire: Mapping[str, Any]) -> StreamEvent:
-    annotation, part = wire.get("annotation"), _index(wire.get("content_index", 0))
+    annotation, part = wire.get("annotation"), _checked(
+        wire.get("content_index", 0), int
+    )
     if annotation is None:  # the type allows it; the final item has all annotations
-        return Unknown(_ANNOTATION)
-    return AnnotationAdded(_index(wire["output_index"]), part, _object(annotation))
+        return None
+    index = _checked(wire["output_index"], int)
+    return AnnotationAdded(index, part, _checked(annotation, dict))
 
 
 def _read_partial_image(wire: Mapping[str, Any]) -> StreamEvent:
     return PartialImage(
-        _index(wire["output_index"]),
-        _index(wire.get("partial_image_index", 0)),
-        _text(wire["partial_image_b64"]),
+        _checked(wire["output_index"], int),
+        _checked(wire.get("partial_image_index", 0), int),
+        _checked(wire["partial_image_b64"], str),
         str(wire.get("output_format") or ""),
     )
 
 
 def _item_reader(event: type[ItemAdded] | type[ItemDone]) -> _Reader:
-    def read(wire: Mapping[str, Any]) -> StreamEvent:
-        return event(_index(wire["output_index"]), _object(wire["item"]))
-
-    return read
+    return lambda wire: event(
+        _checked(wire["output_index"], int), _checked(wire["item"], dict)
+    )
 
 
 def _final_reader(status: str) -> _Reader:
-    def read(wire: Mapping[str, Any]) -> StreamEvent:
-        return FinalResponse(status, _object(wire["response"]))
-
-    return read
+    return lambda wire: FinalResponse(status, _checked(wire["response"], dict))
 
 
 def _read_error(wire: Mapping[str, Any]) -> StreamEvent:
@@ -373,16 +293,20 @@ the whole text."""
 
 _READERS: Mapping[str, _Reader] = {
     **{
-        f"response.{name}.delta": _delta_reader(*kind)
-        for name, *kind, _ in _TEXT_EVENTS
+        f"response.{name}.delta": _text_reader(TextDelta, kind, part, "delta")
+        for name, kind, part, _ in _TEXT_EVENTS
     },
-    **{f"response.{name}.done": _done_reader(*kind) for name, *kind in _TEXT_EVENTS},
-    _ANNOTATION: _read_annotation,
+    **{
+        f"response.{name}.done": _text_reader(TextDone, *places)
+        for name, *places in _TEXT_EVENTS
+    },
+    "response.output_text.annotation.added": _read_annotation,
     "response.image_generation_call.partial_image": _read_partial_image,
     "response.output_item.added": _item_reader(ItemAdded),
     "response.output_item.done": _item_reader(ItemDone),
-    "response.completed": _final_reader("completed"),
-    "response.incomplete": _final_reader("incomplete"),
-    "response.failed": _final_reader("failed"),
+    **{
+        f"response.{status}": _final_reader(status)
+        for status in ("completed", "incomplete", "failed")
+    },
     "error": _read_error,
 }

@@ -11,17 +11,11 @@ from aiohttp import web
 
 import wire_events as wire
 from openai_responses.endpoint import Endpoint
-from openai_responses.errors import (
-    ApiRefused,
-    ConnectionFailed,
-    MalformedEvent,
-    TimedOut,
-)
-from openai_responses.loop.attempts import Client, Limits, stream_response
+from openai_responses.loop.attempts import Attempts, Limits
 from openai_responses.loop.events import RunEvent
-from openai_responses.loop.response import ResponseState
+from openai_responses.loop.recovery import RetryPolicy
 from openai_responses.requests.build import ResponsesRequest, strict_payload
-from openai_responses.transport.connections import Connections, Deadlines, Timeouts
+from openai_responses.transport.connections import Connections, Timeouts
 from openai_responses.transport.stream import ServerSentEvent
 from run_log import log_of
 from runs import AT_ONCE, asking, limits
@@ -43,46 +37,38 @@ HELLO_LOG = ["0 started message", "0 text 0: Hello", "0 ended message"]
 NAMED = {"x-request-id": "req_1"}
 
 
+ONCE = RetryPolicy(0)
+
+
 def attempt(
     connections: Connections,
     endpoint: Endpoint,
-    turn: ResponseState,
     within: Limits = AT_ONCE,
     request: ResponsesRequest | None = None,
 ) -> AsyncGenerator[RunEvent, None]:
-    """Return the events of one attempt."""
-    line = Client(endpoint, connections, within, Deadlines(within.timeouts))
-    return stream_response(request or asking(), line, turn)
+    """Return the events of an attempt without a second one."""
+    return Attempts(endpoint, connections, within).events(request or asking(), ONCE)
 
 
 async def told(
-    connections: Connections,
-    answer: Answerer,
-    turn: ResponseState,
-    within: Limits = AT_ONCE,
-) -> list[str]:
-    """Return what an attempt tells, and what it ends with if it raises."""
-    log: list[str] = []
+    connections: Connections, answer: Answerer, within: Limits = AT_ONCE
+) -> tuple[list[str], Attempts]:
+    """Return what an attempt tells, with the error that ended it, and the attempt."""
     async with Upstream(answer) as upstream:
-        events = attempt(connections, upstream.endpoint, turn, within)
-        try:
-            async with aclosing(events):
-                async for event in events:
-                    log += log_of([event])
-        except (ApiRefused, ConnectionFailed, MalformedEvent, TimedOut) as error:
-            log.append(type(error).__name__)
-    return log
+        tried = Attempts(upstream.endpoint, connections, within)
+        log = log_of([event async for event in tried.events(asking(), ONCE)])
+    if tried.error is not None:
+        log.append(type(tried.error).__name__)
+    return log, tried
 
 
 async def test_whole_answer(connections: Connections) -> None:
     """It is told, and the turn knows how it ended."""
-    turn = ResponseState()
-    log = await told(connections, streaming(HELLO), turn)
+    log, tried = await told(connections, streaming(HELLO))
     assert log == [*HELLO_LOG, "turn completed"]
-    assert turn.ending
-    assert turn.ending.kind == "completed"
-    assert turn.usage
-    assert len(turn.output) == 1
+    assert tried.ending.kind == "completed"
+    assert tried.response.usage
+    assert len(tried.response.output) == 1
 
 
 @pytest.mark.parametrize(
@@ -100,19 +86,17 @@ async def test_attempt_that_fails(
     connections: Connections, answer: Answerer, last: str, count: int
 ) -> None:
     """It raises; the turn knows whether an event had arrived."""
-    turn = ResponseState()
-    within = limits(first_event=0.1, idle=0.1)
-    assert await told(connections, answer, turn, within) == [last]
-    assert turn.ending is None
-    assert turn.event_count == count
+    log, tried = await told(connections, answer, limits(first_event=0.1, idle=0.1))
+    assert log == [last]
+    assert tried.response.ending is None
+    assert tried.response.event_count == count
 
 
 async def test_break_behind_many_events(connections: Connections) -> None:
     """All that arrived is told, though the connection broke before it was read."""
     pieces = [f"{number} " for number in range(200)]
     text = wire.on_the_wire(*wire.message(*pieces)[:-3])
-    turn = ResponseState()
-    log = await told(connections, breaking(text), turn, Limits(join_seconds=0.05))
+    log, _ = await told(connections, breaking(text), Limits(join_seconds=0.05))
     shown = "".join(line.partition(": ")[2] for line in log[1:-1])
     assert shown == "".join(pieces)
     assert log[-1] == "ConnectionFailed"
@@ -124,9 +108,8 @@ async def test_request_id(connections: Connections) -> None:
     async def answer(request: web.Request) -> web.StreamResponse:
         return web.Response(body=HELLO, content_type="text/event-stream", headers=NAMED)
 
-    turn = ResponseState()
-    await told(connections, answer, turn)
-    assert turn.trace.request_id == "req_1"
+    _, tried = await told(connections, answer)
+    assert tried.trace.request_id == "req_1"
 
 
 @pytest.mark.parametrize("strict", [False, True])
@@ -137,7 +120,7 @@ async def test_what_is_sent(connections: Connections, strict: bool) -> None:
     request = ResponsesRequest(model="m", input=items, prompt_cache_key="k")
     async with Upstream(streaming(HELLO)) as upstream:
         endpoint = Endpoint(upstream.base_url, KEY, strict=strict)
-        events = attempt(connections, endpoint, ResponseState(), request=request)
+        events = attempt(connections, endpoint, request=request)
         assert [event async for event in events]
     payload = request.payload()
     assert upstream.bodies == [strict_payload(payload) if strict else payload]
@@ -156,7 +139,7 @@ async def test_rest_of_the_body_is_read(connections: Connections) -> None:
 
     async with Upstream(answer) as upstream:
         for _ in range(3):
-            events = attempt(connections, upstream.endpoint, ResponseState())
+            events = attempt(connections, upstream.endpoint)
             assert [event async for event in events]
         assert len(upstream.connections) == 1
 
@@ -167,12 +150,9 @@ async def test_each_attempt_has_the_time_for_a_first_event(
     """What an earlier attempt left of it does not count."""
     within = Limits(0.0, Timeouts(first_event=60.0, idle=0.0))
     async with Upstream(streaming(HELLO)) as upstream:
-        deadlines = Deadlines(within.timeouts)
-        deadlines.event_arrived()
-        line = Client(upstream.endpoint, connections, within, deadlines)
-        events = [
-            event async for event in stream_response(asking(), line, ResponseState())
-        ]
+        tried = Attempts(upstream.endpoint, connections, within)
+        tried.deadlines.event_arrived()
+        events = [event async for event in tried.events(asking(), ONCE)]
     assert log_of(events)[-1] == "turn completed"
 
 
@@ -225,7 +205,7 @@ async def test_deltas_are_joined_by_time(
     teller.say(wire.added(announced), grow("one "))
     async with Upstream(teller.answer) as upstream, asyncio.timeout(5):
         within = Limits(join_seconds=seconds)
-        events = attempt(connections, upstream.endpoint, ResponseState(), within)
+        events = attempt(connections, upstream.endpoint, within)
         async with aclosing(events):
             assert log_of([await anext(events), await anext(events)])[1:] == [
                 f"0 {kind} 0: one "
@@ -247,7 +227,7 @@ async def test_nothing_of_the_wire_is_held_while_deltas_gather(
     teller = Teller()
     teller.say(wire.added(wire.message_item()), wire.text_delta("a word of its own"))
     async with Upstream(teller.answer) as upstream, asyncio.timeout(5):
-        events = attempt(connections, upstream.endpoint, ResponseState(), Limits())
+        events = attempt(connections, upstream.endpoint, Limits())
         async with aclosing(events):
             await anext(events)
             shown = await anext(events)
@@ -263,7 +243,7 @@ async def test_deltas_are_not_joined_without_a_window(
     """A join time of nothing shows each chunk as it comes."""
     teller = Teller()
     async with Upstream(teller.answer) as upstream, asyncio.timeout(5):
-        events = attempt(connections, upstream.endpoint, ResponseState())
+        events = attempt(connections, upstream.endpoint)
         async with aclosing(events):
             teller.say(wire.added(wire.message_item()))
             await anext(events)

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
+import wire_events as wire
 from joining import joined
 from openai_responses.endpoint import Endpoint
 from openai_responses.items import has_encrypted_reasoning
@@ -419,17 +420,88 @@ async def test_a_stream_that_cannot_be_read(connections: Connections) -> None:
     assert end_of(events).ending.kind == "completed"
 
 
-async def test_a_stream_without_numbers(connections: Connections) -> None:
+WHOLE = replying('{"id":"resp_1","status":"completed","output":[]}')
+
+
+def created(response: object = None, **fields: object) -> wire.Event:
+    """Return the first event of a stream that names its response."""
+    named = {"id": "resp_1"} if response is None else response
+    return {"type": "response.queued", "response": named, **fields}
+
+
+async def paths_after(
+    connections: Connections, *events: wire.Event, end: bytes = b""
+) -> list[str]:
+    """Return what is requested when a connection breaks behind these events."""
+    broken = breaking(wire.on_the_wire(*events) + end)
+    async with Upstream(in_turn(broken, WHOLE)) as upstream:
+        await report(connections, upstream.endpoint, background("Hi"), PATIENT)
+        return [one.path_qs for one in upstream.requests[1:]]
+
+
+@pytest.mark.parametrize("number", [{}, {"sequence_number": None}])
+async def test_a_stream_without_numbers(
+    connections: Connections, number: dict[str, None]
+) -> None:
     """Nobody could say where to go on: the response is asked for."""
-    bare = b'data: {"type":"response.created","response":{"id":"resp_1"}}\n\n'
-    whole = replying('{"id":"resp_1","status":"completed","output":[]}')
-    async with Upstream(in_turn(breaking(bare), whole)) as upstream:
-        events = await report(connections, upstream.endpoint, background("Hi"), PATIENT)
-        assert [one.path_qs for one in upstream.requests] == [
-            "/v1/responses",
-            "/v1/responses/resp_1",
-        ]
-    assert end_of(events).ending.kind == "completed"
+    asked = await paths_after(connections, created(**number))
+    assert asked == ["/v1/responses/resp_1"]
+
+
+async def test_events_that_came_before(connections: Connections) -> None:
+    """They do not count again, and the highest number is where it goes on."""
+    events = [wire.added(wire.message_item())]
+    events += [wire.text_delta(f"{number} ") for number in (1, 1, 0, 2, 7, 3)]
+    numbers = (0, 1, 1, 0, 2, 7, 3)
+    numbered = [
+        {**event, "sequence_number": number}
+        for event, number in zip(events, numbers, strict=True)
+    ]
+    stream = wire.on_the_wire(created(), *numbered)
+    async with Upstream(in_turn(breaking(stream), WHOLE)) as upstream:
+        told = await report(connections, upstream.endpoint, background("Hi"), PATIENT)
+        asked = [one.path_qs for one in upstream.requests[1:]]
+    assert "".join(e.text for e in told if isinstance(e, TextDelta)) == "1 2 7 "
+    assert asked[0] == "/v1/responses/resp_1?stream=true&starting_after=7"
+
+
+async def test_the_end_of_other_servers(connections: Connections) -> None:
+    """They say so with a word that is no JSON."""
+    asked = await paths_after(
+        connections, created(sequence_number=4), end=b"data: [DONE]\n\n"
+    )
+    assert asked[0] == "/v1/responses/resp_1?stream=true&starting_after=4"
+
+
+async def test_the_response_is_named_by_its_events(connections: Connections) -> None:
+    """The first one that has the object names it; later ones may lack it."""
+    later = {"type": "response.in_progress", "sequence_number": 1}
+    asked = await paths_after(connections, created(sequence_number=0), later)
+    assert asked[0] == "/v1/responses/resp_1?stream=true&starting_after=1"
+
+
+@pytest.mark.parametrize(
+    "id", ["", "..", "a/b", "a?b", "a b", "a%2Fb", "é", "x" * 513, None, 7, ["a"]]
+)
+async def test_what_cannot_stand_in_a_path_is_no_id(
+    connections: Connections, id: object
+) -> None:
+    """A server must not choose which address is asked with the key."""
+    assert await paths_after(connections, created({"id": id})) == []
+
+
+@pytest.mark.parametrize("response", ["resp_1", ["resp_1"], {}, 0])
+async def test_what_is_no_response(connections: Connections, response: object) -> None:
+    """It names nothing."""
+    assert await paths_after(connections, created(response)) == []
+
+
+async def test_ids_of_other_servers(connections: Connections) -> None:
+    """Some put base64 into theirs."""
+    id = "resp_bGl0ZWxsbTo9-_=="
+    assert await paths_after(connections, created({"id": id})) == [
+        f"/v1/responses/{id}"
+    ]
 
 
 async def test_the_version_that_azure_wants(connections: Connections) -> None:

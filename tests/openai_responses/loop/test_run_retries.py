@@ -12,9 +12,9 @@ import wire_events as wire
 from openai_responses.endpoint import Endpoint
 from openai_responses.loop.attempts import Limits
 from openai_responses.loop.events import RunEvent
-from openai_responses.loop.recovery import QUOTA_CODES
 from openai_responses.loop.run import run
 from openai_responses.transport.connections import Connections
+from quota_codes import QUOTA_CODES
 from run_log import log_of
 from runs import asking, end_of, limits, notes_of, report, simulated
 from simulator import Simulator
@@ -99,7 +99,7 @@ async def test_refusal_that_stands(connections: Connections, status: int) -> Non
     assert log_of(events) == ["run refused"]
 
 
-@pytest.mark.parametrize("code", sorted(QUOTA_CODES))
+@pytest.mark.parametrize("code", QUOTA_CODES)
 async def test_used_up_quota(connections: Connections, code: str) -> None:
     """No wait fills it, whatever the server says of trying again."""
     answer = in_turn(refusing(429, code, X_Should_Retry="true"), OK)

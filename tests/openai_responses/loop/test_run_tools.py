@@ -521,9 +521,10 @@ async def test_total_limit_counts_neither_tools_nor_people(whose: str) -> None:
 def tool_tasks() -> list[asyncio.Task[Any]]:
     """The tasks that run tools at this moment."""
     names = {
-        task: getattr(task.get_coro(), "__name__", "") for task in asyncio.all_tasks()
+        task: getattr(task.get_coro(), "__qualname__", "")
+        for task in asyncio.all_tasks()
     }
-    return [task for task, name in names.items() if name == "_answer"]
+    return [task for task, name in names.items() if name == "_Batch.answer"]
 
 
 async def test_cancelled_run_cancels_its_tools(

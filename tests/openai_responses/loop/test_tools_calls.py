@@ -17,7 +17,6 @@ from openai_responses.loop.tools import (
     CallLimits,
     ToolResult,
     Toolset,
-    cap_text,
     output_item,
     run_calls,
     tool_error,
@@ -522,7 +521,13 @@ def test_every_call_of_every_batch_is_answered_once(
 @given(st.text(max_size=60), st.integers(0, 40))
 def test_long_text_keeps_its_head_and_its_tail(text: str, characters: int) -> None:
     """With a note of how much is missing; a short one stays as it is."""
-    capped = cap_text(text, characters)
+
+    async def say(_: Json) -> str:
+        return text
+
+    limits = LIMITS._replace(characters=characters)
+    toolset = Toolset(MemoryTools(say=say), limits=limits)
+    [capped] = [a.output for a in run_skipping(answers_of([calling("say")], toolset))]
 
     half = characters // 2
     if len(text) <= characters:
@@ -557,7 +562,8 @@ def test_text_is_capped() -> None:
 
     found = answer(MemoryTools(long=long), calling("long"))
 
-    assert found.output == cap_text("a" * 5_000, 1_000)
+    half = "a" * 500
+    assert found.output == f"{half}\n[... 4000 characters are cut here ...]\n{half}"
 
 
 def test_schema_of_the_sample_is_one() -> None:

@@ -230,6 +230,8 @@ ALLOWED = [{"type": "function", "name": "f"}, {"type": "web_search"}]
     ("choice", "expected"),
     [
         (None, None),
+        ("auto", "auto"),
+        ("none", "none"),
         ("required", "required"),
         ("f", {"type": "function", "name": "f"}),
         ("c", {"type": "custom", "name": "c"}),
@@ -238,6 +240,11 @@ ALLOWED = [{"type": "function", "name": "f"}, {"type": "web_search"}]
         (
             {"type": "function", "function": {"name": "f"}},
             {"type": "function", "name": "f"},
+        ),
+        ({"type": "function", "name": "f"}, {"type": "function", "name": "f"}),
+        (
+            {"type": "mcp", "server_label": "files"},
+            {"type": "mcp", "server_label": "files"},
         ),
         ({"type": "custom", "custom": {"name": "c"}}, {"type": "custom", "name": "c"}),
         (
@@ -266,7 +273,7 @@ ALLOWED = [{"type": "function", "name": "f"}, {"type": "web_search"}]
 )
 def test_choice_among_tools(choice: object, expected: object) -> None:
     """A tool that is there may be chosen in every form."""
-    assert responses_tool_choice(choice, TOOLS) == expected
+    assert responses_tool_choice(choice, TOOLS, ToolNames()) == expected
 
 
 @pytest.mark.parametrize(
@@ -284,7 +291,7 @@ def test_choice_of_a_missing_tool(choice: object, named: str) -> None:
     """It is an error that names the tool."""
     sentence = f"The tool choice asks for {named}, which is no tool here."
     with pytest.raises(InvalidRequest, match=f"^{re.escape(sentence)}$"):
-        responses_tool_choice(choice, TOOLS)
+        responses_tool_choice(choice, TOOLS, ToolNames())
 
 
 @pytest.mark.parametrize(
@@ -293,7 +300,7 @@ def test_choice_of_a_missing_tool(choice: object, named: str) -> None:
 def test_choice_of_nothing(choice: object) -> None:
     """A choice that names no tool is an error in words."""
     with pytest.raises(InvalidRequest, match=r"^The tool choice"):
-        responses_tool_choice(choice, TOOLS)
+        responses_tool_choice(choice, TOOLS, ToolNames())
 
 
 def test_choice_by_a_forbidden_name() -> None:
@@ -302,25 +309,6 @@ def test_choice_by_a_forbidden_name() -> None:
     tools = names.rename_tools([{"type": "function", "name": "a.b"}])
     expected = {"type": "function", "name": names.sent_name("a.b")}
 
-    assert responses_tool_choice("a.b", tools, names=names) == expected
+    assert responses_tool_choice("a.b", tools, names) == expected
     nested = {"type": "function", "function": {"name": "a.b"}}
-    assert responses_tool_choice(nested, tools, names=names) == expected
-
-
-@pytest.mark.parametrize(
-    ("choice", "expected"),
-    [
-        ("auto", "auto"),
-        ("none", "none"),
-        (None, None),
-        (
-            {"type": "function", "function": {"name": "f"}},
-            {"type": "function", "name": "f"},
-        ),
-        ({"type": "function", "name": "f"}, {"type": "function", "name": "f"}),
-        ({"type": "mcp", "server_label": "x"}, {"type": "mcp", "server_label": "x"}),
-    ],
-)
-def test_choice(choice: object, expected: object) -> None:
-    """Where the tools are not known, only a named function has another form."""
-    assert responses_tool_choice(choice) == expected
+    assert responses_tool_choice(nested, tools, names) == expected

@@ -3,6 +3,8 @@
 import asyncio
 import json
 import ssl
+import time
+from email.utils import formatdate
 from typing import Any
 
 import aiohttp
@@ -10,6 +12,8 @@ import pytest
 from aiohttp import web
 from aiohttp.client_reqrep import ConnectionKey
 from aioresponses import aioresponses
+from hypothesis import given
+from hypothesis import strategies as st
 from yarl import URL
 
 from openai_responses.endpoint import Endpoint
@@ -21,6 +25,7 @@ from openai_responses.errors import (
     TimedOut,
     UnreadableAnswer,
 )
+from openai_responses.loop.recovery import RetryPolicy, retry_wait
 from openai_responses.transport.connections import Connections, Deadlines, Timeouts
 from upstream import (
     KEY,
@@ -41,12 +46,16 @@ pytestmark = pytest.mark.asyncio
 CANARY = "sk-proj-CANARY123"
 PAYLOAD = {"model": "gpt-5.6-sol", "input": []}
 
+NOWHERE_URL = "https://nowhere.invalid/v1/responses"
+
 ANSWER = replying('{"output": []}')
 
 
 async def ask(connections: Connections, endpoint: Endpoint) -> dict[str, Any]:
     """Send a request and return the response object."""
-    async with connections.post(endpoint, "/responses", PAYLOAD) as answer:
+    async with connections.request(
+        endpoint, "/responses", PAYLOAD, Deadlines(Timeouts())
+    ) as answer:
         return await answer.response_object()
 
 
@@ -55,7 +64,9 @@ async def test_what_is_sent(connections: Connections) -> None:
     payload = {"model": "m", "input": [{"role": "user", "content": "Zürich 東京 🚀"}]}
     async with Upstream(ANSWER) as upstream:
         endpoint = Endpoint(upstream.base_url, f" {KEY}\n")
-        async with connections.post(endpoint, "/responses", payload):
+        async with connections.request(
+            endpoint, "/responses", payload, Deadlines(Timeouts())
+        ):
             pass
         (request,) = upstream.requests
     assert (request.method, request.path) == ("POST", "/v1/responses")
@@ -95,7 +106,9 @@ async def test_lone_surrogate(connections: Connections) -> None:
     """Half a character of a broken paste does not stop the request."""
     async with Upstream(ANSWER) as upstream:
         payload = {"input": "a\ud83d"}
-        async with connections.post(upstream.endpoint, "/responses", payload):
+        async with connections.request(
+            upstream.endpoint, "/responses", payload, Deadlines(Timeouts())
+        ):
             pass
     assert upstream.bodies == [{"input": "a?"}]
 
@@ -103,7 +116,9 @@ async def test_lone_surrogate(connections: Connections) -> None:
 async def test_leaving_early_closes_the_connection(connections: Connections) -> None:
     """An answer that nobody reads is not computed any more."""
     async with Upstream(stalling(b": hello\n")) as upstream:
-        async with connections.post(upstream.endpoint, "/responses", PAYLOAD) as answer:
+        async with connections.request(
+            upstream.endpoint, "/responses", PAYLOAD, Deadlines(Timeouts())
+        ) as answer:
             assert answer.is_stream
         async with asyncio.timeout(1):
             await upstream.left.wait()
@@ -209,7 +224,13 @@ async def test_refusal_of_many_megabytes(connections: Connections) -> None:
     [
         ({}, None, None),
         ({"Retry-After": "7"}, 7.0, None),
+        ({"Retry-After": "0.25"}, 0.25, None),
         ({"Retry-After-Ms": "1500", "Retry-After": "7"}, 1.5, None),
+        ({"Retry-After": "Mon, 16 Nov 2026 13:06:50 GMT"}, 0.0, None),
+        ({"Retry-After": "soon"}, None, None),
+        ({"Retry-After": "-3"}, None, None),
+        ({"Retry-After": "nan"}, None, None),
+        ({"Retry-After": "inf"}, None, None),
         ({"X-Should-Retry": "false"}, None, False),
         ({"X-Should-Retry": "True", "X-Request-Id": "req_1"}, None, True),
     ],
@@ -220,17 +241,50 @@ async def test_what_a_refusal_says_of_the_next_attempt(
     after: float | None,
     wanted: bool | None,
 ) -> None:
-    """It is read from the headers, with OpenAI's id of the request."""
-    async with Upstream(replying("", 503, headers=headers)) as upstream:
-        with pytest.raises(ApiRefused) as refused:
-            await ask(connections, upstream.endpoint)
-    failure = refused.value.failure
+    """Milliseconds, seconds or a date, with OpenAI's id; nonsense is no wish."""
+    refused = await refusal(connections, replying("", 503, headers=headers))
+    failure = refused.failure
     assert (failure.status, failure.retry_after, failure.should_retry) == (
         503,
         after,
         wanted,
     )
-    assert refused.value.request_id == headers.get("X-Request-Id", "")
+    assert refused.request_id == headers.get("X-Request-Id", "")
+
+
+async def refusal(connections: Connections, answer: Answerer) -> ApiRefused:
+    """Return the error of a request that is refused."""
+    async with Upstream(answer) as upstream:
+        with pytest.raises(ApiRefused) as refused:
+            await ask(connections, upstream.endpoint)
+    return refused.value
+
+
+async def test_refusal_until_a_date(connections: Connections) -> None:
+    """The wait is counted from now on, and dates are whole seconds."""
+    then = formatdate(time.time() + 100, usegmt=True)
+    headers = {"Retry-After": then}
+    refused = await refusal(connections, replying("", 429, headers=headers))
+    assert 97 <= (refused.failure.retry_after or 0) <= 100
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(["Retry-After", "Retry-After-Ms", "X-Should-Retry"]),
+        st.text(st.characters(exclude_categories=("Cc", "Cs"))),
+    ),
+    st.integers(400, 599),
+    st.floats(0, 1),
+)
+async def test_any_header_gives_a_bounded_wait(
+    headers: dict[str, str], status: int, jitter: float
+) -> None:
+    """Whatever a server sends, the wait is within the limit or there is none."""
+    connections = Connections()
+    refused = await refusal(connections, replying("", status, headers=headers))
+    await connections.close()
+    found = retry_wait(RetryPolicy(3, 60), 0, refused.failure, jitter)
+    assert found is None or 0 <= found <= 60
 
 
 async def test_nobody_listens(connections: Connections) -> None:
@@ -280,12 +334,10 @@ async def test_failures_that_no_server_can_make(
 ) -> None:
     """Names that nobody knows, untrusted certificates and silence have sentences."""
     with aioresponses() as network:
-        network.post("https://nowhere.invalid/v1/responses", exception=failure)
+        network.post(NOWHERE_URL, exception=failure)
         with pytest.raises(ConnectionFailed, match=words) as failed:
             await ask(connections, Endpoint("https://nowhere.invalid/v1", KEY))
-    assert list(network.requests) == [
-        ("POST", URL("https://nowhere.invalid/v1/responses"))
-    ]
+    assert list(network.requests) == [("POST", URL(NOWHERE_URL))]
     assert failed.value.__cause__ is None
 
 
@@ -353,8 +405,10 @@ async def test_stream_that_breaks_off(connections: Connections) -> None:
 
     async def listen(endpoint: Endpoint) -> None:
         nonlocal heard
-        async with connections.post(endpoint, "/responses", PAYLOAD) as answer:
-            async for chunk in answer.chunks():
+        async with connections.request(
+            endpoint, "/responses", PAYLOAD, Deadlines(Timeouts())
+        ) as answer:
+            while chunk := await answer.read_any():
                 heard += chunk
 
     async with Upstream(breaking(b"data: 1\n\n")) as upstream:
@@ -370,8 +424,8 @@ async def test_drain(connections: Connections, rest: Answerer, opened: int) -> N
     """What is left of an answer is read; that it breaks matters to nobody."""
     async with Upstream(rest) as upstream:
         for _ in range(2):
-            async with connections.post(
-                upstream.endpoint, "/responses", PAYLOAD
+            async with connections.request(
+                upstream.endpoint, "/responses", PAYLOAD, Deadlines(Timeouts())
             ) as answer:
                 await answer.drain()
         assert len(upstream.connections) == opened
@@ -380,23 +434,27 @@ async def test_drain(connections: Connections, rest: Answerer, opened: int) -> N
 async def test_drain_of_a_server_that_does_not_end(connections: Connections) -> None:
     """It is given up after a moment, and the connection closed."""
     async with Upstream(stalling(b"data: 1\n\n")) as upstream:
-        post = connections.post(upstream.endpoint, "/responses", PAYLOAD)
-        async with asyncio.timeout(3), post as answer:
-            await answer.drain()
+        post = connections.request(
+            upstream.endpoint, "/responses", PAYLOAD, Deadlines(Timeouts())
+        )
+        async with asyncio.timeout(3):
+            async with post as answer:
+                await answer.drain()
             await upstream.left.wait()
 
 
 async def test_break_right_behind_the_last_bytes(connections: Connections) -> None:
     """What came is not lost, even if nobody had read it when the connection broke."""
     async with Upstream(breaking(b"data: 1\n\n")) as upstream, asyncio.timeout(3):
-        post = connections.post(upstream.endpoint, "/responses", PAYLOAD)
+        post = connections.request(
+            upstream.endpoint, "/responses", PAYLOAD, Deadlines(Timeouts())
+        )
         async with post as answer:
             await upstream.broken.wait()
             await asyncio.sleep(0.01)  # so that the client learns of it
-            chunks = answer.chunks()
-            assert await anext(chunks) == b"data: 1\n\n"
+            assert await answer.read_any() == b"data: 1\n\n"
             with pytest.raises(ConnectionFailed, match="broke"):
-                await anext(chunks)
+                await answer.read_any()
 
 
 async def test_server_that_never_shakes_hands(connections: Connections) -> None:
@@ -414,7 +472,7 @@ async def test_server_that_never_shakes_hands(connections: Connections) -> None:
         limits = Deadlines(Timeouts(connect=0.05))
         async with asyncio.timeout(3):
             with pytest.raises(ConnectionFailed, match="cannot be reached"):
-                async with connections.post(endpoint, "/responses", PAYLOAD, limits):
+                async with connections.request(endpoint, "/responses", PAYLOAD, limits):
                     pass
 
 
@@ -422,7 +480,7 @@ async def test_server_that_never_answers(connections: Connections) -> None:
     """The limit for the first event ends that wait, and closes the connection."""
     async with Upstream(silence) as upstream, asyncio.timeout(3):
         limits = Deadlines(Timeouts(first_event=0.05))
-        post = connections.post(upstream.endpoint, "/responses", PAYLOAD, limits)
+        post = connections.request(upstream.endpoint, "/responses", PAYLOAD, limits)
         with pytest.raises(TimedOut) as late:
             async with post:
                 pass
@@ -434,11 +492,10 @@ async def test_silent_stream(connections: Connections) -> None:
     """A chunk alone is no event: only who reads them knows that one arrived."""
     async with Upstream(stalling(b": hello\n\n")) as upstream, asyncio.timeout(3):
         limits = Deadlines(Timeouts(first_event=0.1, idle=0.05))
-        post = connections.post(upstream.endpoint, "/responses", PAYLOAD, limits)
+        post = connections.request(upstream.endpoint, "/responses", PAYLOAD, limits)
         async with post as answer:
-            chunks = answer.chunks()
-            assert await anext(chunks) == b": hello\n\n"
+            assert await answer.read_any() == b": hello\n\n"
             limits.event_arrived()
             with pytest.raises(TimedOut) as late:
-                await anext(chunks)
+                await answer.read_any()
         assert late.value.kind == "idle_timeout"

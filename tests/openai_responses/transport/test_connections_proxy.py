@@ -10,7 +10,7 @@ from certificates import bundle_of, server_side
 from forward_proxy import ForwardProxy
 from openai_responses.endpoint import Endpoint, Network
 from openai_responses.errors import ConnectionFailed
-from openai_responses.transport.connections import Connections
+from openai_responses.transport.connections import Connections, Deadlines, Timeouts
 from runs import CANARY, end_of, limits, report
 from upstream import KEY, Upstream, free_port, replying
 
@@ -32,7 +32,9 @@ def through(proxy: str, base_url: str = "http://model.test/v1") -> Endpoint:
 
 async def ask(connections: Connections, endpoint: Endpoint) -> object:
     """Send a request and return the response object."""
-    async with connections.post(endpoint, "/responses", {"input": []}) as answer:
+    async with connections.request(
+        endpoint, "/responses", {"input": []}, Deadlines(Timeouts())
+    ) as answer:
         return await answer.response_object()
 
 

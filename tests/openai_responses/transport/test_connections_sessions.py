@@ -3,79 +3,65 @@
 import asyncio
 import gc
 import weakref
-from collections.abc import AsyncIterator
 from typing import Any
 
-import aiohttp
 import pytest
-import pytest_asyncio
 from aiohttp import web
 
-from openai_responses.transport.connections import Sessions
-from upstream import Upstream, replying, until
+from openai_responses.endpoint import Endpoint
+from openai_responses.transport.connections import Connections, Deadlines, Timeouts
+from upstream import KEY, Upstream, replying, until
 
 pytestmark = pytest.mark.asyncio
 
 ANSWER = replying('{"output": []}')
 
 
-@pytest_asyncio.fixture
-async def sessions() -> AsyncIterator[Sessions]:
-    """Return sessions that are closed after the test."""
-    opened = Sessions()
-    yield opened
-    await opened.close()
-
-
-async def post(session: aiohttp.ClientSession, upstream: Upstream) -> Any:
+async def ask(connections: Connections, upstream: Upstream) -> dict[str, Any]:
     """Send a request and return the body of the answer."""
-    async with session.post(upstream.base_url, json={}) as response:
-        return await response.json()
+    async with connections.request(
+        upstream.endpoint, "/responses", {}, Deadlines(Timeouts())
+    ) as answer:
+        return await answer.response_object()
 
 
-async def ask(sessions: Sessions, upstream: Upstream) -> Any:
-    """Borrow a session, send a request, return the body of the answer."""
-    with sessions.pool().lend() as session:
-        return await post(session, upstream)
-
-
-async def test_one_connection_for_many_requests(sessions: Sessions) -> None:
+async def test_one_connection_for_many_requests(connections: Connections) -> None:
     """It is reused as long as answers are read to their ends."""
     async with Upstream(ANSWER) as upstream:
         for _ in range(20):
-            await ask(sessions, upstream)
+            await ask(connections, upstream)
         assert len(upstream.requests) == 20
         assert len(upstream.connections) == 1
 
 
 async def test_idle_connections_are_closed() -> None:
     """After a while without a run nothing is open and no task is left."""
-    sessions = Sessions(idle_seconds=0.01)
+    connections = Connections(idle_seconds=0.01)
     async with Upstream(ANSWER) as upstream:
         before = asyncio.all_tasks()
-        await ask(sessions, upstream)
+        await ask(connections, upstream)
         assert upstream.open_connections == 1
         await until(lambda: upstream.open_connections == 0)
         await until(lambda: asyncio.all_tasks() <= before)
-        await ask(sessions, upstream)  # and opened again when needed
-        await sessions.close()
+        await ask(connections, upstream)  # and opened again when needed
+        await connections.close()
 
 
 @pytest.mark.parametrize("turns", range(6))
 async def test_request_while_the_session_is_being_closed(turns: int) -> None:
     """Whatever the loop does first, no run gets a session that is going away."""
-    sessions = Sessions(idle_seconds=0.0)
+    connections = Connections(idle_seconds=0.0)
     async with Upstream(ANSWER) as upstream:
-        await ask(sessions, upstream)
+        await ask(connections, upstream)
         for _ in range(turns):
             await asyncio.sleep(0)
-        assert await ask(sessions, upstream) == {"output": []}
-        await sessions.close()
+        assert await ask(connections, upstream) == {"output": []}
+        await connections.close()
 
 
 async def test_session_of_a_run_under_way_stays_open() -> None:
     """The idle time does not begin while another run still reads."""
-    sessions = Sessions(idle_seconds=0.0)
+    connections = Connections(idle_seconds=0.0)
     gate = asyncio.Event()
 
     async def answer(request: web.Request) -> web.StreamResponse:
@@ -84,49 +70,50 @@ async def test_session_of_a_run_under_way_stays_open() -> None:
         return web.json_response({"output": []})
 
     async with Upstream(answer) as upstream:
-        first = asyncio.create_task(ask(sessions, upstream))
+        first = asyncio.create_task(ask(connections, upstream))
         await until(lambda: len(upstream.requests) == 1)
-        await ask(sessions, upstream)
+        await ask(connections, upstream)
         await asyncio.sleep(0.01)
         gate.set()
         assert await first == {"output": []}
-        await sessions.close()
+        await connections.close()
 
 
-async def test_close_without_anything_open(sessions: Sessions) -> None:
+async def test_close_without_anything_open(connections: Connections) -> None:
     """There is nothing to do, also the second time."""
-    await sessions.close()
+    await connections.close()
     async with Upstream(ANSWER) as upstream:
-        await ask(sessions, upstream)
-        await sessions.close()
-        await sessions.close()
+        await ask(connections, upstream)
+        await connections.close()
+        await connections.close()
         await until(lambda: upstream.open_connections == 0)
 
 
 async def test_timer_finds_nothing_to_close() -> None:
     """A session that was closed by hand is not closed again by the clock."""
-    sessions = Sessions(idle_seconds=0.0)
+    connections = Connections(idle_seconds=0.0)
     async with Upstream(ANSWER) as upstream:
-        with sessions.pool().lend() as session:
-            await post(session, upstream)
-            await sessions.close()
+        async with connections.request(
+            upstream.endpoint, "/responses", {}, Deadlines(Timeouts())
+        ):
+            await connections.close()
         await asyncio.sleep(0.01)
         assert upstream.open_connections == 0
 
 
-async def test_each_loop_has_a_session_of_its_own(sessions: Sessions) -> None:
+async def test_each_loop_has_a_session_of_its_own(connections: Connections) -> None:
     """Another thread's loop is served too."""
     async with Upstream(ANSWER) as upstream:
 
         async def elsewhere() -> Any:
             try:
-                return await ask(sessions, upstream)
+                return await ask(connections, upstream)
             finally:
-                await sessions.close()
+                await connections.close()
 
-        await ask(sessions, upstream)
+        await ask(connections, upstream)
         there = await asyncio.to_thread(lambda: asyncio.run(elsewhere()))
-        assert there == await ask(sessions, upstream) == {"output": []}
+        assert there == await ask(connections, upstream) == {"output": []}
         assert len(upstream.connections) == 2
 
 
@@ -134,7 +121,7 @@ async def test_owner_that_is_gone() -> None:
     """A pipe that was replaced leaves no connection and no task behind."""
     async with Upstream(ANSWER) as upstream:
         before = asyncio.all_tasks()
-        await ask(Sessions(), upstream)
+        await ask(Connections(), upstream)
         gc.collect()
         await until(lambda: upstream.open_connections == 0)
         await until(lambda: asyncio.all_tasks() <= before)
@@ -142,21 +129,21 @@ async def test_owner_that_is_gone() -> None:
 
 async def test_loops_that_ended_are_forgotten() -> None:
     """A pipe that runs for months keeps nothing of the threads it was called from."""
-    sessions = Sessions()
+    connections = Connections()
     ended: list[weakref.ref[asyncio.AbstractEventLoop]] = []
 
     async def elsewhere() -> None:
-        sessions.pool()
+        await connections.close()
         ended.append(weakref.ref(asyncio.get_running_loop()))
 
     for _ in range(3):
         await asyncio.to_thread(lambda: asyncio.run(elsewhere()))
-    sessions.pool()
+    await connections.close()
     gc.collect()
     assert [loop() for loop in ended] == [None, None, None]
 
 
-async def test_busy_server(sessions: Sessions) -> None:
+async def test_busy_server(connections: Connections) -> None:
     """A hundred chats that stream at once keep no other one waiting."""
     everybody = asyncio.Event()
 
@@ -167,22 +154,23 @@ async def test_busy_server(sessions: Sessions) -> None:
         return web.json_response({"output": []})
 
     async with Upstream(answer) as upstream, asyncio.timeout(10):
-        asked = [ask(sessions, upstream) for _ in range(120)]
+        asked = [ask(connections, upstream) for _ in range(120)]
         assert await asyncio.gather(*asked) == [{"output": []}] * 120
 
 
-async def test_cookies(sessions: Sessions) -> None:
+async def test_cookies(connections: Connections) -> None:
     """What a gateway sets for one user is not sent for the next one."""
 
     async def answer(request: web.Request) -> web.StreamResponse:
-        response = web.json_response({"cookies": dict(request.cookies)})
+        response = web.json_response({"output": [], "cookies": dict(request.cookies)})
         response.set_cookie("affinity", "a")
         return response
 
     async with Upstream(answer) as upstream:
         # From a bare address no client takes a cookie.
-        url = upstream.base_url.replace("127.0.0.1", "localhost")
+        endpoint = Endpoint(upstream.base_url.replace("127.0.0.1", "localhost"), KEY)
         for _ in range(2):
-            with sessions.pool().lend() as session:
-                async with session.post(url, json={}) as response:
-                    assert await response.json() == {"cookies": {}}
+            async with connections.request(
+                endpoint, "/responses", {}, Deadlines(Timeouts())
+            ) as got:
+                assert (await got.response_object())["cookies"] == {}

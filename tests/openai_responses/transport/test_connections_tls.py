@@ -9,7 +9,7 @@ import trustme
 from certificates import bundle_of, server_side
 from openai_responses.endpoint import Endpoint, Network
 from openai_responses.errors import ConnectionFailed, InvalidRequest
-from openai_responses.transport.connections import Connections
+from openai_responses.transport.connections import Connections, Deadlines, Timeouts
 from upstream import KEY, Upstream, replying
 
 pytestmark = pytest.mark.asyncio
@@ -26,7 +26,9 @@ def authority() -> trustme.CA:
 async def ask(connections: Connections, upstream: Upstream, network: Network) -> object:
     """Send a request and return the response object."""
     endpoint = Endpoint(upstream.base_url, KEY, network=network)
-    async with connections.post(endpoint, "/responses", {"input": []}) as answer:
+    async with connections.request(
+        endpoint, "/responses", {"input": []}, Deadlines(Timeouts())
+    ) as answer:
         return await answer.response_object()
 
 
@@ -85,7 +87,9 @@ async def test_bundle_for_another_host(
         address = upstream.base_url.replace("127.0.0.1", "localhost")
         endpoint = Endpoint(address, KEY, network=Network(ca_bundle=bundle))
         with pytest.raises(ConnectionFailed, match="certificate of localhost"):
-            async with connections.post(endpoint, "/responses", {}):
+            async with connections.request(
+                endpoint, "/responses", {}, Deadlines(Timeouts())
+            ):
                 pass
 
 

@@ -362,7 +362,7 @@ def fill(folder: Path) -> None:
 
 async def test_dependencies_come_out_of_the_folder_of_wheels(wheels: Path) -> None:
     """Installed inside, for one run; nothing else can be named."""
-    generous = replace(TIGHT, seconds=120.0, memory=4 * TIGHT.memory)
+    generous = TIGHT._replace(seconds=120.0, memory=4 * TIGHT.memory)
     async with sandboxed(generous, str(wheels)) as chat:
         specs = await chat.tools.specs()
         found = await chat.run("import tiny\ntiny.ANSWER", dependencies=["tiny==1.0"])

@@ -89,7 +89,7 @@ ENDLESS = {
 async def test_what_never_ends_is_stopped() -> None:
     """All at once; nobody is left of any, and each chat goes on."""
     async with sandboxed(
-        replace(TIGHT, seconds=3.0, concurrency=len(ENDLESS))
+        TIGHT._replace(seconds=3.0, concurrency=len(ENDLESS))
     ) as first:
         chats = [replace(first, name=name) for name in ENDLESS]
         runs = [chat.run(ENDLESS[chat.name]) for chat in chats]
@@ -108,7 +108,7 @@ async def test_stopped_run_leaves_what_it_did() -> None:
     code = (
         "import time\nprint('begun')\nopen('kept', 'w').write('x')\ntime.sleep(10_000)"
     )
-    async with sandboxed(replace(TIGHT, seconds=5.0)) as chat:
+    async with sandboxed(TIGHT._replace(seconds=5.0)) as chat:
         ran = await chat.run(code)
 
         assert ran.told["stdout"] == "begun\n"

@@ -5,7 +5,7 @@ import ctypes
 import os
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -186,7 +186,7 @@ async def test_many_at_once_stay_within_their_limits(chats: int, at_once: int) -
     """Each run has as many processes as if it were alone; no more runs than allowed."""
     bubblewrap = BubblewrapBackend(find_interpreters()[-1])
     meeting = Meeting(1, bubblewrap)
-    tools = SandboxTools(replace(TIGHT, concurrency=at_once), "", print, [meeting])
+    tools = SandboxTools(TIGHT._replace(concurrency=at_once), "", print, [meeting])
     assert await tools.specs()
     meeting.expected, meeting.met = at_once, asyncio.Event()
 
