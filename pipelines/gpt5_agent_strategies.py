@@ -11,17 +11,17 @@ Built by scripts/bundle.py from pipes/ and pipelines/; do not edit. In reading o
                       models.resolve, models.usage, transport.stream, loop.events,
                       redaction, endpoint, clock, requests.parameters, requests.build,
                       loop.recovery, loop.response, transport.connections,
-                      loop.attempts, requests.json_schema, loop.arguments,
-                      requests.tools, requests.replay, loop.tools, loop.run
-    owui_chat  host_tools, storage.markers, storage.signature, storage.records,
+                      loop.attempts, requests.json_schema, loop.arguments, loop.tools,
+                      requests.tools, requests.replay, loop.run
+    owui_chat  storage.signature, host_tools, storage.markers, storage.records,
                storage.details_carrier, code, messages, input.history, events, files,
                citations, render.chunks, storage.output_carrier, render.completions,
-               render.items, render.hosted, render.commentary, render.native,
+               render.items, render.commentary, render.hosted, render.native,
                input.tasks
-    toolbox  sandbox.backend, sandbox.seccomp, sandbox.bubblewrap, sandbox.containers,
-             sandbox.program, sandbox.runs, sandbox.workspaces, sandbox.tools,
-             server_entries, remote_tools, mcp.messages, mcp.http, mcp.stdio,
-             mcp.client, openapi.document, openapi.client, tool_servers
+    toolbox  sandbox.backend, sandbox.bubblewrap, sandbox.containers, sandbox.program,
+             sandbox.runs, sandbox.workspaces, sandbox.tools, server_entries,
+             remote_tools, mcp.transports, mcp.client, openapi.document, openapi.client,
+             tool_servers
     gpt5_agent  events, ports, request, agent.accounting, agent.memory, tools.guard,
                 tools.confirmations, agent.earlier_rounds, agent.policy,
                 tools.execution, agent.preparation, agent.transcript, agent.calls,
@@ -62,7 +62,6 @@ from collections.abc import (
     AsyncIterator,
     Awaitable,
     Callable,
-    Container,
     Coroutine,
     Hashable,
     Iterable,
@@ -72,20 +71,19 @@ from collections.abc import (
 )
 from concurrent.futures import CancelledError, Future
 from contextlib import (
-    AbstractAsyncContextManager,
     aclosing,
     asynccontextmanager,
     contextmanager,
     nullcontext,
     suppress,
 )
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from email.utils import parsedate_to_datetime
 from fnmatch import fnmatchcase
 from functools import partial
 from hashlib import sha256
 from importlib import import_module
-from itertools import count, groupby
+from itertools import chain, count, groupby
 from mimetypes import guess_type
 from operator import attrgetter, itemgetter
 from os.path import basename, commonpath, getsize, isabs, isfile, join, realpath
@@ -129,6 +127,7 @@ from pydantic import (
     ValidatorFunctionWrapHandler,
     field_validator,
 )
+from pydantic.alias_generators import to_camel
 
 # ==== openai_responses.json_input: JSON that people and models wrote, which may be invalid.
 
@@ -143,7 +142,7 @@ def parse_json_object(text: object) -> dict[str, Any] | None:
 
 
 def parse_string_map(text: str) -> Mapping[str, str] | None:
-    """Return the JSON object of a text whose values are texts; {} for no text."""
+    """Return the JSON object of texts in a text; {} for an empty text."""
     found = parse_json_object(text.strip() or "{}")
     if found is None or not all(isinstance(one, str) for one in found.values()):
         return None
@@ -174,7 +173,7 @@ def as_text(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
-# ==== openai_responses.items: The API's items: their kinds, their texts, and how calls and outputs belong together.
+# ==== openai_responses.items: The API's items: their kinds, their texts, and pairs of calls and outputs.
 
 Item = dict[str, Any]
 
@@ -182,48 +181,42 @@ Item = dict[str, Any]
 class _ItemKind(NamedTuple):
 
     parts: tuple[tuple[str, str], ...] = ()
-    """Lists of texts that deltas grow: the kind of the text and its field."""
+    """Lists of texts that deltas grow: kind and field."""
     text: tuple[str, str] | None = None
-    """The one text that deltas grow: its kind and its field."""
-    from_client: bool = False
-    """Only our side makes it."""
+    """The one text that deltas grow: kind and field."""
     is_encrypted: bool = False
-    """Only the account and the model family that made it can read it."""
-    id_prefix: str = ""
-    """How the id begins that other servers ask for."""
+    """Only the account and model family that made it can read it."""
     tool: str = ""
-    """The type of the hosted tool that makes it; empty if the API does not run it."""
+    """The hosted tool that makes it, if any."""
     returned: Literal["always", "same_run", "never"] = "always"
-    """Which later requests a hosted item goes into."""
+    """The later requests that a hosted item goes into."""
     required: tuple[str, ...] = ()
     """Fields without which the API refuses a hosted item."""
     nullable: tuple[str, ...] = ()
-    """Fields that it demands even where they are null."""
+    """Fields that the API demands even if they are null."""
     is_call: bool = False
-    """It is part of a call of a hosted tool."""
+    """It belongs to a call of a hosted tool."""
     include: str = ""
-    """What the API leaves out of it unless a request includes it."""
+    """What a request must ask for to get all of it."""
     refused_at_minimal: bool = False
     """Its tool cannot be used with the effort `minimal`."""
     is_cited: bool = False
     """Answers cite what it found."""
     fee: float = 0
-    """US dollars for one call, or for each different value of `fee_field`."""
+    """US dollars for a call, or for each value of `fee_field`."""
     fee_field: str = ""
 
 
 _ITEM_KINDS = {
     "message": _ItemKind(parts=(("text", "content"),)),
     "reasoning": _ItemKind(
-        parts=(("summary", "summary"), ("reasoning", "content")),
-        is_encrypted=True,
-        id_prefix="rs",
+        parts=(("summary", "summary"), ("reasoning", "content")), is_encrypted=True
     ),
     "compaction": _ItemKind(is_encrypted=True),
-    "function_call": _ItemKind(text=("arguments", "arguments"), id_prefix="fc"),
-    "function_call_output": _ItemKind(from_client=True),
-    "custom_tool_call": _ItemKind(text=("arguments", "input"), id_prefix="ctc"),
-    "custom_tool_call_output": _ItemKind(from_client=True),
+    "function_call": _ItemKind(text=("arguments", "arguments")),
+    "function_call_output": _ItemKind(),
+    "custom_tool_call": _ItemKind(text=("arguments", "input")),
+    "custom_tool_call_output": _ItemKind(),
     "web_search_call": _ItemKind(
         tool="web_search",
         required=("action",),
@@ -273,11 +266,9 @@ _ITEM_KINDS = {
         required=("approval_request_id", "approve"),
         returned="same_run",
         is_call=True,
-        from_client=True,
     ),
 }
-"""The types of items that the code knows. The fees are those of LiteLLM 1.109.1's price
-map (2026-11-21)."""
+"""Known types of items. The fees are from LiteLLM 1.109.1 (2026-11-21)."""
 
 _OTHER_KIND = _ItemKind()
 _TOOL_KINDS = {kind.tool: kind for kind in _ITEM_KINDS.values() if kind.tool}
@@ -296,7 +287,7 @@ def item_type(item: Mapping[str, Any]) -> str:
 
 
 def kind_of(item: Mapping[str, Any]) -> _ItemKind:
-    """Return what is known of items of this type."""
+    """Return what is known of its type."""
     return _ITEM_KINDS.get(item_type(item), _OTHER_KIND)
 
 
@@ -321,7 +312,7 @@ def is_reasoning(item: Mapping[str, Any]) -> bool:
 
 
 def is_commentary(item: Mapping[str, Any]) -> bool:
-    """Say whether `item` is a message in front of the answer, about the work on it."""
+    """Say whether `item` is a message about the work on the answer."""
     return item_type(item) == "message" and item.get("phase") == "commentary"
 
 
@@ -331,7 +322,7 @@ def has_encrypted_reasoning(item: Mapping[str, Any]) -> bool:
 
 
 def is_encrypted(item: Mapping[str, Any]) -> bool:
-    """Say whether only the model and account that made `item` can read it."""
+    """Say whether only those who made `item` can read it."""
     return kind_of(item).is_encrypted
 
 
@@ -355,12 +346,12 @@ def message_text(item: Mapping[str, Any]) -> str:
 
 
 def content_parts(content: object) -> list[Item]:
-    """Return the parts of a content; what is no part is left out."""
+    """Return the objects in a content."""
     return [row for row in as_list(content) if isinstance(row, dict)]
 
 
 def part_text(part: Mapping[str, Any]) -> str:
-    """Return the text of one content part, or nothing."""
+    """Return the text of a content part."""
     return as_text(part.get("text") or part.get("refusal"))
 
 
@@ -423,7 +414,7 @@ TextPlace = tuple[str, int]
 
 
 def item_texts(item: Mapping[str, Any]) -> Iterator[tuple[TextPlace, str]]:
-    """Yield the place and the text of everything in `item` that deltas can grow."""
+    """Yield place and text of everything in `item` that deltas grow."""
     kind = kind_of(item)
     for text_kind, field in kind.parts:
         for index, part in enumerate(as_list(item.get(field))):
@@ -436,18 +427,15 @@ def item_texts(item: Mapping[str, Any]) -> Iterator[tuple[TextPlace, str]]:
         yield (text_kind, 0), as_text(item.get(field))
 
 
-_READABLE_FORMATS = ("png", "jpeg", "webp")
-
-
 def is_image_call(item: Mapping[str, Any]) -> bool:
     """Say whether `item` is a picture that the model drew."""
     return item_type(item) == "image_generation_call"
 
 
 def has_image(item: Mapping[str, Any]) -> bool:
-    """Say whether `item` holds a picture that can be sent back to the model."""
-    has_result = is_image_call(item) and bool(item.get("result"))
-    return has_result and _image_format(item) in _READABLE_FORMATS
+    """Say whether `item` holds a picture that the model can read."""
+    is_drawn = is_image_call(item) and bool(item.get("result"))
+    return is_drawn and _image_format(item) in ("png", "jpeg", "webp")
 
 
 def _image_format(item: Mapping[str, Any]) -> str:
@@ -479,7 +467,7 @@ def is_hosted(item: Mapping[str, Any]) -> bool:
 
 
 def is_host_returned(item: Mapping[str, Any]) -> bool:
-    """Say whether `item` is a finished hosted one that can go into a later request."""
+    """Say whether `item` is a hosted one that a later request can contain."""
     kind, action = kind_of(item), as_mapping(item.get("action")).get("type")
     if not kind.tool or kind.returned == "never" or item.get("status") in _UNFINISHED:
         return False
@@ -491,14 +479,14 @@ def is_host_returned(item: Mapping[str, Any]) -> bool:
 
 
 def is_kept_hosted(item: Mapping[str, Any]) -> bool:
-    """Say whether later turns of a chat send `item`, a hosted one."""
+    """Say whether later turns send `item`, a hosted one."""
     return is_host_returned(item) and kind_of(item).returned == "always"
 
 
 def is_replayed(item: Mapping[str, Any]) -> bool:
-    """Say whether later turns of a chat send `item`, which an answer stored.
+    """Say whether later turns send `item`, which an answer stored.
 
-    An unknown type never goes back, nor does a message that is not the model's.
+    Unknown types are never sent, nor are messages that are not the model's.
     """
     if is_hosted(item):
         return is_kept_hosted(item) or has_image(item)
@@ -507,7 +495,7 @@ def is_replayed(item: Mapping[str, Any]) -> bool:
 
 
 def drop_hosted_tool_items(items: Iterable[Item]) -> list[Item]:
-    """Return `items` without calls, their outputs and the reasoning before them."""
+    """Return `items` without calls, their outputs and their reasoning."""
     kept: list[Item] = []
     dangling: list[Item] = []  # reasoning whose product has not come yet
     for item in items:
@@ -521,7 +509,7 @@ def drop_hosted_tool_items(items: Iterable[Item]) -> list[Item]:
 
 
 def search_queries(item: Mapping[str, Any]) -> list[str]:
-    """Return the queries of a search, on the web or in files."""
+    """Return the queries of a search."""
     if item_type(item) == "file_search_call":
         return _texts(item.get("queries"))
     action = as_mapping(item.get("action"))
@@ -529,31 +517,30 @@ def search_queries(item: Mapping[str, Any]) -> list[str]:
 
 
 def search_pages(item: Mapping[str, Any]) -> list[str]:
-    """Return the addresses of the pages that a search found, each once."""
-    rows = as_list(as_mapping(item.get("action")).get("sources"))
-    urls = [row.get("url") for row in rows if isinstance(row, Mapping)]
-    return list(dict.fromkeys(_texts(urls)))
+    """Return the addresses of the pages that a search found."""
+    rows = content_parts(as_mapping(item.get("action")).get("sources"))
+    return list(dict.fromkeys(_texts([row.get("url") for row in rows])))
 
 
 def _texts(values: object) -> list[str]:
     return [row for row in as_list(values) if isinstance(row, str) and row]
 
 
-# ==== openai_responses.errors: The exceptions of this package, and the error that the API reports.
+# ==== openai_responses.errors: The exceptions of this package, and the API's own error.
 
 
 class ResponsesError(Exception):
-    """What this package raises on purpose; its text may be shown to a person."""
+    """What this package raises on purpose."""
 
 
 class InvalidRequest(ResponsesError):
-    """A request that is not sent; the text says why."""
+    """A request that is not sent."""
 
 
 def valve_error(
     problem: str, example: str = "", *, place: str = "the valves"
 ) -> InvalidRequest:
-    """Return the error of a setting: what is wrong, and who has to correct it where."""
+    """Return the error of a valve that an administrator corrects."""
     shown = f", for example {example}" if example else ""
     return InvalidRequest(
         f"{problem}. An administrator has to correct it in {place}{shown}."
@@ -576,7 +563,7 @@ TimeoutKind = Literal["first_event_timeout", "idle_timeout", "total_timeout"]
 
 
 class TimedOut(ResponsesError):
-    """The server was silent, or the run took, longer than a limit allows."""
+    """A time limit of the run was exceeded."""
 
     def __init__(self, kind: TimeoutKind) -> None:
         """Note which limit it was."""
@@ -585,7 +572,7 @@ class TimedOut(ResponsesError):
 
 
 class ResponseLost(ResponsesError):
-    """A response that continues at the server but can no longer be read."""
+    """A background response that can no longer be read."""
 
 
 class UnreadableAnswer(ResponsesError):
@@ -593,14 +580,13 @@ class UnreadableAnswer(ResponsesError):
 
 
 class MalformedEvent(ResponsesError):
-    """An event of a stream whose payload is not a JSON object."""
+    """An event of a stream cannot be read."""
 
 
 class ApiError(NamedTuple):
     """The error that the API reports (docs/reference/responses-api.md, "Errors").
 
-    `message` is the server's text. It can quote a key or a prompt, so it is never
-    shown.
+    `message` is never shown: it can quote a key or a prompt.
     """
 
     code: str | None = None
@@ -612,8 +598,8 @@ class ApiError(NamedTuple):
 class Failure(NamedTuple):
     """A failure before the first event.
 
-    `status` is None if no HTTP answer came, and 200 if the stream began with an error.
-    `retry_after` is in seconds; `should_retry` is the server's own word.
+    `status` is None without an HTTP answer, 200 if the stream began with an error.
+    `retry_after` is in seconds; `should_retry` is what the server says.
     """
 
     status: int | None = None
@@ -626,7 +612,7 @@ class ApiRefused(ResponsesError):
     """The API answered with an HTTP status of 400 or more, or with an error."""
 
     def __init__(self, sentence: str, failure: Failure, request_id: str = "") -> None:
-        """Keep the `failure`, and OpenAI's id of the request for the log."""
+        """Keep the `failure`, and OpenAI's id of the request."""
         super().__init__(sentence)
         self.failure = failure
         self.request_id = request_id
@@ -643,7 +629,7 @@ class ApiRefused(ResponsesError):
 
 
 def read_api_error(wire: object) -> ApiError:
-    """Return the error of a body, of a response, or of either form of the event."""
+    """Return the error of a body, a response, or either form of the event."""
     while isinstance(wire, Mapping) and isinstance(wire.get("error"), Mapping | str):
         wire = wire["error"]
     if isinstance(wire, str):
@@ -651,19 +637,13 @@ def read_api_error(wire: object) -> ApiError:
     if not isinstance(wire, Mapping):
         return ApiError()
     message = wire.get("message") or wire.get("detail")
-    return ApiError(
-        code=_text_or_none(wire.get("code")),
-        type=_text_or_none(wire.get("type")),
-        param=_text_or_none(wire.get("param")),
-        message=message if isinstance(message, str) else "",
+    code, kind, param = (
+        as_text(wire.get(key)) or None for key in ("code", "type", "param")
     )
+    return ApiError(code, kind, param, as_text(message))
 
 
-def _text_or_none(value: object) -> str | None:
-    return value if isinstance(value, str) and value else None
-
-
-# ==== openai_responses.endings: How a run can end, and the sentence that a person sees for each ending.
+# ==== openai_responses.endings: How a run can end, and the sentence for each ending.
 
 _PICTURE = (
     "The model's server could not use a picture of this chat{code}. Remove it, or "
@@ -788,12 +768,11 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "kept; ask to continue, or choose less effort.",
     },
 }
-"""The sentences, by kind of ending, then by code or HTTP status. The empty key is for
-all others, "5" for every other status from 500 up. A kind that is not in this table
-takes the sentence of its exception."""
+"""The sentences, by kind of ending, then by code or HTTP status. "" stands for all other
+codes, "5" for all other statuses from 500 up. Other kinds use their exception's text."""
 
 
-EndingKind = Literal[
+_EndingKind = Literal[
     "completed",
     "incomplete",
     "failed",
@@ -811,9 +790,9 @@ EndingKind = Literal[
 
 
 class Ending(NamedTuple):
-    """How a run ended: the API's word for the cause, and a sentence if there is one."""
+    """How a run ended; `code` is the API's word for the cause."""
 
-    kind: EndingKind
+    kind: _EndingKind
     code: str | None = None
     sentence: str = ""
 
@@ -823,38 +802,37 @@ class Ending(NamedTuple):
         return self.kind != "completed"
 
 
+def _usual_ending(kind: _EndingKind) -> Ending:
+    return Ending(kind, sentence=SENTENCES[kind][""])
+
+
 COMPLETED = Ending("completed")
-CUT = Ending("cut", sentence=SENTENCES["cut"][""])
-UNREADABLE = Ending("unreadable", sentence=SENTENCES["unreadable"][""])
+CUT = _usual_ending("cut")
+UNREADABLE = _usual_ending("unreadable")
 
 _WORD = re.compile(r"[a-z][a-z_.]*(\[\d{1,5}\][a-z_.]*)*")
 
 
 def ending_of_incomplete(reason: str | None) -> Ending:
-    """Return the ending of a `response.incomplete` with this reason."""
+    """Return the ending of a `response.incomplete`."""
     code = api_word(reason)
     return Ending("incomplete", code, _sentence("incomplete", ApiError(code=code)))
 
 
 def ending_of_failure(kind: Literal["failed", "error"], error: ApiError) -> Ending:
-    """Return the ending of a `response.failed` ("failed") or an `error` event."""
-    code = api_word(error.code or error.type)
-    return Ending(kind, code, failure_sentence(error))
+    """Return the ending of a `response.failed` or an `error` event."""
+    return Ending(kind, _code(error), failure_sentence(error))
 
 
 def ending_of_exception(error: ResponsesError, has_begun: bool) -> Ending:
-    """Return the ending of a run that one of our errors stopped.
-
-    `has_begun` says whether an event had arrived; if so, the answer was cut.
-    """
+    """Return the ending of a run that `error` stopped, after its first event or not."""
     match error:
         case TimedOut():
-            return Ending(error.kind, sentence=SENTENCES[error.kind][""])
+            return _usual_ending(error.kind)
         case MalformedEvent():
-            return Ending("malformed", sentence=SENTENCES["malformed"][""])
+            return _usual_ending("malformed")
         case ApiRefused():
-            code = api_word(error.error.code or error.error.type)
-            return Ending("refused", code, str(error))
+            return Ending("refused", _code(error.error), str(error))
         case ResponseLost():
             return Ending("cut", sentence=SENTENCES["cut"]["lost"])
         case UnreadableAnswer():
@@ -864,31 +842,31 @@ def ending_of_exception(error: ResponsesError, has_begun: bool) -> Ending:
     return CUT if has_begun else Ending("unreachable", sentence=str(error))
 
 
+def _code(error: ApiError) -> str | None:
+    return api_word(error.code or error.type)
+
+
 def failure_sentence(error: ApiError) -> str:
-    """Return the sentence for an error that came after the request was accepted."""
+    """Return the sentence for an error after the request was accepted."""
     return _sentence("failed", error)
 
 
 def refusal_sentence(status: int, error: ApiError, model: str) -> str:
-    """Return the sentence for an HTTP status of 400 or more.
-
-    `model` is the id from the chat, not from the server.
-    """
-    facts = {"model": model, "status": str(status)}
-    refused, failed = SENTENCES["refused"], SENTENCES["failed"]
+    """Return the sentence for an HTTP status of 400 or more."""
+    refused = SENTENCES["refused"]
     if status == 401:
         return refused["401"]
+    known = {**SENTENCES["failed"], **refused}
     for word in (error.code, error.type):
-        sentence = word and (refused.get(word) or failed.get(word))
-        if sentence:
-            return sentence.format(code="", **facts)
+        if word and word in known:
+            return known[word].format(code="", model=model, status=status)
     other = refused["5"] if status >= 500 else refused[""]
     about = {"code": _shown(error.code), "param": _shown(error.param, " at {}")}
-    return refused.get(str(status), other).format(**about, **facts)
+    return refused.get(str(status), other).format(**about, model=model, status=status)
 
 
 def failure_status(failure: Failure) -> str:
-    """Return the status line for a failure after which the request is sent again."""
+    """Return the status line before the request is sent again."""
     if failure.status == 429:
         return "The model's server is busy with this key's requests."
     if failure.status and failure.status != 200:
@@ -898,24 +876,16 @@ def failure_status(failure: Failure) -> str:
 
 def _sentence(kind: str, error: ApiError) -> str:
     sentences = SENTENCES[kind]
-    words = (word for word in (error.code, error.type) if word)
-    sentence = next(
-        (sentences[one] for one in words if one in sentences), sentences[""]
-    )
-    return sentence.format(code=_shown(error.code or error.type))
+    words = (word for word in (error.code, error.type) if word in sentences)
+    return sentences[next(words, None) or ""].format(code=_shown(_code(error)))
 
 
 def _shown(word: str | None, form: str = " ({})") -> str:
-    known = api_word(word)
-    return form.format(known) if known else ""
+    return form.format(word) if api_word(word) else ""
 
 
 def api_word(word: str | None) -> str | None:
-    """Return `word` if it can be a word of the API, else None.
-
-    Such words consist of small letters, digits, dots, brackets and underscores; a key
-    does not.
-    """
+    """Return `word` if it can be a word of the API, and no key; else None."""
     known = any(word in sentences for sentences in SENTENCES.values())
     return word if word and (known or _WORD.fullmatch(word)) else None
 
@@ -927,74 +897,74 @@ def api_word(word: str | None) -> str | None:
 # Facts as of 2026-11-21. A dated snapshot has a row only where it differs from its model.
 # Prices are US dollars for a million tokens at the standard tier: input, cached, cache_write, output.
 CATALOG_TABLE = """
-model|efforts|default_effort|sampling|traits|max_output_tokens|context|prices|shutdown|successor
-chatgpt-4o-latest|||always|vision||||2026-02-17|gpt-5.5
-codex-mini-latest|||never|reasoning summary functions vision||||2026-02-12|gpt-5.4-mini
-gpt-3.5-turbo|||always|functions|4096|16385|0.5 - - 1.5|2026-10-23|gpt-5.6-terra
-gpt-3.5-turbo-0125|||always|functions|4096|16385|0.5 - - 1.5|2026-10-23|gpt-5.6-terra
-gpt-3.5-turbo-1106|||always|functions|4096|16385|1 - - 2|2026-09-28|gpt-5.6-terra
-gpt-4|||always|functions|4096|8192|30 - - 60|2026-10-23|gpt-5.6-sol
-gpt-4-0125-preview|||always|functions||||2026-03-26|gpt-5.6-sol
-gpt-4-0314|||always|functions||||2026-03-26|gpt-5.6-sol
-gpt-4-0613|||always|functions|4096|8192|30 - - 60|2026-10-23|gpt-5.6-sol
-gpt-4-1106-preview|||always|functions|4096|128000|10 - - 30|2026-10-23|gpt-5.6-sol
-gpt-4-turbo|||always|functions vision|4096|128000|10 - - 30|2026-10-23|gpt-5.6-sol
-gpt-4-turbo-preview|||always|functions||||2026-03-26|gpt-5.6-sol
-gpt-4.1|||always|functions hosted vision|32768|1047576|2 0.5 - 8|2027-01-14|gpt-6-luna
-gpt-4.1-mini|||always|functions hosted vision|32768|1047576|0.4 0.1 - 1.6|2027-01-14|gpt-6-luna
-gpt-4.1-nano|||always|functions vision|32768|1047576|0.1 0.025 - 0.4|2026-10-23|gpt-5.6-luna
-gpt-4o|||always|functions hosted vision|16384|128000|2.5 1.25 - 10|2027-01-14|gpt-6-luna
-gpt-4o-2024-05-13|||always|functions hosted vision|4096|128000|5 - - 15|2026-10-23|gpt-5.6-sol
-gpt-4o-mini|||always|functions hosted vision|16384|128000|0.15 0.075 - 0.6|2027-01-14|gpt-6-luna
-gpt-5|minimal usual|medium|never|usual verbosity|128000|400000|1.25 0.125 - 10|2026-12-11|gpt-6.1-sol
-gpt-5-chat-latest|||always|vision|16384|128000|1.25 0.125 - 10|2026-07-23|gpt-5.5
-gpt-5-codex|usual|medium|never|usual|128000|400000|1.25 0.125 - 10|2026-07-23|gpt-5.4
-gpt-5-mini|minimal usual|medium|never|usual verbosity|128000|400000|0.25 0.025 - 2|2026-12-11|gpt-6.1-terra
-gpt-5-nano|minimal usual|medium|never|usual verbosity|128000|400000|0.05 0.005 - 0.4|2026-12-11|gpt-6-luna
-gpt-5-pro|high|high|never|usual verbosity|272000|400000|15 - - 120|2026-12-11|gpt-6.1-sol
-gpt-5.1|none usual|none|with_none|usual verbosity|128000|400000|1.25 0.125 - 10|2027-04-01|gpt-6.1-sol
-gpt-5.1-chat-latest|medium|medium|never|reasoning summary verbosity functions vision|16384|128000|1.25 0.125 - 10|2026-07-23|gpt-5.5
-gpt-5.1-codex|usual|medium|never|usual|128000|400000|1.25 0.125 - 10|2026-07-23|gpt-6.1-sol
-gpt-5.1-codex-max|usual xhigh|medium|never|usual|128000|400000|1.25 0.125 - 10|2026-07-23|gpt-5.4
-gpt-5.1-codex-mini|usual|medium|never|usual|128000|400000|0.25 0.025 - 2|2026-07-23|gpt-5.4-mini
-gpt-5.2|none usual xhigh|none|with_none|usual verbosity|128000|400000|1.75 0.175 - 14||
-gpt-5.2-chat-latest|medium|medium|never|reasoning summary verbosity functions vision|16384|128000|1.75 0.175 - 14|2026-08-10|gpt-5.5
-gpt-5.2-codex|usual xhigh||never|usual|128000|400000|1.75 0.175 - 14|2026-07-23|gpt-5.4
-gpt-5.2-pro|medium high xhigh|medium|never|usual verbosity|128000|400000|21 - - 168||
-gpt-5.3-chat-latest|medium|medium|never|reasoning summary verbosity functions vision|16384|128000|1.75 0.175 - 14|2026-08-10|gpt-5.5
-gpt-5.3-codex|none usual xhigh|none|with_none|usual phase|128000|400000|1.75 0.175 - 14|2027-04-01|gpt-6.1-sol
-gpt-5.4|none usual xhigh|none|with_none|usual verbosity phase|128000|1050000|2.5 0.25 - 15||
-gpt-5.4-mini|none usual xhigh|none|with_none|usual verbosity phase|128000|400000|0.75 0.075 - 4.5||
-gpt-5.4-nano|none usual xhigh|none|with_none|usual verbosity phase|128000|400000|0.2 0.02 - 1.25|2027-04-01|gpt-6-luna
-gpt-5.4-pro|medium high xhigh|medium|never|usual verbosity phase|128000|1050000|30 - - 180||
-gpt-5.5|none usual xhigh|medium|with_none|usual verbosity phase|128000|1050000|5 0.5 - 30||
-gpt-5.5-pro|medium high xhigh|medium|never|usual verbosity phase|128000|1050000|30 - - 180||
-gpt-5.6-cyber|none usual xhigh max|medium|with_none|usual verbosity phase|128000|400000|12.5 1.25 15.625 75||
-gpt-5.6-luna|none usual xhigh max|medium|with_none|usual verbosity phase|128000|1050000|0.2 0.02 0.25 1.2||
-gpt-5.6-sol|none usual xhigh max|medium|with_none|usual verbosity phase|128000|1050000|4 0.4 5 20||
-gpt-5.6-terra|none usual xhigh max|medium|with_none|usual verbosity phase|128000|1050000|2 0.2 2.5 12||
-gpt-6-astra|usual xhigh max||never|usual verbosity phase|128000|1050000|10 1 12.5 50||
-gpt-6-astra-law|usual xhigh max||never|usual verbosity phase|128000|1050000|10 1 - 50||
-gpt-6-cyber|||never|usual verbosity phase|||||
-gpt-6-luna|none usual xhigh max|medium|with_none|usual verbosity phase|128000|1050000|0.1 0.01 0.125 0.5||
-gpt-6-rosalind|||never|usual verbosity phase|128000|1050000|15 1.5 18.75 75||
-gpt-6-sol|none usual xhigh max|medium|with_none|usual verbosity phase|128000|1050000|2 0.2 2.5 10||
-gpt-6.1-sol|usual xhigh max|medium|never|usual verbosity phase|128000|1050000|2 0.1 2.5 10||
-gpt-6.1-terra|none usual xhigh max|medium|with_none|usual verbosity phase|128000|1050000|1 0.05 1.25 5||
-gpt-6.2-astra|usual xhigh max||never|usual verbosity phase prefix_bound|128000|1050000|8 - - 40||
-gpt-6.2-astra-law|||never|usual verbosity phase prefix_bound|||||
-gpt-6.2-sol|usual xhigh max||never|usual verbosity phase prefix_bound|128000|1050000|2 - - 10||
-gpt-daybreak-blue-latest|||never|usual phase|128000|1050000|4 0.4 5 20||
-gpt-daybreak-red-latest|||never|usual phase|128000|400000|12.5 1.25 15.625 75||
-gpt-rosalind-research|||never|usual phase|||5 0.5 - 25||
-o1|usual|medium|never|reasoning functions vision|100000|200000|15 7.5 - 60|2026-10-23|gpt-5.6-sol
-o1-pro|usual|medium|never|reasoning functions vision|100000|200000|150 - - 600|2026-10-23|gpt-5.6-sol
-o3|usual|medium|never|usual|100000|200000|2 0.5 - 8|2026-12-11|gpt-6.1-sol
-o3-deep-research|usual|medium|never|reasoning summary hosted vision|100000|200000|10 2.5 - 40|2026-07-23|gpt-5.4-pro
-o3-mini|usual|medium|never|reasoning summary functions|100000|200000|1.1 0.55 - 4.4|2026-10-23|gpt-5.6-sol
-o3-pro|usual|medium|never|usual|100000|200000|20 - - 80|2026-12-11|gpt-6.1-sol
-o4-mini|usual|medium|never|usual|100000|200000|1.1 0.275 - 4.4|2026-10-23|gpt-5.6-terra
-o4-mini-deep-research|usual|medium|never|reasoning summary hosted vision|100000|200000|2 0.5 - 8|2026-07-23|gpt-5.4-pro
+model|efforts|default_effort|traits|max_output_tokens|context|prices|shutdown|successor
+chatgpt-4o-latest|||vision||||2026-02-17|gpt-5.5
+codex-mini-latest|||reasoning summary functions vision||||2026-02-12|gpt-5.4-mini
+gpt-3.5-turbo|||functions|4096|16385|0.5 - - 1.5|2026-10-23|gpt-5.6-terra
+gpt-3.5-turbo-0125|||functions|4096|16385|0.5 - - 1.5|2026-10-23|gpt-5.6-terra
+gpt-3.5-turbo-1106|||functions|4096|16385|1 - - 2|2026-09-28|gpt-5.6-terra
+gpt-4|||functions|4096|8192|30 - - 60|2026-10-23|gpt-5.6-sol
+gpt-4-0125-preview|||functions||||2026-03-26|gpt-5.6-sol
+gpt-4-0314|||functions||||2026-03-26|gpt-5.6-sol
+gpt-4-0613|||functions|4096|8192|30 - - 60|2026-10-23|gpt-5.6-sol
+gpt-4-1106-preview|||functions|4096|128000|10 - - 30|2026-10-23|gpt-5.6-sol
+gpt-4-turbo|||functions vision|4096|128000|10 - - 30|2026-10-23|gpt-5.6-sol
+gpt-4-turbo-preview|||functions||||2026-03-26|gpt-5.6-sol
+gpt-4.1|||functions hosted vision|32768|1047576|2 0.5 - 8|2027-01-14|gpt-6-luna
+gpt-4.1-mini|||functions hosted vision|32768|1047576|0.4 0.1 - 1.6|2027-01-14|gpt-6-luna
+gpt-4.1-nano|||functions vision|32768|1047576|0.1 0.025 - 0.4|2026-10-23|gpt-5.6-luna
+gpt-4o|||functions hosted vision|16384|128000|2.5 1.25 - 10|2027-01-14|gpt-6-luna
+gpt-4o-2024-05-13|||functions hosted vision|4096|128000|5 - - 15|2026-10-23|gpt-5.6-sol
+gpt-4o-mini|||functions hosted vision|16384|128000|0.15 0.075 - 0.6|2027-01-14|gpt-6-luna
+gpt-5|minimal usual|medium|usual verbosity|128000|400000|1.25 0.125 - 10|2026-12-11|gpt-6.1-sol
+gpt-5-chat-latest|||vision|16384|128000|1.25 0.125 - 10|2026-07-23|gpt-5.5
+gpt-5-codex|usual|medium|usual|128000|400000|1.25 0.125 - 10|2026-07-23|gpt-5.4
+gpt-5-mini|minimal usual|medium|usual verbosity|128000|400000|0.25 0.025 - 2|2026-12-11|gpt-6.1-terra
+gpt-5-nano|minimal usual|medium|usual verbosity|128000|400000|0.05 0.005 - 0.4|2026-12-11|gpt-6-luna
+gpt-5-pro|high|high|usual verbosity|272000|400000|15 - - 120|2026-12-11|gpt-6.1-sol
+gpt-5.1|none usual|none|usual verbosity|128000|400000|1.25 0.125 - 10|2027-04-01|gpt-6.1-sol
+gpt-5.1-chat-latest|medium|medium|reasoning summary verbosity functions vision|16384|128000|1.25 0.125 - 10|2026-07-23|gpt-5.5
+gpt-5.1-codex|usual|medium|usual|128000|400000|1.25 0.125 - 10|2026-07-23|gpt-6.1-sol
+gpt-5.1-codex-max|usual xhigh|medium|usual|128000|400000|1.25 0.125 - 10|2026-07-23|gpt-5.4
+gpt-5.1-codex-mini|usual|medium|usual|128000|400000|0.25 0.025 - 2|2026-07-23|gpt-5.4-mini
+gpt-5.2|none usual xhigh|none|usual verbosity|128000|400000|1.75 0.175 - 14||
+gpt-5.2-chat-latest|medium|medium|reasoning summary verbosity functions vision|16384|128000|1.75 0.175 - 14|2026-08-10|gpt-5.5
+gpt-5.2-codex|usual xhigh||usual|128000|400000|1.75 0.175 - 14|2026-07-23|gpt-5.4
+gpt-5.2-pro|medium high xhigh|medium|usual verbosity|128000|400000|21 - - 168||
+gpt-5.3-chat-latest|medium|medium|reasoning summary verbosity functions vision|16384|128000|1.75 0.175 - 14|2026-08-10|gpt-5.5
+gpt-5.3-codex|none usual xhigh|none|usual phase|128000|400000|1.75 0.175 - 14|2027-04-01|gpt-6.1-sol
+gpt-5.4|none usual xhigh|none|usual verbosity phase|128000|1050000|2.5 0.25 - 15||
+gpt-5.4-mini|none usual xhigh|none|usual verbosity phase|128000|400000|0.75 0.075 - 4.5||
+gpt-5.4-nano|none usual xhigh|none|usual verbosity phase|128000|400000|0.2 0.02 - 1.25|2027-04-01|gpt-6-luna
+gpt-5.4-pro|medium high xhigh|medium|usual verbosity phase|128000|1050000|30 - - 180||
+gpt-5.5|none usual xhigh|medium|usual verbosity phase|128000|1050000|5 0.5 - 30||
+gpt-5.5-pro|medium high xhigh|medium|usual verbosity phase|128000|1050000|30 - - 180||
+gpt-5.6-cyber|none usual xhigh max|medium|usual verbosity phase|128000|400000|12.5 1.25 15.625 75||
+gpt-5.6-luna|none usual xhigh max|medium|usual verbosity phase|128000|1050000|0.2 0.02 0.25 1.2||
+gpt-5.6-sol|none usual xhigh max|medium|usual verbosity phase|128000|1050000|4 0.4 5 20||
+gpt-5.6-terra|none usual xhigh max|medium|usual verbosity phase|128000|1050000|2 0.2 2.5 12||
+gpt-6-astra|usual xhigh max||usual verbosity phase|128000|1050000|10 1 12.5 50||
+gpt-6-astra-law|usual xhigh max||usual verbosity phase|128000|1050000|10 1 - 50||
+gpt-6-cyber|||usual verbosity phase|||||
+gpt-6-luna|none usual xhigh max|medium|usual verbosity phase|128000|1050000|0.1 0.01 0.125 0.5||
+gpt-6-rosalind|||usual verbosity phase|128000|1050000|15 1.5 18.75 75||
+gpt-6-sol|none usual xhigh max|medium|usual verbosity phase|128000|1050000|2 0.2 2.5 10||
+gpt-6.1-sol|usual xhigh max|medium|usual verbosity phase|128000|1050000|2 0.1 2.5 10||
+gpt-6.1-terra|none usual xhigh max|medium|usual verbosity phase|128000|1050000|1 0.05 1.25 5||
+gpt-6.2-astra|usual xhigh max||usual verbosity phase prefix_bound|128000|1050000|8 - - 40||
+gpt-6.2-astra-law|||usual verbosity phase prefix_bound|||||
+gpt-6.2-sol|usual xhigh max||usual verbosity phase prefix_bound|128000|1050000|2 - - 10||
+gpt-daybreak-blue-latest|||usual phase|128000|1050000|4 0.4 5 20||
+gpt-daybreak-red-latest|||usual phase|128000|400000|12.5 1.25 15.625 75||
+gpt-rosalind-research|||usual phase|||5 0.5 - 25||
+o1|usual|medium|reasoning functions vision|100000|200000|15 7.5 - 60|2026-10-23|gpt-5.6-sol
+o1-pro|usual|medium|reasoning functions vision|100000|200000|150 - - 600|2026-10-23|gpt-5.6-sol
+o3|usual|medium|usual|100000|200000|2 0.5 - 8|2026-12-11|gpt-6.1-sol
+o3-deep-research|usual|medium|reasoning summary hosted vision|100000|200000|10 2.5 - 40|2026-07-23|gpt-5.4-pro
+o3-mini|usual|medium|reasoning summary functions|100000|200000|1.1 0.55 - 4.4|2026-10-23|gpt-5.6-sol
+o3-pro|usual|medium|usual|100000|200000|20 - - 80|2026-12-11|gpt-6.1-sol
+o4-mini|usual|medium|usual|100000|200000|1.1 0.275 - 4.4|2026-10-23|gpt-5.6-terra
+o4-mini-deep-research|usual|medium|reasoning summary hosted vision|100000|200000|2 0.5 - 8|2026-07-23|gpt-5.4-pro
 """
 
 # Ids that the API itself serves with another model.
@@ -1010,7 +980,7 @@ CATALOG_ALIASES: dict[str, str] = {
 }
 
 
-# ==== openai_responses.models.resolve: Resolves a model name to an id and to the facts that decide what can be sent to it.
+# ==== openai_responses.models.resolve: Resolves a model name to an id and to the facts about the model.
 
 REASONING_EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 
@@ -1034,17 +1004,17 @@ class ModelPrices(NamedTuple):
 
 class _ModelFacts(NamedTuple):
 
-    reasoning: bool  # takes a `reasoning` parameter
-    efforts: tuple[str, ...]  # lowest first; empty: none, or unknown
-    default_effort: str | None  # what the API uses when none is sent
-    sampling: str  # "always", "with_none" or "never": temperature, top_p, logprobs
-    summary: bool
-    verbosity: bool
-    phase: bool
-    functions: bool
-    hosted: bool  # takes the tools that OpenAI itself runs
-    vision: bool
-    prefix_bound: bool  # reasoning is dropped when what preceded it changed
+    reasoning: bool = False
+    efforts: tuple[str, ...] = ()  # lowest first; empty: none, or unknown
+    default_effort: str | None = None  # what the API uses when none is sent
+    sampling: str = "always"  # or "with_none", "never": temperature, top_p, logprobs
+    summary: bool = False
+    verbosity: bool = False
+    phase: bool = False
+    functions: bool = True
+    hosted: bool = False  # takes the tools that OpenAI itself runs
+    vision: bool = True
+    prefix_bound: bool = False  # reasoning is dropped when what preceded it changed
     max_output_tokens: int | None = None
     context: int | None = None
     shutdown: str | None = None  # ISO date
@@ -1053,8 +1023,17 @@ class _ModelFacts(NamedTuple):
     known_family: bool = True  # False: the name says nothing, the facts are cautious
 
 
+_PLAIN_FACTS = _ModelFacts()
+
+# For an unknown gpt from version 5 on (docs/reference/responses-api.md, "Unknown
+# models").
+_REASONING_FACTS = _ModelFacts(
+    reasoning=True, sampling="never", summary=True, verbosity=True, hosted=True
+)
+
+
 class ResolvedModel(NamedTuple):
-    """A resolved name: what to send, who can read its reasoning, what to call it."""
+    """What a name stands for."""
 
     id: str  # sent as `model`
     family: str  # encrypted reasoning is readable inside one family
@@ -1063,7 +1042,7 @@ class ResolvedModel(NamedTuple):
     name: str  # for people
 
     def lowest_effort(self) -> str | None:
-        """The cheapest effort known to be accepted."""
+        """Return the cheapest effort known to be accepted."""
         return self.facts.efforts[0] if self.facts.efforts else None
 
     def takes_effort(self, effort: str) -> bool:
@@ -1086,18 +1065,9 @@ def resolve_model(
     model = overrides.get(base)
     if model and effort in REASONING_EFFORTS and model.takes_effort(effort):
         return model._replace(effort=effort, name=f"{model.name} ({effort})")
-    return _resolve_known(name)
-
-
-def _resolve_known(name: str) -> ResolvedModel:
-    model_id, effort = _named_model(name) or _model_with_effort(name) or (name, None)
-    return ResolvedModel(
-        id=model_id,
-        family=_model_family(model_id),
-        effort=effort,
-        facts=_model_facts(model_id),
-        name=_shown_name(model_id, effort),
-    )
+    id, found = _named_model(name) or _model_with_effort(name) or (name, None)
+    facts, shown = _model_facts(id), _shown_name(id, found)
+    return ResolvedModel(id, _model_family(id), found, facts, shown)
 
 
 def _named_model(name: str) -> tuple[str, str | None] | None:
@@ -1110,13 +1080,13 @@ def _named_model(name: str) -> tuple[str, str | None] | None:
 
 def _thinking_or_instant(name: str) -> tuple[str, str | None] | None:
     if match := _THINKING_NAME.match(name):
-        row = CATALOG_FACTS.get(model_id := match[1] + (match[2] or ""))
+        facts = CATALOG_FACTS.get(model_id := match[1] + (match[2] or ""))
         # From gpt-5.1 to 5.4 the default is not to think at all.
-        thinks = "medium" if row and row.default_effort == "none" else None
-        return (model_id, thinks) if row else None
+        thinks = "medium" if facts and facts.default_effort == "none" else None
+        return (model_id, thinks) if facts else None
     if match := _INSTANT_NAME.match(name):
-        row = CATALOG_FACTS.get(match[1])
-        return (match[1], "none") if row and "none" in row.efforts else None
+        facts = CATALOG_FACTS.get(match[1])
+        return (match[1], "none") if facts and "none" in facts.efforts else None
     return None
 
 
@@ -1139,21 +1109,15 @@ def _model_family(model_id: str) -> str:
 
 
 def _model_facts(model_id: str) -> _ModelFacts:
-    facts = CATALOG_FACTS.get(model_id) or CATALOG_FACTS.get(_model_family(model_id))
-    if facts:
-        return facts
+    for name in (model_id, _model_family(model_id)):
+        if name in CATALOG_FACTS:
+            return CATALOG_FACTS[name]
     if match := _WRAPPED_ID.match(model_id):
-        # A fine-tuned model ends with its base but has prices of its own, and so
-        # has a router.
+        # Fine-tuned models and routers have prices of their own.
         return _model_facts(match[1])._replace(prices=None)
-    return _family_facts(model_id)
-
-
-def _family_facts(model_id: str) -> _ModelFacts:
     if _O_SERIES_ID.match(model_id):
-        return _REASONING_FACTS._replace(
-            efforts=("low", "medium", "high"), verbosity=False
-        )
+        efforts = tuple(_USUAL_EFFORTS.split())
+        return _REASONING_FACTS._replace(efforts=efforts, verbosity=False)
     match = _GPT_VERSION.match(model_id)
     if not match:
         # A deployment can have any name; only its administrator knows its facts.
@@ -1181,53 +1145,25 @@ def _shown_word(word: str) -> str:
     return word if word in ("mini", "nano", "pro") else word.capitalize()
 
 
-# The safe default for an unknown gpt of version 5 or later: an effort or a verbosity
-# only if someone asks for it, no sampling parameters, a summary
-# (docs/reference/responses-api.md, "Unknown models").
-_REASONING_FACTS = _ModelFacts(
-    reasoning=True,
-    efforts=(),
-    default_effort=None,
-    sampling="never",
-    summary=True,
-    verbosity=True,
-    phase=False,
-    functions=True,
-    hosted=True,
-    vision=True,
-    prefix_bound=False,
-)
-# For gpt-4 and for ids that say nothing (another vendor, an Azure deployment): a model
-# that does not reason refuses `reasoning` and its `include` with a 400, and a reasoning
-# model works without them. So they are sent only if an effort is asked for.
-_PLAIN_FACTS = _REASONING_FACTS._replace(
-    reasoning=False,
-    sampling="always",
-    summary=False,
-    verbosity=False,
-    hosted=False,
-)
-
-
 _YES_OR_NO_FACTS = frozenset(
     name for name, fact in _PLAIN_FACTS._asdict().items() if isinstance(fact, bool)
 )
-_USUAL_EFFORTS, _USUAL_TRAITS = (
-    "low medium high",
-    "reasoning summary functions hosted vision",
-)
+_USUAL_EFFORTS = "low medium high"
+_USUAL_TRAITS = "reasoning summary functions hosted vision"
 """What `usual` stands for in the table of the catalog."""
 
 
 def _read_catalog_row(line: str) -> tuple[str, _ModelFacts]:
-    name, efforts, effort, sampling, traits, output, context, *rest = line.split("|")
+    name, efforts, effort, traits, output, context, *rest = line.split("|")
     prices, shutdown, successor = rest
     words = traits.replace("usual", _USUAL_TRAITS).split()
-    return name, _PLAIN_FACTS._replace(
+    # Models that reason take sampling parameters only with the effort `none`.
+    sampling = "never" if "reasoning" in words else "always"
+    return name, _ModelFacts(
         **{trait: trait in words for trait in _YES_OR_NO_FACTS - {"known_family"}},
         efforts=tuple(efforts.replace("usual", _USUAL_EFFORTS).split()),
         default_effort=effort or None,
-        sampling=sampling,
+        sampling="with_none" if "none" in efforts else sampling,
         max_output_tokens=int(output) if output else None,
         context=int(context) if context else None,
         shutdown=shutdown or None,
@@ -1244,7 +1180,7 @@ CATALOG_FACTS = dict(map(_read_catalog_row, CATALOG_TABLE.split("\n")[2:-1]))
 """The facts of each model of the catalog, by id."""
 
 
-# ==== openai_responses.models.usage: The tokens that a run used, added up over its responses, and what they cost.
+# ==== openai_responses.models.usage: The tokens that a run used, and what they cost.
 
 
 class Usage(NamedTuple):
@@ -1263,7 +1199,7 @@ class Usage(NamedTuple):
 
 
 def add_usage(one: Usage | None, other: Usage | None) -> Usage | None:
-    """Return the sum, field by field; a missing count is 0."""
+    """Return the sum, field by field."""
     if one is None or other is None:
         return one or other
     pairs = zip(one, other, strict=True)
@@ -1297,10 +1233,7 @@ _MILLION = 1_000_000
 def cost_of_run(
     usage: Usage, prices: ModelPrices | None, output: Iterable[Item]
 ) -> float | None:
-    """Return the cost of the tokens and hosted tools of a run; None if unknown.
-
-    `output` holds the items of all its responses.
-    """
+    """Return the cost of the tokens and hosted tools of a run; None if unknown."""
     tokens = _cost_of_tokens(usage, prices) if prices else None
     return None if tokens is None else tokens + _cost_of_tools(output)
 
@@ -1361,14 +1294,10 @@ class EventStreamDecoder:
             self._after_cr = False
             if chunk.startswith(b"\n"):  # the second half of a CRLF
                 chunk = chunk[1:]
+        self._fragments.append(chunk)
         if b"\n" not in chunk and b"\r" not in chunk:
-            self._fragments.append(chunk)
             return []
-        if self._fragments:
-            self._fragments.append(chunk)
-            chunk = b"".join(self._fragments)
-            self._fragments = []
-        return self._take_lines(chunk)
+        return self._take_lines()
 
     def close(self) -> list[ServerSentEvent]:
         """Return the event whose final blank line is missing at the end of the stream.
@@ -1376,19 +1305,16 @@ class EventStreamDecoder:
         The standard drops it, but without its terminal event a finished answer would
         count as cut.
         """
-        rest = b"".join(self._fragments)
-        self._fragments = []
-        return self._take_lines(rest + b"\n\n")
+        self._fragments.append(b"\n\n")
+        return self._take_lines()
 
-    def _take_lines(self, text: bytes) -> list[ServerSentEvent]:
-        lines = text.splitlines()
+    def _take_lines(self) -> list[ServerSentEvent]:
+        text = b"".join(self._fragments)
+        lines, self._fragments = text.splitlines(), []
         if text.endswith(b"\r"):
             self._after_cr = True
         elif not text.endswith(b"\n"):
             self._fragments.append(lines.pop())
-        return self._dispatched(lines)
-
-    def _dispatched(self, lines: list[bytes]) -> list[ServerSentEvent]:
         events = []
         for line in lines:
             field, _, value = line.partition(b":")
@@ -1399,52 +1325,16 @@ class EventStreamDecoder:
             elif not line:
                 if self._lines:
                     name = self._event.decode("utf-8", "replace")
-                    text = b"\n".join(self._lines).decode("utf-8", "replace")
-                    events.append(ServerSentEvent(name, text))
+                    value = b"\n".join(self._lines)
+                    events.append(
+                        ServerSentEvent(name, value.decode("utf-8", "replace"))
+                    )
                 self._event, self._lines = b"", []
             # id, retry, comments and unknown fields are not used
         return events
 
 
-_ID = re.compile(r"[A-Za-z0-9_=-]{1,512}")
-"""Ids that are safe in a path; other servers use base64 in their ids."""
-
-
-class Cursor:
-    """The response that is being read, and the number of its last event.
-
-    `response_id` is empty until the server has named it.
-    """
-
-    def __init__(self, named: Callable[[], object] = lambda: None) -> None:
-        """Start before the first event; `named` is called once there is an id."""
-        self._named = named
-        self.response_id = ""
-        self.last: int | None = None
-
-    def advance(self, event: ServerSentEvent) -> bool:
-        """Note an event that could be read; say whether it is new."""
-        # The event is parsed twice; a background run has few events a second.
-        wire = {} if event.data == "[DONE]" else json.loads(event.data)
-        self.note(wire.get("response"))
-        number = wire.get("sequence_number")
-        if not isinstance(number, int):
-            return True
-        if self.last is not None and number <= self.last:
-            return False
-        self.last = number
-        return True
-
-    def note(self, response: object) -> None:
-        """Remember the id of a response object, if it is a valid id."""
-        named = as_mapping(response).get("id")
-        if isinstance(named, str) and _ID.fullmatch(named):
-            self.response_id = named
-            self._named()
-
-
 NO_CARD: Mapping[str, Any] = MappingProxyType({})
-"""Nothing to show beside an item."""
 
 
 class TextDelta(NamedTuple):
@@ -1526,12 +1416,6 @@ class StreamError(NamedTuple):
     error: ApiError
 
 
-class Unknown(NamedTuple):
-    """Anything else, by its type."""
-
-    type: str
-
-
 ItemEvent = ItemAdded | TextDelta | AnnotationAdded | PartialImage | ItemDone
 """What happens to one output item.
 
@@ -1539,13 +1423,16 @@ ItemEvent = ItemAdded | TextDelta | AnnotationAdded | PartialImage | ItemDone
 `loop.response`.
 """
 
-StreamEvent = ItemEvent | TextDone | FinalResponse | StreamError | Unknown
+StreamEvent = ItemEvent | TextDone | FinalResponse | StreamError | None
+"""None stands for all other events."""
 
 
 def join_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
     """Return `events`, with neighbouring deltas of one text joined to one delta."""
     out: list[StreamEvent] = []
-    for place, neighbours in groupby(events, _text_place):
+    for place, neighbours in groupby(
+        events, lambda one: one[:3] if isinstance(one, TextDelta) else None
+    ):
         if place is None:
             out += neighbours
         else:
@@ -1554,13 +1441,6 @@ def join_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
     return out
 
 
-def _text_place(event: StreamEvent) -> tuple[int, str, int] | None:
-    return event[:3] if isinstance(event, TextDelta) else None
-
-
-_ANNOTATION = "response.output_text.annotation.added"
-_JSON_BLANK = " \t\n\r"
-"""White space that is allowed around a value (RFC 8259, section 2)."""
 _JSON_READER = json.JSONDecoder()
 _Reader = Callable[[Mapping[str, Any]], StreamEvent]
 
@@ -1568,14 +1448,20 @@ _Reader = Callable[[Mapping[str, Any]], StreamEvent]
 def parse_event(event: ServerSentEvent) -> StreamEvent:
     """Return the typed event; raises MalformedEvent if it is not a JSON object."""
     if event.data == "[DONE]":  # other servers end their streams with it
-        return Unknown("[DONE]")
-    wire = _event_value(event.data)
+        return None
+    text = event.data.strip(" \t\n\r")  # white space of RFC 8259, section 2
+    try:
+        wire, end = _JSON_READER.raw_decode(text)  # faster than json.loads
+    except (ValueError, RecursionError):  # the latter for thousands of brackets
+        wire, end = None, -1
+    if end != len(text):
+        raise MalformedEvent("The server sent an event that is not JSON.")
     if not isinstance(wire, dict):
         raise MalformedEvent("The server sent an event that is not an object.")
     kind = wire.get("type") or event.event
     read = _READERS.get(kind) if isinstance(kind, str) else None
     if read is None:
-        return Unknown(str(kind))
+        return None
     try:
         return read(wire)
     except (KeyError, TypeError, AttributeError):
@@ -1584,83 +1470,54 @@ def parse_event(event: ServerSentEvent) -> StreamEvent:
         ) from None
 
 
-def _event_value(text: str) -> object:
-    text = text.strip(_JSON_BLANK)
-    try:
-        value, end = _JSON_READER.raw_decode(text)
-    except (ValueError, RecursionError):  # the latter for thousands of brackets
-        end = -1
-    if end != len(text):
-        raise MalformedEvent("The server sent an event that is not JSON.")
-    return value
-
-
-def _text(value: object) -> str:
-    if not isinstance(value, str):
+def _checked(value: object, kind: type) -> Any:
+    if not isinstance(value, kind):
         raise TypeError
     return value
 
 
-def _index(value: object) -> int:
-    if not isinstance(value, int):
-        raise TypeError
-    return value
-
-
-def _object(value: object) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise TypeError
-    return value
-
-
-def _delta_reader(kind: str, part: str) -> _Reader:
+def _text_reader(
+    event: type[TextDelta] | type[TextDone], kind: str, part: str, field: str
+) -> _Reader:
 
     def read(wire: Mapping[str, Any]) -> StreamEvent:
-        place, index, text = wire.get(part, 0), wire["output_index"], wire["delta"]
-        if not (isinstance(text, str) and isinstance(index, int)):
+        place, index, text = wire.get(part, 0), wire["output_index"], wire[field]
+        if not (
+            isinstance(text, str) and isinstance(index, int) and isinstance(place, int)
+        ):
             raise TypeError
-        return TextDelta(index, kind, _index(place), text)
-
-    return read
-
-
-def _done_reader(kind: str, part: str, field: str) -> _Reader:
-
-    def read(wire: Mapping[str, Any]) -> StreamEvent:
-        place = _index(wire.get(part, 0))
-        return TextDone(_index(wire["output_index"]), kind, place, _text(wire[field]))
+        return event(index, kind, place, text)
 
     return read
 
 
 def _read_annotation(wire: Mapping[str, Any]) -> StreamEvent:
-    annotation, part = wire.get("annotation"), _index(wire.get("content_index", 0))
+    annotation, part = wire.get("annotation"), _checked(
+        wire.get("content_index", 0), int
+    )
     if annotation is None:  # the type allows it; the final item has all annotations
-        return Unknown(_ANNOTATION)
-    return AnnotationAdded(_index(wire["output_index"]), part, _object(annotation))
+        return None
+    index = _checked(wire["output_index"], int)
+    return AnnotationAdded(index, part, _checked(annotation, dict))
 
 
 def _read_partial_image(wire: Mapping[str, Any]) -> StreamEvent:
     return PartialImage(
-        _index(wire["output_index"]),
-        _index(wire.get("partial_image_index", 0)),
-        _text(wire["partial_image_b64"]),
+        _checked(wire["output_index"], int),
+        _checked(wire.get("partial_image_index", 0), int),
+        _checked(wire["partial_image_b64"], str),
         str(wire.get("output_format") or ""),
     )
 
 
 def _item_reader(event: type[ItemAdded] | type[ItemDone]) -> _Reader:
-    def read(wire: Mapping[str, Any]) -> StreamEvent:
-        return event(_index(wire["output_index"]), _object(wire["item"]))
-
-    return read
+    return lambda wire: event(
+        _checked(wire["output_index"], int), _checked(wire["item"], dict)
+    )
 
 
 def _final_reader(status: str) -> _Reader:
-    def read(wire: Mapping[str, Any]) -> StreamEvent:
-        return FinalResponse(status, _object(wire["response"]))
-
-    return read
+    return lambda wire: FinalResponse(status, _checked(wire["response"], dict))
 
 
 def _read_error(wire: Mapping[str, Any]) -> StreamEvent:
@@ -1684,17 +1541,21 @@ the whole text."""
 
 _READERS: Mapping[str, _Reader] = {
     **{
-        f"response.{name}.delta": _delta_reader(*kind)
-        for name, *kind, _ in _TEXT_EVENTS
+        f"response.{name}.delta": _text_reader(TextDelta, kind, part, "delta")
+        for name, kind, part, _ in _TEXT_EVENTS
     },
-    **{f"response.{name}.done": _done_reader(*kind) for name, *kind in _TEXT_EVENTS},
-    _ANNOTATION: _read_annotation,
+    **{
+        f"response.{name}.done": _text_reader(TextDone, *places)
+        for name, *places in _TEXT_EVENTS
+    },
+    "response.output_text.annotation.added": _read_annotation,
     "response.image_generation_call.partial_image": _read_partial_image,
     "response.output_item.added": _item_reader(ItemAdded),
     "response.output_item.done": _item_reader(ItemDone),
-    "response.completed": _final_reader("completed"),
-    "response.incomplete": _final_reader("incomplete"),
-    "response.failed": _final_reader("failed"),
+    **{
+        f"response.{status}": _final_reader(status)
+        for status in ("completed", "incomplete", "failed")
+    },
     "error": _read_error,
 }
 
@@ -1725,7 +1586,7 @@ class ResponseDone(NamedTuple):
 class Status(NamedTuple):
     """A status line for the person who waits.
 
-    `cause` is that of a `Fallback`, or empty.
+    `cause` is that of a fallback, or empty.
     """
 
     sentence: str
@@ -1765,7 +1626,7 @@ class RunDone(NamedTuple):
 RunEvent = ItemEvent | ToolOutput | ResponseDone | Status | RunDone
 
 
-# ==== openai_responses.redaction: Removes secrets from text: known values in every form, then what looks like a secret.
+# ==== openai_responses.redaction: Removes secrets from text: known values, then what looks like a secret.
 
 _REDACTED = "[redacted]"
 
@@ -1809,7 +1670,7 @@ _LOOKS_SECRET = re.compile(
 def redact(text: str, secrets: Iterable[str] = ()) -> str:
     """Return `text` with `[redacted]` in place of `secrets` and of what looks like one.
 
-    Secrets of fewer than six characters are ignored: ordinary words contain them.
+    Secrets of less than six characters are ignored: usual words contain them.
     """
     known = {form for secret in secrets for form in _forms(secret.strip())}
     if known:
@@ -1820,35 +1681,21 @@ def redact(text: str, secrets: Iterable[str] = ()) -> str:
 
 
 def header_secrets(value: str) -> list[str]:
-    """Return the secret parts of a header's value: the whole, and each further word.
-
-    A server may repeat the word behind `Bearer` alone.
-    """
+    """Return a header's value and its further words, like the key behind `Bearer`."""
     return [value, *value.split()[1:]]
 
 
 def redact_line(text: str, secrets: Iterable[str] = ()) -> str:
-    """Return `text` redacted and as one line, safe to write to a log.
-
-    A line end of a tool's text would fake a line of the log, and an escape sequence
-    would act on the terminal that shows it.
-    """
+    """Return `text` redacted and as one line of printable characters, for a log."""
     line = "\\n".join(redact(text, secrets).splitlines())
-    return "".join(one if one.isprintable() else _escaped(one) for one in line)
+    return "".join(one if one.isprintable() else ascii(one)[1:-1] for one in line)
 
 
 def describe_exception(error: BaseException) -> str:
-    """Return the type and the place of a foreign exception, for a log.
-
-    Its text may quote a header or a prompt.
-    """
+    """Return type and place of an exception; its text may quote a header or a prompt."""
     frames = extract_tb(error.__traceback__)
     place = f"line {frames[-1].lineno} in {frames[-1].name}" if frames else "nowhere"
     return f"{type(error).__name__} at {place}"
-
-
-def _escaped(sign: str) -> str:
-    return sign.encode("unicode_escape").decode("ascii")
 
 
 def _redact_pattern(pattern: re.Pattern[str], text: str) -> str:
@@ -1879,7 +1726,7 @@ def _inside_base64(raw: bytes, offset: int) -> str:
     return encoded[(offset * 8 + 5) // 6 : (offset + len(raw)) * 8 // 6]
 
 
-# ==== openai_responses.endpoint: Where requests go: the address, its headers, its certificates and its proxy.
+# ==== openai_responses.endpoint: Where requests go: address, headers, certificates and proxy.
 
 DEFAULT_BASE_URL = "https://api.openai.com/v1"
 
@@ -1890,8 +1737,7 @@ _AZURE_HOSTS = (".azure.com", ".azure.us", ".azure.cn")
 class Network:
     """How a server is reached; the address of a proxy can contain a password.
 
-    An empty `ca_bundle` (a file) or `proxy` (an address) means the system's
-    certificates and the environment's proxy.
+    An empty `ca_bundle` (a file) or `proxy` means what the system has set.
     """
 
     verify_ssl: bool = True
@@ -1903,7 +1749,7 @@ class Network:
 class Endpoint:
     """The address and the key of a server; an address can contain a password.
 
-    `strict` asks for requests in the form that servers other than OpenAI's accept.
+    `strict` means that requests have the form that other servers than OpenAI's accept.
     """
 
     base_url: str = field(repr=False)
@@ -1915,7 +1761,7 @@ class Endpoint:
     strict: bool = False
 
     def url(self, path: str) -> str:
-        """Return the address of `path`; raises InvalidRequest for an unusable base."""
+        """Return the address of `path`; raises InvalidRequest."""
         base = _normalize_base_url(self.base_url)
         query = urlsplit(self.base_url.strip()).query  # Azure's api-version
         joint = "&" if "?" in path else "?"
@@ -1923,33 +1769,29 @@ class Endpoint:
 
     @property
     def host(self) -> str:
-        """The server's name; raises InvalidRequest like `url`."""
+        """The server's name; raises the same error as `url`."""
         return urlsplit(_normalize_base_url(self.base_url)).hostname or ""
 
     @property
     def is_azure(self) -> bool:
-        """Whether the server is one of Azure."""
+        """Whether it is one of Azure."""
         return self.host.endswith(_AZURE_HOSTS)
 
     def account(self) -> str:
-        """Return a name for this key at this address that does not reveal the key."""
+        """Return a name of the account, without the key."""
         identity = f"{self.base_url}\n{self.organization}\n{self.api_key}"
         return sha256(identity.encode("utf-8", errors="replace")).hexdigest()
 
     def owner(self) -> str:
-        """Return a short name for the owner of encrypted reasoning, without the key.
+        """Return a name of those who can read encrypted reasoning, without the key.
 
-        Keys of one organisation can read each other's reasoning.
+        Keys of one organisation can read each other's.
         """
         identity = f"{self.host}\n{self.organization or self.api_key.strip()}"
         return sha256(identity.encode("utf-8", errors="replace")).hexdigest()[:16]
 
     def headers(self) -> dict[str, str]:
-        """Return the headers of a request.
-
-        The administrator's own headers have priority: a gateway may need another
-        Authorization.
-        """
+        """Return the headers of a request; those of the administrator have priority."""
         key = self.api_key.strip()
         ours = {"api-key": key} if self.is_azure else {"Authorization": f"Bearer {key}"}
         ours["Content-Type"] = "application/json"
@@ -1982,15 +1824,11 @@ def _normalize_base_url(text: str) -> str:
 def connection_secrets(
     headers: Iterable[str], proxy: str, *keys: str
 ) -> tuple[str, ...]:
-    """Return the texts of a connection that must be in no line of a log."""
-    found = [*keys, *_proxy_secrets(proxy)]
+    """Return the texts that must be in no line of a log."""
+    parts = url_parts(proxy.strip())
+    found = [*keys, proxy, unquote(parts.password or "") if parts else ""]
     found += [secret for value in headers for secret in header_secrets(value)]
     return tuple(text for text in found if text.strip())
-
-
-def _proxy_secrets(proxy: str) -> list[str]:
-    parts = url_parts(proxy.strip())
-    return [proxy, unquote(parts.password or "") if parts else ""]
 
 
 def url_parts(text: str) -> SplitResult | None:
@@ -2004,27 +1842,27 @@ def url_parts(text: str) -> SplitResult | None:
 
 
 class Trust:
-    """The certificates of CA bundles. One context a file, so connections are reused."""
+    """The certificates of CA bundles, one context a file to reuse connections."""
 
     def __init__(self) -> None:
-        """Start without any context."""
+        """Start empty."""
         self._contexts: dict[tuple[str, int], ssl.SSLContext] = {}
 
     def context(self, network: Network) -> ssl.SSLContext | bool:
-        """Return the trusted certificates in the form that aiohttp takes."""
-        if not network.verify_ssl or not network.ca_bundle:
-            return network.verify_ssl
+        """Return the trusted certificates for aiohttp."""
         path = network.ca_bundle
+        if not (network.verify_ssl and path):
+            return network.verify_ssl
         try:
             key = (path, Path(path).stat().st_mtime_ns)
             if key not in self._contexts:
                 self._contexts[key] = ssl.create_default_context(cafile=path)
             return self._contexts[key]
         except (OSError, ValueError):  # no such file, or no certificates in it
-            problem = (
-                "CA_BUNDLE is not a file with certificates that this server can read"
-            )
-            raise valve_error(problem, place=PIPE_VALVES) from None
+            raise valve_error(
+                "CA_BUNDLE is not a file with certificates that this server can read",
+                place=PIPE_VALVES,
+            ) from None
 
 
 def proxy_for(network: Network, url: str) -> str | None:
@@ -2055,7 +1893,7 @@ def _environment_proxy(url: str) -> str | None:
 
 
 def unix_seconds() -> int:
-    """Return the seconds since 1970 in UTC, as the API and the host count them."""
+    """Return the seconds since 1970, as the API and the host count them."""
     return int(time.time())
 
 
@@ -2079,7 +1917,7 @@ def new_ulid() -> str:
     return "".join(digits)
 
 
-# ==== openai_responses.requests.parameters: The caller's parameters, translated to the names and forms of the API.
+# ==== openai_responses.requests.parameters: The caller's parameters, in the names and forms of the API.
 
 _RENAMED: Mapping[str, str] = {
     "max_tokens": "max_output_tokens",
@@ -2092,21 +1930,21 @@ _WORDS: Mapping[str, tuple[str, ...]] = {
     "reasoning_summary": ("auto", "concise", "detailed"),
     "verbosity": ("low", "medium", "high"),
 }
+_WORD_FIELDS = {
+    "reasoning": {"effort": "reasoning_effort", "summary": "reasoning_summary"},
+    "text": {"verbosity": "verbosity"},
+}
+"""Fields that Chat Completions has beside the API's objects, and their names there."""
+
 _BOOL_LIKE = ("enable_stream", "parallel_tool_calls")
 _ANSWER_FORMATS = ("text", "json_object", "json_schema")
-_UNNAMED_SCHEMA = "response"
-_NO_SCHEMA = (
-    "The answer's format cannot be sent: json_schema has to be a JSON object with the "
-    'schema under "schema".'
-)
 
 
 def read_parameters(body: Mapping[str, Any]) -> dict[str, Any]:
     """Return the caller's keys with the API's names; raises InvalidRequest.
 
-    `reasoning` and `text` are objects that hold what Chat Completions has beside them.
-    Keys that the API does not have are still in the result. The API has no `stop`: it
-    gets `truncation: "disabled"` (docs/parameters.md).
+    `reasoning` and `text` hold what Chat Completions has beside them. Keys that the API
+    does not have stay. `stop` implies `truncation: "disabled"` (docs/parameters.md).
     """
     given = {key: value for key, value in body.items() if value is not None}
     for theirs, ours in _RENAMED.items():
@@ -2117,13 +1955,15 @@ def read_parameters(body: Mapping[str, Any]) -> dict[str, Any]:
     for name in _BOOL_LIKE:
         if name in given:
             given[name] = read_bool(name, given[name])
-    given["reasoning"] = _reasoning_parameter(given)
-    given["text"] = _text_parameter(given)
+    given["reasoning"] = _object_parameter(given, "reasoning")
+    text = _object_parameter(given, "text")
+    form = _format(given.pop("response_format", None), given.pop("json_schema", None))
+    given["text"] = {**form, **text}
     return given
 
 
 def read_bool(name: str, value: object) -> bool:
-    """Return a truth value given as true, false, 1 or 0, also as text."""
+    """Return the value of true, false, 1 or 0, also as text; raises InvalidRequest."""
     if isinstance(value, bool | int | str):
         if value in (True, "true", "1"):
             return True
@@ -2132,29 +1972,16 @@ def read_bool(name: str, value: object) -> bool:
     raise parameter_error(name, "it must be true or false")
 
 
-def _reasoning_parameter(given: dict[str, Any]) -> dict[str, Any]:
-    own = _own_object(given, "reasoning")
-    for key in ("effort", "summary"):
-        beside = given.pop(f"reasoning_{key}", None)
-        if value := own.pop(key, None) or beside:
-            own[key] = _word(f"reasoning_{key}", value)
-    return own
-
-
-def _text_parameter(given: dict[str, Any]) -> dict[str, Any]:
-    own = _own_object(given, "text")
-    beside = given.pop("verbosity", None)
-    if value := own.pop("verbosity", None) or beside:
-        own["verbosity"] = _word("verbosity", value)
-    form = _format(given.pop("response_format", None), given.pop("json_schema", None))
-    return {**({"format": form} if form else {}), **own}
-
-
-def _own_object(given: Mapping[str, Any], key: str) -> dict[str, Any]:
+def _object_parameter(given: dict[str, Any], key: str) -> dict[str, Any]:
     value = given.get(key, {})
     if not isinstance(value, Mapping):
         raise parameter_error(key, "it must be a JSON object")
-    return {name: inner for name, inner in value.items() if inner is not None}
+    own = {name: inner for name, inner in value.items() if inner is not None}
+    for field, name in _WORD_FIELDS[key].items():
+        beside = given.pop(name, None)
+        if word := own.pop(field, None) or beside:
+            own[field] = _word(name, word)
+    return own
 
 
 def _word(name: str, value: object) -> str:
@@ -2165,26 +1992,29 @@ def _word(name: str, value: object) -> str:
     return word
 
 
-def _format(asked: object, beside: object) -> dict[str, Any] | None:
+def _format(asked: object, beside: object) -> dict[str, Any]:
     form: Mapping[str, Any] = asked if isinstance(asked, Mapping) else {"type": asked}
     kind = form.get("type")
     if asked is None or kind == "text":
-        return None
+        return {}
     if kind not in _ANSWER_FORMATS:
         words = ", ".join(_ANSWER_FORMATS)
         raise parameter_error("response_format", f"it is none of {words}")
     if kind == "json_object":
-        return {"type": kind}
+        return {"format": {"type": kind}}
     nested = form.get("json_schema", beside)
     flat = form if nested is None and "schema" in form else nested
-    return {"type": kind, **_schema_fields(flat)}
+    return {"format": {"type": kind, **_schema_fields(flat)}}
 
 
 def _schema_fields(value: object) -> dict[str, Any]:
     read = parse_json_object(value) if isinstance(value, str) else value
     if not isinstance(read, Mapping) or not isinstance(read.get("schema"), Mapping):
-        raise InvalidRequest(_NO_SCHEMA)
-    fields = {"name": read.get("name") or _UNNAMED_SCHEMA, "schema": read["schema"]}
+        raise InvalidRequest(
+            "The answer's format cannot be sent: json_schema has to be a JSON object "
+            'with the schema under "schema".'
+        )
+    fields = {"name": read.get("name") or "response", "schema": read["schema"]}
     if read.get("description"):
         fields["description"] = read["description"]
     if read.get("strict") is not None:
@@ -2197,12 +2027,12 @@ def parameter_error(name: str, why: str) -> InvalidRequest:
     return InvalidRequest(f"The setting {name} cannot be sent: {why}.")
 
 
-# ==== openai_responses.requests.build: The request: every field that is sent, and how it is built for a model.
+# ==== openai_responses.requests.build: The fields of a request, and how they are built for a model.
 
 _SAMPLING = {"temperature", "top_p", "top_logprobs"}
 
 _MOST_OUTPUT_TOKENS = 128_000
-"""The largest value accepted; a model of the catalog may have a higher limit."""
+"""A model of the catalog may have a higher limit."""
 
 
 class ResponsesRequest(BaseModel):
@@ -2249,12 +2079,12 @@ _PASSED_ON = ResponsesRequest.model_fields.keys() - {
     *("model", "input", "instructions", "stream", "store", "background"),
     *("include", "reasoning", "text", "tools"),
 }
-"""Keys of a caller that are sent unchanged. Keys that store something at the server, or
-name something stored, are not the caller's to set; `user` is deprecated."""
+"""Keys of a caller that are sent unchanged; no others may store something, or name
+something stored, at the server. `user` is deprecated."""
 
 
 class Settings(NamedTuple):
-    """What the administrator and the user chose, used where the request says nothing.
+    """What the administrator and the user chose; the caller's keys have priority.
 
     None means that nothing was chosen. `defaults` are further parameters by name.
     """
@@ -2353,8 +2183,8 @@ def _reasoning(
 def _text_object(
     model: ResolvedModel, given: Mapping[str, Any], settings: Settings
 ) -> dict[str, Any]:
-    own = {k: v for k, v in given["text"].items() if k != "verbosity"}
-    verbosity = given["text"].get("verbosity") or settings.verbosity
+    own = dict(given["text"])
+    verbosity = own.pop("verbosity", None) or settings.verbosity
     if verbosity and model.facts.verbosity:
         own["verbosity"] = verbosity
     return own
@@ -2367,6 +2197,10 @@ _OPENAI_ONLY = (
 )
 
 
+_ID_PREFIXES = {"reasoning": "rs", "function_call": "fc", "custom_tool_call": "ctc"}
+"""How the ids begin that other servers ask for."""
+
+
 def strict_payload(payload: dict[str, Any]) -> dict[str, Any]:
     """Return `payload` for other servers: without OpenAI's own keys, items with ids."""
     kept = {key: value for key, value in payload.items() if key not in _OPENAI_ONLY}
@@ -2376,7 +2210,7 @@ def strict_payload(payload: dict[str, Any]) -> dict[str, Any]:
 def _strict_item(item: Item) -> Item:
     if item_type(item) == "message" and item.get("role") == "assistant":
         return {"role": "assistant", "content": message_text(item)}
-    prefix = kind_of(item).id_prefix
+    prefix = _ID_PREFIXES.get(item_type(item))
     return {**item, "id": f"{prefix}_{_digest(item)}"} if prefix else item
 
 
@@ -2387,7 +2221,7 @@ def _digest(item: Item) -> str:
 
 # ==== openai_responses.loop.recovery: What to do after a refusal: wait and send again, or change the request.
 
-QUOTA_CODES = frozenset(
+_QUOTA_CODES = frozenset(
     {
         "insufficient_quota",
         "credit_balance_exhausted",
@@ -2430,7 +2264,7 @@ def retry_wait(
 def _is_retried(failure: Failure) -> bool:
     words = {failure.error.code, failure.error.type}
     suffixes = ("_spend_limit_exceeded", "_usage_limit_exceeded")
-    if words & QUOTA_CODES or (failure.error.code or "").endswith(suffixes):
+    if words & _QUOTA_CODES or (failure.error.code or "").endswith(suffixes):
         return False
     if failure.should_retry is not None:
         return failure.should_retry
@@ -2447,25 +2281,22 @@ _ITEM_ERRORS = re.compile(
     r"|encrypted content .{0,400} could not be verified",
     re.IGNORECASE | re.DOTALL,
 )
-_NOT_ALLOWED_TO_STREAM = re.compile(r"must be verified to stream", re.IGNORECASE)
-_UNREACHED = re.compile(r"retrieving tool list from MCP server", re.IGNORECASE)
 _NAMED_VALUES = re.compile(r"'([a-z]{1,10})'")
 
 
-class Fallback(NamedTuple):
-    """A changed request, and what was given up for it: `cause` names the fallback."""
+class _Fallback(NamedTuple):
 
     cause: str
     request: ResponsesRequest
     sentence: str
 
 
-def find_fallback(request: ResponsesRequest, error: ApiError) -> Fallback | None:
+def find_fallback(request: ResponsesRequest, error: ApiError) -> _Fallback | None:
     """Return a request without the cause of `error`, if it can be left out."""
     for cause, (change, sentence) in _FALLBACKS.items():
         changed = change(request, error)
         if changed is not None:
-            return Fallback(cause, request.model_copy(update=changed), sentence)
+            return _Fallback(cause, request.model_copy(update=changed), sentence)
     return None
 
 
@@ -2498,7 +2329,7 @@ def _without_summary(request: ResponsesRequest, error: ApiError) -> _Fields | No
 
 
 def _without_stream(request: ResponsesRequest, error: ApiError) -> _Fields | None:
-    refused = error.param == "stream" or _NOT_ALLOWED_TO_STREAM.search(error.message)
+    refused = error.param == "stream" or _says(error, "must be verified to stream")
     return {"stream": False} if request.stream and refused else None
 
 
@@ -2511,19 +2342,23 @@ def _with_nearest_effort(request: ResponsesRequest, error: ApiError) -> _Fields 
     named = set(_NAMED_VALUES.findall(error.message)) & {*REASONING_EFFORTS} - {asked}
     if not named:
         return None
-    nearest = min(
-        sorted(named, key=order), key=lambda one: abs(order(one) - order(asked))
-    )
+    nearest = min(named, key=lambda one: (abs(order(one) - order(asked)), order(one)))
     return {"reasoning": {**reasoning, "effort": nearest}}
 
 
 def _without_servers(request: ResponsesRequest, error: ApiError) -> _Fields | None:
     tools = request.tools or []
     kept = [tool for tool in tools if tool.get("type") != "mcp"]
-    if len(kept) == len(tools) or not _UNREACHED.search(error.message):
+    if len(kept) == len(tools) or not _says(
+        error, "retrieving tool list from MCP server"
+    ):
         return None
     choice = request.tool_choice if kept and request.tool_choice == "none" else None
     return {"tools": kept or None, "tool_choice": choice}
+
+
+def _says(error: ApiError, words: str) -> bool:
+    return words.lower() in error.message.lower()
 
 
 def _subject(error: ApiError) -> str:
@@ -2564,7 +2399,7 @@ class ResponseState:
     """One response, from its first event to its last."""
 
     def __init__(self, first_index: int = 0) -> None:
-        """Number items from `first_index`, the number of items of earlier responses."""
+        """Number items from `first_index` on."""
         self.ending: Ending | None = None
         self.usage: Usage | None = None
         self.refusal: ApiError | None = None
@@ -2587,10 +2422,13 @@ class ResponseState:
 
     def _take(self, event: StreamEvent) -> list[RunEvent]:
         match event:
-            case TextDelta():
+            case TextDelta() if event.output_index in self._open:
                 return self._grow(event)
-            case TextDone():
-                return self._end_text(event)
+            case TextDone() if event.output_index in self._open:
+                place = event.kind, event.part
+                return self._show_rest(event.output_index, place, event.text)
+            case TextDelta() | TextDone() if event.output_index not in self._ended:
+                self._early.setdefault(event.output_index, []).append(event)
             case AnnotationAdded() | PartialImage() if event.output_index in self._open:
                 return [self._renumber(event)]
             case ItemAdded():
@@ -2612,24 +2450,11 @@ class ResponseState:
         return event._replace(output_index=self._first + event.output_index)
 
     def _grow(self, event: TextDelta) -> list[RunEvent]:
-        texts = self._open.get(event.output_index)
-        if texts is None:
-            self._keep(event)
-            return []
         if not event.text:
             return []
+        texts = self._open[event.output_index]
         texts.setdefault((event.kind, event.part), []).append(event.text)
         return [self._renumber(event)]
-
-    def _end_text(self, event: TextDone) -> list[RunEvent]:
-        if event.output_index not in self._open:
-            self._keep(event)
-            return []
-        return self._show_rest(event.output_index, (event.kind, event.part), event.text)
-
-    def _keep(self, event: TextDelta | TextDone) -> None:
-        if event.output_index not in self._ended:
-            self._early.setdefault(event.output_index, []).append(event)
 
     def _start(self, event: ItemAdded) -> list[RunEvent]:
         place = event.output_index
@@ -2675,12 +2500,9 @@ class ResponseState:
         for output_index, item in enumerate(as_list(response.get("output"))):
             if isinstance(item, dict):
                 events += self._end(ItemDone(output_index, item))
+        events += self.close()
         response_id = str(response.get("id") or "")
-        return [
-            *events,
-            *self.close(),
-            ResponseDone(response_id, event.status, self.usage),
-        ]
+        return [*events, ResponseDone(response_id, event.status, self.usage)]
 
     def close(self) -> list[RunEvent]:
         """Show texts of messages that were never announced; no more events follow."""
@@ -2714,38 +2536,6 @@ def _ending_of(status: str, response: Mapping[str, Any]) -> Ending:
 
 # ==== openai_responses.transport.connections: Pooled HTTP sessions; the only module that opens a connection.
 
-
-def parse_retry_headers(
-    status: int, error: ApiError, headers: Mapping[str, str], now: float
-) -> Failure:
-    """Return the failure of an HTTP answer; `now` is in seconds since 1970."""
-    wish = headers.get("x-should-retry", "").lower()
-    wanted = {"true": True, "false": False}.get(wish)
-    return Failure(status, error, _retry_after(headers, now), wanted)
-
-
-def _retry_after(headers: Mapping[str, str], now: float) -> float | None:
-    milliseconds = _number(headers.get("retry-after-ms"))
-    if milliseconds is not None:
-        return milliseconds / 1000
-    text = headers.get("retry-after")
-    seconds = _number(text)
-    if seconds is not None or text is None:
-        return seconds
-    try:
-        return max(0.0, parsedate_to_datetime(text).timestamp() - now)
-    except ValueError:
-        return None
-
-
-def _number(text: str | None) -> float | None:
-    try:
-        value = float(text or "")
-    except ValueError:
-        return None
-    return value if 0 <= value < float("inf") else None
-
-
 _IDLE_SECONDS = 60.0
 """Shorter than the keep-alive of OpenAI's front end, so that our side closes first."""
 _MAX_CONNECTIONS = 1000
@@ -2763,7 +2553,7 @@ class _Pool:
         self._session: aiohttp.ClientSession | None = None
         self._lent = 0
         self._timer: asyncio.TimerHandle | None = None
-        self._closing: set[asyncio.Task[None]] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
 
     @contextmanager
     def lend(self) -> Iterator[aiohttp.ClientSession]:
@@ -2780,55 +2570,23 @@ class _Pool:
                 loop = asyncio.get_running_loop()
                 self._timer = loop.call_later(self._idle_seconds, self.close_later)
 
-    def _take_session(self) -> aiohttp.ClientSession | None:
+    def close_later(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
         session, self._session = self._session, None
-        return session
-
-    async def close(self) -> None:
-        session = self._take_session()
         if session is not None:
-            await session.close()
+            self.start(session.close())
 
-    def close_later(self) -> None:
-        session = self._take_session()
-        if session is None:
-            return
-        # In a task that is referenced until it is done: closing a connector from a
-        # timer warns "never awaited" on aiohttp 3.14.
-        task = asyncio.get_running_loop().create_task(session.close())
-        self._closing.add(task)
-        task.add_done_callback(self._closing.discard)
-
-
-class Sessions:
-    """The pools of one pipe, one for each event loop that runs it."""
-
-    def __init__(self, idle_seconds: float = _IDLE_SECONDS) -> None:
-        """Open nothing yet; close a session after `idle_seconds` without a run."""
-        self._idle_seconds = idle_seconds
-        self._pools: dict[asyncio.AbstractEventLoop, _Pool] = {}
-
-    def __del__(self) -> None:
-        """Close open sessions: the last run that referenced this object has ended."""
-        for loop, pool in self._pools.items():
-            if not loop.is_closed():
-                loop.call_soon_threadsafe(pool.close_later)
-
-    def pool(self) -> _Pool:
-        """Return the pool of the running loop; drop those of closed loops."""
-        loop = asyncio.get_running_loop()
-        if loop not in self._pools:
-            alive = {one: p for one, p in self._pools.items() if not one.is_closed()}
-            self._pools = {**alive, loop: _Pool(self._idle_seconds)}
-        return self._pools[loop]
+    def start(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     async def close(self) -> None:
-        """Close the session of the running loop, for tests and scripts."""
-        pool = self._pools.pop(asyncio.get_running_loop(), None)
-        if pool is not None:
-            await pool.close()
+        while self._tasks:
+            await asyncio.gather(*self._tasks)
+        self.close_later()
+        await asyncio.gather(*self._tasks)
 
 
 def _new_session() -> aiohttp.ClientSession:
@@ -2837,13 +2595,11 @@ def _new_session() -> aiohttp.ClientSession:
         keepalive_timeout=_KEEPALIVE_SECONDS,
         ttl_dns_cache=_DNS_SECONDS,
     )
-    # Each run has its own time limits. Proxies of the environment are looked up by
-    # this package, because trust_env would also send the contents of a .netrc file.
-    no_limit = aiohttp.ClientTimeout(total=None, sock_connect=None, sock_read=None)
-    # Cookies that a gateway sets for one user must not be sent for another.
-    no_cookies = aiohttp.DummyCookieJar()
+    # Proxies of the environment are looked up by this package, because trust_env would
+    # also send the contents of a .netrc file. Cookies that a gateway sets for one user
+    # must not be sent for another.
     return aiohttp.ClientSession(
-        connector=connector, timeout=no_limit, cookie_jar=no_cookies
+        connector=connector, cookie_jar=aiohttp.DummyCookieJar()
     )
 
 
@@ -2851,9 +2607,8 @@ class Timeouts(NamedTuple):
     """Limits in seconds; a `total` of 0 means no limit.
 
     `first_event` runs from sending to the first event, `idle` from one event to the
-    next; a `keepalive` counts as an event. Reasoning can be silent for minutes, so
-    there is no total limit by default, and the time of tools and of people does not
-    count in it.
+    next; a `keepalive` counts as an event. The time of tools and of people does not
+    count in `total`.
     """
 
     connect: float = 30.0
@@ -2862,39 +2617,41 @@ class Timeouts(NamedTuple):
     total: float = 0.0
 
 
+def _now() -> float:
+    return asyncio.get_running_loop().time()
+
+
 class Deadlines:
     """The limit that is active now, over all attempts of one run."""
 
     def __init__(self, timeouts: Timeouts) -> None:
         """Start the total limit, if there is one."""
         self.timeouts = timeouts
-        now = asyncio.get_running_loop().time()
-        self._end = now + timeouts.total if timeouts.total else float("inf")
-        self._next = now + timeouts.first_event
-        self._kind: TimeoutKind = "first_event_timeout"
+        self._end = _now() + timeouts.total if timeouts.total else float("inf")
+        self.start_attempt()
 
     def start_attempt(self) -> None:
         """Wait for a first event from now on."""
-        now = asyncio.get_running_loop().time()
-        self._next, self._kind = now + self.timeouts.first_event, "first_event_timeout"
+        self._next = _now() + self.timeouts.first_event
+        self._kind: TimeoutKind = "first_event_timeout"
 
     def event_arrived(self) -> None:
         """Wait for the next event from now on."""
-        now = asyncio.get_running_loop().time()
-        self._next, self._kind = now + self.timeouts.idle, "idle_timeout"
+        self._next = _now() + self.timeouts.idle
+        self._kind = "idle_timeout"
 
     def allow(self, seconds: float) -> bool:
         """Say whether the total limit leaves enough time for a wait."""
-        return asyncio.get_running_loop().time() + seconds < self._end
+        return _now() + seconds < self._end
 
     @contextmanager
     def paused(self) -> Iterator[None]:
         """Stop the total limit for a while."""
-        began = asyncio.get_running_loop().time()
+        began = _now()
         try:
             yield
         finally:
-            self._end += asyncio.get_running_loop().time() - began
+            self._end += _now() - began
 
     def scope(self) -> asyncio.Timeout:
         """Return the scope for one wait; it raises TimeoutError."""
@@ -2906,7 +2663,7 @@ class Deadlines:
 
 
 _DRAIN_SECONDS = 1.0
-"""For reading the rest of a body, which is not needed."""
+_MAX_ERROR_BODY = 64 * 1024
 
 _REQUEST_ID = re.compile(r"(?:req_)?[0-9a-fA-F-]{1,64}")
 """Nothing that could be a key or a word, because the log shows the id."""
@@ -2914,59 +2671,44 @@ _REQUEST_ID = re.compile(r"(?:req_)?[0-9a-fA-F-]{1,64}")
 _NETWORK_ERRORS = (aiohttp.ClientError, TimeoutError, OSError)
 
 
-class HttpResponse:
-    """A response with a good status whose body is still arriving."""
+class _HttpResponse:
 
     def __init__(self, response: aiohttp.ClientResponse, deadlines: Deadlines) -> None:
-        """Wrap `response`; the caller that opened it closes it."""
         self._response = response
         self._deadlines = deadlines
         self._broke = False
         self.is_read = False
-
-    @property
-    def is_stream(self) -> bool:
-        """Say whether the body is an event stream."""
-        return self._response.content_type == "text/event-stream"
-
-    @property
-    def request_id(self) -> str:
-        """OpenAI's own id of the request, for the log."""
-        return _request_id_of(self._response)
-
-    async def chunks(self) -> AsyncGenerator[bytes, None]:
-        """Yield the body as it arrives, in pieces of any length."""
-        while chunk := await self.read_any():
-            yield chunk
+        self.is_stream = response.content_type == "text/event-stream"
+        request_id = response.headers.get("x-request-id", "")
+        self.request_id = request_id if _REQUEST_ID.fullmatch(request_id) else ""
 
     async def read_any(self) -> bytes:
-        """Return the part of the body that has arrived; empty at its end."""
         if self._broke:
             raise ConnectionFailed("The connection to the model's server broke.")
-        scope = self._deadlines.scope()
+        content, scope = self._response.content, self._deadlines.scope()
         try:
             async with scope:
-                chunk = await self._response.content.readany()
+                chunk = await content.readany()
             self.is_read = not chunk
             return chunk
         except _NETWORK_ERRORS:
             if scope.expired():
                 raise self._deadlines.timeout_error() from None
             self._broke = True
-        return self._rescued() or await self.read_any()
-
-    def _rescued(self) -> bytes:
-        content = self._response.content
+        # aiohttp puts the exception in front of the bytes that arrived before it.
         content.set_exception(None)  # type: ignore[arg-type]
-        return content.read_nowait()
+        return content.read_nowait() or await self.read_any()
+
+    async def read_all(self, most_bytes: float = float("inf")) -> bytearray:
+        body = bytearray()
+        while chunk := await self.read_any():
+            body += chunk
+            if len(body) > most_bytes:
+                raise UnreadableAnswer(f"It has more than {most_bytes} bytes.")
+        return body
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Leave arriving bytes with the operating system for a while.
-
-        Otherwise the event loop wakes up for every packet although nothing is read. If
-        aiohttp has stopped reading, because its buffer is full, it stays so.
-        """
         connection = self._response.connection  # None once the body has ended
         transport = connection.transport if connection else None
         if transport is None or not transport.is_reading():
@@ -2980,19 +2722,15 @@ class HttpResponse:
                 transport.resume_reading()
 
     async def drain(self) -> None:
-        """Read the rest after the last event, so that the connection can be reused."""
-        try:
+        with suppress(*_NETWORK_ERRORS):
             async with asyncio.timeout(_DRAIN_SECONDS):
                 async for _ in self._response.content.iter_any():
                     pass
-        except _NETWORK_ERRORS:
-            self._response.close()
 
     async def response_object(self) -> dict[str, Any]:
-        """Return the body as the API's response object."""
-        pieces = [piece async for piece in self.chunks()]
+        body = await self.read_all()
         try:
-            wire = json.loads(b"".join(pieces))
+            wire = json.loads(body)
         except (ValueError, RecursionError):
             wire = None
         if isinstance(wire, dict) and isinstance(wire.get("output"), list):
@@ -3003,132 +2741,150 @@ class HttpResponse:
             raise ApiRefused(failure_sentence(error), failure, self.request_id)
         raise UnreadableAnswer(SENTENCES["unreadable"][""])
 
+    async def refusal(self, model: str) -> ApiRefused:
+        body = b""
+        try:
+            async with asyncio.timeout(_DRAIN_SECONDS):
+                async for piece in self._response.content.iter_any():
+                    body += piece
+                    if len(body) > _MAX_ERROR_BODY:
+                        break
+            error = read_api_error(json.loads(body))
+        except (*_NETWORK_ERRORS, ValueError, RecursionError):
+            error = ApiError()  # no body, or not JSON: only the status is known
+        status, headers = self._response.status, self._response.headers
+        wish = headers.get("x-should-retry", "").lower()
+        should_retry = {"true": True, "false": False}.get(wish)
+        failure = Failure(status, error, _retry_after(headers), should_retry)
+        sentence = refusal_sentence(status, error, model)
+        return ApiRefused(sentence, failure, self.request_id)
 
-def _request_id_of(response: aiohttp.ClientResponse) -> str:
-    told = response.headers.get("x-request-id", "")
-    return told if _REQUEST_ID.fullmatch(told) else ""
+
+def _retry_after(headers: Mapping[str, str]) -> float | None:
+    text = headers.get("retry-after")
+    milliseconds, seconds = _number(headers.get("retry-after-ms")), _number(text)
+    if milliseconds is not None:
+        return milliseconds / 1000
+    if seconds is not None or text is None:
+        return seconds
+    try:
+        return max(0.0, parsedate_to_datetime(text).timestamp() - unix_seconds())
+    except ValueError:
+        return None
 
 
-_MAX_ERROR_BODY = 64 * 1024
+def _number(text: str | None) -> float | None:
+    try:
+        value = float(text or "")
+    except ValueError:
+        return None
+    return value if 0 <= value < float("inf") else None
+
+
 _NEVER_CONNECTED = (
     aiohttp.ClientConnectorError,
     aiohttp.ClientHttpProxyError,
     aiohttp.ServerTimeoutError,  # for connecting; aiohttp has no other limit
 )
-_WAITS_BEFORE_POST = (0.0, 0.5, 2.0)
-_POST_TIMEOUTS = Timeouts(connect=10, first_event=20, total=30)
 
 
 class Connections:
-    """Sends requests over the pooled sessions of one pipe."""
+    """Sends requests; has one session for each event loop."""
 
     def __init__(self, idle_seconds: float = _IDLE_SECONDS) -> None:
         """Open nothing yet; close a session after `idle_seconds` without a run."""
-        self._sessions = Sessions(idle_seconds)
+        self._idle_seconds = idle_seconds
+        self._pools: dict[asyncio.AbstractEventLoop, _Pool] = {}
         self._trust = Trust()
-        self._later: set[asyncio.Task[None]] = set()
+
+    def __del__(self) -> None:
+        """Close open sessions: the last run that referenced this object has ended."""
+        for loop, pool in self._pools.items():
+            if not loop.is_closed():
+                loop.call_soon_threadsafe(pool.close_later)
+
+    def _pool(self) -> _Pool:
+        loop = asyncio.get_running_loop()
+        if loop not in self._pools:
+            alive = {one: p for one, p in self._pools.items() if not one.is_closed()}
+            self._pools = {**alive, loop: _Pool(self._idle_seconds)}
+        return self._pools[loop]
 
     @asynccontextmanager
-    async def post(
+    async def request(
         self,
         endpoint: Endpoint,
         path: str,
-        payload: dict[str, Any],
-        deadlines: Deadlines | None = None,
-    ) -> AsyncIterator[HttpResponse]:
-        """Send `payload` and lend the answer.
+        payload: dict[str, Any] | None,
+        deadlines: Deadlines,
+    ) -> AsyncIterator[_HttpResponse]:
+        """Send `payload`, or a GET without one, and lend the answer.
 
         Raises ApiRefused, ConnectionFailed, TimedOut or InvalidRequest. Leaving early
-        closes the connection, which stops the work at the server.
+        closes the connection, which stops the work at the server. Redirections of a
+        GET are not followed, because the key would be sent along.
         """
-        body, limits = _json_body(payload), deadlines or Deadlines(Timeouts())
-        async with self._sent(endpoint, path, body, limits) as response:
-            if response.status >= 400:
-                raise await _refusal(response, str(payload.get("model", "")))
-            yield HttpResponse(response, limits)
-
-    @asynccontextmanager
-    async def get(
-        self, endpoint: Endpoint, path: str, deadlines: Deadlines
-    ) -> AsyncIterator[HttpResponse]:
-        """Request `path` and lend the answer; raises the same errors as `post`.
-
-        Redirections are not followed, because the key would be sent along.
-        """
-        async with self._sent(endpoint, path, None, deadlines) as response:
-            if response.status != 200:
-                raise await _refusal(response, "")
-            yield HttpResponse(response, deadlines)
+        body = None
+        if payload is not None:
+            # A lone surrogate, as of a broken copy, must not stop the request.
+            body = json.dumps(payload, ensure_ascii=False).encode(errors="replace")
+        async with self._sent(endpoint, path, body, deadlines) as response:
+            answer = _HttpResponse(response, deadlines)
+            if response.status >= 400 or (body is None and response.status != 200):
+                raise await answer.refusal(str((payload or {}).get("model", "")))
+            yield answer
 
     @asynccontextmanager
     async def _sent(
         self, endpoint: Endpoint, path: str, body: bytes | None, deadlines: Deadlines
     ) -> AsyncIterator[aiohttp.ClientResponse]:
-        tls = self._trust.context(endpoint.network)
-        with self._sessions.pool().lend() as session:
-            response = await _send(session, endpoint, path, body, deadlines, tls)
+        url = endpoint.url(path)
+        with self._pool().lend() as session:
+            answer = session.request(
+                "GET" if body is None else "POST",
+                url,
+                allow_redirects=body is not None,
+                data=body,
+                headers=endpoint.headers(),
+                ssl=self._trust.context(endpoint.network),
+                proxy=proxy_for(endpoint.network, url),
+                timeout=aiohttp.ClientTimeout(sock_connect=deadlines.timeouts.connect),
+            )
+            response = await _receive(answer, endpoint, deadlines)
             try:
                 yield response
             finally:
                 response.close()  # has no effect after it was read to the end
 
     def post_later(self, endpoint: Endpoint, path: str) -> None:
-        """Send an empty request in a separate task, for callers that cannot wait.
-
-        It is tried three times; the result is not reported.
-        """
+        """Send an empty request in a task, up to three times; ignore the result."""
         self.do_later(self._post_quietly(endpoint, path))
 
     def do_later(self, work: Coroutine[Any, Any, None]) -> None:
-        """Run work that may last longer than its run, in a task that is referenced."""
-        task = asyncio.get_running_loop().create_task(work)
-        self._later.add(task)
-        task.add_done_callback(self._later.discard)
+        """Run work that may last longer than its run."""
+        self._pool().start(work)
 
     async def _post_quietly(self, endpoint: Endpoint, path: str) -> None:
-        for wait in _WAITS_BEFORE_POST:
+        for wait in (0.0, 0.5, 2.0):
             await asyncio.sleep(wait)
             with suppress(ResponsesError):
-                limits = Deadlines(_POST_TIMEOUTS)
+                limits = Deadlines(Timeouts(connect=10, first_event=20, total=30))
                 async with self._sent(endpoint, path, b"", limits) as response:
                     if response.status < 500 and response.status != 429:
                         return
 
     async def close(self) -> None:
-        """Close the session of the running loop, for tests and scripts."""
-        loop = asyncio.get_running_loop()
-        while later := [task for task in self._later if task.get_loop() is loop]:
-            await asyncio.gather(*later)
-        await self._sessions.close()
+        """Close the session of the running loop, after the work of `do_later`."""
+        await self._pool().close()
 
 
-def _json_body(payload: dict[str, Any]) -> bytes:
-    # A lone surrogate, for example from a broken copy, must not stop the request.
-    return json.dumps(payload, ensure_ascii=False).encode("utf-8", errors="replace")
-
-
-async def _send(
-    session: aiohttp.ClientSession,
-    endpoint: Endpoint,
-    path: str,
-    body: bytes | None,
-    deadlines: Deadlines,
-    tls: ssl.SSLContext | bool,
+async def _receive(
+    answer: Awaitable[aiohttp.ClientResponse], endpoint: Endpoint, deadlines: Deadlines
 ) -> aiohttp.ClientResponse:
-    url = endpoint.url(path)
     scope = deadlines.scope()
     try:
         async with scope:
-            return await session.request(
-                "GET" if body is None else "POST",
-                url,
-                allow_redirects=body is not None,
-                data=body,
-                headers=endpoint.headers(),
-                ssl=tls,
-                proxy=proxy_for(endpoint.network, url),
-                timeout=aiohttp.ClientTimeout(sock_connect=deadlines.timeouts.connect),
-            )
+            return await answer
     except _NETWORK_ERRORS as error:
         if scope.expired():
             raise deadlines.timeout_error() from None
@@ -3159,30 +2915,10 @@ def _network_sentence(error: Exception, host: str) -> str:
     )
 
 
-async def _refusal(response: aiohttp.ClientResponse, model: str) -> ApiRefused:
-    body = b""
-    try:
-        async with asyncio.timeout(_DRAIN_SECONDS):
-            async for piece in response.content.iter_any():
-                body += piece
-                if len(body) > _MAX_ERROR_BODY:
-                    break
-        error = read_api_error(json.loads(body))
-    except (*_NETWORK_ERRORS, ValueError, RecursionError):
-        error = ApiError()  # no body, or not JSON: only the status is known
-    status = response.status
-    failure = parse_retry_headers(status, error, response.headers, unix_seconds())
-    sentence = refusal_sentence(status, error, model)
-    return ApiRefused(sentence, failure, _request_id_of(response))
-
-
 # ==== openai_responses.loop.attempts: One response: a request that is sent, then sent again, resumed or polled if that helps.
 
-_RESUMING = RetryPolicy(12)
-_UNDER_WAY = ("queued", "in_progress")
 _THOUGHT_SHARE = 0.1
-"""Reasoning deltas are joined for only a tenth of that time, because the first words of
-the answer must not wait for them."""
+"""Reasoning is joined for a tenth of that time: the answer must not wait for it."""
 
 
 class Limits(NamedTuple):
@@ -3196,58 +2932,242 @@ class Limits(NamedTuple):
     join_seconds: float = 0.05
     timeouts: Timeouts = Timeouts()
     retries: RetryPolicy = RetryPolicy()
-    resuming: RetryPolicy = _RESUMING
+    resuming: RetryPolicy = RetryPolicy(12)
     poll_seconds: float = 5.0
 
 
-class Client(NamedTuple):
-    """How to reach the server: address, connections and limits."""
+class Attempts:
+    """The attempts at each response of a run: `request`, `response`, and the last `error`."""
 
-    endpoint: Endpoint
-    connections: Connections
-    limits: Limits
-    deadlines: Deadlines
+    def __init__(
+        self, endpoint: Endpoint, connections: Connections, limits: Limits
+    ) -> None:
+        """Start the total limit of the run."""
+        self.endpoint = endpoint
+        self.connections = connections
+        self.limits = limits
+        self.deadlines = Deadlines(limits.timeouts)
+
+    async def events(
+        self, request: ResponsesRequest, retries: RetryPolicy, first_index: int = 0
+    ) -> AsyncGenerator[RunEvent, None]:
+        """Send `request` and yield its events, until there is nothing more to try.
+
+        The items of the response are numbered from `first_index`.
+        """
+        self.request = request
+        self._policy, self._retries = retries, 0
+        self._causes: set[str] = set()
+        while True:
+            self.response = ResponseState(first_index)
+            self.error: ResponsesError | None = None
+            answer = self._send(self.request)
+            try:
+                async with aclosing(answer) as events:
+                    async for event in events:
+                        yield event
+            except ResponsesError as caught:
+                self.error = caught
+            note, wait = self._next()
+            if note is None or not self.deadlines.allow(wait):
+                break
+            yield note
+            await asyncio.sleep(wait)
+        for event in self.response.close():
+            yield event
+
+    @property
+    def ending(self) -> Ending:
+        """How the response ended."""
+        if self.response.ending:
+            return self.response.ending
+        if self.error is not None:
+            return ending_of_exception(self.error, self.response.event_count > 0)
+        return CUT if self.response.event_count else UNREADABLE
+
+    @property
+    def trace(self) -> Trace:
+        """What the log needs to know about the last answer."""
+        error = self.error
+        if isinstance(error, ApiRefused):
+            return Trace(
+                error.request_id, status=error.failure.status, error=error.error
+            )
+        return self.response.trace
+
+    def _send(self, request: ResponsesRequest) -> AsyncGenerator[RunEvent, None]:
+        payload = request.payload()
+        if self.endpoint.strict:
+            payload = strict_payload(payload)
+        if request.background:
+            return _Background(self).events(payload)
+        return _stream_response("/responses", payload, self)
+
+    def _next(self) -> tuple[Status | None, float]:
+        failure = _early_failure(self.error, self.response)
+        if failure is None or (self.request.background and _may_run(self.error)):
+            return None, 0.0
+        fallback = find_fallback(self.request, failure.error)
+        if fallback and fallback.cause not in self._causes:
+            self._causes.add(fallback.cause)
+            self.request = fallback.request
+            return Status(fallback.sentence, fallback.cause), 0.0
+        wait = retry_wait(self._policy, self._retries, failure, random_fraction())
+        if wait is None:
+            return None, 0.0
+        self._retries += 1
+        seconds = f"{wait:.0f} s" if wait >= 1 else "a moment"
+        return Status(f"{failure_status(failure)} Trying again in {seconds}."), wait
 
 
-def stream_response(
-    request: ResponsesRequest,
-    client: Client,
-    state: ResponseState,
-    cursor: Cursor | None = None,
+_ID = re.compile(r"[A-Za-z0-9_=-]{1,512}")
+"""Ids that are safe in a path; other servers use base64 in their ids."""
+_LONGEST_WAIT_FOR_ID = 60.0
+_BROKE = "The connection to the model was lost: fetching the rest of the answer."
+
+
+class _Background:
+
+    def __init__(self, attempts: Attempts) -> None:
+        self._response_id = ""
+        self._last: int | None = None
+        self._attempts = attempts
+        self._named = asyncio.get_running_loop().create_future()
+        self._seen: int | None = None
+        self._failures = 0
+        self._resumable = True
+        self._asks = False
+        self._is_left = False
+
+    def is_new(self, event: ServerSentEvent) -> bool:
+        # The event is parsed twice; a background run has few events a second.
+        wire = {} if event.data == "[DONE]" else json.loads(event.data)
+        self.note(wire.get("response"))
+        number = wire.get("sequence_number")
+        if isinstance(number, int):
+            if self._last is not None and number <= self._last:
+                return False
+            self._last = number
+        return True
+
+    def note(self, response: object) -> None:
+        named = as_mapping(response).get("id")
+        if isinstance(named, str) and _ID.fullmatch(named):
+            self._response_id = named
+            if not self._named.done():
+                self._named.set_result(None)
+
+    async def events(
+        self, payload: dict[str, Any] | None
+    ) -> AsyncGenerator[RunEvent, None]:
+        path = "/responses"
+        try:
+            while True:
+                error: ResponsesError | None = None
+                part = _stream_response(path, payload, self._attempts, self)
+                try:
+                    first = await self._first_event(part)
+                    async with aclosing(part) as events:
+                        if first is not None:
+                            yield first
+                        async for event in events:
+                            yield event
+                except ResponsesError as caught:
+                    error = caught
+                if self._attempts.response.ending or not self._can_go_on(error):
+                    break
+                has_news, self._seen = self._last != self._seen, self._last
+                wait = self._wait_after(error, has_news)
+                if not self._attempts.deadlines.allow(wait):
+                    raise TimedOut("total_timeout")
+                if has_news:
+                    yield Status(_BROKE)
+                await asyncio.sleep(wait)
+                path, payload = f"/responses/{self._response_id}", None
+                if not self._asks:
+                    path += f"?stream=true&starting_after={self._last}"
+        finally:
+            self._abandon()
+
+    async def _first_event(
+        self, part: AsyncGenerator[RunEvent, None]
+    ) -> RunEvent | None:
+        if self._named.done():
+            return await anext(part, None)
+        first = asyncio.ensure_future(anext(part, None))
+        try:
+            return await asyncio.shield(first)
+        except asyncio.CancelledError:
+            self._attempts.connections.do_later(self._close(part, first))
+            raise
+
+    async def _close(
+        self, part: AsyncGenerator[RunEvent, None], first: asyncio.Future[Any]
+    ) -> None:
+        await asyncio.wait(
+            {first, self._named},
+            timeout=_LONGEST_WAIT_FOR_ID,
+            return_when=asyncio.FIRST_COMPLETED,
+        )
+        first.cancel()
+        await asyncio.gather(first, return_exceptions=True)
+        await part.aclose()
+        self._abandon()
+
+    def _can_go_on(self, error: ResponsesError | None) -> bool:
+        goes_on = self._response_id and not _is_timeout(error, "total_timeout")
+        if error is not None and not goes_on:
+            raise error
+        return bool(goes_on)
+
+    def _wait_after(self, error: ResponsesError | None, has_news: bool) -> float:
+        asked, limits = self._asks, self._attempts.limits
+        if asked and error is None:  # the server is still working on it
+            self._failures, self._asks = 0, not self._can_resume
+            return limits.poll_seconds
+        self._failures = 0 if has_news else self._failures + 1
+        failure = error.failure if isinstance(error, ApiRefused) else Failure()
+        wait = retry_wait(limits.resuming, self._failures, failure, random_fraction())
+        if wait is None and self._resumable and not asked:
+            self._resumable, wait = False, 0.0  # too old: request the response itself
+        self._asks = not (has_news and self._can_resume)
+        if wait is None:
+            self._is_left = isinstance(error, ApiRefused) and error.status == 404
+            raise ResponseLost
+        return wait
+
+    @property
+    def _can_resume(self) -> bool:
+        return self._resumable and self._last is not None
+
+    def _abandon(self) -> None:
+        attempts = self._attempts
+        if self._response_id and not attempts.response.ending and not self._is_left:
+            self._is_left = True
+            path = f"/responses/{self._response_id}/cancel"
+            attempts.connections.post_later(attempts.endpoint, path)
+
+
+async def _stream_response(
+    path: str,
+    payload: dict[str, Any] | None,
+    attempts: Attempts,
+    background: _Background | None = None,
 ) -> AsyncGenerator[RunEvent, None]:
-    """Send `request`, feed the answer to `state`, and yield its run events.
-
-    A `cursor` notes the position in the stream. Raises the errors of `Connections.post`
-    and MalformedEvent. Cancelling it, or closing the generator, closes the connection.
-    """
-    payload = request.payload()
-    if client.endpoint.strict:
-        payload = strict_payload(payload)
-    posted = client.connections.post(
-        client.endpoint, "/responses", payload, client.deadlines
-    )
-    return _read_response(posted, client, state, cursor)
-
-
-def _resume_stream(
-    path: str, client: Client, state: ResponseState, cursor: Cursor
-) -> AsyncGenerator[RunEvent, None]:
-    requested = client.connections.get(client.endpoint, path, client.deadlines)
-    return _read_response(requested, client, state, cursor)
-
-
-async def _read_response(
-    sent: AbstractAsyncContextManager[HttpResponse],
-    client: Client,
-    state: ResponseState,
-    cursor: Cursor | None,
-) -> AsyncGenerator[RunEvent, None]:
-    client.deadlines.start_attempt()
-    async with sent as answer:
+    state, deadlines = attempts.response, attempts.deadlines
+    deadlines.start_attempt()
+    async with attempts.connections.request(
+        attempts.endpoint, path, payload, deadlines
+    ) as answer:
         state.trace = Trace(answer.request_id, status=200)
         if not answer.is_stream:
-            for event in await _read_object(answer, state, cursor):
-                yield event
+            response = await answer.response_object()
+            if background is not None:
+                background.note(response)
+            status = str(response.get("status") or "completed")
+            if status not in ("queued", "in_progress"):
+                for event in state.feed(FinalResponse(status, response)):
+                    yield event
             return
         decoder = EventStreamDecoder()
         while not (answer.is_read or state.ending):
@@ -3255,8 +3175,8 @@ async def _read_response(
             batch = decoder.feed(chunk) if chunk else decoder.close()
             began = asyncio.get_running_loop().time()
             if batch:
-                client.deadlines.event_arrived()
-            events, malformed = _batch_events(batch, state, cursor)
+                deadlines.event_arrived()
+            events, malformed = _batch_events(batch, state, background)
             del batch, chunk  # hold no bytes of the wire while deltas gather
             for event in events:
                 yield event
@@ -3264,31 +3184,19 @@ async def _read_response(
                 raise malformed
             if not state.ending:
                 with answer.paused():
-                    await _gather_deltas(events, began, client.limits.join_seconds)
+                    await _gather_deltas(events, began, attempts.limits.join_seconds)
         await answer.drain()
 
 
-async def _read_object(
-    answer: HttpResponse, state: ResponseState, cursor: Cursor | None
-) -> list[RunEvent]:
-    response = await answer.response_object()
-    if cursor is not None:
-        cursor.note(response)
-    status = str(response.get("status") or "completed")
-    if status in _UNDER_WAY:
-        return []
-    return state.feed(FinalResponse(status, response))
-
-
 def _batch_events(
-    batch: list[ServerSentEvent], state: ResponseState, cursor: Cursor | None
+    batch: list[ServerSentEvent], state: ResponseState, background: _Background | None
 ) -> tuple[list[RunEvent], MalformedEvent | None]:
     read: list[StreamEvent] = []
     malformed: MalformedEvent | None = None
     try:
         for event in batch:
             parsed = parse_event(event)
-            if cursor is None or cursor.advance(event):
+            if background is None or background.is_new(event):
                 read.append(parsed)
     except MalformedEvent as error:
         malformed = error
@@ -3306,210 +3214,8 @@ async def _gather_deltas(
     await asyncio.sleep(max(0.0, join_seconds * share - spent))
 
 
-_LONGEST_WAIT_FOR_ID = 60.0
-_BROKE = "The connection to the model was lost: fetching the rest of the answer."
-
-
-async def _stream_background(
-    request: ResponsesRequest, client: Client, state: ResponseState
-) -> AsyncGenerator[RunEvent, None]:
-    background = _BackgroundRun(client, state)
-    part = stream_response(request, client, state, background.cursor)
-    try:
-        while True:
-            error: ResponsesError | None = None
-            try:
-                first = await background.first_event(part)
-                async with aclosing(part) as events:
-                    if first is not None:
-                        yield first
-                    async for event in events:
-                        yield event
-            except ResponsesError as caught:
-                error = caught
-            if state.ending or not background.can_go_on(error):
-                break
-            wait = background.wait_after(error)
-            if background.has_news:
-                yield Status(_BROKE)
-            await asyncio.sleep(wait)
-            part = background.next_part()
-    finally:
-        background.abandon()
-
-
-class _BackgroundRun:
-    def __init__(self, client: Client, state: ResponseState) -> None:
-        self._named = asyncio.Event()
-        self.cursor = Cursor(self._named.set)
-        self.has_news = False
-        self._client = client
-        self._state = state
-        self._seen: int | None = None
-        self._failures = 0
-        self._resumable = True
-        self._asks = False
-        self._is_left = False
-
-    async def first_event(
-        self, part: AsyncGenerator[RunEvent, None]
-    ) -> RunEvent | None:
-        if self._named.is_set():
-            return await anext(part, None)
-        first = asyncio.create_task(_first_of(part))
-        try:
-            return await asyncio.shield(first)
-        except asyncio.CancelledError:
-            self._client.connections.do_later(self._close(part, first))
-            raise
-
-    def can_go_on(self, error: ResponsesError | None) -> bool:
-        is_total = isinstance(error, TimedOut) and error.kind == "total_timeout"
-        goes_on = bool(self.cursor.response_id) and not is_total
-        if error is not None and not goes_on:
-            raise error
-        return goes_on
-
-    def wait_after(self, error: ResponsesError | None) -> float:
-        asked, self.has_news = self._asks, self.cursor.last != self._seen
-        self._seen = self.cursor.last
-        if asked and error is None:  # the server is still working on it
-            self._failures, self._asks = 0, not self._can_resume
-            return self._within_limits(self._client.limits.poll_seconds)
-        self._failures = 0 if self.has_news else self._failures + 1
-        wait = self._backoff(error)
-        if wait is None and self._resumable and not asked:
-            self._resumable, wait = False, 0.0  # too old: request the response itself
-        self._asks = not (self.has_news and self._can_resume)
-        if wait is None:
-            self._is_left = isinstance(error, ApiRefused) and error.status == 404
-            raise ResponseLost
-        return self._within_limits(wait)
-
-    def next_part(self) -> AsyncGenerator[RunEvent, None]:
-        path = f"/responses/{self.cursor.response_id}"
-        if not self._asks:
-            path += f"?stream=true&starting_after={self.cursor.last}"
-        return _resume_stream(path, self._client, self._state, self.cursor)
-
-    async def _close(
-        self, part: AsyncGenerator[RunEvent, None], first: asyncio.Task[RunEvent | None]
-    ) -> None:
-        named = asyncio.create_task(self._named.wait())
-        awaited = {first, named}
-        await asyncio.wait(
-            awaited, timeout=_LONGEST_WAIT_FOR_ID, return_when=asyncio.FIRST_COMPLETED
-        )
-        for task in awaited:
-            task.cancel()
-        await asyncio.gather(*awaited, return_exceptions=True)
-        await part.aclose()
-        self.abandon()
-
-    def abandon(self) -> None:
-        named, ended = self.cursor.response_id, self._state.ending
-        if named and not ended and not self._is_left:
-            self._is_left = True
-            path = f"/responses/{named}/cancel"
-            self._client.connections.post_later(self._client.endpoint, path)
-
-    @property
-    def _can_resume(self) -> bool:
-        return self._resumable and self.cursor.last is not None
-
-    def _backoff(self, error: ResponsesError | None) -> float | None:
-        failure = error.failure if isinstance(error, ApiRefused) else Failure()
-        policy = self._client.limits.resuming
-        return retry_wait(policy, self._failures, failure, random_fraction())
-
-    def _within_limits(self, wait: float) -> float:
-        if not self._client.deadlines.allow(wait):
-            raise TimedOut("total_timeout")
-        return wait
-
-
-async def _first_of(part: AsyncGenerator[RunEvent, None]) -> RunEvent | None:
-    return await anext(part, None)
-
-
 _GATEWAY_STATUS = frozenset({408, 502, 504, *range(520, 525)})
 """Statuses of a gateway in front of the API that got no answer in time."""
-
-
-class Attempts:
-    """The attempts at one response: the `request`, its `response`, and the last `error`."""
-
-    def __init__(
-        self,
-        request: ResponsesRequest,
-        client: Client,
-        retries: RetryPolicy,
-        first_index: int = 0,
-    ) -> None:
-        """Number the items of the response from `first_index`."""
-        self.request = request
-        self.response = ResponseState(first_index)
-        self.error: ResponsesError | None = None
-        self._client = client
-        self._policy = retries
-        self._first_index = first_index
-        self._retries = 0
-        self._causes: set[str] = set()
-        self._wait = 0.0
-
-    async def events(self) -> AsyncGenerator[RunEvent, None]:
-        """Send the request and yield its events, until there is nothing more to try."""
-        while True:
-            self.response, self.error = ResponseState(self._first_index), None
-            sent = _stream_background if self.request.background else stream_response
-            answer = sent(self.request, self._client, self.response)
-            try:
-                async with aclosing(answer) as events:
-                    async for event in events:
-                        yield event
-            except ResponsesError as caught:
-                self.error = caught
-            note = self._next()
-            if note is None or not self._client.deadlines.allow(self._wait):
-                break
-            yield note
-            await asyncio.sleep(self._wait)
-        for event in self.response.close():
-            yield event
-
-    @property
-    def ending(self) -> Ending:
-        """How the response ended."""
-        if self.response.ending:
-            return self.response.ending
-        if self.error is not None:
-            return ending_of_exception(self.error, self.response.event_count > 0)
-        return CUT if self.response.event_count else UNREADABLE
-
-    @property
-    def trace(self) -> Trace:
-        """What the log needs to know about the last answer."""
-        if not isinstance(self.error, ApiRefused):
-            return self.response.trace
-        refused = self.error
-        return Trace(refused.request_id, "", refused.failure.status, refused.error)
-
-    def _next(self) -> Status | None:
-        failure = _early_failure(self.error, self.response)
-        if failure is None or (self.request.background and _may_run(self.error)):
-            return None
-        fallback = find_fallback(self.request, failure.error)
-        if fallback and fallback.cause not in self._causes:
-            self._causes.add(fallback.cause)
-            self.request, self._wait = fallback.request, 0.0
-            return Status(fallback.sentence, fallback.cause)
-        wait = retry_wait(self._policy, self._retries, failure, random_fraction())
-        if wait is None:
-            return None
-        self._retries += 1
-        self._wait = wait
-        seconds = f"{wait:.0f} s" if wait >= 1 else "a moment"
-        return Status(f"{failure_status(failure)} Trying again in {seconds}.")
 
 
 def _early_failure(
@@ -3521,31 +3227,33 @@ def _early_failure(
         return None
     if isinstance(error, ApiRefused):
         return error.failure
-    silent = isinstance(error, TimedOut) and error.kind == "first_event_timeout"
+    silent = _is_timeout(error, "first_event_timeout")
     return Failure() if silent or isinstance(error, ConnectionFailed) else None
 
 
+def _is_timeout(error: ResponsesError | None, kind: TimeoutKind) -> bool:
+    return isinstance(error, TimedOut) and error.kind == kind
+
+
 def _may_run(error: ResponsesError | None) -> bool:
-    match error:
-        case ConnectionFailed():
-            return error.was_sent
-        case ApiRefused():
-            stands = not error.failure.should_retry
-            return stands and error.status in _GATEWAY_STATUS
-    return isinstance(error, TimedOut)
+    if isinstance(error, ApiRefused):
+        return not error.failure.should_retry and error.status in _GATEWAY_STATUS
+    return (
+        error.was_sent
+        if isinstance(error, ConnectionFailed)
+        else isinstance(error, TimedOut)
+    )
 
 
-# ==== openai_responses.requests.json_schema: JSON Schemas of tools in the two forms that the API takes: strict and open.
+# ==== openai_responses.requests.json_schema: JSON Schemas of tools in the API's two forms, strict and open.
 
 _DEFINITIONS = ("$defs", "definitions")
 
 
-def definitions(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the named parts of a schema, from both places where they can be."""
+def _definitions(schema: Mapping[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for key in _DEFINITIONS:
-        named = schema.get(key)
-        for name, part in named.items() if isinstance(named, Mapping) else ():
+        for name, part in as_mapping(schema.get(key)).items():
             # Two parts with one name and different content: neither can be used.
             found[name] = part if found.get(name, part) == part else None
     return found
@@ -3555,7 +3263,7 @@ def resolve_reference(node: Any, root: Mapping[str, Any]) -> Any:
     """Return the part of `root` that a `$ref` names, or None; `#` is the root itself."""
     if node.get("$ref") == "#":
         return root
-    return definitions(root).get(_reference_name(node))
+    return _definitions(root).get(_reference_name(node))
 
 
 def _reference_name(node: Any) -> str:
@@ -3575,56 +3283,46 @@ def _is_within_limits(schema: Mapping[str, Any]) -> bool:
     enums = [list(map(str, node.get("enum", ()))) for node in nodes]
     values = [value for enum in enums for value in enum]
     texts = [*properties, *schema.get("$defs", ()), *values]
+    longest = [sum(map(len, enum)) for enum in enums if len(enum) > _LONG_ENUM]
     return (
         len(properties) <= _MOST_PROPERTIES
         and len(values) <= _MOST_VALUES
         and sum(map(len, texts)) <= _MOST_TEXT
-        and all(
-            len(enum) <= _LONG_ENUM or sum(map(len, enum)) <= _LONG_ENUM_CHARACTERS
-            for enum in enums
-        )
+        and max(longest, default=0) <= _LONG_ENUM_CHARACTERS
     )
 
 
 def _nodes(node: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     yield node
-    inner = [*node.get("anyOf", ()), *([node["items"]] if "items" in node else ())]
-    for key in ("properties", "$defs"):
-        inner += node.get(key, {}).values()
-    for one in inner:
-        yield from _nodes(one)
+    items = [node["items"]] if "items" in node else []
+    named = [*node.get("properties", {}).values(), *node.get("$defs", {}).values()]
+    for inner in (*node.get("anyOf", ()), *items, *named):
+        yield from _nodes(inner)
 
 
-Schema = dict[str, Any]
+_Schema = dict[str, Any]
 
-_KEPT = frozenset(
-    {
-        *("description", "enum", "multipleOf", "minimum", "maximum"),
-        *("exclusiveMinimum", "exclusiveMaximum", "minItems", "maxItems", "pattern"),
-    }
-)
+_KEPT = {
+    *("description", "enum", "multipleOf", "minimum", "maximum"),
+    *("exclusiveMinimum", "exclusiveMaximum", "minItems", "maxItems", "pattern"),
+}
 """Keywords that are kept unchanged."""
 
 _BOUNDS = (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum"))
 
-_STRICT_FORMATS = frozenset(
-    {
-        *("date-time", "time", "date", "duration", "email"),
-        *("hostname", "ipv4", "ipv6", "uuid"),
-    }
+_STRICT_FORMATS = (
+    *("date-time", "time", "date", "duration", "email"),
+    *("hostname", "ipv4", "ipv6", "uuid"),
 )
 
-_NARROWING = frozenset(
-    {
-        *("not", "if", "then", "else", "dependentRequired", "dependentSchemas"),
-        *("dependencies", "patternProperties", "propertyNames", "prefixItems"),
-        "contains",
-        *("unevaluatedProperties", "unevaluatedItems", "$dynamicRef", "$recursiveRef"),
-    }
-)
+_NARROWING = {
+    *("not", "if", "then", "else", "dependentRequired", "dependentSchemas"),
+    *("dependencies", "patternProperties", "propertyNames", "prefixItems", "contains"),
+    *("unevaluatedProperties", "unevaluatedItems", "$dynamicRef", "$recursiveRef"),
+}
 """Keywords that restrict values and have no strict form."""
 
-_JSON_TYPES: Mapping[type, str] = {
+_JSON_TYPES = {
     str: "string",
     bool: "boolean",
     int: "integer",
@@ -3640,11 +3338,11 @@ class _NotStrict(Exception):
     """The schema has no strict form."""
 
 
-def strict_schema(schema: Mapping[str, Any]) -> Schema | None:
+def strict_schema(schema: Mapping[str, Any]) -> _Schema | None:
     """Return a function's parameters for strict mode; None if that is impossible.
 
-    What the result allows the given schema allows too, except nulls of optional
-    properties and limits that only a description can express (`minLength`).
+    The result allows only what `schema` allows, except nulls of optional properties and
+    what violates keywords that strict mode does not have (`minLength`).
     """
     try:
         return _StrictRewrite(schema).result()
@@ -3656,25 +3354,22 @@ class _StrictRewrite:
     def __init__(self, root: Mapping[str, Any]) -> None:
         self._root = root
 
-    def result(self) -> Schema:
+    def result(self) -> _Schema:
         root = {k: v for k, v in self._root.items() if k not in _DEFINITIONS}
         if root.keys() & {"anyOf", "oneOf", "$ref", "enum", "const"}:
             raise _NotStrict
-        closed = {
-            **{"type": "object", "properties": {}, "additionalProperties": False},
-            **root,
-        }
-        strict = self._strict(closed, 1)
+        empty = {"type": "object", "properties": {}, "additionalProperties": False}
+        strict = self._strict(empty | root, 1)
         if strict["type"] != "object":
             raise _NotStrict
-        named = definitions(self._root)
+        named = _definitions(self._root)
         parts = {_plain_name(name): self._strict(named[name], 1) for name in named}
         whole = {**strict, "$defs": parts} if parts else strict
         if len(parts) < len(named) or not _is_within_limits(whole):
             raise _NotStrict
         return whole
 
-    def _strict(self, node: Any, depth: int) -> Schema:
+    def _strict(self, node: Any, depth: int) -> _Schema:
         if (
             not isinstance(node, Mapping)
             or depth > _DEEPEST_STRICT
@@ -3692,7 +3387,7 @@ class _StrictRewrite:
             return self._choice(node, depth)
         return self._plain(node, depth)
 
-    def _reference(self, node: Mapping[str, Any]) -> Schema:
+    def _reference(self, node: Mapping[str, Any]) -> _Schema:
         found = resolve_reference(node, self._root)
         if found is None:
             raise _NotStrict
@@ -3700,17 +3395,17 @@ class _StrictRewrite:
             return {"$ref": "#"}
         return {"$ref": f"#/$defs/{_plain_name(_reference_name(node))}"}
 
-    def _choice(self, node: Mapping[str, Any], depth: int) -> Schema:
+    def _choice(self, node: Mapping[str, Any], depth: int) -> _Schema:
         options = node.get("anyOf") or node.get("oneOf")
         beside = node.keys() & {"properties", "items", "enum", "const", "required"}
         beside |= {"oneOf"} if {"anyOf", "oneOf"} <= node.keys() else set()
         if not isinstance(options, list) or not options or beside:
             raise _NotStrict
-        head = {"description": node["description"]} if "description" in node else {}
-        return {**head, "anyOf": [self._strict(one, depth + 1) for one in options]}
+        strict = [self._strict(one, depth + 1) for one in options]
+        return {**_description(node), "anyOf": strict}
 
-    def _merged(self, node: Mapping[str, Any]) -> Schema:
-        merged: Schema = {key: node[key] for key in node if key != "allOf"}
+    def _merged(self, node: Mapping[str, Any]) -> _Schema:
+        merged: _Schema = {key: node[key] for key in node if key != "allOf"}
         for part in node["allOf"] if isinstance(node["allOf"], list) else [None]:
             found = resolve_reference(part, self._root) if _is_reference(part) else part
             if not isinstance(found, Mapping) or "allOf" in found:
@@ -3718,7 +3413,7 @@ class _StrictRewrite:
             merged = _combine(merged, found)
         return merged
 
-    def _plain(self, node: Mapping[str, Any], depth: int) -> Schema:
+    def _plain(self, node: Mapping[str, Any], depth: int) -> _Schema:
         strict = {key: node[key] for key in node if key in _KEPT}
         for bound, limit in _BOUNDS:
             if strict.get(bound) is True and limit in strict:  # OpenAPI 3.0
@@ -3730,21 +3425,18 @@ class _StrictRewrite:
         if "const" in node:
             strict["enum"] = [node["const"]]
         kinds = _types_of(node, strict.get("enum"))
-        if kinds:
-            strict["type"] = kinds[0] if len(kinds) == 1 else kinds
+        strict["type"] = kinds[0] if len(kinds) == 1 else kinds
         if "object" in kinds:
             strict |= self._object(node, depth)
         if "array" in kinds:
             strict["items"] = self._strict(node.get("items"), depth + 1)
         return strict
 
-    def _object(self, node: Mapping[str, Any], depth: int) -> Schema:
-        properties = node.get("properties") or {}
-        is_stated = "additionalProperties" in node or bool(properties)
-        is_open = node.get("additionalProperties", False) is not False
-        if is_open or not is_stated or not isinstance(properties, Mapping):
+    def _object(self, node: Mapping[str, Any], depth: int) -> _Schema:
+        properties, required = node.get("properties") or {}, node.get("required") or ()
+        is_open = node.get("additionalProperties", not properties) is not False
+        if is_open or not isinstance(properties, Mapping):
             raise _NotStrict
-        required = node.get("required") or ()
         if not set(required) <= set(properties):
             raise _NotStrict
         strict = {}
@@ -3758,19 +3450,22 @@ class _StrictRewrite:
         }
 
 
-def _make_nullable(schema: Schema) -> Schema:
+def _make_nullable(schema: _Schema) -> _Schema:
     kinds = schema.get("type")
     if kinds is None or kinds in ("object", "array"):
-        head = {"description": schema["description"]} if "description" in schema else {}
         rest = {key: value for key, value in schema.items() if key != "description"}
         options = rest["anyOf"] if rest.keys() == {"anyOf"} else [rest]
-        none = {"type": "null"}
-        return {**head, "anyOf": options if none in options else [*options, none]}
+        none = [] if {"type": "null"} in options else [{"type": "null"}]
+        return {**_description(schema), "anyOf": [*options, *none]}
     listed = kinds if isinstance(kinds, list) else [kinds]
     made = {**schema, "type": listed if "null" in listed else [*listed, "null"]}
     if "enum" in schema and None not in schema["enum"]:
         made["enum"] = [*schema["enum"], None]
     return made
+
+
+def _description(node: Mapping[str, Any]) -> _Schema:
+    return {key: node[key] for key in ("description",) if key in node}
 
 
 def _plain_name(name: str) -> str:
@@ -3791,7 +3486,7 @@ def _is_reference(part: object) -> bool:
     return isinstance(part, Mapping) and part.keys() == {"$ref"}
 
 
-def _combine(one: Schema, other: Mapping[str, Any]) -> Schema:
+def _combine(one: _Schema, other: Mapping[str, Any]) -> _Schema:
     both = dict(one)
     for key, value in other.items():
         if key == "properties" and isinstance(value, Mapping):
@@ -3817,12 +3512,10 @@ def open_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
 
     A choice at the root becomes one object with all properties of its options.
     """
-    kept = {key: schema[key] for key in schema if key not in _NOT_AT_THE_ROOT}
-    properties = _properties(schema, schema, 0)
-    required = schema.get("required")
-    names = required if isinstance(required, list) else []
-    root = {**kept, "type": "object", "properties": properties}
+    root = {key: schema[key] for key in schema if key not in _NOT_AT_THE_ROOT}
+    root |= {"type": "object", "properties": _properties(schema, schema, 0)}
     if "required" in schema:
+        names = as_list(schema["required"])
         root["required"] = [name for name in names if isinstance(name, str)]
     return dict(_with_items(root, 0))
 
@@ -3830,14 +3523,13 @@ def open_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
 def _properties(node: object, root: Mapping[str, Any], depth: int) -> dict[str, Any]:
     if not isinstance(node, Mapping) or depth > _DEEPEST_OPEN:
         return {}
-    found: dict[str, Any] = {}
     parts = [resolve_reference(node, root)] if "$ref" in node else []
     for key in ("allOf", "anyOf", "oneOf"):
-        parts += node[key] if isinstance(node.get(key), list) else []
+        parts += as_list(node.get(key))
+    found: dict[str, Any] = {}
     for part in parts:
-        found = {**_properties(part, root, depth + 1), **found}
-    own = node.get("properties")
-    return {**found, **own} if isinstance(own, Mapping) else found
+        found = _properties(part, root, depth + 1) | found
+    return {**found, **as_mapping(node.get("properties"))}
 
 
 def _with_items(node: Any, depth: int) -> Any:
@@ -3849,14 +3541,14 @@ def _with_items(node: Any, depth: int) -> Any:
         return node
     whole = {key: _with_items(value, depth + 1) for key, value in node.items()}
     kind = node.get("type")
-    is_array = kind == "array" or (isinstance(kind, list) and "array" in kind)
-    return {**whole, "items": {}} if is_array and "items" not in whole else whole
+    if kind == "array" or "array" in as_list(kind):
+        whole.setdefault("items", {})
+    return whole
 
 
 # ==== openai_responses.loop.arguments: Checks the arguments that a model gives a function against the function's schema.
 
 _DEEPEST_ARGUMENT = 40
-"""How deep values and references of schemas are followed."""
 
 
 def _is_number(value: Any) -> bool:
@@ -4030,10 +3722,8 @@ def _parts_of(
     parts = [resolve_reference(node, root)] if "$ref" in node else []
     parts += node["allOf"] if isinstance(node.get("allOf"), list) else []
     for key in ("anyOf", "oneOf"):
-        options = node.get(key)
-        parts += (
-            _chosen_option(value, options, root) if isinstance(options, list) else []
-        )
+        if isinstance(node.get(key), list):
+            parts += _chosen_option(value, node[key], root)
     return parts
 
 
@@ -4041,433 +3731,10 @@ def _chosen_option(
     value: Any, options: list[Any], root: Mapping[str, Any]
 ) -> list[Any]:
     check = _SchemaValidator(root, lenient=True)
-    fitting = (option for option in options if not check.error(value, option))
-    first = next(fitting, None)
-    return options if first is None else [first]
-
-
-# ==== openai_responses.requests.tools: Tools of a chat body or of the host in the API's form, with names that it allows.
-
-_ALLOWED = re.compile(r"[a-zA-Z0-9_-]{1,64}")
-_FORBIDDEN = re.compile(r"[^a-zA-Z0-9_-]")
-_STEM = 51  # of 64; the rest is `_` and the digest
-_DIGEST = 12
-
-
-class ToolNames(NamedTuple):
-    """Translates the names of tools for the API and back; `known` are their own names.
-
-    The translation depends only on the name itself, so the next request has the same
-    one, unless another known tool has that name.
-    """
-
-    known: tuple[str, ...] = ()
-
-    def sent_name(self, name: str) -> str:
-        """Return the name that the API gets: 1 to 64 letters, digits, `_` and `-`."""
-        if _ALLOWED.fullmatch(name):
-            return name
-        stem, seed = _FORBIDDEN.sub("_", name)[:_STEM], name
-        while True:
-            seed = hashlib.sha256(seed.encode("utf-8", "surrogatepass")).hexdigest()
-            sent = f"{stem}_{seed[:_DIGEST]}"
-            if sent not in self.known:
-                return sent
-
-    def own_name(self, sent: str) -> str:
-        """Return the tool's own name for the name that the model used."""
-        return next((name for name in self.known if self.sent_name(name) == sent), sent)
-
-    def rename_tools(self, tools: Iterable[Item]) -> list[Item]:
-        """Return `tools` with the names that the API gets."""
-        return [self._sent_tool(tool) for tool in tools]
-
-    def _sent_tool(self, tool: Item) -> Item:
-        if tool.get("type") not in ("function", "custom"):
-            return tool
-        return {**tool, "name": self.sent_name(tool["name"])}
-
-
-_MODES = ("auto", "none", "required")
-_CALLED_BY_NAME = ("function", "custom")
-_OF_THE_API = ("allowed_callers", "async", "defer_loading", "output_schema")
-_NO_TOOL_NAME = "A tool has no name. Every function or custom tool needs one."
-_NO_OBJECT = "A tool is not described by a JSON object."
-
-
-def responses_tools(
-    specs: Sequence[Mapping[str, Any]], *, strict: bool = False
-) -> list[Item]:
-    """Return the tools of a chat body, or of the host, in the API's form.
-
-    Chat Completions nests a function under `function`, the host has it without a
-    `type`; the API has it flat and needs `parameters` and `strict`. With `strict` every
-    function becomes strict whose schema allows it.
-    """
-    return [_responses_tool(spec, strict) for spec in specs]
-
-
-def merge_tools(*groups: Sequence[Item]) -> list[Item]:
-    """Return the tools of all groups, each once; a later one replaces an earlier one.
-
-    Functions and custom tools are equal by name, MCP servers by label, others by type.
-    """
-    tools = [tool for group in groups for tool in group]
-    return list({_identity(tool): tool for tool in tools}.values())
-
-
-def responses_tool_choice(
-    choice: object,
-    tools: Sequence[Item] | None = None,
-    *,
-    names: ToolNames | None = None,
-) -> object:
-    """Return `tool_choice` in the API's form, where a named function is not nested.
-
-    A bare name is accepted. Raises InvalidRequest for a tool that is not among `tools`,
-    if those are known.
-    """
-    if choice is None or choice in _MODES:
-        return choice
-    if isinstance(choice, str):
-        wanted = _choice_by_name(choice, tools, names)
-    elif isinstance(choice, Mapping):
-        wanted = _tool_choice(choice, names)
-    else:
-        raise InvalidRequest("The tool choice is neither a word nor a JSON object.")
-    for tool in wanted["tools"] if wanted["type"] == "allowed_tools" else [wanted]:
-        _check_offered(tool, tools)
-    return wanted
-
-
-def next_tool_choice(choice: object) -> object:
-    """Return the choice after the first calls; what it forbids stays forbidden."""
-    if isinstance(choice, Mapping) and choice.get("type") == "allowed_tools":
-        return {**choice, "mode": "auto"}
-    return "none" if choice == "none" else None
-
-
-def _responses_tool(spec: Mapping[str, Any], strict: bool) -> Item:
-    if not isinstance(spec, Mapping):
-        raise InvalidRequest(_NO_OBJECT)
-    kind = spec.get("type", "function")
-    nested = spec.get(kind) if kind in _CALLED_BY_NAME else None
-    flat: Mapping[str, Any] = nested if isinstance(nested, Mapping) else spec
-    if kind in _CALLED_BY_NAME:
-        _check_named(flat)
-    if kind == "custom" and flat is nested:
-        return {"type": "custom", **flat, **_flat_format(flat)}
-    is_complete = "type" in spec and "parameters" in flat and "strict" in flat
-    if kind != "function" or (is_complete and flat is spec):
-        return dict(spec)
-    return _function(flat, strict)
-
-
-def _check_named(tool: Mapping[str, Any]) -> None:
-    if not isinstance(tool.get("name"), str) or not tool["name"]:
-        raise InvalidRequest(_NO_TOOL_NAME)
-
-
-def _function(function: Mapping[str, Any], strict: bool) -> Item:
-    own = function.get("strict")
-    wanted = own if isinstance(own, bool) else strict
-    parameters = as_mapping(function.get("parameters"))
-    made = strict_schema(parameters) if wanted else None
-    tool: Item = {"type": "function", "name": function["name"]}
-    if function.get("description"):
-        tool["description"] = function["description"]
-    tool |= {key: function[key] for key in _OF_THE_API if key in function}
-    shown = open_schema(parameters) if made is None else made
-    return {**tool, "parameters": shown, "strict": made is not None}
-
-
-def _flat_format(custom: Mapping[str, Any]) -> Item:
-    grammar = as_mapping(custom.get("format")).get("grammar")
-    if not isinstance(grammar, Mapping):
-        return {}
-    return {"format": {"type": "grammar", **grammar}}
-
-
-def _identity(tool: Mapping[str, Any]) -> tuple[str, object]:
-    kind = tool.get("type")
-    if kind in _CALLED_BY_NAME:
-        return "name", tool.get("name")
-    if kind == "mcp":
-        return "server", tool.get("server_label")
-    return "type", (kind, tool.get("name")) if kind == "namespace" else kind
-
-
-def _choice_by_name(
-    choice: str, tools: Sequence[Item] | None, names: ToolNames | None
-) -> Item:
-    sent = names.sent_name(choice) if names else choice
-    for tool in tools or ():
-        if tool.get("type") in _CALLED_BY_NAME and tool.get("name") == sent:
-            return {"type": tool["type"], "name": sent}
-    for tool in tools or ():
-        if tool.get("type") == choice or tool.get("server_label") == choice:
-            return {key: tool[key] for key in ("type", "server_label") if key in tool}
-    return {"type": "function", "name": sent}
-
-
-def _tool_choice(choice: Mapping[str, Any], names: ToolNames | None) -> Item:
-    kind = choice.get("type", "function")
-    inner = choice.get(kind) if isinstance(kind, str) else None
-    flat = dict(inner) if isinstance(inner, Mapping) else dict(choice)
-    wanted: Item = {**flat, "type": kind}
-    if kind in _CALLED_BY_NAME:
-        if not isinstance(wanted.get("name"), str):
-            raise InvalidRequest("The tool choice names no tool.")
-        wanted["name"] = names.sent_name(wanted["name"]) if names else wanted["name"]
-    if kind == "allowed_tools":
-        chosen = as_list(wanted.get("tools"))
-        wanted["tools"] = [
-            _tool_choice(one, names) for one in chosen if isinstance(one, Mapping)
-        ]
-    return wanted
-
-
-def _check_offered(wanted: Item, tools: Sequence[Item] | None) -> None:
-    same: list[str] = [key for key in ("type", "server_label") if key in wanted]
-    same += ["name"] if wanted["type"] in _CALLED_BY_NAME else []
-    if tools is None or any(
-        all(tool.get(key) == wanted[key] for key in same) for tool in tools
-    ):
-        return
-    name = wanted.get("name") or wanted.get("server_label") or wanted["type"]
-    raise InvalidRequest(f"The tool choice asks for {name}, which is no tool here.")
-
-
-# ==== openai_responses.requests.replay: Output items of earlier responses, in the form in which they are sent again.
-
-
-class Origin(NamedTuple):
-    """The model family, the server's name, and the account that produced an item.
-
-    `endpoint` and `account` are empty if an earlier writer did not store them.
-    """
-
-    family: str
-    endpoint: str = ""
-    account: str = ""
-
-    def can_decrypt(self, maker: Self) -> bool:
-        """Say whether reasoning of `maker` can be sent here."""
-        same_server = maker.endpoint in ("", self.endpoint)
-        same_account = maker.account in ("", self.account)
-        return same_server and same_account and maker.family == self.family
-
-    def wire(self) -> dict[str, str]:
-        """Return the form in which it is stored."""
-        account = {"account": self.account} if self.account else {}
-        return {"family": self.family, "endpoint": self.endpoint, **account}
-
-
-def origin_at(family: str, endpoint: Endpoint) -> Origin:
-    """Return the origin of items of `family` from `endpoint`."""
-    return Origin(family, endpoint.host, endpoint.owner())
-
-
-def read_origin(wire: object, host_model: str) -> Origin:
-    """Return a stored origin, or the one that the host's model id implies.
-
-    The host's id is `{function id}.{model}`; earlier writers stored nothing else.
-    """
-    if isinstance(wire, Mapping) and wire.get("family"):
-        endpoint, account = (str(wire.get(k) or "") for k in ("endpoint", "account"))
-        return Origin(str(wire["family"]), endpoint, account)
-    return Origin(resolve_model(host_model.split(".", 1)[-1]).family)
-
-
-_REMOTE_SIGN = "mcp"
-"""The prefix of the ids of remote calls, and of no others."""
-
-
-def remote_name(item: Mapping[str, Any]) -> str:
-    """Return the name of a remote tool: its server's label, then its own name."""
-    return ToolNames().sent_name(f"{item.get('server_label')}_{item.get('name')}")
-
-
-def remote_call(item: Mapping[str, Any]) -> Item:
-    """Return the call that `item` made, or asked permission for."""
-    return {
-        "type": "function_call",
-        "call_id": _remote_call_id(item),
-        "name": remote_name(item),
-        "arguments": str(item.get("arguments") or "{}"),
-    }
-
-
-def remote_output(item: Mapping[str, Any]) -> Item:
-    """Return the output of an `mcp_call`, or its error."""
-    return _call_output(item, _remote_error(item) or str(item.get("output") or ""))
-
-
-def refused_pair(request: Mapping[str, Any], why: str) -> list[Item]:
-    """Return a call that was asked for and not allowed, with its output."""
-    return [remote_call(request), _call_output(request, f"Error: {why}")]
-
-
-def remote_failed(item: Mapping[str, Any]) -> bool:
-    """Say whether an `mcp_call` failed."""
-    return bool(item.get("error")) or item.get("status") == "failed"
-
-
-def is_approval_request(item: Mapping[str, Any]) -> bool:
-    """Say whether the API asks for permission to make a call."""
-    return item_type(item) == "mcp_approval_request"
-
-
-def drop_settled_approvals(items: Sequence[Item]) -> list[Item]:
-    """Return `items` without approvals that are over.
-
-    One that the model has not acted on stays; a request without an answer cannot be
-    sent.
-    """
-    requests = {item["id"]: item for item in items if is_approval_request(item)}
-    last = _last_act(items, {_remote_call_id(request) for request in requests.values()})
-    answers = {
-        item.get("approval_request_id"): (place > last, item)
-        for place, item in enumerate(items)
-        if _is_response(item)
-    }
-    kept: list[Item] = []
-    for item in items:
-        is_open, answer = answers.get(_asked_id(item), (False, {}))
-        if is_open or _asked_id(item) is None:
-            kept.append(item)
-        elif is_approval_request(item) and answer.get("approve") is False:
-            kept += refused_pair(item, str(answer.get("reason") or ""))
-    return kept
-
-
-def _last_act(items: Sequence[Item], refused: Container[str]) -> int:
-    acts = (
-        place
-        for place, item in enumerate(items)
-        if not kind_of(item).from_client and item.get("call_id") not in refused
-    )
-    return max(acts, default=-1)
-
-
-def _asked_id(item: Mapping[str, Any]) -> object:
-    if is_approval_request(item):
-        return item["id"]
-    return item.get("approval_request_id") if _is_response(item) else None
-
-
-def reorder_remote_outputs(items: Iterable[Item]) -> list[Item]:
-    """Return `items` with the output of each remote call directly behind it.
-
-    Calls that ran at the same time are in the host's order.
-    """
-    rows = list(items)
-    outputs = {
-        item["call_id"]: item
-        for item in rows
-        if _is_remote(item, "function_call_output")
-    }
-    ordered: list[Item] = []
-    for item in rows:
-        if _is_remote(item, "function_call") and item["call_id"] in outputs:
-            ordered += [item, outputs[item["call_id"]]]
-        elif not _is_remote(item, "function_call_output"):
-            ordered.append(item)
-    return ordered
-
-
-def _is_response(item: Mapping[str, Any]) -> bool:
-    return item_type(item) == "mcp_approval_response"
-
-
-def _is_remote(item: Mapping[str, Any], kind: str) -> bool:
-    return item_type(item) == kind and str(item.get("call_id")).startswith(_REMOTE_SIGN)
-
-
-def _remote_call_id(item: Mapping[str, Any]) -> str:
-    own = str(item.get("id") or "")
-    return own if own.startswith(_REMOTE_SIGN) else f"{_REMOTE_SIGN}_{own}"
-
-
-def _call_output(item: Mapping[str, Any], text: str) -> Item:
-    kind = "function_call_output"
-    return {"type": kind, "call_id": _remote_call_id(item), "output": text}
-
-
-def _remote_error(item: Mapping[str, Any]) -> str:
-    error = item.get("error")
-    if not error:
-        return ""
-    fields = error if isinstance(error, Mapping) else {"message": error}
-    content = fields.get("content")
-    text = fields.get("message") or content
-    if isinstance(content, list):
-        text = "\n".join(map(part_text, content_parts(content)))
-    return f"Error: {text or 'the server did not say what went wrong.'}"
-
-
-_NEVER_REPLAYED = ("id", "status", "created_by")
-_MADE_HERE = "replayed"
-
-
-def strip_for_replay(item: Item) -> Item:
-    """Return `item` in the form that is sent again: without ids, status and nulls.
-
-    `logprobs` of a message and `action.sources` of a search are removed, too.
-    """
-    kept = {k: v for k, v in item.items() if k not in _NEVER_REPLAYED and v is not None}
-    if item_type(item) == "message" and isinstance(kept.get("content"), list):
-        kept["content"] = list(map(_strip_part, content_parts(kept["content"])))
-    if is_host_returned(item):
-        kept |= _required_fields(item)
-    return kept
-
-
-def replay_items(item: Item) -> list[Item]:
-    """Return the items that represent an output item in later requests, in order."""
-    if item_type(item) == "mcp_call":
-        return [remote_call(item), remote_output(item)]
-    return [image_message(item) if has_image(item) else strip_for_replay(item)]
-
-
-def replay_output(output: Iterable[Item], *, with_reasoning: bool) -> list[Item]:
-    """Return the output of a response for the next request of the same run."""
-    returned = (item for item in output if _goes_back(item, with_reasoning))
-    return [one for item in returned for one in replay_items(item)]
-
-
-def _goes_back(item: Item, with_reasoning: bool) -> bool:
-    if is_reasoning(item):
-        return with_reasoning and has_encrypted_reasoning(item)
-    return not is_hosted(item) or is_host_returned(item) or has_image(item)
-
-
-def _required_fields(item: Item) -> Item:
-    kind = kind_of(item)
-    fields = {key: item.get(key) for key in kind.nullable}
-    fields |= {key: item[key] for key in ("id", "status") if item.get(key)}
-    if fields.get("outputs"):  # pictures are large and only people need them
-        parts = content_parts(fields["outputs"])
-        fields["outputs"] = [p for p in parts if p.get("type") != "image"]
-    if kind.tool == "web_search":
-        action = item["action"].items()
-        fields["action"] = {k: v for k, v in action if k != "sources" and v is not None}
-    # An approval is named by the id of the request for it.
-    if "id" in fields and kind.returned == "always":
-        fields["id"] = _new_id(str(item["id"]))
-    return fields
-
-
-def _new_id(own: str) -> str:
-    prefix, _, rest = own.partition("_")
-    if rest.startswith(_MADE_HERE):
-        return own
-    digest = hashlib.sha256(own.encode("utf-8", "replace")).hexdigest()
-    return f"{prefix}_{_MADE_HERE}{digest[:40]}"
-
-
-def _strip_part(part: Item) -> Item:
-    return {k: v for k, v in part.items() if k != "logprobs" and v is not None}
+    for option in options:
+        if not check.error(value, option):
+            return [option]
+    return options
 
 
 # ==== openai_responses.loop.tools: Calls of tools: who may run them, how they run, and what they return.
@@ -4489,9 +3756,7 @@ class Approver:
 
     def rule_for(self, name: str) -> Approval:
         """Return the rule that applies to a tool."""
-        fitting = (
-            answer for pattern, answer in self.rules if fnmatchcase(name, pattern)
-        )
+        fitting = (rule for pattern, rule in self.rules if fnmatchcase(name, pattern))
         return next(fitting, self.default_rule)
 
     @property
@@ -4508,18 +3773,14 @@ class Approver:
                 return None
             case "deny":
                 return f"The administrator does not allow {name}. Do not call it again."
-        if await self._is_approved(call_id, name, arguments):
-            return None
-        return f"The user did not approve this call of {name}. Go on without it."
-
-    async def _is_approved(
-        self, call_id: str, name: str, arguments: Mapping[str, Any]
-    ) -> bool:
         try:
-            return self.ask is not None and await self.ask(call_id, name, arguments)
+            approved = self.ask and await self.ask(call_id, name, arguments)
         except Exception as error:  # nobody could be asked: no approval
             self.log(f"nobody could be asked about {name}: {describe_exception(error)}")
-            return False
+            approved = False
+        if approved:
+            return None
+        return f"The user did not approve this call of {name}. Go on without it."
 
 
 def read_rules(text: str) -> list[tuple[str, Approval]]:
@@ -4561,8 +3822,7 @@ class CallableTools(Protocol):
     ) -> tuple[str, dict[str, Any]] | None:
         """Return the own name of the tool that a call will run, and its arguments.
 
-        A tool that only passes calls on names another tool; None if there is no such
-        tool.
+        A tool that passes calls on names another one. None: there is no such tool.
         """
 
     def is_interactive(self, name: str) -> bool:
@@ -4613,9 +3873,9 @@ def tool_error(sentence: str) -> ToolResult:
 
 class _ReadyCall(NamedTuple):
 
-    call_id: str
     name: str
     arguments: dict[str, Any]
+    is_interactive: bool
 
 
 async def run_calls(
@@ -4624,43 +3884,47 @@ async def run_calls(
     """Run `calls` in parallel; yield each with its result, in the order of the calls.
 
     The order is kept because a host that stores results as they arrive would send them
-    in another order in the next request. Every call is answered exactly once. Closing
-    the generator cancels the running calls.
+    in another order in the next request. Closing the generator cancels running calls.
     """
-    found = [_check_call(call, toolset.tools) for call in calls]
-    clock = _Clock(toolset.limits.batch_seconds)
-    slots = asyncio.Semaphore(toolset.limits.at_once)
-    tasks = [asyncio.create_task(_answer(one, toolset, slots, clock)) for one in found]
+    checked = [_check_call(call, toolset.tools) for call in calls]
+    batch = _Batch(toolset)
+    tasks = [
+        asyncio.create_task(batch.answer(str(call["call_id"]), one))
+        for call, one in zip(calls, checked, strict=True)
+    ]
     limited = [
         task
-        for one, task in zip(found, tasks, strict=True)
-        if not _is_interactive(one, toolset)
+        for one, task in zip(checked, tasks, strict=True)
+        if isinstance(one, ToolResult) or not one.is_interactive
     ]
     try:
         for call, task in zip(calls, tasks, strict=True):
-            await (clock.wait(task) if task in limited else asyncio.wait([task]))
+            await (batch.wait(task) if task in limited else asyncio.wait([task]))
             if not task.done():
                 _cancel(limited)  # all at once, so that no waiting call starts
-            yield call, _result(task, call, toolset)
+            if task.done() and not task.cancelled():
+                yield call, task.result()
+            else:
+                seconds = toolset.limits.batch_seconds
+                why = f"was stopped: the tools took over {seconds:g} s."
+                yield call, tool_error(f"{_name(call)} {why}")
     finally:
         _cancel(tasks)
 
 
-class _Clock:
+def _cancel(tasks: Iterable[asyncio.Task[ToolResult]]) -> None:
+    for task in tasks:
+        task.cancel()
 
-    def __init__(self, seconds: float) -> None:
+
+class _Batch:
+
+    def __init__(self, toolset: Toolset) -> None:
+        self._toolset = toolset
+        self._slots = asyncio.Semaphore(toolset.limits.at_once)
+        self._asking = asyncio.Lock()  # questions are asked one by one
         self._loop = asyncio.get_running_loop()
-        self._end = self._loop.time() + seconds
-        self._asking = asyncio.Lock()
-
-    @asynccontextmanager
-    async def question(self) -> AsyncGenerator[None, None]:
-        async with self._asking:
-            began = self._loop.time()
-            try:
-                yield
-            finally:
-                self._end += self._loop.time() - began
+        self._end = self._loop.time() + toolset.limits.batch_seconds
 
     async def wait(self, task: asyncio.Task[ToolResult]) -> None:
         while not task.done():
@@ -4673,37 +3937,43 @@ class _Clock:
             else:
                 return
 
-
-def _cancel(tasks: Iterable[asyncio.Task[ToolResult]]) -> None:
-    for task in tasks:
-        task.cancel()
-
-
-def _result(task: asyncio.Task[ToolResult], call: Item, toolset: Toolset) -> ToolResult:
-    if task.done() and not task.cancelled():
-        return task.result()
-    seconds = toolset.limits.batch_seconds
-    return tool_error(f"{_name(call)} was stopped: the tools took over {seconds:g} s.")
+    async def answer(self, call_id: str, call: _ReadyCall | ToolResult) -> ToolResult:
+        if isinstance(call, ToolResult):
+            return call
+        approver = self._toolset.approver
+        asks = approver.rule_for(call.name) == "ask"
+        async with self._asking if asks else nullcontext():
+            began = self._loop.time()
+            try:
+                refusal = await approver.refusal(call_id, call.name, call.arguments)
+            finally:
+                self._end += self._loop.time() - began
+        if refusal is not None:
+            return tool_error(refusal)
+        if call.is_interactive:
+            return await _call_tool(call, self._toolset, None)
+        async with self._slots:
+            return await _call_tool(call, self._toolset, self._toolset.limits.seconds)
 
 
 def _check_call(call: Item, tools: CallableTools) -> _ReadyCall | ToolResult:
-    name, call_id = _name(call), str(call["call_id"])
+    name = _name(call)
     try:
         arguments = _arguments(call)
     except (ValueError, RecursionError):
         why = "its arguments are not valid JSON. Send them again, whole."
         return tool_error(f"{name} was not called: {why}")
-    found = _ready_call(call_id, name, arguments, tools)
+    found = _ready_call(name, arguments, tools)
     if isinstance(found, ToolResult):
         return found
     resolved = tools.resolve_call(name, found.arguments)
     if resolved is None:
         return tool_error(f"{name} was not called: it names no tool to call.")
-    return _ready_call(call_id, *resolved, tools)
+    return _ready_call(*resolved, tools)
 
 
 def _ready_call(
-    call_id: str, name: str, arguments: object, tools: CallableTools
+    name: str, arguments: object, tools: CallableTools
 ) -> _ReadyCall | ToolResult:
     schema = tools.parameters(name)
     if schema is None:
@@ -4711,7 +3981,8 @@ def _ready_call(
     complaint = argument_error(arguments, schema)
     if complaint is not None or not isinstance(arguments, dict):
         return tool_error(f"{name} was not called: {complaint}")
-    return _ReadyCall(call_id, name, drop_optional_nulls(arguments, schema))
+    given = drop_optional_nulls(arguments, schema)
+    return _ReadyCall(name, given, tools.is_interactive(name))
 
 
 def _arguments(call: Item) -> object:
@@ -4721,26 +3992,6 @@ def _arguments(call: Item) -> object:
     return json.loads(text) if isinstance(text, str) and text.strip() else {}
 
 
-async def _answer(
-    found: _ReadyCall | ToolResult,
-    toolset: Toolset,
-    slots: asyncio.Semaphore,
-    clock: _Clock,
-) -> ToolResult:
-    if isinstance(found, ToolResult):
-        return found
-    approver = toolset.approver
-    asks = approver.rule_for(found.name) == "ask"
-    async with clock.question() if asks else nullcontext():
-        refusal = await approver.refusal(found.call_id, found.name, found.arguments)
-    if refusal is not None:
-        return tool_error(refusal)
-    if _is_interactive(found, toolset):
-        return await _call_tool(found, toolset, None)
-    async with slots:
-        return await _call_tool(found, toolset, toolset.limits.seconds)
-
-
 async def _call_tool(
     ready: _ReadyCall, toolset: Toolset, seconds: float | None
 ) -> ToolResult:
@@ -4748,7 +3999,8 @@ async def _call_tool(
     try:
         async with asyncio.timeout(seconds) as scope:
             answer = await toolset.tools.call(name, ready.arguments)
-        return _cap_result(answer, toolset.limits.characters)
+        output = _cap_output(answer.output, toolset.limits.characters)
+        return answer._replace(output=output)
     except (Exception, SystemExit, asyncio.CancelledError) as error:
         task = asyncio.current_task()
         if isinstance(error, asyncio.CancelledError) and task and task.cancelling():
@@ -4760,108 +4012,432 @@ async def _call_tool(
         return tool_error(f"{name} failed. Tell the user, or try another way.")
 
 
-def _cap_result(answer: ToolResult, characters: int) -> ToolResult:
-    output = answer.output
-    if isinstance(output, str):
-        return ToolResult(cap_text(output, characters), answer.failed, answer.card)
-    parts = [
-        (
-            {**part, "text": cap_text(part["text"], characters)}
-            if isinstance(part.get("text"), str)
-            else part
-        )
-        for part in output
-    ]
-    return ToolResult(parts, answer.failed, answer.card)
-
-
-def cap_text(text: str, characters: int) -> str:
-    """Return the beginning and end of `text`, and a note about the cut between them."""
-    if len(text) <= characters:
-        return text
+def _cap_output(output: Any, characters: int) -> Any:
+    if isinstance(output, list):
+        return [
+            (
+                {**part, "text": _cap_output(part["text"], characters)}
+                if isinstance(part.get("text"), str)
+                else part
+            )
+            for part in output
+        ]
+    if len(output) <= characters:
+        return output
     half = characters // 2
-    note = f"\n[... {len(text) - 2 * half} characters are cut here ...]\n"
-    return text[:half] + note + text[len(text) - half :]
+    note = f"\n[... {len(output) - 2 * half} characters are cut here ...]\n"
+    return output[:half] + note + output[len(output) - half :]
 
 
 def _name(call: Item) -> str:
     return str(call.get("name") or "")
 
 
-def _is_interactive(found: _ReadyCall | ToolResult, toolset: Toolset) -> bool:
-    return isinstance(found, _ReadyCall) and toolset.tools.is_interactive(found.name)
+# ==== openai_responses.requests.tools: Tools of a chat body or of the host, in the API's form and with names it allows.
+
+_ALLOWED = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+_FORBIDDEN = re.compile(r"[^a-zA-Z0-9_-]")
+_STEM = 51  # of 64; the rest is `_` and the digest
+_DIGEST = 12
 
 
-class McpApproval(NamedTuple):
-    """The decision about one approval request; `refusal` says why it is denied."""
+class ToolNames(NamedTuple):
+    """Translates the names of tools for the API and back; `known` are their own names.
 
-    request: Item
-    refusal: str | None
+    A translation depends only on the name, to be the same in later requests, unless
+    another known tool has that name.
+    """
 
-    @property
-    def response(self) -> Item:
-        """The input item with the decision for the API."""
-        response: Item = {
-            "type": "mcp_approval_response",
-            "approval_request_id": self.request.get("id"),
-            "approve": self.refusal is None,
-        }
-        return response | ({"reason": self.refusal} if self.refusal else {})
+    known: tuple[str, ...] = ()
 
-    @property
-    def items(self) -> list[Item]:
-        """The items that the run's output gets: a denied call and its output."""
-        if self.refusal is None:
-            return [self.response]
-        call, output = refused_pair(self.request, self.refusal)
-        return [{**call, "id": f"fc_{call['call_id']}"}, output]
+    def sent_name(self, name: str) -> str:
+        """Return the name that the API gets: 1 to 64 letters, digits, `_` and `-`."""
+        if _ALLOWED.fullmatch(name):
+            return name
+        stem, seed = _FORBIDDEN.sub("_", name)[:_STEM], name
+        while True:
+            seed = hashlib.sha256(seed.encode("utf-8", "surrogatepass")).hexdigest()
+            sent = f"{stem}_{seed[:_DIGEST]}"
+            if sent not in self.known:
+                return sent
 
-    def events(self, index: int) -> list[RunEvent]:
-        """Return the events for viewers, from the item at `index` on.
+    def own_name(self, sent: str) -> str:
+        """Return the tool's own name for the name that the model used."""
+        return next((name for name in self.known if self.sent_name(name) == sent), sent)
 
-        An approved call will appear itself.
-        """
-        if self.refusal is None:
-            return []
-        call, output = self.items
+    def rename_tools(self, tools: Iterable[Item]) -> list[Item]:
+        """Return `tools` with the names that the API gets."""
         return [
-            ItemAdded(index, call),
-            ItemDone(index, call),
-            ToolOutput(index + 1, output, failed=True),
+            (
+                tool
+                if is_hosted_tool(tool)
+                else tool | {"name": self.sent_name(tool["name"])}
+            )
+            for tool in tools
         ]
 
 
-async def ask_mcp_approvals(
-    requests: Sequence[Item], approver: Approver
-) -> list[McpApproval]:
-    """Return the decision for each request, by rule or by a person, one by one."""
-    careful = replace(approver, default_rule="ask")
-    return [
-        McpApproval(
-            request,
-            await careful.refusal(
-                str(request.get("id")), remote_name(request), _shown_arguments(request)
-            ),
+_MODES = ("auto", "none", "required")
+_CALLED_BY_NAME = ("function", "custom")
+_OF_THE_API = ("allowed_callers", "async", "defer_loading", "output_schema")
+
+
+def responses_tools(
+    specs: Sequence[Mapping[str, Any]], *, strict: bool = False
+) -> list[Item]:
+    """Return the tools of a chat body, or of the host, in the API's form.
+
+    Chat Completions nests a function under `function`, the host has no `type`; the API
+    needs it flat, with `parameters` and `strict`. With `strict` every function becomes
+    strict whose schema allows it.
+    """
+    return [_responses_tool(spec, strict) for spec in specs]
+
+
+def is_hosted_tool(tool: Mapping[str, Any]) -> bool:
+    """Say whether the API runs a tool, itself or on another server."""
+    return tool.get("type") not in _CALLED_BY_NAME
+
+
+def merge_tools(*groups: Sequence[Item]) -> list[Item]:
+    """Return the tools of all groups; a later one replaces an earlier one of its name.
+
+    MCP servers are compared by label, other hosted tools by type.
+    """
+    tools = [tool for group in groups for tool in group]
+    return list({_identity(tool): tool for tool in tools}.values())
+
+
+def responses_tool_choice(
+    choice: object, tools: Sequence[Item], names: ToolNames
+) -> object:
+    """Return `tool_choice` in the API's form, where a named function is not nested.
+
+    A bare name is accepted. Raises InvalidRequest for a tool that is not among `tools`.
+    """
+    if choice is None or choice in _MODES:
+        return choice
+    if isinstance(choice, str):
+        wanted = _choice_by_name(choice, tools, names)
+    elif isinstance(choice, Mapping):
+        wanted = _tool_choice(choice, names)
+    else:
+        raise InvalidRequest("The tool choice is neither a word nor a JSON object.")
+    for tool in wanted["tools"] if wanted["type"] == "allowed_tools" else [wanted]:
+        _check_offered(tool, tools)
+    return wanted
+
+
+def next_tool_choice(choice: object) -> object:
+    """Return the choice after the first calls; what it forbids stays forbidden."""
+    if isinstance(choice, Mapping) and choice.get("type") == "allowed_tools":
+        return {**choice, "mode": "auto"}
+    return "none" if choice == "none" else None
+
+
+def _responses_tool(spec: Mapping[str, Any], strict: bool) -> Item:
+    if not isinstance(spec, Mapping):
+        raise InvalidRequest("A tool is not described by a JSON object.")
+    kind = spec.get("type", "function")
+    if kind not in _CALLED_BY_NAME:
+        return dict(spec)
+    nested = spec.get(kind)
+    flat: Mapping[str, Any] = nested if isinstance(nested, Mapping) else spec
+    if not as_text(flat.get("name")):
+        raise InvalidRequest(
+            "A tool has no name. Every function or custom tool needs one."
         )
-        for request in requests
-    ]
+    if kind == "function":
+        is_complete = {"type", "parameters", "strict"} <= spec.keys() and flat is spec
+        return dict(spec) if is_complete else _function(flat, strict)
+    return dict(spec) if flat is spec else {"type": kind, **flat, **_flat_format(flat)}
 
 
-def deny_mcp_approvals(requests: Sequence[Item], why: str) -> list[McpApproval]:
-    """Deny each request without asking anybody."""
-    return [McpApproval(one, f"{remote_name(one)} {why}") for one in requests]
+def _function(function: Mapping[str, Any], strict: bool) -> Item:
+    own = function.get("strict")
+    wanted = own if isinstance(own, bool) else strict
+    parameters = as_mapping(function.get("parameters"))
+    made = strict_schema(parameters) if wanted else None
+    tool: Item = {"type": "function", "name": function["name"]}
+    if function.get("description"):
+        tool["description"] = function["description"]
+    tool |= {key: function[key] for key in _OF_THE_API if key in function}
+    shown = open_schema(parameters) if made is None else made
+    return {**tool, "parameters": shown, "strict": made is not None}
 
 
-def _shown_arguments(request: Item) -> Mapping[str, Any]:
-    text = str(request.get("arguments") or "{}")
-    arguments = parse_json_object(text)
-    return {"arguments": text} if arguments is None else arguments
+def _flat_format(custom: Mapping[str, Any]) -> Item:
+    grammar = as_mapping(custom.get("format")).get("grammar")
+    if not isinstance(grammar, Mapping):
+        return {}
+    return {"format": {"type": "grammar", **grammar}}
+
+
+def _identity(tool: Mapping[str, Any]) -> tuple[str, object]:
+    kind = tool.get("type")
+    if kind in _CALLED_BY_NAME:
+        return "name", tool.get("name")
+    if kind == "mcp":
+        return "server", tool.get("server_label")
+    return "type", (kind, tool.get("name")) if kind == "namespace" else kind
+
+
+def _choice_by_name(choice: str, tools: Sequence[Item], names: ToolNames) -> Item:
+    sent = names.sent_name(choice)
+    for tool in tools:
+        if not is_hosted_tool(tool) and tool.get("name") == sent:
+            return {"type": tool["type"], "name": sent}
+    for tool in tools:
+        if tool.get("type") == choice or tool.get("server_label") == choice:
+            return {key: tool[key] for key in ("type", "server_label") if key in tool}
+    return {"type": "function", "name": sent}
+
+
+def _tool_choice(choice: Mapping[str, Any], names: ToolNames) -> Item:
+    kind = choice.get("type", "function")
+    inner = choice.get(kind) if isinstance(kind, str) else None
+    flat = dict(inner) if isinstance(inner, Mapping) else dict(choice)
+    wanted: Item = {**flat, "type": kind}
+    if kind in _CALLED_BY_NAME:
+        if not isinstance(wanted.get("name"), str):
+            raise InvalidRequest("The tool choice names no tool.")
+        wanted["name"] = names.sent_name(wanted["name"])
+    if kind == "allowed_tools":
+        chosen = content_parts(wanted.get("tools"))
+        wanted["tools"] = [_tool_choice(one, names) for one in chosen]
+    return wanted
+
+
+def _check_offered(wanted: Item, tools: Sequence[Item]) -> None:
+    keys = ("type", "server_label", *(() if is_hosted_tool(wanted) else ("name",)))
+    same = {key: wanted[key] for key in keys if key in wanted}
+    if not any(same.items() <= tool.items() for tool in tools):
+        name = wanted.get("name") or wanted.get("server_label") or wanted["type"]
+        raise InvalidRequest(f"The tool choice asks for {name}, which is no tool here.")
+
+
+# ==== openai_responses.requests.replay: Output items of earlier responses, as they are sent again.
+
+
+class Origin(NamedTuple):
+    """The model family, the server, and the account that produced an item.
+
+    Earlier writers stored neither of the latter two.
+    """
+
+    family: str
+    endpoint: str = ""
+    account: str = ""
+
+    def can_decrypt(self, maker: Self) -> bool:
+        """Say whether reasoning of `maker` can be sent here."""
+        same_server = maker.endpoint in ("", self.endpoint)
+        same_account = maker.account in ("", self.account)
+        return same_server and same_account and maker.family == self.family
+
+    def wire(self) -> dict[str, str]:
+        """Return the form in which it is stored."""
+        account = {"account": self.account} if self.account else {}
+        return {"family": self.family, "endpoint": self.endpoint, **account}
+
+
+def origin_at(family: str, endpoint: Endpoint) -> Origin:
+    """Return the origin of items of `family` from `endpoint`."""
+    return Origin(family, endpoint.host, endpoint.owner())
+
+
+def read_origin(wire: object, host_model: str) -> Origin:
+    """Return a stored origin, or the one that the host's model id implies.
+
+    That id is `{function id}.{model}`.
+    """
+    if isinstance(wire, Mapping) and wire.get("family"):
+        endpoint, account = (str(wire.get(k) or "") for k in ("endpoint", "account"))
+        return Origin(str(wire["family"]), endpoint, account)
+    return Origin(resolve_model(host_model.split(".", 1)[-1]).family)
+
+
+_REMOTE_SIGN = "mcp"
+"""How the ids of remote calls begin, and no others."""
+
+
+def remote_name(item: Mapping[str, Any]) -> str:
+    """Return the label of the server and the name of the tool, as one name."""
+    return ToolNames().sent_name(f"{item.get('server_label')}_{item.get('name')}")
+
+
+def remote_call(item: Mapping[str, Any]) -> Item:
+    """Return the call that `item` made or requested."""
+    return {
+        "type": "function_call",
+        "call_id": _remote_call_id(item),
+        "name": remote_name(item),
+        "arguments": str(item.get("arguments") or "{}"),
+    }
+
+
+def remote_output(item: Mapping[str, Any]) -> Item:
+    """Return the output of an `mcp_call`, or its error."""
+    return _call_output(item, _remote_error(item) or str(item.get("output") or ""))
+
+
+def refused_pair(request: Mapping[str, Any], why: str) -> list[Item]:
+    """Return a call that was denied, with its output."""
+    return [remote_call(request), _call_output(request, f"Error: {why}")]
+
+
+def remote_failed(item: Mapping[str, Any]) -> bool:
+    """Say whether an `mcp_call` failed."""
+    return bool(item.get("error")) or item.get("status") == "failed"
+
+
+def is_approval_request(item: Mapping[str, Any]) -> bool:
+    """Say whether the API asks for permission to make a call."""
+    return item_type(item) == "mcp_approval_request"
+
+
+def drop_settled_approvals(items: Sequence[Item]) -> list[Item]:
+    """Return `items` without approvals that were acted on, or that have no answer."""
+    refused = {_remote_call_id(item) for item in items if is_approval_request(item)}
+    acts = (
+        place
+        for place, item in enumerate(items)
+        if not (is_call_output(item) or _is_response(item))
+        and item.get("call_id") not in refused
+    )
+    last = max(acts, default=-1)
+    answers = {
+        item.get("approval_request_id"): (place > last, item)
+        for place, item in enumerate(items)
+        if _is_response(item)
+    }
+    kept: list[Item] = []
+    for item in items:
+        is_open, answer = answers.get(_asked_id(item), (False, {}))
+        if is_open or _asked_id(item) is None:
+            kept.append(item)
+        elif is_approval_request(item) and answer.get("approve") is False:
+            kept += refused_pair(item, str(answer.get("reason") or ""))
+    return kept
+
+
+def _asked_id(item: Mapping[str, Any]) -> object:
+    if is_approval_request(item):
+        return item["id"]
+    return item.get("approval_request_id") if _is_response(item) else None
+
+
+def reorder_remote_outputs(items: Iterable[Item]) -> list[Item]:
+    """Return `items` with the output of each remote call directly behind it."""
+    rows = list(items)
+    outputs = {
+        item["call_id"]: item
+        for item in rows
+        if _is_remote(item, "function_call_output")
+    }
+    ordered: list[Item] = []
+    for item in rows:
+        if not _is_remote(item, "function_call_output"):
+            ordered.append(item)
+        if _is_remote(item, "function_call") and item["call_id"] in outputs:
+            ordered.append(outputs[item["call_id"]])
+    return ordered
+
+
+def _is_response(item: Mapping[str, Any]) -> bool:
+    return item_type(item) == "mcp_approval_response"
+
+
+def _is_remote(item: Mapping[str, Any], kind: str) -> bool:
+    return item_type(item) == kind and str(item.get("call_id")).startswith(_REMOTE_SIGN)
+
+
+def _remote_call_id(item: Mapping[str, Any]) -> str:
+    own = str(item.get("id") or "")
+    return own if own.startswith(_REMOTE_SIGN) else f"{_REMOTE_SIGN}_{own}"
+
+
+def _call_output(item: Mapping[str, Any], text: str) -> Item:
+    kind = "function_call_output"
+    return {"type": kind, "call_id": _remote_call_id(item), "output": text}
+
+
+def _remote_error(item: Mapping[str, Any]) -> str:
+    error = item.get("error")
+    if not error:
+        return ""
+    fields = error if isinstance(error, Mapping) else {"message": error}
+    content = fields.get("content")
+    text = fields.get("message") or content
+    if isinstance(content, list):
+        text = "\n".join(map(part_text, content_parts(content)))
+    return f"Error: {text or 'the server did not say what went wrong.'}"
+
+
+_NEVER_REPLAYED = ("id", "status", "created_by")
+_MADE_HERE = "replayed"
+
+
+def strip_for_replay(item: Item) -> Item:
+    """Return `item` in the form that is sent again: without ids, status and nulls.
+
+    `logprobs` of a message and `action.sources` of a search are removed, too.
+    """
+    kept = {k: v for k, v in item.items() if k not in _NEVER_REPLAYED and v is not None}
+    if item_type(item) == "message" and isinstance(kept.get("content"), list):
+        kept["content"] = [
+            {k: v for k, v in part.items() if k != "logprobs" and v is not None}
+            for part in content_parts(kept["content"])
+        ]
+    if is_host_returned(item):
+        kept |= _required_fields(item)
+    return kept
+
+
+def replay_items(item: Item) -> list[Item]:
+    """Return the items that represent `item` in later requests."""
+    if item_type(item) == "mcp_call":
+        return [remote_call(item), remote_output(item)]
+    return [image_message(item) if has_image(item) else strip_for_replay(item)]
+
+
+def replay_output(output: Iterable[Item], *, with_reasoning: bool) -> list[Item]:
+    """Return the output of a response for the next request of its run."""
+    returned = (item for item in output if _goes_back(item, with_reasoning))
+    return [one for item in returned for one in replay_items(item)]
+
+
+def _goes_back(item: Item, with_reasoning: bool) -> bool:
+    if is_reasoning(item):
+        return with_reasoning and has_encrypted_reasoning(item)
+    return not is_hosted(item) or is_host_returned(item) or has_image(item)
+
+
+def _required_fields(item: Item) -> Item:
+    kind = kind_of(item)
+    fields = {key: item.get(key) for key in kind.nullable}
+    fields |= {key: item[key] for key in ("id", "status") if item.get(key)}
+    if fields.get("outputs"):  # pictures are large and only people need them
+        parts = content_parts(fields["outputs"])
+        fields["outputs"] = [p for p in parts if p.get("type") != "image"]
+    if kind.tool == "web_search":
+        action = item["action"].items()
+        fields["action"] = {k: v for k, v in action if k != "sources" and v is not None}
+    # An approval is named by the id of the request for it.
+    if "id" in fields and kind.returned == "always":
+        fields["id"] = _new_id(str(item["id"]))
+    return fields
+
+
+def _new_id(own: str) -> str:
+    prefix, _, rest = own.partition("_")
+    if rest.startswith(_MADE_HERE):
+        return own
+    digest = hashlib.sha256(own.encode("utf-8", "replace")).hexdigest()
+    return f"{prefix}_{_MADE_HERE}{digest[:40]}"
 
 
 # ==== openai_responses.loop.run: A whole request as a stream of run events: response, calls, response.
-
-_NO_RETRY = RetryPolicy(0)
-"""The effects of a tool cannot be undone, so nothing after it is sent twice."""
 
 _ROUNDS_USED_UP = "was not run: the limit of tool rounds is reached. Answer without it."
 _CALLS_USED_UP = "was not run: the limit of tool calls is reached. Answer without it."
@@ -4882,135 +4458,163 @@ async def run(
     exception. Cancelling it, or closing the generator, closes the connection and
     cancels the tools.
     """
-    client = Client(endpoint, connections, limits, Deadlines(limits.timeouts))
+    attempts = Attempts(endpoint, connections, limits)
     retries = limits.retries
-    so_far = _RunState()
+    answers = _Answers()
     while True:
-        attempts = Attempts(request, client, retries, len(so_far.output))
-        async with aclosing(attempts.events()) as events:
+        sent = attempts.events(request, retries, len(answers.output))
+        async with aclosing(sent) as events:
             async for event in events:
                 yield event
-        so_far.add_response(attempts)
+        answers.add_response(attempts.response)
         if attempts.ending.is_failure:
-            for answered in so_far.fail_calls(attempts.response.output):
-                yield answered
+            for event in answers.refuse(answers.calls, _BROKEN_OFF):
+                yield event
             break
-        if toolset is None:
+        if toolset is None or not (answers.calls or answers.requests):
             break
-        round_ = _ToolRound(attempts.response.output, toolset, so_far)
-        if not round_.has_work:
-            break
-        with client.deadlines.paused():
-            async with aclosing(round_.answers()) as answers:
-                async for event in answers:
+        was_last = answers.is_limited
+        with attempts.deadlines.paused():
+            async with aclosing(answers.events(toolset)) as events:
+                async for event in events:
                     yield event
-        if so_far.is_last_response or round_.leaves_calls:
+        if was_last or (answers.calls and not toolset.runs_calls):
             break
-        request = _next_request(attempts, toolset, so_far, round_)
-        retries = _NO_RETRY
+        request = _next_request(attempts, toolset, answers)
+        retries = RetryPolicy(0)  # the effects of a tool cannot be undone
     yield RunDone(
         attempts.ending,
-        so_far.usage,
+        answers.usage,
         attempts.response.usage,
-        tuple(so_far.output),
+        tuple(answers.output),
         attempts.trace,
     )
 
 
-class _RunState:
+class _Answers:
+
     def __init__(self) -> None:
         self.output: list[Item] = []
         self.usage: Usage | None = None
-        self.rounds = 0
-        self.calls = 0
-        self.is_last_response = False
+        self.is_limited = False
+        self._rounds = 0
+        self._calls_run = 0
 
-    def add_response(self, attempts: Attempts) -> None:
-        self.output += attempts.response.output
-        self.usage = add_usage(self.usage, attempts.response.usage)
+    def add_response(self, response: ResponseState) -> None:
+        self.output += response.output
+        self.usage = add_usage(self.usage, response.usage)
+        self.calls = list(filter(is_call, response.output))
+        self.requests = list(filter(is_approval_request, response.output))
+        self.items: list[Item] = []
 
-    def add_output(self, call: Item, answer: ToolResult) -> ToolOutput:
-        item, index = output_item(call, answer), len(self.output)
-        self.output.append(item)
-        return ToolOutput(index, item, answer.failed, answer.card)
-
-    def fail_calls(self, output: Sequence[Item]) -> list[ToolOutput]:
-        calls = [item for item in output if is_call(item)]
-        return [self.add_output(call, _refused(call, _BROKEN_OFF)) for call in calls]
-
-
-class _ToolRound:
-
-    def __init__(
-        self, output: Sequence[Item], toolset: Toolset, so_far: _RunState
-    ) -> None:
-        calls = [item for item in output if is_call(item)]
-        self._calls = calls if toolset.runs_calls else []
-        self.leaves_calls = len(self._calls) < len(calls)
-        self.requests = [item for item in output if is_approval_request(item)]
-        self._toolset = toolset
-        self._so_far = so_far
-        self.outputs: list[Item] = []
-        self.was_limited = False
-
-    @property
-    def has_work(self) -> bool:
-        return bool(self._calls or self.requests)
-
-    async def answers(self) -> AsyncGenerator[RunEvent, None]:
-        for approval in await self._approvals():
-            for event in approval.events(len(self._so_far.output)):
+    async def events(self, toolset: Toolset) -> AsyncGenerator[RunEvent, None]:
+        is_over = self._rounds >= toolset.rounds
+        refusals = [
+            await _remote_refusal(one, toolset, is_over) for one in self.requests
+        ]
+        for request, refusal in zip(self.requests, refusals, strict=True):
+            for event in self._decide(request, refusal):
                 yield event
-            self.outputs.append(approval.response)
-            self._so_far.output += approval.items
-        allowed = self._allowed()
-        async with aclosing(run_calls(self._calls[:allowed], self._toolset)) as ended:
-            async for call, answer in ended:
-                yield self._add_output(call, answer)
-        why = _ROUNDS_USED_UP if self._is_over else _CALLS_USED_UP
-        for call in self._calls[allowed:]:
-            yield self._add_output(call, _refused(call, why))
-        self.was_limited = allowed < len(self._calls) or self._is_over
-        self._so_far.rounds += 1
-        self._so_far.calls += allowed
+        calls = self.calls if toolset.runs_calls else []
+        left = 0 if is_over else max(0, toolset.most_calls - self._calls_run)
+        async with aclosing(run_calls(calls[:left], toolset)) as results:
+            async for call, result in results:
+                yield self._answer(call, result)
+        for event in self.refuse(
+            calls[left:], _ROUNDS_USED_UP if is_over else _CALLS_USED_UP
+        ):
+            yield event
+        self.is_limited = is_over or len(calls) > left
+        self._rounds += 1
+        self._calls_run += len(calls[:left])
 
-    def _add_output(self, call: Item, answer: ToolResult) -> ToolOutput:
-        event = self._so_far.add_output(call, answer)
-        self.outputs.append(event.item)
-        return event
+    def refuse(self, calls: Iterable[Item], why: str) -> Iterator[ToolOutput]:
+        for call in calls:
+            yield self._answer(call, tool_error(f"{call.get('name')} {why}"))
 
-    async def _approvals(self) -> list[McpApproval]:
-        if self._is_over:
-            return deny_mcp_approvals(self.requests, _ROUNDS_USED_UP)
-        return await ask_mcp_approvals(self.requests, self._toolset.approver)
+    def _answer(self, call: Item, result: ToolResult) -> ToolOutput:
+        item, index = output_item(call, result), len(self.output)
+        self.output.append(item)
+        self.items.append(item)
+        return ToolOutput(index, item, result.failed, result.card)
 
-    @property
-    def _is_over(self) -> bool:
-        return self._so_far.rounds >= self._toolset.rounds
+    def _decide(self, request: Item, refusal: str | None) -> Iterator[RunEvent]:
+        response: Item = {
+            "type": "mcp_approval_response",
+            "approval_request_id": request.get("id"),
+            "approve": refusal is None,
+        }
+        self.items.append(response)
+        if refusal is None:
+            self.output.append(response)
+            return
+        response["reason"] = refusal
+        call, output = refused_pair(request, refusal)
+        call, index = {**call, "id": f"fc_{call['call_id']}"}, len(self.output)
+        self.output += [call, output]
+        yield ItemAdded(index, call)
+        yield ItemDone(index, call)
+        yield ToolOutput(index + 1, output, failed=True)
 
-    def _allowed(self) -> int:
-        if self._is_over:
-            return 0
-        left = self._toolset.most_calls - self._so_far.calls
-        return max(0, min(left, len(self._calls)))
 
-
-def _refused(call: Item, why: str) -> ToolResult:
-    return tool_error(f"{call.get('name')} {why}")
+async def _remote_refusal(request: Item, toolset: Toolset, is_over: bool) -> str | None:
+    name = remote_name(request)
+    if is_over:
+        return f"{name} {_ROUNDS_USED_UP}"
+    text = str(request.get("arguments") or "{}")
+    arguments = parse_json_object(text)
+    shown = {"arguments": text} if arguments is None else arguments
+    approver = replace(toolset.approver, default_rule="ask")
+    return await approver.refusal(str(request.get("id")), name, shown)
 
 
 def _next_request(
-    attempts: Attempts, toolset: Toolset, so_far: _RunState, round_: _ToolRound
+    attempts: Attempts, toolset: Toolset, answers: _Answers
 ) -> ResponsesRequest:
     request = attempts.request
     # An approval request cannot be answered without the reasoning before it.
-    reasoning = toolset.carries_reasoning or bool(round_.requests)
+    reasoning = toolset.carries_reasoning or bool(answers.requests)
     received = replay_output(attempts.response.output, with_reasoning=reasoning)
-    so_far.is_last_response = round_.was_limited
-    choice = "none" if round_.was_limited else next_tool_choice(request.tool_choice)
-    items = drop_settled_approvals([*request.input, *received, *round_.outputs])
+    choice = "none" if answers.is_limited else next_tool_choice(request.tool_choice)
+    items = drop_settled_approvals([*request.input, *received, *answers.items])
     items = since_compaction(items)
     return request.model_copy(update={"input": items, "tool_choice": choice})
+
+
+# ==== owui_chat.storage.signature: Signatures of what is stored in a chat, which its owner can read and change.
+
+Sign = Callable[[object], str]
+"""Returns the signature of a JSON value, as 32 hexadecimal digits (128 bits)."""
+
+_NO_SALT = bytes(32)
+_ONE_BLOCK = b"\x01"
+
+
+def derive_key(secret: str, purpose: str) -> bytes:
+    """Return a key of 32 bytes; without the secret nobody can derive it."""
+    seed = hmac.digest(_NO_SALT, secret.encode("utf-8", "replace"), "sha256")
+    return hmac.digest(seed, purpose.encode() + _ONE_BLOCK, "sha256")
+
+
+def signer(secret: str, purpose: str) -> Sign:
+    """Return what signs values for one purpose."""
+    return partial(_signature, derive_key(secret, purpose))
+
+
+def is_signed(value: object, signature: object, sign: Sign | None) -> bool:
+    """Say whether a signature is that of a value; without `sign` nothing is signed."""
+    if sign is None or not isinstance(signature, str) or not signature.isascii():
+        return False
+    try:
+        return hmac.compare_digest(sign(value), signature)
+    except (RecursionError, TypeError, ValueError):  # nothing that this pipe wrote
+        return False
+
+
+def _signature(key: bytes, value: object) -> str:
+    # A database may return the keys of an object in another order.
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"))
+    return hmac.digest(key, text.encode(), "sha256").hex()[:32]
 
 
 # ==== owui_chat.host_tools: What Open WebUI's own texts and tools mean: failed results, `call_tool`.
@@ -5047,16 +4651,12 @@ _FOREIGN = (
     r"(?m:^[ \t]*\[(?:[0-9A-Z]{20}|P:[a-z_]+|openrouter:v1:[^\]\n]+)\]:[ \t]*\#[ \t]*$)"
 )
 _MARKER = re.compile(f"{_V2}|{_V1}|{_ZERO_WIDTH}|{_FOREIGN}", re.IGNORECASE)
+# A text without any of these has no marker; searching for them is cheap.
 _SIGNS = ("openai_responses:v", "\u2060", "]: #")
-"""A text without any of these has no marker; searching for them is cheap."""
 
 
 class MarkedText(NamedTuple):
-    """A piece of text, and the id in the marker before it.
-
-    `ulid` is empty for text before the first marker, and behind a removed line of
-    another pipe.
-    """
+    """A piece of text, and the id in the marker before it; empty without a marker."""
 
     ulid: str
     text: str
@@ -5067,17 +4667,12 @@ def format_marker(kind: str, ulid: str) -> str:
     return f"\n\n[openai_responses:v2:{kind}:{ulid}]: #\n\n"
 
 
-def has_marker(text: str) -> bool:
-    """Say whether `text` holds a marker of any writer."""
+def _has_marker(text: str) -> bool:
     return any(sign in text for sign in _SIGNS) and bool(_MARKER.search(text))
 
 
 def split_at_markers(text: str) -> Iterator[MarkedText]:
-    """Yield the pieces of `text`, each with the marker before it.
-
-    White space at the ends of a piece comes from the writer or the host, not from the
-    model: texts of a model that begin or end with white space are stored whole.
-    """
+    """Yield the pieces of `text` without white space at their ends."""
     if not any(sign in text for sign in _SIGNS):
         yield MarkedText("", text.strip())
         return
@@ -5095,7 +4690,7 @@ def split_at_markers(text: str) -> Iterator[MarkedText]:
 def strip_markers(text: str) -> str:
     """Return `text` as a person reads it."""
     # Repeated, because a line of another pipe may become a line of its own only now.
-    while has_marker(text):
+    while _has_marker(text):
         pieces = (piece.text for piece in split_at_markers(text))
         text = "\n\n".join(piece for piece in pieces if piece)
     return text
@@ -5108,22 +4703,6 @@ def _named(match: re.Match[str]) -> str:
         codes = (int(digits[i : i + 8], 2) for i in range(0, len(digits), 8))
         return "".join(map(chr, codes)).upper()
     return (match["ulid"] or match["ulid1"] or "").upper()
-
-
-# ==== owui_chat.storage.signature: Signatures of what is stored in a chat, which its owner can read and change.
-
-Sign = Callable[[object], str]
-"""Returns the signature of a JSON value, as 32 hexadecimal digits (128 bits)."""
-
-
-def is_signed(value: object, signature: object, sign: Sign | None) -> bool:
-    """Say whether a signature is that of a value; without `sign` nothing is signed."""
-    if sign is None or not isinstance(signature, str) or not signature.isascii():
-        return False
-    try:
-        return hmac.compare_digest(sign(value), signature)
-    except (RecursionError, TypeError, ValueError):  # nothing that this pipe wrote
-        return False
 
 
 # ==== owui_chat.storage.records: Records: what of an answer is stored in the chat, and how the chat stays small.
@@ -5221,7 +4800,7 @@ def write_details(
     notes: Mapping[str, Any],
     sign: Sign | None,
 ) -> list[Item]:
-    """Return the entries of a response, from its items and the text shown for each.
+    """Return the entries of a response from its items and the text shown for each.
 
     `name` distinguishes the response from all others.
     """
@@ -5239,12 +4818,11 @@ def write_details(
 
 def read_details(message: Mapping[str, Any], sign: Sign | None) -> list[DetailTurn]:
     """Return the responses that a message of the host carries, in order."""
-    details = message.get("reasoning_details")
-    entries = [e for e in details if _is_entry(e)] if isinstance(details, list) else []
-    order = list(dict.fromkeys(entry["turn"] for entry in entries))
-    entries.sort(key=lambda entry: (order.index(entry["turn"]), entry["index"]))
-    groups = groupby(entries, lambda entry: entry["turn"])
-    return [_turn(list(group), sign) for _, group in groups]
+    turns: dict[str, list[Item]] = {}
+    for entry in filter(_is_entry, as_list(message.get("reasoning_details"))):
+        turns.setdefault(entry["turn"], []).append(entry)
+    ordered = (sorted(turn, key=itemgetter("index")) for turn in turns.values())
+    return [_turn(turn, sign) for turn in ordered]
 
 
 def _sign_entry(entry: Item, sign: Sign | None) -> Item:
@@ -5279,33 +4857,24 @@ def _is_entry(entry: object) -> bool:
         return False
     if not (isinstance(entry.get("turn"), str) and isinstance(entry.get("index"), int)):
         return False
-    match entry.get("type"):
-        case "reasoning.encrypted":
-            return isinstance(entry.get("item"), dict) and bool(entry.get("data"))
-        case "openai_responses.item":
-            return isinstance(entry.get("item"), dict) and "type" in entry["item"]
-    return entry.get("type") == _TURN
+    kind, item = entry.get("type"), entry.get("item")
+    if kind == _TURN:
+        return True
+    needed = entry.get("data") if kind == _REASONING else "type" in as_mapping(item)
+    return kind in (_REASONING, _ITEM) and isinstance(item, dict) and bool(needed)
 
 
 def _turn(entries: Sequence[Item], sign: Sign | None) -> DetailTurn:
-    heads = [entry for entry in entries if entry["type"] == _TURN]
-    head = heads[0] if heads else {}
+    head = next((entry for entry in entries if entry["type"] == _TURN), {})
+    notes = as_mapping(head.get("notes")) if _is_own_entry(head, sign) else {}
     carried = [entry for entry in entries if entry["type"] != _TURN]
-    harmless = harmless_items([_detail_item(entry).item for entry in carried])
-    items = (
-        (
-            _detail_item(entry)
-            if _is_own_entry(entry, sign)
-            else _harmless_detail(entry, stub)
-        )
-        for entry, stub in zip(carried, harmless, strict=True)
+    stubs = harmless_items([_detail_item(entry).item for entry in carried])
+    items = tuple(
+        _detail_item(entry) if _is_own_entry(entry, sign) else _stub_detail(entry, stub)
+        for entry, stub in zip(carried, stubs, strict=True)
     )
-    notes = head.get("notes") if _is_own_entry(head, sign) else None
-    return DetailTurn(
-        tuple(filter(None, items)),
-        read_origin(head.get("origin"), ""),
-        notes if isinstance(notes, Mapping) else {},
-    )
+    origin = read_origin(head.get("origin"), "")
+    return DetailTurn(tuple(filter(None, items)), origin, notes)
 
 
 def _detail_item(entry: Item) -> _DetailItem:
@@ -5315,19 +4884,37 @@ def _detail_item(entry: Item) -> _DetailItem:
     return _DetailItem(entry["item"], shown if isinstance(shown, str | int) else "")
 
 
-def _harmless_detail(entry: Item, stub: Item | None) -> _DetailItem | None:
-    if stub is None:
-        return None
-    detail = _detail_item(entry)
-    return _DetailItem(stub, _shown_length(detail))
+def _stub_detail(entry: Item, stub: Item | None) -> _DetailItem | None:
+    shown = _detail_item(entry).shown
+    length = shown if isinstance(shown, int) else len(shown)
+    return None if stub is None else _DetailItem(stub, length)
 
 
 def restore_from_details(
     messages: Sequence[Mapping[str, Any]], sign: Sign | None
 ) -> tuple[list[Mapping[str, Any]], dict[str, Record]]:
-    """Return the messages with markers for their entries, and the records by id."""
-    reading = _Reading(sign)
-    return reading.marked(messages), reading.records
+    """Return the messages with markers for their entries, and the records by id.
+
+    Markers without a text stand at the end of their run.
+    """
+    records: dict[str, Record] = {}
+    found, textless = list[Mapping[str, Any]](), ""
+    for message in messages:
+        known = as_mapping(message)  # the reader reports what is none
+        if known.get("role") == "user":
+            found += _marker_message(textless)
+            textless = ""
+        if turns := read_details(known, sign):
+            text, markers = _mark_text(as_text(known.get("content")), turns, records)
+            found.append({**known, "content": text})
+            textless += markers
+        else:
+            found.append(message)
+    return [*found, *_marker_message(textless)], records
+
+
+def _marker_message(text: str) -> list[Item]:
+    return [{"role": "assistant", "content": text}] if text else []
 
 
 class _Span(NamedTuple):
@@ -5340,52 +4927,26 @@ class _Span(NamedTuple):
         return self.items[-1]
 
 
-class _Reading:
+def _mark_text(
+    content: str, turns: Sequence[DetailTurn], records: dict[str, Record]
+) -> tuple[str, str]:
+    spans = [one for turn in turns for one in _spans_of(turn)]
+    texts, marked, textless = _split_text(content, spans), "", ""
+    for span in spans:
+        marker = _add_record(span, records)
+        if span.last.shown and texts:
+            marked += marker + _own_text(span.last, texts.pop(0))
+        else:
+            textless += marker
+    return "".join([marked, *texts]), textless
 
-    def __init__(self, sign: Sign | None) -> None:
-        self._sign = sign
-        self.records: dict[str, Record] = {}
-        self._textless: list[str] = []
 
-    def marked(self, messages: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-        found: list[Mapping[str, Any]] = []
-        for message in messages:
-            is_message = isinstance(message, Mapping)  # else the reader says so
-            if is_message and message.get("role") == "user":
-                found += self._rest()
-            turns = read_details(message, self._sign) if is_message else []
-            found.append(self._message(message, turns) if turns else message)
-        return [*found, *self._rest()]
-
-    def _rest(self) -> list[Mapping[str, Any]]:
-        content = "".join(self._textless)
-        self._textless = []
-        return [{"role": "assistant", "content": content}] if content else []
-
-    def _message(
-        self, message: Mapping[str, Any], turns: Sequence[DetailTurn]
-    ) -> Mapping[str, Any]:
-        content = message.get("content")
-        spans = [one for turn in turns for one in _spans_of(turn)]
-        texts = _split_text(content if isinstance(content, str) else "", spans)
-        pieces: list[str] = []
-        for span in spans:
-            line = self._marker(span)
-            if span.last.shown and texts:
-                pieces += [line, _own_text(span.last, texts.pop(0))]
-            else:
-                self._textless.append(line)
-        return {**message, "content": "".join([*pieces, *texts])}
-
-    def _marker(self, span: _Span) -> str:
-        ulid = f"{len(self.records):026d}"
-        payload = tuple(detail.item for detail in span.items)
-        record = Record(ulid, "", 0, payload, "", span.origin)
-        if span.last.shown:
-            shown = text_digest(message_text(span.last.item))
-            record = record._replace(shown=shown)
-        self.records[ulid] = record
-        return format_marker(record.kind, ulid)
+def _add_record(span: _Span, records: dict[str, Record]) -> str:
+    ulid, last = f"{len(records):026d}", span.last
+    payload = tuple(detail.item for detail in span.items)
+    shown = text_digest(message_text(last.item)) if last.shown else ""
+    records[ulid] = record = Record(ulid, "", 0, payload, "", span.origin, shown)
+    return format_marker(record.kind, ulid)
 
 
 def _spans_of(turn: DetailTurn) -> list[_Span]:
@@ -5400,7 +4961,8 @@ def _spans_of(turn: DetailTurn) -> list[_Span]:
 
 
 def _split_text(content: str, spans: Sequence[_Span]) -> list[str]:
-    lengths = [_shown_length(one.last) for one in spans if one.last.shown]
+    shown = (span.last.shown for span in spans if span.last.shown)
+    lengths = [one if isinstance(one, int) else len(one) for one in shown]
     texts, rest = list[str](), content
     for length in lengths[:-1]:
         if rest[length : length + 1] != "\n":
@@ -5408,10 +4970,6 @@ def _split_text(content: str, spans: Sequence[_Span]) -> list[str]:
         texts.append(rest[:length])
         rest = rest[length + 1 :]
     return [*texts, rest] if rest else texts
-
-
-def _shown_length(detail: _DetailItem) -> int:
-    return detail.shown if isinstance(detail.shown, int) else len(detail.shown)
 
 
 def _own_text(detail: _DetailItem, text: str) -> str:
@@ -5433,11 +4991,7 @@ def is_code(item: Mapping[str, Any]) -> bool:
 
 
 def code_host_item(item: Mapping[str, Any]) -> Item:
-    """Return code and its output as the host's own item.
-
-    The host runs only code with `attributes` (docs/reference/open-webui.md, "Rounds of
-    tools").
-    """
+    """Return code and its output as the host's own item."""
     outputs = content_parts(item.get("outputs"))
     printed = "".join(str(part.get("logs") or "") for part in outputs)
     failed = item.get("status") in ("failed", "incomplete")
@@ -5451,25 +5005,22 @@ def code_host_item(item: Mapping[str, Any]) -> Item:
 
 
 def replay_code(item: Mapping[str, Any], printed: str) -> str:
-    """Return code as the page draws it, with its output in a block below.
-
-    The page draws the code between two fences and does not draw `output` (observed on
-    0.12.4). So the text closes the first block and opens a second one, which the page's
-    last fence closes.
-    """
+    """Return code as the page draws it, with its output in a block below."""
     code = str(item.get("code") or "")
     shown = printed.strip("\n").replace("```", "'''")
     return f"{code}\n```\n```text\n{shown}" if shown else code
 
 
 def remove_code(text: str, item: Mapping[str, Any]) -> str | None:
-    """Return `text` without the part that the host inserted for stored code.
+    """Return `text` without what the host inserted for stored code.
 
-    None if there is no such part: somebody has deleted the card.
+    None if that is not in it: somebody has deleted the card.
     """
     code = code_host_item(item)["code"]
-    told = f"<code_interpreter>\n{code}\n</code_interpreter>" if code else ""
-    before, found, after = text.partition(told) if told else (text, "nothing", "")
+    if not code:
+        return text.strip()
+    told = f"<code_interpreter>\n{code}\n</code_interpreter>"
+    before, found, after = text.partition(told)
     return f"{before}{after}".strip() if found else None
 
 
@@ -5496,8 +5047,7 @@ class StoredMessage(NamedTuple):
     @property
     def words(self) -> str:
         """What the user wrote."""
-        content = self.row.get("content")
-        return content if isinstance(content, str) else ""
+        return as_text(self.row.get("content"))
 
 
 class UserMessage(NamedTuple):
@@ -5507,11 +5057,6 @@ class UserMessage(NamedTuple):
     """An input message, ready to be sent."""
     stored: StoredMessage | None = None
     attachments: Sequence[Attachment] = ()
-
-    @property
-    def is_from_user(self) -> bool:
-        """Whether it is no instruction."""
-        return self.item.get("role") == "user"
 
     @property
     def content(self) -> list[Item]:
@@ -5553,9 +5098,9 @@ def parse_messages(
 ) -> tuple[str, list[ChatPart]]:
     """Return the instructions and the parts of a chat.
 
-    The system messages at the head, in order, are the instructions; later ones stand
-    at their place. Pictures without a `detail` get this one. Raises InvalidRequest for
-    what the API cannot take.
+    The system messages at the head are the instructions; later ones stay at their
+    place. Pictures without a `detail` get this one. Raises InvalidRequest for what the
+    API cannot take.
     """
     if not all(isinstance(message, Mapping) for message in messages):
         raise InvalidRequest("A message of this chat is not an object with a role.")
@@ -5590,9 +5135,8 @@ def _chat_parts(message: Mapping[str, Any], detail: str) -> Iterator[ChatPart]:
 
 
 def _calls(tool_calls: object) -> Iterator[ToolCall]:
-    for call in tool_calls if isinstance(tool_calls, list) else ():
-        wire = call if isinstance(call, Mapping) else {}
-        call_id, function, custom = map(wire.get, ("id", "function", "custom"))
+    for call in map(as_mapping, as_list(tool_calls)):
+        call_id, function, custom = map(call.get, ("id", "function", "custom"))
         if isinstance(function, Mapping):
             arguments = str(function.get("arguments") or "{}")
             yield ToolCall(str(call_id), str(function.get("name")), arguments)
@@ -5639,15 +5183,12 @@ def _image_part(wire: Mapping[str, Any], default: str) -> Item:
 
 
 def _given(wire: object) -> Item:
-    fields = wire if isinstance(wire, Mapping) else {}
-    return {str(key): value for key, value in fields.items() if value is not None}
+    return {str(k): v for k, v in as_mapping(wire).items() if v is not None}
 
 
 def _plain_text(content: object) -> str:
-    if isinstance(content, list):
-        texts = (p.get("text") for p in content if isinstance(p, Mapping))
-        return "".join(text for text in texts if isinstance(text, str))
-    return content if isinstance(content, str) else ""
+    texts = (as_text(as_mapping(part).get("text")) for part in as_list(content))
+    return "".join(texts) or as_text(content)
 
 
 # ==== owui_chat.input.history: The input items of a chat's history.
@@ -5660,8 +5201,7 @@ _BLOCK = re.compile(
 )
 
 
-def strip_old_blocks(text: str) -> str:
-    """Return `text` without such blocks; a block that is not closed stays as text."""
+def _strip_old_blocks(text: str) -> str:
     if _SIGN not in text or "</details>" not in text:
         return text  # below, only the text before the last end is read, once
     end = text.rindex("</details>") + len("</details>\n")
@@ -5682,7 +5222,7 @@ def build_input(
     content and directly before its product.
     """
     items: list[Item] = []
-    run: list[AssistantText | ToolCall | ToolMessage] = []
+    run: list[ChatPart] = []
     for part in parts:
         if isinstance(part, UserMessage):
             past = _RunHistory(run, records, reader).items()
@@ -5711,22 +5251,22 @@ class _RunHistory:
 
     def __init__(
         self,
-        run: Sequence[AssistantText | ToolCall | ToolMessage],
+        run: Sequence[ChatPart],
         records: Mapping[str, Record],
         reader: Origin | None,
     ) -> None:
-        self._pieces = [_split(part) for part in run]
+        self._pieces = [piece for part in run for piece in _split(part)]
         self._reader = reader
         self._records = {
             piece.ulid: records[piece.ulid]
-            for pieces in self._pieces
-            if isinstance(pieces, list)
-            for piece in pieces
-            if piece.ulid in records
+            for piece in self._pieces
+            if isinstance(piece, MarkedText) and piece.ulid in records
         }
         self._waiting = {
             ulid: [
-                strip_for_replay(item) for item in record.payload if is_replayed(item)
+                item
+                for item in map(strip_for_replay, filter(is_replayed, record.payload))
+                if not is_code(item) or self._take_out(item)
             ]
             for ulid, record in self._records.items()
         }
@@ -5737,31 +5277,25 @@ class _RunHistory:
             if is_call(item)
         }
 
-        for waiting in self._waiting.values():
-            for item in filter(is_code, list(waiting)):
-                if not self._takes_out(item):
-                    waiting.remove(item)
-
-    def _takes_out(self, code: Item) -> bool:
-        for pieces in [found for found in self._pieces if isinstance(found, list)]:
-            for place, piece in enumerate(pieces):
+    def _take_out(self, code: Item) -> bool:
+        for place, piece in enumerate(self._pieces):
+            if isinstance(piece, MarkedText):
                 rest = remove_code(piece.text, code)
                 if rest is not None:
-                    pieces[place] = piece._replace(text=rest)
+                    self._pieces[place] = piece._replace(text=rest)
                     return True
         return False
 
     def items(self) -> list[Item]:
         items: list[Item] = []
-        for part in self._pieces:
-            match part:
+        for piece in self._pieces:
+            match piece:
+                case MarkedText():
+                    items += self._text(piece)
                 case ToolCall():
-                    items += self._call(part)
+                    items += self._call(piece)
                 case ToolMessage():
-                    items.append(tool_message_item(part, items))
-                case _:
-                    for piece in part:
-                        items += self._piece(piece)
+                    items.append(tool_message_item(piece, items))
         return items
 
     def _call(self, call: ToolCall) -> list[Item]:
@@ -5775,23 +5309,23 @@ class _RunHistory:
                 return self._allowed(ulid, [*waiting[:place], whole])
         return [_call_item(call)]
 
-    def _piece(self, piece: MarkedText) -> list[Item]:
-        kept = self._allowed(piece.ulid, self._waiting.pop(piece.ulid, []))
-        message = kept.pop() if kept and _is_answer(kept[-1]) else None
-        record = self._records.get(piece.ulid)
-        if message and record and not record.shown and _is_whole_commentary(message):
-            kept, message = [*kept, message], None
-        if not piece.text:
-            return kept
-        if message and record and record.shown == text_digest(piece.text):
-            return [*kept, message]
-        return [*kept, _message_item(message, piece.text)]
+    def _text(self, piece: MarkedText) -> list[Item]:
+        items, message = (
+            self._allowed(piece.ulid, self._waiting.pop(piece.ulid, [])),
+            None,
+        )
+        if items and _is_answer(items[-1]):
+            last, shown = items[-1], self._records[piece.ulid].shown
+            if piece.text and shown == text_digest(piece.text):
+                return items
+            # The host does not return the text of commentary.
+            if shown or not (is_commentary(last) and message_text(last)):
+                message = items.pop()
+        return [*items, _message_item(message, piece.text)] if piece.text else items
 
     def _allowed(self, ulid: str, items: Sequence[Item]) -> list[Item]:
-        if not items:
-            return []
-        reader = self._reader
-        readable = bool(reader and reader.can_decrypt(self._records[ulid].origin))
+        reader, record = self._reader, self._records.get(ulid)
+        readable = reader and record and reader.can_decrypt(record.origin)
         return [
             item
             for item in items
@@ -5807,20 +5341,14 @@ def _call_item(call: ToolCall) -> Item:
     return {**head, key: call.arguments}
 
 
-def _split(
-    part: AssistantText | ToolCall | ToolMessage,
-) -> list[MarkedText] | ToolCall | ToolMessage:
+def _split(part: ChatPart) -> Iterable[MarkedText | ChatPart]:
     if isinstance(part, AssistantText):
-        return list(split_at_markers(strip_old_blocks(part.text)))
-    return part
+        return split_at_markers(_strip_old_blocks(part.text))
+    return [part]
 
 
 def _is_answer(item: Item) -> bool:
     return item_type(item) == "message" and item.get("role") == "assistant"
-
-
-def _is_whole_commentary(item: Item) -> bool:
-    return is_commentary(item) and bool(message_text(item))
 
 
 def _message_item(kept: Item | None, shown: str) -> Item:
@@ -5829,15 +5357,11 @@ def _message_item(kept: Item | None, shown: str) -> Item:
         return {"type": "message", "role": "assistant", "content": [part]}
     if message_text(kept).strip() == shown:
         return kept
-    parts = kept.get("content")
-    if isinstance(parts, list) and len(parts) == 1 and _is_text_part(parts[0]):
+    parts = as_list(kept.get("content"))
+    if [as_mapping(one).get("type") for one in parts] == ["output_text"]:
         is_edited = "text" in parts[0]  # the annotations' positions are no longer valid
         part = {**parts[0], "text": shown, **({"annotations": []} if is_edited else {})}
     return {**kept, "content": [part]}
-
-
-def _is_text_part(part: object) -> bool:
-    return isinstance(part, Mapping) and part.get("type") == "output_text"
 
 
 # ==== owui_chat.events: The events of an answer: those of its run, with what is shown and stored of it.
@@ -5891,9 +5415,7 @@ def link_files(text: str, card: Mapping[str, Any]) -> str:
 
 
 def file_lines(card: Mapping[str, Any]) -> str:
-    """Return the lines for a reader who has already got the text with its own
-    addresses.
-    """
+    """Return the links and notes of a card, for a text that was shown without them."""
     links = (card.get("links") or {}).items()
     lines = [
         f"[{PurePosixPath(unquote(address)).name}]({url})" for address, url in links
@@ -5908,10 +5430,10 @@ _LABEL = r"[^\[\]\n]{0,300}"
 _PLAIN = r"[^\s()]{0,1000}"
 _URL = rf"https?://{_PLAIN}(?:\({_PLAIN}\){_PLAIN})?"
 
+# A Markdown link, with the parentheses directly around it.
 _LINK = re.compile(
     rf"(?P<open>\()?\[(?P<label>{_LABEL})\]\((?P<url>{_URL})\)(?(open)\))"
 )
-"""A Markdown link, with the parentheses directly around it."""
 
 # Every alternative begins with one plain character, so that `re` skips all others three
 # times as fast.
@@ -5925,7 +5447,7 @@ _TRACKING = re.compile(rf"\?{_TRACKED}&|[?&]{_TRACKED}(?![\w-])")
 
 _OPEN_LINK = re.compile(f"{_UNFINISHED_LINK}|{_UNFINISHED_TRACKING}")
 OPEN_TRACKING = re.compile(_UNFINISHED_TRACKING)
-"""The end of a text that may continue as a tracking parameter."""
+"""The end of a text that may become a tracking parameter."""
 
 
 class HoldbackBuffer:
@@ -5967,7 +5489,7 @@ class Citations:
         self._numbers = {key: number for number, key in enumerate(known, 1)}
         self._names: dict[str, str] = {}
         self._waiting: list[str] = []  # sources that the page does not know yet
-        self._growing: dict[tuple[int, int], HoldbackBuffer] = {}
+        self._growing: dict[int, tuple[int, HoldbackBuffer]] = {}
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -5998,7 +5520,7 @@ class Citations:
                 yield from self._sources(ended=True)  # before the numbers that follow
                 yield from self._host_sources(event.card.get("sources", ()))
             case RunDone():
-                for index in dict.fromkeys(index for index, _ in self._growing):
+                for index in [*self._growing]:
                     yield from self._rest(index)
                 yield from self._sources(ended=True)
                 yield event
@@ -6017,10 +5539,8 @@ class Citations:
             yield TextDelta(index, "text", 0, text)
 
     def _take_held(self, index: int) -> str:
-        places = sorted(place for place in self._growing if place[0] == index)
-        return "".join(
-            self._linked(self._growing.pop(place).rest()) for place in places
-        )
+        _, held = self._growing.pop(index, (0, None))
+        return self._linked(held.rest()) if held else ""
 
     def _shown_text(self, ended: ItemDone) -> str:
         content = ended.item.get("content")
@@ -6037,12 +5557,12 @@ class Citations:
             yield SourceCited({**head, "metadata": [{"source": key, "name": name}]})
 
     def _grow(self, event: TextDelta) -> str:
-        place = (event.output_index, event.part)
-        before = ""
-        if place not in self._growing:
-            before = self._take_held(event.output_index)
-            self._growing[place] = HoldbackBuffer(_OPEN_LINK)
-        return before + self._linked(self._growing[place].feed(event.text))
+        index, before = event.output_index, ""
+        part, held = self._growing.get(index, (None, None))
+        if held is None or part != event.part:
+            before, held = self._take_held(index), HoldbackBuffer(_OPEN_LINK)
+            self._growing[index] = (event.part, held)
+        return before + self._linked(held.feed(event.text))
 
     def _linked(self, text: str) -> str:
         if "](" in text:
@@ -6166,12 +5686,7 @@ Chunk = dict[str, Any]
 
 
 def host_usage(ended: RunDone) -> Chunk:
-    """Return the field `usage` as the host stores it; empty if nothing was counted.
-
-    The sums are for billing. The host's compaction reads `prompt_tokens` as the size of
-    the chat, so `prompt_tokens` and `completion_tokens` are those of the last response
-    (docs/reference/open-webui.md, "Usage").
-    """
+    """Return the field `usage` as the host stores it; empty if nothing was counted."""
     usage, cost = ended.usage, ended.cost
     if usage is None:
         return {}
@@ -6193,10 +5708,7 @@ def host_usage(ended: RunDone) -> Chunk:
 
 
 def error_chunk(sentence: str) -> Chunk:
-    """Return the chunk that marks the message as failed and keeps its text.
-
-    It has no `choices`, because with them the host ignores `error`.
-    """
+    """Return the chunk that marks the message as failed and keeps its text."""
     return {"error": {"message": sentence}}
 
 
@@ -6224,10 +5736,7 @@ COMMENTARY_TYPE = "openai_responses:remark"
 
 
 def closing_commentary(output: Sequence[Item]) -> Item | None:
-    """Return the commentary that is the last output of a run, if there is one.
-
-    The same holds for the last response of a run.
-    """
+    """Return the commentary that is the last output of a run or of its last response."""
     if open_calls(output):
         return None
     for item in reversed(output):
@@ -6258,16 +5767,11 @@ _FINISH_REASONS = {"max_output_tokens": "length", "content_filter": "content_fil
 
 
 class ChunkRenderer:
-    """Shows one run as growing text and reasoning.
-
-    Open calls are for the client; they come at the end. Commentary is shown as
-    reasoning, so that the text is only the answer. If a run ends with commentary, it is
-    repeated as the answer.
-    """
+    """Shows one run as growing text and reasoning, which includes commentary."""
 
     def __init__(self, completion_id: str, created: int, model: str) -> None:
         """Take the fields of every chunk: its id, its time in seconds, the model."""
-        self._head = {
+        self.head = {
             "id": completion_id,
             "object": "chat.completion.chunk",
             "created": created,
@@ -6338,7 +5842,7 @@ class ChunkRenderer:
 
     def _chunk(self, delta: dict[str, Any], finish: str | None = None) -> Chunk:
         choice = {"index": 0, "delta": delta, "finish_reason": finish}
-        return {**self._head, "choices": [choice]}
+        return {**self.head, "choices": [choice]}
 
     def _gap(self, kind: str, place: object) -> str:
         before = self._places.get(kind, place)
@@ -6354,7 +5858,7 @@ class ChunkRenderer:
         else:
             yield self._chunk({}, _finish_reason(event.ending, bool(self._open_calls)))
         if usage := host_usage(event):
-            yield {**self._head, "choices": [], **usage}
+            yield {**self.head, "choices": [], **usage}
 
 
 def _chat_image(item: Item) -> dict[str, Any]:
@@ -6384,11 +5888,7 @@ def _finish_reason(ending: Ending, has_calls: bool) -> str:
 def completion(
     ended: RunDone, completion_id: str, created: int, model: str
 ) -> dict[str, Any]:
-    """Return the `chat.completion` of a run, with the error if it failed.
-
-    Text that arrived before a failure is included; without any, there is only the
-    error.
-    """
+    """Return the `chat.completion` of a run; only the error if it failed at once."""
     error = _error(ended.ending)
     if error and not ended.output:
         return error
@@ -6406,10 +5906,7 @@ def completion(
 
 
 def completion_text(ended: RunDone) -> str:
-    """Return the text of an answer, with a blank line between its messages.
-
-    Commentary is not part of it, unless the run ends with it or has no other text.
-    """
+    """Return the text of an answer: without commentary, unless that is all or the end."""
     return _GAP.join(map(_clean_text, _messages(ended)))
 
 
@@ -6459,10 +5956,7 @@ def _progress(ended: RunDone) -> str:
 
 
 def call_host_item(item: Item) -> Item:
-    """Return a call in the host's form; the text of a custom call is an argument.
-
-    The host would leave a call without a status out of the next turn.
-    """
+    """Return a call in the host's form; the text of a custom call is an argument."""
     shown = {"status": "completed", **_without_secrets(item)}
     if item_type(item) == "custom_tool_call":
         text = json.dumps({"input": shown.pop("input", "")}, ensure_ascii=False)
@@ -6586,6 +6080,19 @@ class OutputItems:
         grown = {"item_id": item_id, part: 0, "delta": text}
         return _native(_DELTA_TYPES[kind], place, **grown)
 
+    def add_files(self, card: Mapping[str, Any]) -> Iterator[Chunk]:
+        """Yield the files of a card; the page gets those of earlier cards again."""
+        if files := card.get("files"):
+            yield host_event("files", {"files": files})
+            if self.files:
+                yield self.show_files(files)
+            self.files += files
+
+    def show_files(self, more: Sequence[Item] = ()) -> Chunk:
+        """Return the chunk that shows files on the page only, with some `more`."""
+        event = host_event("chat:message:files", {"files": [*self.files, *more]})
+        return {**event, "choices": []}
+
     def answer(self, event: ToolOutput) -> Iterator[Chunk]:
         """Yield the output of a call in the form in which the host would store it."""
         place = self._open_calls().get(event.item["call_id"])
@@ -6615,7 +6122,7 @@ class OutputItems:
     def add_record(
         self, stored: StoredRecord, places: Mapping[int, int]
     ) -> Iterator[Chunk]:
-        """Yield the events of a record; one that was shown before is replaced.
+        """Yield the events of a record, which may replace an earlier one.
 
         `places` are those of the run's items.
         """
@@ -6643,18 +6150,115 @@ def _native(kind: str, place: int, **fields: Any) -> Chunk:
     return {**head, **fields, "choices": [{"index": 0, "delta": {}}]}
 
 
+# ==== owui_chat.render.commentary: Commentary of the model, shown as progress beside the answer.
+
+
+class Commentary:
+    """Shows one message of commentary; `place` is that of its item."""
+
+    def __init__(self, shown: OutputItems) -> None:
+        """Begin at the next place."""
+        self.place = len(shown.items)
+        self._shown = shown
+        self._quoted = ""
+        self._stored = 0  # how much of it the host has
+        self._ended: ItemDone | None = None
+        self._marker = (self.place, "")
+
+    def render(self, event: ItemEvent, marker: str) -> Iterator[Chunk]:
+        """Yield the chunks for an event of the item; its marker comes at its end."""
+        match event:
+            case ItemAdded():
+                yield self._shown.begin(_commentary_item(event.item, "", "in_progress"))
+            case TextDelta():
+                yield from self._grow(event.text)
+            case ItemDone():
+                yield from self._end(event, marker)
+                yield from self._shown.add_files(event.card)
+
+    def break_off(self) -> Iterator[Chunk]:
+        """Yield the end of commentary that the run did not end."""
+        if self._ended is None:
+            yield self._whole("incomplete")
+
+    def become_answer(self, closing: Item | None) -> Iterator[Chunk]:
+        """Yield the text as a message, behind its marker, if this is `closing`."""
+        if self._ended is None or self._ended.item != closing:
+            return
+        place, marker = self._marker
+        if marker:
+            item = self._shown.items[self.place]
+            yield self._shown.end(self.place, _commentary_item(item, "", "completed"))
+        head = {"id": self._shown.items[place].get("id")}
+        item = message_host_item(head, marker + self._ended.shown)
+        yield self._shown.end(place, item)
+
+    def _grow(self, text: str) -> Iterator[Chunk]:
+        if not text:
+            return
+        more = text.replace("\n", "\n> ") if self._quoted else _quotation(text)
+        self._quoted += more
+        if len(self._quoted) < 2 * self._stored:
+            yield self._shown.grow(self.place, "text", more)
+        else:
+            yield self._whole("in_progress")
+
+    def _whole(self, status: str) -> Chunk:
+        self._stored = len(self._quoted)
+        item = _commentary_item(self._shown.items[self.place], self._quoted, status)
+        return self._shown.end(self.place, item)
+
+    def _end(self, event: ItemDone, marker: str) -> Iterator[Chunk]:
+        self._ended = event
+        card = _commentary_item(event.item, _quotation(event.shown), "completed")
+        yield self._shown.end(self.place, card)
+        if marker:
+            self._marker = (len(self._shown.items), marker)
+            yield from self._shown.add_marker(marker)
+
+
+def _quotation(text: str) -> str:
+    return "> " + text.replace("\n", "\n> ") if text else ""
+
+
+def _commentary_item(item: Item, text: str, status: str) -> Item:
+    content = [{"type": "output_text", "text": text}] if text else []
+    head = {"type": COMMENTARY_TYPE, "id": item.get("id") or ""}
+    return {**head, "status": status, "content": content}
+
+
 # ==== owui_chat.render.hosted: What the page shows of the items that OpenAI's own tools make.
 
 
-class HostedItem(ABC):
-    """Shows one item.
-
-    It gets the item's own events, from ItemAdded to ItemDone, and RunDone if the run
-    ended before the item.
-    """
+class HostedItems:
+    """Shows the items of one run; a type without a card is not shown."""
 
     def __init__(self, shown: OutputItems) -> None:
-        """Take the list of items that this one joins."""
+        """Take the list of items that they join."""
+        self._shown = shown
+        self._open: dict[int, _HostedItem] = {}
+
+    def render(self, event: ItemEvent) -> Iterator[Chunk]:
+        """Yield the chunks for an event of an item."""
+        index = event.output_index
+        if isinstance(event, ItemAdded):
+            card = _HOSTED_ITEMS.get(item_type(event.item))
+            if card:
+                self._open[index] = card(self._shown)
+        if index in self._open:
+            yield from self._open[index].render(event)
+        if isinstance(event, ItemDone):
+            self._open.pop(index, None)
+
+    def break_off(self, event: RunDone) -> Iterator[Chunk]:
+        """Yield the chunks for items that the run did not end."""
+        for item in self._open.values():
+            yield from item.render(event)
+
+
+class _HostedItem(ABC):
+
+    def __init__(self, shown: OutputItems) -> None:
         self._shown = shown
         self._place = len(shown.items)
 
@@ -6668,7 +6272,7 @@ _FAILED = "The picture could not be drawn."
 _BROKE_OFF = "The answer broke off before the picture was finished."
 
 
-class _ImageHostItem(HostedItem):
+class _ImageHostItem(_HostedItem):
     def render(self, event: RunEvent) -> Iterator[Chunk]:
         match event:
             case ItemAdded():
@@ -6676,13 +6280,13 @@ class _ImageHostItem(HostedItem):
             case PartialImage():
                 sketch = {"result": event.image, "output_format": event.form}
                 picture = {"type": "image", "url": image_url(sketch)}
-                yield _on_the_page(self._shown, [picture])
+                yield self._shown.show_files([picture])
             case ItemDone():
                 yield from self._end(event)
-                yield from show_files(self._shown, event.card)
+                yield from self._shown.add_files(event.card)
             case _:
                 yield from self._note(_BROKE_OFF)
-                yield _on_the_page(self._shown, [])
+                yield self._shown.show_files()
 
     def _end(self, event: ItemDone) -> Iterator[Chunk]:
         notes = event.card.get("notes", ())
@@ -6698,26 +6302,6 @@ class _ImageHostItem(HostedItem):
         yield from self._shown.add({**note, "content": [part]})
 
 
-def show_files(shown: OutputItems, card: Mapping[str, Any]) -> Iterator[Chunk]:
-    """Yield the files of a card.
-
-    If a message has several, the page would show only the last one, although the host
-    stores all of them.
-    """
-    files = card.get("files")
-    if not files:
-        return
-    yield host_event("files", {"files": files})
-    if shown.files:
-        yield _on_the_page(shown, files)
-    shown.files += files
-
-
-def _on_the_page(shown: OutputItems, more: list[Item]) -> Chunk:
-    event = host_event("chat:message:files", {"files": [*shown.files, *more]})
-    return {**event, "choices": []}
-
-
 def _failure(item: Item) -> str:
     code = as_mapping(item.get("error")).get("code")
     return _REFUSED if code == "moderation_blocked" else _FAILED
@@ -6726,7 +6310,7 @@ def _failure(item: Item) -> str:
 _BROKEN_CODE = "The answer broke off before the code had run."
 
 
-class _CodeHostItem(HostedItem):
+class _CodeHostItem(_HostedItem):
     def __init__(self, shown: OutputItems) -> None:
         super().__init__(shown)
         self._code: list[str] = []
@@ -6741,18 +6325,14 @@ class _CodeHostItem(HostedItem):
                 yield self._shown.grow(self._place, event.kind, event.text)
             case ItemDone():
                 yield self._shown.end(self._place, code_host_item(event.item))
-                yield from show_files(self._shown, event.card)
+                yield from self._shown.add_files(event.card)
             case _:
                 code = replay_code({"code": "".join(self._code)}, _BROKEN_CODE)
                 yield self._shown.update(self._place, status="incomplete", code=code)
 
 
 def end_after_code(shown: OutputItems) -> Iterator[Chunk]:
-    """Yield an invisible item if code would be the last item of a run.
-
-    In its older mode of tools the host would take the code for a request to run it, and
-    call the pipe again (docs/reference/open-webui.md, "Rounds of tools").
-    """
+    """Yield an invisible item if code would be the last item of a run."""
     last = shown.items[-1] if shown.items else {}
     if last.get("type") == CODE_CARD:
         yield from shown.add(
@@ -6760,7 +6340,7 @@ def end_after_code(shown: OutputItems) -> Iterator[Chunk]:
         )
 
 
-class _SearchHostItem(HostedItem):
+class _SearchHostItem(_HostedItem):
     def render(self, event: RunEvent) -> Iterator[Chunk]:
         match event:
             case ItemAdded():
@@ -6797,7 +6377,7 @@ def _search_host_item(item: Item) -> Item:
 _UNKNOWN_OUTCOME = "Error: the answer broke off. The server may have made this call."
 
 
-class _McpCallHostItem(HostedItem):
+class _McpCallHostItem(_HostedItem):
     def render(self, event: RunEvent) -> Iterator[Chunk]:
         match event:
             case ItemAdded():
@@ -6816,7 +6396,7 @@ class _McpCallHostItem(HostedItem):
                 yield from self._shown.break_off(self._place, _UNKNOWN_OUTCOME)
 
 
-class _McpListHostItem(HostedItem):
+class _McpListHostItem(_HostedItem):
 
     def render(self, event: RunEvent) -> Iterator[Chunk]:
         if isinstance(event, ItemDone):
@@ -6835,7 +6415,7 @@ def _list_sentence(item: Item) -> str:
     return f"{label} offers {len(tools)} tool{'' if len(tools) == 1 else 's'}."
 
 
-HOSTED_ITEMS: Mapping[str, type[HostedItem]] = {
+_HOSTED_ITEMS: Mapping[str, type[_HostedItem]] = {
     "web_search_call": _SearchHostItem,
     "file_search_call": _SearchHostItem,
     "mcp_call": _McpCallHostItem,
@@ -6843,94 +6423,6 @@ HOSTED_ITEMS: Mapping[str, type[HostedItem]] = {
     "code_interpreter_call": _CodeHostItem,
     "image_generation_call": _ImageHostItem,
 }
-"""Cards by the type of the item; an item without a card is not shown."""
-
-
-# ==== owui_chat.render.commentary: Commentary of the model, shown as progress beside the answer.
-
-
-class Commentary:
-    """Shows the commentary of one run; `indexes` are those of its items."""
-
-    def __init__(self, shown: OutputItems) -> None:
-        """Take the list of items."""
-        self.indexes: dict[int, int] = {}
-        self._shown = shown
-        self._quoted: dict[int, str] = {}
-        self._stored: dict[int, int] = {}  # how much of it the host has
-        self._ended: dict[int, tuple[Item, str]] = {}
-        self._markers: dict[int, tuple[int, str]] = {}
-
-    def begin(self, index: int) -> None:
-        """Take a new item at the next place."""
-        self.indexes[index] = len(self._shown.items)
-        self._quoted[index] = ""
-
-    def render(self, event: ItemEvent, marker: str) -> Iterator[Chunk]:
-        """Yield the chunks for an event of commentary; its marker comes at its end."""
-        match event:
-            case ItemAdded():
-                yield self._shown.begin(_commentary_item(event.item, "", "in_progress"))
-            case TextDelta():
-                yield from self._grow(event.output_index, event.text)
-            case ItemDone():
-                yield from self._end(event, marker)
-                yield from show_files(self._shown, event.card)
-
-    def end_run(self, output: Sequence[Item]) -> Iterator[Chunk]:
-        """Yield the end of broken commentary, and commentary that is the answer."""
-        for index in self.indexes.keys() - self._ended.keys():
-            yield self._whole(index, "incomplete")
-        closing = closing_commentary(output)
-        for index, (item, text) in self._ended.items():
-            if item == closing:
-                yield from self._become_answer(index, text)
-
-    def _grow(self, index: int, text: str) -> Iterator[Chunk]:
-        if not text:
-            return
-        place, before = self.indexes[index], self._quoted[index]
-        more = text.replace("\n", "\n> ") if before else _quotation(text)
-        self._quoted[index] = before + more
-        if len(before + more) < 2 * self._stored.get(index, 0):
-            yield self._shown.grow(place, "text", more)
-            return
-        yield self._whole(index, "in_progress")
-
-    def _whole(self, index: int, status: str) -> Chunk:
-        place, quoted = self.indexes[index], self._quoted[index]
-        self._stored[index] = len(quoted)
-        return self._shown.end(
-            place, _commentary_item(self._shown.items[place], quoted, status)
-        )
-
-    def _end(self, event: ItemDone, marker: str) -> Iterator[Chunk]:
-        text = event.shown
-        self._ended[event.output_index] = (event.item, text)
-        card = _commentary_item(event.item, _quotation(text), "completed")
-        yield self._shown.end(self.indexes[event.output_index], card)
-        if marker:
-            self._markers[event.output_index] = (len(self._shown.items), marker)
-            yield from self._shown.add_marker(marker)
-
-    def _become_answer(self, index: int, text: str) -> Iterator[Chunk]:
-        place = self.indexes[index]
-        item = self._shown.items[place]
-        if index in self._markers:
-            yield self._shown.end(place, _commentary_item(item, "", "completed"))
-            place, marker = self._markers[index]
-            item, text = self._shown.items[place], marker + text
-        yield self._shown.end(place, message_host_item({"id": item.get("id")}, text))
-
-
-def _quotation(text: str) -> str:
-    return "> " + text.replace("\n", "\n> ") if text else ""
-
-
-def _commentary_item(item: Item, text: str, status: str) -> Item:
-    content = [{"type": "output_text", "text": text}] if text else []
-    head = {"type": COMMENTARY_TYPE, "id": item.get("id") or ""}
-    return {**head, "status": status, "content": content}
 
 
 # ==== owui_chat.render.native: Run events as Open WebUI's native events, and the last status line of an answer.
@@ -6974,8 +6466,8 @@ class NativeRenderer:
         self._now = now
         self._began = now()
         self._shown = OutputItems()
-        self._commentary = Commentary(self._shown)
-        self._hosted: dict[int, HostedItem] = {}
+        self._commentary: dict[int, Commentary] = {}
+        self._hosted = HostedItems(self._shown)
         self._places: dict[int, int] = {}
         self._marker = ""
         self._markers: dict[int, str] = {}
@@ -7015,21 +6507,12 @@ class NativeRenderer:
         self, event: ItemAdded | TextDelta | PartialImage | ItemDone
     ) -> Iterator[Chunk]:
         index = event.output_index
-        if isinstance(event, ItemAdded):
-            self._begin_other(event)
-        if index in self._commentary.indexes:
-            yield from self._commentary.render(event, self._take_marker())
-        elif index in self._hosted:
-            yield from self._hosted[index].render(event)
-        if isinstance(event, ItemDone):
-            self._hosted.pop(index, None)
-
-    def _begin_other(self, event: ItemAdded) -> None:
-        kind = item_type(event.item)
-        if is_commentary(event.item):
-            self._commentary.begin(event.output_index)
-        elif kind in HOSTED_ITEMS:
-            self._hosted[event.output_index] = HOSTED_ITEMS[kind](self._shown)
+        if isinstance(event, ItemAdded) and is_commentary(event.item):
+            self._commentary[index] = Commentary(self._shown)
+        if index in self._commentary:
+            yield from self._commentary[index].render(event, self._take_marker())
+        else:
+            yield from self._hosted.render(event)
 
     def _render_beside(self, event: AnswerEvent) -> Iterator[Chunk]:
         match event:
@@ -7038,8 +6521,8 @@ class NativeRenderer:
             case Status():
                 yield status_chunk(event.sentence)
             case StoredRecord():
-                places = self._places | self._commentary.indexes
-                yield from self._shown.add_record(event, places)
+                places = {i: remark.place for i, remark in self._commentary.items()}
+                yield from self._shown.add_record(event, self._places | places)
             case TurnDetails():
                 yield from self._shown.add_details(event)
 
@@ -7049,9 +6532,12 @@ class NativeRenderer:
 
     def _end_run(self, event: RunDone) -> Iterator[Chunk]:
         failed = event.ending.is_failure
-        for hosted in self._hosted.values():
-            yield from hosted.render(event)
-        yield from self._commentary.end_run(event.output)
+        yield from self._hosted.break_off(event)
+        for commentary in self._commentary.values():
+            yield from commentary.break_off()
+        closing = closing_commentary(event.output)
+        for commentary in self._commentary.values():
+            yield from commentary.become_answer(closing)
         if failed:
             yield from self._shown.break_off_calls()
         if marker := self._take_marker():
@@ -7094,7 +6580,7 @@ class NativeRenderer:
             case _:
                 item = call_host_item(event.item)
         yield self._shown.end(self._places[index], item)
-        yield from show_files(self._shown, event.card)
+        yield from self._shown.add_files(event.card)
 
 
 def _is_shown(item: Item) -> bool:
@@ -7117,11 +6603,9 @@ _TASK_OBJECTS: Mapping[str, tuple[str, dict[str, Any]]] = {
 (docs/reference/open-webui.md, "Tasks")."""
 
 
-_ANSWER_KEYS = frozenset(
-    {
-        *("tools", "tool_choice", "parallel_tool_calls", "reasoning"),
-        *("reasoning_effort", "text", "verbosity", "response_format"),
-    }
+_ANSWER_KEYS = (
+    *("tools", "tool_choice", "parallel_tool_calls", "reasoning"),
+    *("reasoning_effort", "text", "verbosity", "response_format"),
 )
 """What is chosen for answers, but not for tasks."""
 
@@ -7137,10 +6621,10 @@ def task_request(
     If the host reads the answer as JSON, the model is held to that form. Raises
     InvalidRequest.
     """
-    messages = task_messages(messages)
+    messages = [{**m, "content": _clean(m.get("content"))} for m in messages]
     instructions, parts = parse_messages(messages)
     given = {k: v for k, v in body.items() if k not in _ANSWER_KEYS}
-    form = task_format(task, messages)
+    form = _task_format(task, messages)
     if form and model.facts.known_family:
         given["text"] = {"format": form}
     settings = Settings(
@@ -7150,20 +6634,9 @@ def task_request(
     return build_request(model, instructions, items, given, settings)
 
 
-def task_messages(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return the messages of a task without the markers of the quoted chat."""
-    return [
-        {**message, "content": _clean(message.get("content"))} for message in messages
-    ]
-
-
-def task_format(
+def _task_format(
     task: str, messages: Sequence[Mapping[str, Any]]
 ) -> dict[str, Any] | None:
-    """Return the `text.format` of a task whose answer the host reads as JSON, or None.
-
-    An administrator's own prompt may ask for something else, so the key must be in it.
-    """
     key, value = _TASK_OBJECTS.get(task, ("", {}))
     if not key or not any(f'"{key}"' in str(m.get("content")) for m in messages):
         return None
@@ -7177,10 +6650,7 @@ def task_format(
 
 
 def task_result(text: str, model: str) -> dict[str, Any]:
-    """Return the answer of a task; an empty one if it failed.
-
-    The host would use the text of an error as the title.
-    """
+    """Return the answer of a task; its text must be empty if the task failed."""
     message = {"role": "assistant", "content": text}
     return {
         "object": "chat.completion",
@@ -7203,23 +6673,20 @@ def _clean_part(part: object) -> object:
     return part
 
 
-# ==== toolbox.sandbox.backend: What every sandbox backend provides: a process with limits that can be ended at any time.
+# ==== toolbox.sandbox.backend: Limits of a sandbox, and processes that can be ended at any time.
 
 MEBIBYTE = 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True)
-class SandboxLimits:
+class SandboxLimits(NamedTuple):
     """The limits of one run; sizes are in bytes.
 
     `memory` is for all processes of a run together, `processes` counts threads as well.
     The workspace and the folder for temporary files have `disk` each, a single file at
     most `file`; a workspace keeps `files` files and folders. `output` limits what is
-    printed, the result, and a file that is read. `returned_files` of a run are handed
-    out. `packages` is the space for installed dependencies.
-
-    A chat's workspace is removed when it was not used for `idle_seconds`, or when
-    `chats` others were used since.
+    printed, the result, and a file that is read; `packages` the installed dependencies.
+    A workspace is removed `idle_seconds` after its last use, or when `chats` others were
+    used since.
     """
 
     seconds: float = 30.0
@@ -7261,10 +6728,7 @@ class ProcessHandle:
 
 
 async def start_process(*command: str, **options: Any) -> Process:
-    """Start a process as the head of a group; cancelling ends all of it.
-
-    Bubblewrap alone would leave a child behind that waits for it.
-    """
+    """Start a process as the head of a group; cancelling ends all of it."""
     creating = asyncio.create_subprocess_exec(*command, process_group=0, **options)
     starting = asyncio.create_task(creating)
     try:
@@ -7276,7 +6740,7 @@ async def start_process(*command: str, **options: Any) -> Process:
             handle = ProcessHandle(process.pid)
             handle.kill()
             handle.close()
-            # Who does not hear of the end of its parent hears that of its input.
+            # A process that outlives its parent ends at the end of its input.
             await process.communicate(b"")
         raise
 
@@ -7291,13 +6755,21 @@ class SandboxUnavailable(Exception):
     """No sandbox works here; the text is for an administrator."""
 
 
+def find_program(name: str) -> str:
+    """Return the path of a program; raises SandboxUnavailable."""
+    path = shutil.which(name)
+    if path is None:
+        raise SandboxUnavailable(f"{name} is not installed")
+    return path
+
+
 class SandboxProcess(Protocol):
     """One sandbox with one program in it, which reads stdin and answers on stdout."""
 
     process: Process
 
     def measure_memory(self) -> int:
-        """Return the bytes that its processes hold, unless they are limited otherwise."""
+        """Return the bytes that its processes hold, 0 if something else limits them."""
 
     async def kill(self) -> None:
         """End all that runs in it."""
@@ -7314,106 +6786,10 @@ class SandboxBackend(Protocol):
         """What an administrator calls it."""
 
     async def start(self, program: str, limits: SandboxLimits) -> SandboxProcess:
-        """Start a program in its own sandbox; raises SandboxUnavailable."""
+        """Start a program in a sandbox; raises SandboxUnavailable."""
 
 
-# ==== toolbox.sandbox.seccomp: A filter of system calls that sandboxed code may not use.
-
-_REFUSED_CALLS = {
-    "x86_64": {
-        "shmget": 29,
-        "socket": 41,
-        "semget": 64,
-        "msgget": 68,
-        "ptrace": 101,
-        "add_key": 248,
-        "request_key": 249,
-        "keyctl": 250,
-        "vmsplice": 278,
-        "perf_event_open": 298,
-        "process_vm_readv": 310,
-        "process_vm_writev": 311,
-        "memfd_create": 319,
-        "bpf": 321,
-        "userfaultfd": 323,
-        "io_uring_setup": 425,
-        "pidfd_getfd": 438,
-        "memfd_secret": 447,
-    },
-    "aarch64": {
-        "vmsplice": 75,
-        "ptrace": 117,
-        "msgget": 186,
-        "semget": 190,
-        "shmget": 194,
-        "socket": 198,
-        "add_key": 217,
-        "request_key": 218,
-        "keyctl": 219,
-        "perf_event_open": 241,
-        "process_vm_readv": 270,
-        "process_vm_writev": 271,
-        "memfd_create": 279,
-        "bpf": 280,
-        "userfaultfd": 282,
-        "io_uring_setup": 425,
-        "pidfd_getfd": 438,
-        "memfd_secret": 447,
-    },
-}
-"""The numbers of the calls that are refused; `socket` only for what reaches outside."""
-
-_ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}  # linux/audit.h
-_X32_CALL_BIT = 0x40000000
-"""x86_64 has every call a second time from here on."""
-_UNIX_SOCKETS = 1
-
-# linux/bpf_common.h: load a word; jump if equal, if at least; return. seccomp.h.
-_LOAD, _IF_EQUAL, _IF_AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06
-_CALL_NUMBER_OFFSET, _ARCHITECTURE_OFFSET, _FIRST_ARGUMENT_OFFSET = (
-    0,
-    4,
-    16,
-)  # offsets in seccomp_data
-_KILL, _REFUSE, _PASS = 0x80000000, 0x00050000 | errno.EPERM, 0x7FFF0000
-
-
-def build_seccomp_filter(machine: str) -> bytes | None:
-    """Return the filter for a machine as `uname` names it, or None."""
-    calls = _REFUSED_CALLS.get(machine)
-    if calls is None:
-        return None
-    refuse = _encode_instruction(_RETURN, _REFUSE)
-    steps = [
-        _encode_instruction(_LOAD, _ARCHITECTURE_OFFSET),
-        _encode_instruction(_IF_EQUAL, _ARCHITECTURES[machine], skip_if=1),
-        _encode_instruction(
-            _RETURN, _KILL
-        ),  # another machine's calls have other numbers
-        _encode_instruction(_LOAD, _CALL_NUMBER_OFFSET),
-        _encode_instruction(_IF_AT_LEAST, _X32_CALL_BIT, skip_unless=1),
-        refuse,
-    ]
-    for name, number in calls.items():
-        if name != "socket":
-            steps += [_encode_instruction(_IF_EQUAL, number, skip_unless=1), refuse]
-    steps += [
-        _encode_instruction(_IF_EQUAL, calls["socket"], skip_unless=3),
-        _encode_instruction(_LOAD, _FIRST_ARGUMENT_OFFSET),
-        _encode_instruction(_IF_EQUAL, _UNIX_SOCKETS, skip_if=1),
-        refuse,
-        _encode_instruction(_RETURN, _PASS),
-    ]
-    return b"".join(steps)
-
-
-def _encode_instruction(
-    code: int, operand: int, skip_if: int = 0, skip_unless: int = 0
-) -> bytes:
-    return struct.pack("=HBBI", code, skip_if, skip_unless, operand)
-
-
-# ==== toolbox.sandbox.bubblewrap: The bubblewrap backend: empty namespaces around a Python interpreter.
+# ==== toolbox.sandbox.bubblewrap: Bubblewrap: empty namespaces around a Python interpreter.
 
 _INODE_BYTES = 1024
 """What an empty file costs the kernel; bwrap has no option that limits their number."""
@@ -7435,7 +6811,12 @@ class _BubblewrapProcess:
         with suppress(FileNotFoundError, ProcessLookupError, BlockingIOError):
             first = self._open_first_process()
             if not os.path.samestat(os.stat("root", dir_fd=first), os.stat("/")):
-                return _sum_process_memory(first) + _estimate_inode_memory(first)
+                root = f"/proc/self/fd/{first}/root"
+                numbers = filter(str.isdigit, os.listdir(f"{root}/proc"))
+                statuses = (f"{root}/proc/{number}/status" for number in numbers)
+                folders = (f"{root}/{name}" for name in _WRITABLE_FOLDERS)
+                held = sum(map(_read_process_memory, statuses))
+                return held + sum(map(_estimate_inode_memory, folders))
         return 0  # not begun, or over
 
     async def kill(self) -> None:
@@ -7460,37 +6841,21 @@ class _BubblewrapProcess:
         return self._first_descriptor
 
 
-def _sum_process_memory(first: int) -> int:
-    processes = os.open("root/proc", os.O_RDONLY | os.O_DIRECTORY, dir_fd=first)
-    try:
-        numbers = [name for name in os.listdir(processes) if name.isdigit()]
-        return sum(_read_process_memory(number, processes) for number in numbers)
-    finally:
-        os.close(processes)
-
-
-def _read_process_memory(number: str, processes: int) -> int:
-    with suppress(FileNotFoundError, ProcessLookupError):
-        status = os.open(f"{number}/status", os.O_RDONLY, dir_fd=processes)
-        with open(status, encoding="utf-8", errors="replace") as lines:
-            sizes = [
-                line.split()[1] for line in lines if line.startswith(_MEMORY_FIELDS)
-            ]
+def _read_process_memory(path: str) -> int:
+    with (
+        suppress(FileNotFoundError, ProcessLookupError),
+        open(path, encoding="utf-8", errors="replace") as lines,
+    ):
+        sizes = [line.split()[1] for line in lines if line.startswith(_MEMORY_FIELDS)]
         return 1024 * sum(map(int, sizes))
     return 0  # it has just ended
 
 
-def _estimate_inode_memory(first: int) -> int:
-    number = 0
-    for name in _WRITABLE_FOLDERS:
-        with suppress(FileNotFoundError):
-            folder = os.open(f"root/{name}", os.O_PATH, dir_fd=first)
-            try:
-                filesystem = os.fstatvfs(folder)
-            finally:
-                os.close(folder)
-            number += filesystem.f_files - filesystem.f_ffree
-    return number * _INODE_BYTES
+def _estimate_inode_memory(path: str) -> int:
+    with suppress(FileNotFoundError):
+        filesystem = os.statvfs(path)
+        return (filesystem.f_files - filesystem.f_ffree) * _INODE_BYTES
+    return 0
 
 
 _ISOLATION_OPTIONS = (
@@ -7506,13 +6871,13 @@ class BubblewrapBackend:
     """Makes sandboxes in which a given interpreter runs."""
 
     def __init__(self, python: Path, wheels: str = "") -> None:
-        """Dependencies are allowed if `wheels` names their folder."""
+        """`wheels` is the folder of dependencies, if there are any."""
         self.name = f"bubblewrap with {python}"
         self._python = python
         self._wheels = wheels
 
     async def start(self, program: str, limits: SandboxLimits) -> _BubblewrapProcess:
-        """Start a program in its own sandbox; raises SandboxUnavailable."""
+        """Start a sandbox; raises SandboxUnavailable."""
         command = [_find_bwrap(), *self._options(limits)]
         user = NOBODY_UID if os.geteuid() == 0 else None
         with (
@@ -7555,10 +6920,7 @@ class BubblewrapBackend:
 
 
 def find_interpreters() -> list[Path]:
-    """Return the interpreters that a run could use: the server's, the system's.
-
-    The server's may lie in a home folder that nobody else can read.
-    """
+    """Return the interpreters that a run could use: the server's, the system's."""
     own = Path(sys.base_prefix, "bin", f"python3.{sys.version_info.minor}")
     system = shutil.which("python3", path="/usr/local/bin:/usr/bin")
     found = [own, *([Path(system)] if system else [])]
@@ -7566,9 +6928,7 @@ def find_interpreters() -> list[Path]:
 
 
 def _find_bwrap() -> str:
-    path = shutil.which("bwrap")
-    if path is None:
-        raise SandboxUnavailable("bwrap is not installed")
+    path = find_program("bwrap")
     if os.stat(path).st_mode & stat.S_ISUID:
         raise SandboxUnavailable(
             "bwrap is setuid root, and so more than it needs to be"
@@ -7596,9 +6956,7 @@ def _open_pipe() -> Iterator[tuple[int, int]]:
 
 @contextmanager
 def _open_seccomp_filter(machine: str) -> Iterator[int]:
-    program = build_seccomp_filter(machine)
-    if program is None:
-        raise SandboxUnavailable(f"no filter of system calls is known for {machine}")
+    program = _build_seccomp_filter(machine)
     reading, writing = os.pipe()
     try:
         os.write(writing, program)  # it fits into a pipe
@@ -7606,6 +6964,75 @@ def _open_seccomp_filter(machine: str) -> Iterator[int]:
         yield reading
     finally:
         os.close(reading)
+
+
+_REFUSED_CALLS = {
+    "shmget": (29, 194),
+    "socket": (41, 198),
+    "semget": (64, 190),
+    "msgget": (68, 186),
+    "ptrace": (101, 117),
+    "add_key": (248, 217),
+    "request_key": (249, 218),
+    "keyctl": (250, 219),
+    "vmsplice": (278, 75),
+    "perf_event_open": (298, 241),
+    "process_vm_readv": (310, 270),
+    "process_vm_writev": (311, 271),
+    "memfd_create": (319, 279),
+    "bpf": (321, 280),
+    "userfaultfd": (323, 282),
+    "io_uring_setup": (425, 425),
+    "pidfd_getfd": (438, 438),
+    "memfd_secret": (447, 447),
+}
+"""The numbers of the calls that are refused, one of each machine in `_ARCHITECTURES`;
+`socket` only for what reaches outside."""
+
+_ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}  # linux/audit.h
+_X32_CALL_BIT = 0x40000000
+"""x86_64 has every call a second time from here on."""
+_UNIX_SOCKETS = 1
+
+# linux/bpf_common.h: load a word; jump if equal, if at least; return. seccomp.h.
+_LOAD, _IF_EQUAL, _IF_AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06
+# Offsets in seccomp_data.
+_CALL_NUMBER, _ARCHITECTURE, _FIRST_ARGUMENT = 0, 4, 16
+_KILL, _REFUSE, _PASS = 0x80000000, 0x00050000 | errno.EPERM, 0x7FFF0000
+
+
+def _build_seccomp_filter(machine: str) -> bytes:
+    if machine not in _ARCHITECTURES:
+        raise SandboxUnavailable(f"no filter of system calls is known for {machine}")
+    column = list(_ARCHITECTURES).index(machine)
+    calls = {name: numbers[column] for name, numbers in _REFUSED_CALLS.items()}
+    refuse = _encode_instruction(_RETURN, _REFUSE)
+    steps = [
+        _encode_instruction(_LOAD, _ARCHITECTURE),
+        _encode_instruction(_IF_EQUAL, _ARCHITECTURES[machine], skip_if=1),
+        # The calls of another machine have other numbers.
+        _encode_instruction(_RETURN, _KILL),
+        _encode_instruction(_LOAD, _CALL_NUMBER),
+        _encode_instruction(_IF_AT_LEAST, _X32_CALL_BIT, skip_unless=1),
+        refuse,
+    ]
+    for name, number in calls.items():
+        if name != "socket":
+            steps += [_encode_instruction(_IF_EQUAL, number, skip_unless=1), refuse]
+    steps += [
+        _encode_instruction(_IF_EQUAL, calls["socket"], skip_unless=3),
+        _encode_instruction(_LOAD, _FIRST_ARGUMENT),
+        _encode_instruction(_IF_EQUAL, _UNIX_SOCKETS, skip_if=1),
+        refuse,
+        _encode_instruction(_RETURN, _PASS),
+    ]
+    return b"".join(steps)
+
+
+def _encode_instruction(
+    code: int, operand: int, skip_if: int = 0, skip_unless: int = 0
+) -> bytes:
+    return struct.pack("=HBBI", code, skip_if, skip_unless, operand)
 
 
 # ==== toolbox.sandbox.containers: Sandboxes made by Docker or Podman.
@@ -7658,10 +7085,8 @@ class ContainerBackend:
         self._wheels = wheels
 
     async def start(self, program: str, limits: SandboxLimits) -> _ContainerProcess:
-        """Start a program in its own container; raises SandboxUnavailable."""
-        path = shutil.which(self.name)
-        if path is None:
-            raise SandboxUnavailable(f"{self.name} is not installed")
+        """Start a container; raises SandboxUnavailable."""
+        path = find_program(self.name)
         name = f"sandbox-{token_hex(8)}"
         command = [path, *_ISOLATED_RUN.split(), "--name", name, *self._options(limits)]
         process = await start_process(
@@ -7684,10 +7109,8 @@ class ContainerBackend:
         yield from ("--memory", str(memory), "--memory-swap", str(memory))
         for path, size in rooms.items():
             options = f"rw,exec,nosuid,nodev,size={size},mode=700"
-            yield from (
-                "--tmpfs",
-                f"{path}:{options},uid={NOBODY_UID},gid={NOBODY_UID}",
-            )
+            owner = f"uid={NOBODY_UID},gid={NOBODY_UID}"
+            yield from ("--tmpfs", f"{path}:{options},{owner}")
         for name, value in RUN_ENVIRONMENT.items():
             yield from ("--env", f"{name}={value}")
         if self.name == "podman":  # it would hand the server's proxies on
@@ -8163,7 +7586,7 @@ if __name__ == "__main__":
 """What `python -c` runs."""
 
 
-# ==== toolbox.sandbox.runs: One run in the sandbox: send the request, watch memory and time, read the reply.
+# ==== toolbox.sandbox.runs: One run in the sandbox, whose memory and time are watched.
 
 _MAX_JSON_CHARACTER_BYTES = 12
 """The bytes of JSON that one character may take, as a pair of surrogates."""
@@ -8252,7 +7675,9 @@ class Sandbox:
 
         Raises RunStopped, SandboxReplyMissing, or SandboxUnavailable.
         """
-        line = json.dumps({**request, "limits": asdict(self._limits)}).encode() + b"\n"
+        line = (
+            json.dumps({**request, "limits": self._limits._asdict()}).encode() + b"\n"
+        )
         cell = await self._backend.start(SANDBOX_PROGRAM, self._limits)
         self._processes.add(cell)
         talk = _SandboxRun(cell, self._limits)
@@ -8267,6 +7692,21 @@ class Sandbox:
         if reply is None:
             raise SandboxReplyMissing(talk.stderr_text())
         return reply
+
+    async def check_confinement(self, spool: Path) -> None:
+        """Do a first run; raises SandboxUnavailable unless it confines as required."""
+        try:
+            reply = await self.run({"operation": "describe"}, None, spool)
+        except OSError as error:
+            raise SandboxUnavailable(f"it does not start: {error.strerror}") from None
+        except RunStopped as stopped:
+            reason = f"a first run was stopped, because {stopped}"
+            raise SandboxUnavailable(reason) from None
+        except SandboxReplyMissing as silent:
+            reason = str(silent) or "a first run gave no answer"
+            raise SandboxUnavailable(reason) from None
+        if holes := list(_find_confinement_gaps(reply.answer)):
+            raise SandboxUnavailable(f"it does not confine {', '.join(holes)}")
 
     async def stop(self) -> None:
         """End all that runs or begins; callers get SandboxReplyMissing."""
@@ -8375,36 +7815,6 @@ _EXPECTED_CONFINEMENT = {
 }
 
 
-async def find_sandbox(
-    backends: Iterable[SandboxBackend], limits: SandboxLimits, spool: Path
-) -> Sandbox:
-    """Return the first sandbox that confines; raises SandboxUnavailable."""
-    reasons = []
-    for backend in backends:
-        sandbox = Sandbox(backend, limits)
-        try:
-            await _check_confinement(sandbox, spool)
-            return sandbox
-        except SandboxUnavailable as missing:
-            reasons.append(f"{backend.name}: {missing}")
-    raise SandboxUnavailable("; ".join(reasons))
-
-
-async def _check_confinement(sandbox: Sandbox, spool: Path) -> None:
-    try:
-        reply = await sandbox.run({"operation": "describe"}, None, spool)
-    except OSError as error:
-        raise SandboxUnavailable(f"it does not start: {error.strerror}") from None
-    except RunStopped as stopped:
-        raise SandboxUnavailable(
-            f"a first run was stopped, because {stopped}"
-        ) from None
-    except SandboxReplyMissing as silent:
-        raise SandboxUnavailable(str(silent) or "a first run gave no answer") from None
-    if holes := list(_find_confinement_gaps(reply.answer)):
-        raise SandboxUnavailable(f"it does not confine {', '.join(holes)}")
-
-
 def _find_confinement_gaps(found: Mapping[str, Any]) -> Iterator[str]:
     for name, value in _EXPECTED_CONFINEMENT.items():
         if found.get(name) != value:
@@ -8413,7 +7823,7 @@ def _find_confinement_gaps(found: Mapping[str, Any]) -> Iterator[str]:
         yield "user"
 
 
-# ==== toolbox.sandbox.workspaces: The workspaces of the chats, in a temporary folder that is removed at the end.
+# ==== toolbox.sandbox.workspaces: The workspaces of the chats, in a temporary folder.
 
 _ROOT_PREFIX = "sandbox-workspaces-"
 
@@ -8543,7 +7953,6 @@ class WorkspacePool:
         self._root: _WorkspaceRoot | None = None
         self._workspaces: dict[Hashable, Workspace] = {}
         self._timers: dict[Hashable, asyncio.TimerHandle] = {}
-        self._numbers = count(1)
         self._is_closed = False
 
     @asynccontextmanager
@@ -8565,16 +7974,14 @@ class WorkspacePool:
             raise SandboxClosed
         if chat in self._timers:
             self._timers.pop(chat).cancel()
-        workspace = self._workspaces.pop(chat, None) or self._new_workspace()
+        workspace = self._workspaces.pop(chat, None)
+        if workspace is None:
+            self._root = self._root or _WorkspaceRoot()
+            folder = Path(tempfile.mkdtemp(dir=self._root.path))
+            workspace = Workspace(folder, self._limits)
         self._workspaces[chat] = workspace  # the last of all: it was used last
         workspace.borrowers += 1
         return workspace
-
-    def _new_workspace(self) -> Workspace:
-        self._root = self._root or _WorkspaceRoot()
-        folder = self._root.path / str(next(self._numbers))
-        folder.mkdir()
-        return Workspace(folder, self._limits)
 
     def _release(self, chat: Hashable, workspace: Workspace) -> None:
         if workspace.borrowers or self._is_closed:
@@ -8622,24 +8029,20 @@ def _printable_name(name: str) -> str:
     return "".join(sign if sign.isprintable() else "_" for sign in last) or "file"
 
 
-# ==== toolbox.sandbox.tools: The code interpreter's tools: descriptions for the model, calls, results.
-
-_SandboxToolSpec = dict[str, Any]
+# ==== toolbox.sandbox.tools: The tools of the sandbox: descriptions for the model, calls, results.
 
 
 class _SandboxCallFailed(Exception):
     """A call has no result; the text says why, for the model."""
 
 
-_WORKSPACE_NOTE = (
-    "The workspace is the folder /work. It lives as long as the chat is used and is "
-    "shared by all tools whose names begin with python_ or sandbox_."
-)
 _RUN_DESCRIPTION = (
     "Runs Python code in a sandbox without network. Each run is a fresh process: only "
     "files in the workspace, which is the current folder, outlive it. Returns JSON with "
     "what was printed (stdout, stderr), the value of the last expression (result), and "
-    "the files that were written, which the user is shown. " + _WORKSPACE_NOTE
+    "the files that were written, which the user is shown. The workspace is the folder "
+    "/work. It lives as long as the chat is used and is shared by all tools whose names "
+    "begin with python_ or sandbox_."
 )
 _CODE = {"code": {"type": "string", "description": "The Python code."}}
 _DEPENDENCIES = {
@@ -8679,7 +8082,7 @@ _FILE_TOOLS = {
 }
 
 
-def _build_sandbox_specs(with_dependencies: bool) -> list[_SandboxToolSpec]:
+def _build_sandbox_specs(with_dependencies: bool) -> list[dict[str, Any]]:
     run = {**_CODE, **(_DEPENDENCIES if with_dependencies else {})}
     return [
         _build_sandbox_spec("python_execute", _RUN_DESCRIPTION, run, ["code"]),
@@ -8692,7 +8095,7 @@ def _build_sandbox_specs(with_dependencies: bool) -> list[_SandboxToolSpec]:
 
 def _build_sandbox_spec(
     name: str, description: str, properties: Mapping[str, Any], required: list[str]
-) -> _SandboxToolSpec:
+) -> dict[str, Any]:
     parameters = {
         "type": "object",
         "properties": dict(properties),
@@ -8829,10 +8232,7 @@ def _list_default_backends(wheels: str) -> list[SandboxBackend]:
 
 
 class SandboxTools:
-    """The tools of one server; `chat_id` selects the workspace.
-
-    The caller is responsible for the id: it gives access to the workspace.
-    """
+    """The tools of one server; who knows a `chat_id` has access to its workspace."""
 
     def __init__(
         self,
@@ -8841,7 +8241,7 @@ class SandboxTools:
         log: Callable[[str], object] = str,
         backends: Iterable[SandboxBackend] | None = None,
     ) -> None:
-        """`wheels` is the folder of dependencies; nothing is started yet."""
+        """`wheels` is the folder of dependencies, if there are any."""
         self._limits = limits or SandboxLimits()
         self._with_dependencies = bool(wheels)
         self._log = log
@@ -8854,7 +8254,7 @@ class SandboxTools:
         self._has_probed = False
         self._sandbox: Sandbox | None = None
 
-    async def specs(self) -> list[_SandboxToolSpec]:
+    async def specs(self) -> list[dict[str, Any]]:
         """Return the tools' descriptions; none without a sandbox.
 
         The first call looks for a sandbox; the log says once why there is none.
@@ -8909,17 +8309,23 @@ class SandboxTools:
     async def _find_sandbox(self) -> Sandbox | None:
         async with self._probe_lock:
             if not self._has_probed:
-                self._sandbox = await self._probe()
+                async with self._workspaces.acquire("") as workspace:
+                    with workspace.open_spool() as spool:
+                        self._sandbox = await self._probe_backends(spool)
                 self._has_probed = True
         return self._sandbox
 
-    async def _probe(self) -> Sandbox | None:
-        async with self._workspaces.acquire("") as workspace:
-            with workspace.open_spool() as spool:
-                try:
-                    return await find_sandbox(self._backends, self._limits, spool)
-                except SandboxUnavailable as missing:
-                    self._log(f"The tools of the sandbox are not offered: {missing}.")
+    async def _probe_backends(self, spool: Path) -> Sandbox | None:
+        reasons = []
+        for backend in self._backends:
+            sandbox = Sandbox(backend, self._limits)
+            try:
+                await sandbox.check_confinement(spool)
+                return sandbox
+            except SandboxUnavailable as missing:
+                reasons.append(f"{backend.name}: {missing}")
+        why = "; ".join(reasons)
+        self._log(f"The tools of the sandbox are not offered: {why}.")
         return None
 
 
@@ -9151,7 +8557,7 @@ def _read_label(row: object) -> str:
     return str(label) if is_label else ""
 
 
-# ==== toolbox.remote_tools: What MCP and OpenAPI clients share: tool form, size limits, timeouts, connections.
+# ==== toolbox.remote_tools: What MCP and OpenAPI clients share: tools, limits, connections.
 
 MAX_TOOLS_PER_SERVER = 128
 """Of one server; more would only confuse a model."""
@@ -9283,10 +8689,7 @@ class RemoteConnection:
         headers: Mapping[str, str],
         body: bytes | None = None,
     ) -> AsyncIterator[aiohttp.ClientResponse]:
-        """Send a request, lend its response; raises RemoteError.
-
-        Leaving early closes the connection. There is no time limit here.
-        """
+        """Send a request without a time limit, lend its response; raises RemoteError."""
         try:
             response = await self._open_session().request(
                 method,
@@ -9321,7 +8724,7 @@ class RemoteConnection:
     async def read_body(
         self, response: aiohttp.ClientResponse, most: int = MAX_REMOTE_BYTES
     ) -> bytes:
-        """Return a body; of one longer than `most` a beginning that is longer too."""
+        """Return a body, or more than `most` of a longer one; raises RemoteError."""
         taken = bytearray()
         async with aclosing(self.read_chunks(response)) as pieces:
             async for piece in pieces:
@@ -9348,53 +8751,33 @@ class RemoteConnection:
         return self._session
 
 
-# ==== toolbox.mcp.messages: JSON-RPC 2.0 messages of MCP.
+# ==== toolbox.mcp.transports: Two ways to an MCP server: streamable HTTP, and a child process.
 
-RpcMessage = dict[str, Any]
+_RpcMessage = dict[str, Any]
 
-MAX_UNRELATED_MESSAGES = 1_000
+_MAX_UNRELATED_MESSAGES = 1_000
 """How many messages a server may send that answer nothing, before it has failed."""
 _METHOD_NOT_FOUND = -32601
 
 
 def build_rpc_message(
     method: str, params: Mapping[str, Any] | None = None, number: int | None = None
-) -> RpcMessage:
+) -> dict[str, Any]:
     """Return a request; without a number, a message that has no answer."""
-    head = {"jsonrpc": "2.0", **({} if number is None else {"id": number})}
     return {
-        **head,
+        "jsonrpc": "2.0",
+        **({} if number is None else {"id": number}),
         "method": method,
         **({} if params is None else {"params": dict(params)}),
     }
 
 
-def parse_rpc_messages(text: str, secrets: Iterable[str]) -> list[RpcMessage]:
-    """Return the messages of a text without our secrets: one, or a list.
-
-    Raises ValueError.
-    """
-    try:
-        given = json.loads(redact_secrets(text, secrets))
-    except RecursionError:
-        raise ValueError from None
-    rows = given if isinstance(given, list) else [given]
-    if not all(isinstance(row, dict) for row in rows):
-        raise ValueError
-    return rows
-
-
-def encode_rpc_message(message: RpcMessage) -> bytes:
-    """Return a message as it is sent, in one line."""
+def _encode_rpc_message(message: _RpcMessage) -> bytes:
     text = json.dumps(message, ensure_ascii=False, separators=(",", ":"))
     return text.encode("utf-8", errors="replace")
 
 
-def build_rpc_reply(message: RpcMessage) -> RpcMessage | None:
-    """Return the answer to a request of the server; None for any other message.
-
-    Only `ping` is supported.
-    """
+def _build_rpc_reply(message: _RpcMessage) -> _RpcMessage | None:
     if "method" not in message or message.get("id") is None:
         return None
     head = {"jsonrpc": "2.0", "id": message["id"]}
@@ -9403,8 +8786,6 @@ def build_rpc_reply(message: RpcMessage) -> RpcMessage | None:
     return {**head, "error": {"code": _METHOD_NOT_FOUND, "message": "Method not found"}}
 
 
-# ==== toolbox.mcp.http: MCP over streamable HTTP (protocol revision 2025-06-18).
-
 _SESSION_HEADER = "Mcp-Session-Id"
 
 
@@ -9412,17 +8793,30 @@ class SessionExpired(Exception):
     """The server has forgotten the session and did nothing of the message."""
 
 
-class McpHttpTransport:
-    """One session with a server, if the server has sessions.
-
-    `version` is what was agreed on in the handshake, empty before it.
-    """
+class _McpTransport:
 
     def __init__(self, entry: ServerEntry) -> None:
-        """Open nothing yet."""
         self.version = ""
         self._entry = entry
         self._name = f"The MCP server {entry.label}"
+
+    def _parse(self, text: str) -> list[_RpcMessage]:
+        try:
+            given = json.loads(redact_secrets(text, self._entry.secrets))
+        except (ValueError, RecursionError):
+            given = None
+        rows = given if isinstance(given, list) else [given]
+        if not all(isinstance(row, dict) for row in rows):
+            raise RemoteError(f"{self._name} does not speak MCP.")
+        return rows
+
+
+class McpHttpTransport(_McpTransport):
+    """One session with a server, if the server has sessions."""
+
+    def __init__(self, entry: ServerEntry) -> None:
+        """Open nothing yet."""
+        super().__init__(entry)
         self._connection = RemoteConnection(self._name)
         self._session_id = ""
 
@@ -9430,7 +8824,7 @@ class McpHttpTransport:
         """Forget the session; the next answer brings another."""
         self.version = self._session_id = ""
 
-    async def request(self, request: RpcMessage) -> RpcMessage:
+    async def request(self, request: _RpcMessage) -> _RpcMessage:
         """Return the answer to a request; raises RemoteError, SessionExpired.
 
         Requests of the server are answered meanwhile.
@@ -9446,18 +8840,18 @@ class McpHttpTransport:
                     if is_ours and "method" not in message:
                         return message
                     asides += 1
-                    if asides > MAX_UNRELATED_MESSAGES:
+                    if asides > _MAX_UNRELATED_MESSAGES:
                         break
                     await self._reply(message)
         raise RemoteError(f"{self._name} gave no answer to a request.")
 
-    async def notify(self, notification: RpcMessage) -> None:
+    async def notify(self, notification: _RpcMessage) -> None:
         """Post a message that has no answer; raises RemoteError, SessionExpired."""
         async with self._post(notification):
             pass
 
-    async def _reply(self, message: RpcMessage) -> None:
-        reply = build_rpc_reply(message)
+    async def _reply(self, message: _RpcMessage) -> None:
+        reply = _build_rpc_reply(message)
         try:
             if reply is not None:
                 await self.notify(reply)
@@ -9476,9 +8870,11 @@ class McpHttpTransport:
             await self._connection.close()
 
     @asynccontextmanager
-    async def _post(self, message: RpcMessage) -> AsyncIterator[aiohttp.ClientResponse]:
+    async def _post(
+        self, message: _RpcMessage
+    ) -> AsyncIterator[aiohttp.ClientResponse]:
         url, headers = self._entry.url, self._headers()
-        body = encode_rpc_message(message)
+        body = _encode_rpc_message(message)
         async with self._connection.send("POST", url, headers, body) as response:
             status = response.status
             if status == 404 and _SESSION_HEADER in headers:
@@ -9493,16 +8889,15 @@ class McpHttpTransport:
         ours = {
             "Accept": "application/json, text/event-stream",
             "Content-Type": "application/json",
+            "MCP-Protocol-Version": self.version,
+            _SESSION_HEADER: self._session_id,
         }
-        if self.version:
-            ours["MCP-Protocol-Version"] = self.version
-        if self._session_id:
-            ours[_SESSION_HEADER] = self._session_id
+        ours = {name: text for name, text in ours.items() if text}
         return {**ours, **dict(self._entry.headers)}
 
     async def _read_messages(
         self, response: aiohttp.ClientResponse
-    ) -> AsyncGenerator[RpcMessage, None]:
+    ) -> AsyncGenerator[_RpcMessage, None]:
         if response.content_type != "text/event-stream":
             body = await self._connection.read_body(response)
             for message in self._parse(body.decode("utf-8", "replace")):
@@ -9516,14 +8911,6 @@ class McpHttpTransport:
                         yield message
         # The decoder is not closed: an event that the end cut off is not an answer.
 
-    def _parse(self, text: str) -> list[RpcMessage]:
-        try:
-            return parse_rpc_messages(text, self._entry.secrets)
-        except ValueError:
-            raise RemoteError(f"{self._name} does not speak MCP.") from None
-
-
-# ==== toolbox.mcp.stdio: MCP over stdin and stdout of a child process.
 
 _CHILD_EXIT_SECONDS = 2.0
 """How long a program may take to end by itself once its stdin is closed."""
@@ -9569,10 +8956,10 @@ class _ChildProcess(asyncio.SubprocessProtocol):
         self.is_over = True
         self._exited.set()
 
-    def write(self, line: bytes) -> None:
+    def write(self, message: _RpcMessage) -> None:
         stdin = self._stdin()
         if stdin is not None:
-            stdin.write(line + b"\n")
+            stdin.write(_encode_rpc_message(message) + b"\n")
 
     def kill(self) -> None:
         if self._transport is not None and not self._exited.is_set():
@@ -9600,19 +8987,14 @@ class _ChildProcess(asyncio.SubprocessProtocol):
         return stdin if isinstance(stdin, asyncio.WriteTransport) else None
 
 
-class McpStdioTransport:
-    """One program, which lives as long as the session.
-
-    `version` is what was agreed on in the handshake.
-    """
+class McpStdioTransport(_McpTransport):
+    """One program, which lives as long as the session."""
 
     def __init__(self, entry: ServerEntry) -> None:
         """Start nothing yet."""
-        self.version = ""
-        self._entry = entry
-        self._name = f"The MCP server {entry.label}"
+        super().__init__(entry)
         self._child: _ChildProcess | None = None
-        self._waiting: dict[int, asyncio.Future[RpcMessage]] = {}
+        self._waiting: dict[int, asyncio.Future[_RpcMessage]] = {}
         self._unrelated_messages = 0
         self._end_reason = "has ended"
 
@@ -9637,9 +9019,9 @@ class McpStdioTransport:
         except (OSError, ValueError):
             raise RemoteError(f"{self._name} cannot be started.") from None
 
-    async def request(self, request: RpcMessage) -> RpcMessage:
+    async def request(self, request: _RpcMessage) -> _RpcMessage:
         """Return the answer to a request; raises RemoteError."""
-        answer: asyncio.Future[RpcMessage] = asyncio.get_running_loop().create_future()
+        answer: asyncio.Future[_RpcMessage] = asyncio.get_running_loop().create_future()
         self._waiting[request["id"]] = answer
         try:
             await self.notify(request)
@@ -9647,11 +9029,11 @@ class McpStdioTransport:
         finally:
             del self._waiting[request["id"]]
 
-    async def notify(self, notification: RpcMessage) -> None:
+    async def notify(self, notification: _RpcMessage) -> None:
         """Send a message that has no answer; raises RemoteError."""
         if self._child is None or self._child.is_over:
             raise RemoteError(f"{self._name} {self._end_reason}.")
-        self._child.write(encode_rpc_message(notification))
+        self._child.write(notification)
 
     async def close(self) -> None:
         """End the program."""
@@ -9661,20 +9043,20 @@ class McpStdioTransport:
     def _receive_line(self, line: bytes) -> bool:
         self._unrelated_messages += 1
         text = line.decode("utf-8", "replace")
-        with suppress(ValueError):
-            for message in parse_rpc_messages(text, self._entry.secrets):
+        with suppress(RemoteError):
+            for message in self._parse(text):
                 self._receive_message(message)
-        if self._unrelated_messages <= MAX_UNRELATED_MESSAGES:
+        if self._unrelated_messages <= _MAX_UNRELATED_MESSAGES:
             return True
         self._end_reason = "wrote too much and was ended"
         return False
 
-    def _receive_message(self, message: RpcMessage) -> None:
+    def _receive_message(self, message: _RpcMessage) -> None:
         number = message.get("id")
         waiting = self._waiting.get(number) if isinstance(number, int) else None
-        reply = build_rpc_reply(message)
+        reply = _build_rpc_reply(message)
         if reply is not None and self._child is not None:
-            self._child.write(encode_rpc_message(reply))
+            self._child.write(reply)
         elif waiting is not None and not waiting.done():
             self._unrelated_messages = 0
             waiting.set_result(message)
@@ -9800,7 +9182,7 @@ class McpClient:
 
     async def _request_with_retry(
         self, method: str, params: Mapping[str, Any]
-    ) -> RpcMessage:
+    ) -> dict[str, Any]:
         opened = self._open_count
         try:
             return await self._request(method, params)
@@ -9813,7 +9195,7 @@ class McpClient:
         except SessionExpired:
             raise RemoteError(f"{self._name} ends its sessions at once.") from None
 
-    async def _request(self, method: str, params: Mapping[str, Any]) -> RpcMessage:
+    async def _request(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
         request = build_rpc_message(method, params, next(self._numbers))
         try:
             asking = self._transport.request(request)
@@ -9893,42 +9275,6 @@ def _follow_pointer(reference: object, document: Mapping[str, Any]) -> Any:
     return node
 
 
-class _OpenApiSchemas:
-
-    def __init__(self, document: Mapping[str, Any]) -> None:
-        self.definitions: dict[str, Any] = {}
-        self._document = document
-        self._names: dict[str, str] = {}
-
-    def make_standalone(
-        self, node: Any, levels: int = _MAX_OPENAPI_SCHEMA_DEPTH
-    ) -> Any:
-        if levels == 0:
-            raise ValueError
-        if isinstance(node, list):
-            return [self.make_standalone(one, levels - 1) for one in node]
-        if not isinstance(node, Mapping):
-            return node
-        if isinstance(node.get("$ref"), str):
-            return {"$ref": f"#/$defs/{self._define(node['$ref'], levels - 1)}"}
-        return {
-            str(key): self.make_standalone(value, levels - 1)
-            for key, value in node.items()
-        }
-
-    def _define(self, reference: str, levels: int) -> str:
-        if reference not in self._names:
-            if len(self._names) == _MAX_DEFINITIONS:
-                raise ValueError
-            last = _INVALID_NAME_CHARACTER.sub("_", reference.rpartition("/")[2])
-            taken = last in self._names.values()
-            name = f"{last}_{len(self._names)}" if taken else last
-            self._names[reference] = name
-            target = _follow_pointer(reference, self._document)
-            self.definitions[name] = self.make_standalone(target, levels)
-        return self._names[reference]
-
-
 _PARAMETER_LOCATIONS = ("path", "query", "header")
 _RESERVED_HEADERS = frozenset(
     {"accept", "connection", "content-length", "content-type", "host", "te", "upgrade"}
@@ -9957,13 +9303,14 @@ class _OpenApiArguments:
         self.parameters: dict[tuple[str, str], OpenApiParameter] = {}
         self.body = ""
         self._document = document
-        self._schemas = _OpenApiSchemas(document)
+        self._definitions: dict[str, Any] = {}
+        self._definition_names: dict[str, str] = {}
         self._properties: dict[str, Any] = {}
         self._required: dict[str, None] = {}
         self._api_keys = frozenset(_api_key_parameters(document))
 
     def build_schema(self) -> dict[str, Any]:
-        definitions = self._schemas.definitions
+        definitions = self._definitions
         return {
             "type": "object",
             "properties": self._properties,
@@ -9985,7 +9332,7 @@ class _OpenApiArguments:
         media = _find_json_media(said.get("content"))
         if media is not None:
             self.body = self._free_name("body")
-            schema = self._schemas.make_standalone(media.get("schema") or {})
+            schema = self._make_standalone(media.get("schema") or {})
             self._properties[self.body] = schema
         if said.get("required") is True:
             if media is None:
@@ -10004,7 +9351,7 @@ class _OpenApiArguments:
         argument = before.argument if before else self._free_name(name, place)
         media = _find_json_media(said.get("content"))
         node = (said if media is None else media).get("schema")
-        schema = self._schemas.make_standalone(node or {"type": "string"})
+        schema = self._make_standalone(node or {"type": "string"})
         if said.get("description") and "$ref" not in schema:
             schema = {**schema, "description": str(said["description"])}
         self._properties[argument] = schema
@@ -10019,6 +9366,34 @@ class _OpenApiArguments:
 
     def _free_name(self, name: str, place: str = "request") -> str:
         return f"{place}_{name}" if name in self._properties else name
+
+    def _make_standalone(
+        self, node: Any, levels: int = _MAX_OPENAPI_SCHEMA_DEPTH
+    ) -> Any:
+        if levels == 0:
+            raise ValueError
+        if isinstance(node, list):
+            return [self._make_standalone(one, levels - 1) for one in node]
+        if not isinstance(node, Mapping):
+            return node
+        if isinstance(node.get("$ref"), str):
+            return {"$ref": f"#/$defs/{self._define(node['$ref'], levels - 1)}"}
+        return {
+            str(key): self._make_standalone(value, levels - 1)
+            for key, value in node.items()
+        }
+
+    def _define(self, reference: str, levels: int) -> str:
+        if reference not in self._definition_names:
+            if len(self._definition_names) == _MAX_DEFINITIONS:
+                raise ValueError
+            last = _INVALID_NAME_CHARACTER.sub("_", reference.rpartition("/")[2])
+            taken = last in self._definition_names.values()
+            name = f"{last}_{len(self._definition_names)}" if taken else last
+            self._definition_names[reference] = name
+            target = _follow_pointer(reference, self._document)
+            self._definitions[name] = self._make_standalone(target, levels)
+        return self._definition_names[reference]
 
 
 def _find_json_media(content: object) -> Mapping[str, Any] | None:
@@ -10154,8 +9529,6 @@ def _operation_description(operation: Mapping[str, Any]) -> str:
 _MAX_REDIRECTED_REQUESTS = 4
 _MAX_TEXT_BYTES = 1024 * 1024
 _MAX_HTTP_ERROR_CHARACTERS = 2_000
-_METHOD_PRESERVING_STATUSES = (307, 308)
-_REDIRECT_STATUSES = (301, 302, *_METHOD_PRESERVING_STATUSES)
 _STYLE_SEPARATORS: Mapping[str, str] = {"spaceDelimited": " ", "pipeDelimited": "|"}
 
 
@@ -10276,9 +9649,7 @@ class OpenApiClient:
 
 
 def _should_follow(status: int, method: str) -> bool:
-    return status in _METHOD_PRESERVING_STATUSES or (
-        method == "GET" and status in _REDIRECT_STATUSES
-    )
+    return status in (307, 308) or (method == "GET" and status in (301, 302))
 
 
 def _build_openapi_request(
@@ -10460,20 +9831,20 @@ AgentState = Literal[
     "idle",
     "failed",
 ]
-"""What an agent is doing: `waiting_for_tools` is the host's turn,
-`waiting_for_confirmation` a person's; `idle` and `failed` are ends."""
+"""`waiting_for_tools` is the host's turn, `waiting_for_confirmation` a person's; `idle`
+and `failed` are ends."""
 
 StepKind = Literal["round", "model", "tool"]
 
 
 class StateChanged(NamedTuple):
-    """The agent does something else now."""
+    """The agent is doing something else now."""
 
     state: AgentState
 
 
 class StepStarted(NamedTuple):
-    """A step of the log began; `parent` is the step that contains it, or empty.
+    """A step of the log began; `parent` is the id of its outer step, or empty.
 
     `may_call` says whether the model may call tools in this round. `detail` is for
     debugging only.
@@ -10490,9 +9861,7 @@ class StepStarted(NamedTuple):
 class StepEnded(NamedTuple):
     """A step of the log ended; `usage` are the tokens that the model reported."""
 
-    id: str
-    kind: StepKind
-    label: str
+    step: StepStarted
     seconds: float
     usage: Usage | None = None
     failed: bool = False
@@ -10521,10 +9890,7 @@ class ContextSource(NamedTuple):
 
 
 class ToolCallRequested(NamedTuple):
-    """A call that waits for approval (`onToolCallRequest`).
-
-    `security_warning` is set when the call can do harm.
-    """
+    """A call that waits for approval; `security_warning` is set if it can do harm."""
 
     tool_name: str
     args: Mapping[str, Any]
@@ -10533,7 +9899,7 @@ class ToolCallRequested(NamedTuple):
 
 
 class NewMessage(NamedTuple):
-    """The complete answer (`onNewMessage`)."""
+    """The complete answer."""
 
     content: str
     format: Literal["markdown", "text"] = "markdown"
@@ -10571,13 +9937,13 @@ class RunMetadata(NamedTuple):
 
 
 class ExecutionEnded(NamedTuple):
-    """The whole answer has ended; comes once."""
+    """The whole answer has ended."""
 
     metadata: RunMetadata
 
 
 class ReadyForInput(NamedTuple):
-    """The agent accepts the next message (`onReadyForInput`)."""
+    """The agent accepts the next message."""
 
 
 AgentOnlyEvent = (
@@ -10591,32 +9957,11 @@ AgentOnlyEvent = (
     | ExecutionEnded
     | ReadyForInput
 )
-"""What only an agent reports."""
 
 AgentEvent = RunEvent | AgentOnlyEvent
 
 
 # ==== gpt5_agent.ports: The interfaces that connect the agent to users, tools, models, listeners and presets.
-
-
-class UserInterface(Protocol):
-    """Shows a person what the agent does.
-
-    The person's input goes to `Session.submit_user_input` and
-    `Session.provide_confirmation`.
-    """
-
-    def on_new_message(self, message: NewMessage) -> None:
-        """Show a complete answer."""
-
-    def on_tool_call_request(self, request: ToolCallRequested) -> None:
-        """Ask whether a call may be made."""
-
-    def on_ready_for_input(self) -> None:
-        """Let the person write."""
-
-    def on_agent_state_change(self, state: AgentState) -> None:
-        """Show what the agent is doing."""
 
 
 class Tool(Protocol):
@@ -10659,37 +10004,21 @@ class Provider(Protocol):
         """Yield what happens, then the answer; without `tools` none may be called."""
 
 
-class Guide(Protocol):
-    """Who the agent is, and what it remembers."""
+class Guide(BaseModel):
+    """Who the agent is, and what it remembers before a chat begins.
 
-    @property
-    def system_prompt(self) -> str:
-        """What the agent is told about itself."""
+    `memory_policy` says how much of a chat it remembers: all, or a `sliding-window` of
+    turns. In a file the keys are in camel case or snake case.
+    """
 
-    @property
-    def temperature(self) -> float | None:
-        """The sampling temperature; None leaves it to the model."""
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, populate_by_name=True, alias_generator=to_camel
+    )
 
-    @property
-    def memory_policy(self) -> str:
-        """How much of a chat it remembers: all, or a `sliding-window` of turns."""
-
-    @property
-    def initial_memories(self) -> Sequence[str]:
-        """What it remembers before the chat begins."""
-
-
-def notify_interface(event: AgentEvent, interface: UserInterface) -> None:
-    """Call the method for an event; events without a method are left out."""
-    match event:
-        case NewMessage():
-            interface.on_new_message(event)
-        case ToolCallRequested():
-            interface.on_tool_call_request(event)
-        case StateChanged():
-            interface.on_agent_state_change(event.state)
-        case ReadyForInput():
-            interface.on_ready_for_input()
+    system_prompt: str
+    temperature: float | None = Field(default=None, ge=0, le=2, allow_inf_nan=False)
+    memory_policy: str = ""
+    initial_memories: tuple[str, ...] = ()
 
 
 # ==== gpt5_agent.request: The question to the agent, with its settings.
@@ -10697,27 +10026,23 @@ def notify_interface(event: AgentEvent, interface: UserInterface) -> None:
 Message = Mapping[str, Any]
 """A message of a chat, as the host sends it."""
 
-
 PolicyStyle = Literal["full", "lean", "auto"]
-
-
-_MAX_ITERATIONS = 30
+ChosenStyle = Literal["full", "lean"]
 
 
 class Persona(NamedTuple):
-    """Who the agent is: its instruction, the policies, a guide."""
+    """Who the agent is: its instruction, changes of the policies, a guide."""
 
     instruction: str = ""
     overrides: str = ""
     style: PolicyStyle = "full"
-    guide: Guide | None = None
+    guide: Guide = Guide(system_prompt="")
 
 
 class AgentLimits(NamedTuple):
     """When the agent has to answer; 0 is no limit.
 
-    `iterations` are rounds of the model; `seconds` are those of the model and of the
-    tools that run here.
+    `seconds` are those of the model and of the tools that run here.
     """
 
     iterations: int = 6
@@ -10727,16 +10052,15 @@ class AgentLimits(NamedTuple):
     @property
     def rounds(self) -> int:
         """How many rounds may call tools, 1 to 30."""
-        return max(1, min(self.iterations, _MAX_ITERATIONS))
+        return max(1, min(self.iterations, 30))
 
 
 class OwnToolSettings(NamedTuple):
     """The tools that run here.
 
     With `asks_in_chat` an approval is requested through the host, which shows a card
-    and calls the agent again; without, `approver.ask` is awaited, and without an
-    explicit approval the call is denied. Tools' files are read below `files_root` only;
-    empty is none.
+    and calls the agent again; without, `approver.ask` is awaited. Tools' files are read
+    below `files_root` only; empty is none.
     """
 
     tools: Sequence[Tool] = ()
@@ -10744,10 +10068,6 @@ class OwnToolSettings(NamedTuple):
     limits: CallLimits = CallLimits()
     asks_in_chat: bool = False
     files_root: str = ""
-
-
-def _ignore_metadata(_: RunMetadata) -> None:
-    """Leave an ending without a listener."""
 
 
 class AgentRequest(NamedTuple):
@@ -10771,10 +10091,17 @@ class AgentRequest(NamedTuple):
     own_tools: OwnToolSettings = OwnToolSettings()
     query: str = ""
     context: object = None
-    prices: ModelPrices | None = None
     log: Callable[[str], object] = str
     debug: bool = False
-    on_end: Callable[[RunMetadata], object] = _ignore_metadata
+    on_end: Callable[[RunMetadata], object] = repr
+
+    @property
+    def sign(self) -> Sign:
+        """Signs what the messages carry of an answer, with a key made of the API key.
+
+        All copies of the pipeline have that one, and no caller.
+        """
+        return signer(self.endpoint.api_key, "gpt5_agent reasoning_details")
 
 
 # ==== gpt5_agent.agent.accounting: What a run has used: tokens, seconds, rounds and calls, and the log of its steps.
@@ -10788,26 +10115,26 @@ _ITERATION_LIMIT_TEXT = (
 class RunTotals:
     """The sums of a run; earlier rounds of the same answer are added."""
 
-    def __init__(self, budget: AgentLimits, now: Callable[[], float]) -> None:
-        """Start now; `now` is a monotonic clock in seconds."""
+    def __init__(self, budget: AgentLimits) -> None:
+        """Start the clock."""
         self.rounds = 0
         self.calls = 0
         self.usage: Usage | None = None
         self.last_usage: Usage | None = None
-        self.earlier_usage: Usage | None = None
+        self._earlier_usage: Usage | None = None
         self._budget = budget
-        self._now = now
-        self._started_at = now()
+        self._now = asyncio.get_running_loop().time
+        self._started_at = self._now()
 
     @property
     def seconds(self) -> float:
-        """The time that the agent took."""
+        """The time so far, earlier rounds included."""
         return self._now() - self._started_at
 
     @property
     def total_usage(self) -> Usage:
         """The tokens of all rounds, earlier ones included."""
-        return add_usage(self.earlier_usage, self.usage) or Usage()
+        return add_usage(self._earlier_usage, self.usage) or Usage()
 
     @property
     def seconds_left(self) -> float | None:
@@ -10818,8 +10145,8 @@ class RunTotals:
     def add_earlier(
         self, rounds: int, calls: int, usage: Usage | None, seconds: float
     ) -> None:
-        """Add what earlier rounds took."""
-        self.rounds, self.calls, self.earlier_usage = rounds, calls, usage
+        """Add the sums of earlier rounds."""
+        self.rounds, self.calls, self._earlier_usage = rounds, calls, usage
         self._started_at -= seconds
 
     def add_turn(self, usage: Usage | None) -> None:
@@ -10829,7 +10156,7 @@ class RunTotals:
 
     @contextmanager
     def pause(self) -> Iterator[None]:
-        """Count no time while a person is asked."""
+        """Count no time while a person decides."""
         began = self._now()
         try:
             yield
@@ -10853,53 +10180,23 @@ class RunTotals:
         return used_up and f"{used_up} Cannot call tool '{{tool}}'."
 
     def _exhausted_limit(self) -> str:
-        budget = self._budget
+        _, seconds, tokens = self._budget
         if self.seconds_left == 0:
-            return f"Time limit ({budget.seconds:g} s) reached."
-        if 0 < budget.tokens <= self.total_usage.total:
-            return f"Token limit ({budget.tokens}) reached."
+            return f"Time limit ({seconds:g} s) reached."
+        if 0 < tokens <= self.total_usage.total:
+            return f"Token limit ({tokens}) reached."
         return ""
-
-    def metadata(
-        self, strategy: str, model: str, ending: str, prices: ModelPrices | None
-    ) -> RunMetadata:
-        """Return what the whole answer took."""
-        usage = self.total_usage
-        price = cost_of_run(usage, prices, ()) or 0.0
-        return RunMetadata(
-            strategy,
-            model,
-            ending,
-            rounds=self.rounds,
-            tool_calls=self.calls,
-            latency=self.seconds,
-            price=price,
-            usage=usage,
-        )
-
-
-def dump_usage(usage: Usage | None) -> dict[str, int]:
-    """Return the counts as they are noted."""
-    return usage._asdict() if usage else {}
-
-
-def read_usage_note(wire: object) -> Usage | None:
-    """Return stored counts; None for anything else."""
-    given = as_mapping(wire)
-    counts = {name: given.get(name) for name in Usage._fields}
-    numbers = {k: v for k, v in counts.items() if isinstance(v, int) and v >= 0}
-    return Usage(**numbers) if numbers else None
 
 
 class StepLog:
-    """Makes the events of the step log; writes a line for each end."""
+    """Makes the events of the step log; writes a line for each end.
 
-    def __init__(
-        self, log: Callable[[str], object], now: Callable[[], float], *, debug: bool
-    ) -> None:
-        """With `debug` the events contain arguments and outputs."""
+    With `debug` the events contain arguments and outputs.
+    """
+
+    def __init__(self, log: Callable[[str], object], *, debug: bool) -> None:
+        """Start without steps."""
         self._log = log
-        self._now = now
         self._debug = debug
         self._started: dict[str, tuple[StepStarted, float]] = {}
 
@@ -10914,9 +10211,9 @@ class StepLog:
     ) -> StepStarted:
         """Return the event of a step that begins."""
         name = f"{parent}/{len(self._started) + 1}" if parent else label
-        shown = detail if self._debug else ""
-        step = StepStarted(name, parent, kind, label, may_call, shown)
-        self._started[name] = (step, self._now())
+        detail = detail if self._debug else ""
+        step = StepStarted(name, parent, kind, label, may_call, detail)
+        self._started[name] = (step, monotonic_seconds())
         return step
 
     def end(
@@ -10928,28 +10225,20 @@ class StepLog:
         detail: str = "",
     ) -> StepEnded:
         """Return the event of a step that ended."""
-        _, began = self._started[step.id]
-        ended = StepEnded(
-            step.id,
-            step.kind,
-            step.label,
-            self._now() - began,
-            usage,
-            failed,
-            detail if self._debug else "",
-        )
+        seconds = monotonic_seconds() - self._started[step.id][1]
+        ended = StepEnded(step, seconds, usage, failed, detail if self._debug else "")
         parent = self._started.get(step.parent)
-        within = f"{parent[0].label} > " if parent else ""
-        self._log(f"{within}{format_step(ended)}{step.detail and f' {step.detail}'}")
+        prefix = f"{parent[0].label} > " if parent else ""
+        self._log(f"{prefix}{format_step(ended)}{step.detail and f' {step.detail}'}")
         return ended
 
 
-def format_step(step: StepEnded) -> str:
+def format_step(ended: StepEnded) -> str:
     """Return a step as one line: label, duration, tokens."""
-    notes = [f"{step.seconds:.1f} s"]
-    notes += [f"{step.usage.total} tokens"] if step.usage else []
-    notes += ["failed"] if step.failed else []
-    return f"{step.label}: {', '.join(notes)}"
+    notes = [f"{ended.seconds:.1f} s"]
+    notes += [f"{ended.usage.total} tokens"] if ended.usage else []
+    notes += ["failed"] if ended.failed else []
+    return f"{ended.step.label}: {', '.join(notes)}"
 
 
 # ==== gpt5_agent.agent.memory: What the model reads beside its instruction: context, memories, a window of the chat.
@@ -10962,52 +10251,41 @@ _URL_KEYS = ("url", "link", "uri")
 def read_context(context: object) -> list[ContextSource]:
     """Return the entries of a context, each once: a text, an object, or a list."""
     rows = context if isinstance(context, list) else [context]
-    found = [one for one in map(_read_entry, _number_unique(rows)) if one.text.strip()]
-    return list(dict.fromkeys(found))
+    unique: list[Any] = []
+    for row in rows:
+        if row not in unique and row is not None:
+            unique.append(row)
+    found = [_read_entry(f"Context {n}", row) for n, row in enumerate(unique, 1)]
+    return list(dict.fromkeys(source for source in found if source.text.strip()))
 
 
 def format_context(entries: list[ContextSource]) -> str:
     """Return the entries as the model reads them."""
     if not entries:
         return ""
-    texts = (f'<entry name="{one.name}">\n{one.text}\n</entry>' for one in entries)
+    texts = (f'<entry name="{e.name}">\n{e.text}\n</entry>' for e in entries)
     return "<context>\n" + "\n".join(texts) + "\n</context>"
 
 
-def _number_unique(rows: list[Any]) -> Iterator[tuple[int, Any]]:
-    unique: list[Any] = []
-    for row in rows:
-        if row not in unique and row is not None:
-            unique.append(row)
-    yield from enumerate(unique, 1)
-
-
-def _read_entry(numbered: tuple[int, Any]) -> ContextSource:
-    number, row = numbered
-    usual = f"Context {number}"
-    if not isinstance(row, Mapping):
-        return ContextSource(usual, row if isinstance(row, str) else _dump_entry(row))
-    more = {**as_mapping(row.get("metadata")), **row}
-    text = _first_text_field(row, _TEXT_KEYS) or _dump_entry(row)
+def _read_entry(default_name: str, row: object) -> ContextSource:
+    if isinstance(row, str):
+        return ContextSource(default_name, row)
+    entry = as_mapping(row)
+    more = {**as_mapping(entry.get("metadata")), **entry}
     return ContextSource(
-        _first_text_field(more, _NAME_KEYS) or usual,
-        text,
+        _first_text_field(more, _NAME_KEYS) or default_name,
+        _first_text_field(entry, _TEXT_KEYS)
+        or json.dumps(row, ensure_ascii=False, default=str),
         _first_text_field(more, _URL_KEYS),
     )
 
 
 def _first_text_field(row: Mapping[str, Any], keys: tuple[str, ...]) -> str:
-    texts = (row[key] for key in keys if isinstance(row.get(key), str))
+    texts = (as_text(row.get(key)) for key in keys)
     return next((text for text in texts if text.strip()), "")
 
 
-def _dump_entry(row: object) -> str:
-    return json.dumps(row, ensure_ascii=False, default=str)
-
-
-DEFAULT_WINDOW_TURNS = 10
-"""How many turns a `sliding-window` keeps that does not say."""
-
+_DEFAULT_WINDOW_TURNS = 10
 _WINDOW_PATTERN = re.compile(r"sliding-window(?::([1-9]\d{0,3}))?")
 
 
@@ -11024,13 +10302,11 @@ def apply_memory_policy(messages: Sequence[Message], policy: str) -> _MemoryWind
     first turn stay. Raises InvalidRequest for an unknown policy.
     """
     most = _parse_window(policy.strip())
-    starts = [
-        place for place, _ in enumerate(messages) if is_turn_start(messages, place)
-    ]
+    starts = find_turn_starts(messages)
     if not most or len(starts) <= most:
         return _MemoryWindow(messages)
     first, kept_from = starts[0], starts[-most]
-    head = [one for one in messages[:first] if one.get("role") == "system"]
+    head = [each for each in messages[:first] if each.get("role") == "system"]
     dropped = len(starts) - most
     turns = "1 earlier turn was" if dropped == 1 else f"{dropped} earlier turns were"
     return _MemoryWindow(
@@ -11052,24 +10328,25 @@ def build_memory_items(guide: Guide) -> list[Item]:
     return [{"type": "message", "role": "developer", "content": [part]}]
 
 
-def is_turn_start(messages: Sequence[Message], place: int) -> bool:
-    """Say whether the user wrote a message.
+def find_turn_starts(messages: Sequence[Message]) -> list[int]:
+    """Return the places of the messages that the user wrote.
 
     After tools with images the host adds a user message of its own.
     """
-    if messages[place].get("role") != "user":
-        return False
-    after_tool = place > 0 and messages[place - 1].get("role") == "tool"
-    return not (
-        after_tool and _read_first_text(messages[place]).startswith(TOOL_IMAGES_PREFIX)
-    )
+    places = enumerate(messages)
+    return [
+        place
+        for place, message in places
+        if message.get("role") == "user"
+        and not (place > 0 and _has_tool_images(messages[place - 1], message))
+    ]
 
 
-def _read_first_text(message: Message) -> str:
+def _has_tool_images(previous: Message, message: Message) -> bool:
     content = message.get("content")
     part = content[0] if isinstance(content, list) and content else content
-    text = part.get("text") if isinstance(part, Mapping) else part
-    return as_text(text)
+    text = as_text(part.get("text") if isinstance(part, Mapping) else part)
+    return previous.get("role") == "tool" and text.startswith(TOOL_IMAGES_PREFIX)
 
 
 def _parse_window(policy: str) -> int:
@@ -11077,7 +10354,7 @@ def _parse_window(policy: str) -> int:
         return 0
     match = _WINDOW_PATTERN.fullmatch(policy)
     if match:
-        return int(match[1] or DEFAULT_WINDOW_TURNS)
+        return int(match[1] or _DEFAULT_WINDOW_TURNS)
     if policy == "vector-db":
         raise InvalidRequest(
             "The preset asks for the memory policy vector-db, which would need a "
@@ -11093,8 +10370,6 @@ def _parse_window(policy: str) -> int:
 
 # ==== gpt5_agent.tools.guard: Decides whether a call may be made: a known tool, valid arguments, no repeated failure.
 
-_CALL_TOOL_KEYS = {"tool_name", "params"}
-
 
 def resolve_host_call(call: Item) -> Item:
     """Return a call as one of the tool that the host would run.
@@ -11105,7 +10380,7 @@ def resolve_host_call(call: Item) -> Item:
         return call
     given = parse_json_object(call.get("arguments")) or {}
     name = given.get("tool_name")
-    if given.keys() != _CALL_TOOL_KEYS or read_call_tool(given) is None:
+    if given.keys() != {"tool_name", "params"} or read_call_tool(given) is None:
         return call
     if not isinstance(name, str):
         return call
@@ -11113,46 +10388,45 @@ def resolve_host_call(call: Item) -> Item:
 
 
 TOOL_FAILED_TEXT = "tool invoke error: failed to execute tool"
-TOOL_REPEATED_TEXT = (
+_TOOL_REPEATED_TEXT = (
     "tool invoke error: repeated failure detected; skipped duplicate call"
 )
 
-_FindSchema = Callable[[str], Mapping[str, Any] | None]
-"""Gives the schema of a tool's arguments, or None for no such tool."""
 
+class GuardedTools:
+    """Tools whose calls are checked; a failure has one fixed text, and is not repeated.
 
-class CallGuard:
-    """Checks each call of a run."""
+    `schemas` holds the arguments of each tool by its name. `run_tool` runs one, and
+    `log` gets the cause of each failure.
+    """
 
-    def __init__(self, schemas: _FindSchema) -> None:
-        """`schemas` gives the schema of a tool's arguments."""
+    def __init__(
+        self,
+        schemas: Mapping[str, Mapping[str, Any]],
+        run_tool: Callable[[str, dict[str, Any]], Awaitable[ToolResult]],
+        log: Callable[[str], object],
+    ) -> None:
+        """Start without failures."""
         self._schemas = schemas
+        self._run_tool = run_tool
+        self._log = log
         self._failed: dict[str, Item] = {}
 
     def refusal(self, call: Item) -> str | None:
         """Return the error text of a call that may not be made, or None."""
         name = str(call.get("name") or "")
-        schema = self._schemas(name)
+        schema = self._schemas.get(name)
         if schema is None:
             return f"there is not a tool named {name}"
         try:
             arguments = parse_arguments(call)
         except (ValueError, RecursionError) as error:
             return f"tool arguments parse error: {error}"
-        misfit = _option_error(arguments, schema) or argument_error(arguments, schema)
-        if misfit:
-            return f"tool arguments validation error: {misfit}"
-        return TOOL_REPEATED_TEXT if self.has_failed(name, arguments) else None
-
-    def has_failed(self, name: str, arguments: Mapping[str, Any]) -> bool:
-        """Say whether the same call failed before."""
-        return self._signature(name, arguments) in self._failed
-
-    def record_failure(self, name: str, arguments: Mapping[str, Any]) -> None:
-        """Remember that a call failed."""
-        text = json.dumps(arguments, ensure_ascii=False, default=str)
-        call = {"name": name, "arguments": text}
-        self._failed[self._signature(name, arguments)] = call
+        problem = _option_error(arguments, schema) or argument_error(arguments, schema)
+        if problem:
+            return f"tool arguments validation error: {problem}"
+        has_failed = self._signature(name, arguments) in self._failed
+        return _TOOL_REPEATED_TEXT if has_failed else None
 
     def failed_calls(self) -> list[Item]:
         """Return the calls that failed, for later rounds."""
@@ -11161,46 +10435,30 @@ class CallGuard:
     def record_failed_call(self, call: Item) -> None:
         """Remember a call that failed in an earlier round."""
         with suppress(ValueError, RecursionError):
-            self.record_failure(str(call.get("name") or ""), parse_arguments(call))
-
-    def _signature(self, name: str, arguments: Mapping[str, Any]) -> str:
-        given = drop_optional_nulls(arguments, self._schemas(name) or {})
-        return f"{name} {json.dumps(given, sort_keys=True, default=str)}"
-
-
-class GuardedTools:
-    """Tools whose failures have one fixed text and are not repeated."""
-
-    def __init__(
-        self, tools: CallableTools, guard: CallGuard, log: Callable[[str], object]
-    ) -> None:
-        """Wrap `tools`; `log` gets the cause of each failure."""
-        self._tools = tools
-        self._guard = guard
-        self._log = log
+            self._record_failure(str(call.get("name") or ""), parse_arguments(call))
 
     def parameters(self, name: str) -> Mapping[str, Any] | None:
-        """Return the schema of a tool's arguments."""
-        return self._tools.parameters(name)
+        """Return the schema of a tool's arguments, None for an unknown tool."""
+        return self._schemas.get(name)
 
     def resolve_call(
         self, name: str, arguments: dict[str, Any]
     ) -> tuple[str, dict[str, Any]] | None:
-        """Return the tool that a call is for."""
-        return self._tools.resolve_call(name, arguments)
+        """Return the call unchanged: no tool stands for another."""
+        return name, arguments
 
-    def is_interactive(self, name: str) -> bool:
-        """Say whether a tool waits for a person."""
-        return self._tools.is_interactive(name)
+    def is_interactive(self, _name: str) -> bool:
+        """Say that no tool waits for a person."""
+        return False
 
     async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
         """Run a tool; one that takes too long, or is stopped, has failed too."""
-        if self._guard.has_failed(name, arguments):
-            return ToolResult(TOOL_REPEATED_TEXT, failed=True)
+        if self._signature(name, arguments) in self._failed:
+            return ToolResult(_TOOL_REPEATED_TEXT, failed=True)
         succeeded = False
         try:
-            answer = await self._tools.call(name, arguments)
-            succeeded = not answer.failed
+            result = await self._run_tool(name, arguments)
+            succeeded = not result.failed
         except (Exception, SystemExit, asyncio.CancelledError) as error:
             task = asyncio.current_task()
             if isinstance(error, asyncio.CancelledError) and task and task.cancelling():
@@ -11209,8 +10467,17 @@ class GuardedTools:
             return ToolResult(TOOL_FAILED_TEXT, failed=True)
         finally:
             if not succeeded:
-                self._guard.record_failure(name, arguments)
-        return answer
+                self._record_failure(name, arguments)
+        return result
+
+    def _record_failure(self, name: str, arguments: Mapping[str, Any]) -> None:
+        text = json.dumps(arguments, ensure_ascii=False, default=str)
+        call = {"name": name, "arguments": text}
+        self._failed[self._signature(name, arguments)] = call
+
+    def _signature(self, name: str, arguments: Mapping[str, Any]) -> str:
+        given = drop_optional_nulls(arguments, self._schemas.get(name) or {})
+        return f"{name} {json.dumps(given, sort_keys=True, default=str)}"
 
 
 def parse_arguments(call: Item) -> dict[str, Any]:
@@ -11227,19 +10494,18 @@ def parse_arguments(call: Item) -> dict[str, Any]:
 
 
 def _option_error(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
-    known = as_mapping(schema.get("properties"))
+    properties = as_mapping(schema.get("properties"))
     for name, value in arguments.items():
-        options = _read_options(known.get(name))
+        options = _read_options(properties.get(name))
         if options and value is not None and _option_text(value) not in options:
             return f"parameter '{name}' value {_option_text(value)!r} not in options {options}"
     return ""
 
 
 def _read_options(node: object) -> list[str]:
-    if not isinstance(node, Mapping):
-        return []
-    options = node.get("enum") or node.get("options")
-    return [_option_text(one) for one in as_list(options)]
+    schema = as_mapping(node)
+    options = schema.get("enum") or schema.get("options")
+    return list(map(_option_text, as_list(options)))
 
 
 def _option_text(value: Any) -> str:
@@ -11262,9 +10528,9 @@ _HARMFUL_WORDS: Mapping[str, str] = {
 
 def find_security_warning(name: str) -> Mapping[str, str] | None:
     """Return the warning for a tool whose name contains a word that means harm."""
-    spaced = (f" {one.lower()}" if one.isupper() else one for one in name)
-    letters = (one if one.isalnum() else " " for one in "".join(spaced))
-    for word in "".join(letters).split():
+    spaced = "".join(f" {sign.lower()}" if sign.isupper() else sign for sign in name)
+    words_only = "".join(sign if sign.isalnum() else " " for sign in spaced)
+    for word in words_only.split():
         for reason, words in _HARMFUL_WORDS.items():
             if word in words.split():
                 return {"level": "high", "reason": reason}
@@ -11282,58 +10548,35 @@ _CONFIRMATION_PREFIX = "call_confirm_"
 _ALLOW, _DENY = "Allow", "Deny"
 
 
-class Confirmations:
-    """A person's answers, each of which counts once."""
-
-    def __init__(self, answers: Mapping[str, bool]) -> None:
-        """Take the answers by confirmation id."""
-        self._answers = dict(answers)
-
-    def has_answer(self, call_id: str, name: str, arguments: Mapping[str, Any]) -> bool:
-        """Say whether a person answered for this very call."""
-        return compute_confirmation_id(call_id, name, arguments) in self._answers
-
-    def consume(self, call_id: str, name: str, arguments: Mapping[str, Any]) -> bool:
-        """Return whether the answer was an approval; it is used up then."""
-        return self._answers.pop(
-            compute_confirmation_id(call_id, name, arguments), False
-        )
-
-
 def compute_confirmation_id(
     call_id: str, name: str, arguments: Mapping[str, Any]
 ) -> str:
     """Return the id of the confirmation that a call needs."""
-    bound = json.dumps(
-        [call_id, name, _without_nulls(arguments)], sort_keys=True, default=str
-    )
-    return hashlib.sha256(bound.encode()).hexdigest()[:32]
+    call = [call_id, name, _without_nulls(arguments)]
+    text = json.dumps(call, sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
 def build_confirmation_request(call: Item) -> ToolCallRequested:
     """Return the question whether a call may be made."""
-    call_id, name = str(call["call_id"]), str(call["name"])
-    arguments = parse_arguments(call)
-    return ToolCallRequested(
-        name,
-        arguments,
-        compute_confirmation_id(call_id, name, arguments),
-        find_security_warning(name),
-    )
+    name, arguments = str(call["name"]), parse_arguments(call)
+    confirmation = compute_confirmation_id(str(call["call_id"]), name, arguments)
+    warning = find_security_warning(name)
+    return ToolCallRequested(name, arguments, confirmation, warning)
 
 
 def build_question_call(requests: Sequence[ToolCallRequested]) -> Item:
     """Return the call of `ask_user` that asks a person for each of the calls."""
-    questions = [_build_question(request) for request in requests]
+    questions = list(map(_build_question, requests))
     ids = "".join(request.confirmation_id for request in requests)
     name = hashlib.sha256(ids.encode()).hexdigest()[:24]
-    asked = {"questions": questions, "allow_other": False}
+    arguments = {"questions": questions, "allow_other": False}
     return {
         "type": "function_call",
         "id": f"fc_{name}",
         "call_id": f"{_CONFIRMATION_PREFIX}{name}",
         "name": _ASK_USER,
-        "arguments": json.dumps(asked, ensure_ascii=False),
+        "arguments": json.dumps(arguments, ensure_ascii=False),
         "status": "completed",
     }
 
@@ -11343,35 +10586,36 @@ def read_confirmations(messages: Iterable[Message]) -> dict[str, bool]:
 
     Anything but a clear yes is a no: another answer, a timeout, a rejection.
     """
-    asked: dict[str, list[str]] = {}
-    answers: dict[str, bool] = {}
+    questions: dict[str, list[str]] = {}
+    approvals: dict[str, bool] = {}
     for message in messages:
         for call in filter(_is_confirmation_call, read_tool_calls(message)):
-            asked[str(call["id"])] = _read_question_ids(call)
-        told = parse_json_object(message.get("content")) or {}
-        given = told.get("answers") if told.get("status") == "answered" else None
-        chosen = as_mapping(given)
-        for one in asked.pop(str(message.get("tool_call_id")), ()):
-            answers[one] = _is_approval(chosen.get(one))
-    return answers
+            questions[str(call["id"])] = _read_question_ids(call)
+        output = parse_json_object(message.get("content")) or {}
+        is_answered = output.get("status") == "answered"
+        answers = as_mapping(output.get("answers") if is_answered else None)
+        for question in questions.pop(str(message.get("tool_call_id")), ()):
+            approvals[question] = _is_approval(answers.get(question))
+    return approvals
 
 
 def drop_question_calls(messages: Sequence[Message]) -> list[Message]:
     """Return the messages without our questions and their answers."""
-    found: list[Message] = []
+    kept: list[Message] = []
     for message in messages:
         calls = read_tool_calls(message)
-        left = [call for call in calls if not _is_confirmation_call(call)]
-        if str(message.get("tool_call_id") or "").startswith(_CONFIRMATION_PREFIX):
-            continue
-        found.append(message if left == calls else {**message, "tool_calls": left})
-    return found
+        others = [call for call in calls if not _is_confirmation_call(call)]
+        if not str(message.get("tool_call_id") or "").startswith(_CONFIRMATION_PREFIX):
+            kept.append(
+                message if others == calls else {**message, "tool_calls": others}
+            )
+    return kept
 
 
 def read_tool_calls(message: Message) -> list[Mapping[str, Any]]:
     """Return the tool calls of a message."""
     calls = as_list(message.get("tool_calls"))
-    return [one for one in calls if isinstance(one, Mapping)]
+    return [call for call in calls if isinstance(call, Mapping)]
 
 
 def _without_nulls(value: Any) -> Any:
@@ -11385,15 +10629,8 @@ def _without_nulls(value: Any) -> Any:
 def _build_question(request: ToolCallRequested) -> dict[str, Any]:
     arguments = json.dumps(request.args, ensure_ascii=False, default=str)
     warning = request.security_warning or {}
-    text = " ".join(
-        part
-        for part in (
-            f"May {request.tool_name} be called?",
-            warning.get("reason", ""),
-            f"With: {arguments}",
-        )
-        if part
-    )
+    reason = f"{warning['reason']} " if warning else ""
+    text = f"May {request.tool_name} be called? {reason}With: {arguments}"
     allow = {"label": _ALLOW, "description": "Make this call, once."}
     deny = {"label": _DENY, "description": "Do not make this call."}
     return {
@@ -11418,8 +10655,8 @@ def _is_confirmation_call(call: Mapping[str, Any]) -> bool:
 
 
 def _read_question_ids(call: Mapping[str, Any]) -> list[str]:
-    given = as_mapping(call.get("function")).get("arguments")
-    rows = as_list((parse_json_object(given) or {}).get("questions"))
+    text = as_mapping(call.get("function")).get("arguments")
+    rows = as_list((parse_json_object(text) or {}).get("questions"))
     return [str(row.get("id")) for row in rows if isinstance(row, Mapping)]
 
 
@@ -11429,8 +10666,6 @@ def _is_approval(answer: object) -> bool:
 
 
 # ==== gpt5_agent.agent.earlier_rounds: What earlier rounds of an answer left in the messages.
-
-ChosenStyle = Literal["full", "lean"]
 
 _REFUSAL_PREFIXES = (
     "error: tool call rejected by user.",
@@ -11464,10 +10699,11 @@ class EarlierRounds(NamedTuple):
         return self.rounds > 0
 
 
-def read_earlier_rounds(messages: Sequence[Message]) -> EarlierRounds:
+def read_earlier_rounds(messages: Sequence[Message], sign: Sign) -> EarlierRounds:
     """Return what the messages after the user's last one contain."""
-    run = _messages_since_user(messages)
-    turns = [turn for message in run for turn in read_details(message)]
+    starts = find_turn_starts(messages)
+    run = messages[starts[-1] + 1 :] if starts else messages
+    turns = [turn for message in run for turn in read_details(message, sign)]
     answers = read_confirmations(run)
     left = drop_question_calls(run)
     outputs = _read_outputs(left)
@@ -11485,24 +10721,19 @@ def read_earlier_rounds(messages: Sequence[Message]) -> EarlierRounds:
     )
 
 
-def read_chat_style(messages: Sequence[Message]) -> ChosenStyle | None:
+def read_chat_style(messages: Sequence[Message], sign: Sign) -> ChosenStyle | None:
     """Return the style of policies that this chat began with, if known."""
-    turns = (turn for message in messages for turn in read_details(message))
+    turns = (turn for message in messages for turn in read_details(message, sign))
     styles: tuple[ChosenStyle, ...] = ("full", "lean")
     noted = (turn.notes.get("style") for turn in turns)
-    return next((style for said in noted for style in styles if style == said), None)
-
-
-def _messages_since_user(messages: Sequence[Message]) -> Sequence[Message]:
-    places = range(len(messages) - 1, -1, -1)
-    last = next((place for place in places if is_turn_start(messages, place)), -1)
-    return messages[last + 1 :]
+    return next((style for note in noted for style in styles if style == note), None)
 
 
 def _read_outputs(messages: Sequence[Message]) -> dict[str, str]:
-    returned = (one for one in messages if one.get("role") == "tool")
     return {
-        str(one.get("tool_call_id")): str(one.get("content") or "") for one in returned
+        str(message.get("tool_call_id")): str(message.get("content") or "")
+        for message in messages
+        if message.get("role") == "tool"
     }
 
 
@@ -11514,13 +10745,18 @@ def _find_open_turn(
     items = tuple(one.item for one in turns[-1].items) if turns else ()
     calls = [item for item in items if is_call(item)]
     answered = any(call.get("call_id") in outputs for call in calls)
-    return items if answers and calls and not answered else ()
+    # A call that this pipeline did not sign has no name, and is not gone on with.
+    is_ours = bool(calls) and all(call.get("name") for call in calls)
+    return items if answers and is_ours and not answered else ()
 
 
 def _sum_usage(turns: Sequence[DetailTurn]) -> Usage | None:
     usage: Usage | None = None
     for turn in turns:
-        usage = add_usage(usage, read_usage_note(turn.notes.get("usage")))
+        given = as_mapping(turn.notes.get("usage"))
+        fields = ((name, given.get(name)) for name in Usage._fields)
+        counts = {k: v for k, v in fields if isinstance(v, int) and v >= 0}
+        usage = add_usage(usage, Usage(**counts) if counts else None)
     return usage
 
 
@@ -11532,19 +10768,15 @@ def _read_seconds(turn: DetailTurn) -> float:
 def _find_failed_calls(
     groups: Sequence[Sequence[Mapping[str, Any]]], outputs: Mapping[str, str]
 ) -> Iterator[Item]:
-    for call in (call for calls in groups for call in calls):
-        function = call.get("function")
-        if isinstance(function, Mapping) and _is_failed_output(
-            outputs.get(str(call.get("id")), "")
-        ):
-            yield {"name": function.get("name"), "arguments": function.get("arguments")}
+    for call in chain.from_iterable(groups):
+        function = as_mapping(call.get("function"))
+        if function and _is_failed_output(outputs.get(str(call.get("id")), "")):
+            yield {key: function.get(key) for key in ("name", "arguments")}
 
 
 def _read_failed_calls(turns: Sequence[DetailTurn]) -> Iterator[Item]:
-    for turn in turns:
-        for call in as_list(turn.notes.get("failed")):
-            if isinstance(call, dict):
-                yield call
+    rows = chain.from_iterable(as_list(turn.notes.get("failed")) for turn in turns)
+    return (row for row in rows if isinstance(row, dict))
 
 
 def _is_failed_output(text: str) -> bool:
@@ -11558,10 +10790,9 @@ def _is_failed_output(text: str) -> bool:
 
 # ==== gpt5_agent.agent.policy: The system instruction: policy blocks, and presets that describe the agent.
 
-DEFAULT_INSTRUCTION = "You are a helpful GPT-5 agent."
-"""What stands for an instruction that is empty."""
+_DEFAULT_INSTRUCTION = "You are a helpful GPT-5 agent."
 
-POLICY_TAGS: Mapping[str, str] = {
+_POLICY_TAGS: Mapping[str, str] = {
     "persistence_policy": "persistence",
     "context_gathering_policy": "context_gathering",
     "uncertainty_policy": "uncertainty_and_ambiguity",
@@ -11618,21 +10849,18 @@ _GPT_PATTERN = re.compile(r"gpt-(\d)(?:\.(\d{1,2}))?(?!\d)")  # Azure spells 3.5
 def build_system_instruction(
     base_instruction: str,
     prompt_policy_overrides: str = "",
-    style: Literal["full", "lean"] = "full",
+    style: ChosenStyle = "full",
 ) -> str:
     """Return the instruction, the four blocks, then what the overrides add.
 
     Overrides are a JSON object that replaces blocks by their keys, or another text,
     which is added unchanged.
     """
-    changed = _read_policy_overrides(prompt_policy_overrides)
-    texts = _FULL_POLICIES if style == "full" else _LEAN_POLICIES
-    blocks = [
-        _wrap_in_tag(changed.get(key, texts[key]), tag)
-        for key, tag in POLICY_TAGS.items()
-    ]
-    instruction = base_instruction.strip() or DEFAULT_INSTRUCTION
-    parts = [instruction, *blocks, changed.get("extra_policy", "")]
+    standard = _FULL_POLICIES if style == "full" else _LEAN_POLICIES
+    texts = {**standard, **_read_policy_overrides(prompt_policy_overrides)}
+    blocks = [_wrap_in_tag(texts[key], tag) for key, tag in _POLICY_TAGS.items()]
+    instruction = base_instruction.strip() or _DEFAULT_INSTRUCTION
+    parts = [instruction, *blocks, texts.get("extra_policy", "")]
     return "\n\n".join(part for part in parts if part.strip())
 
 
@@ -11644,22 +10872,18 @@ def _read_policy_overrides(text: str) -> dict[str, str]:
         return {"extra_policy": text}
     return {
         key: given[key]
-        for key in (*POLICY_TAGS, "extra_policy")
-        if _is_nonempty_text(given.get(key))
+        for key in (*_POLICY_TAGS, "extra_policy")
+        if as_text(given.get(key)).strip()
     }
 
 
-def choose_style(style: PolicyStyle, family: str) -> Literal["full", "lean"]:
+def choose_style(style: PolicyStyle, family: str) -> ChosenStyle:
     """Return the style for a family of models; only newer GPTs get `lean`."""
     if style != "auto":
         return style
     match = _GPT_PATTERN.match(family)
     version = (int(match[1]), int(match[2] or 0)) if match else (0, 0)
     return "lean" if version >= _FIRST_LEAN_VERSION else "full"
-
-
-def _is_nonempty_text(value: Any) -> bool:
-    return isinstance(value, str) and bool(value.strip())
 
 
 def _wrap_in_tag(text: str, tag: str) -> str:
@@ -11671,63 +10895,43 @@ def _wrap_in_tag(text: str, tag: str) -> str:
 
 _MAX_PRESET_CHARACTERS = 1_000_000
 
-
-class Preset(NamedTuple):
-    """A built-in guide."""
-
-    system_prompt: str
-    temperature: float | None = None
-    memory_policy: str = ""
-    initial_memories: tuple[str, ...] = ()
-
-
-class _PresetFile(BaseModel):
-
-    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
-
-    system_prompt: str = Field(alias="systemPrompt")
-    temperature: float | None = Field(None, ge=0, le=2, allow_inf_nan=False)
-    memory_policy: str = Field("", alias="memoryPolicy")
-    initial_memories: tuple[str, ...] = Field((), alias="initialMemories")
-
-
-PRESETS: Mapping[str, Preset] = {
-    "researcher": Preset(
-        "You find things out. Prefer primary and recent sources, compare at least two "
-        "of them for every claim that matters, and name the source beside the claim. "
-        "Separate what is established from what is disputed."
+_PRESETS: Mapping[str, Guide] = {
+    "researcher": Guide(
+        system_prompt="You find things out. Prefer primary and recent sources, compare "
+        "at least two of them for every claim that matters, and name the source beside "
+        "the claim. Separate what is established from what is disputed."
     ),
-    "engineer": Preset(
-        "You are an experienced software engineer. Read before you write, change as "
-        "little as solves the problem, keep to the style of what is there, and say how "
-        "you checked that it works. Show code in fenced blocks.",
+    "engineer": Guide(
+        system_prompt="You are an experienced software engineer. Read before you "
+        "write, change as little as solves the problem, keep to the style of what is "
+        "there, and say how you checked that it works. Show code in fenced blocks.",
         temperature=0.2,
     ),
-    "companion": Preset(
-        "You help with everyday questions in plain, friendly words. Answer first, then "
-        "explain, and keep it short unless more is asked for.",
+    "companion": Guide(
+        system_prompt="You help with everyday questions in plain, friendly words. "
+        "Answer first, then explain, and keep it short unless more is asked for.",
         memory_policy="sliding-window",
     ),
 }
 
 
-def find_preset(name: str, folder: str = "") -> Guide | None:
+def find_preset(name: str, folder: str = "") -> Guide:
     """Return the guide of that name; one in `folder` wins over a built-in one.
 
     Raises InvalidRequest for an unknown name and for an invalid file.
     """
-    wanted = name.strip()
-    if not wanted:
-        return None
-    path = _find_preset_file(wanted, folder)
+    name = name.strip()
+    if not name:
+        return Guide(system_prompt="")
+    path = _find_preset_file(name, folder)
     try:
-        return _read_preset_file(path) if path else PRESETS[wanted]
+        return _read_preset_file(path) if path else _PRESETS[name]
     except (OSError, ValueError):
         problem = "cannot be read as a preset"
     except KeyError:
-        problem = f"is neither a file of PRESETS_DIR nor one of {', '.join(PRESETS)}"
+        problem = f"is neither a file of PRESETS_DIR nor one of {', '.join(_PRESETS)}"
     raise InvalidRequest(
-        f"The preset {wanted} {problem}. An administrator has to correct PRESET in the "
+        f"The preset {name} {problem}. An administrator has to correct PRESET in the "
         "valves, or the file."
     )
 
@@ -11744,9 +10948,9 @@ def _find_preset_file(name: str, folder: str) -> str:
     return path if commonpath((home, path)) == home else ""
 
 
-def _read_preset_file(path: str) -> _PresetFile:
+def _read_preset_file(path: str) -> Guide:
     with open(path, encoding="utf-8") as file:
-        return _PresetFile.model_validate_json(file.read(_MAX_PRESET_CHARACTERS))
+        return Guide.model_validate_json(file.read(_MAX_PRESET_CHARACTERS))
 
 
 # ==== gpt5_agent.tools.execution: Runs the agent's own tools and converts their results for the model and the page.
@@ -11755,12 +10959,7 @@ MAX_TOOL_FILE_BYTES = 5 * 1024 * 1024
 _FILES_PREFIX = "/files"
 
 
-def read_tool_file(path: str, root: str) -> bytes:
-    """Return the bytes of a file; raises InvalidRequest.
-
-    A tool names it as `/files/...`, which stands for `root`, or by its path in there.
-    The size is checked before and after, because a file may grow while it is read.
-    """
+def _read_tool_file(path: str, root: str) -> bytes:
     if not root.strip():
         raise InvalidRequest("files cannot be read here: FILES_ROOT is not set")
     try:
@@ -11787,14 +10986,12 @@ def _check_size(size: int) -> None:
         raise InvalidRequest("the file is larger than 5 MB")
 
 
-IMAGE_SENT_TEXT = "image generated and sent to user. Tell user to review it now."
+_IMAGE_SENT_TEXT = "image generated and sent to user. Tell user to review it now."
 
 _TOOL_IMAGE_TYPES = ("image/png", "image/jpeg", "image/gif", "image/webp")
-_PART_TYPES = frozenset(
-    {
-        *("text", "json", "link", "image_link", "image"),
-        *("blob", "file", "resource", "resource_link"),
-    }
+_PART_TYPES = (
+    *("text", "json", "link", "image_link", "image"),
+    *("blob", "file", "resource", "resource_link"),
 )
 
 
@@ -11802,42 +10999,35 @@ class _ResultPart(NamedTuple):
 
     text: str
     image: str = ""
-    file: Mapping[str, Any] = MappingProxyType({})
+    file: Mapping[str, Any] = NO_CARD
 
 
-_ReadFile = Callable[[str], bytes]
-"""Gives the bytes of a file that a tool names; raises InvalidRequest."""
-
-
-def build_own_result(result: object, read_file: _ReadFile) -> ToolResult:
-    """Convert what a tool returned; raises InvalidRequest for an invalid file."""
+def _build_result(result: object, root: str) -> ToolResult:
     failed, content = False, result
     if isinstance(result, Mapping) and isinstance(result.get("content"), list):
         failed, content = result.get("isError") is True, result["content"]
-    parts = _read_known_parts(content)
-    if not parts:
+    rows = as_list(content)
+    if not rows or not all(map(_is_part, rows)):
         text = result if isinstance(result, str) else _format_response(result)
         return ToolResult(text, failed)
-    told = [_convert_part(part, read_file) for part in parts]
-    images = [one.image for one in told if one.image]
-    files = [one.file for one in told if one.file]
+    parts = [_convert_part(row, root) for row in rows]
+    images = [part.image for part in parts if part.image]
+    files = [part.file for part in parts if part.file]
     card = {"images": images, "files": files}
-    text = "\n".join(one.text for one in told)
+    text = "\n".join(part.text for part in parts)
     return ToolResult(text, failed, {k: v for k, v in card.items() if v})
 
 
-def _read_known_parts(value: object) -> list[Mapping[str, Any]]:
-    rows = as_list(value)
-    parts = [row for row in rows if isinstance(row, Mapping)]
-    known = [part for part in parts if part.get("type") in _PART_TYPES]
-    return known if len(known) == len(rows) else []
+def _is_part(row: object) -> bool:
+    return isinstance(row, Mapping) and row.get("type") in _PART_TYPES
 
 
 def _format_response(value: object) -> str:
     return f"tool response: {json.dumps(value, ensure_ascii=False, default=str)}."
 
 
-def _convert_part(part: Mapping[str, Any], read_file: _ReadFile) -> _ResultPart:
+def _convert_part(part: Mapping[str, Any], root: str) -> _ResultPart:
+    name, mime = _read_text_field(part, "name"), _read_text_field(part, "mimeType")
     match part["type"]:
         case "text":
             return _ResultPart(_read_text_field(part, "text"))
@@ -11848,20 +11038,15 @@ def _convert_part(part: Mapping[str, Any], read_file: _ReadFile) -> _ResultPart:
         case "resource_link":
             return _build_link_part(part.get("uri"))
         case "image_link":
-            return _ResultPart(IMAGE_SENT_TEXT, image=_read_text_field(part, "url"))
+            return _ResultPart(_IMAGE_SENT_TEXT, image=_read_text_field(part, "url"))
+        case "resource":
+            return _build_resource_part(as_mapping(part.get("resource")))
         case "file":
             path = _read_text_field(part, "path")
-            name = _read_text_field(part, "name") or path
-            return _build_file_part(
-                read_file(path), _read_text_field(part, "mimeType"), name
-            )
-        case "resource":
-            return _build_resource_part(part.get("resource"))
-    kind = "image/png" if part["type"] == "image" else ""
-    mime = _read_text_field(part, "mimeType") or kind
-    return _build_file_part(
-        _decode_base64(part.get("data")), mime, _read_text_field(part, "name")
-    )
+            return _build_file_part(_read_tool_file(path, root), mime, name or path)
+        case "image":
+            mime = mime or "image/png"
+    return _build_file_part(_decode_base64(part.get("data")), mime, name)
 
 
 def _read_text_field(part: Mapping[str, Any], key: str) -> str:
@@ -11872,22 +11057,21 @@ def _build_link_part(url: object) -> _ResultPart:
     return _ResultPart(f"result link: {url}. please tell user to check it.")
 
 
-def _build_resource_part(resource: object) -> _ResultPart:
-    found = as_mapping(resource)
-    if isinstance(found.get("text"), str):
-        return _ResultPart(found["text"])
-    mime, uri = _read_text_field(found, "mimeType"), _read_text_field(found, "uri")
-    return _build_file_part(_decode_base64(found.get("blob")), mime, uri)
+def _build_resource_part(resource: Mapping[str, Any]) -> _ResultPart:
+    text = resource.get("text")
+    if isinstance(text, str):
+        return _ResultPart(text)
+    mime, uri = (_read_text_field(resource, key) for key in ("mimeType", "uri"))
+    return _build_file_part(_decode_base64(resource.get("blob")), mime, uri)
 
 
 def _build_file_part(content: bytes, mime: str, name: str) -> _ResultPart:
-    if len(content) > MAX_TOOL_FILE_BYTES:
-        raise InvalidRequest("the file is larger than 5 MB")
+    _check_size(len(content))
     own = basename(name) or "file"
     kind = mime or guess_type(own)[0] or "application/octet-stream"
     url = f"data:{kind};base64,{base64.b64encode(content).decode('ascii')}"
     if kind in _TOOL_IMAGE_TYPES:
-        return _ResultPart(IMAGE_SENT_TEXT, image=url)
+        return _ResultPart(_IMAGE_SENT_TEXT, image=url)
     text = f"Generated file {own} ({kind}, {len(content)} bytes) is sent to the user."
     return _ResultPart(text, file={"type": "file", "name": own, "url": url})
 
@@ -11900,38 +11084,19 @@ def _decode_base64(data: object) -> bytes:
 
 
 class OwnTools:
-    """The agent's own tools by name."""
+    """The agent's own tools; `schemas` holds the arguments of each by its name."""
 
     def __init__(self, tools: Sequence[Tool], root: str) -> None:
         """Read files that a tool names below `root` only."""
+        self.schemas = {tool.name: tool.args for tool in tools}
         self._tools = {tool.name: tool for tool in tools}
-        self._read_file = partial(read_tool_file, root=root)
-
-    @property
-    def names(self) -> frozenset[str]:
-        """The names of the tools."""
-        return frozenset(self._tools)
-
-    def parameters(self, name: str) -> Mapping[str, Any] | None:
-        """Return the schema of a tool's arguments, None for an unknown tool."""
-        tool = self._tools.get(name)
-        return None if tool is None else tool.args
-
-    def resolve_call(
-        self, name: str, arguments: dict[str, Any]
-    ) -> tuple[str, dict[str, Any]] | None:
-        """Return the call unchanged: no tool stands for another."""
-        return name, arguments
-
-    def is_interactive(self, _name: str) -> bool:
-        """Say that no tool waits for a person."""
-        return False
+        self._root = root
 
     async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
         """Run a tool; a file that may not be read is a failure of the tool."""
         result = await self._tools[name].execute(arguments)
         try:
-            return build_own_result(result, self._read_file)
+            return _build_result(result, self._root)
         except InvalidRequest as refused:
             return ToolResult(f"tool invoke error: {refused}", failed=True)
 
@@ -11966,41 +11131,40 @@ class PreparedRun(NamedTuple):
     note: str
 
 
-class _OfferedFunctions(NamedTuple):
-    tools: Sequence[Item]
-    names: ToolNames
-    choice: object
-
-
-def prepare_run(asked: AgentRequest) -> PreparedRun:
+def prepare_run(request: AgentRequest) -> PreparedRun:
     """Return what the agent begins with; raises InvalidRequest."""
-    model = _resolve_calling_model(asked.model)
-    if not all(isinstance(message, Mapping) for message in asked.messages):
+    model = _resolve_calling_model(request.model)
+    if not all(isinstance(message, Mapping) for message in request.messages):
         raise InvalidRequest("A message of this chat is not an object with a role.")
-    earlier = read_earlier_rounds(asked.messages)
-    style = read_chat_style(asked.messages) or choose_style(
-        asked.persona.style, model.family
+    persona, sign = request.persona, request.sign
+    earlier = read_earlier_rounds(request.messages, sign)
+    style = read_chat_style(request.messages, sign) or choose_style(
+        persona.style, model.family
     )
-    guide = asked.persona.guide
-    memory = apply_memory_policy(asked.messages, guide.memory_policy if guide else "")
-    reader = origin_at(model.family, asked.endpoint)
-    said, items = _build_history(
-        _replace_query(memory.messages, asked.query), reader, earlier
+    memory = apply_memory_policy(request.messages, persona.guide.memory_policy)
+    messages = _replace_query(memory.messages, request.query)
+    system_text, items = _build_history(
+        messages, origin_at(model.family, request.endpoint), earlier, sign
     )
-    sources = read_context(asked.context)
-    offer = _offer_functions(asked)
-    request = build_request(
+    sources = read_context(request.context)
+    tools, names = _offer_functions(request)
+    built = build_request(
         model,
-        _build_instructions(asked, style, said, sources),
-        [*(build_memory_items(guide) if guide else ()), *items],
-        _merge_body(asked, offer),
-        asked.settings._replace(tools=offer.tools),
+        _build_instructions(persona, style, system_text, sources),
+        [*build_memory_items(persona.guide), *items],
+        _merge_body(request, tools, names),
+        request.settings._replace(tools=tools),
     )
-    own = OwnTools(asked.own_tools.tools, asked.own_tools.files_root)
-    schemas = _read_host_schemas(offer, own)
+    own = OwnTools(request.own_tools.tools, request.own_tools.files_root)
+    named = ((names.own_name(str(tool["name"])), tool) for tool in tools)
+    host_schemas = {
+        name: tool.get("parameters") or {}
+        for name, tool in named
+        if name not in own.schemas
+    }
     shown = () if earlier.is_continuation else sources
     return PreparedRun(
-        model, request, offer.names, own, schemas, earlier, style, shown, memory.note
+        model, built, names, own, host_schemas, earlier, style, shown, memory.note
     )
 
 
@@ -12015,85 +11179,71 @@ def _resolve_calling_model(name: str) -> ResolvedModel:
 
 
 def _build_history(
-    messages: Sequence[Message], reader: Origin, earlier: EarlierRounds
+    messages: Sequence[Message], reader: Origin, earlier: EarlierRounds, sign: Sign
 ) -> tuple[str, list[Item]]:
-    closed = _drop_last_turn_details(messages) if earlier.open_turn else messages
-    marked, records = restore_from_details(drop_question_calls(closed))
-    said, stretches = parse_messages(marked)
-    items = build_input(stretches, records, reader)
+    closed = _drop_last_turn_details(messages, sign) if earlier.open_turn else messages
+    marked, records = restore_from_details(drop_question_calls(closed), sign)
+    system_text, parts = parse_messages(marked)
+    items = build_input(parts, records, reader)
     maker = earlier.open_origin
     readable = maker is not None and reader.can_decrypt(maker)
-    return said, [*items, *replay_output(earlier.open_turn, with_reasoning=readable)]
+    open_items = replay_output(earlier.open_turn, with_reasoning=readable)
+    return system_text, [*items, *open_items]
 
 
-def _drop_last_turn_details(messages: Sequence[Message]) -> list[Message]:
-    carriers = [place for place, one in enumerate(messages) if read_details(one)]
-    last = messages[carriers[-1]]
-    bare = {k: v for k, v in last.items() if k != "reasoning_details"}
-    return [*messages[: carriers[-1]], bare, *messages[carriers[-1] + 1 :]]
+def _drop_last_turn_details(messages: Sequence[Message], sign: Sign) -> list[Message]:
+    last = max(place for place, each in enumerate(messages) if read_details(each, sign))
+    bare = {k: v for k, v in messages[last].items() if k != "reasoning_details"}
+    return [*messages[:last], bare, *messages[last + 1 :]]
 
 
 def _replace_query(messages: Sequence[Message], query: str) -> Sequence[Message]:
     if not query.strip():
         return messages
-    places = [
-        place for place, _ in enumerate(messages) if is_turn_start(messages, place)
-    ]
-    if not places:
+    starts = find_turn_starts(messages)
+    if not starts:
         return [*messages, {"role": "user", "content": query}]
-    last = places[-1]
-    rows = as_list(messages[last].get("content"))
+    last = starts[-1]
     others = [
-        row
-        for row in rows
-        if not isinstance(row, Mapping) or row.get("type") not in ("text", "input_text")
+        part
+        for part in as_list(messages[last].get("content"))
+        if as_mapping(part).get("type") not in ("text", "input_text")
     ]
     text: Any = [{"type": "text", "text": query}, *others] if others else query
     return [*messages[:last], {"role": "user", "content": text}, *messages[last + 1 :]]
 
 
 def _build_instructions(
-    asked: AgentRequest, style: ChosenStyle, said: str, sources: list[ContextSource]
+    persona: Persona,
+    style: ChosenStyle,
+    system_text: str,
+    sources: list[ContextSource],
 ) -> str:
-    persona = asked.persona
-    guide = persona.guide.system_prompt if persona.guide else ""
-    parts = [part.strip() for part in (guide, persona.instruction, said)]
-    base = "\n\n".join(part for part in parts if part)
+    texts = (persona.guide.system_prompt, persona.instruction, system_text)
+    base = "\n\n".join(filter(None, map(str.strip, texts)))
     text = build_system_instruction(base, persona.overrides, style)
-    given = format_context(sources)
-    return f"{text}\n\n{given}" if given else text
+    return "\n\n".join(filter(None, (text, format_context(sources))))
 
 
-def _offer_functions(asked: AgentRequest) -> _OfferedFunctions:
-    hosts = responses_tools(as_list(asked.body.get("tools")))
-    ours = responses_tools([describe_tool(tool) for tool in asked.own_tools.tools])
+def _offer_functions(request: AgentRequest) -> tuple[Sequence[Item], ToolNames]:
+    hosts = responses_tools(as_list(request.body.get("tools")))
+    ours = responses_tools(list(map(describe_tool, request.own_tools.tools)))
     functions = [
         tool
         for tool in merge_tools(hosts, ours)
         if tool.get("type") in ("function", "custom")
     ]
     names = ToolNames(tuple(str(tool["name"]) for tool in functions))
-    tools = names.rename_tools(functions)
-    choice = responses_tool_choice(asked.body.get("tool_choice"), tools, names=names)
-    return _OfferedFunctions(tools, names, choice if tools else None)
+    return names.rename_tools(functions), names
 
 
-def _read_host_schemas(
-    offer: _OfferedFunctions, own: OwnTools
-) -> dict[str, Mapping[str, Any]]:
-    named = ((offer.names.own_name(str(one["name"])), one) for one in offer.tools)
-    return {
-        name: tool.get("parameters") or {}
-        for name, tool in named
-        if name not in own.names
-    }
-
-
-def _merge_body(asked: AgentRequest, offer: _OfferedFunctions) -> dict[str, Any]:
-    guide = asked.persona.guide
-    usual = {"temperature": guide.temperature} if guide else {}
-    given = {k: v for k, v in asked.body.items() if v is not None}
-    return {**usual, **given, "tool_choice": offer.choice}
+def _merge_body(
+    request: AgentRequest, tools: Sequence[Item], names: ToolNames
+) -> dict[str, Any]:
+    given = {k: v for k, v in request.body.items() if v is not None}
+    choice = responses_tool_choice(request.body.get("tool_choice"), tools, names)
+    default = {"temperature": request.persona.guide.temperature}
+    return {**default, **given, "tool_choice": choice if tools else None}
 
 
 # ==== gpt5_agent.agent.transcript: The items of one run: checked as they arrive, and kept as history for the next request.
@@ -12120,31 +11270,21 @@ class AnswerEvents:
 
     def process(self, event: RunEvent) -> Iterator[RunEvent]:
         """Yield what is passed on of an event."""
-        match event:
-            case (
-                ItemAdded()
-                | TextDelta()
-                | AnnotationAdded()
-                | PartialImage()
-                | ItemDone()
-            ):
-                moved = event._replace(output_index=self._first + event.output_index)
-                self.next_index = max(self.next_index, moved.output_index + 1)
-                sound = self._check_event(moved)
-                if self.held_events or (self._holds_calls and self._is_call(sound)):
-                    self.held_events += [sound] if sound else []
-                elif sound:
-                    yield sound
-            case ToolOutput():
-                moved_answer = event._replace(
-                    output_index=self._first + event.output_index
-                )
-                self.next_index = max(self.next_index, moved_answer.output_index + 1)
-                yield moved_answer
-            case ResponseDone() if self.held_events:
-                self.held_events.append(event)
-            case _:
-                yield event
+        if isinstance(event, ItemEvent):
+            index = self._first + event.output_index
+            self.next_index = max(self.next_index, index + 1)
+            checked = self._check_event(event._replace(output_index=index))
+            if checked is None:
+                return
+            begins_call = isinstance(checked, ItemAdded) and is_call(checked.item)
+            if self.held_events or (self._holds_calls and begins_call):
+                self.held_events.append(checked)
+            else:
+                yield checked
+        elif isinstance(event, ResponseDone) and self.held_events:
+            self.held_events.append(event)
+        else:
+            yield event
 
     def held_without_calls(self) -> list[RunEvent]:
         """Return the held events without those of calls."""
@@ -12152,15 +11292,10 @@ class AnswerEvents:
         return [
             event
             for event in self.held_events
-            if not isinstance(
-                event, ItemAdded | TextDelta | AnnotationAdded | PartialImage | ItemDone
-            )
-            or event.output_index not in calls
+            if not (isinstance(event, ItemEvent) and event.output_index in calls)
         ]
 
-    def _check_event(
-        self, event: ItemAdded | TextDelta | AnnotationAdded | PartialImage | ItemDone
-    ) -> RunEvent | None:
+    def _check_event(self, event: ItemEvent) -> ItemEvent | None:
         if isinstance(event, ItemAdded) and is_call(event.item):
             return self._begin_call(event)
         if not isinstance(event, ItemDone):
@@ -12174,7 +11309,7 @@ class AnswerEvents:
         self.items[place] = event.item
         return event._replace(output_index=place, item=self._rename_call(event.item))
 
-    def _begin_call(self, event: ItemAdded) -> RunEvent | None:
+    def _begin_call(self, event: ItemAdded) -> ItemAdded | None:
         call_id = event.item.get("call_id")
         if call_id and event.item.get("name") and call_id not in self._calls:
             self._calls[str(call_id)] = event.output_index
@@ -12185,15 +11320,12 @@ class AnswerEvents:
     def _rename_call(self, call: Item) -> Item:
         return {**call, "name": self._original_name(str(call["name"]))}
 
-    def _is_call(self, event: RunEvent | None) -> bool:
-        return isinstance(event, ItemAdded) and is_call(event.item)
-
 
 class Transcript:
     """The history of a run: answers of the model and outputs of calls."""
 
     def __init__(self, history: Iterable[Item]) -> None:
-        """Begin with what was said before."""
+        """Begin with the history of the chat."""
         self.history = list(history)
         self.output: list[Item] = []
         self.next_index = 0
@@ -12203,19 +11335,21 @@ class Transcript:
         self.output += items
         self.history += replay_output(items, with_reasoning=True)
 
-    def add_output(self, call: Item, answer: ToolResult) -> ToolOutput:
+    def add_output(self, call: Item, result: ToolResult) -> ToolOutput:
         """Add the output of a call; return its event."""
-        item = output_item(call, answer)
+        item = output_item(call, result)
         self.output.append(item)
         self.history.append(item)
-        self.next_index += 1
-        return ToolOutput(self.next_index - 1, item, answer.failed, answer.card)
+        return ToolOutput(self._take_index(), item, result.failed, result.card)
 
     def build_call_events(self, call: Item) -> tuple[ItemAdded, ItemDone]:
         """Return the events of a call that no answer of this run contained."""
-        self.next_index += 1
-        index = self.next_index - 1
+        index = self._take_index()
         return ItemAdded(index, call), ItemDone(index, call)
+
+    def _take_index(self) -> int:
+        self.next_index += 1
+        return self.next_index - 1
 
 
 # ==== gpt5_agent.agent.calls: The calls of one round: refused, put to a person, run here, or left to the host.
@@ -12249,36 +11383,46 @@ class CallDecisions(NamedTuple):
 
 
 class RoundCalls:
-    """Decides about the calls of a run, and runs those that are ours."""
+    """Decides about the calls of a run, runs those that are ours, and reports them."""
 
     def __init__(
-        self, asked: AgentRequest, prepared: PreparedRun, totals: RunTotals
+        self,
+        request: AgentRequest,
+        prepared: PreparedRun,
+        totals: RunTotals,
+        steps: StepLog,
+        transcript: Transcript,
     ) -> None:
         """Start with the failures and the approvals of earlier rounds."""
-        self._own = asked.own_tools
-        self._log = asked.log
-        self._tools = prepared.own_tools
-        self._host_schemas = prepared.host_schemas
+        own, earlier = request.own_tools, prepared.earlier_rounds
+        self._settings = own
+        self._log = request.log
+        self._own_names = prepared.own_tools.schemas.keys()
+        self._host_names = prepared.host_schemas.keys()
         self._totals = totals
-        self._confirmations = Confirmations(prepared.earlier_rounds.answers)
-        self._guard = CallGuard(self._schema)
-        for call in prepared.earlier_rounds.failed:
-            self._guard.record_failed_call(call)
-        self._approver = replace(
-            asked.own_tools.approver, ask=self._ask_person, log=asked.log
+        self._steps = steps
+        self._transcript = transcript
+        self._approvals = dict(earlier.answers)
+        self._tools = GuardedTools(
+            {**prepared.host_schemas, **prepared.own_tools.schemas},
+            prepared.own_tools.call,
+            request.log,
         )
+        for call in earlier.failed:
+            self._tools.record_failed_call(call)
+        self._approver = replace(own.approver, ask=self._ask_person, log=request.log)
 
     @property
     def may_ask(self) -> bool:
         """Whether a call may need an approval that the host asks for."""
-        names = (*self._tools.names, *self._host_schemas)
-        passes_on = CALL_TOOL in self._host_schemas and self._approver.may_ask
+        names = (*self._own_names, *self._host_names)
+        passes_on = CALL_TOOL in self._host_names and self._approver.may_ask
         asks = passes_on or any(map(self._needs_approval, names))
-        return self._own.asks_in_chat and asks
+        return self._settings.asks_in_chat and asks
 
     def failed_calls(self) -> list[Item]:
         """Return the calls that failed, for later rounds."""
-        return self._guard.failed_calls()
+        return self._tools.failed_calls()
 
     async def decide(self, calls: Sequence[Item], limit: str) -> CallDecisions:
         """Return what happens to the calls; with a `limit` all are refused.
@@ -12287,55 +11431,78 @@ class RoundCalls:
         """
         refused: dict[str, ToolResult] = {}
         for call in calls:
-            why = limit.replace("{tool}", call["name"]) or self._guard.refusal(call)
+            why = limit.replace("{tool}", call["name"]) or self._tools.refusal(call)
             if why:
                 refused[call["call_id"]] = ToolResult(why, failed=True)
         open_calls = [call for call in calls if call["call_id"] not in refused]
-        judged = [self._resolve_for_rules(call) for call in open_calls]
-        questions = [call for call in judged if self._must_ask(call)]
+        questions = list(
+            filter(self._must_ask, map(self._resolve_for_rules, open_calls))
+        )
         if questions:
-            shown = tuple(questions[:MAX_QUESTIONS])
-            return CallDecisions(tuple(calls), refused, frozenset(), shown)
-        left = [call for call in open_calls if call["name"] not in self._tools.names]
-        for call in map(self._resolve_for_rules, left):
+            first = tuple(questions[:MAX_QUESTIONS])
+            return CallDecisions(tuple(calls), refused, frozenset(), first)
+        host_calls = [one for one in open_calls if one["name"] not in self._own_names]
+        for call in map(self._resolve_for_rules, host_calls):
             why = await self._approver.refusal(
                 call["call_id"], call["name"], parse_arguments(call)
             )
             if why:
                 refused[call["call_id"]] = tool_error(why)
-        ids = frozenset(call["call_id"] for call in left) - refused.keys()
+        ids = frozenset(call["call_id"] for call in host_calls) - refused.keys()
         return CallDecisions(tuple(calls), refused, ids)
 
+    def ask(self, decisions: CallDecisions) -> Iterator[AgentEvent]:
+        """Yield the approval requests; the host shows a card for them."""
+        requests = [build_confirmation_request(call) for call in decisions.questions]
+        yield from requests
+        yield from self._transcript.build_call_events(build_question_call(requests))
+        yield StateChanged("waiting_for_confirmation")
+
     async def run(
-        self, found: CallDecisions
-    ) -> AsyncGenerator[tuple[Item, ToolResult], None]:
-        """Yield the calls that are answered here with their results, in their order."""
-        async with aclosing(run_calls(found.made_calls, self._toolset())) as running:
-            for call in found.own_calls:
-                refused = found.refusals.get(call["call_id"])
-                if refused is not None:
-                    yield call, refused
-                else:
-                    yield await anext(running)
+        self, decisions: CallDecisions, round_step: StepStarted
+    ) -> AsyncGenerator[AgentEvent, None]:
+        """Answer our calls in their order; yield each with its step of the log."""
+        self._totals.calls += len(decisions.calls)
+        steps: dict[str, StepStarted] = {}
+        calls = decisions.made_calls
+        if calls:
+            yield StateChanged("executing_tool")
+        for call in calls:
+            steps[call["call_id"]] = self._start_step(call, round_step)
+            yield steps[call["call_id"]]
+        async with aclosing(run_calls(calls, self._toolset())) as results:
+            for call in decisions.own_calls:
+                refused = decisions.refusals.get(call["call_id"])
+                result = refused or (await anext(results))[1]
+                yield self._transcript.add_output(call, result)
+                if not refused:
+                    step, output = steps[call["call_id"]], str(result.output)
+                    yield self._steps.end(step, failed=result.failed, detail=output)
+        if decisions.host_call_ids:
+            yield StateChanged("waiting_for_tools")
+
+    def _start_step(self, call: Item, round_step: StepStarted) -> StepStarted:
+        label, detail = f"CALL {call['name']}", str(call.get("arguments", ""))
+        return self._steps.start("tool", label, parent=round_step.id, detail=detail)
 
     def _toolset(self) -> Toolset:
-        limits, left = self._own.limits, self._totals.seconds_left
+        limits, left = self._settings.limits, self._totals.seconds_left
         if left is not None:
             limits = limits._replace(batch_seconds=min(limits.batch_seconds, left))
-        tools = GuardedTools(self._tools, self._guard, self._log)
-        return Toolset(tools, self._approver, limits, self._log)
+        return Toolset(self._tools, self._approver, limits, self._log)
 
     async def _ask_person(
         self, call_id: str, name: str, arguments: Mapping[str, Any]
     ) -> bool:
-        if self._own.asks_in_chat:
-            return self._confirmations.consume(call_id, name, arguments)
-        ask = self._own.approver.ask
+        if self._settings.asks_in_chat:
+            confirmation = compute_confirmation_id(call_id, name, arguments)
+            return self._approvals.pop(confirmation, False)  # it counts once
+        ask = self._settings.approver.ask
         with self._totals.pause():
             return ask is not None and await ask(call_id, name, arguments)
 
     def _resolve_for_rules(self, call: Item) -> Item:
-        if call["name"] in self._tools.names:
+        if call["name"] in self._own_names:
             return call
         return max(resolve_host_call(call), call, key=self._strictness)
 
@@ -12343,168 +11510,60 @@ class RoundCalls:
         return _RULES_BY_STRICTNESS.index(self._approver.rule_for(call["name"]))
 
     def _must_ask(self, call: Item) -> bool:
-        if not (self._own.asks_in_chat and self._needs_approval(call["name"])):
+        if not (self._settings.asks_in_chat and self._needs_approval(call["name"])):
             return False
-        arguments = parse_arguments(call)
-        return not self._confirmations.has_answer(
-            call["call_id"], call["name"], arguments
-        )
+        return build_confirmation_request(call).confirmation_id not in self._approvals
 
     def _needs_approval(self, name: str) -> bool:
-        return self._own.approver.rule_for(name) == "ask"
-
-    def _schema(self, name: str) -> Mapping[str, Any] | None:
-        own = self._tools.parameters(name)
-        return self._host_schemas.get(name) if own is None else own
-
-
-class CallEvents:
-    """Answers calls and reports each of them."""
-
-    def __init__(
-        self,
-        round_calls: RoundCalls,
-        steps: StepLog,
-        transcript: Transcript,
-        totals: RunTotals,
-    ) -> None:
-        """Write outputs to `transcript`, their number to `totals`."""
-        self._round_calls = round_calls
-        self._steps = steps
-        self._transcript = transcript
-        self._totals = totals
-
-    def ask(self, found: CallDecisions) -> Iterator[AgentEvent]:
-        """Yield the approval requests; the host shows a card for them."""
-        requests = [build_confirmation_request(call) for call in found.questions]
-        yield from requests
-        yield from self._transcript.build_call_events(build_question_call(requests))
-        yield StateChanged("waiting_for_confirmation")
-
-    def show_calls(self, found: CallDecisions) -> Iterator[AgentEvent]:
-        """Yield the calls that the host was not shown before."""
-        for call in found.calls:
-            yield from self._transcript.build_call_events(call)
-
-    async def run(
-        self, found: CallDecisions, round_step: StepStarted
-    ) -> AsyncGenerator[AgentEvent, None]:
-        """Answer our calls; yield each with its step of the log."""
-        self._totals.calls += len(found.calls)
-        if found.made_calls:
-            yield StateChanged("executing_tool")
-        steps: dict[str, StepStarted] = {}
-        for call in found.made_calls:
-            step = self._steps.start(
-                "tool",
-                f"CALL {call['name']}",
-                parent=round_step.id,
-                detail=str(call.get("arguments", "")),
-            )
-            steps[call["call_id"]] = step
-            yield step
-        async with aclosing(self._round_calls.run(found)) as answers:
-            async for call, answer in answers:
-                yield self._transcript.add_output(call, answer)
-                if call["call_id"] in steps:
-                    yield self._steps.end(
-                        steps[call["call_id"]],
-                        failed=answer.failed,
-                        detail=str(answer.output),
-                    )
-        if found.host_call_ids:
-            yield StateChanged("waiting_for_tools")
+        return self._approver.rule_for(name) == "ask"
 
 
 # ==== gpt5_agent.agent.thoughts: Converts run events so that thoughts are shown as reasoning, or left out.
 
-_THINK_OPEN, _THINK_CLOSE = "<think>", "</think>"
+_TAG = re.compile(r"(?<!`)<(/?)think>", re.ASCII | re.IGNORECASE)
+_TAG_START = re.compile(r"</?(?:t(?:h(?:i(?:nk?)?)?)?)?\Z", re.ASCII | re.IGNORECASE)
 
 
-class ThinkSpan(NamedTuple):
-    """A piece of text, and whether it is a thought."""
-
+class _TextSpan(NamedTuple):
     is_thought: bool
     text: str
 
 
-class ThinkTagParser:
-    """Splits a text that comes in pieces at its think tags."""
+class _ThinkTagParser:
 
     def __init__(self) -> None:
-        """Begin outside of a thought."""
         self._is_thought = False
-        self._buffer = ""
-        self._previous_character = ""
+        self._previous = ""
+        self._held = ""
 
-    def feed(self, text: str) -> list[ThinkSpan]:
-        """Take a piece; return the spans that are certain now."""
-        self._buffer += text
-        return _merge_spans(self._complete_spans(at_end=False))
-
-    def close(self) -> list[ThinkSpan]:
-        """Return the rest, which could have been the beginning of a tag."""
-        return _merge_spans(self._complete_spans(at_end=True))
-
-    def _complete_spans(self, *, at_end: bool) -> Iterator[ThinkSpan]:
-        while self._buffer:
-            place, tag = _find_tag(self._buffer)
-            if not tag:
-                place = len(self._buffer) - (
-                    0 if at_end else _count_partial_tag(self._buffer)
-                )
-                if place:
-                    yield self._take_span(place)
-                return
-            before = self._buffer[place - 1] if place else self._previous_character
-            if before == "`":
-                yield self._take_span(place + len(tag))
-                continue
-            if place:
-                yield self._take_span(place)
-            self._buffer = self._buffer[len(tag) :]
-            self._is_thought = tag == _THINK_OPEN
-
-    def _take_span(self, length: int) -> ThinkSpan:
-        taken, self._buffer = self._buffer[:length], self._buffer[length:]
-        self._previous_character = taken[-1]
-        return ThinkSpan(self._is_thought, taken)
+    def feed(self, text: str, *, at_end: bool = False) -> list[_TextSpan]:
+        text, start = self._previous + self._held + text, len(self._previous)
+        partial = None if at_end else _TAG_START.search(text, start)
+        end = partial.start() if partial else len(text)
+        spans: list[_TextSpan] = []
+        for tag in _TAG.finditer(text, start):
+            spans.append(_TextSpan(self._is_thought, text[start : tag.start()]))
+            start, self._is_thought = tag.end(), not tag[1]
+        spans.append(_TextSpan(self._is_thought, text[start:end]))
+        self._previous, self._held = text[:end][-1:], text[end:]
+        groups = groupby(
+            (span for span in spans if span.text), attrgetter("is_thought")
+        )
+        return [
+            _TextSpan(kind, "".join(one.text for one in group))
+            for kind, group in groups
+        ]
 
 
-def parse_think_spans(text: str) -> list[ThinkSpan]:
-    """Return the spans of a whole text."""
-    reader = ThinkTagParser()
-    return _merge_spans([*reader.feed(text), *reader.close()])
-
-
-def _merge_spans(spans: Iterator[ThinkSpan] | list[ThinkSpan]) -> list[ThinkSpan]:
-    groups = groupby(spans, attrgetter("is_thought"))
-    return [
-        ThinkSpan(kind, "".join(one.text for one in group)) for kind, group in groups
-    ]
-
-
-def _find_tag(text: str) -> tuple[int, str]:
-    lowered = text.lower()
-    found = [(lowered.find(tag), tag) for tag in (_THINK_OPEN, _THINK_CLOSE)]
-    return min([one for one in found if one[0] >= 0], default=(-1, ""))
-
-
-def _count_partial_tag(text: str) -> int:
-    lowered = text[-len(_THINK_CLOSE) :].lower()
-    for length in range(min(len(lowered), len(_THINK_CLOSE) - 1), 0, -1):
-        if any(
-            tag.startswith(lowered[-length:]) for tag in (_THINK_OPEN, _THINK_CLOSE)
-        ):
-            return length
-    return 0
+def _parse_spans(text: str) -> list[_TextSpan]:
+    return _ThinkTagParser().feed(text, at_end=True)
 
 
 @dataclass(slots=True)
 class _ShownPart:
 
     index: int
-    name: str
+    id: str
     is_thought: bool
     text: str = ""
 
@@ -12518,80 +11577,77 @@ class _ShownPart:
     def end_event(self) -> ItemDone:
         return ItemDone(self.index, self._item("completed", self.text.rstrip()))
 
+    def events(self, text: str) -> Iterator[RunEvent]:
+        yield self.start_event()
+        if text:
+            yield self.add_text(text)
+        yield self.end_event()
+
     def _item(self, status: str, text: str) -> Item:
         if self.is_thought:
             summary = [{"type": "summary_text", "text": text}] if text else []
-            return _build_thought_item(self.name, summary, status)
+            head = {"id": f"rs_{self.id}", "type": "reasoning"}
+            return {**head, "summary": summary, "status": status}
         part = {"type": "output_text", "text": text, "annotations": []}
-        head = {"id": self.name, "type": "message", "role": "assistant"}
+        head = {"id": self.id, "type": "message", "role": "assistant"}
         return {**head, "status": status, "content": [part]}
 
 
 class _MessageParts:
 
     def __init__(
-        self,
-        item: Item,
-        new_index: Callable[[], int],
-        *,
-        emits: bool,
-        is_thought: bool,
-        is_held: bool,
+        self, item: Item, new_index: Callable[[], int], *, emits: bool, is_thought: bool
     ) -> None:
         self.is_thought = is_thought
-        self.is_held = is_held
-        self.is_commentary = item.get("phase") == "commentary"
+        self.is_held = False
+        self.is_commentary = is_commentary(item)
         self._item = item
         self._new_index = new_index
         self._shows_thoughts = emits
-        self._reader = ThinkTagParser()
-        self._held: list[ThinkSpan] = []
-        self._pieces: list[_ShownPart] = []
+        self._parser = _ThinkTagParser()
+        self._held: list[_TextSpan] = []
+        self._parts: list[_ShownPart] = []
         self._is_complete = False
 
     @property
     def text(self) -> str:
-        return "\n".join(one.text for one in self._pieces if not one.is_thought)
+        return "\n".join(part.text for part in self._parts if not part.is_thought)
 
     @property
     def is_shown(self) -> bool:
-        return bool(self._pieces)
+        return bool(self._parts)
 
     def add_text(self, text: str) -> Iterator[RunEvent]:
-        yield from self._process_spans(self._reader.feed(text))
+        yield from self._show_spans(self._parser.feed(text))
+
+    def close(self) -> Iterator[RunEvent]:
+        yield from self._show_spans(self._parser.feed("", at_end=True))
 
     def end(self, item: Item) -> Iterator[RunEvent]:
         self._item, self._is_complete = item, True
-        yield from self._process_spans(self._reader.close())
+        yield from self.close()
         yield from self._end_last()
 
     def become_thought(self) -> Iterator[RunEvent]:
         self.is_thought, self._held = True, []
-        for piece in self._pieces if self._shows_thoughts else ():
-            if not piece.is_thought:
-                piece.is_thought = True
-                yield piece.end_event()
+        for part in self._parts if self._shows_thoughts else ():
+            if not part.is_thought:
+                part.is_thought = True
+                yield part.end_event()
 
     def release(self) -> Iterator[RunEvent]:
         self.is_held, held, self._held = False, self._held, []
-        yield from self._process_spans(held)
+        yield from self._show_spans(held)
         yield from self.close()
         if self._is_complete:
             yield from self._end_last()
 
     def repeat_as_answer(self) -> Iterator[RunEvent]:
-        spans = parse_think_spans(message_text(self._item))
-        text = "".join(span.text for span in spans if not span.is_thought).strip()
+        text = _answer_text(self._item)
         if text and not self.text:
-            piece = self._start_part(is_thought=False)
-            yield piece.start_event()
-            yield piece.add_text(text)
-            yield piece.end_event()
+            yield from self._add_part(is_thought=False).events(text)
 
-    def close(self) -> Iterator[RunEvent]:
-        yield from self._process_spans(self._reader.close())
-
-    def _process_spans(self, spans: list[ThinkSpan]) -> Iterator[RunEvent]:
+    def _show_spans(self, spans: list[_TextSpan]) -> Iterator[RunEvent]:
         for span in spans:
             is_thought = span.is_thought or self.is_thought
             if self.is_held:
@@ -12600,44 +11656,32 @@ class _MessageParts:
                 yield from self._show(span.text, is_thought)
 
     def _show(self, text: str, is_thought: bool) -> Iterator[RunEvent]:
-        last = self._pieces[-1] if self._pieces else None
+        last = self._parts[-1] if self._parts else None
         if last is None or last.is_thought is not is_thought:
             text = text.lstrip()  # blank lines between a thought and an answer
             if not text:
                 return
             if last:
                 yield last.end_event()
-            last = self._start_part(is_thought)
+            last = self._add_part(is_thought)
             yield last.start_event()
         yield last.add_text(text)
 
-    def _start_part(self, is_thought: bool) -> _ShownPart:
+    def _add_part(self, is_thought: bool) -> _ShownPart:
         index, own = self._new_index(), str(self._item.get("id") or "")
-        name = own if own and not self._pieces else f"{own or 'msg'}_{index}"
-        piece = _ShownPart(index, name, is_thought)
-        self._pieces.append(piece)
-        return piece
+        id_ = own if own and not self._parts else f"{own or 'msg'}_{index}"
+        self._parts.append(_ShownPart(index, id_, is_thought))
+        return self._parts[-1]
 
     def _end_last(self) -> Iterator[RunEvent]:
-        if not self._pieces:
+        if not self._parts:
             return
-        last, own = self._pieces[-1], message_text(self._item)
-        if not last.is_thought and parse_think_spans(own) == [ThinkSpan(False, own)]:
+        last, own = self._parts[-1], message_text(self._item)
+        if not last.is_thought and _parse_spans(own) == [_TextSpan(False, own)]:
             last.text = own
             yield ItemDone(last.index, self._item)
         else:
             yield last.end_event()
-
-
-def _build_thought_item(
-    name: str, summary: list[Item], status: str = "completed"
-) -> Item:
-    return {
-        "id": f"rs_{name}",
-        "type": "reasoning",
-        "summary": summary,
-        "status": status,
-    }
 
 
 class ThoughtFilter:
@@ -12652,7 +11696,6 @@ class ThoughtFilter:
         self._next = 0
         self._indexes: dict[int, int] = {}
         self._messages: dict[int, _MessageParts] = {}
-        self._texts: dict[int, str] = {}
 
     def begin_round(self, *, may_call: bool) -> None:
         """Prepare for another answer of the model."""
@@ -12661,8 +11704,9 @@ class ThoughtFilter:
         self._messages = {}
 
     def get_text(self, index: int) -> str:
-        """Return what is shown as an answer of the run's message at `index`."""
-        return self._texts.get(index, "")
+        """Return the shown answer of this round's message at `index`."""
+        message = self._messages.get(index)
+        return message.text if message else ""
 
     def show(self, event: RunEvent) -> Iterator[RunEvent]:
         """Yield the events that replace an event."""
@@ -12686,59 +11730,43 @@ class ThoughtFilter:
     def build_carrier(self) -> Iterator[RunEvent]:
         """Yield an empty thought to which details can be attached."""
         index = self._new_index()
-        yield from _build_thought_events(index, f"carrier_{index}", "")
+        yield from _ShownPart(index, f"carrier_{index}", is_thought=True).events("")
 
     def _start_message(self, item: Item) -> _MessageParts:
-        comments = item.get("phase") == "commentary"
-        is_thought = self._has_called or (self._shows_thoughts and comments)
-        may_end_in_call = self._may_call and item.get("phase") != "final_answer"
-        hides = not self._shows_thoughts and (may_end_in_call or comments)
-        return _MessageParts(
-            item,
-            self._new_index,
-            emits=self._shows_thoughts,
-            is_thought=is_thought,
-            is_held=hides and not is_thought,
+        emits, comments = self._shows_thoughts, is_commentary(item)
+        is_thought = self._has_called or (emits and comments)
+        message = _MessageParts(
+            item, self._new_index, emits=emits, is_thought=is_thought
         )
+        may_end_in_call = self._may_call and item.get("phase") != "final_answer"
+        message.is_held = not (emits or is_thought) and (may_end_in_call or comments)
+        return message
 
-    def _show_other(
-        self,
-        event: (
-            ItemAdded
-            | TextDelta
-            | PartialImage
-            | AnnotationAdded
-            | ItemDone
-            | ToolOutput
-        ),
-    ) -> Iterator[RunEvent]:
+    def _show_other(self, event: ItemEvent | ToolOutput) -> Iterator[RunEvent]:
         if isinstance(event, ItemAdded) and is_call(event.item):
-            yield from self._handle_call(event.item)
+            yield from self._show_call(event.item)
         if isinstance(event, TextDelta) and event.kind in ("summary", "reasoning"):
             self._has_thought = True
         if event.output_index not in self._indexes:
             self._indexes[event.output_index] = self._new_index()
         yield event._replace(output_index=self._indexes[event.output_index])
 
-    def _handle_call(self, call: Item) -> Iterator[RunEvent]:
-        for message in self._messages.values():
+    def _show_call(self, call: Item) -> Iterator[RunEvent]:
+        messages = self._messages.values()
+        for message in messages:
             yield from message.become_thought()
-        self._store_texts()
-        heard = any(message.is_shown for message in self._messages.values())
-        if self._shows_thoughts and not (
-            self._has_called or self._has_thought or heard
-        ):
+        has_text = self._has_thought or any(message.is_shown for message in messages)
+        if self._shows_thoughts and not (self._has_called or has_text):
             name = call.get("name")
             asks = name == "ask_user"
             sentence = "I have a question." if asks else f"I am going to use {name}."
-            yield from _build_thought_events(
-                self._new_index(), str(call.get("call_id")), sentence
-            )
+            thought = _ShownPart(self._new_index(), str(call.get("call_id")), True)
+            yield from thought.events(sentence)
         self._has_called = True
 
     def _close(self) -> Iterator[RunEvent]:
         messages = list(self._messages.values())
-        has_answer = any(not one.is_commentary for one in messages)
+        has_answer = any(not message.is_commentary for message in messages)
         for message in messages:
             if not message.is_held:
                 yield from message.close()
@@ -12746,10 +11774,6 @@ class ThoughtFilter:
                 yield from message.release()
         if self._shows_thoughts and messages and not (self._has_called or has_answer):
             yield from messages[-1].repeat_as_answer()
-        self._store_texts()
-
-    def _store_texts(self) -> None:
-        self._texts |= {index: one.text for index, one in self._messages.items()}
 
     def _new_index(self) -> int:
         self._next += 1
@@ -12759,50 +11783,26 @@ class ThoughtFilter:
 def read_answer_text(output: Iterable[Item]) -> str:
     """Return the answer of a round without calls: no thoughts, no commentary."""
     messages = [item for item in output if item_type(item) == "message"]
-    final = [item for item in messages if item.get("phase") != "commentary"]
-    texts = [
-        "".join(
-            span.text
-            for span in parse_think_spans(message_text(item))
-            if not span.is_thought
-        )
-        for item in final or messages
-    ]
-    return "\n\n".join(text.strip() for text in texts if text.strip())
+    final = [item for item in messages if not is_commentary(item)]
+    return "\n\n".join(filter(None, map(_answer_text, final or messages)))
 
 
-def _build_thought_events(index: int, name: str, text: str) -> Iterator[RunEvent]:
-    thought = _ShownPart(index, name, is_thought=True)
-    yield thought.start_event()
-    if text:
-        yield thought.add_text(text)
-    yield thought.end_event()
+def _answer_text(message: Item) -> str:
+    spans = _parse_spans(message_text(message))
+    return "".join(span.text for span in spans if not span.is_thought).strip()
 
 
 # ==== gpt5_agent.agent.provider: The Responses API as the agent's provider.
 
 
-class ProviderConfig(NamedTuple):
-    """What all requests of a run share.
-
-    `tools_ran` says that tools ran before: nothing is then sent twice.
-    """
-
-    request: ResponsesRequest
-    endpoint: Endpoint
-    connections: Connections
-    limits: Limits
-    tools_ran: bool = False
-
-
 class ResponsesProvider:
     """Continues a history, one answer of the model at a time."""
 
-    def __init__(self, config: ProviderConfig) -> None:
-        """Send nothing yet."""
-        self._config = config
-        self._request = config.request
-        self._has_run = config.tools_ran
+    def __init__(self, request: AgentRequest, prepared: PreparedRun) -> None:
+        """Send nothing yet; after tools ran, nothing is sent twice."""
+        self._settings = request
+        self._request = prepared.request
+        self._tools_ran = prepared.earlier_rounds.is_continuation
         self._invalid_reasoning: list[Item] = []
 
     async def generate(
@@ -12813,45 +11813,41 @@ class ResponsesProvider:
         Tools stay in the request when none may be called: the prompt cache depends on
         them.
         """
-        config, sent = self._config, [
-            one for one in history if one not in self._invalid_reasoning
-        ]
-        limits = config.limits
-        if self._has_run:
+        settings, limits = self._settings, self._settings.limits
+        sent = [item for item in history if item not in self._invalid_reasoning]
+        if self._tools_ran:
             limits = limits._replace(retries=RetryPolicy(0))
+        choice = self._tool_choice(bool(tools))
         request = self._request.model_copy(
-            update={"input": sent, "tool_choice": self._tool_choice(bool(tools))}
+            update={"input": sent, "tool_choice": choice}
         )
-        events = run(request, config.endpoint, config.connections, limits)
+        events = run(request, settings.endpoint, settings.connections, limits)
         async with aclosing(events):
             async for event in events:
-                match event:
-                    case Status():
-                        self._apply_fallback(event.cause, sent)
-                        yield event
-                    case RunDone():
-                        yield _build_model_answer(event)
-                    case _:
-                        yield event
-        self._has_run = True
+                if isinstance(event, Status):
+                    self._apply_fallback(event.cause, sent)
+                if isinstance(event, RunDone):
+                    yield _build_model_answer(event)
+                else:
+                    yield event
+        self._tools_ran = True
 
     def _tool_choice(self, may_call: bool) -> object:
         choice = self._request.tool_choice
         if not may_call:
             return "none" if self._request.tools else None
-        return next_tool_choice(choice) if self._has_run else choice
+        return next_tool_choice(choice) if self._tools_ran else choice
 
     def _apply_fallback(self, cause: str, sent: Sequence[Item]) -> None:
+        update: dict[str, object] = {}
         match cause:
             case "reasoning":
                 self._invalid_reasoning += filter(is_reasoning, sent)
             case "stream":
-                self._request = self._request.model_copy(update={"stream": False})
+                update = {"stream": False}
             case "summary":
-                reasoning = drop_summary(self._request.reasoning)
-                self._request = self._request.model_copy(
-                    update={"reasoning": reasoning}
-                )
+                update = {"reasoning": drop_summary(self._request.reasoning)}
+        self._request = self._request.model_copy(update=update)
 
 
 def _build_model_answer(ended: RunDone) -> ModelAnswer:
@@ -12862,44 +11858,35 @@ def _build_model_answer(ended: RunDone) -> ModelAnswer:
 # ==== gpt5_agent.agent.loop: The agent's loop: the model answers, its calls are run, until there are no more calls.
 
 
-class Agent:
-    """One run of the loop.
-
-    `is_over` says whether the answer is complete; if not, the host calls again.
-    `answer` holds the items of the last round.
-    """
+class _Agent:
 
     def __init__(
         self,
-        asked: AgentRequest,
+        request: AgentRequest,
         prepared: PreparedRun,
         provider: Provider,
         totals: RunTotals,
     ) -> None:
-        """Send nothing yet."""
         self.is_over = True
         self.answer: list[Item] = []
         self._prepared = prepared
         self._provider = provider
         self._totals = totals
-        self._steps = StepLog(asked.log, monotonic_seconds, debug=asked.debug)
+        self._steps = StepLog(request.log, debug=request.debug)
         self._transcript = Transcript(prepared.request.input)
-        self._round_calls = RoundCalls(asked, prepared, totals)
-        self._call_events = CallEvents(
-            self._round_calls, self._steps, self._transcript, totals
+        self._round_calls = RoundCalls(
+            request, prepared, totals, self._steps, self._transcript
         )
         self._continues = True
         self._round_began = 0.0
         self._run_end = RunDone(COMPLETED)
 
     def build_run_end(self) -> RunDone:
-        """Return how the run ended, with all its output."""
         totals, last = self._totals, self._run_end
         output = tuple(self._transcript.output)
         return RunDone(last.ending, totals.usage, totals.last_usage, output, last.trace)
 
     async def run(self) -> AsyncGenerator[AgentEvent, None]:
-        """Run round after round; yield what happens."""
         if self._prepared.note:
             yield Status(self._prepared.note)
         for source in self._prepared.sources:
@@ -12916,16 +11903,16 @@ class Agent:
         number = self._totals.rounds
         step = self._steps.start("round", f"ROUND {number}")
         yield step
-        found = await self._decide_calls(
-            self._prepared.earlier_rounds.open_turn, number
-        )
-        if found.questions:
-            for event in self._call_events.ask(found):
+        open_turn = self._prepared.earlier_rounds.open_turn
+        decisions = await self._decide_calls(open_turn, number)
+        if decisions.questions:
+            for event in self._round_calls.ask(decisions):
                 yield event
         else:
-            for event in self._call_events.show_calls(found):
-                yield event
-            async with aclosing(self._call_events.run(found, step)) as events:
+            for call in decisions.calls:  # the host was not shown them before
+                for event in self._transcript.build_call_events(call):
+                    yield event
+            async with aclosing(self._round_calls.run(decisions, step)) as events:
                 async for event in events:
                     yield event
         yield self._steps.end(step)
@@ -12939,126 +11926,114 @@ class Agent:
         step = self._steps.start("round", f"ROUND {number}", may_call=self._continues)
         yield StateChanged("thinking")
         yield step
-        sound = AnswerEvents(
+        answer = AnswerEvents(
             self._transcript.next_index,
             self._prepared.names.own_name,
             holds_calls=self._continues and self._round_calls.may_ask,
         )
-        async with aclosing(self._run_model(step, sound)) as events:
-            async for event in events:
-                yield event
-        async with aclosing(self._run_calls(step, sound)) as events:
-            async for event in events:
-                yield event
+        for part in (self._run_model(step, answer), self._run_calls(step, answer)):
+            async with aclosing(part) as events:
+                async for event in events:
+                    yield event
         yield self._steps.end(step, failed=self._run_end.ending.is_failure)
 
     async def _run_model(
-        self, round_step: StepStarted, sound: AnswerEvents
+        self, round_step: StepStarted, answer: AnswerEvents
     ) -> AsyncGenerator[AgentEvent, None]:
         label = f"{self._prepared.model.id} Thought"
         step = self._steps.start("model", label, parent=round_step.id)
         yield step
-        offered = self._prepared.request.tools or ()
-        tools = offered if round_step.may_call else ()
-        events = self._provider.generate(self._transcript.history, tools)
+        tools = self._prepared.request.tools if round_step.may_call else None
+        events = self._provider.generate(self._transcript.history, tools or ())
         async with aclosing(events):
             async for event in events:
                 if isinstance(event, ModelAnswer):
                     self._run_end = event.run_end
                 else:
-                    for passed in sound.process(event):
+                    for passed in answer.process(event):
                         yield passed
         usage, failed = self._run_end.usage, self._run_end.ending.is_failure
         self._totals.add_turn(usage)
         yield self._steps.end(step, usage=usage, failed=failed)
 
     async def _run_calls(
-        self, step: StepStarted, sound: AnswerEvents
+        self, step: StepStarted, answer: AnswerEvents
     ) -> AsyncGenerator[AgentEvent, None]:
-        self.answer = [sound.items[index] for index in sorted(sound.items)]
+        self.answer = [answer.items[index] for index in sorted(answer.items)]
         self._transcript.add_answer(self.answer)
-        self._transcript.next_index = sound.next_index
+        self._transcript.next_index = answer.next_index
         if self._run_end.ending.is_failure:
             self._continues = False
-            for held in sound.held_events:
+            for held in answer.held_events:
                 yield held
             return
-        found = await self._decide_calls(self.answer, self._totals.rounds)
-        self._continues = self._continues and bool(found.calls)
-        for released in self._release_held(sound, found):
+        decisions = await self._decide_calls(self.answer, self._totals.rounds)
+        self._continues = self._continues and bool(decisions.calls)
+        for released in self._release_held(answer, decisions):
             yield released
-        yield self._build_round_end(sound)
-        if found.questions:
+        yield self._build_round_end(answer)
+        if decisions.questions:
             return
-        async with aclosing(self._call_events.run(found, step)) as events:
+        async with aclosing(self._round_calls.run(decisions, step)) as events:
             async for event in events:
                 yield event
-        if found.host_call_ids and found.own_calls:
-            yield self._build_round_end(sound)
+        if decisions.host_call_ids and decisions.own_calls:
+            yield self._build_round_end(answer)
 
     async def _decide_calls(self, items: Iterable[Item], number: int) -> CallDecisions:
-        original = self._prepared.names.own_name
+        own_name = self._prepared.names.own_name
         calls = [
-            {**item, "name": original(str(item["name"]))}
+            {**item, "name": own_name(str(item["name"]))}
             for item in items
             if is_call(item)
         ]
-        found = await self._round_calls.decide(calls, self._totals.limit_error(number))
-        if found.questions or found.host_call_ids:
+        limit = self._totals.limit_error(number)
+        decisions = await self._round_calls.decide(calls, limit)
+        if decisions.questions or decisions.host_call_ids:
             self.is_over = self._continues = False
-        return found
+        return decisions
 
     def _release_held(
-        self, sound: AnswerEvents, found: CallDecisions
+        self, answer: AnswerEvents, decisions: CallDecisions
     ) -> Iterator[AgentEvent]:
-        if not found.questions:
-            yield from sound.held_events
+        if not decisions.questions:
+            yield from answer.held_events
             return
-        for event in sound.held_without_calls():
+        for event in answer.held_without_calls():
             if isinstance(event, ResponseDone):
-                yield from self._call_events.ask(found)
+                yield from self._round_calls.ask(decisions)
             yield event
 
-    def _build_round_end(self, sound: AnswerEvents) -> RoundEnded:
+    def _build_round_end(self, answer: AnswerEvents) -> RoundEnded:
+        usage = self._run_end.usage
         notes = {
             "style": self._prepared.style,
-            "usage": dump_usage(self._run_end.usage),
+            "usage": usage._asdict() if usage else {},
             "seconds": round(self._totals.seconds - self._round_began, 3),
             "failed": self._round_calls.failed_calls(),
         }
-        name, items = str(self._totals.rounds), tuple(sorted(sound.items.items()))
-        return RoundEnded(name, items, notes, goes_on=not self.is_over)
+        items = tuple(sorted(answer.items.items()))
+        return RoundEnded(
+            str(self._totals.rounds), items, notes, goes_on=not self.is_over
+        )
 
 
 MakeProvider = Callable[[AgentRequest, PreparedRun], Provider]
 
 
-def make_responses_provider(asked: AgentRequest, prepared: PreparedRun) -> Provider:
-    """Return the Responses API as a provider."""
-    return ResponsesProvider(
-        ProviderConfig(
-            prepared.request,
-            asked.endpoint,
-            asked.connections,
-            asked.limits,
-            tools_ran=prepared.earlier_rounds.is_continuation,
-        )
-    )
-
-
 async def run_agent(
-    asked: AgentRequest, make_provider: MakeProvider = make_responses_provider
+    request: AgentRequest, make_provider: MakeProvider = ResponsesProvider
 ) -> AsyncGenerator[AgentEvent, None]:
     """Answer a question; yield what happens.
 
-    Raises nothing of ours: what cannot be asked is an ending. Exactly one RunDone
-    comes; ReadyForInput is the last event, unless the host has to go on first.
+    An invalid request is an ending, not an exception. Exactly one RunDone comes;
+    ReadyForInput is the last event, unless the host has to go on first.
     """
-    totals = RunTotals(asked.budget, asyncio.get_running_loop().time)
+    totals = RunTotals(request.budget)
     agent, kind = None, "cancelled"
     try:
         try:
-            agent = _start_agent(asked, make_provider, totals)
+            agent = _start_agent(request, make_provider, totals)
         except ResponsesError as refused:
             ended = RunDone(ending_of_exception(refused, has_begun=False))
         else:
@@ -13068,22 +12043,22 @@ async def run_agent(
             ended = agent.build_run_end()
         kind = ended.ending.kind
         text = read_answer_text(agent.answer) if agent else ""
-        metadata = _build_metadata(asked, totals, kind)
+        metadata = _build_metadata(request, totals, kind)
         over = agent is None or agent.is_over
         for last in _final_events(ended, text, metadata) if over else (ended,):
             yield last
     finally:
         if agent is None or agent.is_over:
-            asked.on_end(_build_metadata(asked, totals, kind))
+            request.on_end(_build_metadata(request, totals, kind))
 
 
 def _start_agent(
-    asked: AgentRequest, make_provider: MakeProvider, totals: RunTotals
-) -> Agent:
-    prepared = prepare_run(asked)
+    request: AgentRequest, make_provider: MakeProvider, totals: RunTotals
+) -> _Agent:
+    prepared = prepare_run(request)
     earlier = prepared.earlier_rounds
     totals.add_earlier(earlier.rounds, earlier.calls, earlier.usage, earlier.seconds)
-    return Agent(asked, prepared, make_provider(asked, prepared), totals)
+    return _Agent(request, prepared, make_provider(request, prepared), totals)
 
 
 def _final_events(
@@ -13098,18 +12073,21 @@ def _final_events(
     yield ReadyForInput()
 
 
-def _build_metadata(asked: AgentRequest, totals: RunTotals, ending: str) -> RunMetadata:
-    model = resolve_model(asked.model)
-    prices = asked.prices or model.facts.prices
-    return totals.metadata(asked.strategy, model.id, ending, prices)
+def _build_metadata(
+    request: AgentRequest, totals: RunTotals, ending: str
+) -> RunMetadata:
+    model, usage = resolve_model(request.model), totals.total_usage
+    price = cost_of_run(usage, model.facts.prices, ()) or 0.0
+    used = (totals.rounds, totals.calls, totals.seconds, price, usage)
+    return RunMetadata(request.strategy, model.id, ending, *used)
 
 
 # ==== gpt5_agent.shell.bridge: Makes an async iterator a plain iterator for a server's threads.
 
 AnswerPiece = dict[str, Any] | str
-Result = TypeVar("Result")
+_Result = TypeVar("_Result")
 
-KEEPALIVE_CHUNK: AnswerPiece = {"choices": []}
+_KEEPALIVE_CHUNK: AnswerPiece = {"choices": []}
 """Open WebUI passes over it, as every reader of chat chunks does."""
 
 _BRIDGE_CLOSE_SECONDS = 5.0
@@ -13120,44 +12098,36 @@ class BridgeClosed(Exception):
     """The bridge was closed: nothing more is answered."""
 
 
-class AnswerReader:
-    """One answer, read piece by piece from any thread.
-
-    An iterator and not a generator: the server adds an end of its own to generators.
-    """
+class _AnswerReader:
 
     def __init__(self, lease_seconds: float, beat_seconds: float) -> None:
-        """Begin with a lease for the reader that is about to come."""
         self._lease_seconds = lease_seconds
         self._beat_seconds = beat_seconds
         self._pieces: SimpleQueue[AnswerPiece | None] = SimpleQueue()
         self._last_read_at: float | None = monotonic_seconds()
-        self._ended = False
+        self._has_ended = False
 
     def __iter__(self) -> Self:
-        """Return itself."""
         return self
 
     def __next__(self) -> AnswerPiece:
-        """Return the next piece; a keepalive chunk if none comes in time."""
-        if self._ended:
+        if self._has_ended:
             raise StopIteration
         self._last_read_at = None
         try:
             piece = self._pieces.get(timeout=self._beat_seconds)
         except Empty:
-            piece = KEEPALIVE_CHUNK
+            piece = _KEEPALIVE_CHUNK
         self._last_read_at = monotonic_seconds()
         if piece is None:
-            self._ended = True
+            self._has_ended = True
             raise StopIteration
         return piece
 
     async def consume(
         self, pieces: AsyncGenerator[AnswerPiece, None], last: AnswerPiece
     ) -> None:
-        """Queue all pieces while they are read; queue `last` if cancelled."""
-        watching = asyncio.create_task(self._watch(asyncio.current_task()))
+        watcher = asyncio.create_task(self._watch(asyncio.current_task()))
         try:
             async with aclosing(pieces):
                 async for piece in pieces:
@@ -13166,10 +12136,10 @@ class AnswerReader:
             self._pieces.put(last)
             raise
         finally:
-            watching.cancel()
+            watcher.cancel()
             self._pieces.put(None)
 
-    async def _watch(self, filling: asyncio.Task[Any] | None) -> None:
+    async def _watch(self, task: asyncio.Task[Any] | None) -> None:
         rest = self._lease_seconds
         while rest > 0:
             await asyncio.sleep(rest)
@@ -13178,8 +12148,8 @@ class AnswerReader:
                 rest = self._beat_seconds
             else:
                 rest = left_at + self._lease_seconds - monotonic_seconds()
-        if filling is not None:
-            filling.cancel()
+        if task is not None:
+            task.cancel()
 
 
 class AsyncBridge:
@@ -13192,10 +12162,7 @@ class AsyncBridge:
         lease_seconds: float = 5.0,
         beat_seconds: float = 1.0,
     ) -> None:
-        """Start nothing.
-
-        `last` ends an open answer when we close; then `at_end` is awaited.
-        """
+        """Start nothing; at `close`, `last` ends an open answer; then comes `at_end`."""
         self._last = last
         self._on_close = at_end
         self._lease_seconds = lease_seconds
@@ -13206,13 +12173,15 @@ class AsyncBridge:
         self._closing = asyncio.Event()
         self._is_closed = False
 
-    def stream(self, pieces: AsyncGenerator[AnswerPiece, None]) -> AnswerReader:
+    def stream(
+        self, pieces: AsyncGenerator[AnswerPiece, None]
+    ) -> Iterator[AnswerPiece]:
         """Return `pieces` as a plain iterator; raises BridgeClosed."""
-        reading = AnswerReader(self._lease_seconds, self._beat_seconds)
-        self._submit(reading.consume(pieces, self._last))
-        return reading
+        reader = _AnswerReader(self._lease_seconds, self._beat_seconds)
+        self._submit(reader.consume(pieces, self._last))
+        return reader
 
-    def run(self, work: Coroutine[Any, Any, Result]) -> Result:
+    def run(self, work: Coroutine[Any, Any, _Result]) -> _Result:
         """Return the result of `work`; raises BridgeClosed, also while it runs."""
         try:
             return self._submit(work).result()
@@ -13228,7 +12197,7 @@ class AsyncBridge:
             loop.call_soon_threadsafe(self._closing.set)
             thread.join(_BRIDGE_CLOSE_SECONDS)
 
-    def _submit(self, work: Coroutine[Any, Any, Result]) -> Future[Result]:
+    def _submit(self, work: Coroutine[Any, Any, _Result]) -> Future[_Result]:
         with self._lock:
             if self._is_closed:
                 work.close()
@@ -13238,15 +12207,17 @@ class AsyncBridge:
             return asyncio.run_coroutine_threadsafe(work, self._loop)
 
     def _start_thread(self) -> asyncio.AbstractEventLoop:
-        begun: SimpleQueue[asyncio.AbstractEventLoop] = SimpleQueue()
+        started: SimpleQueue[asyncio.AbstractEventLoop] = SimpleQueue()
         self._thread = Thread(
-            target=lambda: asyncio.run(self._run_loop(begun)), name="agent", daemon=True
+            target=lambda: asyncio.run(self._run_loop(started)),
+            name="agent",
+            daemon=True,
         )
         self._thread.start()
-        return begun.get()
+        return started.get()
 
-    async def _run_loop(self, begun: SimpleQueue[asyncio.AbstractEventLoop]) -> None:
-        begun.put(asyncio.get_running_loop())
+    async def _run_loop(self, started: SimpleQueue[asyncio.AbstractEventLoop]) -> None:
+        started.put(asyncio.get_running_loop())
         await self._closing.wait()
         tasks = asyncio.all_tasks() - {asyncio.current_task()}
         for task in tasks:
@@ -13262,16 +12233,16 @@ _LOGGER = logging.getLogger("gpt5_agent_strategies")
 
 
 class AgentLog:
-    """The log of one answer; can be used from any thread."""
+    """The log of one answer, for any thread; `run_id` is in front of every line."""
 
     def __init__(self, run_id: str) -> None:
-        """`run_id` stands in front of every line."""
+        """Know no secrets yet."""
         self.run_id = run_id
         self._secrets: tuple[str, ...] = ()
 
     def hide(self, secrets: Iterable[str]) -> None:
-        """Remove these texts from every line from now on."""
-        self._secrets = tuple(secrets)
+        """Remove these texts too from every line from now on."""
+        self._secrets = (*self._secrets, *secrets)
 
     def line(self, text: str) -> None:
         """Write `text` as one line."""
@@ -13284,18 +12255,14 @@ class AgentLog:
     def _write(self, level: int, text: str) -> None:
         _LOGGER.log(level, "%s %s", self.run_id, redact_line(text, self._secrets))
 
-    def with_error_id(self, sentence: str) -> str:
-        """Return a sentence with the id of this answer in the log."""
-        return f"{sentence} (Error id: {self.run_id})"
-
 
 # ==== gpt5_agent.shell.sealing: Secrets in the valves: named by a reference, or encrypted.
 
 SECRET_FORMS = "`env:NAME` or `file:PATH`; what is typed in plainly is sealed at once."
-"""How a secret is entered, in the words that the valves say it with."""
 
-SEALED_PREFIX = "sealed:"
-_SECRET_PREFIXES = ("env:", "file:", SEALED_PREFIX)
+_SEALED_PREFIX = "sealed:"
+_SECRET_PREFIXES = ("env:", "file:", _SEALED_PREFIX)
+_FERNET = "cryptography.fernet"  # the Pipelines server's requirements bring it
 _KEY_FILE = "gpt5_agent.key"
 _MAX_SECRET_CHARACTERS = 65_536
 _PUBLIC_SERVER_KEYS = frozenset(
@@ -13307,28 +12274,22 @@ _PUBLIC_SERVER_KEYS = frozenset(
 def seal_secret(typed: str) -> str:
     """Return a secret in a form that may be shown; a reference stays as it is.
 
-    If it cannot be encrypted it is dropped: nothing follows the prefix.
+    If it cannot be encrypted, nothing follows the prefix.
     """
     text = typed.strip()
     if not text or text.startswith(_SECRET_PREFIXES):
         return text
-    package = _import_fernet()
-    if package is None:
-        return SEALED_PREFIX
     try:
-        _write_sealing_key(package.Fernet.generate_key())
-        return SEALED_PREFIX + str(
-            package.Fernet(_read_sealing_key()).encrypt(text.encode()).decode()
-        )
-    except (OSError, ValueError):
-        return SEALED_PREFIX
+        fernet = import_module(_FERNET).Fernet
+        _write_sealing_key(fernet.generate_key())
+        token = fernet(_read_sealing_key()).encrypt(text.encode())
+    except (ImportError, OSError, ValueError):
+        return _SEALED_PREFIX
+    return f"{_SEALED_PREFIX}{token.decode()}"
 
 
 def seal_values(typed: str) -> str:
-    """Return a JSON object with its texts sealed; anything else is sealed as a whole.
-
-    The names stay legible, so that an administrator can see what is set.
-    """
+    """Return a JSON object with its texts sealed; other text is sealed as a whole."""
     given = parse_json_object(typed)
     if given is None:
         return seal_secret(typed)
@@ -13399,20 +12360,14 @@ def _read_secret_file(path: str) -> str:
 
 
 def _decrypt(token: str) -> str:
-    package = _import_fernet()
-    if package is None:
+    try:
+        package = import_module(_FERNET)
+    except ImportError:
         return ""
     try:
         return str(package.Fernet(_read_sealing_key()).decrypt(token.encode()).decode())
     except (OSError, ValueError, package.InvalidToken):
         return ""
-
-
-def _import_fernet() -> Any:
-    try:
-        return import_module("cryptography.fernet")
-    except ImportError:
-        return None
 
 
 def _read_sealing_key() -> bytes:
@@ -13425,13 +12380,11 @@ def _sealing_key_path() -> str:
 
 
 def _write_sealing_key(key: bytes) -> None:
-    try:
-        place = os.open(
-            _sealing_key_path(), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600
-        )
-    except FileExistsError:
-        return
-    with open(place, "wb") as file:
+    opener = partial(os.open, mode=0o600)
+    with (
+        suppress(FileExistsError),
+        open(_sealing_key_path(), "xb", opener=opener) as file,
+    ):
         file.write(key)
 
 
@@ -13729,40 +12682,33 @@ class Valves(BaseModel):
 # ==== gpt5_agent.shell.own_tools: The agent's own tools for one answer: tools of other servers, tools of the sandbox.
 
 
-@dataclass(frozen=True, slots=True)
-class SandboxTool:
-    """One tool of the sandbox; `chat` selects the workspace."""
+class _SandboxTool(NamedTuple):
 
     name: str
     description: str
     args: Mapping[str, Any]
-    sandbox: SandboxTools = field(repr=False)
-    chat: str = field(repr=False)
+    sandbox: SandboxTools
+    chat: str
 
     async def execute(self, args: dict[str, Any]) -> dict[str, Any]:
-        """Run it; return the text, then the files."""
-        answer = await self.sandbox.call(self.chat, self.name, args)
-        parts = [
-            {"type": "text", "text": answer.text},
-            *_build_file_parts(answer.files),
-        ]
-        return {"isError": answer.failed, "content": parts}
+        result = await self.sandbox.call(self.chat, self.name, args)
+        text = {"type": "text", "text": result.text}
+        content = [text, *_build_file_parts(result.files)]
+        return {"isError": result.failed, "content": content}
 
 
-def _build_file_parts(files: Iterable[SandboxFile]) -> list[dict[str, Any]]:
-    parts: list[dict[str, Any]] = []
+def _build_file_parts(files: Iterable[SandboxFile]) -> Iterator[dict[str, Any]]:
     left = MAX_TOOL_FILE_BYTES
     for file in files:
         content = _read_content(file, left)
         if content is None:
-            told = f"{file.name} is not shown: files of one call may have 5 MB in all."
-            parts.append({"type": "text", "text": told})
+            text = f"{file.name} is not shown: files of one call may have 5 MB in all."
+            yield {"type": "text", "text": text}
             continue
         left -= len(content)
         encoded = base64.b64encode(content).decode("ascii")
         part = {"type": "blob", "data": encoded, "mimeType": file.media_type}
-        parts.append({**part, "name": file.name})
-    return parts
+        yield {**part, "name": file.name}
 
 
 def _read_content(file: SandboxFile, most: int) -> bytes | None:
@@ -13774,8 +12720,8 @@ def _read_content(file: SandboxFile, most: int) -> bytes | None:
     return content if len(content) <= most else None
 
 
-def build_server_settings(
-    mcp: str, openapi: str, *, allows_programs: bool = False
+def read_server_settings(
+    mcp: str, openapi: str, *, allows_programs: bool
 ) -> ToolServerSettings:
     """Return the servers; raises InvalidRequest if a whole valve cannot be read."""
     return ToolServerSettings(
@@ -13793,80 +12739,66 @@ def _reveal_or_none(text: str) -> str | None:
         return None
 
 
-_SandboxKey = tuple[SandboxLimits, str]
-
-
 class OwnToolPool:
     """What all answers of a pipeline share; everything is opened on first use."""
 
     def __init__(self) -> None:
         """Open nothing yet."""
         self._servers = ToolServers()
-        self._sandboxes: dict[_SandboxKey, SandboxTools] = {}
+        self._sandboxes: dict[tuple[SandboxLimits, str], SandboxTools] = {}
 
     @asynccontextmanager
     async def open_tools(
         self, valves: Valves, chat: str, log: AgentLog
     ) -> AsyncGenerator[tuple[Tool, ...], None]:
-        """Lend the tools of an answer; raises InvalidRequest.
+        """Lend the tools of an answer; `log` hides secrets. Raises InvalidRequest.
 
         Problems of a server are logged, and the answer goes on without it.
         """
-        sandboxed = await self._sandbox_tools(valves, chat)
-        taken = {tool.name for tool in sandboxed}
-        async with self._servers.open_tools(read_server_settings(valves)) as lent:
-            for complaint in lent.problems:
-                log.warn(complaint)
-            remote = [tool for tool in lent.tools if tool.name not in taken]
-            yield (*remote, *sandboxed)
+        servers = read_server_settings(
+            valves.MCP_SERVERS_JSON,
+            valves.OPENAPI_SERVERS_JSON,
+            allows_programs=valves.ALLOW_STDIO,
+        )
+        entries = (entry for read in servers.read_entries() for entry in read.entries)
+        log.hide(secret for entry in entries for secret in entry.secrets)
+        sandbox_tools = await self._sandbox_tools(valves, chat)
+        names = {tool.name for tool in sandbox_tools}
+        async with self._servers.open_tools(servers) as opened:
+            for problem in opened.problems:
+                log.warn(problem)
+            remote = [tool for tool in opened.tools if tool.name not in names]
+            yield (*remote, *sandbox_tools)
 
     async def close(self) -> None:
-        """End what runs, close the sessions, remove the files of the chats."""
+        """End all runs and sessions, and remove the files of the chats."""
         for sandbox in self._sandboxes.values():
             await sandbox.close()
         await self._servers.close()
 
-    async def _sandbox_tools(self, valves: Valves, chat: str) -> list[SandboxTool]:
+    async def _sandbox_tools(self, valves: Valves, chat: str) -> list[_SandboxTool]:
         if not valves.SANDBOX:
             return []
-        wish = (_build_sandbox_limits(valves), valves.SANDBOX_WHEELS.strip())
-        if wish not in self._sandboxes:
-            log = AgentLog("sandbox")  # it outlives the answer that wished for it
-            self._sandboxes[wish] = SandboxTools(*wish, log.warn)
-        sandbox = self._sandboxes[wish]
+        key = (_build_sandbox_limits(valves), valves.SANDBOX_WHEELS.strip())
+        if key not in self._sandboxes:
+            log = AgentLog("sandbox")  # it outlives the answer that needed it first
+            self._sandboxes[key] = SandboxTools(*key, log.warn)
+        sandbox = self._sandboxes[key]
         return [
-            SandboxTool(
-                str(spec["name"]),
-                str(spec["description"]),
-                spec["parameters"],
-                sandbox,
-                chat,
+            _SandboxTool(
+                spec["name"], spec["description"], spec["parameters"], sandbox, chat
             )
             for spec in await sandbox.specs()
         ]
 
 
-def read_server_settings(valves: Valves) -> ToolServerSettings:
-    """Return the servers that the valves name; raises InvalidRequest."""
-    return build_server_settings(
-        valves.MCP_SERVERS_JSON,
-        valves.OPENAPI_SERVERS_JSON,
-        allows_programs=valves.ALLOW_STDIO,
-    )
-
-
-def list_server_secrets(servers: ToolServerSettings) -> list[str]:
-    """Return what is sent to servers and must be in no line of the log."""
-    found = [entry for read in servers.read_entries() for entry in read.entries]
-    return [secret for entry in found for secret in entry.secrets]
-
-
 def _build_sandbox_limits(valves: Valves) -> SandboxLimits:
+    disk = valves.SANDBOX_DISK_MB * MEBIBYTE
     return SandboxLimits(
         seconds=valves.SANDBOX_SECONDS,
         memory=valves.SANDBOX_MEMORY_MB * MEBIBYTE,
-        disk=valves.SANDBOX_DISK_MB * MEBIBYTE,
-        file=valves.SANDBOX_DISK_MB * MEBIBYTE,
+        disk=disk,
+        file=disk,
         output=valves.TOOL_OUTPUT_CHARACTERS,
     )
 
@@ -13878,10 +12810,7 @@ _CONTEXT_IDS = ("chat_id", "message_id", "user_id", "task")
 
 
 class PipelineCaller(NamedTuple):
-    """Which message of which chat is answered, or which task of the host.
-
-    `model` is the id that the caller asked for.
-    """
+    """Which message of which chat is answered, or which task of the host."""
 
     model: str = ""
     chat_id: str = ""
@@ -13897,7 +12826,7 @@ class PipelineCaller(NamedTuple):
 
     @property
     def can_ask(self) -> bool:
-        """Whether an approval can be asked for: without a stream no card is shown."""
+        """Whether the host can show a card: it needs a stream."""
         return self.is_host and self.streams
 
     @property
@@ -13907,13 +12836,13 @@ class PipelineCaller(NamedTuple):
 
 
 def read_inlet_context(body: Mapping[str, Any]) -> dict[str, str]:
-    """Return what an inlet's body says of the chat."""
+    """Return the ids of the chat that an inlet's body names."""
     metadata = as_mapping(body.get("metadata"))
     return {key: str(metadata[key]) for key in _CONTEXT_IDS if metadata.get(key)}
 
 
 def read_caller(body: Mapping[str, Any]) -> PipelineCaller:
-    """Return who asks; a body that passed no inlet is a plain client's."""
+    """Return who calls; a body that passed no inlet is a plain client's."""
     context = as_mapping(body.get(CONTEXT_KEY))
     return PipelineCaller(
         model=str(body.get("model") or ""),
@@ -13923,10 +12852,7 @@ def read_caller(body: Mapping[str, Any]) -> PipelineCaller:
 
 
 class AgentInput(NamedTuple):
-    """One call of the pipeline: the agent, the messages, the rest of the body.
-
-    `can_ask` says whether approvals can be asked for in the chat; `tools` run here.
-    """
+    """One question: `can_ask` allows approvals in the chat, `tools` run here."""
 
     strategy: str
     messages: Sequence[Mapping[str, Any]]
@@ -13936,7 +12862,7 @@ class AgentInput(NamedTuple):
     tools: Sequence[Tool] = ()
 
     def choose_text(self, key: str, otherwise: str) -> str:
-        """Return a text of the request, or that of the valves."""
+        """Return a text of the request; an object or list in it as JSON."""
         given = self.body.get(key)
         if isinstance(given, Mapping | list):
             return json.dumps(given)
@@ -13947,26 +12873,39 @@ def build_agent_request(
     question: AgentInput, endpoint: Endpoint, connections: Connections, log: AgentLog
 ) -> AgentRequest:
     """Return the request to the agent; raises InvalidRequest."""
-    valves, body = question.valves, question.body
+    valves, body, choose_text = question.valves, question.body, question.choose_text
+    iterations = body.get("maximum_iterations")
     return AgentRequest(
         strategy=question.strategy,
-        model=question.choose_text("agent_model", valves.MODEL),
+        model=choose_text("agent_model", valves.MODEL),
         messages=question.messages,
         body=body,
         endpoint=endpoint,
         connections=connections,
         limits=_build_run_limits(valves),
         settings=_build_request_settings(valves, streams=bool(body.get("stream"))),
-        persona=_build_persona(question),
+        persona=Persona(
+            choose_text("instruction", valves.INSTRUCTION),
+            choose_text("prompt_policy_overrides", valves.PROMPT_POLICY_OVERRIDES),
+            valves.POLICY_STYLE,
+            find_preset(valves.PRESET, valves.PRESETS_DIR),
+        ),
         budget=AgentLimits(
-            clamp_number(
-                body.get("maximum_iterations"), 1, 30, valves.MAXIMUM_ITERATIONS
-            ),
+            clamp_number(iterations, 1, 30, valves.MAXIMUM_ITERATIONS),
             valves.MAXIMUM_SECONDS,
             valves.MAXIMUM_TOKENS,
         ),
-        own_tools=_build_own_tool_settings(question),
-        query=question.choose_text("query", ""),
+        own_tools=OwnToolSettings(
+            question.tools,
+            Approver(read_rules(valves.TOOL_APPROVAL)),
+            CallLimits(
+                seconds=valves.TOOL_TIMEOUT_SECONDS,
+                characters=valves.TOOL_OUTPUT_CHARACTERS,
+            ),
+            question.can_ask,
+            valves.FILES_ROOT.strip(),
+        ),
+        query=choose_text("query", ""),
         context=body.get("context") or valves.CONTEXT or None,
         log=log.line,
         debug=valves.DEBUG,
@@ -13976,14 +12915,14 @@ def build_agent_request(
 
 def shows_thoughts(question: AgentInput) -> bool:
     """Say whether thoughts between the rounds are shown; raises InvalidRequest."""
-    given = question.body.get("emit_intermediate_thoughts")
-    if given is None:
-        return question.valves.EMIT_INTERMEDIATE_THOUGHTS
-    return read_bool("emit_intermediate_thoughts", given)
+    name = "emit_intermediate_thoughts"
+    given = question.body.get(name)
+    default = question.valves.EMIT_INTERMEDIATE_THOUGHTS
+    return default if given is None else read_bool(name, given)
 
 
-def build_endpoint(valves: Valves) -> Endpoint:
-    """Return where requests go; raises InvalidRequest."""
+def build_endpoint(valves: Valves, log: AgentLog) -> Endpoint:
+    """Return where requests go; `log` hides its secrets. Raises InvalidRequest."""
     key = reveal_secret(valves.API_KEY, "API_KEY")
     key = key or os.environ.get("OPENAI_API_KEY", "").strip()
     if not key:
@@ -13991,25 +12930,18 @@ def build_endpoint(valves: Valves) -> Endpoint:
             "This pipeline has no API key yet. An administrator has to set API_KEY in "
             "its valves (Admin Panel > Settings > Pipelines)."
         )
+    headers = _read_extra_headers(valves.EXTRA_HEADERS)
+    proxy = reveal_secret(valves.PROXY, "PROXY")
+    log.hide(connection_secrets(headers.values(), proxy, key))
     return Endpoint(
         base_url=valves.BASE_URL,
         api_key=key,
         organization=valves.ORGANIZATION.strip(),
         project=valves.PROJECT.strip(),
-        extra_headers=_read_extra_headers(valves.EXTRA_HEADERS),
-        network=Network(
-            valves.VERIFY_SSL,
-            valves.CA_BUNDLE.strip(),
-            reveal_secret(valves.PROXY, "PROXY"),
-        ),
+        extra_headers=headers,
+        network=Network(valves.VERIFY_SSL, valves.CA_BUNDLE.strip(), proxy),
         strict=valves.COMPATIBILITY == "strict",
     )
-
-
-def valve_secrets(endpoint: Endpoint) -> tuple[str, ...]:
-    """Return the texts that must be in no line of the log."""
-    headers, proxy = endpoint.extra_headers.values(), endpoint.network.proxy
-    return connection_secrets(headers, proxy, endpoint.api_key)
 
 
 def _read_extra_headers(stored: str) -> Mapping[str, str]:
@@ -14041,41 +12973,22 @@ def _build_request_settings(valves: Valves, *, streams: bool) -> Settings:
     )
 
 
-def _build_persona(question: AgentInput) -> Persona:
-    valves = question.valves
-    return Persona(
-        instruction=question.choose_text("instruction", valves.INSTRUCTION),
-        overrides=question.choose_text(
-            "prompt_policy_overrides", valves.PROMPT_POLICY_OVERRIDES
-        ),
-        style=valves.POLICY_STYLE,
-        guide=find_preset(valves.PRESET, valves.PRESETS_DIR),
-    )
-
-
-def _build_own_tool_settings(question: AgentInput) -> OwnToolSettings:
-    valves = question.valves
-    return OwnToolSettings(
-        tools=question.tools,
-        approver=Approver(read_rules(valves.TOOL_APPROVAL)),
-        limits=CallLimits(
-            seconds=valves.TOOL_TIMEOUT_SECONDS,
-            characters=valves.TOOL_OUTPUT_CHARACTERS,
-        ),
-        asks_in_chat=question.can_ask,
-        files_root=valves.FILES_ROOT.strip(),
-    )
-
-
 # ==== gpt5_agent.shell.views: Renders agent events: native events for Open WebUI, chunks for plain HTTP clients.
+
+_LISTENER_EVENTS: Mapping[type, str] = {
+    NewMessage: "new_message",
+    ToolCallRequested: "tool_call_request",
+    ReadyForInput: "ready_for_input",
+    StateChanged: "state_change",
+}
 
 
 def _metadata_fields(metadata: RunMetadata | None) -> dict[str, Any]:
     return {"execution_metadata": metadata.wire()} if metadata else {}
 
 
-def _build_image_chunks(event: ToolOutput) -> Iterator[Chunk]:
-    urls = event.card.get("images", ())
+def _build_image_chunks(event: RunEvent) -> Iterator[Chunk]:
+    urls = event.card.get("images", ()) if isinstance(event, ToolOutput) else ()
     images = [{"type": "image_url", "image_url": {"url": url}} for url in urls]
     if images:
         yield {"choices": [{"index": 0, "delta": {"images": images}}]}
@@ -14084,8 +12997,8 @@ def _build_image_chunks(event: ToolOutput) -> Iterator[Chunk]:
 def _build_source_chunk(source: ContextSource) -> Chunk:
     chunk = source_chunk(source.name, source.text)
     if source.url:
-        chunk["event"]["data"]["source"]["url"] = source.url
-        chunk["event"]["data"]["metadata"][0]["source"] = source.url
+        data = chunk["event"]["data"]
+        data["source"]["url"] = data["metadata"][0]["source"] = source.url
     return chunk
 
 
@@ -14097,9 +13010,7 @@ def _build_metadata_chunk(metadata: RunMetadata) -> Chunk:
     )
     if metadata.price:
         line += f", ${metadata.price:.4f}"
-    return _build_status_chunk(
-        line, "execution_metadata", {"execution_metadata": metadata.wire()}
-    )
+    return _build_status_chunk(line, "execution_metadata", _metadata_fields(metadata))
 
 
 def _build_status_chunk(line: str, action: str, more: Mapping[str, Any]) -> Chunk:
@@ -14107,50 +13018,37 @@ def _build_status_chunk(line: str, action: str, more: Mapping[str, Any]) -> Chun
     return host_event("status", data)
 
 
-def _build_step_chunk(step: StepStarted | StepEnded) -> Chunk:
-    if isinstance(step, StepStarted):
-        return host_event("agent:log", _step_fields(step))
-    return _build_status_chunk(format_step(step), "agent_log", _step_fields(step))
-
-
-def _step_fields(step: StepStarted | StepEnded) -> dict[str, Any]:
-    told = {"id": step.id, "kind": step.kind, "label": step.label}
-    if isinstance(step, StepStarted):
-        told |= {"parent": step.parent, "status": "start"}
-        return told | ({"detail": step.detail} if step.detail else {})
-    tokens = {"tokens": step.usage.total} if step.usage else {}
-    more = {"detail": step.detail} if step.detail else {}
-    return {
-        **told,
-        "status": "finish",
-        "seconds": round(step.seconds, 3),
-        **tokens,
-        **more,
-    }
+def _build_step_chunk(event: StepStarted | StepEnded) -> Chunk:
+    step = event.step if isinstance(event, StepEnded) else event
+    fields: dict[str, Any] = {"id": step.id, "kind": step.kind, "label": step.label}
+    detail = {"detail": event.detail} if event.detail else {}
+    if isinstance(event, StepStarted):
+        data = {**fields, "parent": step.parent, "status": "start", **detail}
+        return host_event("agent:log", data)
+    fields |= {"status": "finish", "seconds": round(event.seconds, 3)}
+    tokens = {"tokens": event.usage.total} if event.usage else {}
+    more = {**fields, **tokens, **detail}
+    return _build_status_chunk(format_step(event), "agent_log", more)
 
 
 class HostRenderer:
-    """Shows a run in Open WebUI; a user interface of the agent."""
+    """Shows a run in Open WebUI."""
 
-    def __init__(
-        self, now: Callable[[], float], emits_thoughts: bool, origin: Origin
-    ) -> None:
-        """`now` is in seconds; `origin` made the reasoning that is carried."""
-        self._native = NativeRenderer(now, closes=False)
+    def __init__(self, emits_thoughts: bool, origin: Origin, sign: Sign) -> None:
+        """`origin` made the reasoning that is carried, `sign` signs it."""
+        self._native = NativeRenderer(monotonic_seconds, closes=False)
         self._citations = Citations()
         self._thoughts = ThoughtFilter(emits=emits_thoughts)
-        self._origin = origin
+        self._origin, self._sign = origin, sign
         self._first_place = 0
-        self._interface_chunks: list[Chunk] = []
         self._run_end = RunDone(CUT)
         self._metadata: RunMetadata | None = None
 
     def show(self, event: AgentEvent) -> Iterator[Chunk]:
         """Yield the chunks to send."""
         match event:
-            case StepStarted():
-                yield self._start_step(event)
-            case StepEnded():
+            case StepStarted() | StepEnded():
+                self._begin_step(event)
                 yield _build_step_chunk(event)
             case RoundEnded():
                 yield from self._attach_details(event)
@@ -14160,9 +13058,8 @@ class HostRenderer:
                 self._metadata = event.metadata
                 yield _build_metadata_chunk(event.metadata)
             case StateChanged() | ToolCallRequested() | NewMessage() | ReadyForInput():
-                notify_interface(event, self)
-                told, self._interface_chunks = self._interface_chunks, []
-                yield from told
+                name = f"agent:{_LISTENER_EVENTS[type(event)]}"
+                yield host_event(name, event._asdict())
             case _:
                 yield from self._render_run_event(event)
 
@@ -14178,54 +13075,34 @@ class HostRenderer:
         stored = {"output": items} if items else {}
         return {**result, **early, **stored, **_metadata_fields(self._metadata)}
 
-    def on_new_message(self, message: NewMessage) -> None:
-        """Report a complete answer."""
-        self._queue_event("new_message", message._asdict())
-
-    def on_tool_call_request(self, request: ToolCallRequested) -> None:
-        """Report a call that waits for approval; the host shows a card for it."""
-        self._queue_event("tool_call_request", request._asdict())
-
-    def on_ready_for_input(self) -> None:
-        """Report that the next message can come."""
-        self._queue_event("ready_for_input", {})
-
-    def on_agent_state_change(self, state: AgentState) -> None:
-        """Report what the agent does now."""
-        self._queue_event("state_change", {"state": state})
-
-    def _queue_event(self, name: str, told: Mapping[str, Any]) -> None:
-        self._interface_chunks.append(host_event(f"agent:{name}", dict(told)))
-
-    def _start_step(self, step: StepStarted) -> Chunk:
-        if step.kind == "round":
-            self._thoughts.begin_round(may_call=step.may_call)
+    def _begin_step(self, event: StepStarted | StepEnded) -> None:
+        if isinstance(event, StepStarted) and event.kind == "round":
+            self._thoughts.begin_round(may_call=event.may_call)
             self._first_place = len(self._native.items)
-        return _build_step_chunk(step)
 
     def _render_run_event(self, event: RunEvent) -> Iterator[Chunk]:
         if isinstance(event, RunDone):
             self._run_end = event
-        for shown in self._thoughts.show(event):
-            yield from self._render_cited(shown)
-        if isinstance(event, ToolOutput):
-            yield from _build_image_chunks(event)
+        yield from self._render_shown(self._thoughts.show(event))
+        yield from _build_image_chunks(event)
 
-    def _render_cited(self, event: RunEvent) -> Iterator[Chunk]:
-        for cited in self._citations.feed(event):
-            yield from self._native.render(cited)
+    def _render_shown(self, events: Iterator[RunEvent]) -> Iterator[Chunk]:
+        for event in events:
+            for cited in self._citations.feed(event):
+                yield from self._native.render(cited)
 
     def _attach_details(self, event: RoundEnded) -> Iterator[Chunk]:
         place = self._thought_place()
         if place is None and event.goes_on:
-            for shown in self._thoughts.build_carrier():
-                yield from self._render_cited(shown)
+            yield from self._render_shown(self._thoughts.build_carrier())
             place = self._thought_place()
         if place is not None:
             pairs = [
                 (item, self._thoughts.get_text(index)) for index, item in event.items
             ]
-            details = write_details(event.name, pairs, self._origin, event.notes)
+            details = write_details(
+                event.name, pairs, self._origin, event.notes, self._sign
+            )
             thought = {**self._native.items[place], "reasoning_details": details}
             yield self._native.amend(place, thought)
 
@@ -14239,7 +13116,7 @@ class ClientRenderer:
     """Shows a run as chunks of a chat completion."""
 
     def __init__(
-        self, completion_id: str, created: int, model: str, emits_thoughts: bool
+        self, emits_thoughts: bool, completion_id: str, created: int, model: str
     ) -> None:
         """Take the fields that every chunk repeats."""
         self._chunks = ChunkRenderer(completion_id, created, model)
@@ -14247,12 +13124,6 @@ class ClientRenderer:
         self._items: dict[int, Item] = {}
         self._run_end = RunDone(CUT)
         self._metadata: RunMetadata | None = None
-        self._head = {
-            "id": completion_id,
-            "object": "chat.completion.chunk",
-            "created": created,
-            "model": model,
-        }
 
     def show(self, event: AgentEvent) -> Iterator[Chunk]:
         """Yield the chunks to send."""
@@ -14261,15 +13132,14 @@ class ClientRenderer:
                 self._thoughts.begin_round(may_call=event.may_call)
             case ExecutionEnded():
                 self._metadata = event.metadata
-                more = _metadata_fields(event.metadata)
-                yield {**self._head, "choices": [], **more}
+                fields = _metadata_fields(event.metadata)
+                yield {**self._chunks.head, "choices": [], **fields}
             case _ if not isinstance(event, AgentOnlyEvent):
                 for shown in self._thoughts.show(event):
                     self._store_item(shown)
                     yield from self._chunks.render(shown)
-                if isinstance(event, ToolOutput):
-                    for chunk in _build_image_chunks(event):
-                        yield {**self._head, **chunk}
+                for chunk in _build_image_chunks(event):
+                    yield {**self._chunks.head, **chunk}
 
     def result(self, completion_id: str, created: int, model: str) -> Chunk:
         """Return the whole answer at once."""
@@ -14287,18 +13157,15 @@ class ClientRenderer:
 
 # ==== gpt5_agent.shell.answers: Answers one call of the pipeline: a chat as a stream or as one result, or a task.
 
-
-def build_task_request(asked: AgentRequest, task: str) -> ResponsesRequest:
-    """Return the request for a task; raises InvalidRequest."""
-    return task_request(resolve_model(asked.model), asked.messages, asked.body, task)
-
-
 DONE_LINE = "data: [DONE]"
 
 _INTERNAL_ERROR = (
     "Something in this pipeline went wrong. Try again; if it lasts, give an "
     "administrator the error id."
 )
+
+_Events = AsyncGenerator[AgentEvent, None]
+_Renderer = HostRenderer | ClientRenderer
 
 
 class PipelineCall(NamedTuple):
@@ -14307,91 +13174,76 @@ class PipelineCall(NamedTuple):
     question: AgentInput
     caller: PipelineCaller
     connections: Connections
-    workbench: OwnToolPool
+    own_tools: OwnToolPool
+    log: AgentLog
 
 
 async def stream_answer(call: PipelineCall) -> AsyncGenerator[AnswerPiece, None]:
     """Yield the answer in the reader's form, closed by an end marker."""
-    log = AgentLog(new_ulid()[-10:])
     try:
         if call.caller.task:
-            yield _convert_to_chunk(await _run_task(call, log))
+            yield _convert_to_chunk(await _run_task(call))
         else:
-            async with aclosing(_stream_chunks(call, log)) as chunks:
-                async for chunk in chunks:
-                    yield chunk
+            async with _open_run(call) as (events, renderer):
+                async for event in events:
+                    for chunk in renderer.show(event):
+                        yield chunk
     except Exception as error:  # raised, it would take away what has been shown
-        yield error_chunk(_report_exception(error, log))
+        yield error_chunk(_report_exception(error, call.log))
     yield DONE_LINE
 
 
 async def answer_once(call: PipelineCall) -> Chunk:
     """Return the complete answer as one result."""
-    log = AgentLog(new_ulid()[-10:])
     try:
         if call.caller.task:
-            return await _run_task(call, log)
-        async with _open_own_tools(call, log) as lent:
-            asked, view = _choose_view(lent, log)
-            async with aclosing(run_agent(asked)) as events:
-                async for event in events:
-                    for _ in view.show(event):
-                        pass
-            return view.result(*_make_completion_fields(call.caller))
+            return await _run_task(call)
+        async with _open_run(call) as (events, renderer):
+            async for event in events:
+                for _ in renderer.show(event):
+                    pass
+        return renderer.result(*_make_completion_fields(call.caller))
     except Exception as error:  # raised, it would be no answer, only HTTP 500
-        return error_chunk(_report_exception(error, log))
+        return error_chunk(_report_exception(error, call.log))
 
 
 @asynccontextmanager
-async def _open_own_tools(
-    call: PipelineCall, log: AgentLog
-) -> AsyncGenerator[PipelineCall, None]:
-    valves = call.question.valves
-    log.hide(
-        (
-            *valve_secrets(build_endpoint(valves)),
-            *list_server_secrets(read_server_settings(valves)),
+async def _open_run(
+    call: PipelineCall,
+) -> AsyncGenerator[tuple[_Events, _Renderer], None]:
+    question, caller, log = call.question, call.caller, call.log
+    endpoint = build_endpoint(question.valves, log)
+    workspace = caller.workspace or log.run_id
+    async with call.own_tools.open_tools(question.valves, workspace, log) as tools:
+        request = build_agent_request(
+            question._replace(tools=tools), endpoint, call.connections, log
         )
-    )
-    workspace = call.caller.workspace or log.run_id
-    async with call.workbench.open_tools(valves, workspace, log) as tools:
-        yield call._replace(question=call.question._replace(tools=tools))
+        renderer = _choose_renderer(request, caller, shows_thoughts(question))
+        async with aclosing(run_agent(request)) as events:
+            yield events, renderer
 
 
-def _choose_view(
-    call: PipelineCall, log: AgentLog
-) -> tuple[AgentRequest, HostRenderer | ClientRenderer]:
-    asked, caller = _build_agent_request(call, log), call.caller
-    emits = shows_thoughts(call.question)
+def _choose_renderer(
+    request: AgentRequest, caller: PipelineCaller, emits: bool
+) -> _Renderer:
     if not caller.is_host:
-        return asked, ClientRenderer(*_make_completion_fields(caller), emits)
-    origin = origin_at(resolve_model(asked.model).family, asked.endpoint)
-    return asked, HostRenderer(monotonic_seconds, emits, origin)
+        return ClientRenderer(emits, *_make_completion_fields(caller))
+    family = resolve_model(request.model).family
+    return HostRenderer(emits, origin_at(family, request.endpoint), request.sign)
 
 
-def _build_agent_request(call: PipelineCall, log: AgentLog) -> AgentRequest:
-    endpoint = build_endpoint(call.question.valves)
-    return build_agent_request(call.question, endpoint, call.connections, log)
-
-
-async def _stream_chunks(
-    call: PipelineCall, log: AgentLog
-) -> AsyncGenerator[Chunk, None]:
-    async with _open_own_tools(call, log) as lent:
-        asked, view = _choose_view(lent, log)
-        async with aclosing(run_agent(asked)) as events:
-            async for event in events:
-                for chunk in view.show(event):
-                    yield chunk
-
-
-async def _run_task(call: PipelineCall, log: AgentLog) -> Chunk:
-    text = ""
+async def _run_task(call: PipelineCall) -> Chunk:
+    text, log = "", call.log
     try:
-        log.hide(valve_secrets(build_endpoint(call.question.valves)))
-        asked = _build_agent_request(call, log)
-        request = build_task_request(asked, call.caller.task)
-        events = run(request, asked.endpoint, asked.connections, asked.limits)
+        endpoint = build_endpoint(call.question.valves, log)
+        settings = build_agent_request(call.question, endpoint, call.connections, log)
+        request = task_request(
+            resolve_model(settings.model),
+            settings.messages,
+            settings.body,
+            call.caller.task,
+        )
+        events = run(request, endpoint, call.connections, settings.limits)
         async with aclosing(events):
             async for event in events:
                 if isinstance(event, RunDone):
@@ -14419,15 +13271,17 @@ def _make_completion_fields(caller: PipelineCaller) -> tuple[str, int, str]:
 
 def _report_exception(error: Exception, log: AgentLog) -> str:
     if isinstance(error, ResponsesError):
-        log.warn(f"nothing was sent: {error}")
-        return log.with_error_id(str(error))
-    log.warn(describe_exception(error))
-    return log.with_error_id(_INTERNAL_ERROR)
+        sentence = str(error)
+        log.warn(f"nothing was sent: {sentence}")
+    else:
+        sentence = _INTERNAL_ERROR
+        log.warn(describe_exception(error))
+    return f"{sentence} (Error id: {log.run_id})"
 
 
 # ==== gpt5_agent.pipeline: The story of a question, from the Pipelines server's call to the last piece.
 
-_STRATEGY_NAMES: Mapping[str, str] = {
+STRATEGY_NAMES: Mapping[str, str] = {
     "gpt5_function_calling": "GPT-5 Function Calling",
     "gpt5_react": "GPT-5 ReAct",
 }
@@ -14452,19 +13306,19 @@ class Pipeline:
     Valves = Valves
 
     def __init__(self) -> None:
-        """Open and start nothing: the server creates one at every load."""
+        """Open nothing: the server creates one at every load."""
         self.type = "manifold"
         self.valves = self.Valves()
         self._connections = Connections()
-        self._workbench = OwnToolPool()
+        self._own_tools = OwnToolPool()
         self._bridge = AsyncBridge(error_chunk(_STOPPED_TEXT), self._close_all)
 
     def pipelines(self) -> list[dict[str, str]]:
         """Return the agents as models."""
-        return [{"id": id_, "name": name} for id_, name in _STRATEGY_NAMES.items()]
+        return [{"id": id_, "name": name} for id_, name in STRATEGY_NAMES.items()]
 
     async def on_startup(self) -> None:
-        """Let more answers wait at once; called in the server's own event loop."""
+        """Let more answers wait at once."""
         _raise_thread_limit()
 
     async def on_shutdown(self) -> None:
@@ -14474,7 +13328,7 @@ class Pipeline:
     async def inlet(
         self, body: dict[str, Any], user: dict[str, Any] | None = None
     ) -> dict[str, Any]:
-        """Keep in the body what the pipe would not learn of the chat."""
+        """Put the ids of the chat into the body: `pipe` gets no metadata."""
         del user
         return {**body, CONTEXT_KEY: read_inlet_context(body)}
 
@@ -14485,11 +13339,12 @@ class Pipeline:
         messages: Sequence[Mapping[str, Any]],
         body: dict[str, Any],
     ) -> Iterator[AnswerPiece] | dict[str, Any]:
-        """Answer: an iterator when the caller streams, else one complete result."""
+        """Return an iterator if the caller streams, else one complete result."""
         del user_message  # the last message of the user, which `messages` has
         caller = read_caller(body)
-        asked = AgentInput(model_id, messages, body, self.valves, caller.can_ask)
-        call = PipelineCall(asked, caller, self._connections, self._workbench)
+        question = AgentInput(model_id, messages, body, self.valves, caller.can_ask)
+        log = AgentLog(new_ulid()[-10:])
+        call = PipelineCall(question, caller, self._connections, self._own_tools, log)
         try:
             if caller.streams:
                 return self._bridge.stream(stream_answer(call))
@@ -14499,7 +13354,7 @@ class Pipeline:
             return iter((error, DONE_LINE)) if caller.streams else error
 
     async def _close_all(self) -> None:
-        await self._workbench.close()
+        await self._own_tools.close()
         await self._connections.close()
 
 

@@ -8,7 +8,7 @@ description: GPT models over the Responses API, with reasoning that is remembere
 
 Built by scripts/bundle.py from pipes/; do not edit. In reading order
 
-    openai_responses  clock, errors, endings, json_input, items, models.catalog,
+    openai_responses  clock, json_input, errors, endings, items, models.catalog,
                       models.resolve, models.usage, transport.stream, loop.events,
                       redaction, endpoint, transport.connections, requests.parameters,
                       requests.build, requests.json_schema, requests.tools,
@@ -18,7 +18,7 @@ Built by scripts/bundle.py from pipes/; do not edit. In reading order
     owui_chat  events, code, messages, storage.markers, storage.signature,
                storage.records, input.history, input.tasks, render.chunks, files,
                citations, storage.output_carrier, render.completions, render.items,
-               render.hosted, render.commentary, render.native, storage.details_carrier,
+               render.commentary, render.hosted, render.native, storage.details_carrier,
                storage.images, storage.recorder, host_tools, input.attachments,
                input.directive_words, input.directives, input.prefix
     owui_manifold  valves, config, log, context, host, files, host_tools, hosted_tools,
@@ -49,7 +49,6 @@ from collections.abc import (
     Awaitable,
     Callable,
     Collection,
-    Container,
     Coroutine,
     Iterable,
     Iterator,
@@ -58,7 +57,6 @@ from collections.abc import (
 )
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import (
-    AbstractAsyncContextManager,
     aclosing,
     asynccontextmanager,
     contextmanager,
@@ -99,7 +97,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 
 def unix_seconds() -> int:
-    """Return the seconds since 1970 in UTC, as the API and the host count them."""
+    """Return the seconds since 1970, as the API and the host count them."""
     return int(time.time())
 
 
@@ -128,21 +126,65 @@ def new_ulid() -> str:
     return "".join(digits)
 
 
-# ==== openai_responses.errors: The exceptions of this package, and the error that the API reports.
+# ==== openai_responses.json_input: JSON that people and models wrote, which may be invalid.
+
+
+def parse_json_object(text: object) -> dict[str, Any] | None:
+    """Return the JSON object of a text, None for anything else."""
+    try:
+        found = json.loads(text) if isinstance(text, str) else None
+    except (ValueError, RecursionError):  # the latter for thousands of brackets
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def parse_string_map(text: str) -> Mapping[str, str] | None:
+    """Return the JSON object of texts in a text; {} for an empty text."""
+    found = parse_json_object(text.strip() or "{}")
+    if found is None or not all(isinstance(one, str) for one in found.values()):
+        return None
+    return found
+
+
+def clamp_number(value: object, least: int, most: int, default: int) -> int:
+    """Return a number within its limits; anything else is the default."""
+    try:
+        number = float(str(value).strip())
+        return int(min(max(number, least), most))
+    except ValueError:
+        return default
+
+
+def as_mapping(value: object) -> Mapping[str, Any]:
+    """Return a JSON object, an empty one for anything else."""
+    return value if isinstance(value, Mapping) else {}
+
+
+def as_list(value: object) -> list[Any]:
+    """Return a JSON array, an empty one for anything else."""
+    return value if isinstance(value, list) else []
+
+
+def as_text(value: object) -> str:
+    """Return a text, an empty one for anything else."""
+    return value if isinstance(value, str) else ""
+
+
+# ==== openai_responses.errors: The exceptions of this package, and the API's own error.
 
 
 class ResponsesError(Exception):
-    """What this package raises on purpose; its text may be shown to a person."""
+    """What this package raises on purpose."""
 
 
 class InvalidRequest(ResponsesError):
-    """A request that is not sent; the text says why."""
+    """A request that is not sent."""
 
 
 def valve_error(
     problem: str, example: str = "", *, place: str = "the valves"
 ) -> InvalidRequest:
-    """Return the error of a setting: what is wrong, and who has to correct it where."""
+    """Return the error of a valve that an administrator corrects."""
     shown = f", for example {example}" if example else ""
     return InvalidRequest(
         f"{problem}. An administrator has to correct it in {place}{shown}."
@@ -165,7 +207,7 @@ TimeoutKind = Literal["first_event_timeout", "idle_timeout", "total_timeout"]
 
 
 class TimedOut(ResponsesError):
-    """The server was silent, or the run took, longer than a limit allows."""
+    """A time limit of the run was exceeded."""
 
     def __init__(self, kind: TimeoutKind) -> None:
         """Note which limit it was."""
@@ -174,7 +216,7 @@ class TimedOut(ResponsesError):
 
 
 class ResponseLost(ResponsesError):
-    """A response that continues at the server but can no longer be read."""
+    """A background response that can no longer be read."""
 
 
 class UnreadableAnswer(ResponsesError):
@@ -182,14 +224,13 @@ class UnreadableAnswer(ResponsesError):
 
 
 class MalformedEvent(ResponsesError):
-    """An event of a stream whose payload is not a JSON object."""
+    """An event of a stream cannot be read."""
 
 
 class ApiError(NamedTuple):
     """The error that the API reports (docs/reference/responses-api.md, "Errors").
 
-    `message` is the server's text. It can quote a key or a prompt, so it is never
-    shown.
+    `message` is never shown: it can quote a key or a prompt.
     """
 
     code: str | None = None
@@ -201,8 +242,8 @@ class ApiError(NamedTuple):
 class Failure(NamedTuple):
     """A failure before the first event.
 
-    `status` is None if no HTTP answer came, and 200 if the stream began with an error.
-    `retry_after` is in seconds; `should_retry` is the server's own word.
+    `status` is None without an HTTP answer, 200 if the stream began with an error.
+    `retry_after` is in seconds; `should_retry` is what the server says.
     """
 
     status: int | None = None
@@ -215,7 +256,7 @@ class ApiRefused(ResponsesError):
     """The API answered with an HTTP status of 400 or more, or with an error."""
 
     def __init__(self, sentence: str, failure: Failure, request_id: str = "") -> None:
-        """Keep the `failure`, and OpenAI's id of the request for the log."""
+        """Keep the `failure`, and OpenAI's id of the request."""
         super().__init__(sentence)
         self.failure = failure
         self.request_id = request_id
@@ -232,7 +273,7 @@ class ApiRefused(ResponsesError):
 
 
 def read_api_error(wire: object) -> ApiError:
-    """Return the error of a body, of a response, or of either form of the event."""
+    """Return the error of a body, a response, or either form of the event."""
     while isinstance(wire, Mapping) and isinstance(wire.get("error"), Mapping | str):
         wire = wire["error"]
     if isinstance(wire, str):
@@ -240,19 +281,13 @@ def read_api_error(wire: object) -> ApiError:
     if not isinstance(wire, Mapping):
         return ApiError()
     message = wire.get("message") or wire.get("detail")
-    return ApiError(
-        code=_text_or_none(wire.get("code")),
-        type=_text_or_none(wire.get("type")),
-        param=_text_or_none(wire.get("param")),
-        message=message if isinstance(message, str) else "",
+    code, kind, param = (
+        as_text(wire.get(key)) or None for key in ("code", "type", "param")
     )
+    return ApiError(code, kind, param, as_text(message))
 
 
-def _text_or_none(value: object) -> str | None:
-    return value if isinstance(value, str) and value else None
-
-
-# ==== openai_responses.endings: How a run can end, and the sentence that a person sees for each ending.
+# ==== openai_responses.endings: How a run can end, and the sentence for each ending.
 
 _PICTURE = (
     "The model's server could not use a picture of this chat{code}. Remove it, or "
@@ -377,12 +412,11 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "kept; ask to continue, or choose less effort.",
     },
 }
-"""The sentences, by kind of ending, then by code or HTTP status. The empty key is for
-all others, "5" for every other status from 500 up. A kind that is not in this table
-takes the sentence of its exception."""
+"""The sentences, by kind of ending, then by code or HTTP status. "" stands for all other
+codes, "5" for all other statuses from 500 up. Other kinds use their exception's text."""
 
 
-EndingKind = Literal[
+_EndingKind = Literal[
     "completed",
     "incomplete",
     "failed",
@@ -400,9 +434,9 @@ EndingKind = Literal[
 
 
 class Ending(NamedTuple):
-    """How a run ended: the API's word for the cause, and a sentence if there is one."""
+    """How a run ended; `code` is the API's word for the cause."""
 
-    kind: EndingKind
+    kind: _EndingKind
     code: str | None = None
     sentence: str = ""
 
@@ -412,38 +446,37 @@ class Ending(NamedTuple):
         return self.kind != "completed"
 
 
+def _usual_ending(kind: _EndingKind) -> Ending:
+    return Ending(kind, sentence=SENTENCES[kind][""])
+
+
 COMPLETED = Ending("completed")
-CUT = Ending("cut", sentence=SENTENCES["cut"][""])
-UNREADABLE = Ending("unreadable", sentence=SENTENCES["unreadable"][""])
+CUT = _usual_ending("cut")
+UNREADABLE = _usual_ending("unreadable")
 
 _WORD = re.compile(r"[a-z][a-z_.]*(\[\d{1,5}\][a-z_.]*)*")
 
 
 def ending_of_incomplete(reason: str | None) -> Ending:
-    """Return the ending of a `response.incomplete` with this reason."""
+    """Return the ending of a `response.incomplete`."""
     code = api_word(reason)
     return Ending("incomplete", code, _sentence("incomplete", ApiError(code=code)))
 
 
 def ending_of_failure(kind: Literal["failed", "error"], error: ApiError) -> Ending:
-    """Return the ending of a `response.failed` ("failed") or an `error` event."""
-    code = api_word(error.code or error.type)
-    return Ending(kind, code, failure_sentence(error))
+    """Return the ending of a `response.failed` or an `error` event."""
+    return Ending(kind, _code(error), failure_sentence(error))
 
 
 def ending_of_exception(error: ResponsesError, has_begun: bool) -> Ending:
-    """Return the ending of a run that one of our errors stopped.
-
-    `has_begun` says whether an event had arrived; if so, the answer was cut.
-    """
+    """Return the ending of a run that `error` stopped, after its first event or not."""
     match error:
         case TimedOut():
-            return Ending(error.kind, sentence=SENTENCES[error.kind][""])
+            return _usual_ending(error.kind)
         case MalformedEvent():
-            return Ending("malformed", sentence=SENTENCES["malformed"][""])
+            return _usual_ending("malformed")
         case ApiRefused():
-            code = api_word(error.error.code or error.error.type)
-            return Ending("refused", code, str(error))
+            return Ending("refused", _code(error.error), str(error))
         case ResponseLost():
             return Ending("cut", sentence=SENTENCES["cut"]["lost"])
         case UnreadableAnswer():
@@ -453,31 +486,31 @@ def ending_of_exception(error: ResponsesError, has_begun: bool) -> Ending:
     return CUT if has_begun else Ending("unreachable", sentence=str(error))
 
 
+def _code(error: ApiError) -> str | None:
+    return api_word(error.code or error.type)
+
+
 def failure_sentence(error: ApiError) -> str:
-    """Return the sentence for an error that came after the request was accepted."""
+    """Return the sentence for an error after the request was accepted."""
     return _sentence("failed", error)
 
 
 def refusal_sentence(status: int, error: ApiError, model: str) -> str:
-    """Return the sentence for an HTTP status of 400 or more.
-
-    `model` is the id from the chat, not from the server.
-    """
-    facts = {"model": model, "status": str(status)}
-    refused, failed = SENTENCES["refused"], SENTENCES["failed"]
+    """Return the sentence for an HTTP status of 400 or more."""
+    refused = SENTENCES["refused"]
     if status == 401:
         return refused["401"]
+    known = {**SENTENCES["failed"], **refused}
     for word in (error.code, error.type):
-        sentence = word and (refused.get(word) or failed.get(word))
-        if sentence:
-            return sentence.format(code="", **facts)
+        if word and word in known:
+            return known[word].format(code="", model=model, status=status)
     other = refused["5"] if status >= 500 else refused[""]
     about = {"code": _shown(error.code), "param": _shown(error.param, " at {}")}
-    return refused.get(str(status), other).format(**about, **facts)
+    return refused.get(str(status), other).format(**about, model=model, status=status)
 
 
 def failure_status(failure: Failure) -> str:
-    """Return the status line for a failure after which the request is sent again."""
+    """Return the status line before the request is sent again."""
     if failure.status == 429:
         return "The model's server is busy with this key's requests."
     if failure.status and failure.status != 200:
@@ -487,73 +520,21 @@ def failure_status(failure: Failure) -> str:
 
 def _sentence(kind: str, error: ApiError) -> str:
     sentences = SENTENCES[kind]
-    words = (word for word in (error.code, error.type) if word)
-    sentence = next(
-        (sentences[one] for one in words if one in sentences), sentences[""]
-    )
-    return sentence.format(code=_shown(error.code or error.type))
+    words = (word for word in (error.code, error.type) if word in sentences)
+    return sentences[next(words, None) or ""].format(code=_shown(_code(error)))
 
 
 def _shown(word: str | None, form: str = " ({})") -> str:
-    known = api_word(word)
-    return form.format(known) if known else ""
+    return form.format(word) if api_word(word) else ""
 
 
 def api_word(word: str | None) -> str | None:
-    """Return `word` if it can be a word of the API, else None.
-
-    Such words consist of small letters, digits, dots, brackets and underscores; a key
-    does not.
-    """
+    """Return `word` if it can be a word of the API, and no key; else None."""
     known = any(word in sentences for sentences in SENTENCES.values())
     return word if word and (known or _WORD.fullmatch(word)) else None
 
 
-# ==== openai_responses.json_input: JSON that people and models wrote, which may be invalid.
-
-
-def parse_json_object(text: object) -> dict[str, Any] | None:
-    """Return the JSON object of a text, None for anything else."""
-    try:
-        found = json.loads(text) if isinstance(text, str) else None
-    except (ValueError, RecursionError):  # the latter for thousands of brackets
-        return None
-    return found if isinstance(found, dict) else None
-
-
-def parse_string_map(text: str) -> Mapping[str, str] | None:
-    """Return the JSON object of a text whose values are texts; {} for no text."""
-    found = parse_json_object(text.strip() or "{}")
-    if found is None or not all(isinstance(one, str) for one in found.values()):
-        return None
-    return found
-
-
-def clamp_number(value: object, least: int, most: int, default: int) -> int:
-    """Return a number within its limits; anything else is the default."""
-    try:
-        number = float(str(value).strip())
-        return int(min(max(number, least), most))
-    except ValueError:
-        return default
-
-
-def as_mapping(value: object) -> Mapping[str, Any]:
-    """Return a JSON object, an empty one for anything else."""
-    return value if isinstance(value, Mapping) else {}
-
-
-def as_list(value: object) -> list[Any]:
-    """Return a JSON array, an empty one for anything else."""
-    return value if isinstance(value, list) else []
-
-
-def as_text(value: object) -> str:
-    """Return a text, an empty one for anything else."""
-    return value if isinstance(value, str) else ""
-
-
-# ==== openai_responses.items: The API's items: their kinds, their texts, and how calls and outputs belong together.
+# ==== openai_responses.items: The API's items: their kinds, their texts, and pairs of calls and outputs.
 
 Item = dict[str, Any]
 
@@ -561,48 +542,42 @@ Item = dict[str, Any]
 class _ItemKind(NamedTuple):
 
     parts: tuple[tuple[str, str], ...] = ()
-    """Lists of texts that deltas grow: the kind of the text and its field."""
+    """Lists of texts that deltas grow: kind and field."""
     text: tuple[str, str] | None = None
-    """The one text that deltas grow: its kind and its field."""
-    from_client: bool = False
-    """Only our side makes it."""
+    """The one text that deltas grow: kind and field."""
     is_encrypted: bool = False
-    """Only the account and the model family that made it can read it."""
-    id_prefix: str = ""
-    """How the id begins that other servers ask for."""
+    """Only the account and model family that made it can read it."""
     tool: str = ""
-    """The type of the hosted tool that makes it; empty if the API does not run it."""
+    """The hosted tool that makes it, if any."""
     returned: Literal["always", "same_run", "never"] = "always"
-    """Which later requests a hosted item goes into."""
+    """The later requests that a hosted item goes into."""
     required: tuple[str, ...] = ()
     """Fields without which the API refuses a hosted item."""
     nullable: tuple[str, ...] = ()
-    """Fields that it demands even where they are null."""
+    """Fields that the API demands even if they are null."""
     is_call: bool = False
-    """It is part of a call of a hosted tool."""
+    """It belongs to a call of a hosted tool."""
     include: str = ""
-    """What the API leaves out of it unless a request includes it."""
+    """What a request must ask for to get all of it."""
     refused_at_minimal: bool = False
     """Its tool cannot be used with the effort `minimal`."""
     is_cited: bool = False
     """Answers cite what it found."""
     fee: float = 0
-    """US dollars for one call, or for each different value of `fee_field`."""
+    """US dollars for a call, or for each value of `fee_field`."""
     fee_field: str = ""
 
 
 _ITEM_KINDS = {
     "message": _ItemKind(parts=(("text", "content"),)),
     "reasoning": _ItemKind(
-        parts=(("summary", "summary"), ("reasoning", "content")),
-        is_encrypted=True,
-        id_prefix="rs",
+        parts=(("summary", "summary"), ("reasoning", "content")), is_encrypted=True
     ),
     "compaction": _ItemKind(is_encrypted=True),
-    "function_call": _ItemKind(text=("arguments", "arguments"), id_prefix="fc"),
-    "function_call_output": _ItemKind(from_client=True),
-    "custom_tool_call": _ItemKind(text=("arguments", "input"), id_prefix="ctc"),
-    "custom_tool_call_output": _ItemKind(from_client=True),
+    "function_call": _ItemKind(text=("arguments", "arguments")),
+    "function_call_output": _ItemKind(),
+    "custom_tool_call": _ItemKind(text=("arguments", "input")),
+    "custom_tool_call_output": _ItemKind(),
     "web_search_call": _ItemKind(
         tool="web_search",
         required=("action",),
@@ -652,11 +627,9 @@ _ITEM_KINDS = {
         required=("approval_request_id", "approve"),
         returned="same_run",
         is_call=True,
-        from_client=True,
     ),
 }
-"""The types of items that the code knows. The fees are those of LiteLLM 1.109.1's price
-map (2026-11-21)."""
+"""Known types of items. The fees are from LiteLLM 1.109.1 (2026-11-21)."""
 
 _OTHER_KIND = _ItemKind()
 _TOOL_KINDS = {kind.tool: kind for kind in _ITEM_KINDS.values() if kind.tool}
@@ -675,7 +648,7 @@ def item_type(item: Mapping[str, Any]) -> str:
 
 
 def kind_of(item: Mapping[str, Any]) -> _ItemKind:
-    """Return what is known of items of this type."""
+    """Return what is known of its type."""
     return _ITEM_KINDS.get(item_type(item), _OTHER_KIND)
 
 
@@ -700,7 +673,7 @@ def is_reasoning(item: Mapping[str, Any]) -> bool:
 
 
 def is_commentary(item: Mapping[str, Any]) -> bool:
-    """Say whether `item` is a message in front of the answer, about the work on it."""
+    """Say whether `item` is a message about the work on the answer."""
     return item_type(item) == "message" and item.get("phase") == "commentary"
 
 
@@ -710,7 +683,7 @@ def has_encrypted_reasoning(item: Mapping[str, Any]) -> bool:
 
 
 def is_encrypted(item: Mapping[str, Any]) -> bool:
-    """Say whether only the model and account that made `item` can read it."""
+    """Say whether only those who made `item` can read it."""
     return kind_of(item).is_encrypted
 
 
@@ -734,12 +707,12 @@ def message_text(item: Mapping[str, Any]) -> str:
 
 
 def content_parts(content: object) -> list[Item]:
-    """Return the parts of a content; what is no part is left out."""
+    """Return the objects in a content."""
     return [row for row in as_list(content) if isinstance(row, dict)]
 
 
 def part_text(part: Mapping[str, Any]) -> str:
-    """Return the text of one content part, or nothing."""
+    """Return the text of a content part."""
     return as_text(part.get("text") or part.get("refusal"))
 
 
@@ -802,7 +775,7 @@ TextPlace = tuple[str, int]
 
 
 def item_texts(item: Mapping[str, Any]) -> Iterator[tuple[TextPlace, str]]:
-    """Yield the place and the text of everything in `item` that deltas can grow."""
+    """Yield place and text of everything in `item` that deltas grow."""
     kind = kind_of(item)
     for text_kind, field in kind.parts:
         for index, part in enumerate(as_list(item.get(field))):
@@ -815,18 +788,15 @@ def item_texts(item: Mapping[str, Any]) -> Iterator[tuple[TextPlace, str]]:
         yield (text_kind, 0), as_text(item.get(field))
 
 
-_READABLE_FORMATS = ("png", "jpeg", "webp")
-
-
 def is_image_call(item: Mapping[str, Any]) -> bool:
     """Say whether `item` is a picture that the model drew."""
     return item_type(item) == "image_generation_call"
 
 
 def has_image(item: Mapping[str, Any]) -> bool:
-    """Say whether `item` holds a picture that can be sent back to the model."""
-    has_result = is_image_call(item) and bool(item.get("result"))
-    return has_result and _image_format(item) in _READABLE_FORMATS
+    """Say whether `item` holds a picture that the model can read."""
+    is_drawn = is_image_call(item) and bool(item.get("result"))
+    return is_drawn and _image_format(item) in ("png", "jpeg", "webp")
 
 
 def _image_format(item: Mapping[str, Any]) -> str:
@@ -858,7 +828,7 @@ def is_hosted(item: Mapping[str, Any]) -> bool:
 
 
 def is_host_returned(item: Mapping[str, Any]) -> bool:
-    """Say whether `item` is a finished hosted one that can go into a later request."""
+    """Say whether `item` is a hosted one that a later request can contain."""
     kind, action = kind_of(item), as_mapping(item.get("action")).get("type")
     if not kind.tool or kind.returned == "never" or item.get("status") in _UNFINISHED:
         return False
@@ -870,14 +840,14 @@ def is_host_returned(item: Mapping[str, Any]) -> bool:
 
 
 def is_kept_hosted(item: Mapping[str, Any]) -> bool:
-    """Say whether later turns of a chat send `item`, a hosted one."""
+    """Say whether later turns send `item`, a hosted one."""
     return is_host_returned(item) and kind_of(item).returned == "always"
 
 
 def is_replayed(item: Mapping[str, Any]) -> bool:
-    """Say whether later turns of a chat send `item`, which an answer stored.
+    """Say whether later turns send `item`, which an answer stored.
 
-    An unknown type never goes back, nor does a message that is not the model's.
+    Unknown types are never sent, nor are messages that are not the model's.
     """
     if is_hosted(item):
         return is_kept_hosted(item) or has_image(item)
@@ -886,7 +856,7 @@ def is_replayed(item: Mapping[str, Any]) -> bool:
 
 
 def drop_hosted_tool_items(items: Iterable[Item]) -> list[Item]:
-    """Return `items` without calls, their outputs and the reasoning before them."""
+    """Return `items` without calls, their outputs and their reasoning."""
     kept: list[Item] = []
     dangling: list[Item] = []  # reasoning whose product has not come yet
     for item in items:
@@ -900,7 +870,7 @@ def drop_hosted_tool_items(items: Iterable[Item]) -> list[Item]:
 
 
 def search_queries(item: Mapping[str, Any]) -> list[str]:
-    """Return the queries of a search, on the web or in files."""
+    """Return the queries of a search."""
     if item_type(item) == "file_search_call":
         return _texts(item.get("queries"))
     action = as_mapping(item.get("action"))
@@ -908,10 +878,9 @@ def search_queries(item: Mapping[str, Any]) -> list[str]:
 
 
 def search_pages(item: Mapping[str, Any]) -> list[str]:
-    """Return the addresses of the pages that a search found, each once."""
-    rows = as_list(as_mapping(item.get("action")).get("sources"))
-    urls = [row.get("url") for row in rows if isinstance(row, Mapping)]
-    return list(dict.fromkeys(_texts(urls)))
+    """Return the addresses of the pages that a search found."""
+    rows = content_parts(as_mapping(item.get("action")).get("sources"))
+    return list(dict.fromkeys(_texts([row.get("url") for row in rows])))
 
 
 def _texts(values: object) -> list[str]:
@@ -925,74 +894,74 @@ def _texts(values: object) -> list[str]:
 # Facts as of 2026-11-21. A dated snapshot has a row only where it differs from its model.
 # Prices are US dollars for a million tokens at the standard tier: input, cached, cache_write, output.
 CATALOG_TABLE = """
-model|efforts|default_effort|sampling|traits|max_output_tokens|context|prices|shutdown|successor
-chatgpt-4o-latest|||always|vision||||2026-02-17|gpt-5.5
-codex-mini-latest|||never|reasoning summary functions vision||||2026-02-12|gpt-5.4-mini
-gpt-3.5-turbo|||always|functions|4096|16385|0.5 - - 1.5|2026-10-23|gpt-5.6-terra
-gpt-3.5-turbo-0125|||always|functions|4096|16385|0.5 - - 1.5|2026-10-23|gpt-5.6-terra
-gpt-3.5-turbo-1106|||always|functions|4096|16385|1 - - 2|2026-09-28|gpt-5.6-terra
-gpt-4|||always|functions|4096|8192|30 - - 60|2026-10-23|gpt-5.6-sol
-gpt-4-0125-preview|||always|functions||||2026-03-26|gpt-5.6-sol
-gpt-4-0314|||always|functions||||2026-03-26|gpt-5.6-sol
-gpt-4-0613|||always|functions|4096|8192|30 - - 60|2026-10-23|gpt-5.6-sol
-gpt-4-1106-preview|||always|functions|4096|128000|10 - - 30|2026-10-23|gpt-5.6-sol
-gpt-4-turbo|||always|functions vision|4096|128000|10 - - 30|2026-10-23|gpt-5.6-sol
-gpt-4-turbo-preview|||always|functions||||2026-03-26|gpt-5.6-sol
-gpt-4.1|||always|functions hosted vision|32768|1047576|2 0.5 - 8|2027-01-14|gpt-6-luna
-gpt-4.1-mini|||always|functions hosted vision|32768|1047576|0.4 0.1 - 1.6|2027-01-14|gpt-6-luna
-gpt-4.1-nano|||always|functions vision|32768|1047576|0.1 0.025 - 0.4|2026-10-23|gpt-5.6-luna
-gpt-4o|||always|functions hosted vision|16384|128000|2.5 1.25 - 10|2027-01-14|gpt-6-luna
-gpt-4o-2024-05-13|||always|functions hosted vision|4096|128000|5 - - 15|2026-10-23|gpt-5.6-sol
-gpt-4o-mini|||always|functions hosted vision|16384|128000|0.15 0.075 - 0.6|2027-01-14|gpt-6-luna
-gpt-5|minimal usual|medium|never|usual verbosity|128000|400000|1.25 0.125 - 10|2026-12-11|gpt-6.1-sol
-gpt-5-chat-latest|||always|vision|16384|128000|1.25 0.125 - 10|2026-07-23|gpt-5.5
-gpt-5-codex|usual|medium|never|usual|128000|400000|1.25 0.125 - 10|2026-07-23|gpt-5.4
-gpt-5-mini|minimal usual|medium|never|usual verbosity|128000|400000|0.25 0.025 - 2|2026-12-11|gpt-6.1-terra
-gpt-5-nano|minimal usual|medium|never|usual verbosity|128000|400000|0.05 0.005 - 0.4|2026-12-11|gpt-6-luna
-gpt-5-pro|high|high|never|usual verbosity|272000|400000|15 - - 120|2026-12-11|gpt-6.1-sol
-gpt-5.1|none usual|none|with_none|usual verbosity|128000|400000|1.25 0.125 - 10|2027-04-01|gpt-6.1-sol
-gpt-5.1-chat-latest|medium|medium|never|reasoning summary verbosity functions vision|16384|128000|1.25 0.125 - 10|2026-07-23|gpt-5.5
-gpt-5.1-codex|usual|medium|never|usual|128000|400000|1.25 0.125 - 10|2026-07-23|gpt-6.1-sol
-gpt-5.1-codex-max|usual xhigh|medium|never|usual|128000|400000|1.25 0.125 - 10|2026-07-23|gpt-5.4
-gpt-5.1-codex-mini|usual|medium|never|usual|128000|400000|0.25 0.025 - 2|2026-07-23|gpt-5.4-mini
-gpt-5.2|none usual xhigh|none|with_none|usual verbosity|128000|400000|1.75 0.175 - 14||
-gpt-5.2-chat-latest|medium|medium|never|reasoning summary verbosity functions vision|16384|128000|1.75 0.175 - 14|2026-08-10|gpt-5.5
-gpt-5.2-codex|usual xhigh||never|usual|128000|400000|1.75 0.175 - 14|2026-07-23|gpt-5.4
-gpt-5.2-pro|medium high xhigh|medium|never|usual verbosity|128000|400000|21 - - 168||
-gpt-5.3-chat-latest|medium|medium|never|reasoning summary verbosity functions vision|16384|128000|1.75 0.175 - 14|2026-08-10|gpt-5.5
-gpt-5.3-codex|none usual xhigh|none|with_none|usual phase|128000|400000|1.75 0.175 - 14|2027-04-01|gpt-6.1-sol
-gpt-5.4|none usual xhigh|none|with_none|usual verbosity phase|128000|1050000|2.5 0.25 - 15||
-gpt-5.4-mini|none usual xhigh|none|with_none|usual verbosity phase|128000|400000|0.75 0.075 - 4.5||
-gpt-5.4-nano|none usual xhigh|none|with_none|usual verbosity phase|128000|400000|0.2 0.02 - 1.25|2027-04-01|gpt-6-luna
-gpt-5.4-pro|medium high xhigh|medium|never|usual verbosity phase|128000|1050000|30 - - 180||
-gpt-5.5|none usual xhigh|medium|with_none|usual verbosity phase|128000|1050000|5 0.5 - 30||
-gpt-5.5-pro|medium high xhigh|medium|never|usual verbosity phase|128000|1050000|30 - - 180||
-gpt-5.6-cyber|none usual xhigh max|medium|with_none|usual verbosity phase|128000|400000|12.5 1.25 15.625 75||
-gpt-5.6-luna|none usual xhigh max|medium|with_none|usual verbosity phase|128000|1050000|0.2 0.02 0.25 1.2||
-gpt-5.6-sol|none usual xhigh max|medium|with_none|usual verbosity phase|128000|1050000|4 0.4 5 20||
-gpt-5.6-terra|none usual xhigh max|medium|with_none|usual verbosity phase|128000|1050000|2 0.2 2.5 12||
-gpt-6-astra|usual xhigh max||never|usual verbosity phase|128000|1050000|10 1 12.5 50||
-gpt-6-astra-law|usual xhigh max||never|usual verbosity phase|128000|1050000|10 1 - 50||
-gpt-6-cyber|||never|usual verbosity phase|||||
-gpt-6-luna|none usual xhigh max|medium|with_none|usual verbosity phase|128000|1050000|0.1 0.01 0.125 0.5||
-gpt-6-rosalind|||never|usual verbosity phase|128000|1050000|15 1.5 18.75 75||
-gpt-6-sol|none usual xhigh max|medium|with_none|usual verbosity phase|128000|1050000|2 0.2 2.5 10||
-gpt-6.1-sol|usual xhigh max|medium|never|usual verbosity phase|128000|1050000|2 0.1 2.5 10||
-gpt-6.1-terra|none usual xhigh max|medium|with_none|usual verbosity phase|128000|1050000|1 0.05 1.25 5||
-gpt-6.2-astra|usual xhigh max||never|usual verbosity phase prefix_bound|128000|1050000|8 - - 40||
-gpt-6.2-astra-law|||never|usual verbosity phase prefix_bound|||||
-gpt-6.2-sol|usual xhigh max||never|usual verbosity phase prefix_bound|128000|1050000|2 - - 10||
-gpt-daybreak-blue-latest|||never|usual phase|128000|1050000|4 0.4 5 20||
-gpt-daybreak-red-latest|||never|usual phase|128000|400000|12.5 1.25 15.625 75||
-gpt-rosalind-research|||never|usual phase|||5 0.5 - 25||
-o1|usual|medium|never|reasoning functions vision|100000|200000|15 7.5 - 60|2026-10-23|gpt-5.6-sol
-o1-pro|usual|medium|never|reasoning functions vision|100000|200000|150 - - 600|2026-10-23|gpt-5.6-sol
-o3|usual|medium|never|usual|100000|200000|2 0.5 - 8|2026-12-11|gpt-6.1-sol
-o3-deep-research|usual|medium|never|reasoning summary hosted vision|100000|200000|10 2.5 - 40|2026-07-23|gpt-5.4-pro
-o3-mini|usual|medium|never|reasoning summary functions|100000|200000|1.1 0.55 - 4.4|2026-10-23|gpt-5.6-sol
-o3-pro|usual|medium|never|usual|100000|200000|20 - - 80|2026-12-11|gpt-6.1-sol
-o4-mini|usual|medium|never|usual|100000|200000|1.1 0.275 - 4.4|2026-10-23|gpt-5.6-terra
-o4-mini-deep-research|usual|medium|never|reasoning summary hosted vision|100000|200000|2 0.5 - 8|2026-07-23|gpt-5.4-pro
+model|efforts|default_effort|traits|max_output_tokens|context|prices|shutdown|successor
+chatgpt-4o-latest|||vision||||2026-02-17|gpt-5.5
+codex-mini-latest|||reasoning summary functions vision||||2026-02-12|gpt-5.4-mini
+gpt-3.5-turbo|||functions|4096|16385|0.5 - - 1.5|2026-10-23|gpt-5.6-terra
+gpt-3.5-turbo-0125|||functions|4096|16385|0.5 - - 1.5|2026-10-23|gpt-5.6-terra
+gpt-3.5-turbo-1106|||functions|4096|16385|1 - - 2|2026-09-28|gpt-5.6-terra
+gpt-4|||functions|4096|8192|30 - - 60|2026-10-23|gpt-5.6-sol
+gpt-4-0125-preview|||functions||||2026-03-26|gpt-5.6-sol
+gpt-4-0314|||functions||||2026-03-26|gpt-5.6-sol
+gpt-4-0613|||functions|4096|8192|30 - - 60|2026-10-23|gpt-5.6-sol
+gpt-4-1106-preview|||functions|4096|128000|10 - - 30|2026-10-23|gpt-5.6-sol
+gpt-4-turbo|||functions vision|4096|128000|10 - - 30|2026-10-23|gpt-5.6-sol
+gpt-4-turbo-preview|||functions||||2026-03-26|gpt-5.6-sol
+gpt-4.1|||functions hosted vision|32768|1047576|2 0.5 - 8|2027-01-14|gpt-6-luna
+gpt-4.1-mini|||functions hosted vision|32768|1047576|0.4 0.1 - 1.6|2027-01-14|gpt-6-luna
+gpt-4.1-nano|||functions vision|32768|1047576|0.1 0.025 - 0.4|2026-10-23|gpt-5.6-luna
+gpt-4o|||functions hosted vision|16384|128000|2.5 1.25 - 10|2027-01-14|gpt-6-luna
+gpt-4o-2024-05-13|||functions hosted vision|4096|128000|5 - - 15|2026-10-23|gpt-5.6-sol
+gpt-4o-mini|||functions hosted vision|16384|128000|0.15 0.075 - 0.6|2027-01-14|gpt-6-luna
+gpt-5|minimal usual|medium|usual verbosity|128000|400000|1.25 0.125 - 10|2026-12-11|gpt-6.1-sol
+gpt-5-chat-latest|||vision|16384|128000|1.25 0.125 - 10|2026-07-23|gpt-5.5
+gpt-5-codex|usual|medium|usual|128000|400000|1.25 0.125 - 10|2026-07-23|gpt-5.4
+gpt-5-mini|minimal usual|medium|usual verbosity|128000|400000|0.25 0.025 - 2|2026-12-11|gpt-6.1-terra
+gpt-5-nano|minimal usual|medium|usual verbosity|128000|400000|0.05 0.005 - 0.4|2026-12-11|gpt-6-luna
+gpt-5-pro|high|high|usual verbosity|272000|400000|15 - - 120|2026-12-11|gpt-6.1-sol
+gpt-5.1|none usual|none|usual verbosity|128000|400000|1.25 0.125 - 10|2027-04-01|gpt-6.1-sol
+gpt-5.1-chat-latest|medium|medium|reasoning summary verbosity functions vision|16384|128000|1.25 0.125 - 10|2026-07-23|gpt-5.5
+gpt-5.1-codex|usual|medium|usual|128000|400000|1.25 0.125 - 10|2026-07-23|gpt-6.1-sol
+gpt-5.1-codex-max|usual xhigh|medium|usual|128000|400000|1.25 0.125 - 10|2026-07-23|gpt-5.4
+gpt-5.1-codex-mini|usual|medium|usual|128000|400000|0.25 0.025 - 2|2026-07-23|gpt-5.4-mini
+gpt-5.2|none usual xhigh|none|usual verbosity|128000|400000|1.75 0.175 - 14||
+gpt-5.2-chat-latest|medium|medium|reasoning summary verbosity functions vision|16384|128000|1.75 0.175 - 14|2026-08-10|gpt-5.5
+gpt-5.2-codex|usual xhigh||usual|128000|400000|1.75 0.175 - 14|2026-07-23|gpt-5.4
+gpt-5.2-pro|medium high xhigh|medium|usual verbosity|128000|400000|21 - - 168||
+gpt-5.3-chat-latest|medium|medium|reasoning summary verbosity functions vision|16384|128000|1.75 0.175 - 14|2026-08-10|gpt-5.5
+gpt-5.3-codex|none usual xhigh|none|usual phase|128000|400000|1.75 0.175 - 14|2027-04-01|gpt-6.1-sol
+gpt-5.4|none usual xhigh|none|usual verbosity phase|128000|1050000|2.5 0.25 - 15||
+gpt-5.4-mini|none usual xhigh|none|usual verbosity phase|128000|400000|0.75 0.075 - 4.5||
+gpt-5.4-nano|none usual xhigh|none|usual verbosity phase|128000|400000|0.2 0.02 - 1.25|2027-04-01|gpt-6-luna
+gpt-5.4-pro|medium high xhigh|medium|usual verbosity phase|128000|1050000|30 - - 180||
+gpt-5.5|none usual xhigh|medium|usual verbosity phase|128000|1050000|5 0.5 - 30||
+gpt-5.5-pro|medium high xhigh|medium|usual verbosity phase|128000|1050000|30 - - 180||
+gpt-5.6-cyber|none usual xhigh max|medium|usual verbosity phase|128000|400000|12.5 1.25 15.625 75||
+gpt-5.6-luna|none usual xhigh max|medium|usual verbosity phase|128000|1050000|0.2 0.02 0.25 1.2||
+gpt-5.6-sol|none usual xhigh max|medium|usual verbosity phase|128000|1050000|4 0.4 5 20||
+gpt-5.6-terra|none usual xhigh max|medium|usual verbosity phase|128000|1050000|2 0.2 2.5 12||
+gpt-6-astra|usual xhigh max||usual verbosity phase|128000|1050000|10 1 12.5 50||
+gpt-6-astra-law|usual xhigh max||usual verbosity phase|128000|1050000|10 1 - 50||
+gpt-6-cyber|||usual verbosity phase|||||
+gpt-6-luna|none usual xhigh max|medium|usual verbosity phase|128000|1050000|0.1 0.01 0.125 0.5||
+gpt-6-rosalind|||usual verbosity phase|128000|1050000|15 1.5 18.75 75||
+gpt-6-sol|none usual xhigh max|medium|usual verbosity phase|128000|1050000|2 0.2 2.5 10||
+gpt-6.1-sol|usual xhigh max|medium|usual verbosity phase|128000|1050000|2 0.1 2.5 10||
+gpt-6.1-terra|none usual xhigh max|medium|usual verbosity phase|128000|1050000|1 0.05 1.25 5||
+gpt-6.2-astra|usual xhigh max||usual verbosity phase prefix_bound|128000|1050000|8 - - 40||
+gpt-6.2-astra-law|||usual verbosity phase prefix_bound|||||
+gpt-6.2-sol|usual xhigh max||usual verbosity phase prefix_bound|128000|1050000|2 - - 10||
+gpt-daybreak-blue-latest|||usual phase|128000|1050000|4 0.4 5 20||
+gpt-daybreak-red-latest|||usual phase|128000|400000|12.5 1.25 15.625 75||
+gpt-rosalind-research|||usual phase|||5 0.5 - 25||
+o1|usual|medium|reasoning functions vision|100000|200000|15 7.5 - 60|2026-10-23|gpt-5.6-sol
+o1-pro|usual|medium|reasoning functions vision|100000|200000|150 - - 600|2026-10-23|gpt-5.6-sol
+o3|usual|medium|usual|100000|200000|2 0.5 - 8|2026-12-11|gpt-6.1-sol
+o3-deep-research|usual|medium|reasoning summary hosted vision|100000|200000|10 2.5 - 40|2026-07-23|gpt-5.4-pro
+o3-mini|usual|medium|reasoning summary functions|100000|200000|1.1 0.55 - 4.4|2026-10-23|gpt-5.6-sol
+o3-pro|usual|medium|usual|100000|200000|20 - - 80|2026-12-11|gpt-6.1-sol
+o4-mini|usual|medium|usual|100000|200000|1.1 0.275 - 4.4|2026-10-23|gpt-5.6-terra
+o4-mini-deep-research|usual|medium|reasoning summary hosted vision|100000|200000|2 0.5 - 8|2026-07-23|gpt-5.4-pro
 """
 
 # Ids that the API itself serves with another model.
@@ -1008,7 +977,7 @@ CATALOG_ALIASES: dict[str, str] = {
 }
 
 
-# ==== openai_responses.models.resolve: Resolves a model name to an id and to the facts that decide what can be sent to it.
+# ==== openai_responses.models.resolve: Resolves a model name to an id and to the facts about the model.
 
 REASONING_EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 
@@ -1032,17 +1001,17 @@ class ModelPrices(NamedTuple):
 
 class _ModelFacts(NamedTuple):
 
-    reasoning: bool  # takes a `reasoning` parameter
-    efforts: tuple[str, ...]  # lowest first; empty: none, or unknown
-    default_effort: str | None  # what the API uses when none is sent
-    sampling: str  # "always", "with_none" or "never": temperature, top_p, logprobs
-    summary: bool
-    verbosity: bool
-    phase: bool
-    functions: bool
-    hosted: bool  # takes the tools that OpenAI itself runs
-    vision: bool
-    prefix_bound: bool  # reasoning is dropped when what preceded it changed
+    reasoning: bool = False
+    efforts: tuple[str, ...] = ()  # lowest first; empty: none, or unknown
+    default_effort: str | None = None  # what the API uses when none is sent
+    sampling: str = "always"  # or "with_none", "never": temperature, top_p, logprobs
+    summary: bool = False
+    verbosity: bool = False
+    phase: bool = False
+    functions: bool = True
+    hosted: bool = False  # takes the tools that OpenAI itself runs
+    vision: bool = True
+    prefix_bound: bool = False  # reasoning is dropped when what preceded it changed
     max_output_tokens: int | None = None
     context: int | None = None
     shutdown: str | None = None  # ISO date
@@ -1051,8 +1020,17 @@ class _ModelFacts(NamedTuple):
     known_family: bool = True  # False: the name says nothing, the facts are cautious
 
 
+_PLAIN_FACTS = _ModelFacts()
+
+# For an unknown gpt from version 5 on (docs/reference/responses-api.md, "Unknown
+# models").
+_REASONING_FACTS = _ModelFacts(
+    reasoning=True, sampling="never", summary=True, verbosity=True, hosted=True
+)
+
+
 class ResolvedModel(NamedTuple):
-    """A resolved name: what to send, who can read its reasoning, what to call it."""
+    """What a name stands for."""
 
     id: str  # sent as `model`
     family: str  # encrypted reasoning is readable inside one family
@@ -1061,7 +1039,7 @@ class ResolvedModel(NamedTuple):
     name: str  # for people
 
     def lowest_effort(self) -> str | None:
-        """The cheapest effort known to be accepted."""
+        """Return the cheapest effort known to be accepted."""
         return self.facts.efforts[0] if self.facts.efforts else None
 
     def takes_effort(self, effort: str) -> bool:
@@ -1084,18 +1062,9 @@ def resolve_model(
     model = overrides.get(base)
     if model and effort in REASONING_EFFORTS and model.takes_effort(effort):
         return model._replace(effort=effort, name=f"{model.name} ({effort})")
-    return _resolve_known(name)
-
-
-def _resolve_known(name: str) -> ResolvedModel:
-    model_id, effort = _named_model(name) or _model_with_effort(name) or (name, None)
-    return ResolvedModel(
-        id=model_id,
-        family=_model_family(model_id),
-        effort=effort,
-        facts=_model_facts(model_id),
-        name=_shown_name(model_id, effort),
-    )
+    id, found = _named_model(name) or _model_with_effort(name) or (name, None)
+    facts, shown = _model_facts(id), _shown_name(id, found)
+    return ResolvedModel(id, _model_family(id), found, facts, shown)
 
 
 def _named_model(name: str) -> tuple[str, str | None] | None:
@@ -1108,13 +1077,13 @@ def _named_model(name: str) -> tuple[str, str | None] | None:
 
 def _thinking_or_instant(name: str) -> tuple[str, str | None] | None:
     if match := _THINKING_NAME.match(name):
-        row = CATALOG_FACTS.get(model_id := match[1] + (match[2] or ""))
+        facts = CATALOG_FACTS.get(model_id := match[1] + (match[2] or ""))
         # From gpt-5.1 to 5.4 the default is not to think at all.
-        thinks = "medium" if row and row.default_effort == "none" else None
-        return (model_id, thinks) if row else None
+        thinks = "medium" if facts and facts.default_effort == "none" else None
+        return (model_id, thinks) if facts else None
     if match := _INSTANT_NAME.match(name):
-        row = CATALOG_FACTS.get(match[1])
-        return (match[1], "none") if row and "none" in row.efforts else None
+        facts = CATALOG_FACTS.get(match[1])
+        return (match[1], "none") if facts and "none" in facts.efforts else None
     return None
 
 
@@ -1137,21 +1106,15 @@ def _model_family(model_id: str) -> str:
 
 
 def _model_facts(model_id: str) -> _ModelFacts:
-    facts = CATALOG_FACTS.get(model_id) or CATALOG_FACTS.get(_model_family(model_id))
-    if facts:
-        return facts
+    for name in (model_id, _model_family(model_id)):
+        if name in CATALOG_FACTS:
+            return CATALOG_FACTS[name]
     if match := _WRAPPED_ID.match(model_id):
-        # A fine-tuned model ends with its base but has prices of its own, and so
-        # has a router.
+        # Fine-tuned models and routers have prices of their own.
         return _model_facts(match[1])._replace(prices=None)
-    return _family_facts(model_id)
-
-
-def _family_facts(model_id: str) -> _ModelFacts:
     if _O_SERIES_ID.match(model_id):
-        return _REASONING_FACTS._replace(
-            efforts=("low", "medium", "high"), verbosity=False
-        )
+        efforts = tuple(_USUAL_EFFORTS.split())
+        return _REASONING_FACTS._replace(efforts=efforts, verbosity=False)
     match = _GPT_VERSION.match(model_id)
     if not match:
         # A deployment can have any name; only its administrator knows its facts.
@@ -1179,53 +1142,25 @@ def _shown_word(word: str) -> str:
     return word if word in ("mini", "nano", "pro") else word.capitalize()
 
 
-# The safe default for an unknown gpt of version 5 or later: an effort or a verbosity
-# only if someone asks for it, no sampling parameters, a summary
-# (docs/reference/responses-api.md, "Unknown models").
-_REASONING_FACTS = _ModelFacts(
-    reasoning=True,
-    efforts=(),
-    default_effort=None,
-    sampling="never",
-    summary=True,
-    verbosity=True,
-    phase=False,
-    functions=True,
-    hosted=True,
-    vision=True,
-    prefix_bound=False,
-)
-# For gpt-4 and for ids that say nothing (another vendor, an Azure deployment): a model
-# that does not reason refuses `reasoning` and its `include` with a 400, and a reasoning
-# model works without them. So they are sent only if an effort is asked for.
-_PLAIN_FACTS = _REASONING_FACTS._replace(
-    reasoning=False,
-    sampling="always",
-    summary=False,
-    verbosity=False,
-    hosted=False,
-)
-
-
 _YES_OR_NO_FACTS = frozenset(
     name for name, fact in _PLAIN_FACTS._asdict().items() if isinstance(fact, bool)
 )
-_USUAL_EFFORTS, _USUAL_TRAITS = (
-    "low medium high",
-    "reasoning summary functions hosted vision",
-)
+_USUAL_EFFORTS = "low medium high"
+_USUAL_TRAITS = "reasoning summary functions hosted vision"
 """What `usual` stands for in the table of the catalog."""
 
 
 def _read_catalog_row(line: str) -> tuple[str, _ModelFacts]:
-    name, efforts, effort, sampling, traits, output, context, *rest = line.split("|")
+    name, efforts, effort, traits, output, context, *rest = line.split("|")
     prices, shutdown, successor = rest
     words = traits.replace("usual", _USUAL_TRAITS).split()
-    return name, _PLAIN_FACTS._replace(
+    # Models that reason take sampling parameters only with the effort `none`.
+    sampling = "never" if "reasoning" in words else "always"
+    return name, _ModelFacts(
         **{trait: trait in words for trait in _YES_OR_NO_FACTS - {"known_family"}},
         efforts=tuple(efforts.replace("usual", _USUAL_EFFORTS).split()),
         default_effort=effort or None,
-        sampling=sampling,
+        sampling="with_none" if "none" in efforts else sampling,
         max_output_tokens=int(output) if output else None,
         context=int(context) if context else None,
         shutdown=shutdown or None,
@@ -1241,16 +1176,13 @@ def _price(text: str) -> float | None:
 CATALOG_FACTS = dict(map(_read_catalog_row, CATALOG_TABLE.split("\n")[2:-1]))
 """The facts of each model of the catalog, by id."""
 
-_NUMBER_FACTS = frozenset({"max_output_tokens", "context"})
-_TEXT_FACTS = frozenset({"default_effort", "shutdown", "successor"})
-_SAMPLINGS = ("always", "with_none", "never")
+_NUMBER_FACTS = ("max_output_tokens", "context")
+_OVERRIDE_TEXTS = ("default_effort", "shutdown", "successor", "like", "name")
 
 
 def read_overrides(text: str) -> dict[str, ResolvedModel]:
     """Return the models that a JSON object describes; raises InvalidRequest."""
-    if not text.strip():
-        return {}
-    table = parse_json_object(text)
+    table = parse_json_object(text.strip() or "{}")
     if table is None:
         problem = "MODEL_OVERRIDES_JSON is not a JSON object"
         raise valve_error(problem, '{"my-gpt": {"like": "gpt-5.2"}}')
@@ -1279,18 +1211,19 @@ def _can_be(key: str, value: object) -> bool:
     if key in _NUMBER_FACTS:
         return isinstance(value, int) and value > 0
     if key == "sampling":
-        return value in _SAMPLINGS
+        return value in ("always", "with_none", "never")
     if key == "efforts":
-        rows = value if isinstance(value, list) else [value]
-        return isinstance(value, list) and all(row in REASONING_EFFORTS for row in rows)
-    return key in (_TEXT_FACTS | {"like", "name"}) and isinstance(value, str)
+        return isinstance(value, list) and all(
+            one in REASONING_EFFORTS for one in value
+        )
+    return key in _OVERRIDE_TEXTS and isinstance(value, str)
 
 
 def _entry_error(model: str, what: str) -> InvalidRequest:
     return valve_error(f"MODEL_OVERRIDES_JSON: the entry {model} {what}")
 
 
-# ==== openai_responses.models.usage: The tokens that a run used, added up over its responses, and what they cost.
+# ==== openai_responses.models.usage: The tokens that a run used, and what they cost.
 
 
 class Usage(NamedTuple):
@@ -1309,7 +1242,7 @@ class Usage(NamedTuple):
 
 
 def add_usage(one: Usage | None, other: Usage | None) -> Usage | None:
-    """Return the sum, field by field; a missing count is 0."""
+    """Return the sum, field by field."""
     if one is None or other is None:
         return one or other
     pairs = zip(one, other, strict=True)
@@ -1347,19 +1280,14 @@ _SOME_PRICES = '{"my-model": {"input": 2, "output": 8}}'
 def cost_of_run(
     usage: Usage, prices: ModelPrices | None, output: Iterable[Item]
 ) -> float | None:
-    """Return the cost of the tokens and hosted tools of a run; None if unknown.
-
-    `output` holds the items of all its responses.
-    """
+    """Return the cost of the tokens and hosted tools of a run; None if unknown."""
     tokens = _cost_of_tokens(usage, prices) if prices else None
     return None if tokens is None else tokens + _cost_of_tools(output)
 
 
 def read_prices(text: str) -> dict[str, ModelPrices]:
     """Return prices by model id from a JSON object; raises InvalidRequest."""
-    if not text.strip():
-        return {}
-    table = parse_json_object(text)
+    table = parse_json_object(text.strip() or "{}")
     if table is None:
         raise valve_error(_NOT_PRICES, _SOME_PRICES)
     return {model: _read_row(row) for model, row in table.items()}
@@ -1434,14 +1362,10 @@ class EventStreamDecoder:
             self._after_cr = False
             if chunk.startswith(b"\n"):  # the second half of a CRLF
                 chunk = chunk[1:]
+        self._fragments.append(chunk)
         if b"\n" not in chunk and b"\r" not in chunk:
-            self._fragments.append(chunk)
             return []
-        if self._fragments:
-            self._fragments.append(chunk)
-            chunk = b"".join(self._fragments)
-            self._fragments = []
-        return self._take_lines(chunk)
+        return self._take_lines()
 
     def close(self) -> list[ServerSentEvent]:
         """Return the event whose final blank line is missing at the end of the stream.
@@ -1449,19 +1373,16 @@ class EventStreamDecoder:
         The standard drops it, but without its terminal event a finished answer would
         count as cut.
         """
-        rest = b"".join(self._fragments)
-        self._fragments = []
-        return self._take_lines(rest + b"\n\n")
+        self._fragments.append(b"\n\n")
+        return self._take_lines()
 
-    def _take_lines(self, text: bytes) -> list[ServerSentEvent]:
-        lines = text.splitlines()
+    def _take_lines(self) -> list[ServerSentEvent]:
+        text = b"".join(self._fragments)
+        lines, self._fragments = text.splitlines(), []
         if text.endswith(b"\r"):
             self._after_cr = True
         elif not text.endswith(b"\n"):
             self._fragments.append(lines.pop())
-        return self._dispatched(lines)
-
-    def _dispatched(self, lines: list[bytes]) -> list[ServerSentEvent]:
         events = []
         for line in lines:
             field, _, value = line.partition(b":")
@@ -1472,52 +1393,16 @@ class EventStreamDecoder:
             elif not line:
                 if self._lines:
                     name = self._event.decode("utf-8", "replace")
-                    text = b"\n".join(self._lines).decode("utf-8", "replace")
-                    events.append(ServerSentEvent(name, text))
+                    value = b"\n".join(self._lines)
+                    events.append(
+                        ServerSentEvent(name, value.decode("utf-8", "replace"))
+                    )
                 self._event, self._lines = b"", []
             # id, retry, comments and unknown fields are not used
         return events
 
 
-_ID = re.compile(r"[A-Za-z0-9_=-]{1,512}")
-"""Ids that are safe in a path; other servers use base64 in their ids."""
-
-
-class Cursor:
-    """The response that is being read, and the number of its last event.
-
-    `response_id` is empty until the server has named it.
-    """
-
-    def __init__(self, named: Callable[[], object] = lambda: None) -> None:
-        """Start before the first event; `named` is called once there is an id."""
-        self._named = named
-        self.response_id = ""
-        self.last: int | None = None
-
-    def advance(self, event: ServerSentEvent) -> bool:
-        """Note an event that could be read; say whether it is new."""
-        # The event is parsed twice; a background run has few events a second.
-        wire = {} if event.data == "[DONE]" else json.loads(event.data)
-        self.note(wire.get("response"))
-        number = wire.get("sequence_number")
-        if not isinstance(number, int):
-            return True
-        if self.last is not None and number <= self.last:
-            return False
-        self.last = number
-        return True
-
-    def note(self, response: object) -> None:
-        """Remember the id of a response object, if it is a valid id."""
-        named = as_mapping(response).get("id")
-        if isinstance(named, str) and _ID.fullmatch(named):
-            self.response_id = named
-            self._named()
-
-
 NO_CARD: Mapping[str, Any] = MappingProxyType({})
-"""Nothing to show beside an item."""
 
 
 class TextDelta(NamedTuple):
@@ -1599,12 +1484,6 @@ class StreamError(NamedTuple):
     error: ApiError
 
 
-class Unknown(NamedTuple):
-    """Anything else, by its type."""
-
-    type: str
-
-
 ItemEvent = ItemAdded | TextDelta | AnnotationAdded | PartialImage | ItemDone
 """What happens to one output item.
 
@@ -1612,13 +1491,16 @@ ItemEvent = ItemAdded | TextDelta | AnnotationAdded | PartialImage | ItemDone
 `loop.response`.
 """
 
-StreamEvent = ItemEvent | TextDone | FinalResponse | StreamError | Unknown
+StreamEvent = ItemEvent | TextDone | FinalResponse | StreamError | None
+"""None stands for all other events."""
 
 
 def join_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
     """Return `events`, with neighbouring deltas of one text joined to one delta."""
     out: list[StreamEvent] = []
-    for place, neighbours in groupby(events, _text_place):
+    for place, neighbours in groupby(
+        events, lambda one: one[:3] if isinstance(one, TextDelta) else None
+    ):
         if place is None:
             out += neighbours
         else:
@@ -1627,13 +1509,6 @@ def join_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
     return out
 
 
-def _text_place(event: StreamEvent) -> tuple[int, str, int] | None:
-    return event[:3] if isinstance(event, TextDelta) else None
-
-
-_ANNOTATION = "response.output_text.annotation.added"
-_JSON_BLANK = " \t\n\r"
-"""White space that is allowed around a value (RFC 8259, section 2)."""
 _JSON_READER = json.JSONDecoder()
 _Reader = Callable[[Mapping[str, Any]], StreamEvent]
 
@@ -1641,14 +1516,20 @@ _Reader = Callable[[Mapping[str, Any]], StreamEvent]
 def parse_event(event: ServerSentEvent) -> StreamEvent:
     """Return the typed event; raises MalformedEvent if it is not a JSON object."""
     if event.data == "[DONE]":  # other servers end their streams with it
-        return Unknown("[DONE]")
-    wire = _event_value(event.data)
+        return None
+    text = event.data.strip(" \t\n\r")  # white space of RFC 8259, section 2
+    try:
+        wire, end = _JSON_READER.raw_decode(text)  # faster than json.loads
+    except (ValueError, RecursionError):  # the latter for thousands of brackets
+        wire, end = None, -1
+    if end != len(text):
+        raise MalformedEvent("The server sent an event that is not JSON.")
     if not isinstance(wire, dict):
         raise MalformedEvent("The server sent an event that is not an object.")
     kind = wire.get("type") or event.event
     read = _READERS.get(kind) if isinstance(kind, str) else None
     if read is None:
-        return Unknown(str(kind))
+        return None
     try:
         return read(wire)
     except (KeyError, TypeError, AttributeError):
@@ -1657,83 +1538,54 @@ def parse_event(event: ServerSentEvent) -> StreamEvent:
         ) from None
 
 
-def _event_value(text: str) -> object:
-    text = text.strip(_JSON_BLANK)
-    try:
-        value, end = _JSON_READER.raw_decode(text)
-    except (ValueError, RecursionError):  # the latter for thousands of brackets
-        end = -1
-    if end != len(text):
-        raise MalformedEvent("The server sent an event that is not JSON.")
-    return value
-
-
-def _text(value: object) -> str:
-    if not isinstance(value, str):
+def _checked(value: object, kind: type) -> Any:
+    if not isinstance(value, kind):
         raise TypeError
     return value
 
 
-def _index(value: object) -> int:
-    if not isinstance(value, int):
-        raise TypeError
-    return value
-
-
-def _object(value: object) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise TypeError
-    return value
-
-
-def _delta_reader(kind: str, part: str) -> _Reader:
+def _text_reader(
+    event: type[TextDelta] | type[TextDone], kind: str, part: str, field: str
+) -> _Reader:
 
     def read(wire: Mapping[str, Any]) -> StreamEvent:
-        place, index, text = wire.get(part, 0), wire["output_index"], wire["delta"]
-        if not (isinstance(text, str) and isinstance(index, int)):
+        place, index, text = wire.get(part, 0), wire["output_index"], wire[field]
+        if not (
+            isinstance(text, str) and isinstance(index, int) and isinstance(place, int)
+        ):
             raise TypeError
-        return TextDelta(index, kind, _index(place), text)
-
-    return read
-
-
-def _done_reader(kind: str, part: str, field: str) -> _Reader:
-
-    def read(wire: Mapping[str, Any]) -> StreamEvent:
-        place = _index(wire.get(part, 0))
-        return TextDone(_index(wire["output_index"]), kind, place, _text(wire[field]))
+        return event(index, kind, place, text)
 
     return read
 
 
 def _read_annotation(wire: Mapping[str, Any]) -> StreamEvent:
-    annotation, part = wire.get("annotation"), _index(wire.get("content_index", 0))
+    annotation, part = wire.get("annotation"), _checked(
+        wire.get("content_index", 0), int
+    )
     if annotation is None:  # the type allows it; the final item has all annotations
-        return Unknown(_ANNOTATION)
-    return AnnotationAdded(_index(wire["output_index"]), part, _object(annotation))
+        return None
+    index = _checked(wire["output_index"], int)
+    return AnnotationAdded(index, part, _checked(annotation, dict))
 
 
 def _read_partial_image(wire: Mapping[str, Any]) -> StreamEvent:
     return PartialImage(
-        _index(wire["output_index"]),
-        _index(wire.get("partial_image_index", 0)),
-        _text(wire["partial_image_b64"]),
+        _checked(wire["output_index"], int),
+        _checked(wire.get("partial_image_index", 0), int),
+        _checked(wire["partial_image_b64"], str),
         str(wire.get("output_format") or ""),
     )
 
 
 def _item_reader(event: type[ItemAdded] | type[ItemDone]) -> _Reader:
-    def read(wire: Mapping[str, Any]) -> StreamEvent:
-        return event(_index(wire["output_index"]), _object(wire["item"]))
-
-    return read
+    return lambda wire: event(
+        _checked(wire["output_index"], int), _checked(wire["item"], dict)
+    )
 
 
 def _final_reader(status: str) -> _Reader:
-    def read(wire: Mapping[str, Any]) -> StreamEvent:
-        return FinalResponse(status, _object(wire["response"]))
-
-    return read
+    return lambda wire: FinalResponse(status, _checked(wire["response"], dict))
 
 
 def _read_error(wire: Mapping[str, Any]) -> StreamEvent:
@@ -1757,17 +1609,21 @@ the whole text."""
 
 _READERS: Mapping[str, _Reader] = {
     **{
-        f"response.{name}.delta": _delta_reader(*kind)
-        for name, *kind, _ in _TEXT_EVENTS
+        f"response.{name}.delta": _text_reader(TextDelta, kind, part, "delta")
+        for name, kind, part, _ in _TEXT_EVENTS
     },
-    **{f"response.{name}.done": _done_reader(*kind) for name, *kind in _TEXT_EVENTS},
-    _ANNOTATION: _read_annotation,
+    **{
+        f"response.{name}.done": _text_reader(TextDone, *places)
+        for name, *places in _TEXT_EVENTS
+    },
+    "response.output_text.annotation.added": _read_annotation,
     "response.image_generation_call.partial_image": _read_partial_image,
     "response.output_item.added": _item_reader(ItemAdded),
     "response.output_item.done": _item_reader(ItemDone),
-    "response.completed": _final_reader("completed"),
-    "response.incomplete": _final_reader("incomplete"),
-    "response.failed": _final_reader("failed"),
+    **{
+        f"response.{status}": _final_reader(status)
+        for status in ("completed", "incomplete", "failed")
+    },
     "error": _read_error,
 }
 
@@ -1798,7 +1654,7 @@ class ResponseDone(NamedTuple):
 class Status(NamedTuple):
     """A status line for the person who waits.
 
-    `cause` is that of a `Fallback`, or empty.
+    `cause` is that of a fallback, or empty.
     """
 
     sentence: str
@@ -1838,7 +1694,7 @@ class RunDone(NamedTuple):
 RunEvent = ItemEvent | ToolOutput | ResponseDone | Status | RunDone
 
 
-# ==== openai_responses.redaction: Removes secrets from text: known values in every form, then what looks like a secret.
+# ==== openai_responses.redaction: Removes secrets from text: known values, then what looks like a secret.
 
 _REDACTED = "[redacted]"
 
@@ -1882,7 +1738,7 @@ _LOOKS_SECRET = re.compile(
 def redact(text: str, secrets: Iterable[str] = ()) -> str:
     """Return `text` with `[redacted]` in place of `secrets` and of what looks like one.
 
-    Secrets of fewer than six characters are ignored: ordinary words contain them.
+    Secrets of less than six characters are ignored: usual words contain them.
     """
     known = {form for secret in secrets for form in _forms(secret.strip())}
     if known:
@@ -1893,35 +1749,21 @@ def redact(text: str, secrets: Iterable[str] = ()) -> str:
 
 
 def header_secrets(value: str) -> list[str]:
-    """Return the secret parts of a header's value: the whole, and each further word.
-
-    A server may repeat the word behind `Bearer` alone.
-    """
+    """Return a header's value and its further words, like the key behind `Bearer`."""
     return [value, *value.split()[1:]]
 
 
 def redact_line(text: str, secrets: Iterable[str] = ()) -> str:
-    """Return `text` redacted and as one line, safe to write to a log.
-
-    A line end of a tool's text would fake a line of the log, and an escape sequence
-    would act on the terminal that shows it.
-    """
+    """Return `text` redacted and as one line of printable characters, for a log."""
     line = "\\n".join(redact(text, secrets).splitlines())
-    return "".join(one if one.isprintable() else _escaped(one) for one in line)
+    return "".join(one if one.isprintable() else ascii(one)[1:-1] for one in line)
 
 
 def describe_exception(error: BaseException) -> str:
-    """Return the type and the place of a foreign exception, for a log.
-
-    Its text may quote a header or a prompt.
-    """
+    """Return type and place of an exception; its text may quote a header or a prompt."""
     frames = extract_tb(error.__traceback__)
     place = f"line {frames[-1].lineno} in {frames[-1].name}" if frames else "nowhere"
     return f"{type(error).__name__} at {place}"
-
-
-def _escaped(sign: str) -> str:
-    return sign.encode("unicode_escape").decode("ascii")
 
 
 def _redact_pattern(pattern: re.Pattern[str], text: str) -> str:
@@ -1952,7 +1794,7 @@ def _inside_base64(raw: bytes, offset: int) -> str:
     return encoded[(offset * 8 + 5) // 6 : (offset + len(raw)) * 8 // 6]
 
 
-# ==== openai_responses.endpoint: Where requests go: the address, its headers, its certificates and its proxy.
+# ==== openai_responses.endpoint: Where requests go: address, headers, certificates and proxy.
 
 DEFAULT_BASE_URL = "https://api.openai.com/v1"
 
@@ -1963,8 +1805,7 @@ _AZURE_HOSTS = (".azure.com", ".azure.us", ".azure.cn")
 class Network:
     """How a server is reached; the address of a proxy can contain a password.
 
-    An empty `ca_bundle` (a file) or `proxy` (an address) means the system's
-    certificates and the environment's proxy.
+    An empty `ca_bundle` (a file) or `proxy` means what the system has set.
     """
 
     verify_ssl: bool = True
@@ -1976,7 +1817,7 @@ class Network:
 class Endpoint:
     """The address and the key of a server; an address can contain a password.
 
-    `strict` asks for requests in the form that servers other than OpenAI's accept.
+    `strict` means that requests have the form that other servers than OpenAI's accept.
     """
 
     base_url: str = field(repr=False)
@@ -1988,7 +1829,7 @@ class Endpoint:
     strict: bool = False
 
     def url(self, path: str) -> str:
-        """Return the address of `path`; raises InvalidRequest for an unusable base."""
+        """Return the address of `path`; raises InvalidRequest."""
         base = _normalize_base_url(self.base_url)
         query = urlsplit(self.base_url.strip()).query  # Azure's api-version
         joint = "&" if "?" in path else "?"
@@ -1996,33 +1837,29 @@ class Endpoint:
 
     @property
     def host(self) -> str:
-        """The server's name; raises InvalidRequest like `url`."""
+        """The server's name; raises the same error as `url`."""
         return urlsplit(_normalize_base_url(self.base_url)).hostname or ""
 
     @property
     def is_azure(self) -> bool:
-        """Whether the server is one of Azure."""
+        """Whether it is one of Azure."""
         return self.host.endswith(_AZURE_HOSTS)
 
     def account(self) -> str:
-        """Return a name for this key at this address that does not reveal the key."""
+        """Return a name of the account, without the key."""
         identity = f"{self.base_url}\n{self.organization}\n{self.api_key}"
         return sha256(identity.encode("utf-8", errors="replace")).hexdigest()
 
     def owner(self) -> str:
-        """Return a short name for the owner of encrypted reasoning, without the key.
+        """Return a name of those who can read encrypted reasoning, without the key.
 
-        Keys of one organisation can read each other's reasoning.
+        Keys of one organisation can read each other's.
         """
         identity = f"{self.host}\n{self.organization or self.api_key.strip()}"
         return sha256(identity.encode("utf-8", errors="replace")).hexdigest()[:16]
 
     def headers(self) -> dict[str, str]:
-        """Return the headers of a request.
-
-        The administrator's own headers have priority: a gateway may need another
-        Authorization.
-        """
+        """Return the headers of a request; those of the administrator have priority."""
         key = self.api_key.strip()
         ours = {"api-key": key} if self.is_azure else {"Authorization": f"Bearer {key}"}
         ours["Content-Type"] = "application/json"
@@ -2055,15 +1892,11 @@ def _normalize_base_url(text: str) -> str:
 def connection_secrets(
     headers: Iterable[str], proxy: str, *keys: str
 ) -> tuple[str, ...]:
-    """Return the texts of a connection that must be in no line of a log."""
-    found = [*keys, *_proxy_secrets(proxy)]
+    """Return the texts that must be in no line of a log."""
+    parts = url_parts(proxy.strip())
+    found = [*keys, proxy, unquote(parts.password or "") if parts else ""]
     found += [secret for value in headers for secret in header_secrets(value)]
     return tuple(text for text in found if text.strip())
-
-
-def _proxy_secrets(proxy: str) -> list[str]:
-    parts = url_parts(proxy.strip())
-    return [proxy, unquote(parts.password or "") if parts else ""]
 
 
 def url_parts(text: str) -> SplitResult | None:
@@ -2077,27 +1910,27 @@ def url_parts(text: str) -> SplitResult | None:
 
 
 class Trust:
-    """The certificates of CA bundles. One context a file, so connections are reused."""
+    """The certificates of CA bundles, one context a file to reuse connections."""
 
     def __init__(self) -> None:
-        """Start without any context."""
+        """Start empty."""
         self._contexts: dict[tuple[str, int], ssl.SSLContext] = {}
 
     def context(self, network: Network) -> ssl.SSLContext | bool:
-        """Return the trusted certificates in the form that aiohttp takes."""
-        if not network.verify_ssl or not network.ca_bundle:
-            return network.verify_ssl
+        """Return the trusted certificates for aiohttp."""
         path = network.ca_bundle
+        if not (network.verify_ssl and path):
+            return network.verify_ssl
         try:
             key = (path, Path(path).stat().st_mtime_ns)
             if key not in self._contexts:
                 self._contexts[key] = ssl.create_default_context(cafile=path)
             return self._contexts[key]
         except (OSError, ValueError):  # no such file, or no certificates in it
-            problem = (
-                "CA_BUNDLE is not a file with certificates that this server can read"
-            )
-            raise valve_error(problem, place=PIPE_VALVES) from None
+            raise valve_error(
+                "CA_BUNDLE is not a file with certificates that this server can read",
+                place=PIPE_VALVES,
+            ) from None
 
 
 def proxy_for(network: Network, url: str) -> str | None:
@@ -2126,38 +1959,6 @@ def _environment_proxy(url: str) -> str | None:
 
 # ==== openai_responses.transport.connections: Pooled HTTP sessions; the only module that opens a connection.
 
-
-def parse_retry_headers(
-    status: int, error: ApiError, headers: Mapping[str, str], now: float
-) -> Failure:
-    """Return the failure of an HTTP answer; `now` is in seconds since 1970."""
-    wish = headers.get("x-should-retry", "").lower()
-    wanted = {"true": True, "false": False}.get(wish)
-    return Failure(status, error, _retry_after(headers, now), wanted)
-
-
-def _retry_after(headers: Mapping[str, str], now: float) -> float | None:
-    milliseconds = _number(headers.get("retry-after-ms"))
-    if milliseconds is not None:
-        return milliseconds / 1000
-    text = headers.get("retry-after")
-    seconds = _number(text)
-    if seconds is not None or text is None:
-        return seconds
-    try:
-        return max(0.0, parsedate_to_datetime(text).timestamp() - now)
-    except ValueError:
-        return None
-
-
-def _number(text: str | None) -> float | None:
-    try:
-        value = float(text or "")
-    except ValueError:
-        return None
-    return value if 0 <= value < float("inf") else None
-
-
 _IDLE_SECONDS = 60.0
 """Shorter than the keep-alive of OpenAI's front end, so that our side closes first."""
 _MAX_CONNECTIONS = 1000
@@ -2175,7 +1976,7 @@ class _Pool:
         self._session: aiohttp.ClientSession | None = None
         self._lent = 0
         self._timer: asyncio.TimerHandle | None = None
-        self._closing: set[asyncio.Task[None]] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
 
     @contextmanager
     def lend(self) -> Iterator[aiohttp.ClientSession]:
@@ -2192,55 +1993,23 @@ class _Pool:
                 loop = asyncio.get_running_loop()
                 self._timer = loop.call_later(self._idle_seconds, self.close_later)
 
-    def _take_session(self) -> aiohttp.ClientSession | None:
+    def close_later(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
         session, self._session = self._session, None
-        return session
-
-    async def close(self) -> None:
-        session = self._take_session()
         if session is not None:
-            await session.close()
+            self.start(session.close())
 
-    def close_later(self) -> None:
-        session = self._take_session()
-        if session is None:
-            return
-        # In a task that is referenced until it is done: closing a connector from a
-        # timer warns "never awaited" on aiohttp 3.14.
-        task = asyncio.get_running_loop().create_task(session.close())
-        self._closing.add(task)
-        task.add_done_callback(self._closing.discard)
-
-
-class Sessions:
-    """The pools of one pipe, one for each event loop that runs it."""
-
-    def __init__(self, idle_seconds: float = _IDLE_SECONDS) -> None:
-        """Open nothing yet; close a session after `idle_seconds` without a run."""
-        self._idle_seconds = idle_seconds
-        self._pools: dict[asyncio.AbstractEventLoop, _Pool] = {}
-
-    def __del__(self) -> None:
-        """Close open sessions: the last run that referenced this object has ended."""
-        for loop, pool in self._pools.items():
-            if not loop.is_closed():
-                loop.call_soon_threadsafe(pool.close_later)
-
-    def pool(self) -> _Pool:
-        """Return the pool of the running loop; drop those of closed loops."""
-        loop = asyncio.get_running_loop()
-        if loop not in self._pools:
-            alive = {one: p for one, p in self._pools.items() if not one.is_closed()}
-            self._pools = {**alive, loop: _Pool(self._idle_seconds)}
-        return self._pools[loop]
+    def start(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     async def close(self) -> None:
-        """Close the session of the running loop, for tests and scripts."""
-        pool = self._pools.pop(asyncio.get_running_loop(), None)
-        if pool is not None:
-            await pool.close()
+        while self._tasks:
+            await asyncio.gather(*self._tasks)
+        self.close_later()
+        await asyncio.gather(*self._tasks)
 
 
 def _new_session() -> aiohttp.ClientSession:
@@ -2249,13 +2018,11 @@ def _new_session() -> aiohttp.ClientSession:
         keepalive_timeout=_KEEPALIVE_SECONDS,
         ttl_dns_cache=_DNS_SECONDS,
     )
-    # Each run has its own time limits. Proxies of the environment are looked up by
-    # this package, because trust_env would also send the contents of a .netrc file.
-    no_limit = aiohttp.ClientTimeout(total=None, sock_connect=None, sock_read=None)
-    # Cookies that a gateway sets for one user must not be sent for another.
-    no_cookies = aiohttp.DummyCookieJar()
+    # Proxies of the environment are looked up by this package, because trust_env would
+    # also send the contents of a .netrc file. Cookies that a gateway sets for one user
+    # must not be sent for another.
     return aiohttp.ClientSession(
-        connector=connector, timeout=no_limit, cookie_jar=no_cookies
+        connector=connector, cookie_jar=aiohttp.DummyCookieJar()
     )
 
 
@@ -2263,9 +2030,8 @@ class Timeouts(NamedTuple):
     """Limits in seconds; a `total` of 0 means no limit.
 
     `first_event` runs from sending to the first event, `idle` from one event to the
-    next; a `keepalive` counts as an event. Reasoning can be silent for minutes, so
-    there is no total limit by default, and the time of tools and of people does not
-    count in it.
+    next; a `keepalive` counts as an event. The time of tools and of people does not
+    count in `total`.
     """
 
     connect: float = 30.0
@@ -2274,39 +2040,41 @@ class Timeouts(NamedTuple):
     total: float = 0.0
 
 
+def _now() -> float:
+    return asyncio.get_running_loop().time()
+
+
 class Deadlines:
     """The limit that is active now, over all attempts of one run."""
 
     def __init__(self, timeouts: Timeouts) -> None:
         """Start the total limit, if there is one."""
         self.timeouts = timeouts
-        now = asyncio.get_running_loop().time()
-        self._end = now + timeouts.total if timeouts.total else float("inf")
-        self._next = now + timeouts.first_event
-        self._kind: TimeoutKind = "first_event_timeout"
+        self._end = _now() + timeouts.total if timeouts.total else float("inf")
+        self.start_attempt()
 
     def start_attempt(self) -> None:
         """Wait for a first event from now on."""
-        now = asyncio.get_running_loop().time()
-        self._next, self._kind = now + self.timeouts.first_event, "first_event_timeout"
+        self._next = _now() + self.timeouts.first_event
+        self._kind: TimeoutKind = "first_event_timeout"
 
     def event_arrived(self) -> None:
         """Wait for the next event from now on."""
-        now = asyncio.get_running_loop().time()
-        self._next, self._kind = now + self.timeouts.idle, "idle_timeout"
+        self._next = _now() + self.timeouts.idle
+        self._kind = "idle_timeout"
 
     def allow(self, seconds: float) -> bool:
         """Say whether the total limit leaves enough time for a wait."""
-        return asyncio.get_running_loop().time() + seconds < self._end
+        return _now() + seconds < self._end
 
     @contextmanager
     def paused(self) -> Iterator[None]:
         """Stop the total limit for a while."""
-        began = asyncio.get_running_loop().time()
+        began = _now()
         try:
             yield
         finally:
-            self._end += asyncio.get_running_loop().time() - began
+            self._end += _now() - began
 
     def scope(self) -> asyncio.Timeout:
         """Return the scope for one wait; it raises TimeoutError."""
@@ -2318,7 +2086,7 @@ class Deadlines:
 
 
 _DRAIN_SECONDS = 1.0
-"""For reading the rest of a body, which is not needed."""
+_MAX_ERROR_BODY = 64 * 1024
 
 _REQUEST_ID = re.compile(r"(?:req_)?[0-9a-fA-F-]{1,64}")
 """Nothing that could be a key or a word, because the log shows the id."""
@@ -2326,59 +2094,44 @@ _REQUEST_ID = re.compile(r"(?:req_)?[0-9a-fA-F-]{1,64}")
 _NETWORK_ERRORS = (aiohttp.ClientError, TimeoutError, OSError)
 
 
-class HttpResponse:
-    """A response with a good status whose body is still arriving."""
+class _HttpResponse:
 
     def __init__(self, response: aiohttp.ClientResponse, deadlines: Deadlines) -> None:
-        """Wrap `response`; the caller that opened it closes it."""
         self._response = response
         self._deadlines = deadlines
         self._broke = False
         self.is_read = False
-
-    @property
-    def is_stream(self) -> bool:
-        """Say whether the body is an event stream."""
-        return self._response.content_type == "text/event-stream"
-
-    @property
-    def request_id(self) -> str:
-        """OpenAI's own id of the request, for the log."""
-        return _request_id_of(self._response)
-
-    async def chunks(self) -> AsyncGenerator[bytes, None]:
-        """Yield the body as it arrives, in pieces of any length."""
-        while chunk := await self.read_any():
-            yield chunk
+        self.is_stream = response.content_type == "text/event-stream"
+        request_id = response.headers.get("x-request-id", "")
+        self.request_id = request_id if _REQUEST_ID.fullmatch(request_id) else ""
 
     async def read_any(self) -> bytes:
-        """Return the part of the body that has arrived; empty at its end."""
         if self._broke:
             raise ConnectionFailed("The connection to the model's server broke.")
-        scope = self._deadlines.scope()
+        content, scope = self._response.content, self._deadlines.scope()
         try:
             async with scope:
-                chunk = await self._response.content.readany()
+                chunk = await content.readany()
             self.is_read = not chunk
             return chunk
         except _NETWORK_ERRORS:
             if scope.expired():
                 raise self._deadlines.timeout_error() from None
             self._broke = True
-        return self._rescued() or await self.read_any()
-
-    def _rescued(self) -> bytes:
-        content = self._response.content
+        # aiohttp puts the exception in front of the bytes that arrived before it.
         content.set_exception(None)  # type: ignore[arg-type]
-        return content.read_nowait()
+        return content.read_nowait() or await self.read_any()
+
+    async def read_all(self, most_bytes: float = float("inf")) -> bytearray:
+        body = bytearray()
+        while chunk := await self.read_any():
+            body += chunk
+            if len(body) > most_bytes:
+                raise UnreadableAnswer(f"It has more than {most_bytes} bytes.")
+        return body
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Leave arriving bytes with the operating system for a while.
-
-        Otherwise the event loop wakes up for every packet although nothing is read. If
-        aiohttp has stopped reading, because its buffer is full, it stays so.
-        """
         connection = self._response.connection  # None once the body has ended
         transport = connection.transport if connection else None
         if transport is None or not transport.is_reading():
@@ -2392,19 +2145,15 @@ class HttpResponse:
                 transport.resume_reading()
 
     async def drain(self) -> None:
-        """Read the rest after the last event, so that the connection can be reused."""
-        try:
+        with suppress(*_NETWORK_ERRORS):
             async with asyncio.timeout(_DRAIN_SECONDS):
                 async for _ in self._response.content.iter_any():
                     pass
-        except _NETWORK_ERRORS:
-            self._response.close()
 
     async def response_object(self) -> dict[str, Any]:
-        """Return the body as the API's response object."""
-        pieces = [piece async for piece in self.chunks()]
+        body = await self.read_all()
         try:
-            wire = json.loads(b"".join(pieces))
+            wire = json.loads(body)
         except (ValueError, RecursionError):
             wire = None
         if isinstance(wire, dict) and isinstance(wire.get("output"), list):
@@ -2415,132 +2164,150 @@ class HttpResponse:
             raise ApiRefused(failure_sentence(error), failure, self.request_id)
         raise UnreadableAnswer(SENTENCES["unreadable"][""])
 
+    async def refusal(self, model: str) -> ApiRefused:
+        body = b""
+        try:
+            async with asyncio.timeout(_DRAIN_SECONDS):
+                async for piece in self._response.content.iter_any():
+                    body += piece
+                    if len(body) > _MAX_ERROR_BODY:
+                        break
+            error = read_api_error(json.loads(body))
+        except (*_NETWORK_ERRORS, ValueError, RecursionError):
+            error = ApiError()  # no body, or not JSON: only the status is known
+        status, headers = self._response.status, self._response.headers
+        wish = headers.get("x-should-retry", "").lower()
+        should_retry = {"true": True, "false": False}.get(wish)
+        failure = Failure(status, error, _retry_after(headers), should_retry)
+        sentence = refusal_sentence(status, error, model)
+        return ApiRefused(sentence, failure, self.request_id)
 
-def _request_id_of(response: aiohttp.ClientResponse) -> str:
-    told = response.headers.get("x-request-id", "")
-    return told if _REQUEST_ID.fullmatch(told) else ""
+
+def _retry_after(headers: Mapping[str, str]) -> float | None:
+    text = headers.get("retry-after")
+    milliseconds, seconds = _number(headers.get("retry-after-ms")), _number(text)
+    if milliseconds is not None:
+        return milliseconds / 1000
+    if seconds is not None or text is None:
+        return seconds
+    try:
+        return max(0.0, parsedate_to_datetime(text).timestamp() - unix_seconds())
+    except ValueError:
+        return None
 
 
-_MAX_ERROR_BODY = 64 * 1024
+def _number(text: str | None) -> float | None:
+    try:
+        value = float(text or "")
+    except ValueError:
+        return None
+    return value if 0 <= value < float("inf") else None
+
+
 _NEVER_CONNECTED = (
     aiohttp.ClientConnectorError,
     aiohttp.ClientHttpProxyError,
     aiohttp.ServerTimeoutError,  # for connecting; aiohttp has no other limit
 )
-_WAITS_BEFORE_POST = (0.0, 0.5, 2.0)
-_POST_TIMEOUTS = Timeouts(connect=10, first_event=20, total=30)
 
 
 class Connections:
-    """Sends requests over the pooled sessions of one pipe."""
+    """Sends requests; has one session for each event loop."""
 
     def __init__(self, idle_seconds: float = _IDLE_SECONDS) -> None:
         """Open nothing yet; close a session after `idle_seconds` without a run."""
-        self._sessions = Sessions(idle_seconds)
+        self._idle_seconds = idle_seconds
+        self._pools: dict[asyncio.AbstractEventLoop, _Pool] = {}
         self._trust = Trust()
-        self._later: set[asyncio.Task[None]] = set()
+
+    def __del__(self) -> None:
+        """Close open sessions: the last run that referenced this object has ended."""
+        for loop, pool in self._pools.items():
+            if not loop.is_closed():
+                loop.call_soon_threadsafe(pool.close_later)
+
+    def _pool(self) -> _Pool:
+        loop = asyncio.get_running_loop()
+        if loop not in self._pools:
+            alive = {one: p for one, p in self._pools.items() if not one.is_closed()}
+            self._pools = {**alive, loop: _Pool(self._idle_seconds)}
+        return self._pools[loop]
 
     @asynccontextmanager
-    async def post(
+    async def request(
         self,
         endpoint: Endpoint,
         path: str,
-        payload: dict[str, Any],
-        deadlines: Deadlines | None = None,
-    ) -> AsyncIterator[HttpResponse]:
-        """Send `payload` and lend the answer.
+        payload: dict[str, Any] | None,
+        deadlines: Deadlines,
+    ) -> AsyncIterator[_HttpResponse]:
+        """Send `payload`, or a GET without one, and lend the answer.
 
         Raises ApiRefused, ConnectionFailed, TimedOut or InvalidRequest. Leaving early
-        closes the connection, which stops the work at the server.
+        closes the connection, which stops the work at the server. Redirections of a
+        GET are not followed, because the key would be sent along.
         """
-        body, limits = _json_body(payload), deadlines or Deadlines(Timeouts())
-        async with self._sent(endpoint, path, body, limits) as response:
-            if response.status >= 400:
-                raise await _refusal(response, str(payload.get("model", "")))
-            yield HttpResponse(response, limits)
-
-    @asynccontextmanager
-    async def get(
-        self, endpoint: Endpoint, path: str, deadlines: Deadlines
-    ) -> AsyncIterator[HttpResponse]:
-        """Request `path` and lend the answer; raises the same errors as `post`.
-
-        Redirections are not followed, because the key would be sent along.
-        """
-        async with self._sent(endpoint, path, None, deadlines) as response:
-            if response.status != 200:
-                raise await _refusal(response, "")
-            yield HttpResponse(response, deadlines)
+        body = None
+        if payload is not None:
+            # A lone surrogate, as of a broken copy, must not stop the request.
+            body = json.dumps(payload, ensure_ascii=False).encode(errors="replace")
+        async with self._sent(endpoint, path, body, deadlines) as response:
+            answer = _HttpResponse(response, deadlines)
+            if response.status >= 400 or (body is None and response.status != 200):
+                raise await answer.refusal(str((payload or {}).get("model", "")))
+            yield answer
 
     @asynccontextmanager
     async def _sent(
         self, endpoint: Endpoint, path: str, body: bytes | None, deadlines: Deadlines
     ) -> AsyncIterator[aiohttp.ClientResponse]:
-        tls = self._trust.context(endpoint.network)
-        with self._sessions.pool().lend() as session:
-            response = await _send(session, endpoint, path, body, deadlines, tls)
+        url = endpoint.url(path)
+        with self._pool().lend() as session:
+            answer = session.request(
+                "GET" if body is None else "POST",
+                url,
+                allow_redirects=body is not None,
+                data=body,
+                headers=endpoint.headers(),
+                ssl=self._trust.context(endpoint.network),
+                proxy=proxy_for(endpoint.network, url),
+                timeout=aiohttp.ClientTimeout(sock_connect=deadlines.timeouts.connect),
+            )
+            response = await _receive(answer, endpoint, deadlines)
             try:
                 yield response
             finally:
                 response.close()  # has no effect after it was read to the end
 
     def post_later(self, endpoint: Endpoint, path: str) -> None:
-        """Send an empty request in a separate task, for callers that cannot wait.
-
-        It is tried three times; the result is not reported.
-        """
+        """Send an empty request in a task, up to three times; ignore the result."""
         self.do_later(self._post_quietly(endpoint, path))
 
     def do_later(self, work: Coroutine[Any, Any, None]) -> None:
-        """Run work that may last longer than its run, in a task that is referenced."""
-        task = asyncio.get_running_loop().create_task(work)
-        self._later.add(task)
-        task.add_done_callback(self._later.discard)
+        """Run work that may last longer than its run."""
+        self._pool().start(work)
 
     async def _post_quietly(self, endpoint: Endpoint, path: str) -> None:
-        for wait in _WAITS_BEFORE_POST:
+        for wait in (0.0, 0.5, 2.0):
             await asyncio.sleep(wait)
             with suppress(ResponsesError):
-                limits = Deadlines(_POST_TIMEOUTS)
+                limits = Deadlines(Timeouts(connect=10, first_event=20, total=30))
                 async with self._sent(endpoint, path, b"", limits) as response:
                     if response.status < 500 and response.status != 429:
                         return
 
     async def close(self) -> None:
-        """Close the session of the running loop, for tests and scripts."""
-        loop = asyncio.get_running_loop()
-        while later := [task for task in self._later if task.get_loop() is loop]:
-            await asyncio.gather(*later)
-        await self._sessions.close()
+        """Close the session of the running loop, after the work of `do_later`."""
+        await self._pool().close()
 
 
-def _json_body(payload: dict[str, Any]) -> bytes:
-    # A lone surrogate, for example from a broken copy, must not stop the request.
-    return json.dumps(payload, ensure_ascii=False).encode("utf-8", errors="replace")
-
-
-async def _send(
-    session: aiohttp.ClientSession,
-    endpoint: Endpoint,
-    path: str,
-    body: bytes | None,
-    deadlines: Deadlines,
-    tls: ssl.SSLContext | bool,
+async def _receive(
+    answer: Awaitable[aiohttp.ClientResponse], endpoint: Endpoint, deadlines: Deadlines
 ) -> aiohttp.ClientResponse:
-    url = endpoint.url(path)
     scope = deadlines.scope()
     try:
         async with scope:
-            return await session.request(
-                "GET" if body is None else "POST",
-                url,
-                allow_redirects=body is not None,
-                data=body,
-                headers=endpoint.headers(),
-                ssl=tls,
-                proxy=proxy_for(endpoint.network, url),
-                timeout=aiohttp.ClientTimeout(sock_connect=deadlines.timeouts.connect),
-            )
+            return await answer
     except _NETWORK_ERRORS as error:
         if scope.expired():
             raise deadlines.timeout_error() from None
@@ -2571,23 +2338,6 @@ def _network_sentence(error: Exception, host: str) -> str:
     )
 
 
-async def _refusal(response: aiohttp.ClientResponse, model: str) -> ApiRefused:
-    body = b""
-    try:
-        async with asyncio.timeout(_DRAIN_SECONDS):
-            async for piece in response.content.iter_any():
-                body += piece
-                if len(body) > _MAX_ERROR_BODY:
-                    break
-        error = read_api_error(json.loads(body))
-    except (*_NETWORK_ERRORS, ValueError, RecursionError):
-        error = ApiError()  # no body, or not JSON: only the status is known
-    status = response.status
-    failure = parse_retry_headers(status, error, response.headers, unix_seconds())
-    sentence = refusal_sentence(status, error, model)
-    return ApiRefused(sentence, failure, _request_id_of(response))
-
-
 async def container_file(
     endpoint: Endpoint,
     connections: Connections,
@@ -2595,24 +2345,18 @@ async def container_file(
     most_bytes: int,
     deadlines: Deadlines,
 ) -> bytes:
-    """Return the bytes of a file in a container; raises the same errors as `get`.
+    """Return the bytes of a file in a container; raises the same errors as `request`.
 
     `ids` are those of the container and of the file. More than `most_bytes` is an
     UnreadableAnswer; the rest is not read.
     """
     container, file = (quote(part, safe="") for part in ids)
     path = f"/containers/{container}/files/{file}/content"
-    found = bytearray()
-    asked = connections.get(endpoint, path, deadlines)
-    async with asked as answer, aclosing(answer.chunks()) as chunks:
-        async for chunk in chunks:
-            found += chunk
-            if len(found) > most_bytes:
-                raise UnreadableAnswer(f"It has more than {most_bytes} bytes.")
-    return bytes(found)
+    async with connections.request(endpoint, path, None, deadlines) as answer:
+        return bytes(await answer.read_all(most_bytes))
 
 
-# ==== openai_responses.requests.parameters: The caller's parameters, translated to the names and forms of the API.
+# ==== openai_responses.requests.parameters: The caller's parameters, in the names and forms of the API.
 
 _RENAMED: Mapping[str, str] = {
     "max_tokens": "max_output_tokens",
@@ -2625,21 +2369,21 @@ _WORDS: Mapping[str, tuple[str, ...]] = {
     "reasoning_summary": ("auto", "concise", "detailed"),
     "verbosity": ("low", "medium", "high"),
 }
+_WORD_FIELDS = {
+    "reasoning": {"effort": "reasoning_effort", "summary": "reasoning_summary"},
+    "text": {"verbosity": "verbosity"},
+}
+"""Fields that Chat Completions has beside the API's objects, and their names there."""
+
 _BOOL_LIKE = ("enable_stream", "parallel_tool_calls")
 _ANSWER_FORMATS = ("text", "json_object", "json_schema")
-_UNNAMED_SCHEMA = "response"
-_NO_SCHEMA = (
-    "The answer's format cannot be sent: json_schema has to be a JSON object with the "
-    'schema under "schema".'
-)
 
 
 def read_parameters(body: Mapping[str, Any]) -> dict[str, Any]:
     """Return the caller's keys with the API's names; raises InvalidRequest.
 
-    `reasoning` and `text` are objects that hold what Chat Completions has beside them.
-    Keys that the API does not have are still in the result. The API has no `stop`: it
-    gets `truncation: "disabled"` (docs/parameters.md).
+    `reasoning` and `text` hold what Chat Completions has beside them. Keys that the API
+    does not have stay. `stop` implies `truncation: "disabled"` (docs/parameters.md).
     """
     given = {key: value for key, value in body.items() if value is not None}
     for theirs, ours in _RENAMED.items():
@@ -2650,13 +2394,15 @@ def read_parameters(body: Mapping[str, Any]) -> dict[str, Any]:
     for name in _BOOL_LIKE:
         if name in given:
             given[name] = read_bool(name, given[name])
-    given["reasoning"] = _reasoning_parameter(given)
-    given["text"] = _text_parameter(given)
+    given["reasoning"] = _object_parameter(given, "reasoning")
+    text = _object_parameter(given, "text")
+    form = _format(given.pop("response_format", None), given.pop("json_schema", None))
+    given["text"] = {**form, **text}
     return given
 
 
 def read_bool(name: str, value: object) -> bool:
-    """Return a truth value given as true, false, 1 or 0, also as text."""
+    """Return the value of true, false, 1 or 0, also as text; raises InvalidRequest."""
     if isinstance(value, bool | int | str):
         if value in (True, "true", "1"):
             return True
@@ -2665,29 +2411,16 @@ def read_bool(name: str, value: object) -> bool:
     raise parameter_error(name, "it must be true or false")
 
 
-def _reasoning_parameter(given: dict[str, Any]) -> dict[str, Any]:
-    own = _own_object(given, "reasoning")
-    for key in ("effort", "summary"):
-        beside = given.pop(f"reasoning_{key}", None)
-        if value := own.pop(key, None) or beside:
-            own[key] = _word(f"reasoning_{key}", value)
-    return own
-
-
-def _text_parameter(given: dict[str, Any]) -> dict[str, Any]:
-    own = _own_object(given, "text")
-    beside = given.pop("verbosity", None)
-    if value := own.pop("verbosity", None) or beside:
-        own["verbosity"] = _word("verbosity", value)
-    form = _format(given.pop("response_format", None), given.pop("json_schema", None))
-    return {**({"format": form} if form else {}), **own}
-
-
-def _own_object(given: Mapping[str, Any], key: str) -> dict[str, Any]:
+def _object_parameter(given: dict[str, Any], key: str) -> dict[str, Any]:
     value = given.get(key, {})
     if not isinstance(value, Mapping):
         raise parameter_error(key, "it must be a JSON object")
-    return {name: inner for name, inner in value.items() if inner is not None}
+    own = {name: inner for name, inner in value.items() if inner is not None}
+    for field, name in _WORD_FIELDS[key].items():
+        beside = given.pop(name, None)
+        if word := own.pop(field, None) or beside:
+            own[field] = _word(name, word)
+    return own
 
 
 def _word(name: str, value: object) -> str:
@@ -2698,26 +2431,29 @@ def _word(name: str, value: object) -> str:
     return word
 
 
-def _format(asked: object, beside: object) -> dict[str, Any] | None:
+def _format(asked: object, beside: object) -> dict[str, Any]:
     form: Mapping[str, Any] = asked if isinstance(asked, Mapping) else {"type": asked}
     kind = form.get("type")
     if asked is None or kind == "text":
-        return None
+        return {}
     if kind not in _ANSWER_FORMATS:
         words = ", ".join(_ANSWER_FORMATS)
         raise parameter_error("response_format", f"it is none of {words}")
     if kind == "json_object":
-        return {"type": kind}
+        return {"format": {"type": kind}}
     nested = form.get("json_schema", beside)
     flat = form if nested is None and "schema" in form else nested
-    return {"type": kind, **_schema_fields(flat)}
+    return {"format": {"type": kind, **_schema_fields(flat)}}
 
 
 def _schema_fields(value: object) -> dict[str, Any]:
     read = parse_json_object(value) if isinstance(value, str) else value
     if not isinstance(read, Mapping) or not isinstance(read.get("schema"), Mapping):
-        raise InvalidRequest(_NO_SCHEMA)
-    fields = {"name": read.get("name") or _UNNAMED_SCHEMA, "schema": read["schema"]}
+        raise InvalidRequest(
+            "The answer's format cannot be sent: json_schema has to be a JSON object "
+            'with the schema under "schema".'
+        )
+    fields = {"name": read.get("name") or "response", "schema": read["schema"]}
     if read.get("description"):
         fields["description"] = read["description"]
     if read.get("strict") is not None:
@@ -2730,12 +2466,12 @@ def parameter_error(name: str, why: str) -> InvalidRequest:
     return InvalidRequest(f"The setting {name} cannot be sent: {why}.")
 
 
-# ==== openai_responses.requests.build: The request: every field that is sent, and how it is built for a model.
+# ==== openai_responses.requests.build: The fields of a request, and how they are built for a model.
 
 _SAMPLING = {"temperature", "top_p", "top_logprobs"}
 
 _MOST_OUTPUT_TOKENS = 128_000
-"""The largest value accepted; a model of the catalog may have a higher limit."""
+"""A model of the catalog may have a higher limit."""
 
 
 class ResponsesRequest(BaseModel):
@@ -2782,12 +2518,12 @@ _PASSED_ON = ResponsesRequest.model_fields.keys() - {
     *("model", "input", "instructions", "stream", "store", "background"),
     *("include", "reasoning", "text", "tools"),
 }
-"""Keys of a caller that are sent unchanged. Keys that store something at the server, or
-name something stored, are not the caller's to set; `user` is deprecated."""
+"""Keys of a caller that are sent unchanged; no others may store something, or name
+something stored, at the server. `user` is deprecated."""
 
 
 class Settings(NamedTuple):
-    """What the administrator and the user chose, used where the request says nothing.
+    """What the administrator and the user chose; the caller's keys have priority.
 
     None means that nothing was chosen. `defaults` are further parameters by name.
     """
@@ -2886,8 +2622,8 @@ def _reasoning(
 def _text_object(
     model: ResolvedModel, given: Mapping[str, Any], settings: Settings
 ) -> dict[str, Any]:
-    own = {k: v for k, v in given["text"].items() if k != "verbosity"}
-    verbosity = given["text"].get("verbosity") or settings.verbosity
+    own = dict(given["text"])
+    verbosity = own.pop("verbosity", None) or settings.verbosity
     if verbosity and model.facts.verbosity:
         own["verbosity"] = verbosity
     return own
@@ -2901,7 +2637,7 @@ _READ_OTHERWISE = (
     "tools",
     "extra_tools",
 )
-"""Keys of a body that are not parameters, or that are sent under other names."""
+"""Keys that are not parameters, or that are sent under other names."""
 
 _LONGEST_NAME = 40
 
@@ -2909,10 +2645,7 @@ _LONGEST_NAME = 40
 def dropped_parameters(
     asked: Mapping[str, Any], request: ResponsesRequest
 ) -> list[str]:
-    """Return the API's names of parameters that it does not know or the model rejects.
-
-    A field inside an object is named like `reasoning.effort`.
-    """
+    """Return the caller's parameters that are not sent, like `reasoning.effort`."""
     given, sent = read_parameters(asked), request.payload()
     names = [
         f"{key}.{inner}"
@@ -2931,6 +2664,10 @@ _OPENAI_ONLY = (
 )
 
 
+_ID_PREFIXES = {"reasoning": "rs", "function_call": "fc", "custom_tool_call": "ctc"}
+"""How the ids begin that other servers ask for."""
+
+
 def strict_payload(payload: dict[str, Any]) -> dict[str, Any]:
     """Return `payload` for other servers: without OpenAI's own keys, items with ids."""
     kept = {key: value for key, value in payload.items() if key not in _OPENAI_ONLY}
@@ -2940,7 +2677,7 @@ def strict_payload(payload: dict[str, Any]) -> dict[str, Any]:
 def _strict_item(item: Item) -> Item:
     if item_type(item) == "message" and item.get("role") == "assistant":
         return {"role": "assistant", "content": message_text(item)}
-    prefix = kind_of(item).id_prefix
+    prefix = _ID_PREFIXES.get(item_type(item))
     return {**item, "id": f"{prefix}_{_digest(item)}"} if prefix else item
 
 
@@ -2949,17 +2686,15 @@ def _digest(item: Item) -> str:
     return hashlib.sha256(seed.encode("utf-8", errors="replace")).hexdigest()[:32]
 
 
-# ==== openai_responses.requests.json_schema: JSON Schemas of tools in the two forms that the API takes: strict and open.
+# ==== openai_responses.requests.json_schema: JSON Schemas of tools in the API's two forms, strict and open.
 
 _DEFINITIONS = ("$defs", "definitions")
 
 
-def definitions(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the named parts of a schema, from both places where they can be."""
+def _definitions(schema: Mapping[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for key in _DEFINITIONS:
-        named = schema.get(key)
-        for name, part in named.items() if isinstance(named, Mapping) else ():
+        for name, part in as_mapping(schema.get(key)).items():
             # Two parts with one name and different content: neither can be used.
             found[name] = part if found.get(name, part) == part else None
     return found
@@ -2969,7 +2704,7 @@ def resolve_reference(node: Any, root: Mapping[str, Any]) -> Any:
     """Return the part of `root` that a `$ref` names, or None; `#` is the root itself."""
     if node.get("$ref") == "#":
         return root
-    return definitions(root).get(_reference_name(node))
+    return _definitions(root).get(_reference_name(node))
 
 
 def _reference_name(node: Any) -> str:
@@ -2989,56 +2724,46 @@ def _is_within_limits(schema: Mapping[str, Any]) -> bool:
     enums = [list(map(str, node.get("enum", ()))) for node in nodes]
     values = [value for enum in enums for value in enum]
     texts = [*properties, *schema.get("$defs", ()), *values]
+    longest = [sum(map(len, enum)) for enum in enums if len(enum) > _LONG_ENUM]
     return (
         len(properties) <= _MOST_PROPERTIES
         and len(values) <= _MOST_VALUES
         and sum(map(len, texts)) <= _MOST_TEXT
-        and all(
-            len(enum) <= _LONG_ENUM or sum(map(len, enum)) <= _LONG_ENUM_CHARACTERS
-            for enum in enums
-        )
+        and max(longest, default=0) <= _LONG_ENUM_CHARACTERS
     )
 
 
 def _nodes(node: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     yield node
-    inner = [*node.get("anyOf", ()), *([node["items"]] if "items" in node else ())]
-    for key in ("properties", "$defs"):
-        inner += node.get(key, {}).values()
-    for one in inner:
-        yield from _nodes(one)
+    items = [node["items"]] if "items" in node else []
+    named = [*node.get("properties", {}).values(), *node.get("$defs", {}).values()]
+    for inner in (*node.get("anyOf", ()), *items, *named):
+        yield from _nodes(inner)
 
 
-Schema = dict[str, Any]
+_Schema = dict[str, Any]
 
-_KEPT = frozenset(
-    {
-        *("description", "enum", "multipleOf", "minimum", "maximum"),
-        *("exclusiveMinimum", "exclusiveMaximum", "minItems", "maxItems", "pattern"),
-    }
-)
+_KEPT = {
+    *("description", "enum", "multipleOf", "minimum", "maximum"),
+    *("exclusiveMinimum", "exclusiveMaximum", "minItems", "maxItems", "pattern"),
+}
 """Keywords that are kept unchanged."""
 
 _BOUNDS = (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum"))
 
-_STRICT_FORMATS = frozenset(
-    {
-        *("date-time", "time", "date", "duration", "email"),
-        *("hostname", "ipv4", "ipv6", "uuid"),
-    }
+_STRICT_FORMATS = (
+    *("date-time", "time", "date", "duration", "email"),
+    *("hostname", "ipv4", "ipv6", "uuid"),
 )
 
-_NARROWING = frozenset(
-    {
-        *("not", "if", "then", "else", "dependentRequired", "dependentSchemas"),
-        *("dependencies", "patternProperties", "propertyNames", "prefixItems"),
-        "contains",
-        *("unevaluatedProperties", "unevaluatedItems", "$dynamicRef", "$recursiveRef"),
-    }
-)
+_NARROWING = {
+    *("not", "if", "then", "else", "dependentRequired", "dependentSchemas"),
+    *("dependencies", "patternProperties", "propertyNames", "prefixItems", "contains"),
+    *("unevaluatedProperties", "unevaluatedItems", "$dynamicRef", "$recursiveRef"),
+}
 """Keywords that restrict values and have no strict form."""
 
-_JSON_TYPES: Mapping[type, str] = {
+_JSON_TYPES = {
     str: "string",
     bool: "boolean",
     int: "integer",
@@ -3054,11 +2779,11 @@ class _NotStrict(Exception):
     """The schema has no strict form."""
 
 
-def strict_schema(schema: Mapping[str, Any]) -> Schema | None:
+def strict_schema(schema: Mapping[str, Any]) -> _Schema | None:
     """Return a function's parameters for strict mode; None if that is impossible.
 
-    What the result allows the given schema allows too, except nulls of optional
-    properties and limits that only a description can express (`minLength`).
+    The result allows only what `schema` allows, except nulls of optional properties and
+    what violates keywords that strict mode does not have (`minLength`).
     """
     try:
         return _StrictRewrite(schema).result()
@@ -3070,25 +2795,22 @@ class _StrictRewrite:
     def __init__(self, root: Mapping[str, Any]) -> None:
         self._root = root
 
-    def result(self) -> Schema:
+    def result(self) -> _Schema:
         root = {k: v for k, v in self._root.items() if k not in _DEFINITIONS}
         if root.keys() & {"anyOf", "oneOf", "$ref", "enum", "const"}:
             raise _NotStrict
-        closed = {
-            **{"type": "object", "properties": {}, "additionalProperties": False},
-            **root,
-        }
-        strict = self._strict(closed, 1)
+        empty = {"type": "object", "properties": {}, "additionalProperties": False}
+        strict = self._strict(empty | root, 1)
         if strict["type"] != "object":
             raise _NotStrict
-        named = definitions(self._root)
+        named = _definitions(self._root)
         parts = {_plain_name(name): self._strict(named[name], 1) for name in named}
         whole = {**strict, "$defs": parts} if parts else strict
         if len(parts) < len(named) or not _is_within_limits(whole):
             raise _NotStrict
         return whole
 
-    def _strict(self, node: Any, depth: int) -> Schema:
+    def _strict(self, node: Any, depth: int) -> _Schema:
         if (
             not isinstance(node, Mapping)
             or depth > _DEEPEST_STRICT
@@ -3106,7 +2828,7 @@ class _StrictRewrite:
             return self._choice(node, depth)
         return self._plain(node, depth)
 
-    def _reference(self, node: Mapping[str, Any]) -> Schema:
+    def _reference(self, node: Mapping[str, Any]) -> _Schema:
         found = resolve_reference(node, self._root)
         if found is None:
             raise _NotStrict
@@ -3114,17 +2836,17 @@ class _StrictRewrite:
             return {"$ref": "#"}
         return {"$ref": f"#/$defs/{_plain_name(_reference_name(node))}"}
 
-    def _choice(self, node: Mapping[str, Any], depth: int) -> Schema:
+    def _choice(self, node: Mapping[str, Any], depth: int) -> _Schema:
         options = node.get("anyOf") or node.get("oneOf")
         beside = node.keys() & {"properties", "items", "enum", "const", "required"}
         beside |= {"oneOf"} if {"anyOf", "oneOf"} <= node.keys() else set()
         if not isinstance(options, list) or not options or beside:
             raise _NotStrict
-        head = {"description": node["description"]} if "description" in node else {}
-        return {**head, "anyOf": [self._strict(one, depth + 1) for one in options]}
+        strict = [self._strict(one, depth + 1) for one in options]
+        return {**_description(node), "anyOf": strict}
 
-    def _merged(self, node: Mapping[str, Any]) -> Schema:
-        merged: Schema = {key: node[key] for key in node if key != "allOf"}
+    def _merged(self, node: Mapping[str, Any]) -> _Schema:
+        merged: _Schema = {key: node[key] for key in node if key != "allOf"}
         for part in node["allOf"] if isinstance(node["allOf"], list) else [None]:
             found = resolve_reference(part, self._root) if _is_reference(part) else part
             if not isinstance(found, Mapping) or "allOf" in found:
@@ -3132,7 +2854,7 @@ class _StrictRewrite:
             merged = _combine(merged, found)
         return merged
 
-    def _plain(self, node: Mapping[str, Any], depth: int) -> Schema:
+    def _plain(self, node: Mapping[str, Any], depth: int) -> _Schema:
         strict = {key: node[key] for key in node if key in _KEPT}
         for bound, limit in _BOUNDS:
             if strict.get(bound) is True and limit in strict:  # OpenAPI 3.0
@@ -3144,21 +2866,18 @@ class _StrictRewrite:
         if "const" in node:
             strict["enum"] = [node["const"]]
         kinds = _types_of(node, strict.get("enum"))
-        if kinds:
-            strict["type"] = kinds[0] if len(kinds) == 1 else kinds
+        strict["type"] = kinds[0] if len(kinds) == 1 else kinds
         if "object" in kinds:
             strict |= self._object(node, depth)
         if "array" in kinds:
             strict["items"] = self._strict(node.get("items"), depth + 1)
         return strict
 
-    def _object(self, node: Mapping[str, Any], depth: int) -> Schema:
-        properties = node.get("properties") or {}
-        is_stated = "additionalProperties" in node or bool(properties)
-        is_open = node.get("additionalProperties", False) is not False
-        if is_open or not is_stated or not isinstance(properties, Mapping):
+    def _object(self, node: Mapping[str, Any], depth: int) -> _Schema:
+        properties, required = node.get("properties") or {}, node.get("required") or ()
+        is_open = node.get("additionalProperties", not properties) is not False
+        if is_open or not isinstance(properties, Mapping):
             raise _NotStrict
-        required = node.get("required") or ()
         if not set(required) <= set(properties):
             raise _NotStrict
         strict = {}
@@ -3172,19 +2891,22 @@ class _StrictRewrite:
         }
 
 
-def _make_nullable(schema: Schema) -> Schema:
+def _make_nullable(schema: _Schema) -> _Schema:
     kinds = schema.get("type")
     if kinds is None or kinds in ("object", "array"):
-        head = {"description": schema["description"]} if "description" in schema else {}
         rest = {key: value for key, value in schema.items() if key != "description"}
         options = rest["anyOf"] if rest.keys() == {"anyOf"} else [rest]
-        none = {"type": "null"}
-        return {**head, "anyOf": options if none in options else [*options, none]}
+        none = [] if {"type": "null"} in options else [{"type": "null"}]
+        return {**_description(schema), "anyOf": [*options, *none]}
     listed = kinds if isinstance(kinds, list) else [kinds]
     made = {**schema, "type": listed if "null" in listed else [*listed, "null"]}
     if "enum" in schema and None not in schema["enum"]:
         made["enum"] = [*schema["enum"], None]
     return made
+
+
+def _description(node: Mapping[str, Any]) -> _Schema:
+    return {key: node[key] for key in ("description",) if key in node}
 
 
 def _plain_name(name: str) -> str:
@@ -3205,7 +2927,7 @@ def _is_reference(part: object) -> bool:
     return isinstance(part, Mapping) and part.keys() == {"$ref"}
 
 
-def _combine(one: Schema, other: Mapping[str, Any]) -> Schema:
+def _combine(one: _Schema, other: Mapping[str, Any]) -> _Schema:
     both = dict(one)
     for key, value in other.items():
         if key == "properties" and isinstance(value, Mapping):
@@ -3231,12 +2953,10 @@ def open_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
 
     A choice at the root becomes one object with all properties of its options.
     """
-    kept = {key: schema[key] for key in schema if key not in _NOT_AT_THE_ROOT}
-    properties = _properties(schema, schema, 0)
-    required = schema.get("required")
-    names = required if isinstance(required, list) else []
-    root = {**kept, "type": "object", "properties": properties}
+    root = {key: schema[key] for key in schema if key not in _NOT_AT_THE_ROOT}
+    root |= {"type": "object", "properties": _properties(schema, schema, 0)}
     if "required" in schema:
+        names = as_list(schema["required"])
         root["required"] = [name for name in names if isinstance(name, str)]
     return dict(_with_items(root, 0))
 
@@ -3244,14 +2964,13 @@ def open_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
 def _properties(node: object, root: Mapping[str, Any], depth: int) -> dict[str, Any]:
     if not isinstance(node, Mapping) or depth > _DEEPEST_OPEN:
         return {}
-    found: dict[str, Any] = {}
     parts = [resolve_reference(node, root)] if "$ref" in node else []
     for key in ("allOf", "anyOf", "oneOf"):
-        parts += node[key] if isinstance(node.get(key), list) else []
+        parts += as_list(node.get(key))
+    found: dict[str, Any] = {}
     for part in parts:
-        found = {**_properties(part, root, depth + 1), **found}
-    own = node.get("properties")
-    return {**found, **own} if isinstance(own, Mapping) else found
+        found = _properties(part, root, depth + 1) | found
+    return {**found, **as_mapping(node.get("properties"))}
 
 
 def _with_items(node: Any, depth: int) -> Any:
@@ -3263,11 +2982,12 @@ def _with_items(node: Any, depth: int) -> Any:
         return node
     whole = {key: _with_items(value, depth + 1) for key, value in node.items()}
     kind = node.get("type")
-    is_array = kind == "array" or (isinstance(kind, list) and "array" in kind)
-    return {**whole, "items": {}} if is_array and "items" not in whole else whole
+    if kind == "array" or "array" in as_list(kind):
+        whole.setdefault("items", {})
+    return whole
 
 
-# ==== openai_responses.requests.tools: Tools of a chat body or of the host in the API's form, with names that it allows.
+# ==== openai_responses.requests.tools: Tools of a chat body or of the host, in the API's form and with names it allows.
 
 _ALLOWED = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _FORBIDDEN = re.compile(r"[^a-zA-Z0-9_-]")
@@ -3278,8 +2998,8 @@ _DIGEST = 12
 class ToolNames(NamedTuple):
     """Translates the names of tools for the API and back; `known` are their own names.
 
-    The translation depends only on the name itself, so the next request has the same
-    one, unless another known tool has that name.
+    A translation depends only on the name, to be the same in later requests, unless
+    another known tool has that name.
     """
 
     known: tuple[str, ...] = ()
@@ -3301,19 +3021,19 @@ class ToolNames(NamedTuple):
 
     def rename_tools(self, tools: Iterable[Item]) -> list[Item]:
         """Return `tools` with the names that the API gets."""
-        return [self._sent_tool(tool) for tool in tools]
-
-    def _sent_tool(self, tool: Item) -> Item:
-        if tool.get("type") not in ("function", "custom"):
-            return tool
-        return {**tool, "name": self.sent_name(tool["name"])}
+        return [
+            (
+                tool
+                if is_hosted_tool(tool)
+                else tool | {"name": self.sent_name(tool["name"])}
+            )
+            for tool in tools
+        ]
 
 
 _MODES = ("auto", "none", "required")
 _CALLED_BY_NAME = ("function", "custom")
 _OF_THE_API = ("allowed_callers", "async", "defer_loading", "output_schema")
-_NO_TOOL_NAME = "A tool has no name. Every function or custom tool needs one."
-_NO_OBJECT = "A tool is not described by a JSON object."
 
 
 def responses_tools(
@@ -3321,37 +3041,33 @@ def responses_tools(
 ) -> list[Item]:
     """Return the tools of a chat body, or of the host, in the API's form.
 
-    Chat Completions nests a function under `function`, the host has it without a
-    `type`; the API has it flat and needs `parameters` and `strict`. With `strict` every
-    function becomes strict whose schema allows it.
+    Chat Completions nests a function under `function`, the host has no `type`; the API
+    needs it flat, with `parameters` and `strict`. With `strict` every function becomes
+    strict whose schema allows it.
     """
     return [_responses_tool(spec, strict) for spec in specs]
 
 
 def is_hosted_tool(tool: Mapping[str, Any]) -> bool:
-    """Say whether the API itself runs a tool, or has it run on another server."""
+    """Say whether the API runs a tool, itself or on another server."""
     return tool.get("type") not in _CALLED_BY_NAME
 
 
 def merge_tools(*groups: Sequence[Item]) -> list[Item]:
-    """Return the tools of all groups, each once; a later one replaces an earlier one.
+    """Return the tools of all groups; a later one replaces an earlier one of its name.
 
-    Functions and custom tools are equal by name, MCP servers by label, others by type.
+    MCP servers are compared by label, other hosted tools by type.
     """
     tools = [tool for group in groups for tool in group]
     return list({_identity(tool): tool for tool in tools}.values())
 
 
 def responses_tool_choice(
-    choice: object,
-    tools: Sequence[Item] | None = None,
-    *,
-    names: ToolNames | None = None,
+    choice: object, tools: Sequence[Item], names: ToolNames
 ) -> object:
     """Return `tool_choice` in the API's form, where a named function is not nested.
 
-    A bare name is accepted. Raises InvalidRequest for a tool that is not among `tools`,
-    if those are known.
+    A bare name is accepted. Raises InvalidRequest for a tool that is not among `tools`.
     """
     if choice is None or choice in _MODES:
         return choice
@@ -3375,23 +3091,20 @@ def next_tool_choice(choice: object) -> object:
 
 def _responses_tool(spec: Mapping[str, Any], strict: bool) -> Item:
     if not isinstance(spec, Mapping):
-        raise InvalidRequest(_NO_OBJECT)
+        raise InvalidRequest("A tool is not described by a JSON object.")
     kind = spec.get("type", "function")
-    nested = spec.get(kind) if kind in _CALLED_BY_NAME else None
-    flat: Mapping[str, Any] = nested if isinstance(nested, Mapping) else spec
-    if kind in _CALLED_BY_NAME:
-        _check_named(flat)
-    if kind == "custom" and flat is nested:
-        return {"type": "custom", **flat, **_flat_format(flat)}
-    is_complete = "type" in spec and "parameters" in flat and "strict" in flat
-    if kind != "function" or (is_complete and flat is spec):
+    if kind not in _CALLED_BY_NAME:
         return dict(spec)
-    return _function(flat, strict)
-
-
-def _check_named(tool: Mapping[str, Any]) -> None:
-    if not isinstance(tool.get("name"), str) or not tool["name"]:
-        raise InvalidRequest(_NO_TOOL_NAME)
+    nested = spec.get(kind)
+    flat: Mapping[str, Any] = nested if isinstance(nested, Mapping) else spec
+    if not as_text(flat.get("name")):
+        raise InvalidRequest(
+            "A tool has no name. Every function or custom tool needs one."
+        )
+    if kind == "function":
+        is_complete = {"type", "parameters", "strict"} <= spec.keys() and flat is spec
+        return dict(spec) if is_complete else _function(flat, strict)
+    return dict(spec) if flat is spec else {"type": kind, **flat, **_flat_format(flat)}
 
 
 def _function(function: Mapping[str, Any], strict: bool) -> Item:
@@ -3423,20 +3136,18 @@ def _identity(tool: Mapping[str, Any]) -> tuple[str, object]:
     return "type", (kind, tool.get("name")) if kind == "namespace" else kind
 
 
-def _choice_by_name(
-    choice: str, tools: Sequence[Item] | None, names: ToolNames | None
-) -> Item:
-    sent = names.sent_name(choice) if names else choice
-    for tool in tools or ():
-        if tool.get("type") in _CALLED_BY_NAME and tool.get("name") == sent:
+def _choice_by_name(choice: str, tools: Sequence[Item], names: ToolNames) -> Item:
+    sent = names.sent_name(choice)
+    for tool in tools:
+        if not is_hosted_tool(tool) and tool.get("name") == sent:
             return {"type": tool["type"], "name": sent}
-    for tool in tools or ():
+    for tool in tools:
         if tool.get("type") == choice or tool.get("server_label") == choice:
             return {key: tool[key] for key in ("type", "server_label") if key in tool}
     return {"type": "function", "name": sent}
 
 
-def _tool_choice(choice: Mapping[str, Any], names: ToolNames | None) -> Item:
+def _tool_choice(choice: Mapping[str, Any], names: ToolNames) -> Item:
     kind = choice.get("type", "function")
     inner = choice.get(kind) if isinstance(kind, str) else None
     flat = dict(inner) if isinstance(inner, Mapping) else dict(choice)
@@ -3444,33 +3155,28 @@ def _tool_choice(choice: Mapping[str, Any], names: ToolNames | None) -> Item:
     if kind in _CALLED_BY_NAME:
         if not isinstance(wanted.get("name"), str):
             raise InvalidRequest("The tool choice names no tool.")
-        wanted["name"] = names.sent_name(wanted["name"]) if names else wanted["name"]
+        wanted["name"] = names.sent_name(wanted["name"])
     if kind == "allowed_tools":
-        chosen = as_list(wanted.get("tools"))
-        wanted["tools"] = [
-            _tool_choice(one, names) for one in chosen if isinstance(one, Mapping)
-        ]
+        chosen = content_parts(wanted.get("tools"))
+        wanted["tools"] = [_tool_choice(one, names) for one in chosen]
     return wanted
 
 
-def _check_offered(wanted: Item, tools: Sequence[Item] | None) -> None:
-    same: list[str] = [key for key in ("type", "server_label") if key in wanted]
-    same += ["name"] if wanted["type"] in _CALLED_BY_NAME else []
-    if tools is None or any(
-        all(tool.get(key) == wanted[key] for key in same) for tool in tools
-    ):
-        return
-    name = wanted.get("name") or wanted.get("server_label") or wanted["type"]
-    raise InvalidRequest(f"The tool choice asks for {name}, which is no tool here.")
+def _check_offered(wanted: Item, tools: Sequence[Item]) -> None:
+    keys = ("type", "server_label", *(() if is_hosted_tool(wanted) else ("name",)))
+    same = {key: wanted[key] for key in keys if key in wanted}
+    if not any(same.items() <= tool.items() for tool in tools):
+        name = wanted.get("name") or wanted.get("server_label") or wanted["type"]
+        raise InvalidRequest(f"The tool choice asks for {name}, which is no tool here.")
 
 
-# ==== openai_responses.requests.replay: Output items of earlier responses, in the form in which they are sent again.
+# ==== openai_responses.requests.replay: Output items of earlier responses, as they are sent again.
 
 
 class Origin(NamedTuple):
-    """The model family, the server's name, and the account that produced an item.
+    """The model family, the server, and the account that produced an item.
 
-    `endpoint` and `account` are empty if an earlier writer did not store them.
+    Earlier writers stored neither of the latter two.
     """
 
     family: str
@@ -3497,7 +3203,7 @@ def origin_at(family: str, endpoint: Endpoint) -> Origin:
 def read_origin(wire: object, host_model: str) -> Origin:
     """Return a stored origin, or the one that the host's model id implies.
 
-    The host's id is `{function id}.{model}`; earlier writers stored nothing else.
+    That id is `{function id}.{model}`.
     """
     if isinstance(wire, Mapping) and wire.get("family"):
         endpoint, account = (str(wire.get(k) or "") for k in ("endpoint", "account"))
@@ -3506,16 +3212,16 @@ def read_origin(wire: object, host_model: str) -> Origin:
 
 
 _REMOTE_SIGN = "mcp"
-"""The prefix of the ids of remote calls, and of no others."""
+"""How the ids of remote calls begin, and no others."""
 
 
 def remote_name(item: Mapping[str, Any]) -> str:
-    """Return the name of a remote tool: its server's label, then its own name."""
+    """Return the label of the server and the name of the tool, as one name."""
     return ToolNames().sent_name(f"{item.get('server_label')}_{item.get('name')}")
 
 
 def remote_call(item: Mapping[str, Any]) -> Item:
-    """Return the call that `item` made, or asked permission for."""
+    """Return the call that `item` made or requested."""
     return {
         "type": "function_call",
         "call_id": _remote_call_id(item),
@@ -3530,7 +3236,7 @@ def remote_output(item: Mapping[str, Any]) -> Item:
 
 
 def refused_pair(request: Mapping[str, Any], why: str) -> list[Item]:
-    """Return a call that was asked for and not allowed, with its output."""
+    """Return a call that was denied, with its output."""
     return [remote_call(request), _call_output(request, f"Error: {why}")]
 
 
@@ -3545,13 +3251,15 @@ def is_approval_request(item: Mapping[str, Any]) -> bool:
 
 
 def drop_settled_approvals(items: Sequence[Item]) -> list[Item]:
-    """Return `items` without approvals that are over.
-
-    One that the model has not acted on stays; a request without an answer cannot be
-    sent.
-    """
-    requests = {item["id"]: item for item in items if is_approval_request(item)}
-    last = _last_act(items, {_remote_call_id(request) for request in requests.values()})
+    """Return `items` without approvals that were acted on, or that have no answer."""
+    refused = {_remote_call_id(item) for item in items if is_approval_request(item)}
+    acts = (
+        place
+        for place, item in enumerate(items)
+        if not (is_call_output(item) or _is_response(item))
+        and item.get("call_id") not in refused
+    )
+    last = max(acts, default=-1)
     answers = {
         item.get("approval_request_id"): (place > last, item)
         for place, item in enumerate(items)
@@ -3567,15 +3275,6 @@ def drop_settled_approvals(items: Sequence[Item]) -> list[Item]:
     return kept
 
 
-def _last_act(items: Sequence[Item], refused: Container[str]) -> int:
-    acts = (
-        place
-        for place, item in enumerate(items)
-        if not kind_of(item).from_client and item.get("call_id") not in refused
-    )
-    return max(acts, default=-1)
-
-
 def _asked_id(item: Mapping[str, Any]) -> object:
     if is_approval_request(item):
         return item["id"]
@@ -3583,10 +3282,7 @@ def _asked_id(item: Mapping[str, Any]) -> object:
 
 
 def reorder_remote_outputs(items: Iterable[Item]) -> list[Item]:
-    """Return `items` with the output of each remote call directly behind it.
-
-    Calls that ran at the same time are in the host's order.
-    """
+    """Return `items` with the output of each remote call directly behind it."""
     rows = list(items)
     outputs = {
         item["call_id"]: item
@@ -3595,10 +3291,10 @@ def reorder_remote_outputs(items: Iterable[Item]) -> list[Item]:
     }
     ordered: list[Item] = []
     for item in rows:
-        if _is_remote(item, "function_call") and item["call_id"] in outputs:
-            ordered += [item, outputs[item["call_id"]]]
-        elif not _is_remote(item, "function_call_output"):
+        if not _is_remote(item, "function_call_output"):
             ordered.append(item)
+        if _is_remote(item, "function_call") and item["call_id"] in outputs:
+            ordered.append(outputs[item["call_id"]])
     return ordered
 
 
@@ -3643,21 +3339,24 @@ def strip_for_replay(item: Item) -> Item:
     """
     kept = {k: v for k, v in item.items() if k not in _NEVER_REPLAYED and v is not None}
     if item_type(item) == "message" and isinstance(kept.get("content"), list):
-        kept["content"] = list(map(_strip_part, content_parts(kept["content"])))
+        kept["content"] = [
+            {k: v for k, v in part.items() if k != "logprobs" and v is not None}
+            for part in content_parts(kept["content"])
+        ]
     if is_host_returned(item):
         kept |= _required_fields(item)
     return kept
 
 
 def replay_items(item: Item) -> list[Item]:
-    """Return the items that represent an output item in later requests, in order."""
+    """Return the items that represent `item` in later requests."""
     if item_type(item) == "mcp_call":
         return [remote_call(item), remote_output(item)]
     return [image_message(item) if has_image(item) else strip_for_replay(item)]
 
 
 def replay_output(output: Iterable[Item], *, with_reasoning: bool) -> list[Item]:
-    """Return the output of a response for the next request of the same run."""
+    """Return the output of a response for the next request of its run."""
     returned = (item for item in output if _goes_back(item, with_reasoning))
     return [one for item in returned for one in replay_items(item)]
 
@@ -3692,13 +3391,9 @@ def _new_id(own: str) -> str:
     return f"{prefix}_{_MADE_HERE}{digest[:40]}"
 
 
-def _strip_part(part: Item) -> Item:
-    return {k: v for k, v in part.items() if k != "logprobs" and v is not None}
-
-
 # ==== openai_responses.loop.recovery: What to do after a refusal: wait and send again, or change the request.
 
-QUOTA_CODES = frozenset(
+_QUOTA_CODES = frozenset(
     {
         "insufficient_quota",
         "credit_balance_exhausted",
@@ -3741,7 +3436,7 @@ def retry_wait(
 def _is_retried(failure: Failure) -> bool:
     words = {failure.error.code, failure.error.type}
     suffixes = ("_spend_limit_exceeded", "_usage_limit_exceeded")
-    if words & QUOTA_CODES or (failure.error.code or "").endswith(suffixes):
+    if words & _QUOTA_CODES or (failure.error.code or "").endswith(suffixes):
         return False
     if failure.should_retry is not None:
         return failure.should_retry
@@ -3758,25 +3453,22 @@ _ITEM_ERRORS = re.compile(
     r"|encrypted content .{0,400} could not be verified",
     re.IGNORECASE | re.DOTALL,
 )
-_NOT_ALLOWED_TO_STREAM = re.compile(r"must be verified to stream", re.IGNORECASE)
-_UNREACHED = re.compile(r"retrieving tool list from MCP server", re.IGNORECASE)
 _NAMED_VALUES = re.compile(r"'([a-z]{1,10})'")
 
 
-class Fallback(NamedTuple):
-    """A changed request, and what was given up for it: `cause` names the fallback."""
+class _Fallback(NamedTuple):
 
     cause: str
     request: ResponsesRequest
     sentence: str
 
 
-def find_fallback(request: ResponsesRequest, error: ApiError) -> Fallback | None:
+def find_fallback(request: ResponsesRequest, error: ApiError) -> _Fallback | None:
     """Return a request without the cause of `error`, if it can be left out."""
     for cause, (change, sentence) in _FALLBACKS.items():
         changed = change(request, error)
         if changed is not None:
-            return Fallback(cause, request.model_copy(update=changed), sentence)
+            return _Fallback(cause, request.model_copy(update=changed), sentence)
     return None
 
 
@@ -3809,7 +3501,7 @@ def _without_summary(request: ResponsesRequest, error: ApiError) -> _Fields | No
 
 
 def _without_stream(request: ResponsesRequest, error: ApiError) -> _Fields | None:
-    refused = error.param == "stream" or _NOT_ALLOWED_TO_STREAM.search(error.message)
+    refused = error.param == "stream" or _says(error, "must be verified to stream")
     return {"stream": False} if request.stream and refused else None
 
 
@@ -3822,19 +3514,23 @@ def _with_nearest_effort(request: ResponsesRequest, error: ApiError) -> _Fields 
     named = set(_NAMED_VALUES.findall(error.message)) & {*REASONING_EFFORTS} - {asked}
     if not named:
         return None
-    nearest = min(
-        sorted(named, key=order), key=lambda one: abs(order(one) - order(asked))
-    )
+    nearest = min(named, key=lambda one: (abs(order(one) - order(asked)), order(one)))
     return {"reasoning": {**reasoning, "effort": nearest}}
 
 
 def _without_servers(request: ResponsesRequest, error: ApiError) -> _Fields | None:
     tools = request.tools or []
     kept = [tool for tool in tools if tool.get("type") != "mcp"]
-    if len(kept) == len(tools) or not _UNREACHED.search(error.message):
+    if len(kept) == len(tools) or not _says(
+        error, "retrieving tool list from MCP server"
+    ):
         return None
     choice = request.tool_choice if kept and request.tool_choice == "none" else None
     return {"tools": kept or None, "tool_choice": choice}
+
+
+def _says(error: ApiError, words: str) -> bool:
+    return words.lower() in error.message.lower()
 
 
 def _subject(error: ApiError) -> str:
@@ -3875,7 +3571,7 @@ class ResponseState:
     """One response, from its first event to its last."""
 
     def __init__(self, first_index: int = 0) -> None:
-        """Number items from `first_index`, the number of items of earlier responses."""
+        """Number items from `first_index` on."""
         self.ending: Ending | None = None
         self.usage: Usage | None = None
         self.refusal: ApiError | None = None
@@ -3898,10 +3594,13 @@ class ResponseState:
 
     def _take(self, event: StreamEvent) -> list[RunEvent]:
         match event:
-            case TextDelta():
+            case TextDelta() if event.output_index in self._open:
                 return self._grow(event)
-            case TextDone():
-                return self._end_text(event)
+            case TextDone() if event.output_index in self._open:
+                place = event.kind, event.part
+                return self._show_rest(event.output_index, place, event.text)
+            case TextDelta() | TextDone() if event.output_index not in self._ended:
+                self._early.setdefault(event.output_index, []).append(event)
             case AnnotationAdded() | PartialImage() if event.output_index in self._open:
                 return [self._renumber(event)]
             case ItemAdded():
@@ -3923,24 +3622,11 @@ class ResponseState:
         return event._replace(output_index=self._first + event.output_index)
 
     def _grow(self, event: TextDelta) -> list[RunEvent]:
-        texts = self._open.get(event.output_index)
-        if texts is None:
-            self._keep(event)
-            return []
         if not event.text:
             return []
+        texts = self._open[event.output_index]
         texts.setdefault((event.kind, event.part), []).append(event.text)
         return [self._renumber(event)]
-
-    def _end_text(self, event: TextDone) -> list[RunEvent]:
-        if event.output_index not in self._open:
-            self._keep(event)
-            return []
-        return self._show_rest(event.output_index, (event.kind, event.part), event.text)
-
-    def _keep(self, event: TextDelta | TextDone) -> None:
-        if event.output_index not in self._ended:
-            self._early.setdefault(event.output_index, []).append(event)
 
     def _start(self, event: ItemAdded) -> list[RunEvent]:
         place = event.output_index
@@ -3986,12 +3672,9 @@ class ResponseState:
         for output_index, item in enumerate(as_list(response.get("output"))):
             if isinstance(item, dict):
                 events += self._end(ItemDone(output_index, item))
+        events += self.close()
         response_id = str(response.get("id") or "")
-        return [
-            *events,
-            *self.close(),
-            ResponseDone(response_id, event.status, self.usage),
-        ]
+        return [*events, ResponseDone(response_id, event.status, self.usage)]
 
     def close(self) -> list[RunEvent]:
         """Show texts of messages that were never announced; no more events follow."""
@@ -4025,11 +3708,8 @@ def _ending_of(status: str, response: Mapping[str, Any]) -> Ending:
 
 # ==== openai_responses.loop.attempts: One response: a request that is sent, then sent again, resumed or polled if that helps.
 
-_RESUMING = RetryPolicy(12)
-_UNDER_WAY = ("queued", "in_progress")
 _THOUGHT_SHARE = 0.1
-"""Reasoning deltas are joined for only a tenth of that time, because the first words of
-the answer must not wait for them."""
+"""Reasoning is joined for a tenth of that time: the answer must not wait for it."""
 
 
 class Limits(NamedTuple):
@@ -4043,58 +3723,242 @@ class Limits(NamedTuple):
     join_seconds: float = 0.05
     timeouts: Timeouts = Timeouts()
     retries: RetryPolicy = RetryPolicy()
-    resuming: RetryPolicy = _RESUMING
+    resuming: RetryPolicy = RetryPolicy(12)
     poll_seconds: float = 5.0
 
 
-class Client(NamedTuple):
-    """How to reach the server: address, connections and limits."""
+class Attempts:
+    """The attempts at each response of a run: `request`, `response`, and the last `error`."""
 
-    endpoint: Endpoint
-    connections: Connections
-    limits: Limits
-    deadlines: Deadlines
+    def __init__(
+        self, endpoint: Endpoint, connections: Connections, limits: Limits
+    ) -> None:
+        """Start the total limit of the run."""
+        self.endpoint = endpoint
+        self.connections = connections
+        self.limits = limits
+        self.deadlines = Deadlines(limits.timeouts)
+
+    async def events(
+        self, request: ResponsesRequest, retries: RetryPolicy, first_index: int = 0
+    ) -> AsyncGenerator[RunEvent, None]:
+        """Send `request` and yield its events, until there is nothing more to try.
+
+        The items of the response are numbered from `first_index`.
+        """
+        self.request = request
+        self._policy, self._retries = retries, 0
+        self._causes: set[str] = set()
+        while True:
+            self.response = ResponseState(first_index)
+            self.error: ResponsesError | None = None
+            answer = self._send(self.request)
+            try:
+                async with aclosing(answer) as events:
+                    async for event in events:
+                        yield event
+            except ResponsesError as caught:
+                self.error = caught
+            note, wait = self._next()
+            if note is None or not self.deadlines.allow(wait):
+                break
+            yield note
+            await asyncio.sleep(wait)
+        for event in self.response.close():
+            yield event
+
+    @property
+    def ending(self) -> Ending:
+        """How the response ended."""
+        if self.response.ending:
+            return self.response.ending
+        if self.error is not None:
+            return ending_of_exception(self.error, self.response.event_count > 0)
+        return CUT if self.response.event_count else UNREADABLE
+
+    @property
+    def trace(self) -> Trace:
+        """What the log needs to know about the last answer."""
+        error = self.error
+        if isinstance(error, ApiRefused):
+            return Trace(
+                error.request_id, status=error.failure.status, error=error.error
+            )
+        return self.response.trace
+
+    def _send(self, request: ResponsesRequest) -> AsyncGenerator[RunEvent, None]:
+        payload = request.payload()
+        if self.endpoint.strict:
+            payload = strict_payload(payload)
+        if request.background:
+            return _Background(self).events(payload)
+        return _stream_response("/responses", payload, self)
+
+    def _next(self) -> tuple[Status | None, float]:
+        failure = _early_failure(self.error, self.response)
+        if failure is None or (self.request.background and _may_run(self.error)):
+            return None, 0.0
+        fallback = find_fallback(self.request, failure.error)
+        if fallback and fallback.cause not in self._causes:
+            self._causes.add(fallback.cause)
+            self.request = fallback.request
+            return Status(fallback.sentence, fallback.cause), 0.0
+        wait = retry_wait(self._policy, self._retries, failure, random_fraction())
+        if wait is None:
+            return None, 0.0
+        self._retries += 1
+        seconds = f"{wait:.0f} s" if wait >= 1 else "a moment"
+        return Status(f"{failure_status(failure)} Trying again in {seconds}."), wait
 
 
-def stream_response(
-    request: ResponsesRequest,
-    client: Client,
-    state: ResponseState,
-    cursor: Cursor | None = None,
+_ID = re.compile(r"[A-Za-z0-9_=-]{1,512}")
+"""Ids that are safe in a path; other servers use base64 in their ids."""
+_LONGEST_WAIT_FOR_ID = 60.0
+_BROKE = "The connection to the model was lost: fetching the rest of the answer."
+
+
+class _Background:
+
+    def __init__(self, attempts: Attempts) -> None:
+        self._response_id = ""
+        self._last: int | None = None
+        self._attempts = attempts
+        self._named = asyncio.get_running_loop().create_future()
+        self._seen: int | None = None
+        self._failures = 0
+        self._resumable = True
+        self._asks = False
+        self._is_left = False
+
+    def is_new(self, event: ServerSentEvent) -> bool:
+        # The event is parsed twice; a background run has few events a second.
+        wire = {} if event.data == "[DONE]" else json.loads(event.data)
+        self.note(wire.get("response"))
+        number = wire.get("sequence_number")
+        if isinstance(number, int):
+            if self._last is not None and number <= self._last:
+                return False
+            self._last = number
+        return True
+
+    def note(self, response: object) -> None:
+        named = as_mapping(response).get("id")
+        if isinstance(named, str) and _ID.fullmatch(named):
+            self._response_id = named
+            if not self._named.done():
+                self._named.set_result(None)
+
+    async def events(
+        self, payload: dict[str, Any] | None
+    ) -> AsyncGenerator[RunEvent, None]:
+        path = "/responses"
+        try:
+            while True:
+                error: ResponsesError | None = None
+                part = _stream_response(path, payload, self._attempts, self)
+                try:
+                    first = await self._first_event(part)
+                    async with aclosing(part) as events:
+                        if first is not None:
+                            yield first
+                        async for event in events:
+                            yield event
+                except ResponsesError as caught:
+                    error = caught
+                if self._attempts.response.ending or not self._can_go_on(error):
+                    break
+                has_news, self._seen = self._last != self._seen, self._last
+                wait = self._wait_after(error, has_news)
+                if not self._attempts.deadlines.allow(wait):
+                    raise TimedOut("total_timeout")
+                if has_news:
+                    yield Status(_BROKE)
+                await asyncio.sleep(wait)
+                path, payload = f"/responses/{self._response_id}", None
+                if not self._asks:
+                    path += f"?stream=true&starting_after={self._last}"
+        finally:
+            self._abandon()
+
+    async def _first_event(
+        self, part: AsyncGenerator[RunEvent, None]
+    ) -> RunEvent | None:
+        if self._named.done():
+            return await anext(part, None)
+        first = asyncio.ensure_future(anext(part, None))
+        try:
+            return await asyncio.shield(first)
+        except asyncio.CancelledError:
+            self._attempts.connections.do_later(self._close(part, first))
+            raise
+
+    async def _close(
+        self, part: AsyncGenerator[RunEvent, None], first: asyncio.Future[Any]
+    ) -> None:
+        await asyncio.wait(
+            {first, self._named},
+            timeout=_LONGEST_WAIT_FOR_ID,
+            return_when=asyncio.FIRST_COMPLETED,
+        )
+        first.cancel()
+        await asyncio.gather(first, return_exceptions=True)
+        await part.aclose()
+        self._abandon()
+
+    def _can_go_on(self, error: ResponsesError | None) -> bool:
+        goes_on = self._response_id and not _is_timeout(error, "total_timeout")
+        if error is not None and not goes_on:
+            raise error
+        return bool(goes_on)
+
+    def _wait_after(self, error: ResponsesError | None, has_news: bool) -> float:
+        asked, limits = self._asks, self._attempts.limits
+        if asked and error is None:  # the server is still working on it
+            self._failures, self._asks = 0, not self._can_resume
+            return limits.poll_seconds
+        self._failures = 0 if has_news else self._failures + 1
+        failure = error.failure if isinstance(error, ApiRefused) else Failure()
+        wait = retry_wait(limits.resuming, self._failures, failure, random_fraction())
+        if wait is None and self._resumable and not asked:
+            self._resumable, wait = False, 0.0  # too old: request the response itself
+        self._asks = not (has_news and self._can_resume)
+        if wait is None:
+            self._is_left = isinstance(error, ApiRefused) and error.status == 404
+            raise ResponseLost
+        return wait
+
+    @property
+    def _can_resume(self) -> bool:
+        return self._resumable and self._last is not None
+
+    def _abandon(self) -> None:
+        attempts = self._attempts
+        if self._response_id and not attempts.response.ending and not self._is_left:
+            self._is_left = True
+            path = f"/responses/{self._response_id}/cancel"
+            attempts.connections.post_later(attempts.endpoint, path)
+
+
+async def _stream_response(
+    path: str,
+    payload: dict[str, Any] | None,
+    attempts: Attempts,
+    background: _Background | None = None,
 ) -> AsyncGenerator[RunEvent, None]:
-    """Send `request`, feed the answer to `state`, and yield its run events.
-
-    A `cursor` notes the position in the stream. Raises the errors of `Connections.post`
-    and MalformedEvent. Cancelling it, or closing the generator, closes the connection.
-    """
-    payload = request.payload()
-    if client.endpoint.strict:
-        payload = strict_payload(payload)
-    posted = client.connections.post(
-        client.endpoint, "/responses", payload, client.deadlines
-    )
-    return _read_response(posted, client, state, cursor)
-
-
-def _resume_stream(
-    path: str, client: Client, state: ResponseState, cursor: Cursor
-) -> AsyncGenerator[RunEvent, None]:
-    requested = client.connections.get(client.endpoint, path, client.deadlines)
-    return _read_response(requested, client, state, cursor)
-
-
-async def _read_response(
-    sent: AbstractAsyncContextManager[HttpResponse],
-    client: Client,
-    state: ResponseState,
-    cursor: Cursor | None,
-) -> AsyncGenerator[RunEvent, None]:
-    client.deadlines.start_attempt()
-    async with sent as answer:
+    state, deadlines = attempts.response, attempts.deadlines
+    deadlines.start_attempt()
+    async with attempts.connections.request(
+        attempts.endpoint, path, payload, deadlines
+    ) as answer:
         state.trace = Trace(answer.request_id, status=200)
         if not answer.is_stream:
-            for event in await _read_object(answer, state, cursor):
-                yield event
+            response = await answer.response_object()
+            if background is not None:
+                background.note(response)
+            status = str(response.get("status") or "completed")
+            if status not in ("queued", "in_progress"):
+                for event in state.feed(FinalResponse(status, response)):
+                    yield event
             return
         decoder = EventStreamDecoder()
         while not (answer.is_read or state.ending):
@@ -4102,8 +3966,8 @@ async def _read_response(
             batch = decoder.feed(chunk) if chunk else decoder.close()
             began = asyncio.get_running_loop().time()
             if batch:
-                client.deadlines.event_arrived()
-            events, malformed = _batch_events(batch, state, cursor)
+                deadlines.event_arrived()
+            events, malformed = _batch_events(batch, state, background)
             del batch, chunk  # hold no bytes of the wire while deltas gather
             for event in events:
                 yield event
@@ -4111,31 +3975,19 @@ async def _read_response(
                 raise malformed
             if not state.ending:
                 with answer.paused():
-                    await _gather_deltas(events, began, client.limits.join_seconds)
+                    await _gather_deltas(events, began, attempts.limits.join_seconds)
         await answer.drain()
 
 
-async def _read_object(
-    answer: HttpResponse, state: ResponseState, cursor: Cursor | None
-) -> list[RunEvent]:
-    response = await answer.response_object()
-    if cursor is not None:
-        cursor.note(response)
-    status = str(response.get("status") or "completed")
-    if status in _UNDER_WAY:
-        return []
-    return state.feed(FinalResponse(status, response))
-
-
 def _batch_events(
-    batch: list[ServerSentEvent], state: ResponseState, cursor: Cursor | None
+    batch: list[ServerSentEvent], state: ResponseState, background: _Background | None
 ) -> tuple[list[RunEvent], MalformedEvent | None]:
     read: list[StreamEvent] = []
     malformed: MalformedEvent | None = None
     try:
         for event in batch:
             parsed = parse_event(event)
-            if cursor is None or cursor.advance(event):
+            if background is None or background.is_new(event):
                 read.append(parsed)
     except MalformedEvent as error:
         malformed = error
@@ -4153,210 +4005,8 @@ async def _gather_deltas(
     await asyncio.sleep(max(0.0, join_seconds * share - spent))
 
 
-_LONGEST_WAIT_FOR_ID = 60.0
-_BROKE = "The connection to the model was lost: fetching the rest of the answer."
-
-
-async def _stream_background(
-    request: ResponsesRequest, client: Client, state: ResponseState
-) -> AsyncGenerator[RunEvent, None]:
-    background = _BackgroundRun(client, state)
-    part = stream_response(request, client, state, background.cursor)
-    try:
-        while True:
-            error: ResponsesError | None = None
-            try:
-                first = await background.first_event(part)
-                async with aclosing(part) as events:
-                    if first is not None:
-                        yield first
-                    async for event in events:
-                        yield event
-            except ResponsesError as caught:
-                error = caught
-            if state.ending or not background.can_go_on(error):
-                break
-            wait = background.wait_after(error)
-            if background.has_news:
-                yield Status(_BROKE)
-            await asyncio.sleep(wait)
-            part = background.next_part()
-    finally:
-        background.abandon()
-
-
-class _BackgroundRun:
-    def __init__(self, client: Client, state: ResponseState) -> None:
-        self._named = asyncio.Event()
-        self.cursor = Cursor(self._named.set)
-        self.has_news = False
-        self._client = client
-        self._state = state
-        self._seen: int | None = None
-        self._failures = 0
-        self._resumable = True
-        self._asks = False
-        self._is_left = False
-
-    async def first_event(
-        self, part: AsyncGenerator[RunEvent, None]
-    ) -> RunEvent | None:
-        if self._named.is_set():
-            return await anext(part, None)
-        first = asyncio.create_task(_first_of(part))
-        try:
-            return await asyncio.shield(first)
-        except asyncio.CancelledError:
-            self._client.connections.do_later(self._close(part, first))
-            raise
-
-    def can_go_on(self, error: ResponsesError | None) -> bool:
-        is_total = isinstance(error, TimedOut) and error.kind == "total_timeout"
-        goes_on = bool(self.cursor.response_id) and not is_total
-        if error is not None and not goes_on:
-            raise error
-        return goes_on
-
-    def wait_after(self, error: ResponsesError | None) -> float:
-        asked, self.has_news = self._asks, self.cursor.last != self._seen
-        self._seen = self.cursor.last
-        if asked and error is None:  # the server is still working on it
-            self._failures, self._asks = 0, not self._can_resume
-            return self._within_limits(self._client.limits.poll_seconds)
-        self._failures = 0 if self.has_news else self._failures + 1
-        wait = self._backoff(error)
-        if wait is None and self._resumable and not asked:
-            self._resumable, wait = False, 0.0  # too old: request the response itself
-        self._asks = not (self.has_news and self._can_resume)
-        if wait is None:
-            self._is_left = isinstance(error, ApiRefused) and error.status == 404
-            raise ResponseLost
-        return self._within_limits(wait)
-
-    def next_part(self) -> AsyncGenerator[RunEvent, None]:
-        path = f"/responses/{self.cursor.response_id}"
-        if not self._asks:
-            path += f"?stream=true&starting_after={self.cursor.last}"
-        return _resume_stream(path, self._client, self._state, self.cursor)
-
-    async def _close(
-        self, part: AsyncGenerator[RunEvent, None], first: asyncio.Task[RunEvent | None]
-    ) -> None:
-        named = asyncio.create_task(self._named.wait())
-        awaited = {first, named}
-        await asyncio.wait(
-            awaited, timeout=_LONGEST_WAIT_FOR_ID, return_when=asyncio.FIRST_COMPLETED
-        )
-        for task in awaited:
-            task.cancel()
-        await asyncio.gather(*awaited, return_exceptions=True)
-        await part.aclose()
-        self.abandon()
-
-    def abandon(self) -> None:
-        named, ended = self.cursor.response_id, self._state.ending
-        if named and not ended and not self._is_left:
-            self._is_left = True
-            path = f"/responses/{named}/cancel"
-            self._client.connections.post_later(self._client.endpoint, path)
-
-    @property
-    def _can_resume(self) -> bool:
-        return self._resumable and self.cursor.last is not None
-
-    def _backoff(self, error: ResponsesError | None) -> float | None:
-        failure = error.failure if isinstance(error, ApiRefused) else Failure()
-        policy = self._client.limits.resuming
-        return retry_wait(policy, self._failures, failure, random_fraction())
-
-    def _within_limits(self, wait: float) -> float:
-        if not self._client.deadlines.allow(wait):
-            raise TimedOut("total_timeout")
-        return wait
-
-
-async def _first_of(part: AsyncGenerator[RunEvent, None]) -> RunEvent | None:
-    return await anext(part, None)
-
-
 _GATEWAY_STATUS = frozenset({408, 502, 504, *range(520, 525)})
 """Statuses of a gateway in front of the API that got no answer in time."""
-
-
-class Attempts:
-    """The attempts at one response: the `request`, its `response`, and the last `error`."""
-
-    def __init__(
-        self,
-        request: ResponsesRequest,
-        client: Client,
-        retries: RetryPolicy,
-        first_index: int = 0,
-    ) -> None:
-        """Number the items of the response from `first_index`."""
-        self.request = request
-        self.response = ResponseState(first_index)
-        self.error: ResponsesError | None = None
-        self._client = client
-        self._policy = retries
-        self._first_index = first_index
-        self._retries = 0
-        self._causes: set[str] = set()
-        self._wait = 0.0
-
-    async def events(self) -> AsyncGenerator[RunEvent, None]:
-        """Send the request and yield its events, until there is nothing more to try."""
-        while True:
-            self.response, self.error = ResponseState(self._first_index), None
-            sent = _stream_background if self.request.background else stream_response
-            answer = sent(self.request, self._client, self.response)
-            try:
-                async with aclosing(answer) as events:
-                    async for event in events:
-                        yield event
-            except ResponsesError as caught:
-                self.error = caught
-            note = self._next()
-            if note is None or not self._client.deadlines.allow(self._wait):
-                break
-            yield note
-            await asyncio.sleep(self._wait)
-        for event in self.response.close():
-            yield event
-
-    @property
-    def ending(self) -> Ending:
-        """How the response ended."""
-        if self.response.ending:
-            return self.response.ending
-        if self.error is not None:
-            return ending_of_exception(self.error, self.response.event_count > 0)
-        return CUT if self.response.event_count else UNREADABLE
-
-    @property
-    def trace(self) -> Trace:
-        """What the log needs to know about the last answer."""
-        if not isinstance(self.error, ApiRefused):
-            return self.response.trace
-        refused = self.error
-        return Trace(refused.request_id, "", refused.failure.status, refused.error)
-
-    def _next(self) -> Status | None:
-        failure = _early_failure(self.error, self.response)
-        if failure is None or (self.request.background and _may_run(self.error)):
-            return None
-        fallback = find_fallback(self.request, failure.error)
-        if fallback and fallback.cause not in self._causes:
-            self._causes.add(fallback.cause)
-            self.request, self._wait = fallback.request, 0.0
-            return Status(fallback.sentence, fallback.cause)
-        wait = retry_wait(self._policy, self._retries, failure, random_fraction())
-        if wait is None:
-            return None
-        self._retries += 1
-        self._wait = wait
-        seconds = f"{wait:.0f} s" if wait >= 1 else "a moment"
-        return Status(f"{failure_status(failure)} Trying again in {seconds}.")
 
 
 def _early_failure(
@@ -4368,24 +4018,27 @@ def _early_failure(
         return None
     if isinstance(error, ApiRefused):
         return error.failure
-    silent = isinstance(error, TimedOut) and error.kind == "first_event_timeout"
+    silent = _is_timeout(error, "first_event_timeout")
     return Failure() if silent or isinstance(error, ConnectionFailed) else None
 
 
+def _is_timeout(error: ResponsesError | None, kind: TimeoutKind) -> bool:
+    return isinstance(error, TimedOut) and error.kind == kind
+
+
 def _may_run(error: ResponsesError | None) -> bool:
-    match error:
-        case ConnectionFailed():
-            return error.was_sent
-        case ApiRefused():
-            stands = not error.failure.should_retry
-            return stands and error.status in _GATEWAY_STATUS
-    return isinstance(error, TimedOut)
+    if isinstance(error, ApiRefused):
+        return not error.failure.should_retry and error.status in _GATEWAY_STATUS
+    return (
+        error.was_sent
+        if isinstance(error, ConnectionFailed)
+        else isinstance(error, TimedOut)
+    )
 
 
 # ==== openai_responses.loop.arguments: Checks the arguments that a model gives a function against the function's schema.
 
 _DEEPEST_ARGUMENT = 40
-"""How deep values and references of schemas are followed."""
 
 
 def _is_number(value: Any) -> bool:
@@ -4559,10 +4212,8 @@ def _parts_of(
     parts = [resolve_reference(node, root)] if "$ref" in node else []
     parts += node["allOf"] if isinstance(node.get("allOf"), list) else []
     for key in ("anyOf", "oneOf"):
-        options = node.get(key)
-        parts += (
-            _chosen_option(value, options, root) if isinstance(options, list) else []
-        )
+        if isinstance(node.get(key), list):
+            parts += _chosen_option(value, node[key], root)
     return parts
 
 
@@ -4570,9 +4221,10 @@ def _chosen_option(
     value: Any, options: list[Any], root: Mapping[str, Any]
 ) -> list[Any]:
     check = _SchemaValidator(root, lenient=True)
-    fitting = (option for option in options if not check.error(value, option))
-    first = next(fitting, None)
-    return options if first is None else [first]
+    for option in options:
+        if not check.error(value, option):
+            return [option]
+    return options
 
 
 # ==== openai_responses.loop.tools: Calls of tools: who may run them, how they run, and what they return.
@@ -4594,9 +4246,7 @@ class Approver:
 
     def rule_for(self, name: str) -> Approval:
         """Return the rule that applies to a tool."""
-        fitting = (
-            answer for pattern, answer in self.rules if fnmatchcase(name, pattern)
-        )
+        fitting = (rule for pattern, rule in self.rules if fnmatchcase(name, pattern))
         return next(fitting, self.default_rule)
 
     @property
@@ -4613,18 +4263,14 @@ class Approver:
                 return None
             case "deny":
                 return f"The administrator does not allow {name}. Do not call it again."
-        if await self._is_approved(call_id, name, arguments):
-            return None
-        return f"The user did not approve this call of {name}. Go on without it."
-
-    async def _is_approved(
-        self, call_id: str, name: str, arguments: Mapping[str, Any]
-    ) -> bool:
         try:
-            return self.ask is not None and await self.ask(call_id, name, arguments)
+            approved = self.ask and await self.ask(call_id, name, arguments)
         except Exception as error:  # nobody could be asked: no approval
             self.log(f"nobody could be asked about {name}: {describe_exception(error)}")
-            return False
+            approved = False
+        if approved:
+            return None
+        return f"The user did not approve this call of {name}. Go on without it."
 
 
 def read_rules(text: str) -> list[tuple[str, Approval]]:
@@ -4666,8 +4312,7 @@ class CallableTools(Protocol):
     ) -> tuple[str, dict[str, Any]] | None:
         """Return the own name of the tool that a call will run, and its arguments.
 
-        A tool that only passes calls on names another tool; None if there is no such
-        tool.
+        A tool that passes calls on names another one. None: there is no such tool.
         """
 
     def is_interactive(self, name: str) -> bool:
@@ -4718,9 +4363,9 @@ def tool_error(sentence: str) -> ToolResult:
 
 class _ReadyCall(NamedTuple):
 
-    call_id: str
     name: str
     arguments: dict[str, Any]
+    is_interactive: bool
 
 
 async def run_calls(
@@ -4729,43 +4374,47 @@ async def run_calls(
     """Run `calls` in parallel; yield each with its result, in the order of the calls.
 
     The order is kept because a host that stores results as they arrive would send them
-    in another order in the next request. Every call is answered exactly once. Closing
-    the generator cancels the running calls.
+    in another order in the next request. Closing the generator cancels running calls.
     """
-    found = [_check_call(call, toolset.tools) for call in calls]
-    clock = _Clock(toolset.limits.batch_seconds)
-    slots = asyncio.Semaphore(toolset.limits.at_once)
-    tasks = [asyncio.create_task(_answer(one, toolset, slots, clock)) for one in found]
+    checked = [_check_call(call, toolset.tools) for call in calls]
+    batch = _Batch(toolset)
+    tasks = [
+        asyncio.create_task(batch.answer(str(call["call_id"]), one))
+        for call, one in zip(calls, checked, strict=True)
+    ]
     limited = [
         task
-        for one, task in zip(found, tasks, strict=True)
-        if not _is_interactive(one, toolset)
+        for one, task in zip(checked, tasks, strict=True)
+        if isinstance(one, ToolResult) or not one.is_interactive
     ]
     try:
         for call, task in zip(calls, tasks, strict=True):
-            await (clock.wait(task) if task in limited else asyncio.wait([task]))
+            await (batch.wait(task) if task in limited else asyncio.wait([task]))
             if not task.done():
                 _cancel(limited)  # all at once, so that no waiting call starts
-            yield call, _result(task, call, toolset)
+            if task.done() and not task.cancelled():
+                yield call, task.result()
+            else:
+                seconds = toolset.limits.batch_seconds
+                why = f"was stopped: the tools took over {seconds:g} s."
+                yield call, tool_error(f"{_name(call)} {why}")
     finally:
         _cancel(tasks)
 
 
-class _Clock:
+def _cancel(tasks: Iterable[asyncio.Task[ToolResult]]) -> None:
+    for task in tasks:
+        task.cancel()
 
-    def __init__(self, seconds: float) -> None:
+
+class _Batch:
+
+    def __init__(self, toolset: Toolset) -> None:
+        self._toolset = toolset
+        self._slots = asyncio.Semaphore(toolset.limits.at_once)
+        self._asking = asyncio.Lock()  # questions are asked one by one
         self._loop = asyncio.get_running_loop()
-        self._end = self._loop.time() + seconds
-        self._asking = asyncio.Lock()
-
-    @asynccontextmanager
-    async def question(self) -> AsyncGenerator[None, None]:
-        async with self._asking:
-            began = self._loop.time()
-            try:
-                yield
-            finally:
-                self._end += self._loop.time() - began
+        self._end = self._loop.time() + toolset.limits.batch_seconds
 
     async def wait(self, task: asyncio.Task[ToolResult]) -> None:
         while not task.done():
@@ -4778,37 +4427,43 @@ class _Clock:
             else:
                 return
 
-
-def _cancel(tasks: Iterable[asyncio.Task[ToolResult]]) -> None:
-    for task in tasks:
-        task.cancel()
-
-
-def _result(task: asyncio.Task[ToolResult], call: Item, toolset: Toolset) -> ToolResult:
-    if task.done() and not task.cancelled():
-        return task.result()
-    seconds = toolset.limits.batch_seconds
-    return tool_error(f"{_name(call)} was stopped: the tools took over {seconds:g} s.")
+    async def answer(self, call_id: str, call: _ReadyCall | ToolResult) -> ToolResult:
+        if isinstance(call, ToolResult):
+            return call
+        approver = self._toolset.approver
+        asks = approver.rule_for(call.name) == "ask"
+        async with self._asking if asks else nullcontext():
+            began = self._loop.time()
+            try:
+                refusal = await approver.refusal(call_id, call.name, call.arguments)
+            finally:
+                self._end += self._loop.time() - began
+        if refusal is not None:
+            return tool_error(refusal)
+        if call.is_interactive:
+            return await _call_tool(call, self._toolset, None)
+        async with self._slots:
+            return await _call_tool(call, self._toolset, self._toolset.limits.seconds)
 
 
 def _check_call(call: Item, tools: CallableTools) -> _ReadyCall | ToolResult:
-    name, call_id = _name(call), str(call["call_id"])
+    name = _name(call)
     try:
         arguments = _arguments(call)
     except (ValueError, RecursionError):
         why = "its arguments are not valid JSON. Send them again, whole."
         return tool_error(f"{name} was not called: {why}")
-    found = _ready_call(call_id, name, arguments, tools)
+    found = _ready_call(name, arguments, tools)
     if isinstance(found, ToolResult):
         return found
     resolved = tools.resolve_call(name, found.arguments)
     if resolved is None:
         return tool_error(f"{name} was not called: it names no tool to call.")
-    return _ready_call(call_id, *resolved, tools)
+    return _ready_call(*resolved, tools)
 
 
 def _ready_call(
-    call_id: str, name: str, arguments: object, tools: CallableTools
+    name: str, arguments: object, tools: CallableTools
 ) -> _ReadyCall | ToolResult:
     schema = tools.parameters(name)
     if schema is None:
@@ -4816,7 +4471,8 @@ def _ready_call(
     complaint = argument_error(arguments, schema)
     if complaint is not None or not isinstance(arguments, dict):
         return tool_error(f"{name} was not called: {complaint}")
-    return _ReadyCall(call_id, name, drop_optional_nulls(arguments, schema))
+    given = drop_optional_nulls(arguments, schema)
+    return _ReadyCall(name, given, tools.is_interactive(name))
 
 
 def _arguments(call: Item) -> object:
@@ -4826,26 +4482,6 @@ def _arguments(call: Item) -> object:
     return json.loads(text) if isinstance(text, str) and text.strip() else {}
 
 
-async def _answer(
-    found: _ReadyCall | ToolResult,
-    toolset: Toolset,
-    slots: asyncio.Semaphore,
-    clock: _Clock,
-) -> ToolResult:
-    if isinstance(found, ToolResult):
-        return found
-    approver = toolset.approver
-    asks = approver.rule_for(found.name) == "ask"
-    async with clock.question() if asks else nullcontext():
-        refusal = await approver.refusal(found.call_id, found.name, found.arguments)
-    if refusal is not None:
-        return tool_error(refusal)
-    if _is_interactive(found, toolset):
-        return await _call_tool(found, toolset, None)
-    async with slots:
-        return await _call_tool(found, toolset, toolset.limits.seconds)
-
-
 async def _call_tool(
     ready: _ReadyCall, toolset: Toolset, seconds: float | None
 ) -> ToolResult:
@@ -4853,7 +4489,8 @@ async def _call_tool(
     try:
         async with asyncio.timeout(seconds) as scope:
             answer = await toolset.tools.call(name, ready.arguments)
-        return _cap_result(answer, toolset.limits.characters)
+        output = _cap_output(answer.output, toolset.limits.characters)
+        return answer._replace(output=output)
     except (Exception, SystemExit, asyncio.CancelledError) as error:
         task = asyncio.current_task()
         if isinstance(error, asyncio.CancelledError) and task and task.cancelling():
@@ -4865,108 +4502,28 @@ async def _call_tool(
         return tool_error(f"{name} failed. Tell the user, or try another way.")
 
 
-def _cap_result(answer: ToolResult, characters: int) -> ToolResult:
-    output = answer.output
-    if isinstance(output, str):
-        return ToolResult(cap_text(output, characters), answer.failed, answer.card)
-    parts = [
-        (
-            {**part, "text": cap_text(part["text"], characters)}
-            if isinstance(part.get("text"), str)
-            else part
-        )
-        for part in output
-    ]
-    return ToolResult(parts, answer.failed, answer.card)
-
-
-def cap_text(text: str, characters: int) -> str:
-    """Return the beginning and end of `text`, and a note about the cut between them."""
-    if len(text) <= characters:
-        return text
+def _cap_output(output: Any, characters: int) -> Any:
+    if isinstance(output, list):
+        return [
+            (
+                {**part, "text": _cap_output(part["text"], characters)}
+                if isinstance(part.get("text"), str)
+                else part
+            )
+            for part in output
+        ]
+    if len(output) <= characters:
+        return output
     half = characters // 2
-    note = f"\n[... {len(text) - 2 * half} characters are cut here ...]\n"
-    return text[:half] + note + text[len(text) - half :]
+    note = f"\n[... {len(output) - 2 * half} characters are cut here ...]\n"
+    return output[:half] + note + output[len(output) - half :]
 
 
 def _name(call: Item) -> str:
     return str(call.get("name") or "")
 
 
-def _is_interactive(found: _ReadyCall | ToolResult, toolset: Toolset) -> bool:
-    return isinstance(found, _ReadyCall) and toolset.tools.is_interactive(found.name)
-
-
-class McpApproval(NamedTuple):
-    """The decision about one approval request; `refusal` says why it is denied."""
-
-    request: Item
-    refusal: str | None
-
-    @property
-    def response(self) -> Item:
-        """The input item with the decision for the API."""
-        response: Item = {
-            "type": "mcp_approval_response",
-            "approval_request_id": self.request.get("id"),
-            "approve": self.refusal is None,
-        }
-        return response | ({"reason": self.refusal} if self.refusal else {})
-
-    @property
-    def items(self) -> list[Item]:
-        """The items that the run's output gets: a denied call and its output."""
-        if self.refusal is None:
-            return [self.response]
-        call, output = refused_pair(self.request, self.refusal)
-        return [{**call, "id": f"fc_{call['call_id']}"}, output]
-
-    def events(self, index: int) -> list[RunEvent]:
-        """Return the events for viewers, from the item at `index` on.
-
-        An approved call will appear itself.
-        """
-        if self.refusal is None:
-            return []
-        call, output = self.items
-        return [
-            ItemAdded(index, call),
-            ItemDone(index, call),
-            ToolOutput(index + 1, output, failed=True),
-        ]
-
-
-async def ask_mcp_approvals(
-    requests: Sequence[Item], approver: Approver
-) -> list[McpApproval]:
-    """Return the decision for each request, by rule or by a person, one by one."""
-    careful = replace(approver, default_rule="ask")
-    return [
-        McpApproval(
-            request,
-            await careful.refusal(
-                str(request.get("id")), remote_name(request), _shown_arguments(request)
-            ),
-        )
-        for request in requests
-    ]
-
-
-def deny_mcp_approvals(requests: Sequence[Item], why: str) -> list[McpApproval]:
-    """Deny each request without asking anybody."""
-    return [McpApproval(one, f"{remote_name(one)} {why}") for one in requests]
-
-
-def _shown_arguments(request: Item) -> Mapping[str, Any]:
-    text = str(request.get("arguments") or "{}")
-    arguments = parse_json_object(text)
-    return {"arguments": text} if arguments is None else arguments
-
-
 # ==== openai_responses.loop.run: A whole request as a stream of run events: response, calls, response.
-
-_NO_RETRY = RetryPolicy(0)
-"""The effects of a tool cannot be undone, so nothing after it is sent twice."""
 
 _ROUNDS_USED_UP = "was not run: the limit of tool rounds is reached. Answer without it."
 _CALLS_USED_UP = "was not run: the limit of tool calls is reached. Answer without it."
@@ -4987,138 +4544,130 @@ async def run(
     exception. Cancelling it, or closing the generator, closes the connection and
     cancels the tools.
     """
-    client = Client(endpoint, connections, limits, Deadlines(limits.timeouts))
+    attempts = Attempts(endpoint, connections, limits)
     retries = limits.retries
-    so_far = _RunState()
+    answers = _Answers()
     while True:
-        attempts = Attempts(request, client, retries, len(so_far.output))
-        async with aclosing(attempts.events()) as events:
+        sent = attempts.events(request, retries, len(answers.output))
+        async with aclosing(sent) as events:
             async for event in events:
                 yield event
-        so_far.add_response(attempts)
+        answers.add_response(attempts.response)
         if attempts.ending.is_failure:
-            for answered in so_far.fail_calls(attempts.response.output):
-                yield answered
+            for event in answers.refuse(answers.calls, _BROKEN_OFF):
+                yield event
             break
-        if toolset is None:
+        if toolset is None or not (answers.calls or answers.requests):
             break
-        round_ = _ToolRound(attempts.response.output, toolset, so_far)
-        if not round_.has_work:
-            break
-        with client.deadlines.paused():
-            async with aclosing(round_.answers()) as answers:
-                async for event in answers:
+        was_last = answers.is_limited
+        with attempts.deadlines.paused():
+            async with aclosing(answers.events(toolset)) as events:
+                async for event in events:
                     yield event
-        if so_far.is_last_response or round_.leaves_calls:
+        if was_last or (answers.calls and not toolset.runs_calls):
             break
-        request = _next_request(attempts, toolset, so_far, round_)
-        retries = _NO_RETRY
+        request = _next_request(attempts, toolset, answers)
+        retries = RetryPolicy(0)  # the effects of a tool cannot be undone
     yield RunDone(
         attempts.ending,
-        so_far.usage,
+        answers.usage,
         attempts.response.usage,
-        tuple(so_far.output),
+        tuple(answers.output),
         attempts.trace,
     )
 
 
-class _RunState:
+class _Answers:
+
     def __init__(self) -> None:
         self.output: list[Item] = []
         self.usage: Usage | None = None
-        self.rounds = 0
-        self.calls = 0
-        self.is_last_response = False
+        self.is_limited = False
+        self._rounds = 0
+        self._calls_run = 0
 
-    def add_response(self, attempts: Attempts) -> None:
-        self.output += attempts.response.output
-        self.usage = add_usage(self.usage, attempts.response.usage)
+    def add_response(self, response: ResponseState) -> None:
+        self.output += response.output
+        self.usage = add_usage(self.usage, response.usage)
+        self.calls = list(filter(is_call, response.output))
+        self.requests = list(filter(is_approval_request, response.output))
+        self.items: list[Item] = []
 
-    def add_output(self, call: Item, answer: ToolResult) -> ToolOutput:
-        item, index = output_item(call, answer), len(self.output)
-        self.output.append(item)
-        return ToolOutput(index, item, answer.failed, answer.card)
-
-    def fail_calls(self, output: Sequence[Item]) -> list[ToolOutput]:
-        calls = [item for item in output if is_call(item)]
-        return [self.add_output(call, _refused(call, _BROKEN_OFF)) for call in calls]
-
-
-class _ToolRound:
-
-    def __init__(
-        self, output: Sequence[Item], toolset: Toolset, so_far: _RunState
-    ) -> None:
-        calls = [item for item in output if is_call(item)]
-        self._calls = calls if toolset.runs_calls else []
-        self.leaves_calls = len(self._calls) < len(calls)
-        self.requests = [item for item in output if is_approval_request(item)]
-        self._toolset = toolset
-        self._so_far = so_far
-        self.outputs: list[Item] = []
-        self.was_limited = False
-
-    @property
-    def has_work(self) -> bool:
-        return bool(self._calls or self.requests)
-
-    async def answers(self) -> AsyncGenerator[RunEvent, None]:
-        for approval in await self._approvals():
-            for event in approval.events(len(self._so_far.output)):
+    async def events(self, toolset: Toolset) -> AsyncGenerator[RunEvent, None]:
+        is_over = self._rounds >= toolset.rounds
+        refusals = [
+            await _remote_refusal(one, toolset, is_over) for one in self.requests
+        ]
+        for request, refusal in zip(self.requests, refusals, strict=True):
+            for event in self._decide(request, refusal):
                 yield event
-            self.outputs.append(approval.response)
-            self._so_far.output += approval.items
-        allowed = self._allowed()
-        async with aclosing(run_calls(self._calls[:allowed], self._toolset)) as ended:
-            async for call, answer in ended:
-                yield self._add_output(call, answer)
-        why = _ROUNDS_USED_UP if self._is_over else _CALLS_USED_UP
-        for call in self._calls[allowed:]:
-            yield self._add_output(call, _refused(call, why))
-        self.was_limited = allowed < len(self._calls) or self._is_over
-        self._so_far.rounds += 1
-        self._so_far.calls += allowed
+        calls = self.calls if toolset.runs_calls else []
+        left = 0 if is_over else max(0, toolset.most_calls - self._calls_run)
+        async with aclosing(run_calls(calls[:left], toolset)) as results:
+            async for call, result in results:
+                yield self._answer(call, result)
+        for event in self.refuse(
+            calls[left:], _ROUNDS_USED_UP if is_over else _CALLS_USED_UP
+        ):
+            yield event
+        self.is_limited = is_over or len(calls) > left
+        self._rounds += 1
+        self._calls_run += len(calls[:left])
 
-    def _add_output(self, call: Item, answer: ToolResult) -> ToolOutput:
-        event = self._so_far.add_output(call, answer)
-        self.outputs.append(event.item)
-        return event
+    def refuse(self, calls: Iterable[Item], why: str) -> Iterator[ToolOutput]:
+        for call in calls:
+            yield self._answer(call, tool_error(f"{call.get('name')} {why}"))
 
-    async def _approvals(self) -> list[McpApproval]:
-        if self._is_over:
-            return deny_mcp_approvals(self.requests, _ROUNDS_USED_UP)
-        return await ask_mcp_approvals(self.requests, self._toolset.approver)
+    def _answer(self, call: Item, result: ToolResult) -> ToolOutput:
+        item, index = output_item(call, result), len(self.output)
+        self.output.append(item)
+        self.items.append(item)
+        return ToolOutput(index, item, result.failed, result.card)
 
-    @property
-    def _is_over(self) -> bool:
-        return self._so_far.rounds >= self._toolset.rounds
+    def _decide(self, request: Item, refusal: str | None) -> Iterator[RunEvent]:
+        response: Item = {
+            "type": "mcp_approval_response",
+            "approval_request_id": request.get("id"),
+            "approve": refusal is None,
+        }
+        self.items.append(response)
+        if refusal is None:
+            self.output.append(response)
+            return
+        response["reason"] = refusal
+        call, output = refused_pair(request, refusal)
+        call, index = {**call, "id": f"fc_{call['call_id']}"}, len(self.output)
+        self.output += [call, output]
+        yield ItemAdded(index, call)
+        yield ItemDone(index, call)
+        yield ToolOutput(index + 1, output, failed=True)
 
-    def _allowed(self) -> int:
-        if self._is_over:
-            return 0
-        left = self._toolset.most_calls - self._so_far.calls
-        return max(0, min(left, len(self._calls)))
 
-
-def _refused(call: Item, why: str) -> ToolResult:
-    return tool_error(f"{call.get('name')} {why}")
+async def _remote_refusal(request: Item, toolset: Toolset, is_over: bool) -> str | None:
+    name = remote_name(request)
+    if is_over:
+        return f"{name} {_ROUNDS_USED_UP}"
+    text = str(request.get("arguments") or "{}")
+    arguments = parse_json_object(text)
+    shown = {"arguments": text} if arguments is None else arguments
+    approver = replace(toolset.approver, default_rule="ask")
+    return await approver.refusal(str(request.get("id")), name, shown)
 
 
 def _next_request(
-    attempts: Attempts, toolset: Toolset, so_far: _RunState, round_: _ToolRound
+    attempts: Attempts, toolset: Toolset, answers: _Answers
 ) -> ResponsesRequest:
     request = attempts.request
     # An approval request cannot be answered without the reasoning before it.
-    reasoning = toolset.carries_reasoning or bool(round_.requests)
+    reasoning = toolset.carries_reasoning or bool(answers.requests)
     received = replay_output(attempts.response.output, with_reasoning=reasoning)
-    so_far.is_last_response = round_.was_limited
-    choice = "none" if round_.was_limited else next_tool_choice(request.tool_choice)
-    items = drop_settled_approvals([*request.input, *received, *round_.outputs])
+    choice = "none" if answers.is_limited else next_tool_choice(request.tool_choice)
+    items = drop_settled_approvals([*request.input, *received, *answers.items])
     items = since_compaction(items)
     return request.model_copy(update={"input": items, "tool_choice": choice})
 
 
-# ==== openai_responses.models.choice: Which models are offered, which model an automatic name means, and which retire.
+# ==== openai_responses.models.choice: Which models are offered, chosen by an automatic name, and retired.
 
 _VERSIONED_ID = re.compile(r"gpt-(\d+(?:\.\d+)?)(?:-([a-z]+))?$")
 _NO_CHAT = re.compile(
@@ -5143,8 +4692,7 @@ def _is_chat_model(name: str) -> bool:
 def newest_models(today: str, usable: Collection[str] | None = None) -> list[str]:
     """Return the newest model of each family, newest first.
 
-    `today` is an ISO date; `usable` holds the ids that the key can use, None if
-    unknown.
+    `today` is an ISO date; `usable` holds the ids that the key can use, if known.
     """
     known = CATALOG_FACTS if usable is None else usable
     names = [name for name in known if _is_offered(name, today)]
@@ -5155,10 +4703,10 @@ def newest_models(today: str, usable: Collection[str] | None = None) -> list[str
 
 
 def _is_offered(name: str, today: str) -> bool:
-    row = CATALOG_FACTS.get(name)
-    retired = bool(row and (row.successor or (row.shutdown or "9") <= today))
-    closed = _family(name) in _CLOSED_CIRCLES
-    return not retired and not closed and bool(_VERSIONED_ID.match(name))
+    facts = CATALOG_FACTS.get(name)
+    if facts and (facts.successor or (facts.shutdown or "9") <= today):
+        return False
+    return bool(_VERSIONED_ID.match(name)) and _family(name) not in _CLOSED_CIRCLES
 
 
 def _family(name: str) -> str:
@@ -5176,7 +4724,7 @@ _NOTICE_DAYS = 30
 
 
 def retirement_notice(model: ResolvedModel, today: date) -> str:
-    """Return a sentence about the end of a model, empty if it is not near."""
+    """Return a sentence about the end of a model if it is near."""
     ending = _date(model.facts.shutdown)
     if ending is None or today < ending - timedelta(days=_NOTICE_DAYS):
         return ""
@@ -5209,7 +4757,7 @@ class _ModelChoice(NamedTuple):
 def choose_auto_model(
     name: str, first: Mapping[str, Any] | None, tools: bool, earlier: Collection[str]
 ) -> _ModelChoice | None:
-    """Return the choice for an automatic name, and why; None for any other name.
+    """Return the model that an automatic name means, and why; None for other names.
 
     `first` is the user's first message, `tools` says whether the user chose some,
     `earlier` holds the families of the models that answered in this chat.
@@ -5220,15 +4768,14 @@ def choose_auto_model(
     for model in (small, large):
         if model in earlier:
             return _ModelChoice(model, "it began this chat")
-    if first is None:
-        return _ModelChoice(large, "there is no question to judge by")
-    reason = _reason_for_large(first, tools)
-    if reason:
+    if reason := _reason_for_large(first, tools):
         return _ModelChoice(large, reason)
     return _ModelChoice(small, "the question is short, without files or tools")
 
 
-def _reason_for_large(first: Mapping[str, Any], tools: bool) -> str:
+def _reason_for_large(first: Mapping[str, Any] | None, tools: bool) -> str:
+    if first is None:
+        return "there is no question to judge by"
     parts: list[Item] = content_parts(first.get("content"))
     text = "".join(map(part_text, parts))
     if any(part.get("type") in _ATTACHED for part in parts):
@@ -5268,11 +4815,10 @@ def _are_headers(value: object) -> bool:
 
 
 def _is_filter(value: object) -> bool:
-    forms = {"tool_names": _are_names, "read_only": _is_switch}
-    return _has_forms(value, forms)
+    return _has_forms(value, {"tool_names": _are_names, "read_only": _is_bool})
 
 
-def _is_switch(value: object) -> bool:
+def _is_bool(value: object) -> bool:
     return isinstance(value, bool)
 
 
@@ -5304,35 +4850,36 @@ _SERVER_FIELDS: Mapping[str, tuple[Callable[[object], bool], str]] = {
     "require_approval": (_is_consent, "`always`, `never` or an object of both"),
     "server_description": (_is_text, "a text"),
 }
-"""The keys that are sent, each with its test and a description of valid values."""
+"""The keys that are sent, each with its check and the words for valid values."""
 
 
 _NO_SECRETS = {"type", *_SERVER_FIELDS} - {"server_url", "authorization", "headers"}
-"""Keys whose values are never secret; other values may be."""
+"""Keys whose values are never secret."""
 
 
 class RemoteServers(NamedTuple):
     """The servers that can be offered, and messages for an administrator.
 
     `complaints` say why a server is left out, `notes` which fields are not sent.
+    `secrets` holds every text that may be secret.
     """
 
     tools: tuple[Item, ...] = ()
     complaints: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     secrets: tuple[str, ...] = ()
-    """Every text of the descriptions that may be secret."""
 
 
 def read_servers(text: str) -> RemoteServers:
     """Return the servers of a JSON list, or of a single JSON object."""
     try:
-        rows = _rows(text)
-    except json.JSONDecodeError as error:
-        place = f"line {error.lineno}, column {error.colno}"
-        return _unreadable_servers(text, f"it is no JSON ({place})")
-    except (ValueError, RecursionError):  # a number or a nesting without end
-        return _unreadable_servers(text, "it is no JSON")
+        given = json.loads(text) if text.strip() else []
+    except (ValueError, RecursionError) as error:  # or a number or nesting without end
+        what = "it is no JSON"
+        if isinstance(error, json.JSONDecodeError):
+            what += f" (line {error.lineno}, column {error.colno})"
+        return RemoteServers(complaints=(_servers_error(what),), secrets=(text,))
+    rows = given if isinstance(given, list) else [given]
     tools: dict[str, Item] = {}
     complaints: list[str] = []
     notes: list[str] = []
@@ -5340,37 +4887,23 @@ def read_servers(text: str) -> RemoteServers:
         fields = _given_fields(row)
         label = fields.get("server_label")
         name = str(label) if _is_server_label(label) else f"server {number}"
-        complaint = _server_error(row, fields, tools)
-        if complaint:
-            complaints.append(
-                _servers_error(f"{name} is left out, because {complaint}")
-            )
+        if complaint := _server_error(row, fields, tools):
+            what = f"{name} is left out, because {complaint}"
+            complaints.append(_servers_error(what))
             continue
         known = {key: fields[key] for key in _SERVER_FIELDS if key in fields}
         tools[name.lower()] = {"type": "mcp", **known}
-        unknown = ", ".join(sorted(fields.keys() - {*_SERVER_FIELDS, "type"}))
-        notes += (
-            [_servers_error(f"keys of {name} are not sent: {unknown}")]
-            if unknown
-            else []
-        )
-    servers = tuple(tools.values()), tuple(complaints), tuple(notes)
-    return RemoteServers(*servers, tuple(_secrets_in_rows(rows)))
+        if unknown := ", ".join(sorted(fields.keys() - {*_SERVER_FIELDS, "type"})):
+            notes.append(_servers_error(f"keys of {name} are not sent: {unknown}"))
+    secrets = _secret_values([_secret_fields(row) for row in rows])
+    return RemoteServers(
+        tuple(tools.values()), tuple(complaints), tuple(notes), tuple(secrets)
+    )
 
 
-def _unreadable_servers(text: str, what: str) -> RemoteServers:
-    return RemoteServers(complaints=(_servers_error(what),), secrets=(text,))
-
-
-def _secrets_in_rows(rows: list[Any]) -> list[str]:
-    given = [_given_fields(row).items() for row in rows]
-    values = [value for row in given for key, value in row if key not in _NO_SECRETS]
-    return _secret_values(values)
-
-
-def _rows(text: str) -> list[Any]:
-    given = json.loads(text) if text.strip() else []
-    return given if isinstance(given, list) else [given]
+def _secret_fields(row: object) -> list[Any]:
+    fields = _given_fields(row).items()
+    return [value for key, value in fields if key not in _NO_SECRETS]
 
 
 def _servers_error(what: str) -> str:
@@ -5382,7 +4915,7 @@ def _servers_error(what: str) -> str:
 
 def _secret_values(value: object) -> list[str]:
     if isinstance(value, Mapping):
-        return [text for inner in value.values() for text in _secret_values(inner)]
+        value = [*value.values()]
     if isinstance(value, list):
         return [text for inner in value for text in _secret_values(inner)]
     if not isinstance(value, str):
@@ -5428,66 +4961,49 @@ _HOST_NAME = re.compile(r"[a-z0-9._:-]{1,253}")
 _FORMATS = frozenset({"text", "json_object", "json_schema"})
 
 
-def audit_request(payload: Mapping[str, Any], host: str, request_id: str) -> str:
-    """Return the line for a request that is about to be sent to `host`."""
-    fields = {
-        "response_format": _response_format(payload),
-        "stream": payload.get("stream") is True,
-        "tool_count": len(as_list(payload.get("tools"))),
-        "input_message_count": _message_count(payload.get("input")),
-    }
-    return _line("request", payload, host, request_id, fields)
+class AuditedRequest(NamedTuple):
+    """A request to `host`, and the lines about it."""
 
+    payload: Mapping[str, Any]
+    host: str
+    request_id: str
 
-def audit_success(
-    payload: Mapping[str, Any],
-    host: str,
-    request_id: str,
-    response: Mapping[str, Any],
-    status: int = 200,
-) -> str:
-    """Return the line for an answer that ended, complete or not."""
-    fields = {
-        "response_model": _fitting(_MODEL_NAME, response.get("model")),
-        "status_code": status,
-    }
-    return _line("success", payload, host, request_id, fields)
+    def request_line(self) -> str:
+        """Return the line before the request is sent."""
+        return self._line(
+            "request",
+            response_format=_response_format(self.payload),
+            stream=self.payload.get("stream") is True,
+            tool_count=len(as_list(self.payload.get("tools"))),
+            input_message_count=_message_count(self.payload.get("input")),
+        )
 
+    def success_line(self, response_model: object) -> str:
+        """Return the line for an answer, complete or not."""
+        model = _fitting(_MODEL_NAME, response_model)
+        return self._line("success", response_model=model, status_code=200)
 
-def audit_error(
-    payload: Mapping[str, Any],
-    host: str,
-    request_id: str,
-    error: ApiError,
-    status: int | None = None,
-) -> str:
-    """Return the line for a request that failed; `status` is None if no answer came."""
-    fields = {
-        "status_code": status,
-        "code": _fitting(_API_WORD, error.code),
-        "param": _fitting(_API_WORD, error.param),
-        "error_type": _fitting(_API_WORD, error.type),
-    }
-    return _line("error", payload, host, request_id, fields)
+    def error_line(self, error: ApiError, status: int | None) -> str:
+        """Return the line for a failure; `status` is None if no answer came."""
+        return self._line(
+            "error",
+            status_code=status,
+            code=_fitting(_API_WORD, error.code),
+            param=_fitting(_API_WORD, error.param),
+            error_type=_fitting(_API_WORD, error.type),
+        )
 
-
-def _line(
-    event: str,
-    payload: Mapping[str, Any],
-    host: str,
-    request_id: str,
-    fields: Mapping[str, Any],
-) -> str:
-    known_host = _fitting(_HOST_NAME, host)
-    line = {
-        "event": f"responses_api_{event}",
-        "model": _fitting(_MODEL_NAME, payload.get("model")),
-        "request_id": _fitting(_LINE_ID, request_id),
-        **fields,
-        "base_url_host": known_host,
-        "use_custom_base_url": known_host != _OPENAI_HOST,
-    }
-    return json.dumps(line, separators=(",", ":"))
+    def _line(self, event: str, **fields: object) -> str:
+        host = _fitting(_HOST_NAME, self.host)
+        line = {
+            "event": f"responses_api_{event}",
+            "model": _fitting(_MODEL_NAME, self.payload.get("model")),
+            "request_id": _fitting(_LINE_ID, self.request_id),
+            **fields,
+            "base_url_host": host,
+            "use_custom_base_url": host != _OPENAI_HOST,
+        }
+        return json.dumps(line, separators=(",", ":"))
 
 
 def _fitting(shape: re.Pattern[str], value: object) -> str | None:
@@ -5560,11 +5076,7 @@ def is_code(item: Mapping[str, Any]) -> bool:
 
 
 def code_host_item(item: Mapping[str, Any]) -> Item:
-    """Return code and its output as the host's own item.
-
-    The host runs only code with `attributes` (docs/reference/open-webui.md, "Rounds of
-    tools").
-    """
+    """Return code and its output as the host's own item."""
     outputs = content_parts(item.get("outputs"))
     printed = "".join(str(part.get("logs") or "") for part in outputs)
     failed = item.get("status") in ("failed", "incomplete")
@@ -5578,25 +5090,22 @@ def code_host_item(item: Mapping[str, Any]) -> Item:
 
 
 def replay_code(item: Mapping[str, Any], printed: str) -> str:
-    """Return code as the page draws it, with its output in a block below.
-
-    The page draws the code between two fences and does not draw `output` (observed on
-    0.12.4). So the text closes the first block and opens a second one, which the page's
-    last fence closes.
-    """
+    """Return code as the page draws it, with its output in a block below."""
     code = str(item.get("code") or "")
     shown = printed.strip("\n").replace("```", "'''")
     return f"{code}\n```\n```text\n{shown}" if shown else code
 
 
 def remove_code(text: str, item: Mapping[str, Any]) -> str | None:
-    """Return `text` without the part that the host inserted for stored code.
+    """Return `text` without what the host inserted for stored code.
 
-    None if there is no such part: somebody has deleted the card.
+    None if that is not in it: somebody has deleted the card.
     """
     code = code_host_item(item)["code"]
-    told = f"<code_interpreter>\n{code}\n</code_interpreter>" if code else ""
-    before, found, after = text.partition(told) if told else (text, "nothing", "")
+    if not code:
+        return text.strip()
+    told = f"<code_interpreter>\n{code}\n</code_interpreter>"
+    before, found, after = text.partition(told)
     return f"{before}{after}".strip() if found else None
 
 
@@ -5623,8 +5132,7 @@ class StoredMessage(NamedTuple):
     @property
     def words(self) -> str:
         """What the user wrote."""
-        content = self.row.get("content")
-        return content if isinstance(content, str) else ""
+        return as_text(self.row.get("content"))
 
 
 class UserMessage(NamedTuple):
@@ -5634,11 +5142,6 @@ class UserMessage(NamedTuple):
     """An input message, ready to be sent."""
     stored: StoredMessage | None = None
     attachments: Sequence[Attachment] = ()
-
-    @property
-    def is_from_user(self) -> bool:
-        """Whether it is no instruction."""
-        return self.item.get("role") == "user"
 
     @property
     def content(self) -> list[Item]:
@@ -5680,9 +5183,9 @@ def parse_messages(
 ) -> tuple[str, list[ChatPart]]:
     """Return the instructions and the parts of a chat.
 
-    The system messages at the head, in order, are the instructions; later ones stand
-    at their place. Pictures without a `detail` get this one. Raises InvalidRequest for
-    what the API cannot take.
+    The system messages at the head are the instructions; later ones stay at their
+    place. Pictures without a `detail` get this one. Raises InvalidRequest for what the
+    API cannot take.
     """
     if not all(isinstance(message, Mapping) for message in messages):
         raise InvalidRequest("A message of this chat is not an object with a role.")
@@ -5717,9 +5220,8 @@ def _chat_parts(message: Mapping[str, Any], detail: str) -> Iterator[ChatPart]:
 
 
 def _calls(tool_calls: object) -> Iterator[ToolCall]:
-    for call in tool_calls if isinstance(tool_calls, list) else ():
-        wire = call if isinstance(call, Mapping) else {}
-        call_id, function, custom = map(wire.get, ("id", "function", "custom"))
+    for call in map(as_mapping, as_list(tool_calls)):
+        call_id, function, custom = map(call.get, ("id", "function", "custom"))
         if isinstance(function, Mapping):
             arguments = str(function.get("arguments") or "{}")
             yield ToolCall(str(call_id), str(function.get("name")), arguments)
@@ -5766,24 +5268,21 @@ def _image_part(wire: Mapping[str, Any], default: str) -> Item:
 
 
 def _given(wire: object) -> Item:
-    fields = wire if isinstance(wire, Mapping) else {}
-    return {str(key): value for key, value in fields.items() if value is not None}
+    return {str(k): v for k, v in as_mapping(wire).items() if v is not None}
 
 
 def _plain_text(content: object) -> str:
-    if isinstance(content, list):
-        texts = (p.get("text") for p in content if isinstance(p, Mapping))
-        return "".join(text for text in texts if isinstance(text, str))
-    return content if isinstance(content, str) else ""
+    texts = (as_text(as_mapping(part).get("text")) for part in as_list(content))
+    return "".join(texts) or as_text(content)
 
 
-def user_messages(parts: Sequence[ChatPart]) -> list[int]:
-    """Return where the messages of the user are among the parts."""
-    return [
-        place
+def user_messages(parts: Sequence[ChatPart]) -> dict[int, UserMessage]:
+    """Return the messages of the user by their places among the parts."""
+    return {
+        place: part
         for place, part in enumerate(parts)
-        if isinstance(part, UserMessage) and part.is_from_user
-    ]
+        if isinstance(part, UserMessage) and part.item.get("role") == "user"
+    }
 
 
 def attach_stored_messages(
@@ -5791,18 +5290,15 @@ def attach_stored_messages(
 ) -> list[ChatPart]:
     """Return a chat in which each message of the user has its stored one.
 
-    `rows` are the messages of the chat's row, by id. The host may have left out the
-    oldest messages: they are paired from the end.
+    `rows` are the messages of the chat's row, by id.
     """
-    result, places = list(parts), user_messages(parts)
-    if metadata.get("regeneration_message_id"):
-        places = places[:-1]  # how to answer again is in the request alone
+    result, users = list(parts), user_messages(parts)
+    if metadata.get("regeneration_message_id") and users:
+        users.popitem()  # how to answer again is in the request alone
     asked, answer = map(metadata.get, ("user_message_id", "message_id"))
     branch = _stored_branch(rows, str(asked or ""), str(answer or ""))
-    for place, stored in zip(reversed(places), branch, strict=False):
-        part = result[place]
-        if isinstance(part, UserMessage):
-            result[place] = part._replace(stored=stored)
+    for place, stored in zip(reversed(users), branch, strict=False):
+        result[place] = users[place]._replace(stored=stored)
     return result
 
 
@@ -5842,16 +5338,12 @@ _FOREIGN = (
     r"(?m:^[ \t]*\[(?:[0-9A-Z]{20}|P:[a-z_]+|openrouter:v1:[^\]\n]+)\]:[ \t]*\#[ \t]*$)"
 )
 _MARKER = re.compile(f"{_V2}|{_V1}|{_ZERO_WIDTH}|{_FOREIGN}", re.IGNORECASE)
+# A text without any of these has no marker; searching for them is cheap.
 _SIGNS = ("openai_responses:v", "\u2060", "]: #")
-"""A text without any of these has no marker; searching for them is cheap."""
 
 
 class MarkedText(NamedTuple):
-    """A piece of text, and the id in the marker before it.
-
-    `ulid` is empty for text before the first marker, and behind a removed line of
-    another pipe.
-    """
+    """A piece of text, and the id in the marker before it; empty without a marker."""
 
     ulid: str
     text: str
@@ -5862,17 +5354,12 @@ def format_marker(kind: str, ulid: str) -> str:
     return f"\n\n[openai_responses:v2:{kind}:{ulid}]: #\n\n"
 
 
-def has_marker(text: str) -> bool:
-    """Say whether `text` holds a marker of any writer."""
+def _has_marker(text: str) -> bool:
     return any(sign in text for sign in _SIGNS) and bool(_MARKER.search(text))
 
 
 def split_at_markers(text: str) -> Iterator[MarkedText]:
-    """Yield the pieces of `text`, each with the marker before it.
-
-    White space at the ends of a piece comes from the writer or the host, not from the
-    model: texts of a model that begin or end with white space are stored whole.
-    """
+    """Yield the pieces of `text` without white space at their ends."""
     if not any(sign in text for sign in _SIGNS):
         yield MarkedText("", text.strip())
         return
@@ -5890,7 +5377,7 @@ def split_at_markers(text: str) -> Iterator[MarkedText]:
 def strip_markers(text: str) -> str:
     """Return `text` as a person reads it."""
     # Repeated, because a line of another pipe may become a line of its own only now.
-    while has_marker(text):
+    while _has_marker(text):
         pieces = (piece.text for piece in split_at_markers(text))
         text = "\n\n".join(piece for piece in pieces if piece)
     return text
@@ -5943,9 +5430,8 @@ def _signature(key: bytes, value: object) -> str:
 
 # ==== owui_chat.storage.records: Records: what of an answer is stored in the chat, and how the chat stays small.
 
-SEED_KEY = "openai_responses_pipe"
+_SEED_KEY = "openai_responses_pipe"
 _VERSION = 5
-
 
 UNSHOWN_TEXT: Item = {"type": "output_text", "annotations": []}
 """A part without text; its text is the one behind the marker."""
@@ -5985,30 +5471,25 @@ def text_digest(text: str) -> str:
 
 def message_key(message_id: str) -> str:
     """Return the top-level key that holds the records of one message."""
-    return f"{SEED_KEY}:{message_id}"
+    return f"{_SEED_KEY}:{message_id}"
 
 
 def write_records(
     records: Mapping[str, Record], sign: Sign | None, dead: Iterable[str] = ()
 ) -> dict[str, Any]:
     """Return the JSON value for the key of one message."""
-    items = {
-        ulid: _sign_record(ulid, _wire(one), sign) for ulid, one in records.items()
-    }
+    items = {u: _sign_record(u, _wire(one), sign) for u, one in records.items()}
     value: dict[str, Any] = {"__v": _VERSION, "items": items}
     return {**value, "dead": sorted(dead)} if dead else value
 
 
 def is_pipe_key(key: str) -> bool:
     """Say whether a top-level key of a chat holds records, of any writer."""
-    return key == SEED_KEY or key.startswith(f"{SEED_KEY}:")
+    return key == _SEED_KEY or key.startswith(f"{_SEED_KEY}:")
 
 
 def read_records(chat: Mapping[str, Any], sign: Sign | None) -> dict[str, Record]:
-    """Return every readable record of a chat's JSON, by id.
-
-    A record in an unknown form is ignored; its marker then names nothing.
-    """
+    """Return every record of a chat's JSON that can be read, by id."""
     values = [value for key, value in chat.items() if is_pipe_key(key)]
     dead = {ulid for value in values for ulid in invalid_ids(value)}
     found = (record for value in values for record in _records_in(value, sign))
@@ -6017,13 +5498,7 @@ def read_records(chat: Mapping[str, Any], sign: Sign | None) -> dict[str, Record
 
 def invalid_ids(value: object) -> list[str]:
     """Return the ids that the value of one key lists as dead."""
-    dead = value.get("dead") if isinstance(value, Mapping) else None
-    return [str(ulid) for ulid in dead] if isinstance(dead, list) else []
-
-
-def _created_in(value: object) -> int:
-    times = (wire.get("created_at") for _, wire in _wires_in(value))
-    return min((time for time in times if isinstance(time, int)), default=0)
+    return list(map(str, as_list(as_mapping(value).get("dead"))))
 
 
 def _invalidated(record: Record) -> Record:
@@ -6033,38 +5508,28 @@ def _invalidated(record: Record) -> Record:
 
 def _wires_in(value: object) -> Iterator[tuple[str, Mapping[str, Any]]]:
     for ulid, wire in as_mapping(as_mapping(value).get("items")).items():
-        if isinstance(wire, Mapping):
-            yield str(ulid).upper(), wire
+        yield str(ulid).upper(), as_mapping(wire)
 
 
 def _records_in(value: object, sign: Sign | None) -> Iterator[Record]:
     for ulid, wire in _wires_in(value):
-        payload = _payload(wire.get("payload"))
-        is_ours = is_signed(_signed_part(ulid, wire), wire.get("signature"), sign)
-        used = payload if is_ours else _harmless(payload)
-        if used:
-            yield _record(ulid, wire, used, is_ours=is_ours)
+        payload, is_ours = _payload(wire.get("payload")), _is_ours(ulid, wire, sign)
+        if used := payload if is_ours else _harmless(payload):
+            yield _record(ulid, wire if is_ours else {**wire, "shown": ""}, used)
+
+
+def _is_ours(ulid: str, wire: Mapping[str, Any], sign: Sign | None) -> bool:
+    return is_signed(_signed_part(ulid, wire), wire.get("signature"), sign)
 
 
 def _signed_part(ulid: str, wire: Mapping[str, Any]) -> list[Any]:
-    return [
-        _VERSION,
-        ulid,
-        {key: one for key, one in wire.items() if key != "signature"},
-    ]
+    bare = {key: one for key, one in wire.items() if key != "signature"}
+    return [_VERSION, ulid, bare]
 
 
-def _sign_record(
-    ulid: str, wire: Mapping[str, Any], sign: Sign | None
-) -> dict[str, Any]:
+def _sign_record(ulid: str, wire: Mapping[str, Any], sign: Sign | None) -> Item:
     signature = {"signature": sign(_signed_part(ulid, wire))} if sign else {}
     return {**wire, **signature}
-
-
-def _payload(value: object) -> tuple[Item, ...]:
-    rows = value if isinstance(value, list) else [value]
-    items = [row for row in rows if isinstance(row, dict) and row.get("type")]
-    return tuple(items) if len(items) == len(rows) else ()
 
 
 def _harmless(payload: Sequence[Item]) -> tuple[Item, ...]:
@@ -6100,9 +5565,13 @@ def _stub(item: Item) -> Item | None:
     return {"type": "message", "role": "assistant", **phase, "content": [UNSHOWN_TEXT]}
 
 
-def _record(
-    ulid: str, wire: Mapping[str, Any], payload: tuple[Item, ...], *, is_ours: bool
-) -> Record:
+def _payload(value: object) -> tuple[Item, ...]:
+    rows = value if isinstance(value, list) else [value]
+    items = [row for row in rows if isinstance(row, dict) and row.get("type")]
+    return tuple(items) if len(items) == len(rows) else ()
+
+
+def _record(ulid: str, wire: Mapping[str, Any], payload: tuple[Item, ...]) -> Record:
     model, created_at = str(wire.get("model") or ""), wire.get("created_at")
     return Record(
         ulid=ulid,
@@ -6111,7 +5580,7 @@ def _record(
         payload=payload,
         message_id=str(wire.get("message_id") or ""),
         origin=read_origin(wire.get("origin"), model),
-        shown=str(wire.get("shown") or "") if is_ours else "",
+        shown=str(wire.get("shown") or ""),
     )
 
 
@@ -6127,18 +5596,17 @@ def _wire(record: Record) -> dict[str, Any]:
     }
 
 
-MAX_STORED_KB = 4096
-"""The most stored in one chat: the host reads and writes it whole at every answer."""
+MAX_STORED_KB = 4096  # in one chat: the host reads and writes it at every answer
 
 _KEPT_SHARE = 0.75  # so that not every answer changes the beginning of the next request
 _SHORT = 500
 _STAYS = ("__v", "dead")
 
-Values = Mapping[str, Any]
+_Values = Mapping[str, Any]
 
 
 def prune(
-    values: Values,
+    values: _Values,
     messages: Mapping[str, Any],
     own: str,
     most: int,
@@ -6146,22 +5614,22 @@ def prune(
 ) -> dict[str, Any]:
     """Return the values to write in addition to that of the key `own`.
 
-    `messages` are those of the chat; without any, nothing is known about them. Answers
-    that are still growing are not touched, because others write them. The remaining
-    values have at most `most` characters. With `sign`, a signed record that is
-    shortened is signed again.
+    `messages` are those of the chat; without any, all count as present. Answers that
+    are still growing are not touched, because others write them. The remaining values
+    have at most `most` characters. With `sign`, a signed record that is shortened is
+    signed again.
     """
     present = set(map(message_key, messages)) if messages else set(values)
     growing = {message_key(id) for id, message in messages.items() if _grows(message)}
     ours = {
         key: value
         for key, value in values.items()
-        if key not in (own, SEED_KEY) and isinstance(value, Mapping)
+        if key not in (own, _SEED_KEY) and isinstance(value, Mapping)
     }
-    gone = {k: _without_kept(v) for k, v in ours.items() if k not in present}
-    gone = {key: value for key, value in gone.items() if value != ours[key]}
+    now = {k: _without_kept(v) for k, v in ours.items() if k not in present}
     left = {k: v for k, v in ours.items() if k in present and k not in growing}
-    return gone | _prune_values(left, most, sign)
+    now |= _prune_values(left, most, sign)
+    return {key: value for key, value in now.items() if value != ours[key]}
 
 
 def stored_size(value: object) -> int:
@@ -6170,29 +5638,25 @@ def stored_size(value: object) -> int:
 
 
 def _grows(message: object) -> bool:
-    return isinstance(message, Mapping) and message.get("done") is False
+    return as_mapping(message).get("done") is False
 
 
-def _has(value: Values) -> bool:
-    items = value.get("items")
-    return isinstance(items, Mapping) and bool(items)
-
-
-def _without_kept(value: Values) -> dict[str, Any]:
+def _without_kept(value: _Values) -> dict[str, Any]:
     return {name: inner for name, inner in value.items() if name in _STAYS}
 
 
-def _empty_value(value: Values) -> dict[str, Any]:
+def _empty_value(value: _Values) -> dict[str, Any]:
     return {name: inner for name, inner in value.items() if name != "items"}
 
 
-def _prune_values(values: Values, most: int, sign: Sign | None) -> dict[str, Any]:
+def _prune_values(values: _Values, most: int, sign: Sign | None) -> dict[str, Any]:
     over = sum(map(stored_size, values.values())) - most
     if over <= 0:
         return {}
     over += int(most * (1 - _KEPT_SHARE))
     now = dict(values)
-    oldest = sorted(filter(lambda key: _has(values[key]), values), key=_age(values))
+    filled = (key for key in values if as_mapping(values[key].get("items")))
+    oldest = sorted(filled, key=lambda key: _oldest_time(values[key]))
     for shrink in (partial(_with_short_outputs, sign), _empty_value):
         for key in oldest:
             if over <= 0:
@@ -6200,29 +5664,28 @@ def _prune_values(values: Values, most: int, sign: Sign | None) -> dict[str, Any
             smaller = shrink(now[key])
             over -= stored_size(now[key]) - stored_size(smaller)
             now[key] = smaller
-    return {key: value for key, value in now.items() if value != values[key]}
+    return now
 
 
-def _age(values: Values) -> Callable[[str], int]:
-    return lambda key: _created_in(values[key])
+def _oldest_time(value: object) -> int:
+    times = (wire.get("created_at") for _, wire in _wires_in(value))
+    return min((time for time in times if isinstance(time, int)), default=0)
 
 
-def _with_short_outputs(sign: Sign | None, value: Values) -> dict[str, Any]:
+def _with_short_outputs(sign: Sign | None, value: _Values) -> dict[str, Any]:
     rows = value["items"].items()
     return {**value, "items": {u: _short_record(u, wire, sign) for u, wire in rows}}
 
 
 def _short_record(ulid: str, wire: Any, sign: Sign | None) -> Any:
-    payload = wire.get("payload") if isinstance(wire, Mapping) else None
+    payload = as_mapping(wire).get("payload")
     rows = payload if isinstance(payload, list) else None
     short = list(map(_short_item, rows)) if rows is not None else _short_item(payload)
     if short == payload:
         return wire
-    is_ours = is_signed(_signed_part(ulid, wire), wire.get("signature"), sign)
-    shortened = {k: v for k, v in wire.items() if k != "signature"}
-    return _sign_record(
-        ulid, {**shortened, "payload": short}, sign if is_ours else None
-    )
+    bare = {key: one for key, one in wire.items() if key != "signature"}
+    kept_sign = sign if _is_ours(ulid, wire, sign) else None
+    return _sign_record(ulid, {**bare, "payload": short}, kept_sign)
 
 
 def _short_item(item: Any) -> Any:
@@ -6232,14 +5695,13 @@ def _short_item(item: Any) -> Any:
     if isinstance(item.get("output"), str):
         short["output"] = _cut(item["output"])
     if isinstance(item.get("outputs"), list):
-        short["outputs"] = list(_short_logs(item["outputs"]))
+        short["outputs"] = list(map(_short_logs, content_parts(item["outputs"])))
     return {**item, **short}
 
 
-def _short_logs(outputs: Iterable[Any]) -> Iterable[Item]:
-    for part in content_parts(list(outputs)):
-        logs = part.get("logs")
-        yield {**part, "logs": _cut(logs)} if isinstance(logs, str) else part
+def _short_logs(part: Item) -> Item:
+    logs = part.get("logs")
+    return {**part, "logs": _cut(logs)} if isinstance(logs, str) else part
 
 
 def _cut(text: str) -> str:
@@ -6256,8 +5718,7 @@ _BLOCK = re.compile(
 )
 
 
-def strip_old_blocks(text: str) -> str:
-    """Return `text` without such blocks; a block that is not closed stays as text."""
+def _strip_old_blocks(text: str) -> str:
     if _SIGN not in text or "</details>" not in text:
         return text  # below, only the text before the last end is read, once
     end = text.rindex("</details>") + len("</details>\n")
@@ -6278,7 +5739,7 @@ def build_input(
     content and directly before its product.
     """
     items: list[Item] = []
-    run: list[AssistantText | ToolCall | ToolMessage] = []
+    run: list[ChatPart] = []
     for part in parts:
         if isinstance(part, UserMessage):
             past = _RunHistory(run, records, reader).items()
@@ -6307,22 +5768,22 @@ class _RunHistory:
 
     def __init__(
         self,
-        run: Sequence[AssistantText | ToolCall | ToolMessage],
+        run: Sequence[ChatPart],
         records: Mapping[str, Record],
         reader: Origin | None,
     ) -> None:
-        self._pieces = [_split(part) for part in run]
+        self._pieces = [piece for part in run for piece in _split(part)]
         self._reader = reader
         self._records = {
             piece.ulid: records[piece.ulid]
-            for pieces in self._pieces
-            if isinstance(pieces, list)
-            for piece in pieces
-            if piece.ulid in records
+            for piece in self._pieces
+            if isinstance(piece, MarkedText) and piece.ulid in records
         }
         self._waiting = {
             ulid: [
-                strip_for_replay(item) for item in record.payload if is_replayed(item)
+                item
+                for item in map(strip_for_replay, filter(is_replayed, record.payload))
+                if not is_code(item) or self._take_out(item)
             ]
             for ulid, record in self._records.items()
         }
@@ -6333,31 +5794,25 @@ class _RunHistory:
             if is_call(item)
         }
 
-        for waiting in self._waiting.values():
-            for item in filter(is_code, list(waiting)):
-                if not self._takes_out(item):
-                    waiting.remove(item)
-
-    def _takes_out(self, code: Item) -> bool:
-        for pieces in [found for found in self._pieces if isinstance(found, list)]:
-            for place, piece in enumerate(pieces):
+    def _take_out(self, code: Item) -> bool:
+        for place, piece in enumerate(self._pieces):
+            if isinstance(piece, MarkedText):
                 rest = remove_code(piece.text, code)
                 if rest is not None:
-                    pieces[place] = piece._replace(text=rest)
+                    self._pieces[place] = piece._replace(text=rest)
                     return True
         return False
 
     def items(self) -> list[Item]:
         items: list[Item] = []
-        for part in self._pieces:
-            match part:
+        for piece in self._pieces:
+            match piece:
+                case MarkedText():
+                    items += self._text(piece)
                 case ToolCall():
-                    items += self._call(part)
+                    items += self._call(piece)
                 case ToolMessage():
-                    items.append(tool_message_item(part, items))
-                case _:
-                    for piece in part:
-                        items += self._piece(piece)
+                    items.append(tool_message_item(piece, items))
         return items
 
     def _call(self, call: ToolCall) -> list[Item]:
@@ -6371,23 +5826,23 @@ class _RunHistory:
                 return self._allowed(ulid, [*waiting[:place], whole])
         return [_call_item(call)]
 
-    def _piece(self, piece: MarkedText) -> list[Item]:
-        kept = self._allowed(piece.ulid, self._waiting.pop(piece.ulid, []))
-        message = kept.pop() if kept and _is_answer(kept[-1]) else None
-        record = self._records.get(piece.ulid)
-        if message and record and not record.shown and _is_whole_commentary(message):
-            kept, message = [*kept, message], None
-        if not piece.text:
-            return kept
-        if message and record and record.shown == text_digest(piece.text):
-            return [*kept, message]
-        return [*kept, _message_item(message, piece.text)]
+    def _text(self, piece: MarkedText) -> list[Item]:
+        items, message = (
+            self._allowed(piece.ulid, self._waiting.pop(piece.ulid, [])),
+            None,
+        )
+        if items and _is_answer(items[-1]):
+            last, shown = items[-1], self._records[piece.ulid].shown
+            if piece.text and shown == text_digest(piece.text):
+                return items
+            # The host does not return the text of commentary.
+            if shown or not (is_commentary(last) and message_text(last)):
+                message = items.pop()
+        return [*items, _message_item(message, piece.text)] if piece.text else items
 
     def _allowed(self, ulid: str, items: Sequence[Item]) -> list[Item]:
-        if not items:
-            return []
-        reader = self._reader
-        readable = bool(reader and reader.can_decrypt(self._records[ulid].origin))
+        reader, record = self._reader, self._records.get(ulid)
+        readable = reader and record and reader.can_decrypt(record.origin)
         return [
             item
             for item in items
@@ -6403,20 +5858,14 @@ def _call_item(call: ToolCall) -> Item:
     return {**head, key: call.arguments}
 
 
-def _split(
-    part: AssistantText | ToolCall | ToolMessage,
-) -> list[MarkedText] | ToolCall | ToolMessage:
+def _split(part: ChatPart) -> Iterable[MarkedText | ChatPart]:
     if isinstance(part, AssistantText):
-        return list(split_at_markers(strip_old_blocks(part.text)))
-    return part
+        return split_at_markers(_strip_old_blocks(part.text))
+    return [part]
 
 
 def _is_answer(item: Item) -> bool:
     return item_type(item) == "message" and item.get("role") == "assistant"
-
-
-def _is_whole_commentary(item: Item) -> bool:
-    return is_commentary(item) and bool(message_text(item))
 
 
 def _message_item(kept: Item | None, shown: str) -> Item:
@@ -6425,15 +5874,11 @@ def _message_item(kept: Item | None, shown: str) -> Item:
         return {"type": "message", "role": "assistant", "content": [part]}
     if message_text(kept).strip() == shown:
         return kept
-    parts = kept.get("content")
-    if isinstance(parts, list) and len(parts) == 1 and _is_text_part(parts[0]):
+    parts = as_list(kept.get("content"))
+    if [as_mapping(one).get("type") for one in parts] == ["output_text"]:
         is_edited = "text" in parts[0]  # the annotations' positions are no longer valid
         part = {**parts[0], "text": shown, **({"annotations": []} if is_edited else {})}
     return {**kept, "content": [part]}
-
-
-def _is_text_part(part: object) -> bool:
-    return isinstance(part, Mapping) and part.get("type") == "output_text"
 
 
 # ==== owui_chat.input.tasks: Small jobs that the host gives a model: titles, tags, follow-up questions.
@@ -6452,11 +5897,9 @@ _TASK_OBJECTS: Mapping[str, tuple[str, dict[str, Any]]] = {
 (docs/reference/open-webui.md, "Tasks")."""
 
 
-_ANSWER_KEYS = frozenset(
-    {
-        *("tools", "tool_choice", "parallel_tool_calls", "reasoning"),
-        *("reasoning_effort", "text", "verbosity", "response_format"),
-    }
+_ANSWER_KEYS = (
+    *("tools", "tool_choice", "parallel_tool_calls", "reasoning"),
+    *("reasoning_effort", "text", "verbosity", "response_format"),
 )
 """What is chosen for answers, but not for tasks."""
 
@@ -6472,10 +5915,10 @@ def task_request(
     If the host reads the answer as JSON, the model is held to that form. Raises
     InvalidRequest.
     """
-    messages = task_messages(messages)
+    messages = [{**m, "content": _clean(m.get("content"))} for m in messages]
     instructions, parts = parse_messages(messages)
     given = {k: v for k, v in body.items() if k not in _ANSWER_KEYS}
-    form = task_format(task, messages)
+    form = _task_format(task, messages)
     if form and model.facts.known_family:
         given["text"] = {"format": form}
     settings = Settings(
@@ -6485,20 +5928,9 @@ def task_request(
     return build_request(model, instructions, items, given, settings)
 
 
-def task_messages(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return the messages of a task without the markers of the quoted chat."""
-    return [
-        {**message, "content": _clean(message.get("content"))} for message in messages
-    ]
-
-
-def task_format(
+def _task_format(
     task: str, messages: Sequence[Mapping[str, Any]]
 ) -> dict[str, Any] | None:
-    """Return the `text.format` of a task whose answer the host reads as JSON, or None.
-
-    An administrator's own prompt may ask for something else, so the key must be in it.
-    """
     key, value = _TASK_OBJECTS.get(task, ("", {}))
     if not key or not any(f'"{key}"' in str(m.get("content")) for m in messages):
         return None
@@ -6512,10 +5944,7 @@ def task_format(
 
 
 def task_result(text: str, model: str) -> dict[str, Any]:
-    """Return the answer of a task; an empty one if it failed.
-
-    The host would use the text of an error as the title.
-    """
+    """Return the answer of a task; its text must be empty if the task failed."""
     message = {"role": "assistant", "content": text}
     return {
         "object": "chat.completion",
@@ -6544,12 +5973,7 @@ Chunk = dict[str, Any]
 
 
 def host_usage(ended: RunDone) -> Chunk:
-    """Return the field `usage` as the host stores it; empty if nothing was counted.
-
-    The sums are for billing. The host's compaction reads `prompt_tokens` as the size of
-    the chat, so `prompt_tokens` and `completion_tokens` are those of the last response
-    (docs/reference/open-webui.md, "Usage").
-    """
+    """Return the field `usage` as the host stores it; empty if nothing was counted."""
     usage, cost = ended.usage, ended.cost
     if usage is None:
         return {}
@@ -6571,10 +5995,7 @@ def host_usage(ended: RunDone) -> Chunk:
 
 
 def error_chunk(sentence: str) -> Chunk:
-    """Return the chunk that marks the message as failed and keeps its text.
-
-    It has no `choices`, because with them the host ignores `error`.
-    """
+    """Return the chunk that marks the message as failed and keeps its text."""
     return {"error": {"message": sentence}}
 
 
@@ -6625,9 +6046,7 @@ def link_files(text: str, card: Mapping[str, Any]) -> str:
 
 
 def file_lines(card: Mapping[str, Any]) -> str:
-    """Return the lines for a reader who has already got the text with its own
-    addresses.
-    """
+    """Return the links and notes of a card, for a text that was shown without them."""
     links = (card.get("links") or {}).items()
     lines = [
         f"[{PurePosixPath(unquote(address)).name}]({url})" for address, url in links
@@ -6642,10 +6061,10 @@ _LABEL = r"[^\[\]\n]{0,300}"
 _PLAIN = r"[^\s()]{0,1000}"
 _URL = rf"https?://{_PLAIN}(?:\({_PLAIN}\){_PLAIN})?"
 
+# A Markdown link, with the parentheses directly around it.
 _LINK = re.compile(
     rf"(?P<open>\()?\[(?P<label>{_LABEL})\]\((?P<url>{_URL})\)(?(open)\))"
 )
-"""A Markdown link, with the parentheses directly around it."""
 
 # Every alternative begins with one plain character, so that `re` skips all others three
 # times as fast.
@@ -6659,7 +6078,7 @@ _TRACKING = re.compile(rf"\?{_TRACKED}&|[?&]{_TRACKED}(?![\w-])")
 
 _OPEN_LINK = re.compile(f"{_UNFINISHED_LINK}|{_UNFINISHED_TRACKING}")
 OPEN_TRACKING = re.compile(_UNFINISHED_TRACKING)
-"""The end of a text that may continue as a tracking parameter."""
+"""The end of a text that may become a tracking parameter."""
 
 
 class HoldbackBuffer:
@@ -6701,7 +6120,7 @@ class Citations:
         self._numbers = {key: number for number, key in enumerate(known, 1)}
         self._names: dict[str, str] = {}
         self._waiting: list[str] = []  # sources that the page does not know yet
-        self._growing: dict[tuple[int, int], HoldbackBuffer] = {}
+        self._growing: dict[int, tuple[int, HoldbackBuffer]] = {}
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -6732,7 +6151,7 @@ class Citations:
                 yield from self._sources(ended=True)  # before the numbers that follow
                 yield from self._host_sources(event.card.get("sources", ()))
             case RunDone():
-                for index in dict.fromkeys(index for index, _ in self._growing):
+                for index in [*self._growing]:
                     yield from self._rest(index)
                 yield from self._sources(ended=True)
                 yield event
@@ -6751,10 +6170,8 @@ class Citations:
             yield TextDelta(index, "text", 0, text)
 
     def _take_held(self, index: int) -> str:
-        places = sorted(place for place in self._growing if place[0] == index)
-        return "".join(
-            self._linked(self._growing.pop(place).rest()) for place in places
-        )
+        _, held = self._growing.pop(index, (0, None))
+        return self._linked(held.rest()) if held else ""
 
     def _shown_text(self, ended: ItemDone) -> str:
         content = ended.item.get("content")
@@ -6771,12 +6188,12 @@ class Citations:
             yield SourceCited({**head, "metadata": [{"source": key, "name": name}]})
 
     def _grow(self, event: TextDelta) -> str:
-        place = (event.output_index, event.part)
-        before = ""
-        if place not in self._growing:
-            before = self._take_held(event.output_index)
-            self._growing[place] = HoldbackBuffer(_OPEN_LINK)
-        return before + self._linked(self._growing[place].feed(event.text))
+        index, before = event.output_index, ""
+        part, held = self._growing.get(index, (None, None))
+        if held is None or part != event.part:
+            before, held = self._take_held(index), HoldbackBuffer(_OPEN_LINK)
+            self._growing[index] = (event.part, held)
+        return before + self._linked(held.feed(event.text))
 
     def _linked(self, text: str) -> str:
         if "](" in text:
@@ -6900,10 +6317,7 @@ COMMENTARY_TYPE = "openai_responses:remark"
 
 
 def closing_commentary(output: Sequence[Item]) -> Item | None:
-    """Return the commentary that is the last output of a run, if there is one.
-
-    The same holds for the last response of a run.
-    """
+    """Return the commentary that is the last output of a run or of its last response."""
     if open_calls(output):
         return None
     for item in reversed(output):
@@ -6912,18 +6326,6 @@ def closing_commentary(output: Sequence[Item]) -> Item | None:
         if item_type(item) == "message" and message_text(item).strip():
             return item if is_commentary(item) else None
     return None
-
-
-def returned_texts(turn: Sequence[tuple[Item, str]]) -> list[tuple[Item, str]]:
-    """Return the items of a response with the texts that the host returns for them.
-
-    `turn` has the shown text of each item; the host does not return that of commentary.
-    """
-    closing = closing_commentary([item for item, _ in turn])
-    return [
-        (item, "" if is_commentary(item) and item != closing else text)
-        for item, text in turn
-    ]
 
 
 _RECORD_TYPE = "openai_responses:kept"
@@ -6939,16 +6341,11 @@ def record_item(stored: StoredRecord, before: str) -> Item:
     return {**head, "kept": dict(stored.value)}
 
 
-_Answer = list[AssistantText | ToolCall | ToolMessage]
-_Place = tuple[int, int]
-"""The number of a part, and where in its text."""
+_Place = tuple[int, int]  # the number of a part, and where in its text
 
 
 def output_values(messages: Mapping[str, Any]) -> dict[str, Any]:
-    """Return all values that are stored in the outputs of a chat's messages.
-
-    They have the form of message keys' values, under keys that no message has.
-    """
+    """Return the values in the outputs of a chat's messages, in the form of its keys."""
     items = (item for message in messages.values() for item in _output_of(message))
     return {
         message_key(_item_id(item)): item.get("kept")
@@ -6981,33 +6378,31 @@ def restore_from_outputs(
 ) -> list[ChatPart]:
     """Return a chat with markers for the records in its `runs`.
 
-    Matched from the end, because the host may have left out the oldest messages. A run
-    that differs from the stored chat is not changed.
+    A run that differs from the stored chat is not changed.
     """
-    waiting = list(runs)
-    answers: list[list[ChatPart]] = []
-    for is_said, group in groupby(
-        reversed(parts), lambda part: isinstance(part, UserMessage)
-    ):
+    waiting, result = list(runs), list[ChatPart]()
+    grouped = groupby(reversed(parts), lambda part: isinstance(part, UserMessage))
+    for is_said, group in grouped:
         found = [*group][::-1]
-        answers.insert(0, found if is_said else _merge_output(found, waiting))
-    return [part for answer in answers for part in answer]
+        result[:0] = found if is_said else _merge_output(found, waiting)
+    return result
 
 
 def _merge_output(
-    parts: Sequence[ChatPart], waiting: list[Sequence[Item]]
+    answer: list[ChatPart], waiting: list[Sequence[Item]]
 ) -> list[ChatPart]:
-    answer: _Answer = [part for part in parts if not isinstance(part, UserMessage)]
     for number in reversed(range(len(waiting))):
         places = _places(answer, waiting[number])
         if places is not None:
             kept = list(filter(_is_record, waiting[number]))
             del waiting[number:]
             return [*_with_markers(answer, kept, places)]
-    return list(parts)
+    return answer
 
 
-def _places(answer: _Answer, run: Sequence[Item]) -> dict[str, _Place] | None:
+def _places(
+    answer: Sequence[ChatPart], run: Sequence[Item]
+) -> dict[str, _Place] | None:
     found: dict[str, _Place] = {}
     place, has_text = (0, 0), False
     for item in run:
@@ -7021,10 +6416,10 @@ def _places(answer: _Answer, run: Sequence[Item]) -> dict[str, _Place] | None:
                 return None
             found[_item_id(item)], has_text = at, True
             place = (at[0], at[1] + len(text))
-    return found if has_text or _call_ids(answer, run) else None
+    return found if has_text or _has_call(answer, run) else None
 
 
-def _find_text(answer: _Answer, place: _Place, text: str) -> _Place | None:
+def _find_text(answer: Sequence[ChatPart], place: _Place, text: str) -> _Place | None:
     first, start = place
     for number, part in enumerate(answer[first:], first):
         if isinstance(part, AssistantText):
@@ -7034,20 +6429,20 @@ def _find_text(answer: _Answer, place: _Place, text: str) -> _Place | None:
     return None
 
 
-def _behind_output(answer: _Answer, item: Item) -> _Place:
+def _behind_output(answer: Sequence[ChatPart], item: Item) -> _Place:
     for number, part in enumerate(answer):
         if isinstance(part, ToolMessage) and part.call_id == item.get("call_id"):
             return number + 1, 0
     return 0, 0
 
 
-def _call_ids(answer: _Answer, run: Sequence[Item]) -> set[str]:
-    shown = {part.call_id for part in answer if isinstance(part, ToolCall)}
-    return shown & {str(item.get("call_id")) for item in run if is_call(item)}
+def _has_call(answer: Sequence[ChatPart], run: Sequence[Item]) -> bool:
+    call_ids = {str(item.get("call_id")) for item in run if is_call(item)}
+    return any(isinstance(p, ToolCall) and p.call_id in call_ids for p in answer)
 
 
 def _with_markers(
-    answer: _Answer, kept: Sequence[Item], places: Mapping[str, _Place]
+    answer: Sequence[ChatPart], kept: Sequence[Item], places: Mapping[str, _Place]
 ) -> Iterator[ChatPart]:
     lines: dict[_Place, str] = {}
     for item in kept:
@@ -7055,11 +6450,15 @@ def _with_markers(
         if place is None and item.get("before"):
             continue  # its text is gone
         place = place or (len(answer), 0)
-        lines[place] = lines.get(place, "") + format_marker("items", _ulid(item))
+        ulid = _item_id(item).removeprefix(_RECORD_ID)
+        lines[place] = lines.get(place, "") + format_marker("items", ulid)
     for number, part in enumerate(answer):
         here = {at: line for (n, at), line in lines.items() if n == number}
         if isinstance(part, AssistantText):
-            yield _with_lines(part, here)
+            text = part.text
+            for at in sorted(here, reverse=True):
+                text = text[:at] + here[at] + text[at:]
+            yield AssistantText(text)
         else:
             yield from map(AssistantText, here.values())
             yield part
@@ -7067,29 +6466,18 @@ def _with_markers(
         yield AssistantText(last)
 
 
-def _with_lines(answered: AssistantText, lines: Mapping[int, str]) -> AssistantText:
-    text = answered.text
-    for at in sorted(lines, reverse=True):
-        text = text[:at] + lines[at] + text[at:]
-    return AssistantText(text)
-
-
 def _output_of(message: object) -> list[Item]:
-    return content_parts(message.get("output")) if isinstance(message, Mapping) else []
+    return content_parts(as_mapping(message).get("output"))
 
 
 def _given_text(item: Item) -> str:
     parts = content_parts(item.get("content"))
     texts = (p.get("text") for p in parts if p.get("type") == "output_text")
-    return "".join(text for text in texts if isinstance(text, str))
+    return "".join(map(as_text, texts))
 
 
 def _is_record(item: Item) -> bool:
     return item.get("type") == _RECORD_TYPE and _item_id(item).startswith(_RECORD_ID)
-
-
-def _ulid(item: Item) -> str:
-    return _item_id(item).removeprefix(_RECORD_ID)
 
 
 def _item_id(item: Item) -> str:
@@ -7103,16 +6491,11 @@ _FINISH_REASONS = {"max_output_tokens": "length", "content_filter": "content_fil
 
 
 class ChunkRenderer:
-    """Shows one run as growing text and reasoning.
-
-    Open calls are for the client; they come at the end. Commentary is shown as
-    reasoning, so that the text is only the answer. If a run ends with commentary, it is
-    repeated as the answer.
-    """
+    """Shows one run as growing text and reasoning, which includes commentary."""
 
     def __init__(self, completion_id: str, created: int, model: str) -> None:
         """Take the fields of every chunk: its id, its time in seconds, the model."""
-        self._head = {
+        self.head = {
             "id": completion_id,
             "object": "chat.completion.chunk",
             "created": created,
@@ -7183,7 +6566,7 @@ class ChunkRenderer:
 
     def _chunk(self, delta: dict[str, Any], finish: str | None = None) -> Chunk:
         choice = {"index": 0, "delta": delta, "finish_reason": finish}
-        return {**self._head, "choices": [choice]}
+        return {**self.head, "choices": [choice]}
 
     def _gap(self, kind: str, place: object) -> str:
         before = self._places.get(kind, place)
@@ -7199,7 +6582,7 @@ class ChunkRenderer:
         else:
             yield self._chunk({}, _finish_reason(event.ending, bool(self._open_calls)))
         if usage := host_usage(event):
-            yield {**self._head, "choices": [], **usage}
+            yield {**self.head, "choices": [], **usage}
 
 
 def _chat_image(item: Item) -> dict[str, Any]:
@@ -7229,11 +6612,7 @@ def _finish_reason(ending: Ending, has_calls: bool) -> str:
 def completion(
     ended: RunDone, completion_id: str, created: int, model: str
 ) -> dict[str, Any]:
-    """Return the `chat.completion` of a run, with the error if it failed.
-
-    Text that arrived before a failure is included; without any, there is only the
-    error.
-    """
+    """Return the `chat.completion` of a run; only the error if it failed at once."""
     error = _error(ended.ending)
     if error and not ended.output:
         return error
@@ -7251,10 +6630,7 @@ def completion(
 
 
 def completion_text(ended: RunDone) -> str:
-    """Return the text of an answer, with a blank line between its messages.
-
-    Commentary is not part of it, unless the run ends with it or has no other text.
-    """
+    """Return the text of an answer: without commentary, unless that is all or the end."""
     return _GAP.join(map(_clean_text, _messages(ended)))
 
 
@@ -7304,10 +6680,7 @@ def _progress(ended: RunDone) -> str:
 
 
 def call_host_item(item: Item) -> Item:
-    """Return a call in the host's form; the text of a custom call is an argument.
-
-    The host would leave a call without a status out of the next turn.
-    """
+    """Return a call in the host's form; the text of a custom call is an argument."""
     shown = {"status": "completed", **_without_secrets(item)}
     if item_type(item) == "custom_tool_call":
         text = json.dumps({"input": shown.pop("input", "")}, ensure_ascii=False)
@@ -7431,6 +6804,19 @@ class OutputItems:
         grown = {"item_id": item_id, part: 0, "delta": text}
         return _native(_DELTA_TYPES[kind], place, **grown)
 
+    def add_files(self, card: Mapping[str, Any]) -> Iterator[Chunk]:
+        """Yield the files of a card; the page gets those of earlier cards again."""
+        if files := card.get("files"):
+            yield host_event("files", {"files": files})
+            if self.files:
+                yield self.show_files(files)
+            self.files += files
+
+    def show_files(self, more: Sequence[Item] = ()) -> Chunk:
+        """Return the chunk that shows files on the page only, with some `more`."""
+        event = host_event("chat:message:files", {"files": [*self.files, *more]})
+        return {**event, "choices": []}
+
     def answer(self, event: ToolOutput) -> Iterator[Chunk]:
         """Yield the output of a call in the form in which the host would store it."""
         place = self._open_calls().get(event.item["call_id"])
@@ -7460,7 +6846,7 @@ class OutputItems:
     def add_record(
         self, stored: StoredRecord, places: Mapping[int, int]
     ) -> Iterator[Chunk]:
-        """Yield the events of a record; one that was shown before is replaced.
+        """Yield the events of a record, which may replace an earlier one.
 
         `places` are those of the run's items.
         """
@@ -7488,18 +6874,115 @@ def _native(kind: str, place: int, **fields: Any) -> Chunk:
     return {**head, **fields, "choices": [{"index": 0, "delta": {}}]}
 
 
+# ==== owui_chat.render.commentary: Commentary of the model, shown as progress beside the answer.
+
+
+class Commentary:
+    """Shows one message of commentary; `place` is that of its item."""
+
+    def __init__(self, shown: OutputItems) -> None:
+        """Begin at the next place."""
+        self.place = len(shown.items)
+        self._shown = shown
+        self._quoted = ""
+        self._stored = 0  # how much of it the host has
+        self._ended: ItemDone | None = None
+        self._marker = (self.place, "")
+
+    def render(self, event: ItemEvent, marker: str) -> Iterator[Chunk]:
+        """Yield the chunks for an event of the item; its marker comes at its end."""
+        match event:
+            case ItemAdded():
+                yield self._shown.begin(_commentary_item(event.item, "", "in_progress"))
+            case TextDelta():
+                yield from self._grow(event.text)
+            case ItemDone():
+                yield from self._end(event, marker)
+                yield from self._shown.add_files(event.card)
+
+    def break_off(self) -> Iterator[Chunk]:
+        """Yield the end of commentary that the run did not end."""
+        if self._ended is None:
+            yield self._whole("incomplete")
+
+    def become_answer(self, closing: Item | None) -> Iterator[Chunk]:
+        """Yield the text as a message, behind its marker, if this is `closing`."""
+        if self._ended is None or self._ended.item != closing:
+            return
+        place, marker = self._marker
+        if marker:
+            item = self._shown.items[self.place]
+            yield self._shown.end(self.place, _commentary_item(item, "", "completed"))
+        head = {"id": self._shown.items[place].get("id")}
+        item = message_host_item(head, marker + self._ended.shown)
+        yield self._shown.end(place, item)
+
+    def _grow(self, text: str) -> Iterator[Chunk]:
+        if not text:
+            return
+        more = text.replace("\n", "\n> ") if self._quoted else _quotation(text)
+        self._quoted += more
+        if len(self._quoted) < 2 * self._stored:
+            yield self._shown.grow(self.place, "text", more)
+        else:
+            yield self._whole("in_progress")
+
+    def _whole(self, status: str) -> Chunk:
+        self._stored = len(self._quoted)
+        item = _commentary_item(self._shown.items[self.place], self._quoted, status)
+        return self._shown.end(self.place, item)
+
+    def _end(self, event: ItemDone, marker: str) -> Iterator[Chunk]:
+        self._ended = event
+        card = _commentary_item(event.item, _quotation(event.shown), "completed")
+        yield self._shown.end(self.place, card)
+        if marker:
+            self._marker = (len(self._shown.items), marker)
+            yield from self._shown.add_marker(marker)
+
+
+def _quotation(text: str) -> str:
+    return "> " + text.replace("\n", "\n> ") if text else ""
+
+
+def _commentary_item(item: Item, text: str, status: str) -> Item:
+    content = [{"type": "output_text", "text": text}] if text else []
+    head = {"type": COMMENTARY_TYPE, "id": item.get("id") or ""}
+    return {**head, "status": status, "content": content}
+
+
 # ==== owui_chat.render.hosted: What the page shows of the items that OpenAI's own tools make.
 
 
-class HostedItem(ABC):
-    """Shows one item.
-
-    It gets the item's own events, from ItemAdded to ItemDone, and RunDone if the run
-    ended before the item.
-    """
+class HostedItems:
+    """Shows the items of one run; a type without a card is not shown."""
 
     def __init__(self, shown: OutputItems) -> None:
-        """Take the list of items that this one joins."""
+        """Take the list of items that they join."""
+        self._shown = shown
+        self._open: dict[int, _HostedItem] = {}
+
+    def render(self, event: ItemEvent) -> Iterator[Chunk]:
+        """Yield the chunks for an event of an item."""
+        index = event.output_index
+        if isinstance(event, ItemAdded):
+            card = _HOSTED_ITEMS.get(item_type(event.item))
+            if card:
+                self._open[index] = card(self._shown)
+        if index in self._open:
+            yield from self._open[index].render(event)
+        if isinstance(event, ItemDone):
+            self._open.pop(index, None)
+
+    def break_off(self, event: RunDone) -> Iterator[Chunk]:
+        """Yield the chunks for items that the run did not end."""
+        for item in self._open.values():
+            yield from item.render(event)
+
+
+class _HostedItem(ABC):
+
+    def __init__(self, shown: OutputItems) -> None:
         self._shown = shown
         self._place = len(shown.items)
 
@@ -7513,7 +6996,7 @@ _FAILED = "The picture could not be drawn."
 _BROKE_OFF = "The answer broke off before the picture was finished."
 
 
-class _ImageHostItem(HostedItem):
+class _ImageHostItem(_HostedItem):
     def render(self, event: RunEvent) -> Iterator[Chunk]:
         match event:
             case ItemAdded():
@@ -7521,13 +7004,13 @@ class _ImageHostItem(HostedItem):
             case PartialImage():
                 sketch = {"result": event.image, "output_format": event.form}
                 picture = {"type": "image", "url": image_url(sketch)}
-                yield _on_the_page(self._shown, [picture])
+                yield self._shown.show_files([picture])
             case ItemDone():
                 yield from self._end(event)
-                yield from show_files(self._shown, event.card)
+                yield from self._shown.add_files(event.card)
             case _:
                 yield from self._note(_BROKE_OFF)
-                yield _on_the_page(self._shown, [])
+                yield self._shown.show_files()
 
     def _end(self, event: ItemDone) -> Iterator[Chunk]:
         notes = event.card.get("notes", ())
@@ -7543,26 +7026,6 @@ class _ImageHostItem(HostedItem):
         yield from self._shown.add({**note, "content": [part]})
 
 
-def show_files(shown: OutputItems, card: Mapping[str, Any]) -> Iterator[Chunk]:
-    """Yield the files of a card.
-
-    If a message has several, the page would show only the last one, although the host
-    stores all of them.
-    """
-    files = card.get("files")
-    if not files:
-        return
-    yield host_event("files", {"files": files})
-    if shown.files:
-        yield _on_the_page(shown, files)
-    shown.files += files
-
-
-def _on_the_page(shown: OutputItems, more: list[Item]) -> Chunk:
-    event = host_event("chat:message:files", {"files": [*shown.files, *more]})
-    return {**event, "choices": []}
-
-
 def _failure(item: Item) -> str:
     code = as_mapping(item.get("error")).get("code")
     return _REFUSED if code == "moderation_blocked" else _FAILED
@@ -7571,7 +7034,7 @@ def _failure(item: Item) -> str:
 _BROKEN_CODE = "The answer broke off before the code had run."
 
 
-class _CodeHostItem(HostedItem):
+class _CodeHostItem(_HostedItem):
     def __init__(self, shown: OutputItems) -> None:
         super().__init__(shown)
         self._code: list[str] = []
@@ -7586,18 +7049,14 @@ class _CodeHostItem(HostedItem):
                 yield self._shown.grow(self._place, event.kind, event.text)
             case ItemDone():
                 yield self._shown.end(self._place, code_host_item(event.item))
-                yield from show_files(self._shown, event.card)
+                yield from self._shown.add_files(event.card)
             case _:
                 code = replay_code({"code": "".join(self._code)}, _BROKEN_CODE)
                 yield self._shown.update(self._place, status="incomplete", code=code)
 
 
 def end_after_code(shown: OutputItems) -> Iterator[Chunk]:
-    """Yield an invisible item if code would be the last item of a run.
-
-    In its older mode of tools the host would take the code for a request to run it, and
-    call the pipe again (docs/reference/open-webui.md, "Rounds of tools").
-    """
+    """Yield an invisible item if code would be the last item of a run."""
     last = shown.items[-1] if shown.items else {}
     if last.get("type") == CODE_CARD:
         yield from shown.add(
@@ -7605,7 +7064,7 @@ def end_after_code(shown: OutputItems) -> Iterator[Chunk]:
         )
 
 
-class _SearchHostItem(HostedItem):
+class _SearchHostItem(_HostedItem):
     def render(self, event: RunEvent) -> Iterator[Chunk]:
         match event:
             case ItemAdded():
@@ -7642,7 +7101,7 @@ def _search_host_item(item: Item) -> Item:
 _UNKNOWN_OUTCOME = "Error: the answer broke off. The server may have made this call."
 
 
-class _McpCallHostItem(HostedItem):
+class _McpCallHostItem(_HostedItem):
     def render(self, event: RunEvent) -> Iterator[Chunk]:
         match event:
             case ItemAdded():
@@ -7661,7 +7120,7 @@ class _McpCallHostItem(HostedItem):
                 yield from self._shown.break_off(self._place, _UNKNOWN_OUTCOME)
 
 
-class _McpListHostItem(HostedItem):
+class _McpListHostItem(_HostedItem):
 
     def render(self, event: RunEvent) -> Iterator[Chunk]:
         if isinstance(event, ItemDone):
@@ -7680,7 +7139,7 @@ def _list_sentence(item: Item) -> str:
     return f"{label} offers {len(tools)} tool{'' if len(tools) == 1 else 's'}."
 
 
-HOSTED_ITEMS: Mapping[str, type[HostedItem]] = {
+_HOSTED_ITEMS: Mapping[str, type[_HostedItem]] = {
     "web_search_call": _SearchHostItem,
     "file_search_call": _SearchHostItem,
     "mcp_call": _McpCallHostItem,
@@ -7688,94 +7147,6 @@ HOSTED_ITEMS: Mapping[str, type[HostedItem]] = {
     "code_interpreter_call": _CodeHostItem,
     "image_generation_call": _ImageHostItem,
 }
-"""Cards by the type of the item; an item without a card is not shown."""
-
-
-# ==== owui_chat.render.commentary: Commentary of the model, shown as progress beside the answer.
-
-
-class Commentary:
-    """Shows the commentary of one run; `indexes` are those of its items."""
-
-    def __init__(self, shown: OutputItems) -> None:
-        """Take the list of items."""
-        self.indexes: dict[int, int] = {}
-        self._shown = shown
-        self._quoted: dict[int, str] = {}
-        self._stored: dict[int, int] = {}  # how much of it the host has
-        self._ended: dict[int, tuple[Item, str]] = {}
-        self._markers: dict[int, tuple[int, str]] = {}
-
-    def begin(self, index: int) -> None:
-        """Take a new item at the next place."""
-        self.indexes[index] = len(self._shown.items)
-        self._quoted[index] = ""
-
-    def render(self, event: ItemEvent, marker: str) -> Iterator[Chunk]:
-        """Yield the chunks for an event of commentary; its marker comes at its end."""
-        match event:
-            case ItemAdded():
-                yield self._shown.begin(_commentary_item(event.item, "", "in_progress"))
-            case TextDelta():
-                yield from self._grow(event.output_index, event.text)
-            case ItemDone():
-                yield from self._end(event, marker)
-                yield from show_files(self._shown, event.card)
-
-    def end_run(self, output: Sequence[Item]) -> Iterator[Chunk]:
-        """Yield the end of broken commentary, and commentary that is the answer."""
-        for index in self.indexes.keys() - self._ended.keys():
-            yield self._whole(index, "incomplete")
-        closing = closing_commentary(output)
-        for index, (item, text) in self._ended.items():
-            if item == closing:
-                yield from self._become_answer(index, text)
-
-    def _grow(self, index: int, text: str) -> Iterator[Chunk]:
-        if not text:
-            return
-        place, before = self.indexes[index], self._quoted[index]
-        more = text.replace("\n", "\n> ") if before else _quotation(text)
-        self._quoted[index] = before + more
-        if len(before + more) < 2 * self._stored.get(index, 0):
-            yield self._shown.grow(place, "text", more)
-            return
-        yield self._whole(index, "in_progress")
-
-    def _whole(self, index: int, status: str) -> Chunk:
-        place, quoted = self.indexes[index], self._quoted[index]
-        self._stored[index] = len(quoted)
-        return self._shown.end(
-            place, _commentary_item(self._shown.items[place], quoted, status)
-        )
-
-    def _end(self, event: ItemDone, marker: str) -> Iterator[Chunk]:
-        text = event.shown
-        self._ended[event.output_index] = (event.item, text)
-        card = _commentary_item(event.item, _quotation(text), "completed")
-        yield self._shown.end(self.indexes[event.output_index], card)
-        if marker:
-            self._markers[event.output_index] = (len(self._shown.items), marker)
-            yield from self._shown.add_marker(marker)
-
-    def _become_answer(self, index: int, text: str) -> Iterator[Chunk]:
-        place = self.indexes[index]
-        item = self._shown.items[place]
-        if index in self._markers:
-            yield self._shown.end(place, _commentary_item(item, "", "completed"))
-            place, marker = self._markers[index]
-            item, text = self._shown.items[place], marker + text
-        yield self._shown.end(place, message_host_item({"id": item.get("id")}, text))
-
-
-def _quotation(text: str) -> str:
-    return "> " + text.replace("\n", "\n> ") if text else ""
-
-
-def _commentary_item(item: Item, text: str, status: str) -> Item:
-    content = [{"type": "output_text", "text": text}] if text else []
-    head = {"type": COMMENTARY_TYPE, "id": item.get("id") or ""}
-    return {**head, "status": status, "content": content}
 
 
 # ==== owui_chat.render.native: Run events as Open WebUI's native events, and the last status line of an answer.
@@ -7819,8 +7190,8 @@ class NativeRenderer:
         self._now = now
         self._began = now()
         self._shown = OutputItems()
-        self._commentary = Commentary(self._shown)
-        self._hosted: dict[int, HostedItem] = {}
+        self._commentary: dict[int, Commentary] = {}
+        self._hosted = HostedItems(self._shown)
         self._places: dict[int, int] = {}
         self._marker = ""
         self._markers: dict[int, str] = {}
@@ -7860,21 +7231,12 @@ class NativeRenderer:
         self, event: ItemAdded | TextDelta | PartialImage | ItemDone
     ) -> Iterator[Chunk]:
         index = event.output_index
-        if isinstance(event, ItemAdded):
-            self._begin_other(event)
-        if index in self._commentary.indexes:
-            yield from self._commentary.render(event, self._take_marker())
-        elif index in self._hosted:
-            yield from self._hosted[index].render(event)
-        if isinstance(event, ItemDone):
-            self._hosted.pop(index, None)
-
-    def _begin_other(self, event: ItemAdded) -> None:
-        kind = item_type(event.item)
-        if is_commentary(event.item):
-            self._commentary.begin(event.output_index)
-        elif kind in HOSTED_ITEMS:
-            self._hosted[event.output_index] = HOSTED_ITEMS[kind](self._shown)
+        if isinstance(event, ItemAdded) and is_commentary(event.item):
+            self._commentary[index] = Commentary(self._shown)
+        if index in self._commentary:
+            yield from self._commentary[index].render(event, self._take_marker())
+        else:
+            yield from self._hosted.render(event)
 
     def _render_beside(self, event: AnswerEvent) -> Iterator[Chunk]:
         match event:
@@ -7883,8 +7245,8 @@ class NativeRenderer:
             case Status():
                 yield status_chunk(event.sentence)
             case StoredRecord():
-                places = self._places | self._commentary.indexes
-                yield from self._shown.add_record(event, places)
+                places = {i: remark.place for i, remark in self._commentary.items()}
+                yield from self._shown.add_record(event, self._places | places)
             case TurnDetails():
                 yield from self._shown.add_details(event)
 
@@ -7894,9 +7256,12 @@ class NativeRenderer:
 
     def _end_run(self, event: RunDone) -> Iterator[Chunk]:
         failed = event.ending.is_failure
-        for hosted in self._hosted.values():
-            yield from hosted.render(event)
-        yield from self._commentary.end_run(event.output)
+        yield from self._hosted.break_off(event)
+        for commentary in self._commentary.values():
+            yield from commentary.break_off()
+        closing = closing_commentary(event.output)
+        for commentary in self._commentary.values():
+            yield from commentary.become_answer(closing)
         if failed:
             yield from self._shown.break_off_calls()
         if marker := self._take_marker():
@@ -7939,7 +7304,7 @@ class NativeRenderer:
             case _:
                 item = call_host_item(event.item)
         yield self._shown.end(self._places[index], item)
-        yield from show_files(self._shown, event.card)
+        yield from self._shown.add_files(event.card)
 
 
 def _is_shown(item: Item) -> bool:
@@ -7977,7 +7342,7 @@ def write_details(
     notes: Mapping[str, Any],
     sign: Sign | None,
 ) -> list[Item]:
-    """Return the entries of a response, from its items and the text shown for each.
+    """Return the entries of a response from its items and the text shown for each.
 
     `name` distinguishes the response from all others.
     """
@@ -7995,12 +7360,11 @@ def write_details(
 
 def read_details(message: Mapping[str, Any], sign: Sign | None) -> list[DetailTurn]:
     """Return the responses that a message of the host carries, in order."""
-    details = message.get("reasoning_details")
-    entries = [e for e in details if _is_entry(e)] if isinstance(details, list) else []
-    order = list(dict.fromkeys(entry["turn"] for entry in entries))
-    entries.sort(key=lambda entry: (order.index(entry["turn"]), entry["index"]))
-    groups = groupby(entries, lambda entry: entry["turn"])
-    return [_turn(list(group), sign) for _, group in groups]
+    turns: dict[str, list[Item]] = {}
+    for entry in filter(_is_entry, as_list(message.get("reasoning_details"))):
+        turns.setdefault(entry["turn"], []).append(entry)
+    ordered = (sorted(turn, key=itemgetter("index")) for turn in turns.values())
+    return [_turn(turn, sign) for turn in ordered]
 
 
 def _sign_entry(entry: Item, sign: Sign | None) -> Item:
@@ -8035,33 +7399,24 @@ def _is_entry(entry: object) -> bool:
         return False
     if not (isinstance(entry.get("turn"), str) and isinstance(entry.get("index"), int)):
         return False
-    match entry.get("type"):
-        case "reasoning.encrypted":
-            return isinstance(entry.get("item"), dict) and bool(entry.get("data"))
-        case "openai_responses.item":
-            return isinstance(entry.get("item"), dict) and "type" in entry["item"]
-    return entry.get("type") == _TURN
+    kind, item = entry.get("type"), entry.get("item")
+    if kind == _TURN:
+        return True
+    needed = entry.get("data") if kind == _REASONING else "type" in as_mapping(item)
+    return kind in (_REASONING, _ITEM) and isinstance(item, dict) and bool(needed)
 
 
 def _turn(entries: Sequence[Item], sign: Sign | None) -> DetailTurn:
-    heads = [entry for entry in entries if entry["type"] == _TURN]
-    head = heads[0] if heads else {}
+    head = next((entry for entry in entries if entry["type"] == _TURN), {})
+    notes = as_mapping(head.get("notes")) if _is_own_entry(head, sign) else {}
     carried = [entry for entry in entries if entry["type"] != _TURN]
-    harmless = harmless_items([_detail_item(entry).item for entry in carried])
-    items = (
-        (
-            _detail_item(entry)
-            if _is_own_entry(entry, sign)
-            else _harmless_detail(entry, stub)
-        )
-        for entry, stub in zip(carried, harmless, strict=True)
+    stubs = harmless_items([_detail_item(entry).item for entry in carried])
+    items = tuple(
+        _detail_item(entry) if _is_own_entry(entry, sign) else _stub_detail(entry, stub)
+        for entry, stub in zip(carried, stubs, strict=True)
     )
-    notes = head.get("notes") if _is_own_entry(head, sign) else None
-    return DetailTurn(
-        tuple(filter(None, items)),
-        read_origin(head.get("origin"), ""),
-        notes if isinstance(notes, Mapping) else {},
-    )
+    origin = read_origin(head.get("origin"), "")
+    return DetailTurn(tuple(filter(None, items)), origin, notes)
 
 
 def _detail_item(entry: Item) -> _DetailItem:
@@ -8071,19 +7426,37 @@ def _detail_item(entry: Item) -> _DetailItem:
     return _DetailItem(entry["item"], shown if isinstance(shown, str | int) else "")
 
 
-def _harmless_detail(entry: Item, stub: Item | None) -> _DetailItem | None:
-    if stub is None:
-        return None
-    detail = _detail_item(entry)
-    return _DetailItem(stub, _shown_length(detail))
+def _stub_detail(entry: Item, stub: Item | None) -> _DetailItem | None:
+    shown = _detail_item(entry).shown
+    length = shown if isinstance(shown, int) else len(shown)
+    return None if stub is None else _DetailItem(stub, length)
 
 
 def restore_from_details(
     messages: Sequence[Mapping[str, Any]], sign: Sign | None
 ) -> tuple[list[Mapping[str, Any]], dict[str, Record]]:
-    """Return the messages with markers for their entries, and the records by id."""
-    reading = _Reading(sign)
-    return reading.marked(messages), reading.records
+    """Return the messages with markers for their entries, and the records by id.
+
+    Markers without a text stand at the end of their run.
+    """
+    records: dict[str, Record] = {}
+    found, textless = list[Mapping[str, Any]](), ""
+    for message in messages:
+        known = as_mapping(message)  # the reader reports what is none
+        if known.get("role") == "user":
+            found += _marker_message(textless)
+            textless = ""
+        if turns := read_details(known, sign):
+            text, markers = _mark_text(as_text(known.get("content")), turns, records)
+            found.append({**known, "content": text})
+            textless += markers
+        else:
+            found.append(message)
+    return [*found, *_marker_message(textless)], records
+
+
+def _marker_message(text: str) -> list[Item]:
+    return [{"role": "assistant", "content": text}] if text else []
 
 
 class _Span(NamedTuple):
@@ -8096,52 +7469,26 @@ class _Span(NamedTuple):
         return self.items[-1]
 
 
-class _Reading:
+def _mark_text(
+    content: str, turns: Sequence[DetailTurn], records: dict[str, Record]
+) -> tuple[str, str]:
+    spans = [one for turn in turns for one in _spans_of(turn)]
+    texts, marked, textless = _split_text(content, spans), "", ""
+    for span in spans:
+        marker = _add_record(span, records)
+        if span.last.shown and texts:
+            marked += marker + _own_text(span.last, texts.pop(0))
+        else:
+            textless += marker
+    return "".join([marked, *texts]), textless
 
-    def __init__(self, sign: Sign | None) -> None:
-        self._sign = sign
-        self.records: dict[str, Record] = {}
-        self._textless: list[str] = []
 
-    def marked(self, messages: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-        found: list[Mapping[str, Any]] = []
-        for message in messages:
-            is_message = isinstance(message, Mapping)  # else the reader says so
-            if is_message and message.get("role") == "user":
-                found += self._rest()
-            turns = read_details(message, self._sign) if is_message else []
-            found.append(self._message(message, turns) if turns else message)
-        return [*found, *self._rest()]
-
-    def _rest(self) -> list[Mapping[str, Any]]:
-        content = "".join(self._textless)
-        self._textless = []
-        return [{"role": "assistant", "content": content}] if content else []
-
-    def _message(
-        self, message: Mapping[str, Any], turns: Sequence[DetailTurn]
-    ) -> Mapping[str, Any]:
-        content = message.get("content")
-        spans = [one for turn in turns for one in _spans_of(turn)]
-        texts = _split_text(content if isinstance(content, str) else "", spans)
-        pieces: list[str] = []
-        for span in spans:
-            line = self._marker(span)
-            if span.last.shown and texts:
-                pieces += [line, _own_text(span.last, texts.pop(0))]
-            else:
-                self._textless.append(line)
-        return {**message, "content": "".join([*pieces, *texts])}
-
-    def _marker(self, span: _Span) -> str:
-        ulid = f"{len(self.records):026d}"
-        payload = tuple(detail.item for detail in span.items)
-        record = Record(ulid, "", 0, payload, "", span.origin)
-        if span.last.shown:
-            shown = text_digest(message_text(span.last.item))
-            record = record._replace(shown=shown)
-        self.records[ulid] = record
-        return format_marker(record.kind, ulid)
+def _add_record(span: _Span, records: dict[str, Record]) -> str:
+    ulid, last = f"{len(records):026d}", span.last
+    payload = tuple(detail.item for detail in span.items)
+    shown = text_digest(message_text(last.item)) if last.shown else ""
+    records[ulid] = record = Record(ulid, "", 0, payload, "", span.origin, shown)
+    return format_marker(record.kind, ulid)
 
 
 def _spans_of(turn: DetailTurn) -> list[_Span]:
@@ -8156,7 +7503,8 @@ def _spans_of(turn: DetailTurn) -> list[_Span]:
 
 
 def _split_text(content: str, spans: Sequence[_Span]) -> list[str]:
-    lengths = [_shown_length(one.last) for one in spans if one.last.shown]
+    shown = (span.last.shown for span in spans if span.last.shown)
+    lengths = [one if isinstance(one, int) else len(one) for one in shown]
     texts, rest = list[str](), content
     for length in lengths[:-1]:
         if rest[length : length + 1] != "\n":
@@ -8164,10 +7512,6 @@ def _split_text(content: str, spans: Sequence[_Span]) -> list[str]:
         texts.append(rest[:length])
         rest = rest[length + 1 :]
     return [*texts, rest] if rest else texts
-
-
-def _shown_length(detail: _DetailItem) -> int:
-    return detail.shown if isinstance(detail.shown, int) else len(detail.shown)
 
 
 def _own_text(detail: _DetailItem, text: str) -> str:
@@ -8201,17 +7545,15 @@ def stored_image_ids(
     parts: Iterable[ChatPart], records: Mapping[str, Record]
 ) -> list[str]:
     """Return the ids of the stored pictures in the answers of a chat."""
-    drawn = {ulid for ulid, record in records.items() if _has_stored_image(record)}
-    if not drawn:
+    drawn = {
+        ulid: [item["stored"] for item in record.payload if is_stored_image(item)]
+        for ulid, record in records.items()
+    }
+    if not any(drawn.values()):
         return []
     texts = (p.text for p in parts if isinstance(p, AssistantText))
     named = {piece.ulid for text in texts for piece in split_at_markers(text)}
-    return [
-        item["stored"]
-        for ulid in drawn & named
-        for item in records[ulid].payload
-        if is_stored_image(item)
-    ]
+    return [file_id for ulid in named for file_id in drawn.get(ulid, ())]
 
 
 def restore_images(
@@ -8221,16 +7563,10 @@ def restore_images(
 
     A picture that the user may no longer read is left out.
     """
-    filled = {
+    return {
         ulid: record._replace(payload=tuple(_fill_images(record.payload, pictures)))
         for ulid, record in records.items()
-        if _has_stored_image(record)
     }
-    return {**records, **filled}
-
-
-def _has_stored_image(record: Record) -> bool:
-    return any(map(is_stored_image, record.payload))
 
 
 def _fill_images(
@@ -8246,9 +7582,7 @@ def _fill_images(
 
 # ==== owui_chat.storage.recorder: Decides what of a run is recorded, and where its marker stands.
 
-_EARLIER = -1
-"""The index of items of earlier rounds, which come before all others."""
-
+_EARLIER = -1  # the index of items of earlier rounds, before all others
 
 Carrier = Literal["markers", "output", "details"]
 
@@ -8270,17 +7604,14 @@ class RecordScope(NamedTuple):
 
 
 class NewRecord(NamedTuple):
-    """A record to write before the events that follow are shown.
-
-    A record with the id of an earlier one replaces it.
-    """
+    """A record to write before the next events; it may replace one with the same id."""
 
     record: Record
     output_index: int | None
     """The item whose text follows the record, None for the end of the run."""
 
 
-RecorderEvent = CitedEvent | Marker | TurnDetails | NewRecord
+_RecorderEvent = CitedEvent | Marker | TurnDetails | NewRecord
 
 
 class Recorder:
@@ -8292,10 +7623,7 @@ class Recorder:
         new_record: Callable[[], tuple[str, int]],
         pending: Iterable[Item] = (),
     ) -> None:
-        """Begin with the items that earlier rounds of the run left `pending`.
-
-        `new_record` gives the id and the time of a new record.
-        """
+        """Take what gives a new record its id and time, and items of earlier rounds."""
         self._scope = scope
         self._new_record = new_record
         self._pending = [(_EARLIER, item) for item in pending]
@@ -8311,15 +7639,15 @@ class Recorder:
         """The items that still wait for their marker, in the order of the wire."""
         return [item for _, item in self._pending]
 
-    def feed(self, event: CitedEvent) -> Iterable[RecorderEvent]:
-        """Return the event, after the records, markers and details that precede it."""
+    def feed(self, event: CitedEvent) -> Iterable[_RecorderEvent]:
+        """Return the event behind the records, markers and details that precede it."""
         if isinstance(event, TextDelta) and event.output_index not in self._messages:
             return (event,)
         if self._scope.carrier == "details":
             return (*self._collect_turn(event), event)
         return (*self._collect(event), event)
 
-    def _collect(self, event: CitedEvent) -> Iterator[RecorderEvent]:
+    def _collect(self, event: CitedEvent) -> Iterator[_RecorderEvent]:
         match event:
             case ItemAdded() if is_commentary(event.item):
                 self._commentary.add(event.output_index)
@@ -8339,20 +7667,20 @@ class Recorder:
             case RunDone():
                 yield from self._close(event)
 
-    def _collect_turn(self, event: CitedEvent) -> Iterator[RecorderEvent]:
+    def _collect_turn(self, event: CitedEvent) -> Iterator[_RecorderEvent]:
         if isinstance(event, ItemDone):
             self._turn[event.output_index] = (stored_item(event), event.shown)
         elif isinstance(event, ResponseDone | RunDone) and self._turn:
             pairs = [self._turn[index] for index in sorted(self._turn)]
             self._turn = {}
             name, _ = self._new_record()
-            entries = returned_texts(pairs)
+            entries = _returned_texts(pairs)
             scope = self._scope
             yield TurnDetails(
                 write_details(name, entries, scope.origin, {}, scope.sign)
             )
 
-    def _close(self, event: RunDone) -> Iterator[RecorderEvent]:
+    def _close(self, event: RunDone) -> Iterator[_RecorderEvent]:
         if self._last_commentary:
             ended, record = self._last_commentary
             if ended.item == closing_commentary(event.output):
@@ -8378,7 +7706,7 @@ class Recorder:
         whole_call = is_call(item) and item.get("status") != "incomplete"
         return whole_call or is_kept_hosted(item) or is_stored_image(item)
 
-    def _begin(self, index: int, item: Item) -> Iterator[RecorderEvent]:
+    def _begin(self, index: int, item: Item) -> Iterator[_RecorderEvent]:
         is_marked = self._scope.cites or item.get("phase") or self._after_message
         if not (self._pending or is_marked):
             return
@@ -8388,23 +7716,22 @@ class Recorder:
         self._records[index] = self._record(() if plain else (stub,))
         yield from self._with_marker(self._records[index], index)
 
-    def _amend(self, ended: ItemDone) -> Iterator[RecorderEvent]:
+    def _amend(self, ended: ItemDone) -> Iterator[_RecorderEvent]:
         record = self._records.pop(ended.output_index, None)
         if record is None:
             return
         before = tuple(i for i in record.payload if item_type(i) != "message")
-        if ended.shown != message_text(ended.item):
-            payload = (*before, _stored_message(ended.item))
-            record = record._replace(payload=payload, shown=text_digest(ended.shown))
-            yield NewRecord(record, ended.output_index)
-            return
-        kept = _without_shown_text(ended.item)
-        is_plain = not kept.get("phase") and kept.get("content") == [UNSHOWN_TEXT]
-        payload = before if before and is_plain else (*before, kept)
-        if payload != record.payload:
-            yield NewRecord(record._replace(payload=payload), ended.output_index)
+        shown = text_digest(ended.shown)
+        payload = (*before, _stored_message(ended.item))
+        if ended.shown == message_text(ended.item):
+            kept, shown = _without_shown_text(ended.item), ""
+            is_plain = not kept.get("phase") and kept.get("content") == [UNSHOWN_TEXT]
+            payload = before if before and is_plain else (*before, kept)
+        again = record._replace(payload=payload, shown=shown)
+        if again != record:
+            yield NewRecord(again, ended.output_index)
 
-    def _add_commentary(self, ended: ItemDone) -> Iterator[RecorderEvent]:
+    def _add_commentary(self, ended: ItemDone) -> Iterator[_RecorderEvent]:
         if message_text(ended.item).strip():
             self._after_message = True
             record = self._record((_stored_message(ended.item),))
@@ -8413,7 +7740,7 @@ class Recorder:
 
     def _with_marker(
         self, record: Record, index: int | None
-    ) -> Iterator[RecorderEvent]:
+    ) -> Iterator[_RecorderEvent]:
         yield NewRecord(record, index)
         if self._scope.carrier == "markers":
             yield Marker(format_marker(record.kind, record.ulid))
@@ -8429,8 +7756,16 @@ class Recorder:
 
 
 def leaves_calls(ended: RunDone) -> bool:
-    """Say whether a run ended in good order with calls that somebody else answers."""
+    """Say whether a run ended without a failure and with calls for somebody else."""
     return bool(open_calls(ended.output)) and not ended.ending.is_failure
+
+
+def _returned_texts(turn: Sequence[tuple[Item, str]]) -> list[tuple[Item, str]]:
+    closing = closing_commentary([item for item, _ in turn])
+    return [
+        (item, "" if is_commentary(item) and item != closing else text)
+        for item, text in turn
+    ]
 
 
 def _stored_message(item: Item) -> Item:
@@ -8439,8 +7774,7 @@ def _stored_message(item: Item) -> Item:
 
 def _without_shown_text(item: Item) -> Item:
     kept = _stored_message(item)
-    text, content = message_text(item), kept.get("content")
-    parts = content if isinstance(content, list) else []
+    text, parts = message_text(item), content_parts(kept.get("content"))
     one_text = [part.get("type") for part in parts] == ["output_text"]
     if not one_text or not text or text != text.strip():
         return kept
@@ -8472,11 +7806,8 @@ _SIGNATURES = (
     (b"\xff\xd8\xff", "image/jpeg"),
     (b"GIF8", "image/gif"),
 )
-_HEAD = 24
-"""The number of base64 characters that contain every signature."""
-
-_GIF_FRAME = b"\x00\x21\xf9\x04"
-"""The bytes before each frame of an animated GIF."""
+_HEAD = 24  # base64 characters that contain every signature
+_GIF_FRAME = b"\x00\x21\xf9\x04"  # before each frame of an animated GIF
 
 
 def _image_type(content: bytes) -> str:
@@ -8543,11 +7874,7 @@ _PLAIN_TEXT = (
 
 
 def document_type(name: str, declared: str) -> str:
-    """Return the media type of a document that the API reads, else an empty text.
-
-    The name counts first, because the type that browsers declare differs between
-    systems.
-    """
+    """Return the media type of a document; empty if the API cannot read it."""
     suffix = name.rpartition(".")[2].lower()
     if suffix in _PLAIN_TEXT.split():
         return "text/plain"
@@ -8579,38 +7906,29 @@ def attach_files(
 ) -> list[ChatPart]:
     """Return a chat in which the user's messages have the files they came with.
 
-    `rows` are the messages of the chat's row. A chat without a row tells the files of
-    its last message apart from all others; those are put at the first one.
+    `rows` are the messages of the chat's row. Without a row only the files of the last
+    message are known as such; all others are put at the first one.
     """
-    result, places = list(parts), user_messages(parts)
-    if not rows:
+    result, users = list(parts), user_messages(parts)
+    files = {
+        place: _read_attachments(part.stored.row.get("files"))
+        for place, part in users.items()
+        if part.stored and rows
+    }
+    if users and not rows:
         own, others = _files_without_row(metadata)
-        _add_files(result, places[-1:], own)
-        _add_files(result, places[:1], others)
-        return result
-    for place in places:
-        part = result[place]
-        if isinstance(part, UserMessage) and part.stored:
-            _add_files(result, [place], _read_attachments(part.stored.row.get("files")))
+        first, last = min(users), max(users)
+        files = {last: own, first: others + (own if first == last else [])}
+    for place, attachments in files.items():
+        result[place] = users[place]._replace(attachments=attachments)
     return result
 
 
-def _add_files(
-    parts: list[ChatPart], places: Sequence[int], files: Sequence[Attachment]
-) -> None:
-    for place in places:
-        part = parts[place]
-        if isinstance(part, UserMessage):
-            parts[place] = part._replace(attachments=(*files, *part.attachments))
-
-
 def _read_attachments(files: object) -> list[Attachment]:
-    rows = files if isinstance(files, list) else []
     return [
         _attachment(row)
-        for row in rows
-        if isinstance(row, Mapping)
-        and row.get("type") in ("file", "image")
+        for row in map(as_mapping, as_list(files))
+        if row.get("type") in ("file", "image")
         and row.get("id")
         and not row.get("knowledge")
     ]
@@ -8619,18 +7937,13 @@ def _read_attachments(files: object) -> list[Attachment]:
 def resolve_images(parts: Sequence[ChatPart]) -> list[ChatPart]:
     """Return a chat in which the API can read every picture of a message.
 
-    Raises InvalidRequest, with the file's name, for an unreadable one in the current
-    message.
+    Raises InvalidRequest for an unreadable one in the message that is asked.
     """
-    question = question_index(parts)
-    return [
-        (
-            _with_readable(part, is_asked=place == question)
-            if isinstance(part, UserMessage)
-            else part
-        )
-        for place, part in enumerate(parts)
-    ]
+    question, result = question_index(parts), list(parts)
+    for place, part in enumerate(parts):
+        if isinstance(part, UserMessage):
+            result[place] = _with_readable(part, is_asked=place == question)
+    return result
 
 
 def question_index(parts: Sequence[ChatPart]) -> int:
@@ -8651,7 +7964,7 @@ def check_input_size(items: Sequence[Item]) -> None:
     """Raise InvalidRequest for more pictures or bytes than a request may have."""
     contents = [item.get("content") or item.get("output") for item in items]
     parts = [part for content in contents for part in content_parts(content)]
-    pictures = sum(item_type(part) == "input_image" for part in parts)
+    pictures = _count_images(parts)
     held = sum(
         len(part.get("image_url") or part.get("file_data") or "") for part in parts
     )
@@ -8666,10 +7979,7 @@ def check_input_size(items: Sequence[Item]) -> None:
 def _files_without_row(
     metadata: Mapping[str, Any],
 ) -> tuple[list[Attachment], list[Attachment]]:
-    message = metadata.get("user_message")
-    own = _read_attachments(
-        message.get("files") if isinstance(message, Mapping) else None
-    )
+    own = _read_attachments(as_mapping(metadata.get("user_message")).get("files"))
     knowledge = _knowledge_ids(metadata.get("model"))
     others = [
         found
@@ -8682,9 +7992,8 @@ def _files_without_row(
 def _knowledge_ids(model: object) -> set[str]:
     found = model
     for key in ("info", "meta", "knowledge"):
-        found = found.get(key) if isinstance(found, Mapping) else None
-    rows = found if isinstance(found, list) else []
-    return {str(row.get("id")) for row in rows if isinstance(row, Mapping)}
+        found = as_mapping(found).get(key)
+    return {str(as_mapping(row).get("id")) for row in as_list(found)}
 
 
 def _attachment(row: Mapping[str, Any]) -> Attachment:
@@ -8697,19 +8006,14 @@ def _attachment(row: Mapping[str, Any]) -> Attachment:
 
 def _with_readable(message: UserMessage, *, is_asked: bool) -> UserMessage:
     parts = message.content
-    shown = [part for part in parts if part.get("image_url")]
+    shown = [place for place, part in enumerate(parts) if part.get("image_url")]
     names = [found.name for found in message.attachments if found.is_image]
-    named = iter(names if len(names) == len(shown) else ())
-    return message.with_content(
-        [
-            (
-                part_or_note(_readable_part(part, next(named, "")), is_asked=is_asked)
-                if part.get("image_url")
-                else part
-            )
-            for part in parts
-        ]
-    )
+    if len(names) != len(shown):
+        names = [""] * len(shown)
+    for place, name in zip(shown, names, strict=True):
+        found = _readable_part(parts[place], name)
+        parts[place] = part_or_note(found, is_asked=is_asked)
+    return message.with_content(parts)
 
 
 def _readable_part(part: Item, name: str) -> Item | str:
@@ -8731,18 +8035,17 @@ def add_tool_images(
 ) -> list[ChatPart]:
     """Return a chat without the host's own messages, their pictures at their outputs.
 
-    `rows` are the messages of the chat's row: they tell how many pictures belong to
-    each output of ours. Of the host's outputs, whose round goes on before it is stored,
-    the last one has them all.
+    `rows` are the messages of the chat's row.
     """
     result: list[ChatPart] = []
-    counts = _image_counts(rows)
-    for part in parts:
-        urls, outputs = _tool_image_urls(part), _last_outputs(result)
-        if not urls or not outputs:
+    counts, users = _image_counts(rows), user_messages(parts)
+    for place, part in enumerate(parts):
+        urls = _tool_image_urls(users[place]) if place in users else []
+        outputs = _last_outputs(result) if urls else []
+        if outputs:
+            result[-len(outputs) :] = _assign_images(outputs, urls, counts)
+        else:
             result.append(part)
-            continue
-        result[-len(outputs) :] = _assign_images(outputs, urls, counts)
     return result
 
 
@@ -8758,10 +8061,8 @@ def append_images(text: str, images: Sequence[Item]) -> str | list[Item]:
     return [{"type": "input_text", "text": text}, *images] if images else text
 
 
-def _tool_image_urls(part: ChatPart) -> list[str]:
-    if not isinstance(part, UserMessage) or not part.is_from_user:
-        return []
-    first, *images = part.content or [{}]
+def _tool_image_urls(message: UserMessage) -> list[str]:
+    first, *images = message.content or [{}]
     is_made = first.get("text") == _HOST_PROMPT
     if not is_made or not all(image.get("image_url") for image in images):
         return []
@@ -8793,18 +8094,17 @@ def _assign_images(
 
 
 def _image_counts(rows: Mapping[str, Any]) -> dict[str, int]:
-    outputs = (row.get("output") for row in rows.values() if isinstance(row, Mapping))
+    outputs = (as_mapping(row).get("output") for row in rows.values())
     items = [item for output in outputs for item in content_parts(output)]
     return {
-        str(item.get("call_id")): _image_count(item)
+        str(item.get("call_id")): _count_images(content_parts(item.get("output")))
         for item in items
         if item.get("id") == f"fco_{item.get('call_id')}"  # as our cards have it
     }
 
 
-def _image_count(item: Item) -> int:
-    parts = content_parts(item.get("output"))
-    return sum(part.get("type") == "input_image" for part in parts)
+def _count_images(parts: Sequence[Item]) -> int:
+    return sum(item_type(part) == "input_image" for part in parts)
 
 
 # ==== owui_chat.input.directive_words: What Open WebUI's page says for two wishes, in each of its languages.
@@ -8832,12 +8132,10 @@ f59e1a9e f7c9fea5 fd7fb473
 
 # ==== owui_chat.input.directives: The wishes "Add Details" and "More Concise" for a new version of an answer.
 
-DIGITS = 8
-
 
 def words_digest(words: str) -> str:
     """Return the key of the table for words of the page."""
-    return sha256(words.strip().encode("utf-8", "surrogatepass")).hexdigest()[:DIGITS]
+    return sha256(words.strip().encode("utf-8", "surrogatepass")).hexdigest()[:8]
 
 
 def take_directive(
@@ -8846,21 +8144,18 @@ def take_directive(
     """Return the chat up to its question, and the requested verbosity.
 
     Without such a wish the chat is unchanged and the verbosity empty. `is_guided` says
-    that the host announced a wish; an older host does not, but puts the wish directly
-    behind the question. A wish in a person's own words is left to the model.
+    that the host announced a wish, as hosts do from 0.12 on.
     """
     users = user_messages(parts)
-    question, wish = users[-2:] if len(users) > 1 else (0, 0)
-    verbosity = _requested_verbosity(parts[wish]) if wish else ""
+    question, wish = [*users][-2:] if len(users) > 1 else (0, 0)
+    verbosity = _requested_verbosity(users[wish]) if wish else ""
     if not verbosity or not (is_guided or wish == question + 1):
         return list(parts), ""
     return [*parts[: question + 1], *parts[wish + 1 :]], verbosity
 
 
-def _requested_verbosity(part: ChatPart) -> str:
-    digest = words_digest(
-        message_text(part.item) if isinstance(part, UserMessage) else ""
-    )
+def _requested_verbosity(message: UserMessage) -> str:
+    digest = words_digest(message_text(message.item))
     if digest in DETAILED.split():
         return "high"
     return "low" if digest in CONCISE.split() else ""
@@ -8868,31 +8163,21 @@ def _requested_verbosity(part: ChatPart) -> str:
 
 # ==== owui_chat.input.prefix: Everything that was sent before and around earlier messages, sent again unchanged.
 
-_MOST_CHARACTERS = 200_000
-"""The most that is stored of one message; a chat's row is read and written whole."""
-
+_MOST_CHARACTERS = 200_000  # of one message: a chat's row is read and written whole
 _Text = str | tuple[str, str]
 
 
-class InjectedContext(NamedTuple):
-    """The texts of a message as it was sent; the one with the words, cut around them.
-
-    `words` is the digest of the user's words. If they were edited, the message is sent
-    as the host has it.
-    """
+class _InjectedContext(NamedTuple):
 
     words: str
     texts: tuple[_Text, ...]
 
     def wire(self) -> dict[str, Any]:
-        """Return the stored form."""
         return {"words": self.words, "texts": list(self.texts)}
 
 
-def _find_injected_context(
-    message: UserMessage, stored: StoredMessage
-) -> InjectedContext | None:
-    words = stored.words
+def _find_injected_context(message: UserMessage) -> _InjectedContext | None:
+    words = message.stored.words if message.stored else ""
     texts: list[_Text] = [p["text"] for p in message.content if _is_input_text(p)]
     size = sum(map(len, texts)) - len(words)
     for place, text in enumerate(texts):
@@ -8900,12 +8185,12 @@ def _find_injected_context(
             before, _, after = text.rpartition(words) if words else (text, "", "")
             texts[place] = (before, after)
             fits = 0 < size <= _MOST_CHARACTERS
-            return InjectedContext(text_digest(words), tuple(texts)) if fits else None
+            return _InjectedContext(text_digest(words), tuple(texts)) if fits else None
     return None
 
 
 def _apply_injected_context(
-    message: UserMessage, words: str, injected: InjectedContext | None
+    message: UserMessage, words: str, injected: _InjectedContext | None
 ) -> UserMessage:
     if injected is None or injected.words != text_digest(words):
         return message
@@ -8920,12 +8205,12 @@ def _apply_injected_context(
     return message.with_content([*texts, *others])
 
 
-def _read_injected_context(wire: object) -> InjectedContext | None:
-    rows = wire.get("texts") if isinstance(wire, Mapping) else None
-    if not isinstance(wire, Mapping) or not isinstance(rows, list):
+def _read_injected_context(wire: object) -> _InjectedContext | None:
+    stored = as_mapping(wire)
+    rows = stored.get("texts")
+    if not isinstance(rows, list):
         return None
-    texts = tuple(_read_text(row) for row in rows)
-    return InjectedContext(str(wire.get("words")), texts)
+    return _InjectedContext(str(stored.get("words")), tuple(map(_read_text, rows)))
 
 
 def _read_text(row: object) -> _Text:
@@ -8940,7 +8225,7 @@ def _is_input_text(part: Item) -> bool:
 
 _SENT_KEY = "sent"
 
-Unseal = Callable[[str, str], object]
+_Unseal = Callable[[str, str], object]
 """Returns the JSON value that was encrypted for a message's id, or None."""
 
 
@@ -8951,7 +8236,7 @@ class SentContext(NamedTuple):
     that were `new` compared with the earlier ones, and those that were `gone`.
     """
 
-    injected: InjectedContext | None = None
+    injected: _InjectedContext | None = None
     instructions: str | None = None
     new: tuple[str, ...] = ()
     gone: tuple[str, ...] = ()
@@ -8976,17 +8261,17 @@ def add_sent_context(value: Mapping[str, Any], sealed: str) -> dict[str, Any]:
 
 
 def read_sent_context(
-    chat: Mapping[str, Any], unseal: Unseal
+    chat: Mapping[str, Any], unseal: _Unseal
 ) -> dict[str, SentContext]:
     """Return what a chat's JSON holds of this, by the ids of the answers.
 
-    What is not encrypted by this pipe for this message is ignored, because the owner of
-    a chat can write its row but must not write instructions.
+    What was not encrypted here for its message is ignored: the owner of a chat can
+    write its row, but must not write instructions.
     """
     prefix = message_key("")
     found: dict[str, SentContext] = {}
     for key, value in chat.items():
-        sealed = value.get(_SENT_KEY) if isinstance(value, Mapping) else None
+        sealed = as_mapping(value).get(_SENT_KEY)
         if key.startswith(prefix) and isinstance(sealed, str):
             # In an answer's own output the key is not the key of the message.
             owner = str(value.get("message_id") or key.removeprefix(prefix))
@@ -9006,14 +8291,12 @@ def capture_sent_context(
     `instructions` are None if they may change from turn to turn.
     """
     messages = (part for part in reversed(parts) if isinstance(part, UserMessage))
-    injected = next(
-        (_find_injected_context(m, m.stored) for m in messages if m.stored), None
-    )
-    if instructions is None:
-        return SentContext(injected)
-    if first_instructions(parts, sent) is None:
+    injected = next((_find_injected_context(m) for m in messages if m.stored), None)
+    if instructions is None or (first := first_instructions(parts, sent)) is None:
         return SentContext(injected, instructions)
-    told, given = _told_lines(parts, sent), _lines(instructions)
+    told, given = _lines(first), _lines(instructions)
+    for one in _in_order(parts, sent):
+        told = [line for line in told if line not in one.gone] + [*one.new]
     new = tuple(line for line in given if line not in told)
     gone = tuple(line for line in told if line not in given)
     return SentContext(injected, new=new, gone=gone)
@@ -9054,16 +8337,6 @@ def _news(sent: SentContext) -> list[ChatPart]:
     return [UserMessage({"type": "message", "role": "developer", "content": [part]})]
 
 
-def _told_lines(
-    parts: Sequence[ChatPart], sent: Mapping[str, SentContext]
-) -> list[str]:
-    told = _lines(first_instructions(parts, sent) or "")
-    for one in _in_order(parts, sent):
-        told = [line for line in told if line not in one.gone]
-        told += one.new
-    return told
-
-
 def _in_order(
     parts: Sequence[ChatPart], sent: Mapping[str, SentContext]
 ) -> list[SentContext]:
@@ -9085,7 +8358,7 @@ def _read_context(wire: Mapping[str, Any]) -> SentContext:
 
 
 def _read_lines(rows: object) -> tuple[str, ...]:
-    return tuple(map(str, rows)) if isinstance(rows, list) else ()
+    return tuple(map(str, as_list(rows)))
 
 
 # ==== owui_manifold.valves: The valves of the pipe: what an administrator can set, and what a user can.
@@ -10504,7 +9777,7 @@ def offer_tools(
     called = [tool for tool in tools if tool.get("type") in ("function", "custom")]
     names = ToolNames(tuple(str(tool["name"]) for tool in called))
     items = names.rename_tools(tools)
-    choice = responses_tool_choice(body.get("tool_choice"), items, names=names)
+    choice = responses_tool_choice(body.get("tool_choice"), items, names)
     return OfferedTools(items, names, choice)
 
 
@@ -10841,8 +10114,7 @@ async def build_chat_request(call: PipeCall) -> PreparedRequest:
 def _choose_model(
     call: PipeCall, parts: Sequence[ChatPart], store: ChatStore | None
 ) -> tuple[ResolvedModel, str]:
-    users = (p for p in parts if isinstance(p, UserMessage) and p.is_from_user)
-    question = next(users, None)
+    question = next(iter(user_messages(parts).values()), None)
     choice = choose_auto_model(
         call.caller.model,
         question.item if question else None,
@@ -11201,8 +10473,7 @@ def report_request(prepared: PreparedRequest) -> None:
         told = "left out, not known to the API or not taken by the model: "
         call.log.line("DEBUG", told + ", ".join(missing))
     if call.valves.writes_audit_log():
-        payload = request.payload()
-        call.log.audit(audit_request(payload, prepared.endpoint.host, call.log.run_id))
+        call.log.audit(_audited(prepared).request_line())
 
 
 def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
@@ -11259,11 +10530,15 @@ def _report_removals(call: PipeCall, removed: Mapping[str, int]) -> None:
 
 
 def _audit_end(prepared: PreparedRequest, ended: RunDone) -> str:
-    payload, host = prepared.request.payload(), prepared.endpoint.host
-    trace, run_id = ended.trace, prepared.call.log.run_id
+    trace = ended.trace
     if ended.ending.kind in ("completed", "incomplete"):
-        return audit_success(payload, host, run_id, {"model": trace.model})
-    return audit_error(payload, host, run_id, trace.error, trace.status)
+        return _audited(prepared).success_line(trace.model)
+    return _audited(prepared).error_line(trace.error, trace.status)
+
+
+def _audited(prepared: PreparedRequest) -> AuditedRequest:
+    payload, host = prepared.request.payload(), prepared.endpoint.host
+    return AuditedRequest(payload, host, prepared.call.log.run_id)
 
 
 _STANDARD_TIERS = (None, "auto", "default")
@@ -11472,9 +10747,9 @@ _LONGEST_LIST = 5_000_000
 async def fetch_models(endpoint: Endpoint, connections: Connections) -> list[str]:
     """Return the ids of the chat models of `GET /models`; raises ResponsesError."""
     found = bytearray()
-    asked = connections.get(endpoint, "/models", Deadlines(_LIST_TIMEOUTS))
-    async with asked as answer, aclosing(answer.chunks()) as chunks:
-        async for chunk in chunks:
+    asked = connections.request(endpoint, "/models", None, Deadlines(_LIST_TIMEOUTS))
+    async with asked as answer:
+        while chunk := await answer.read_any():
             found += chunk
             if len(found) > _LONGEST_LIST:
                 break
