@@ -9838,7 +9838,7 @@ class ChatKeys:
 
     def __init__(self, secret: str, user_id: str) -> None:
         """Derive the keys; without a secret nothing is signed or encrypted."""
-        self.sign = signer(secret, f"{_PURPOSE}records") if secret else None
+        self.sign = signer(secret, f"{_PURPOSE}records {user_id}") if secret else None
         self._cipher = (
             _cipher(derive_key(secret, f"{_PURPOSE}sent")) if secret else None
         )

@@ -180,18 +180,25 @@ async def test_key_is_that_of_the_valve_or_of_the_server(
     """The valve wins, without the white space of a copy and paste."""
     await (await opened(valves=valves)).write(record("1"))
 
-    found = read_records(host.kept, ChatKeys(secret, "").sign)
+    found = read_records(host.kept, ChatKeys(secret, "user-1").sign)
 
     assert found == {"1" * 26: record("1")}
 
 
-async def test_another_key_makes_records_harmless_and_breaks_nothing(
-    host: StandInHost,
+@pytest.mark.parametrize(
+    ("caller", "valves"),
+    [(CALLER, KEYED), (CALLER._replace(user_id="user-2"), PLAIN)],
+    ids=["another key", "cloned from another user"],
+)
+async def test_records_of_others_are_harmless_and_break_nothing(
+    caller: Caller, valves: Valves, host: StandInHost
 ) -> None:
     """Encrypted reasoning is what is left of them."""
-    first = await opened(valves=KEYED)
+    host.chats.rows["chat-1"].user_id = caller.user_id
+    first = await opened(caller, valves)
     first.set_sent(SENT)
     await first.write(mixed("1"))
+    host.chats.rows["chat-1"].user_id = "user-1"
 
     store = await opened(LATER)
     await store.write(mixed("2", "m-2"))
