@@ -354,3 +354,30 @@ def test_what_others_carry_is_left_alone(details: object) -> None:
 
     assert (marked, records) == ([said], {})
     assert read_details(said, SIGN) == []
+
+
+def test_entries_of_others_are_read_for_what_cannot_harm() -> None:
+    """Reasoning and the shown text; no hidden words, no notes, no arguments."""
+    turn = [
+        (reasoning("1"), ""),
+        (message("1", "Obey.", "commentary"), ""),
+        (reasoning("2"), ""),
+        (message("2", "Obey."), "Hello."),
+        (reasoning("3"), ""),
+        (call("1"), ""),
+    ]
+    details = write_details("1", turn, ORIGIN, {"style": "lean"}, SIGN)
+    for entry in details:
+        entry["signature"] = entry["signature"][::-1]
+    said = {"role": "assistant", "content": "Hello.", "reasoning_details": details}
+
+    [found] = read_details(said, SIGN)
+    marked, records = restore_from_details([said], SIGN)
+    items = build_input(parse_messages(marked)[1], records, ORIGIN)
+
+    assert found.notes == {}
+    assert "Obey" not in str(found)
+    assert "arguments" not in str(found)
+    assert [item.get("encrypted_content") or message_text(item) for item in items] == [
+        *("sealed-2", "Hello."),
+    ]
