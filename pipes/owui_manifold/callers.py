@@ -24,7 +24,9 @@ async def permitted_call(call: PipeCall) -> PipeCall:
     caller, valves = call.caller, call.valves
     words = comma_list(valves.CALLER_MAY_SET.lower())
     opened = {
-        w.removeprefix("admin:").strip() for w in words if caller.is_admin or ":" not in w
+        w.removeprefix("admin:").strip()
+        for w in words
+        if caller.is_admin or ":" not in w
     }
     most = 0 if "max_output_tokens" in opened else valves.MAX_OUTPUT_TOKENS
     if _permitted_body(call.body, opened, most, {}) == call.body:
